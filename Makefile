@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Front door. make help says what there is; everything built is in build/.
+
+KERNEL	?= 6.1
+BUILD	?= $(CURDIR)/build
+DEPS	?= yes
+JOBS	?= $(shell nproc)
+
+override BUILD := $(abspath $(BUILD))
+KERNELDIR := $(BUILD)/kernel/$(KERNEL)
+KDIR	?= $(KERNELDIR)/kdir
+KMOD	:= $(BUILD)/kmod/$(KERNEL)
+
+export KERNEL BUILD
+
+# Use all processors also when make was called without -j.
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+SUBJOBS := -j$(JOBS)
+endif
+SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL) \
+	VMLINUX_BTF=$(KERNELDIR)/vmlinux MODULE_BTF=$(KMOD)/mgpu.ko
+
+.DEFAULT_GOAL := all
+.PHONY: help deps kernel kmod bpf ctl guest all unit kselftest demo check \
+	check-static check-unit check-fuzz check-kselftest check-e2e vm-shell \
+	clean distclean
+
+help: ## say what can be made
+	@echo 'make TARGET [KERNEL=6.1|6.12]'
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | \
+		expand -t 20
+	@echo 'Parameters:'
+	@echo '  KERNEL=6.1        series of the test kernel: 6.1 or 6.12'
+	@echo '  KDIR=DIR          build the modules for another kernel (kmod only)'
+	@echo '  DEPS=no           do not look for missing packages'
+
+deps: $(BUILD)/deps.stamp ## install the packages that are missing (Debian 12)
+
+$(BUILD)/deps.stamp: tools/setup/packages tools/setup/deps
+	@mkdir -p $(BUILD)
+ifeq ($(DEPS),no)
+	@echo 'deps: not looked at (DEPS=$(DEPS))'
+else
+	@tools/setup/deps
+	@touch $@
+endif
+
+# The headers of the test kernel are needed unless the caller brings others.
+ifeq ($(origin KDIR),file)
+kmod: kernel
+endif
+
+kernel: deps ## fetch the test kernel
+	@tools/vm/kernel $(KERNEL)
+
+kmod: deps ## build the kernel modules, with BTF
+	@tools/setup/kmod-build $(KDIR) $(KMOD) $(SUBJOBS)
+
+bpf: kmod kernel ## build the BPF programs
+	$(SUB) -C bpf
+
+ctl: bpf ## build mgpud, gpuctl and libmgpu
+	$(SUB) -C ctl
+
+guest: deps ## build the guest workloads
+	$(SUB) -C tools/guest
+
+unit: bpf ## build the unit tests
+	$(SUB) -C tests/unit
+
+kselftest: ctl ## build the kernel self-tests
+	$(SUB) -C tests/kselftest
+
+all: kmod bpf ctl guest ## build everything but the tests
+
+demo: all ## show three VMs share a GPU, before and after control
+	@tools/demo/run
+
+check: all unit kselftest ## run every test
+	@tests/run
+
+check-static: all ## only the checks that run nothing
+	@tests/run static
+
+check-unit: unit ## only the tests in user space
+	@tests/run unit
+
+check-fuzz: unit ## only the short fuzz runs
+	@tests/run fuzz
+
+check-kselftest: all kselftest ## only the tests on the loaded modules
+	@tests/run kselftest
+
+check-e2e: all ## only the tests with real VMs
+	@tests/run e2e
+
+vm-shell: kernel ## a shell in the test host
+	@tools/vm/shell --kernel $(KERNEL)
+
+clean: ## remove what was built; keep kernels and downloads
+	@rm -rf $(BUILD)/kmod $(BUILD)/bpf $(BUILD)/ctl $(BUILD)/guest \
+		$(BUILD)/unit $(BUILD)/kselftest $(BUILD)/check $(BUILD)/vm
+
+distclean: ## remove build/
+	@rm -rf $(BUILD)
