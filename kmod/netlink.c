@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The generic netlink family: what user space sees of devices and vGPUs, and
+ * what it may set.  Described by Documentation/netlink/specs/mgpu.yaml, from
+ * which the policies and the table of operations are generated.
+ *
+ * Requests hold mgpu_registry_lock, a dump for one message at a time.  Events
+ * are sent from places that hold it or not, so they read a vGPU without it;
+ * its caller keeps the vGPU alive.
+ */
+#include <linux/sort.h>
+#include <linux/uuid.h>
+#include <net/genetlink.h>
+#include <uapi/linux/mgpu.h>
+
+#include "mgpu.h"
+#include "netlink_gen.h"
+#include "sched_policy.h"
+
+static struct genl_family mgpu_nl_family;
+
+/* Changes when a vGPU comes or goes; never 0, which dumps take for unset. */
+static atomic_t mgpu_nl_generation = ATOMIC_INIT(1);
+
+struct mgpu_nl_stat {
+	u16 attr;
+	u16 offset;
+};
+
+#define MGPU_NL_STAT(NAME, name) \
+	{ MGPU_A_STATS_##NAME, offsetof(struct mgpu_stats, name) }
+
+static const struct mgpu_nl_stat mgpu_nl_stats[] = {
+	MGPU_NL_STAT(FRAMES, frames),
+	MGPU_NL_STAT(JOBS, jobs),
+	MGPU_NL_STAT(JOB_ERRORS, job_errors),
+	MGPU_NL_STAT(BYTES, bytes),
+	MGPU_NL_STAT(ENGINE_NS, engine_ns),
+	MGPU_NL_STAT(ENGINE_CYCLES, engine_cycles),
+	MGPU_NL_STAT(CHARGED_BPF_NS, charged_bpf_ns),
+	MGPU_NL_STAT(CHARGED_SELF_NS, charged_self_ns),
+	MGPU_NL_STAT(THROTTLED_NS, throttled_ns),
+	MGPU_NL_STAT(THROTTLED, throttled),
+	MGPU_NL_STAT(QUEUE_NS, queue_ns),
+	MGPU_NL_STAT(COMMANDS, commands),
+	MGPU_NL_STAT(COMMAND_ERRORS, command_errors),
+	MGPU_NL_STAT(DOORBELLS, doorbells),
+	MGPU_NL_STAT(INTERRUPTS, interrupts),
+	MGPU_NL_STAT(RESETS, resets),
+};
+
+static_assert(ARRAY_SIZE(mgpu_nl_stats) ==
+	      sizeof(struct mgpu_stats) / sizeof(atomic64_t),
+	      "a counter is missing here");
+static_assert(ARRAY_SIZE(mgpu_nl_stats) ==
+	      MGPU_A_STATS_MAX - MGPU_A_STATS_PAD,
+	      "a counter is missing in the spec");
+
+static u64 mgpu_nl_stat_read(const struct mgpu_stats *stats,
+			     const struct mgpu_nl_stat *stat)
+{
+	return atomic64_read((const atomic64_t *)((const char *)stats +
+						  stat->offset));
+}
+
+static int mgpu_nl_put_stats(struct sk_buff *skb, const struct mgpu_stats *stats)
+{
+	struct nlattr *nest = nla_nest_start(skb, MGPU_A_VGPU_STATS);
+	size_t i;
+
+	if (!nest)
+		return -EMSGSIZE;
+
+	for (i = 0; i < ARRAY_SIZE(mgpu_nl_stats); i++) {
+		const struct mgpu_nl_stat *stat = &mgpu_nl_stats[i];
+
+		if (nla_put_u64_64bit(skb, stat->attr,
+				      mgpu_nl_stat_read(stats, stat),
+				      MGPU_A_STATS_PAD))
+			return -EMSGSIZE;
+	}
+
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/*
+ * The screen is read without its lock, which drawing holds for long: a mode
+ * that changes at this moment may show as the old width and the new height.
+ */
+static int mgpu_nl_put_scanout(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
+{
+	const struct mgpu_view *view = &vgpu->screen.view;
+
+	if (!READ_ONCE(view->res))
+		return 0;
+	if (nla_put_u32(skb, MGPU_A_VGPU_SCANOUT_WIDTH,
+			READ_ONCE(view->rect.width)) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_SCANOUT_HEIGHT,
+			READ_ONCE(view->rect.height)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int mgpu_nl_put_charge_source(struct sk_buff *skb,
+				     const struct mgpu_vgpu *vgpu)
+{
+	/* Before the first job is done there is no answer. */
+	if (!atomic64_read(&vgpu->stats.jobs))
+		return 0;
+	return nla_put_u32(skb, MGPU_A_VGPU_CHARGE_SOURCE,
+			   READ_ONCE(vgpu->last_charge_bpf) ?
+			   MGPU_CHARGE_SOURCE_BPF : MGPU_CHARGE_SOURCE_MODULE);
+}
+
+static int mgpu_nl_put_vgpu(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
+{
+	char uuid[UUID_STRING_LEN + 1];
+	u32 tgid = READ_ONCE(vgpu->tgid);
+
+	BUILD_BUG_ON(UUID_STRING_LEN != MGPU_UUID_STRLEN);
+	snprintf(uuid, sizeof(uuid), "%pUl", &vgpu->uuid);
+
+	if (nla_put_u32(skb, MGPU_A_VGPU_ID, vgpu->id) ||
+	    nla_put_string(skb, MGPU_A_VGPU_UUID, uuid) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_DEV_ID, vgpu->mdev->id) ||
+	    nla_put_string(skb, MGPU_A_VGPU_DEV_NAME, vgpu->mdev->name) ||
+	    nla_put_string(skb, MGPU_A_VGPU_TYPE, vgpu->type->desc->name) ||
+	    nla_put_u8(skb, MGPU_A_VGPU_OPEN, !!tgid) ||
+	    (tgid && nla_put_u32(skb, MGPU_A_VGPU_TGID, tgid)) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_WEIGHT,
+			READ_ONCE(vgpu->entity.weight)) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_FPS_LIMIT,
+			READ_ONCE(vgpu->fps_limit)) ||
+	    nla_put_u64_64bit(skb, MGPU_A_VGPU_MEM_USED,
+			      atomic64_read(&vgpu->mem.used),
+			      MGPU_A_VGPU_PAD) ||
+	    nla_put_u64_64bit(skb, MGPU_A_VGPU_MEM_LIMIT,
+			      vgpu->type->desc->mem_limit, MGPU_A_VGPU_PAD) ||
+	    nla_put_u64_64bit(skb, MGPU_A_VGPU_PINNED_PAGES,
+			      atomic64_read(&vgpu->mem.pinned),
+			      MGPU_A_VGPU_PAD) ||
+	    mgpu_nl_put_scanout(skb, vgpu) ||
+	    mgpu_nl_put_charge_source(skb, vgpu) ||
+	    mgpu_nl_put_stats(skb, &vgpu->stats))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int mgpu_nl_put_dev(struct sk_buff *skb, const struct mgpu_device *mdev)
+{
+	const struct mgpu_vgpu *vgpu;
+	u64 engine = 0;
+	u64 bpf = 0;
+	u64 self = 0;
+
+	lockdep_assert_held(&mgpu_registry_lock);
+
+	list_for_each_entry(vgpu, &mdev->vgpus, node) {
+		engine += atomic64_read(&vgpu->stats.engine_ns);
+		bpf += atomic64_read(&vgpu->stats.charged_bpf_ns);
+		self += atomic64_read(&vgpu->stats.charged_self_ns);
+	}
+
+	if (nla_put_u32(skb, MGPU_A_DEV_ID, mdev->id) ||
+	    nla_put_string(skb, MGPU_A_DEV_NAME, mdev->name) ||
+	    nla_put_string(skb, MGPU_A_DEV_BACKEND, mdev->ops->name) ||
+	    nla_put_u32(skb, MGPU_A_DEV_ENGINES, mdev->caps.engines) ||
+	    nla_put_u8(skb, MGPU_A_DEV_ENGINE_ON_CPU,
+		       mdev->caps.engine_on_cpu) ||
+	    nla_put_string(skb, MGPU_A_DEV_POLICY, mdev->sched.policy->name) ||
+	    nla_put_u32(skb, MGPU_A_DEV_VGPUS, mdev->nr_vgpus) ||
+	    nla_put_u32(skb, MGPU_A_DEV_MAX_VGPUS, mdev->caps.max_vgpus) ||
+	    nla_put_u64_64bit(skb, MGPU_A_DEV_ENGINE_NS, engine,
+			      MGPU_A_DEV_PAD) ||
+	    nla_put_u64_64bit(skb, MGPU_A_DEV_CHARGED_BPF_NS, bpf,
+			      MGPU_A_DEV_PAD) ||
+	    nla_put_u64_64bit(skb, MGPU_A_DEV_CHARGED_SELF_NS, self,
+			      MGPU_A_DEV_PAD))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int mgpu_nl_vgpu_msg(struct sk_buff *skb, const struct mgpu_vgpu *vgpu,
+			    u32 portid, u32 seq, int flags, u8 cmd,
+			    struct netlink_callback *cb)
+{
+	void *hdr = genlmsg_put(skb, portid, seq, &mgpu_nl_family, flags, cmd);
+
+	if (!hdr)
+		return -EMSGSIZE;
+	if (cb)
+		genl_dump_check_consistent(cb, hdr);
+	if (mgpu_nl_put_vgpu(skb, vgpu)) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+static int mgpu_nl_dev_msg(struct sk_buff *skb, const struct mgpu_device *mdev,
+			   u32 portid, u32 seq, int flags)
+{
+	void *hdr = genlmsg_put(skb, portid, seq, &mgpu_nl_family, flags,
+				MGPU_CMD_DEV_GET);
+
+	if (!hdr)
+		return -EMSGSIZE;
+	if (mgpu_nl_put_dev(skb, mdev)) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+static struct mgpu_device *mgpu_nl_find_dev(const struct nlattr *id,
+					    struct netlink_ext_ack *extack)
+{
+	struct mgpu_device *mdev = mgpu_device_find(nla_get_u32(id));
+
+	if (!mdev) {
+		NL_SET_ERR_MSG_ATTR(extack, id,
+				    "no device has this id: list the devices, they come and go with their back end's module");
+		return ERR_PTR(-ENODEV);
+	}
+	return mdev;
+}
+
+/*
+ * Find the vGPU that @id or @uuid names; @nest is the attribute that they are
+ * in, NULL for the message itself.
+ */
+static struct mgpu_vgpu *mgpu_nl_find_vgpu(const struct nlattr *id,
+					   const struct nlattr *uuid,
+					   const struct nlattr *nest,
+					   struct netlink_ext_ack *extack)
+{
+	struct mgpu_vgpu *vgpu;
+	guid_t guid;
+
+	if (id && uuid) {
+		NL_SET_ERR_MSG_ATTR(extack, uuid,
+				    "a vGPU is named by id or by uuid, not by both: leave one out");
+		return ERR_PTR(-EINVAL);
+	}
+	if (id) {
+		vgpu = mgpu_vgpu_find(nla_get_u32(id));
+		if (!vgpu) {
+			NL_SET_ERR_MSG_ATTR(extack, id,
+					    "no vGPU has this id: list the vGPUs, it may have been removed");
+			return ERR_PTR(-ENODEV);
+		}
+		return vgpu;
+	}
+	if (uuid) {
+		if (guid_parse(nla_data(uuid), &guid)) {
+			NL_SET_ERR_MSG_ATTR(extack, uuid,
+					    "not a UUID: write 32 hexadecimal digits in groups of 8-4-4-4-12");
+			return ERR_PTR(-EINVAL);
+		}
+		vgpu = mgpu_vgpu_find_uuid(&guid);
+		if (!vgpu) {
+			NL_SET_ERR_MSG_ATTR(extack, uuid,
+					    "no vGPU has this uuid: list the vGPUs, or create it through mdev");
+			return ERR_PTR(-ENODEV);
+		}
+		return vgpu;
+	}
+
+	if (nest)
+		NL_SET_ERR_MSG_ATTR(extack, nest,
+				    "which vGPU is not said: add its id or its uuid");
+	else
+		NL_SET_ERR_MSG(extack,
+			       "which vGPU is not said: add its id or its uuid");
+	NL_SET_ERR_ATTR_MISS(extack, nest, MGPU_A_VGPU_ID);
+	return ERR_PTR(-EINVAL);
+}
+
+int mgpu_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct mgpu_device *mdev;
+	struct sk_buff *msg;
+	int err;
+
+	if (GENL_REQ_ATTR_CHECK(info, MGPU_A_DEV_ID)) {
+		NL_SET_ERR_MSG(info->extack,
+			       "which device is not said: add its id, or ask for a dump");
+		return -EINVAL;
+	}
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		return -ENOMEM;
+
+	mutex_lock(&mgpu_registry_lock);
+	mdev = mgpu_nl_find_dev(info->attrs[MGPU_A_DEV_ID], info->extack);
+	if (IS_ERR(mdev))
+		err = PTR_ERR(mdev);
+	else
+		err = mgpu_nl_dev_msg(msg, mdev, info->snd_portid,
+				      info->snd_seq, 0);
+	mutex_unlock(&mgpu_registry_lock);
+
+	if (err) {
+		nlmsg_free(msg);
+		return err;
+	}
+	return genlmsg_reply(msg, info);
+}
+
+/* Numbers are used again and the list is in order of arrival. */
+static struct mgpu_device *mgpu_nl_next_dev(u64 from)
+{
+	struct mgpu_device *next = NULL;
+	struct mgpu_device *mdev;
+
+	list_for_each_entry(mdev, &mgpu_devices, node)
+		if (mdev->id >= from && (!next || mdev->id < next->id))
+			next = mdev;
+	return next;
+}
+
+int mgpu_nl_dev_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct nlattr *tb[MGPU_A_DEV_ID + 1];
+	struct mgpu_device *mdev;
+	int err;
+
+	err = genlmsg_parse(cb->nlh, &mgpu_nl_family, tb, MGPU_A_DEV_ID,
+			    mgpu_dev_get_nl_policy, cb->extack);
+	if (err)
+		return err;
+	if (tb[MGPU_A_DEV_ID]) {
+		NL_SET_ERR_MSG_ATTR(cb->extack, tb[MGPU_A_DEV_ID],
+				    "a dump lists every device: leave the id out, or do not ask for a dump");
+		return -EINVAL;
+	}
+
+	/* args[0]: first id that has not been sent */
+	mutex_lock(&mgpu_registry_lock);
+	while ((mdev = mgpu_nl_next_dev(cb->args[0]))) {
+		err = mgpu_nl_dev_msg(skb, mdev, NETLINK_CB(cb->skb).portid,
+				      cb->nlh->nlmsg_seq, NLM_F_MULTI);
+		if (err)
+			break;
+		cb->args[0] = (unsigned long)mdev->id + 1;
+	}
+	mutex_unlock(&mgpu_registry_lock);
+
+	return skb->len ?: err;
+}
+
+int mgpu_nl_vgpu_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *dev = info->attrs[MGPU_A_VGPU_DEV_ID];
+	struct mgpu_vgpu *vgpu;
+	struct sk_buff *msg;
+	int err;
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		return -ENOMEM;
+
+	mutex_lock(&mgpu_registry_lock);
+	vgpu = mgpu_nl_find_vgpu(info->attrs[MGPU_A_VGPU_ID],
+				 info->attrs[MGPU_A_VGPU_UUID], NULL,
+				 info->extack);
+	if (IS_ERR(vgpu)) {
+		err = PTR_ERR(vgpu);
+	} else if (dev && nla_get_u32(dev) != vgpu->mdev->id) {
+		NL_SET_ERR_MSG_ATTR(info->extack, dev,
+				    "the vGPU is a part of another device: leave dev-id out");
+		err = -ENODEV;
+	} else {
+		err = mgpu_nl_vgpu_msg(msg, vgpu, info->snd_portid,
+				       info->snd_seq, 0, MGPU_CMD_VGPU_GET,
+				       NULL);
+	}
+	mutex_unlock(&mgpu_registry_lock);
+
+	if (err) {
+		nlmsg_free(msg);
+		return err;
+	}
+	return genlmsg_reply(msg, info);
+}
+
+int mgpu_nl_vgpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct nlattr *tb[MGPU_A_VGPU_DEV_ID + 1];
+	struct mgpu_device *mdev = NULL;
+	struct mgpu_vgpu *vgpu;
+	unsigned long id;
+	int err;
+
+	err = genlmsg_parse(cb->nlh, &mgpu_nl_family, tb, MGPU_A_VGPU_DEV_ID,
+			    mgpu_vgpu_get_nl_policy, cb->extack);
+	if (err)
+		return err;
+	if (tb[MGPU_A_VGPU_ID] || tb[MGPU_A_VGPU_UUID]) {
+		NL_SET_ERR_MSG_ATTR(cb->extack, tb[MGPU_A_VGPU_ID] ?:
+				    tb[MGPU_A_VGPU_UUID],
+				    "a dump takes dev-id only: to get one vGPU, do not ask for a dump");
+		return -EINVAL;
+	}
+
+	mutex_lock(&mgpu_registry_lock);
+	cb->seq = atomic_read(&mgpu_nl_generation);
+	if (tb[MGPU_A_VGPU_DEV_ID]) {
+		mdev = mgpu_nl_find_dev(tb[MGPU_A_VGPU_DEV_ID], cb->extack);
+		if (IS_ERR(mdev)) {
+			err = PTR_ERR(mdev);
+			goto unlock;
+		}
+	}
+
+	/* args[0]: first id that has not been sent */
+	xa_for_each_start(&mgpu_vgpus, id, vgpu, cb->args[0]) {
+		if (mdev && vgpu->mdev != mdev)
+			continue;
+		err = mgpu_nl_vgpu_msg(skb, vgpu, NETLINK_CB(cb->skb).portid,
+				       cb->nlh->nlmsg_seq, NLM_F_MULTI,
+				       MGPU_CMD_VGPU_GET, cb);
+		if (err)
+			break;
+		cb->args[0] = id + 1;
+	}
+unlock:
+	mutex_unlock(&mgpu_registry_lock);
+
+	return skb->len ?: err;
+}
+
+/**
+ * struct mgpu_nl_change - one entry of a batch, checked
+ * @vgpu: what to change
+ * @set: what to set
+ * @nla: where the request says so
+ */
+struct mgpu_nl_change {
+	struct mgpu_vgpu *vgpu;
+	struct mgpu_settings set;
+	const struct nlattr *nla;
+};
+
+static int mgpu_nl_check_change(const struct nlattr *nla,
+				struct mgpu_nl_change *change,
+				struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[ARRAY_SIZE(mgpu_setting_nl_policy)];
+	struct mgpu_settings *set = &change->set;
+	struct mgpu_vgpu *vgpu;
+	int err;
+
+	/* The policy refuses unknown attributes and a weight out of range. */
+	err = nla_parse_nested(tb, ARRAY_SIZE(tb) - 1, nla,
+			       mgpu_setting_nl_policy, extack);
+	if (err)
+		return err;
+
+	vgpu = mgpu_nl_find_vgpu(tb[MGPU_A_VGPU_ID], tb[MGPU_A_VGPU_UUID], nla,
+				 extack);
+	if (IS_ERR(vgpu))
+		return PTR_ERR(vgpu);
+
+	if (tb[MGPU_A_VGPU_WEIGHT]) {
+		set->mask |= MGPU_SET_WEIGHT;
+		set->weight = nla_get_u32(tb[MGPU_A_VGPU_WEIGHT]);
+	}
+	if (tb[MGPU_A_VGPU_FPS_LIMIT]) {
+		set->mask |= MGPU_SET_FPS_LIMIT;
+		set->fps_limit = nla_get_u32(tb[MGPU_A_VGPU_FPS_LIMIT]);
+		if (set->fps_limit &&
+		    (set->fps_limit < MGPU_FPS_LIMIT_MIN ||
+		     set->fps_limit > MGPU_FPS_LIMIT_MAX)) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[MGPU_A_VGPU_FPS_LIMIT],
+					    "fps-limit is in millihertz: 0 for none, or 1000 (1 frame/s) to 10000000");
+			return -ERANGE;
+		}
+	}
+	if (!set->mask) {
+		NL_SET_ERR_MSG_ATTR(extack, nla,
+				    "nothing to set for this vGPU: add weight or fps-limit");
+		return -EINVAL;
+	}
+
+	change->vgpu = vgpu;
+	change->nla = nla;
+	return 0;
+}
+
+/* By vGPU, and of one vGPU by place in the message. */
+static int mgpu_nl_cmp_change(const void *a, const void *b)
+{
+	const struct mgpu_nl_change *l = a;
+	const struct mgpu_nl_change *r = b;
+
+	if (l->vgpu != r->vgpu)
+		return l->vgpu < r->vgpu ? -1 : 1;
+	return l->nla < r->nla ? -1 : 1;
+}
+
+int mgpu_nl_vgpu_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct mgpu_nl_change *changes;
+	const struct nlattr *nla;
+	size_t nr = 0;
+	size_t i = 0;
+	int err = 0;
+	int rem;
+
+	/* info->attrs holds the last of them only. */
+	nlmsg_for_each_attr(nla, info->nlhdr, GENL_HDRLEN, rem)
+		if (nla_type(nla) == MGPU_A_BATCH_VGPU)
+			nr++;
+	if (!nr) {
+		NL_SET_ERR_MSG(info->extack,
+			       "nothing to set: add a vgpu attribute for each vGPU to change");
+		NL_SET_ERR_ATTR_MISS(info->extack, NULL, MGPU_A_BATCH_VGPU);
+		return -EINVAL;
+	}
+
+	changes = kvcalloc(nr, sizeof(*changes), GFP_KERNEL_ACCOUNT);
+	if (!changes)
+		return -ENOMEM;
+
+	mutex_lock(&mgpu_registry_lock);
+	nlmsg_for_each_attr(nla, info->nlhdr, GENL_HDRLEN, rem) {
+		if (nla_type(nla) != MGPU_A_BATCH_VGPU)
+			continue;
+		err = mgpu_nl_check_change(nla, &changes[i++], info->extack);
+		if (err)
+			goto unlock;
+	}
+
+	sort(changes, nr, sizeof(*changes), mgpu_nl_cmp_change, NULL);
+	for (i = 1; i < nr; i++) {
+		if (changes[i].vgpu != changes[i - 1].vgpu)
+			continue;
+		NL_SET_ERR_MSG_ATTR(info->extack, changes[i].nla,
+				    "this vGPU is in the batch already: put its settings into one entry");
+		err = -EINVAL;
+		goto unlock;
+	}
+
+	for (i = 0; i < nr; i++)
+		mgpu_vgpu_apply(changes[i].vgpu, &changes[i].set);
+unlock:
+	mutex_unlock(&mgpu_registry_lock);
+	kvfree(changes);
+	return err;
+}
+
+static u8 mgpu_nl_event_cmd(enum mgpu_event event)
+{
+	switch (event) {
+	case MGPU_EVENT_ADDED:
+		return MGPU_CMD_VGPU_ADDED_NTF;
+	case MGPU_EVENT_REMOVED:
+		return MGPU_CMD_VGPU_REMOVED_NTF;
+	case MGPU_EVENT_OPENED:
+		return MGPU_CMD_VGPU_OPENED_NTF;
+	case MGPU_EVENT_CLOSED:
+		return MGPU_CMD_VGPU_CLOSED_NTF;
+	}
+	return 0;
+}
+
+/**
+ * mgpu_netlink_event() - tell who listens what became of a vGPU
+ * @vgpu: the vGPU; the caller keeps it
+ * @event: what happened
+ *
+ * May sleep.  The caller may hold mgpu_registry_lock and VFIO's locks.
+ */
+void mgpu_netlink_event(struct mgpu_vgpu *vgpu, enum mgpu_event event)
+{
+	struct sk_buff *msg;
+
+	if (event == MGPU_EVENT_ADDED || event == MGPU_EVENT_REMOVED)
+		if (!atomic_inc_return(&mgpu_nl_generation))
+			atomic_inc(&mgpu_nl_generation);
+
+	if (!genl_has_listeners(&mgpu_nl_family, &init_net, MGPU_NLGRP_EVENTS))
+		return;
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		goto lost;
+	if (mgpu_nl_vgpu_msg(msg, vgpu, 0, 0, 0, mgpu_nl_event_cmd(event),
+			     NULL)) {
+		nlmsg_free(msg);
+		goto lost;
+	}
+	genlmsg_multicast_netns(&mgpu_nl_family, &init_net, msg, 0,
+				MGPU_NLGRP_EVENTS, GFP_KERNEL);
+	return;
+
+lost:
+	/* Listeners read this as: events were lost, look again. */
+	genl_set_err(&mgpu_nl_family, &init_net, 0, MGPU_NLGRP_EVENTS, ENOBUFS);
+}
+
+static struct genl_family mgpu_nl_family __ro_after_init = {
+	.name		= MGPU_FAMILY_NAME,
+	.version	= MGPU_FAMILY_VERSION,
+	.module		= THIS_MODULE,
+	.parallel_ops	= true,
+	.ops		= mgpu_nl_ops,
+	.n_ops		= ARRAY_SIZE(mgpu_nl_ops),
+	.resv_start_op	= MGPU_CMD_DEV_GET,
+	.mcgrps		= mgpu_nl_mcgrps,
+	.n_mcgrps	= ARRAY_SIZE(mgpu_nl_mcgrps),
+};
+
+int __init mgpu_netlink_init(void)
+{
+	return genl_register_family(&mgpu_nl_family);
+}
+
+void mgpu_netlink_exit(void)
+{
+	genl_unregister_family(&mgpu_nl_family);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause)
+/* Do not edit directly, auto-generated from: */
+/*	Documentation/netlink/specs/mgpu.yaml */
+/* YNL-GEN kernel source */
+
+#include <net/netlink.h>
+#include <net/genetlink.h>
+
+#include "netlink_gen.h"
+
+#include <uapi/linux/mgpu.h>
+
+/* Common nested types */
+const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_FPS_LIMIT + 1] = {
+	[MGPU_A_VGPU_ID] = { .type = NLA_U32, },
+	[MGPU_A_VGPU_UUID] = { .type = NLA_NUL_STRING, .len = MGPU_UUID_STRLEN, },
+	[MGPU_A_VGPU_WEIGHT] = NLA_POLICY_RANGE(NLA_U32, MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX),
+	[MGPU_A_VGPU_FPS_LIMIT] = { .type = NLA_U32, },
+};
+
+/* MGPU_CMD_DEV_GET - do */
+const struct nla_policy mgpu_dev_get_nl_policy[MGPU_A_DEV_ID + 1] = {
+	[MGPU_A_DEV_ID] = { .type = NLA_U32, },
+};
+
+/* MGPU_CMD_VGPU_GET - do */
+const struct nla_policy mgpu_vgpu_get_nl_policy[MGPU_A_VGPU_DEV_ID + 1] = {
+	[MGPU_A_VGPU_ID] = { .type = NLA_U32, },
+	[MGPU_A_VGPU_UUID] = { .type = NLA_NUL_STRING, .len = MGPU_UUID_STRLEN, },
+	[MGPU_A_VGPU_DEV_ID] = { .type = NLA_U32, },
+};
+
+/* MGPU_CMD_VGPU_SET - do */
+const struct nla_policy mgpu_vgpu_set_nl_policy[MGPU_A_BATCH_VGPU + 1] = {
+	[MGPU_A_BATCH_VGPU] = NLA_POLICY_NESTED(mgpu_setting_nl_policy),
+};
+
+/* Ops table for mgpu */
+const struct genl_ops mgpu_nl_ops[3] = {
+	{
+		.cmd		= MGPU_CMD_DEV_GET,
+		.doit		= mgpu_nl_dev_get_doit,
+		.dumpit		= mgpu_nl_dev_get_dumpit,
+		.policy		= mgpu_dev_get_nl_policy,
+		.maxattr	= MGPU_A_DEV_ID,
+	},
+	{
+		.cmd		= MGPU_CMD_VGPU_GET,
+		.doit		= mgpu_nl_vgpu_get_doit,
+		.dumpit		= mgpu_nl_vgpu_get_dumpit,
+		.policy		= mgpu_vgpu_get_nl_policy,
+		.maxattr	= MGPU_A_VGPU_DEV_ID,
+	},
+	{
+		.cmd		= MGPU_CMD_VGPU_SET,
+		.doit		= mgpu_nl_vgpu_set_doit,
+		.policy		= mgpu_vgpu_set_nl_policy,
+		.maxattr	= MGPU_A_BATCH_VGPU,
+		.flags		= GENL_ADMIN_PERM,
+	},
+};
+
+const struct genl_multicast_group mgpu_nl_mcgrps[] = {
+	[MGPU_NLGRP_EVENTS] = { "events", },
+};
