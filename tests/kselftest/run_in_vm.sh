@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Run the kernel self-tests; called in the test host by tests/run, or by hand:
+#
+#   tools/vm/run -- tests/kselftest/run_in_vm.sh [TEST]...
+#
+# Loads the modules, runs each test program of TEST_PROGS and TEST_GEN_PROGS
+# in the manner of kselftest, unloads the modules and sees that nothing is
+# left. The programs' output is in $OUT/NAME.log; standard output is one line
+# when a program starts and one when it ends, which tests/run reads:
+#
+#   @start NAME
+#   @done NAME STATUS
+set -uo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+export BUILD=${BUILD:-$top/build}
+export KERNEL=${KERNEL:-6.1}
+: "${OUT:=$(mktemp -d)}"
+export OUT
+
+if [ $# -eq 0 ]; then
+	mapfile -t tests < <("$top/tests/run" --list-kselftest)
+	set -- "${tests[@]}"
+fi
+
+timeout=45
+if [ -f "$here/settings" ]; then
+	t=$(sed -n 's/^timeout=\([0-9]*\).*/\1/p' "$here/settings")
+	timeout=${t:-$timeout}
+fi
+# 0 means no limit to kselftest; here the whole run has one.
+[ "$timeout" -gt 0 ] || timeout=3600
+
+# Run a step of our own as a test program with one result.
+step()	# NAME DESCRIPTION COMMAND...
+{
+	local name=$1 what=$2 rc
+	shift 2
+
+	echo "@start $name"
+	{
+		echo "TAP version 13"
+		echo "1..1"
+		if "$@" 2>&1 | sed 's/^/# /'; then
+			echo "ok 1 - $what"
+			rc=0
+		else
+			echo "not ok 1 - $what"
+			rc=1
+		fi
+	} >"$OUT/$name.log"
+	rc=$(grep -c '^not ok' "$OUT/$name.log")
+	echo "@done $name $rc"
+	return "$rc"
+}
+
+failed=0
+
+load_all()
+{
+	"$top/tools/vm/modules" load mgpu_soft
+}
+
+step modules-load 'the modules load' load_all || exit 1
+
+for t in "$@"; do
+	name=${t##*/}
+	case $t in
+	/*)	prog=$t ;;
+	*)	prog=$here/$t
+		[ -x "$prog" ] || prog=$BUILD/kselftest/$t ;;
+	esac
+	echo "@start $name"
+	echo "mgpu-test: $name starts" >/dev/kmsg
+	(cd "$here" && timeout -k 5 "$timeout" "$prog") \
+		</dev/null >"$OUT/$name.log" 2>&1
+	rc=$?
+	echo "mgpu-test: $name ended with $rc" >/dev/kmsg
+	[ $rc -eq 0 ] || [ $rc -eq 4 ] || failed=1
+	echo "@done $name $rc"
+done
+
+step modules-unload 'the modules unload and leave nothing behind' \
+	"$top/tools/vm/modules" unload || failed=1
+
+# A debug kernel says what was not freed.
+if [ -w /sys/kernel/debug/kmemleak ]; then
+	leaks()
+	{
+		echo scan >/sys/kernel/debug/kmemleak
+		sleep 6
+		echo scan >/sys/kernel/debug/kmemleak
+		! grep . /sys/kernel/debug/kmemleak
+	}
+	step kmemleak 'no memory is leaked' leaks || failed=1
+fi
+exit $failed
