@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * mgpu-game: a game-like DRM client.  display.c talks KMS, world.c is the game
+ * itself, draw.c paints it, stats.c counts frames, game.c is the main loop.
+ */
+#ifndef MGPU_GAME_H
+#define MGPU_GAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <xf86drmMode.h>
+
+#define MAX_BUFFERS	4
+
+struct rect {
+	int x, y, w, h;
+};
+
+/* ---- display.c ---- */
+
+/**
+ * struct buffer - one dumb buffer and its framebuffer, XRGB8888
+ * @px: its pixels
+ * @stride: pixels from one row to the next
+ */
+struct buffer {
+	uint32_t handle;
+	uint32_t fb;
+	uint64_t size;
+	uint32_t *px;
+	int stride;
+};
+
+struct display {
+	int fd;
+	uint32_t connector;
+	uint32_t crtc;
+	drmModeModeInfo mode;
+	int nr_buffers;
+	struct buffer buf[MAX_BUFFERS];
+	bool flipped;		/* the event of the last flip has come */
+};
+
+int display_open(struct display *d, const char *card, const char *mode,
+		 int nr_buffers);
+void display_close(struct display *d);
+int display_show(struct display *d, int buffer);
+int display_flip(struct display *d, int buffer);
+int display_list_modes(const char *card);
+
+/* ---- world.c: a game of bricks that plays itself ---- */
+
+#define FP		256	/* positions are pixels times FP */
+#define MAX_BALLS	32
+#define BRICK_COLS	16
+#define BRICK_ROWS	6
+#define MAX_DAMAGE	(4 * MAX_BALLS)
+
+struct ball {
+	int32_t x, y;		/* centre */
+	int32_t vx, vy;		/* per frame */
+};
+
+/* What changed since a buffer was painted last. */
+struct damage {
+	struct rect r[MAX_DAMAGE];
+	int nr;
+	bool all;
+};
+
+struct world {
+	int w, h;
+	int nr_balls;
+	int radius;
+	struct ball ball[MAX_BALLS];
+	bool brick[BRICK_ROWS][BRICK_COLS];
+	int bricks_left;
+	int32_t paddle_x;	/* centre */
+	int paddle_w, paddle_h, paddle_y;
+	uint32_t score, level, missed;
+	uint64_t frame;
+	uint32_t random;
+	uint32_t work;		/* thousands of look-ahead steps per frame */
+	int nr_buffers;
+	struct damage damage[MAX_BUFFERS];
+};
+
+void world_init(struct world *g, int w, int h, int balls, uint32_t work,
+		int nr_buffers, uint32_t seed);
+void world_step(struct world *g);
+void world_damage(struct world *g, struct rect r);
+struct rect world_brick(const struct world *g, int row, int col);
+struct rect world_paddle(const struct world *g);
+struct rect world_ball(const struct world *g, int i);
+
+/* ---- draw.c ---- */
+
+struct hud {
+	const char *title;
+	double fps;
+};
+
+struct canvas {
+	uint32_t *background;	/* w * h, never changes */
+	int theme;
+	int scale;		/* of the font */
+};
+
+int draw_theme(const char *name);
+int draw_init(struct canvas *c, const struct world *g, int theme);
+void draw_free(struct canvas *c);
+void draw_hud_damage(const struct canvas *c, struct world *g);
+void draw_frame(const struct canvas *c, const struct world *g,
+		const struct hud *hud, const struct buffer *b,
+		struct damage *damage);
+
+/* ---- stats.c ---- */
+
+#define STATS_MAX	65536
+
+/* Frame intervals in nanoseconds, since the last report and since the start. */
+struct stats {
+	uint64_t start, since, last;
+	uint64_t cpu_since, cpu_start;
+	uint64_t frames;
+	uint32_t nr;
+	uint32_t interval[STATS_MAX];
+	double fps;
+};
+
+uint64_t now_ns(void);
+void stats_start(struct stats *s);
+void stats_frame(struct stats *s, uint64_t now);
+void stats_report(struct stats *s, const char *name, uint64_t now);
+void stats_summary(const struct stats *s, const char *name, uint64_t now);
+
+#endif /* MGPU_GAME_H */
