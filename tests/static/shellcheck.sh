@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# shellcheck has nothing to say about any of our scripts.
+# None of our scripts gives shellcheck a reason to warn.
 set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1
