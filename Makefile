@@ -66,8 +66,9 @@ ctl: bpf ## build mgpud, gpuctl and libmgpu
 guest: deps ## build the guest workloads
 	$(SUB) -C tools/guest
 
-unit: bpf ## build the unit tests
+unit: bpf ## build the unit tests and the fuzz targets
 	$(SUB) -C tests/unit
+	$(SUB) -C tests/fuzz
 
 kselftest: ctl ## build the kernel self-tests
 	$(SUB) -C tests/kselftest
