@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The modules build without a warning of the compiler at W=1, and sparse, with
+# its endian checks, is silent too. Built from nothing: what is up to date
+# would give no warnings.
+set -uo pipefail
+
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${BUILD:-$PWD/build}
+KERNEL=${KERNEL:-6.1}
+kdir=$BUILD/kernel/$KERNEL/kdir
+dir=$BUILD/check/static/kmod-$KERNEL
+log=$dir.log
+
+echo 'TAP version 13'
+if [ ! -d "$kdir/" ]; then
+	echo '1..0 # SKIP no test kernel, run: make kernel'
+	exit 4
+fi
+sparse=()
+if command -v sparse >/dev/null; then
+	sparse=(C=1)
+fi
+
+echo 1..3
+mkdir -p "${dir%/*}"
+rm -rf "$dir"
+if tools/setup/kmod-build "$kdir" "$dir" -j"$(nproc)" "${sparse[@]}" >"$log" 2>&1; then
+	echo 'ok 1 - the modules build'
+else
+	tail -n 40 "$log" | sed 's/^/# /'
+	echo 'not ok 1 - the modules build'
+	echo 'Bail out! no modules'
+	exit 1
+fi
+
+bad=0
+result()	# NUMBER DESCRIPTION LINES
+{
+	if [ -z "$3" ]; then
+		echo "ok $1 - $2"
+	else
+		printf '%s\n' "$3" | sed "s,$dir/,,; s/^/# /"
+		echo "not ok $1 - $2"
+		bad=1
+	fi
+}
+
+# gcc names the flag behind its warning, sparse does not. The kernel's own
+# headers are not ours to mend.
+ours=$(grep -E ': (warning|error): ' "$log" | grep -F "$dir/" || true)
+result 2 'W=1 is silent' "$(printf '%s' "$ours" | grep -E '\[-W[^]]*\]$')"
+if [ ${#sparse[@]} -eq 0 ]; then
+	echo 'ok 3 - sparse is silent # SKIP sparse is not installed'
+else
+	result 3 'sparse is silent' "$(printf '%s' "$ours" | grep -vE '\[-W[^]]*\]$')"
+fi
+exit $bad
