@@ -18,11 +18,10 @@ export KERNEL BUILD
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
 SUBJOBS := -j$(JOBS)
 endif
-SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL) \
-	VMLINUX_BTF=$(KERNELDIR)/vmlinux MODULE_BTF=$(KMOD)/mgpu.ko
+SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
-.PHONY: help deps kernel kmod bpf ctl guest all unit kselftest demo check \
+.PHONY: help deps kernel kmod bpf ctl guest all unit fuzz kselftest demo check \
 	check-static check-unit check-fuzz check-kselftest check-e2e vm-shell \
 	clean distclean
 
@@ -57,7 +56,7 @@ kernel: deps ## fetch the test kernel
 kmod: deps ## build the kernel modules, with BTF
 	@tools/setup/kmod-build $(KDIR) $(KMOD) $(SUBJOBS)
 
-bpf: kmod kernel ## build the BPF programs
+bpf: kernel ## build the BPF programs
 	$(SUB) -C bpf
 
 ctl: bpf ## build mgpud, gpuctl and libmgpu
@@ -66,8 +65,10 @@ ctl: bpf ## build mgpud, gpuctl and libmgpu
 guest: deps ## build the guest workloads
 	$(SUB) -C tools/guest
 
-unit: bpf ## build the unit tests and the fuzz targets
+unit: deps ## build the unit tests
 	$(SUB) -C tests/unit
+
+fuzz: deps ## build the fuzz targets
 	$(SUB) -C tests/fuzz
 
 kselftest: ctl ## build the kernel self-tests
@@ -78,7 +79,7 @@ all: kmod bpf ctl guest ## build everything but the tests
 demo: all ## show three VMs share a GPU, before and after control
 	@tools/demo/run
 
-check: all unit kselftest ## run every test
+check: all unit fuzz kselftest ## run every test
 	@tests/run
 
 check-static: all ## only the checks that run nothing
@@ -87,7 +88,7 @@ check-static: all ## only the checks that run nothing
 check-unit: unit ## only the tests in user space
 	@tests/run unit
 
-check-fuzz: unit ## only the short fuzz runs
+check-fuzz: fuzz ## only the short fuzz runs
 	@tests/run fuzz
 
 check-kselftest: all kselftest ## only the tests on the loaded modules
@@ -101,7 +102,7 @@ vm-shell: kernel ## a shell in the test host
 
 clean: ## remove what was built; keep kernels and downloads
 	@rm -rf $(BUILD)/kmod $(BUILD)/bpf $(BUILD)/ctl $(BUILD)/guest \
-		$(BUILD)/unit $(BUILD)/kselftest $(BUILD)/check $(BUILD)/vm
+		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/kselftest $(BUILD)/check $(BUILD)/vm
 
 distclean: ## remove build/
 	@rm -rf $(BUILD)
