@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The demo's evaluation, on made-up logs whose results are known."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(TOP, "tools", "demo"))
+sys.dont_write_bytecode = True
+
+import report  # noqa: E402 pylint: disable=wrong-import-position
+
+A, B = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"
+
+
+def line(time_s, policy, fds, fps_a, fps_b):
+    return json.dumps({
+        "time_s": time_s, "policy": policy,
+        "capacity": {"cpu": 2.0, "gpu": 1.0}, "fds": fds, "fds_optimal": -1.0,
+        "vgpus": [
+            {"id": 1, "uuid": A, "fps": fps_a, "gpu_share": 0.25,
+             "cpu_share": 0.125, "cpu_s_per_frame": 0.01,
+             "gpu_s_per_frame": 0.005, "frames": 10, "state": "active"},
+            {"id": 2, "uuid": B, "fps": fps_b, "gpu_share": 0.5,
+             "cpu_share": 0.25, "cpu_s_per_frame": 0.02,
+             "gpu_s_per_frame": 0.01, "frames": 10, "state": "active"},
+        ]}) + "\n"
+
+
+# Phase "none" is 10 < t <= 14, "fea" 16 < t <= 20; what lies outside must not
+# count, nor what ran under another policy.
+LOG = [
+    line(9, "none", -100, 1000, 1000),
+    line(10, "none", -100, 1000, 1000),
+    line(11, "none", -4, 10, 40), line(12, "none", -2, 20, 40),
+    line(13, "none", -3, 30, 40), line(14, "none", -3, 40, 40),
+    line(15, "none", -100, 1000, 1000), line(16, "fea", -100, 1000, 1000),
+    line(16.5, "none", -100, 1000, 1000),
+    line(17, "fea", -2, 30, 31), line(18, "fea", None, 30, 31),
+    line(19, "fea", -4, 30, 31), line(20, "fea", -2, 30, 31),
+    line(21, "fea", -100, 1000, 1000),
+]
+INFO = {
+    "cpus": 2, "settle_s": 2,
+    "vgpus": [{"uuid": A, "name": "A", "mode": "1920x1080"},
+              {"uuid": B, "name": "B", "mode": "1024x768"}],
+    "phases": [{"policy": "none", "start_s": 10, "end_s": 14},
+               {"policy": "fea", "start_s": 16, "end_s": 20}],
+}
+
+
+def near(a, b):
+    assert a is not None and abs(a - b) < 1e-9, f"{a} is not {b}"
+
+
+def test_mean_and_deviation():
+    none, fea = report.summarise(report.read_log(LOG), INFO)["runs"]
+    near(none["fds_mean"], -3)
+    near(none["fds_std"], (2 / 3) ** 0.5)
+    near(fea["fds_mean"], -8 / 3)
+    near(fea["fds_std"], (4 / 3) ** 0.5)
+    near(none["seconds"], 4)
+
+
+def test_period_without_f_is_counted_as_such():
+    none, fea = report.summarise(report.read_log(LOG), INFO)["runs"]
+    assert none["periods_without_fds"] == 0
+    assert (fea["periods"], fea["periods_without_fds"]) == (4, 1)
+    assert "fea: 1 of 4 periods" in report.table(
+        report.summarise(report.read_log(LOG), INFO))
+
+
+def test_rates_and_shares_of_each_vm():
+    none = report.summarise(report.read_log(LOG), INFO)["runs"][0]
+    a, b = none["vgpus"]
+    assert (a["uuid"], b["uuid"]) == (A, B)
+    near(a["fps"], 25)
+    near(b["fps"], 40)
+    near(b["fps_std"], 0)
+    near(a["gpu_share"], 0.25)
+    near(b["cpu_share"], 0.25)
+
+
+def test_keys_of_the_result():
+    result = report.summarise(report.read_log(LOG), INFO)
+    assert {"cpus", "runs"} <= set(result)
+    for run in result["runs"]:
+        assert {"policy", "seconds", "fds_mean", "fds_std",
+                "vgpus"} <= set(run)
+        for v in run["vgpus"]:
+            assert {"uuid", "fps", "gpu_share", "cpu_share"} <= set(v)
+    json.dumps(result, allow_nan=False)
+
+
+def test_moving_average_starts_when_the_window_is_full():
+    values = list(range(40))
+    out = report.moving_average(values)
+    assert out[28] is None
+    near(out[29], 14.5)
+    near(out[39], 24.5)
+    near(report.moving_average([1, 2, 6], 2)[2], 4)
+    assert report.moving_average([1, None, 6, 8], 2) == [None, None, None, 7]
+
+
+def test_cut_off_last_line_is_left_out():
+    records = report.read_log(LOG + [LOG[0][:40]])
+    assert len(records) == len(LOG)
+
+
+def test_damaged_line_is_refused():
+    try:
+        report.read_log([LOG[0], "{}\n", LOG[1]])
+    except report.ReportError as e:
+        assert "line 2" in str(e)
+    else:
+        raise AssertionError("a record without its keys was accepted")
+
+
+def test_phase_without_periods_is_refused():
+    info = dict(INFO, phases=[{"policy": "vgasa", "start_s": 0, "end_s": 99}])
+    try:
+        report.summarise(report.read_log(LOG), info)
+    except report.ReportError as e:
+        assert "vgasa" in str(e)
+    else:
+        raise AssertionError("an empty phase gave a result")
+
+
+def test_program_writes_result_and_plot():
+    with tempfile.TemporaryDirectory() as d:
+        with open(os.path.join(d, "mgpud.log"), "w", encoding="utf-8") as f:
+            f.writelines(LOG)
+        with open(os.path.join(d, "phases.json"), "w", encoding="utf-8") as f:
+            json.dump(INFO, f)
+        done = subprocess.run(
+            [sys.executable, os.path.join(TOP, "tools/demo/report.py"), d],
+            capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "-3.000" in done.stdout and "-2.667" in done.stdout
+        with open(os.path.join(d, "result.json"), encoding="utf-8") as f:
+            near(json.load(f)["runs"][0]["fds_mean"], -3)
+        with open(os.path.join(d, "plot.png"), "rb") as f:
+            assert f.read(8) == b"\x89PNG\r\n\x1a\n"
+
+
+def main():
+    tests = [(n, f) for n, f in globals().items() if n.startswith("test_")]
+    print("TAP version 13")
+    print(f"1..{len(tests)}")
+    failed = False
+    for i, (name, function) in enumerate(tests, 1):
+        text = name[5:].replace("_", " ")
+        try:
+            function()
+            print(f"ok {i} - {text}")
+        except Exception:  # pylint: disable=broad-except
+            failed = True
+            for out in traceback.format_exc().splitlines():
+                print(f"# {out}")
+            print(f"not ok {i} - {text}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

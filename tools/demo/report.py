@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Turn a demo's measurements into a table, a plot and result.json.
+
+usage: tools/demo/report.py DIR
+
+DIR has what tools/demo/in-host left there:
+
+  mgpud.log    one JSON object per line and period, as mgpud writes it
+  phases.json  which time belongs to which policy, and what ran
+
+Only periods that lie inside a phase and ran under its policy are counted; the
+time after each switch of policy is not part of a phase (settle_s).
+
+Written to DIR: result.json, plot.png and the plot's data. The standard
+deviations are those of a sample (n - 1).
+"""
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+
+WINDOW = 30                 # intervals of the moving average
+
+
+class ReportError(Exception):
+    pass
+
+
+def read_log(lines):
+    """The log's records; a last line that was cut off is left out."""
+    lines = [line for line in lines if line.strip()]
+    records = []
+    for i, line in enumerate(lines):
+        try:
+            record = json.loads(line)
+            record["time_s"] = float(record["time_s"])
+            record["vgpus"] = {v["uuid"]: v for v in record["vgpus"]}
+        except (ValueError, KeyError, TypeError) as e:
+            if i == len(lines) - 1 and not line.endswith("\n"):
+                break
+            raise ReportError(f"line {i + 1} of the log is not a period's "
+                              f"record ({e}): {line.strip()[:100]}") from e
+        records.append(record)
+    return records
+
+
+def number(value):
+    """value if it is a finite number, else None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def mean(values):
+    return statistics.fmean(values) if values else None
+
+
+def std(values):
+    return statistics.stdev(values) if len(values) > 1 else None
+
+
+def in_phase(records, phase):
+    return [r for r in records
+            if phase["start_s"] < r["time_s"] <= phase["end_s"]
+            and r.get("policy") == phase["policy"]]
+
+
+def moving_average(values, window=WINDOW):
+    """Mean of the last window values, None before there are so many."""
+    out = []
+    for i in range(len(values)):
+        part = values[max(0, i + 1 - window):i + 1]
+        whole = len(part) == window and None not in part
+        out.append(mean(part) if whole else None)
+    return out
+
+
+def series(records, uuid, key):
+    values = (number(r["vgpus"].get(uuid, {}).get(key)) for r in records)
+    return [v for v in values if v is not None]
+
+
+def summarise_phase(records, phase, vgpus):
+    part = in_phase(records, phase)
+    if not part:
+        raise ReportError(f"the log has no period under policy "
+                          f"'{phase['policy']}' between {phase['start_s']} and "
+                          f"{phase['end_s']} s")
+    fds = [number(r.get("fds")) for r in part]
+    known = [f for f in fds if f is not None]
+    optimal = [f for f in (number(r.get("fds_optimal")) for r in part)
+               if f is not None]
+    run = {
+        "policy": phase["policy"],
+        "seconds": round(phase["end_s"] - phase["start_s"], 3),
+        "fds_mean": mean(known),
+        "fds_std": std(known),
+        "fds_optimal_mean": mean(optimal),
+        "periods": len(part),
+        "periods_without_fds": len(fds) - len(known),
+        "vgpus": [],
+    }
+    for v in vgpus:
+        uuid = v["uuid"]
+        run["vgpus"].append({
+            "uuid": uuid,
+            "name": v.get("name", uuid),
+            "fps": mean(series(part, uuid, "fps")),
+            "fps_std": std(series(part, uuid, "fps")),
+            "gpu_share": mean(series(part, uuid, "gpu_share")),
+            "cpu_share": mean(series(part, uuid, "cpu_share")),
+            "cpu_s_per_frame": mean(series(part, uuid, "cpu_s_per_frame")),
+            "gpu_s_per_frame": mean(series(part, uuid, "gpu_s_per_frame")),
+        })
+    return run
+
+
+def summarise(records, info):
+    return {
+        "cpus": info["cpus"],
+        "kernel": info.get("kernel"),
+        "settle_s": info.get("settle_s"),
+        "workloads": info["vgpus"],
+        "runs": [summarise_phase(records, p, info["vgpus"])
+                 for p in info["phases"]],
+    }
+
+
+# ---- text ----
+
+def fmt(value, form, scale=1):
+    return "-" if value is None else format(value * scale, form)
+
+
+def table(result):
+    out = []
+    names = {v["uuid"]: v for v in result["workloads"]}
+    out.append("policy  VM  screen       frames/s   sd     GPU %  CPU %   "
+               "GPU ms  CPU ms   fairness f")
+    out.append("                                                         "
+               "per frame       mean     sd   best")
+    for run in result["runs"]:
+        out.append("-" * 92)
+        for i, v in enumerate(run["vgpus"]):
+            line = (f"{run['policy'] if i == 0 else '':7} "
+                    f"{v['name']:3} "
+                    f"{names[v['uuid']].get('mode', ''):10} "
+                    f"{fmt(v['fps'], '9.1f'):>10} "
+                    f"{fmt(v['fps_std'], '6.1f'):>6} "
+                    f"{fmt(v['gpu_share'], '6.1f', 100):>6} "
+                    f"{fmt(v['cpu_share'], '6.1f', 100):>6} "
+                    f"{fmt(v['gpu_s_per_frame'], '8.2f', 1e3):>8} "
+                    f"{fmt(v['cpu_s_per_frame'], '7.2f', 1e3):>7} ")
+            if i == 0:
+                line += (f" {fmt(run['fds_mean'], '8.3f'):>8} "
+                         f"{fmt(run['fds_std'], '6.3f'):>6} "
+                         f"{fmt(run['fds_optimal_mean'], '6.3f'):>6}")
+            out.append(line.rstrip())
+    out.append("-" * 92)
+    for run in result["runs"]:
+        if run["periods_without_fds"]:
+            out.append(f"{run['policy']}: {run['periods_without_fds']} of "
+                       f"{run['periods']} periods have no f (a VM showed no "
+                       f"frame) and are left out of its mean")
+    out.append("f: the higher (nearer to 0) the fairer; best: what the optimal "
+               "rates of the same\nseconds would score, the mean over them. "
+               "Shares: of what all VMs together can have.")
+    return "\n".join(out)
+
+
+# ---- plot ----
+
+def plot_data(records, info):
+    """Rows of text for gnuplot: one block per phase, with its settling."""
+    uuids = [v["uuid"] for v in info["vgpus"]]
+    origin = info["phases"][0]["start_s"] - info.get("settle_s", 0)
+    blocks = []
+    for phase in info["phases"]:
+        rows = []
+        part = in_phase(records, phase)
+        average = moving_average([number(r.get("fds")) for r in part])
+        counted = {id(r): a for r, a in zip(part, average)}
+        whole = dict(phase, start_s=phase["start_s"] - info.get("settle_s", 0))
+        for r in in_phase(records, whole):
+            a = counted.get(id(r))
+            values = [r["time_s"] - origin]
+            values += [number(r["vgpus"].get(u, {}).get("fps")) for u in uuids]
+            values += [number(r.get("fds")), a, number(r.get("fds_optimal"))]
+            rows.append(" ".join("NaN" if x is None else f"{x:.6g}"
+                                 for x in values))
+        blocks.append("\n".join(rows))
+    return "\n\n\n".join(blocks) + "\n", origin
+
+
+COLOURS = ["#c0392b", "#2471a3", "#1e8449", "#7d3c98", "#b9770e"]
+
+
+def gnuplot_script(info, result, origin, data, png):
+    n = len(info["vgpus"])
+    settle = info.get("settle_s", 0)
+    last = info["phases"][-1]["end_s"] - origin
+    fds = n + 2
+    blocks = len(info["phases"])
+    s = [
+        "set terminal pngcairo size 1280,900 font 'DejaVu Sans,12' "
+        "background '#ffffff'",
+        f"set output '{png}'",
+        "set encoding utf8",
+        "set multiplot layout 2,1",
+        f"set xrange [0:{last:.3f}]",
+        "set lmargin 10",
+        "set rmargin 24",
+        "set tmargin 5",
+        "set grid ytics back linetype 1 linewidth 1 linecolor rgb '#dddddd'",
+        "set key outside right top Left reverse samplen 2",
+        "set tics nomirror",
+        "set border 3",
+    ]
+    for i, phase in enumerate(info["phases"]):
+        start = phase["start_s"] - origin
+        end = phase["end_s"] - origin
+        s.append(f"set object {2 * i + 1} rectangle from {start - settle:.3f},"
+                 f"graph 0 to {start:.3f},graph 1 fillcolor rgb '#eeeeee' "
+                 f"fillstyle solid noborder behind")
+        if i:
+            s.append(f"set arrow {i} from {start - settle:.3f},graph 0 to "
+                     f"{start - settle:.3f},graph 1 nohead linecolor rgb "
+                     f"'#555555' front")
+        s.append(f"set label {i + 1} 'policy: {phase['policy']}' at "
+                 f"{(start + end) / 2:.3f},graph 1.05 center font ',13'")
+    s += [
+        "set title 'Frame rate of each VM' offset 0,1.2",
+        "set ylabel 'frames per second'",
+        "set yrange [0:*]",
+        "unset xlabel",
+    ]
+    plots = []
+    for b in range(blocks):
+        for i, v in enumerate(info["vgpus"]):
+            title = (f"title '{v['name']}  {v.get('mode', '')}'" if b == 0
+                     else "notitle")
+            plots.append(f"'{data}' index {b} using 1:{i + 2} with lines "
+                         f"linewidth 2 linecolor rgb '{COLOURS[i % 5]}' {title}")
+    s.append("plot " + ", \\\n ".join(plots))
+    for i, run in enumerate(result["runs"]):
+        start = info["phases"][i]["start_s"] - origin
+        end = info["phases"][i]["end_s"] - origin
+        s.append(f"set label {i + 1} 'mean {fmt(run['fds_mean'], '.3f')}, "
+                 f"s.d. {fmt(run['fds_std'], '.3f')}' at "
+                 f"{(start + end) / 2:.3f},graph 1.05 center font ',11'")
+    s += [
+        "set title 'Fairness of each second (higher is fairer)' offset 0,1.2",
+        "set ylabel 'fairness f on dominant shares'",
+        "set xlabel 'time in seconds (grey: settling, not counted)'",
+        "set yrange [*:*]",
+        "set offsets graph 0, 0, graph 0.05, graph 0.05",
+    ]
+    plots = []
+    for b in range(blocks):
+        first = b == 0
+        plots.append(f"'{data}' index {b} using 1:{fds + 2} with lines "
+                     f"linewidth 1 dashtype 2 linecolor rgb '#888888' "
+                     + ("title 'best possible'" if first else "notitle"))
+        plots.append(f"'{data}' index {b} using 1:{fds} with points pointtype 7 "
+                     f"pointsize 0.6 linecolor rgb '#e59866' "
+                     + ("title 'each second'" if first else "notitle"))
+        plots.append(f"'{data}' index {b} using 1:{fds + 1} with lines "
+                     f"linewidth 3 linecolor rgb '#6c3483' "
+                     + (f"title 'mean of last {WINDOW}'" if first
+                        else "notitle"))
+    s.append("plot " + ", \\\n ".join(plots))
+    s.append("unset multiplot")
+    return "\n".join(s) + "\n"
+
+
+def plot(directory, records, info, result):
+    data = os.path.join(directory, "plot.dat")
+    script = os.path.join(directory, "plot.gp")
+    png = os.path.join(directory, "plot.png")
+    text, origin = plot_data(records, info)
+    with open(data, "w", encoding="utf-8") as f:
+        f.write(text)
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(gnuplot_script(info, result, origin, data, png))
+    try:
+        done = subprocess.run(["gnuplot", script], capture_output=True,
+                              text=True, check=False)
+    except FileNotFoundError as e:
+        raise ReportError("gnuplot is missing; run: make deps") from e
+    if done.returncode:
+        raise ReportError(f"gnuplot: {done.stderr.strip()}")
+
+
+def main(argv):
+    if len(argv) != 2 or argv[1].startswith("-"):
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    directory = argv[1]
+    try:
+        with open(os.path.join(directory, "phases.json"),
+                  encoding="utf-8") as f:
+            info = json.load(f)
+        with open(os.path.join(directory, "mgpud.log"), encoding="utf-8") as f:
+            records = read_log(f.readlines())
+        result = summarise(records, info)
+        with open(os.path.join(directory, "result.json"), "w",
+                  encoding="utf-8") as f:
+            json.dump(result, f, indent=2)
+            f.write("\n")
+        print(table(result))
+        plot(directory, records, info, result)
+    except (OSError, ValueError, KeyError, ReportError) as e:
+        print(f"report: {e}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
