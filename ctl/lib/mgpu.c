@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* libmgpu: the socket, and one function per request. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <linux/genetlink.h>
+#include <netlink/attr.h>
+#include <netlink/genl/ctrl.h>
+#include <netlink/genl/genl.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+
+#include "msg.h"
+
+/* The kernel fills at most 32 KiB of it for a dump. */
+#define RECV_SIZE	65536
+
+/* How often a list that changes while it is read is read again. */
+#define DUMP_TRIES	16
+
+struct mgpu {
+	struct nl_sock *sock;
+	int family;
+	uint32_t seq;
+	char *buf;
+};
+
+static int no_module(struct mgpu_error *err)
+{
+	return mgpu_fail(err, -ENOENT,
+			 "mgpu is not loaded: run 'modprobe mgpu_soft', or load another back end's module");
+}
+
+static int set_option(struct nl_sock *sock, int option)
+{
+	int on = 1;
+
+	if (setsockopt(nl_socket_get_fd(sock), SOL_NETLINK, option, &on,
+		       sizeof(on)))
+		return -errno;
+	return 0;
+}
+
+int mgpu_open(struct mgpu **mgpu, struct mgpu_error *err)
+{
+	struct mgpu *m;
+	int ret;
+
+	*mgpu = NULL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return mgpu_fail(err, -ENOMEM, "out of memory");
+	m->buf = malloc(RECV_SIZE);
+	m->sock = nl_socket_alloc();
+	if (!m->buf || !m->sock) {
+		ret = mgpu_fail(err, -ENOMEM, "out of memory");
+		goto fail;
+	}
+
+	ret = genl_connect(m->sock);
+	if (ret) {
+		ret = mgpu_fail(err, -EIO, "no netlink socket: %s",
+				nl_geterror(ret));
+		goto fail;
+	}
+	/* A batch for 1,024 vGPUs is up to 64 KiB, and in one piece. */
+	ret = nl_socket_set_buffer_size(m->sock, 1 << 20, 1 << 18);
+	if (ret) {
+		ret = mgpu_fail(err, -EIO, "no room for netlink messages: %s",
+				nl_geterror(ret));
+		goto fail;
+	}
+
+	/* Before the options below, which libnl does not know. */
+	m->family = genl_ctrl_resolve(m->sock, MGPU_FAMILY_NAME);
+	if (m->family < 0) {
+		if (m->family == -NLE_OBJ_NOTFOUND)
+			ret = no_module(err);
+		else
+			ret = mgpu_fail(err, -EIO,
+					"generic netlink does not answer: %s",
+					nl_geterror(m->family));
+		goto fail;
+	}
+
+	ret = set_option(m->sock, NETLINK_EXT_ACK);
+	if (!ret)
+		ret = set_option(m->sock, NETLINK_CAP_ACK);
+	if (ret) {
+		mgpu_fail(err, ret, "netlink does not explain errors here: %s",
+			  strerror(-ret));
+		goto fail;
+	}
+
+	*mgpu = m;
+	return 0;
+fail:
+	mgpu_close(m);
+	return ret;
+}
+
+void mgpu_close(struct mgpu *mgpu)
+{
+	if (!mgpu)
+		return;
+	nl_socket_free(mgpu->sock);
+	free(mgpu->buf);
+	free(mgpu);
+}
+
+int mgpu_fd(const struct mgpu *mgpu)
+{
+	return nl_socket_get_fd(mgpu->sock);
+}
+
+/* One datagram from the kernel, to mgpu->buf; its length, or -errno. */
+static ssize_t receive(struct mgpu *mgpu)
+{
+	struct sockaddr_nl from = { 0 };
+	struct iovec iov = { .iov_base = mgpu->buf, .iov_len = RECV_SIZE };
+	struct msghdr hdr = {
+		.msg_name = &from,
+		.msg_namelen = sizeof(from),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+	};
+	ssize_t len;
+
+	do {
+		len = recvmsg(mgpu_fd(mgpu), &hdr, 0);
+		if (len < 0)
+			return -errno;
+		if (hdr.msg_flags & MSG_TRUNC)
+			return -EMSGSIZE;
+	} while (from.nl_pid);	/* processes may send to us, too */
+	return len;
+}
+
+static int send_request(struct mgpu *mgpu, struct nl_msg *msg,
+			struct mgpu_error *err)
+{
+	struct nlmsghdr *nlh = nlmsg_hdr(msg);
+	struct sockaddr_nl to = { .nl_family = AF_NETLINK };
+	ssize_t len;
+
+	nlh->nlmsg_seq = ++mgpu->seq;
+	nlh->nlmsg_pid = nl_socket_get_local_port(mgpu->sock);
+	do {
+		len = sendto(mgpu_fd(mgpu), nlh, nlh->nlmsg_len, 0,
+			     (struct sockaddr *)&to, sizeof(to));
+	} while (len < 0 && errno == EINTR);
+	if (len >= 0)
+		return 0;
+	if (errno == EMSGSIZE)
+		return mgpu_fail(err, -EMSGSIZE,
+				 "a batch of %u bytes is too large for one message: raise the sysctl net.core.wmem_max, or make it smaller",
+				 nlh->nlmsg_len);
+	return mgpu_fail(err, -errno, "sending to the kernel: %s",
+			 strerror(errno));
+}
+
+/* Send @msg, which is used up, and work through the answer. */
+static int request(struct mgpu *mgpu, struct nl_msg *msg,
+		   int (*message)(const struct nlmsghdr *nlh, void *arg),
+		   void *arg, bool *interrupted, struct mgpu_error *err)
+{
+	struct mgpu_reply reply = {
+		.message = message,
+		.arg = arg,
+		.err = err,
+	};
+	ssize_t len;
+	int ret;
+
+	if (!msg)
+		return mgpu_fail(err, -ENOMEM, "out of memory");
+
+	ret = send_request(mgpu, msg, err);
+	if (ret)
+		goto out;
+
+	reply.request = nlmsg_hdr(msg);
+	reply.seq = reply.request->nlmsg_seq;
+	reply.port = reply.request->nlmsg_pid;
+	while (!reply.done) {
+		len = receive(mgpu);
+		if (len == -EINTR)
+			continue;
+		if (len < 0) {
+			ret = mgpu_fail(err, (int)len,
+					"reading the kernel's answer: %s",
+					strerror((int)-len));
+			goto out;
+		}
+		mgpu_reply_feed(&reply, mgpu->buf, (size_t)len);
+	}
+	ret = reply.result;
+	/* The id of a family is void when its module went. */
+	if (ret == -ENOENT)
+		ret = no_module(err);
+	if (interrupted)
+		*interrupted = reply.interrupted;
+out:
+	nlmsg_free(msg);
+	return ret;
+}
+
+/* ---- lists ---- */
+
+/**
+ * struct list - entries of a dump
+ * @fields: how to read one
+ * @size: of one
+ * @nr: how many there are
+ * @room: how many fit
+ * @entries: they
+ */
+struct list {
+	const struct mgpu_field *fields;
+	size_t size;
+	size_t nr;
+	size_t room;
+	char *entries;
+};
+
+static int list_add(const struct nlmsghdr *nlh, void *arg)
+{
+	struct list *list = arg;
+	char *entry;
+
+	if (list->nr == list->room) {
+		size_t room = list->room ? list->room * 2 : 16;
+		char *more = reallocarray(list->entries, room, list->size);
+
+		if (!more)
+			return -ENOMEM;
+		list->entries = more;
+		list->room = room;
+	}
+	entry = list->entries + list->nr * list->size;
+	memset(entry, 0, list->size);
+	list->nr++;
+	return mgpu_msg_parse(nlh, list->fields, entry);
+}
+
+static int dump(struct mgpu *mgpu, uint8_t cmd, const uint32_t *dev_id,
+		struct list *list, struct mgpu_error *err)
+{
+	bool interrupted;
+	int try;
+	int ret;
+
+	for (try = 0; try < DUMP_TRIES; try++) {
+		struct nl_msg *msg;
+
+		msg = mgpu_msg_new((uint16_t)mgpu->family, cmd, true,
+				   (size_t)nla_total_size(sizeof(*dev_id)));
+		if (msg && dev_id)
+			nla_put_u32(msg, MGPU_A_VGPU_DEV_ID, *dev_id);
+
+		list->nr = 0;
+		interrupted = false;
+		ret = request(mgpu, msg, list_add, list, &interrupted, err);
+		if (ret)
+			goto fail;
+		if (!interrupted)
+			return 0;
+	}
+	ret = mgpu_fail(err, -EAGAIN,
+			"vGPUs come and go faster than they can be listed: try again");
+fail:
+	free(list->entries);
+	list->entries = NULL;
+	list->nr = 0;
+	return ret;
+}
+
+int mgpu_dev_list(struct mgpu *mgpu, struct mgpu_dev_info **devs, size_t *nr,
+		  struct mgpu_error *err)
+{
+	struct list list = {
+		.fields = mgpu_dev_fields,
+		.size = sizeof(**devs),
+	};
+	int ret = dump(mgpu, MGPU_CMD_DEV_GET, NULL, &list, err);
+
+	*devs = (struct mgpu_dev_info *)list.entries;
+	*nr = list.nr;
+	return ret;
+}
+
+int mgpu_vgpu_list(struct mgpu *mgpu, const uint32_t *dev_id,
+		   struct mgpu_vgpu_info **vgpus, size_t *nr,
+		   struct mgpu_error *err)
+{
+	struct list list = {
+		.fields = mgpu_vgpu_fields,
+		.size = sizeof(**vgpus),
+	};
+	int ret = dump(mgpu, MGPU_CMD_VGPU_GET, dev_id, &list, err);
+
+	*vgpus = (struct mgpu_vgpu_info *)list.entries;
+	*nr = list.nr;
+	return ret;
+}
+
+/* ---- one of them ---- */
+
+struct one {
+	const struct mgpu_field *fields;
+	void *info;
+};
+
+static int one_message(const struct nlmsghdr *nlh, void *arg)
+{
+	struct one *one = arg;
+
+	return mgpu_msg_parse(nlh, one->fields, one->info);
+}
+
+int mgpu_dev_get(struct mgpu *mgpu, uint32_t id, struct mgpu_dev_info *dev,
+		 struct mgpu_error *err)
+{
+	struct one one = { .fields = mgpu_dev_fields, .info = dev };
+	struct nl_msg *msg;
+
+	memset(dev, 0, sizeof(*dev));
+	msg = mgpu_msg_new((uint16_t)mgpu->family, MGPU_CMD_DEV_GET, false,
+			   (size_t)nla_total_size(sizeof(id)));
+	if (msg)
+		nla_put_u32(msg, MGPU_A_DEV_ID, id);
+	return request(mgpu, msg, one_message, &one, NULL, err);
+}
+
+static int get_vgpu(struct mgpu *mgpu, const uint32_t *id, const char *uuid,
+		    struct mgpu_vgpu_info *vgpu, struct mgpu_error *err)
+{
+	struct one one = { .fields = mgpu_vgpu_fields, .info = vgpu };
+	struct nl_msg *msg;
+
+	memset(vgpu, 0, sizeof(*vgpu));
+	msg = mgpu_msg_new((uint16_t)mgpu->family, MGPU_CMD_VGPU_GET, false,
+			   (size_t)nla_total_size(MGPU_UUID_LEN));
+	if (msg && id)
+		nla_put_u32(msg, MGPU_A_VGPU_ID, *id);
+	else if (msg)
+		nla_put_string(msg, MGPU_A_VGPU_UUID, uuid);
+	return request(mgpu, msg, one_message, &one, NULL, err);
+}
+
+int mgpu_vgpu_get(struct mgpu *mgpu, uint32_t id, struct mgpu_vgpu_info *vgpu,
+		  struct mgpu_error *err)
+{
+	return get_vgpu(mgpu, &id, NULL, vgpu, err);
+}
+
+/* Digits only: an id, or -ERANGE; else -EINVAL. */
+static int parse_id(const char *key, uint32_t *id)
+{
+	unsigned long long value;
+
+	if (!*key || key[strspn(key, "0123456789")])
+		return -EINVAL;
+	errno = 0;
+	value = strtoull(key, NULL, 10);
+	if (errno || value > UINT32_MAX)
+		return -ERANGE;
+	*id = (uint32_t)value;
+	return 0;
+}
+
+int mgpu_dev_find(struct mgpu *mgpu, const char *key, struct mgpu_dev_info *dev,
+		  struct mgpu_error *err)
+{
+	struct mgpu_dev_info *devs;
+	uint32_t id;
+	size_t nr;
+	size_t i;
+	int ret;
+
+	ret = parse_id(key, &id);
+	if (!ret)
+		return mgpu_dev_get(mgpu, id, dev, err);
+	if (ret == -ERANGE)
+		return mgpu_fail(err, -ENODEV, "no device has the id %s", key);
+
+	ret = mgpu_dev_list(mgpu, &devs, &nr, err);
+	if (ret)
+		return ret;
+	ret = -ENODEV;
+	for (i = 0; i < nr; i++) {
+		if (!strcmp(devs[i].name, key)) {
+			*dev = devs[i];
+			ret = 0;
+			break;
+		}
+	}
+	free(devs);
+	if (ret)
+		mgpu_fail(err, ret,
+			  "no device is named '%s': 'gpuctl dev list' shows what there is",
+			  key);
+	return ret;
+}
+
+int mgpu_vgpu_find(struct mgpu *mgpu, const char *key,
+		   struct mgpu_vgpu_info *vgpu, struct mgpu_error *err)
+{
+	struct mgpu_vgpu_info *vgpus;
+	size_t len = strlen(key);
+	size_t found = 0;
+	uint32_t id;
+	size_t nr;
+	size_t i;
+	int ret;
+
+	ret = parse_id(key, &id);
+	if (!ret)
+		return get_vgpu(mgpu, &id, NULL, vgpu, err);
+	if (ret == -ERANGE)
+		return mgpu_fail(err, -ENODEV, "no vGPU has the id %s", key);
+	if (!len || len > MGPU_UUID_STRLEN ||
+	    key[strspn(key, "0123456789abcdefABCDEF-")])
+		return mgpu_fail(err, -EINVAL,
+				 "'%s' names no vGPU: give its id, its UUID or the beginning of its UUID",
+				 key);
+	if (len == MGPU_UUID_STRLEN)
+		return get_vgpu(mgpu, NULL, key, vgpu, err);
+
+	ret = mgpu_vgpu_list(mgpu, NULL, &vgpus, &nr, err);
+	if (ret)
+		return ret;
+	for (i = 0; i < nr; i++) {
+		if (strncasecmp(vgpus[i].uuid, key, len))
+			continue;
+		if (!found++)
+			*vgpu = vgpus[i];
+	}
+	free(vgpus);
+	if (!found)
+		return mgpu_fail(err, -ENODEV,
+				 "no vGPU has a UUID that begins with '%s': 'gpuctl vgpu list' shows what there is",
+				 key);
+	if (found > 1)
+		return mgpu_fail(err, -EINVAL,
+				 "'%s' is the beginning of %zu vGPUs' UUIDs: give more of it",
+				 key, found);
+	return 0;
+}
+
+int mgpu_vgpu_set(struct mgpu *mgpu, const struct mgpu_vgpu_setting *set,
+		  size_t nr, struct mgpu_error *err)
+{
+	return request(mgpu, mgpu_msg_set((uint16_t)mgpu->family, set, nr),
+		       NULL, NULL, NULL, err);
+}
+
+/* ---- watching ---- */
+
+static int join(struct mgpu *mgpu, struct nl_sock *other, const char *family,
+		const char *group, struct mgpu_error *err)
+{
+	int ret = genl_ctrl_resolve_grp(other, family, group);
+
+	if (ret < 0)
+		return mgpu_fail(err, -ENOENT,
+				 "generic netlink has no events of %s: %s",
+				 family, nl_geterror(ret));
+	ret = nl_socket_add_membership(mgpu->sock, ret);
+	if (ret)
+		return mgpu_fail(err, -EIO, "no events of %s: %s", family,
+				 nl_geterror(ret));
+	return 0;
+}
+
+int mgpu_subscribe(struct mgpu *mgpu, struct mgpu_error *err)
+{
+	struct nl_sock *other;
+	int ret;
+
+	/* libnl asks on a socket that no event comes to. */
+	other = nl_socket_alloc();
+	if (!other)
+		return mgpu_fail(err, -ENOMEM, "out of memory");
+	ret = genl_connect(other);
+	if (ret) {
+		ret = mgpu_fail(err, -EIO, "no netlink socket: %s",
+				nl_geterror(ret));
+		goto out;
+	}
+	/* nlctrl tells when the family goes. */
+	ret = join(mgpu, other, "nlctrl", "notify", err);
+	if (!ret)
+		ret = join(mgpu, other, MGPU_FAMILY_NAME, MGPU_MCGRP_EVENTS,
+			   err);
+out:
+	nl_socket_free(other);
+	return ret;
+}
+
+static bool is_gone(const struct mgpu *mgpu, const struct nlmsghdr *nlh)
+{
+	const struct genlmsghdr *genl = NLMSG_DATA(nlh);
+	const struct nlattr *nla;
+
+	if (nlh->nlmsg_type != GENL_ID_CTRL || genl->cmd != CTRL_CMD_DELFAMILY)
+		return false;
+	nla = nlmsg_find_attr((struct nlmsghdr *)nlh, GENL_HDRLEN,
+			      CTRL_ATTR_FAMILY_ID);
+	return nla && nla_len(nla) == sizeof(uint16_t) &&
+	       nla_get_u16(nla) == mgpu->family;
+}
+
+int mgpu_event_next(struct mgpu *mgpu, struct mgpu_event *event,
+		    struct mgpu_error *err)
+{
+	const struct nlmsghdr *nlh;
+	const struct genlmsghdr *genl;
+	ssize_t len;
+	int ret;
+
+	for (;;) {
+		len = receive(mgpu);
+		if (len == -ENOBUFS)
+			return mgpu_fail(err, -ENOBUFS,
+					 "events came faster than they were read, and some are lost");
+		if (len < 0)
+			return mgpu_fail(err, (int)len, "waiting for events: %s",
+					 strerror((int)-len));
+
+		/* The kernel sends one event per datagram. */
+		nlh = (const struct nlmsghdr *)mgpu->buf;
+		if (!nlmsg_ok(nlh, (int)len) ||
+		    nlh->nlmsg_len < NLMSG_HDRLEN + GENL_HDRLEN)
+			continue;
+		if (is_gone(mgpu, nlh))
+			return mgpu_fail(err, -ENODEV, "mgpu was unloaded");
+		genl = NLMSG_DATA(nlh);
+		if (nlh->nlmsg_type != mgpu->family ||
+		    !mgpu_event_name(genl->cmd))
+			continue;
+
+		memset(event, 0, sizeof(*event));
+		event->cmd = genl->cmd;
+		ret = mgpu_msg_parse(nlh, mgpu_vgpu_fields, &event->vgpu);
+		if (ret)
+			return mgpu_fail(err, ret, "an event is malformed");
+		return 0;
+	}
+}

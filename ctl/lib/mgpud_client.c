@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Client of mgpud's local socket. */
+#include <errno.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mgpud_client.h"
+
+/* The state of 1,024 vGPUs takes about 512 KiB. */
+#define LINE_MAX_SIZE	(16u << 20)
+
+/* mgpud answers between two periods' work. */
+#define ANSWER_MS	5000
+
+/**
+ * struct mgpud - a connection
+ * @fd: the socket
+ * @buf: what was read of it and not used
+ * @len: bytes of it
+ * @room: bytes that fit
+ * @seen: bytes known to hold no newline
+ */
+struct mgpud {
+	int fd;
+	char *buf;
+	size_t len;
+	size_t room;
+	size_t seen;
+};
+
+int mgpud_from_fd(struct mgpud **client, int fd, struct mgpu_error *err)
+{
+	struct mgpud *c = calloc(1, sizeof(*c));
+
+	*client = c;
+	if (!c) {
+		close(fd);
+		return mgpu_fail(err, -ENOMEM, "out of memory");
+	}
+	c->fd = fd;
+	return 0;
+}
+
+int mgpud_connect(struct mgpud **client, const char *path,
+		  struct mgpu_error *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int ret;
+	int fd;
+
+	*client = NULL;
+	if (!path)
+		path = getenv(MGPUD_SOCKET_ENV);
+	if (!path || !*path)
+		path = MGPUD_SOCKET_DEFAULT;
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return mgpu_fail(err, -ENAMETOOLONG,
+				 "%s: a socket's path has at most %zu bytes",
+				 path, sizeof(addr.sun_path) - 1);
+	strcpy(addr.sun_path, path);
+
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return mgpu_fail(err, -errno, "no socket: %s",
+				 strerror(errno));
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+		ret = -errno;
+		close(fd);
+		if (ret == -ENOENT || ret == -ECONNREFUSED)
+			return mgpu_fail(err, ret,
+					 "mgpud does not run (nobody listens at %s): start it with 'systemctl start mgpud', or set " MGPUD_SOCKET_ENV,
+					 path);
+		if (ret == -EACCES)
+			return mgpu_fail(err, ret,
+					 "%s: not permitted: run as root, or as who may use mgpud's socket",
+					 path);
+		return mgpu_fail(err, ret, "%s: %s", path, strerror(-ret));
+	}
+	return mgpud_from_fd(client, fd, err);
+}
+
+void mgpud_close(struct mgpud *client)
+{
+	if (!client)
+		return;
+	close(client->fd);
+	free(client->buf);
+	free(client);
+}
+
+int mgpud_fd(const struct mgpud *client)
+{
+	return client->fd;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static int write_line(struct mgpud *client, struct json_object *object,
+		      struct mgpu_error *err)
+{
+	const char *text;
+	struct iovec iov[2];
+	struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
+	ssize_t n;
+
+	text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN);
+	if (!text)
+		return mgpu_fail(err, -ENOMEM, "out of memory");
+	iov[0].iov_base = (char *)text;
+	iov[0].iov_len = strlen(text);
+	iov[1].iov_base = (char *)"\n";
+	iov[1].iov_len = 1;
+
+	while (hdr.msg_iovlen) {
+		n = sendmsg(client->fd, &hdr, MSG_NOSIGNAL);
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return mgpu_fail(err, -errno,
+					 "mgpud does not listen any more: %s",
+					 strerror(errno));
+		}
+		while (hdr.msg_iovlen && (size_t)n >= hdr.msg_iov->iov_len) {
+			n -= (ssize_t)hdr.msg_iov->iov_len;
+			hdr.msg_iov++;
+			hdr.msg_iovlen--;
+		}
+		if (hdr.msg_iovlen) {
+			hdr.msg_iov->iov_base =
+				(char *)hdr.msg_iov->iov_base + n;
+			hdr.msg_iov->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* Read what there is; 0 if there is more in the buffer afterwards. */
+static int fill(struct mgpud *client, int64_t deadline, struct mgpu_error *err)
+{
+	struct pollfd pfd = { .fd = client->fd, .events = POLLIN };
+	int64_t left = -1;
+	ssize_t n;
+	int ret;
+
+	if (client->len == client->room) {
+		size_t room = client->room ? client->room * 2 : 16384;
+		char *more;
+
+		if (room > LINE_MAX_SIZE)
+			return mgpu_fail(err, -EMSGSIZE,
+					 "mgpud sends a line without an end");
+		more = realloc(client->buf, room);
+		if (!more)
+			return mgpu_fail(err, -ENOMEM, "out of memory");
+		client->buf = more;
+		client->room = room;
+	}
+
+	if (deadline >= 0) {
+		left = deadline - now_ms();
+		if (left < 0)
+			left = 0;
+	}
+	ret = poll(&pfd, 1, (int)left);
+	if (ret < 0)
+		return mgpu_fail(err, -errno, "waiting for mgpud: %s",
+				 strerror(errno));
+	if (!ret)
+		return mgpu_fail(err, -ETIMEDOUT, "mgpud does not answer");
+
+	n = read(client->fd, client->buf + client->len,
+		 client->room - client->len);
+	if (n < 0)
+		return mgpu_fail(err, -errno, "reading mgpud's answer: %s",
+				 strerror(errno));
+	if (!n)
+		return mgpu_fail(err, -EPIPE, "mgpud closed the connection");
+	client->len += (size_t)n;
+	return 0;
+}
+
+/* The next line as an object. */
+static int read_line(struct mgpud *client, struct json_object **object,
+		     int timeout_ms, struct mgpu_error *err)
+{
+	int64_t deadline = timeout_ms < 0 ? -1 : now_ms() + timeout_ms;
+	struct json_tokener *tok;
+	char *end = NULL;
+	size_t used;
+	int ret;
+
+	for (;;) {
+		if (client->len > client->seen)
+			end = memchr(client->buf + client->seen, '\n',
+				     client->len - client->seen);
+		if (end)
+			break;
+		client->seen = client->len;
+		ret = fill(client, deadline, err);
+		if (ret == -EINTR && timeout_ms >= 0)
+			continue;
+		if (ret)
+			return ret;
+	}
+
+	used = (size_t)(end - client->buf) + 1;
+	tok = json_tokener_new();
+	if (!tok)
+		return mgpu_fail(err, -ENOMEM, "out of memory");
+	*object = json_tokener_parse_ex(tok, client->buf, (int)used);
+	ret = *object && json_object_is_type(*object, json_type_object) ?
+	      0 : -EBADMSG;
+	json_tokener_free(tok);
+
+	client->len -= used;
+	client->seen = 0;
+	memmove(client->buf, client->buf + used, client->len);
+
+	if (ret) {
+		json_object_put(*object);
+		*object = NULL;
+		return mgpu_fail(err, ret,
+				 "mgpud's answer is no JSON object: is another program at its socket?");
+	}
+	return 0;
+}
+
+/* {"ok":true,"state":{...}}, or why not. */
+static int read_answer(struct mgpud *client, struct json_object **state,
+		       int timeout_ms, struct mgpu_error *err)
+{
+	struct json_object *answer;
+	struct json_object *value;
+	const char *error = NULL;
+	const char *key = NULL;
+	int ret;
+
+	ret = read_line(client, &answer, timeout_ms, err);
+	if (ret)
+		return ret;
+
+	if (json_object_object_get_ex(answer, "ok", &value) &&
+	    json_object_get_boolean(value)) {
+		if (json_object_object_get_ex(answer, "state", &value) &&
+		    json_object_is_type(value, json_type_object)) {
+			*state = json_object_get(value);
+			ret = 0;
+		} else {
+			ret = mgpu_fail(err, -EBADMSG,
+					"mgpud's answer has no state: it is of another version than this program");
+		}
+	} else {
+		if (json_object_object_get_ex(answer, "error", &value))
+			error = json_object_get_string(value);
+		if (json_object_object_get_ex(answer, "key", &value))
+			key = json_object_get_string(value);
+		ret = mgpu_fail(err, -EINVAL, "%s%s%s",
+				key ? key : "", key ? ": " : "",
+				error ? error : "mgpud refuses and does not say why");
+	}
+	json_object_put(answer);
+	return ret;
+}
+
+static int ask(struct mgpud *client, const char *what,
+	       struct json_object *settings, struct json_object **state,
+	       struct mgpu_error *err)
+{
+	struct json_object *request = json_object_new_object();
+	int ret;
+
+	if (!request ||
+	    json_object_object_add(request, "request",
+				   json_object_new_string(what)) ||
+	    (settings && json_object_object_add(request, "settings",
+						json_object_get(settings))))
+		ret = mgpu_fail(err, -ENOMEM, "out of memory");
+	else
+		ret = write_line(client, request, err);
+	json_object_put(request);
+	if (ret || !state)
+		return ret;
+	return read_answer(client, state, ANSWER_MS, err);
+}
+
+int mgpud_get(struct mgpud *client, struct json_object **state,
+	      struct mgpu_error *err)
+{
+	return ask(client, "get", NULL, state, err);
+}
+
+int mgpud_set(struct mgpud *client, struct json_object *settings,
+	      struct json_object **state, struct mgpu_error *err)
+{
+	struct json_object *now;
+	int ret = ask(client, "set", settings, &now, err);
+
+	if (ret)
+		return ret;
+	if (state)
+		*state = now;
+	else
+		json_object_put(now);
+	return 0;
+}
+
+int mgpud_watch(struct mgpud *client, struct mgpu_error *err)
+{
+	return ask(client, "watch", NULL, NULL, err);
+}
+
+int mgpud_next(struct mgpud *client, struct json_object **state,
+	       int timeout_ms, struct mgpu_error *err)
+{
+	return read_answer(client, state, timeout_ms, err);
+}

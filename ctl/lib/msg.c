@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages as bytes.  libnl builds them; replies are taken apart here, since
+ * its release 3.7 does not know extended acknowledgements.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/genetlink.h>
+#include <netlink/attr.h>
+#include <netlink/genl/genl.h>
+#include <netlink/msg.h>
+
+#include "msg.h"
+
+int mgpu_fail(struct mgpu_error *err, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (err) {
+		err->code = code;
+		va_start(ap, fmt);
+		vsnprintf(err->text, sizeof(err->text), fmt, ap);
+		va_end(ap);
+	}
+	return code;
+}
+
+/* ---- building ---- */
+
+struct nl_msg *mgpu_msg_new(uint16_t family, uint8_t cmd, bool dump,
+			    size_t payload)
+{
+	size_t size = NLMSG_HDRLEN + GENL_HDRLEN + payload;
+	struct nl_msg *msg;
+
+	msg = nlmsg_alloc_size(size);
+	if (!msg)
+		return NULL;
+	if (!genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, family, 0,
+			 NLM_F_REQUEST | (dump ? NLM_F_DUMP : NLM_F_ACK), cmd,
+			 MGPU_FAMILY_VERSION)) {
+		nlmsg_free(msg);
+		return NULL;
+	}
+	return msg;
+}
+
+static int put_setting(struct nl_msg *msg, const struct mgpu_vgpu_setting *set)
+{
+	struct nlattr *nest;
+	int err;
+
+	nest = nla_nest_start(msg, MGPU_A_BATCH_VGPU | NLA_F_NESTED);
+	if (!nest)
+		return -NLE_NOMEM;
+	if (set->uuid[0])
+		err = nla_put_string(msg, MGPU_A_VGPU_UUID, set->uuid);
+	else
+		err = nla_put_u32(msg, MGPU_A_VGPU_ID, set->id);
+	if (!err && (set->mask & MGPU_SETTING_WEIGHT))
+		err = nla_put_u32(msg, MGPU_A_VGPU_WEIGHT, set->weight);
+	if (!err && (set->mask & MGPU_SETTING_FPS_LIMIT))
+		err = nla_put_u32(msg, MGPU_A_VGPU_FPS_LIMIT, set->fps_limit);
+	if (err)
+		return err;
+	/* not nla_nest_end(), which drops a nest that is empty */
+	nest->nla_len = (uint16_t)((char *)nlmsg_tail(nlmsg_hdr(msg)) -
+				   (char *)nest);
+	return 0;
+}
+
+/* Of one vGPU: the nest, its name and both settings. */
+#define SETTING_SIZE							\
+	((size_t)(nla_total_size(0) + nla_total_size(MGPU_UUID_LEN) +	\
+		  2 * nla_total_size(sizeof(uint32_t))))
+
+struct nl_msg *mgpu_msg_set(uint16_t family,
+			    const struct mgpu_vgpu_setting *set, size_t nr)
+{
+	struct nl_msg *msg;
+	size_t i;
+
+	if (nr > (INT32_MAX - 4096) / SETTING_SIZE)
+		return NULL;
+	msg = mgpu_msg_new(family, MGPU_CMD_VGPU_SET, false, nr * SETTING_SIZE);
+	if (!msg)
+		return NULL;
+	for (i = 0; i < nr; i++) {
+		if (put_setting(msg, &set[i])) {
+			nlmsg_free(msg);
+			return NULL;
+		}
+	}
+	return msg;
+}
+
+/* ---- taking apart ---- */
+
+/* Is there one more?  After the last one @len may be negative: its padding. */
+static bool attr_ok(const struct nlattr *nla, int len)
+{
+	return len >= NLA_HDRLEN && nla->nla_len >= NLA_HDRLEN &&
+	       nla->nla_len <= len;
+}
+
+static int parse_attr(const struct nlattr *nla, const struct mgpu_field *field,
+		      void *info);
+
+static int parse_attrs(const struct nlattr *nla, int len,
+		       const struct mgpu_field *fields, void *info)
+{
+	const struct mgpu_field *field;
+	int err;
+
+	for (; attr_ok(nla, len); nla = nla_next(nla, &len)) {
+		for (field = fields; field->attr; field++)
+			if (field->attr == nla_type(nla))
+				break;
+		/* What a later kernel adds is passed over. */
+		if (!field->attr)
+			continue;
+		err = parse_attr(nla, field, info);
+		if (err)
+			return err;
+	}
+	return len > 0 ? -EBADMSG : 0;
+}
+
+static int parse_attr(const struct nlattr *nla, const struct mgpu_field *field,
+		      void *info)
+{
+	char *to = (char *)info + field->offset;
+	size_t len = (size_t)nla_len(nla);
+	uint32_t *present = info;
+	int err;
+
+	switch (field->type) {
+	case MGPU_FIELD_U8:
+	case MGPU_FIELD_U32:
+	case MGPU_FIELD_U64:
+		if (len != field->size)
+			return -EBADMSG;
+		memcpy(to, nla_data(nla), len);
+		break;
+	case MGPU_FIELD_STRING:
+		len = strnlen(nla_data(nla), len);
+		if (len > field->size - 1)
+			len = field->size - 1;
+		memcpy(to, nla_data(nla), len);
+		to[len] = '\0';
+		break;
+	case MGPU_FIELD_NEST:
+		err = parse_attrs(nla_data(nla), (int)len, field->nest, to);
+		if (err)
+			return err;
+		break;
+	}
+	*present |= UINT32_C(1) << field->attr;
+	return 0;
+}
+
+int mgpu_msg_parse(const struct nlmsghdr *nlh, const struct mgpu_field *fields,
+		   void *info)
+{
+	int hdr = NLMSG_HDRLEN + GENL_HDRLEN;
+
+	if (nlh->nlmsg_len < (uint32_t)hdr)
+		return -EBADMSG;
+	return parse_attrs((const struct nlattr *)((const char *)nlh + hdr),
+			   (int)nlh->nlmsg_len - hdr, fields, info);
+}
+
+/* ---- explaining ---- */
+
+/**
+ * struct ext_ack - what an extended acknowledgement says
+ * @text: the kernel's sentence, NULL for none; @text_len bytes
+ * @offset: of the attribute at fault in the request, 0 for none
+ * @min: least value that its policy allows, valid if @limits
+ * @max: greatest one
+ */
+struct ext_ack {
+	const char *text;
+	int text_len;
+	uint32_t offset;
+	bool limits;
+	uint64_t min;
+	uint64_t max;
+};
+
+static void parse_policy(const struct nlattr *nla, int len, struct ext_ack *ack)
+{
+	bool min = false;
+	bool max = false;
+
+	for (; attr_ok(nla, len); nla = nla_next(nla, &len)) {
+		if (nla_len(nla) != sizeof(uint64_t))
+			continue;
+		if (nla_type(nla) == NL_POLICY_TYPE_ATTR_MIN_VALUE_U) {
+			memcpy(&ack->min, nla_data(nla), sizeof(ack->min));
+			min = true;
+		} else if (nla_type(nla) == NL_POLICY_TYPE_ATTR_MAX_VALUE_U) {
+			memcpy(&ack->max, nla_data(nla), sizeof(ack->max));
+			max = true;
+		}
+	}
+	ack->limits = min && max;
+}
+
+static void parse_ext_ack(const struct nlattr *nla, int len,
+			  struct ext_ack *ack)
+{
+	for (; attr_ok(nla, len); nla = nla_next(nla, &len)) {
+		switch (nla_type(nla)) {
+		case NLMSGERR_ATTR_MSG:
+			ack->text = nla_data(nla);
+			ack->text_len = (int)strnlen(nla_data(nla),
+						     (size_t)nla_len(nla));
+			break;
+		case NLMSGERR_ATTR_OFFS:
+			if (nla_len(nla) == sizeof(ack->offset))
+				memcpy(&ack->offset, nla_data(nla),
+				       sizeof(ack->offset));
+			break;
+		case NLMSGERR_ATTR_POLICY:
+			parse_policy(nla_data(nla), nla_len(nla), ack);
+			break;
+		}
+	}
+}
+
+struct text {
+	char *at;
+	size_t left;
+};
+
+__attribute__((format(printf, 2, 3)))
+static void add(struct text *text, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text->at, text->left, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	if ((size_t)n >= text->left)
+		n = text->left ? (int)text->left - 1 : 0;
+	text->at += n;
+	text->left -= (size_t)n;
+}
+
+static void add_value(struct text *text, const struct nlattr *nla,
+		      const struct mgpu_field *field)
+{
+	uint32_t u32;
+
+	if (field->type == MGPU_FIELD_STRING) {
+		add(text, " '%.*s'", (int)strnlen(nla_data(nla),
+						  (size_t)nla_len(nla)),
+		    (const char *)nla_data(nla));
+	} else if (field->type == MGPU_FIELD_U32 &&
+		   nla_len(nla) == sizeof(u32)) {
+		memcpy(&u32, nla_data(nla), sizeof(u32));
+		add(text, " %" PRIu32, u32);
+	}
+}
+
+static const struct nlattr *attr_at(const struct nlattr *nla, int len,
+				    const char *at)
+{
+	for (; attr_ok(nla, len); nla = nla_next(nla, &len))
+		if (at >= (const char *)nla &&
+		    at < (const char *)nla + nla_len(nla) + NLA_HDRLEN)
+			return nla;
+	return NULL;
+}
+
+static void add_attr(struct text *text, const struct nlattr *nla,
+		     const struct mgpu_field *fields)
+{
+	for (; fields->attr; fields++) {
+		if (fields->attr != nla_type(nla))
+			continue;
+		add(text, "%s", fields->name);
+		add_value(text, nla, fields);
+		add(text, ": ");
+		return;
+	}
+	add(text, "attribute %d: ", nla_type(nla));
+}
+
+/* Which vGPU an entry of a batch is about. */
+static void add_entry(struct text *text, const struct nlattr *first, int len,
+		      const struct nlattr *entry)
+{
+	const struct nlattr *nla;
+	unsigned int number = 0;
+	unsigned int all = 0;
+	int rem = len;
+
+	for (nla = first; attr_ok(nla, rem); nla = nla_next(nla, &rem)) {
+		all++;
+		if (nla == entry)
+			number = all;
+	}
+	add(text, "vGPU");
+	rem = nla_len(entry);
+	for (nla = nla_data(entry); attr_ok(nla, rem);
+	     nla = nla_next(nla, &rem)) {
+		if (nla_type(nla) == MGPU_A_VGPU_ID ||
+		    nla_type(nla) == MGPU_A_VGPU_UUID) {
+			add_value(text, nla, nla_type(nla) == MGPU_A_VGPU_ID ?
+				  mgpu_field_find(mgpu_vgpu_fields, "id") :
+				  mgpu_field_find(mgpu_vgpu_fields, "uuid"));
+			break;
+		}
+	}
+	if (all > 1)
+		add(text, " (number %u of %u)", number, all);
+	add(text, ": ");
+}
+
+/* Name the attribute at @offset of the request. */
+static void add_place(struct text *text, const struct nlmsghdr *request,
+		      uint32_t offset)
+{
+	const struct genlmsghdr *genl = NLMSG_DATA(request);
+	const char *at = (const char *)request + offset;
+	int hdr = NLMSG_HDRLEN + GENL_HDRLEN;
+	const struct nlattr *first = (const struct nlattr *)
+				     ((const char *)request + hdr);
+	int len = (int)request->nlmsg_len - hdr;
+	const struct nlattr *nla;
+
+	if (len < 0 || offset < (uint32_t)hdr || offset >= request->nlmsg_len)
+		return;
+	nla = attr_at(first, len, at);
+	if (!nla)
+		return;
+
+	if (genl->cmd == MGPU_CMD_DEV_GET) {
+		add_attr(text, nla, mgpu_dev_fields);
+	} else if (genl->cmd == MGPU_CMD_VGPU_GET) {
+		add_attr(text, nla, mgpu_vgpu_fields);
+	} else if (genl->cmd == MGPU_CMD_VGPU_SET) {
+		add_entry(text, first, len, nla);
+		nla = attr_at(nla_data(nla), nla_len(nla), at);
+		/* id and uuid are in the name of the entry */
+		if (nla && nla_type(nla) != MGPU_A_VGPU_ID &&
+		    nla_type(nla) != MGPU_A_VGPU_UUID)
+			add_attr(text, nla, mgpu_vgpu_fields);
+	}
+}
+
+/* What to say when the kernel says a number only. */
+static const char *plain_error(int code)
+{
+	switch (-code) {
+	case EPERM:
+	case EACCES:
+		return "not permitted: changing settings needs CAP_NET_ADMIN, run as root";
+	case EOPNOTSUPP:
+		return "the loaded mgpu module does not know this command: it is older than this program";
+	case ENOENT:
+		return "mgpu was unloaded: run 'modprobe mgpu_soft' or load another back end";
+	case ENODEV:
+		return "there is no such device or vGPU";
+	case ENOMEM:
+	case ENOBUFS:
+		return "the kernel is out of memory for the answer: try again";
+	default:
+		return strerror(-code);
+	}
+}
+
+static void explain(const struct mgpu_reply *reply, int code,
+		    const struct ext_ack *ack)
+{
+	struct text text;
+
+	if (!reply->err)
+		return;
+	reply->err->code = code;
+	text.at = reply->err->text;
+	text.left = sizeof(reply->err->text);
+	text.at[0] = '\0';
+
+	if (ack->offset && reply->request)
+		add_place(&text, reply->request, ack->offset);
+	if (ack->text)
+		add(&text, "%.*s", ack->text_len, ack->text);
+	else
+		add(&text, "%s", plain_error(code));
+	if (ack->limits)
+		add(&text, " (allowed: %" PRIu64 " to %" PRIu64 ")", ack->min,
+		    ack->max);
+}
+
+/* An acknowledgement or the end of a dump, both with a result in front. */
+static void end_of_reply(struct mgpu_reply *reply, const struct nlmsghdr *nlh,
+			 size_t tlvs)
+{
+	struct ext_ack ack = { 0 };
+	int code;
+
+	reply->done = true;
+	if (nlh->nlmsg_len < NLMSG_HDRLEN + sizeof(code)) {
+		/* the end of a dump may be bare */
+		if (nlh->nlmsg_type == NLMSG_ERROR)
+			reply->result = mgpu_fail(reply->err, -EBADMSG,
+						  "the kernel's answer is cut off");
+		return;
+	}
+	memcpy(&code, NLMSG_DATA(nlh), sizeof(code));
+	if (code >= 0)
+		return;
+
+	if ((nlh->nlmsg_flags & NLM_F_ACK_TLVS) && tlvs < nlh->nlmsg_len)
+		parse_ext_ack((const struct nlattr *)((const char *)nlh + tlvs),
+			      (int)(nlh->nlmsg_len - tlvs), &ack);
+	reply->result = code;
+	explain(reply, code, &ack);
+}
+
+static size_t error_tlvs(const struct nlmsghdr *nlh)
+{
+	const struct nlmsgerr *e = NLMSG_DATA(nlh);
+	size_t at = NLMSG_HDRLEN + sizeof(*e);
+
+	if (nlh->nlmsg_len < at)
+		return nlh->nlmsg_len;
+	if (!(nlh->nlmsg_flags & NLM_F_CAPPED) && e->error &&
+	    e->msg.nlmsg_len > NLMSG_HDRLEN)
+		at += NLMSG_ALIGN(e->msg.nlmsg_len - NLMSG_HDRLEN);
+	return at;
+}
+
+void mgpu_reply_feed(struct mgpu_reply *reply, const void *buf, size_t len)
+{
+	const struct nlmsghdr *nlh = buf;
+	size_t step;
+	int err;
+
+	while (!reply->done && len >= NLMSG_HDRLEN) {
+		if (nlh->nlmsg_len < NLMSG_HDRLEN || nlh->nlmsg_len > len)
+			break;
+		if (nlh->nlmsg_seq != reply->seq ||
+		    nlh->nlmsg_pid != reply->port)
+			goto next;	/* of a request given up before */
+
+		if (nlh->nlmsg_flags & NLM_F_DUMP_INTR)
+			reply->interrupted = true;
+
+		switch (nlh->nlmsg_type) {
+		case NLMSG_ERROR:
+			end_of_reply(reply, nlh, error_tlvs(nlh));
+			break;
+		case NLMSG_DONE:
+			end_of_reply(reply, nlh, NLMSG_HDRLEN +
+				     NLMSG_ALIGN(sizeof(int)));
+			break;
+		case NLMSG_NOOP:
+			break;
+		default:
+			if (nlh->nlmsg_type < NLMSG_MIN_TYPE ||
+			    !reply->message || reply->result)
+				break;
+			err = reply->message(nlh, reply->arg);
+			if (err)
+				reply->result = mgpu_fail(reply->err, err, "%s",
+							  err == -EBADMSG ?
+							  "the kernel's answer is malformed" :
+							  strerror(-err));
+		}
+next:
+		step = NLMSG_ALIGN(nlh->nlmsg_len);
+		if (step >= len)
+			return;
+		len -= step;
+		nlh = (const struct nlmsghdr *)((const char *)nlh + step);
+	}
+	if (!reply->done && len) {
+		reply->done = true;
+		reply->result = mgpu_fail(reply->err, -EBADMSG,
+					  "the kernel's answer is cut off");
+	}
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Messages as bytes: built, taken apart and explained without a socket.
+ */
+#ifndef LIBMGPU_MSG_H
+#define LIBMGPU_MSG_H
+
+#include <linux/netlink.h>
+
+#include "mgpu.h"
+
+struct nl_msg;
+
+/* A request; @dump or not, with room for @payload bytes of attributes. */
+struct nl_msg *mgpu_msg_new(uint16_t family, uint8_t cmd, bool dump,
+			    size_t payload);
+
+/* The message of a batch, or NULL if it cannot be that large. */
+struct nl_msg *mgpu_msg_set(uint16_t family,
+			    const struct mgpu_vgpu_setting *set, size_t nr);
+
+/* Fill @info from a message of the family; -EBADMSG if it is malformed. */
+int mgpu_msg_parse(const struct nlmsghdr *nlh, const struct mgpu_field *fields,
+		   void *info);
+
+/**
+ * struct mgpu_reply - what came in answer to one request
+ * @seq: of the request
+ * @port: ours
+ * @request: the request, which errors point into
+ * @message: called for each message of the family; -errno stops
+ * @arg: for it
+ * @err: where a sentence goes, may be NULL
+ * @done: the answer is complete
+ * @interrupted: the list changed while it was sent
+ * @result: of the request; 0, or -errno
+ */
+struct mgpu_reply {
+	uint32_t seq;
+	uint32_t port;
+	const struct nlmsghdr *request;
+	int (*message)(const struct nlmsghdr *nlh, void *arg);
+	void *arg;
+	struct mgpu_error *err;
+	bool done;
+	bool interrupted;
+	int result;
+};
+
+/* Work through one datagram from the kernel. */
+void mgpu_reply_feed(struct mgpu_reply *reply, const void *buf, size_t len);
+
+#endif /* LIBMGPU_MSG_H */
