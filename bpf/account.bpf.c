@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Accounting per vGPU.
+ *
+ * Counts: frames, jobs, job errors, bytes, engine time and cycles, time in the
+ *	scheduler's queue, time that frames were held back, and a histogram of
+ *	frame intervals (account.h); and charges engine time to the vGPU.
+ * Attaches to: mgpu.ko's tracepoints mgpu_frame, mgpu_job_start, mgpu_job_done
+ *	and mgpu_throttle. The order of their arguments is the interface.
+ * Costs: one array lookup, which the verifier inlines, and one to six atomic
+ *	adds per event; events come once per frame and twice per job.
+ *
+ * The charge: mgpu_job_done() calls the module's mgpu_charge() with what the
+ * job used. Without this program, or where a call of it was dropped, the module
+ * sees that the job is not charged and charges it by itself; a second charge of
+ * one job is refused. So loading, killing and replacing the program at any time
+ * leaves neither a gap nor a double charge.
+ *
+ * mgpu_job_done exists twice: job_done_charge for a kernel module that has
+ * mgpu_charge(), job_done_count for one that does not. Exactly one is loaded.
+ */
+#include "common.bpf.h"
+#include "account.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MGPU_BPF_IDS);
+	__type(key, __u32);
+	__type(value, struct mgpu_account);
+} accounts SEC(".maps");
+
+/*
+ * Returns 0, -ENOENT when there is no such vGPU, or -EALREADY when the job is
+ * charged or is not the one that is just being completed.
+ */
+extern int mgpu_charge(__u32 vgpu, __u64 job, __u64 ns) __ksym __weak;
+
+static __always_inline struct mgpu_account *account(__u32 vgpu)
+{
+	return bpf_map_lookup_elem(&accounts, &vgpu);
+}
+
+static __always_inline __u32 bucket(__u64 ns)
+{
+	__u64 us = ns / 1000;
+	__u32 b = 0;
+
+	/* log2 by halving: constant time, nothing for the verifier to unroll */
+	if (us >> MGPU_BPF_BUCKETS)
+		return MGPU_BPF_BUCKETS - 1;
+	if (us >> 16) {
+		us >>= 16;
+		b += 16;
+	}
+	if (us >> 8) {
+		us >>= 8;
+		b += 8;
+	}
+	if (us >> 4) {
+		us >>= 4;
+		b += 4;
+	}
+	if (us >> 2) {
+		us >>= 2;
+		b += 2;
+	}
+	if (us >> 1)
+		b += 1;
+	return b;
+}
+
+SEC("tp_btf/mgpu_frame")
+int BPF_PROG(frame, __u32 vgpu, __u64 nr, __u64 interval_ns)
+{
+	struct mgpu_account *a = account(vgpu);
+	__u32 b;
+
+	if (!a)
+		return 0;
+	add(&a->frames, 1);
+	/* the first frame after a reset has no interval */
+	if (interval_ns) {
+		b = bucket(interval_ns);
+		if (b < MGPU_BPF_BUCKETS)
+			add(&a->interval[b], 1);
+	}
+	return 0;
+}
+
+SEC("tp_btf/mgpu_job_start")
+int BPF_PROG(job_start, __u32 vgpu, __u64 job, __u32 kind, __u64 queue_ns)
+{
+	struct mgpu_account *a = account(vgpu);
+
+	if (a)
+		add(&a->queue_ns, queue_ns);
+	return 0;
+}
+
+static __always_inline struct mgpu_account *
+job_done(__u32 vgpu, __s32 error, __u64 engine_ns, __u64 engine_cycles,
+	 __u64 bytes)
+{
+	struct mgpu_account *a = account(vgpu);
+
+	if (!a)
+		return NULL;
+	add(&a->jobs, 1);
+	if (error)
+		add(&a->job_errors, 1);
+	add(&a->bytes, bytes);
+	add(&a->engine_ns, engine_ns);
+	add(&a->engine_cycles, engine_cycles);
+	return a;
+}
+
+SEC("tp_btf/mgpu_job_done")
+int BPF_PROG(job_done_charge, __u32 vgpu, __u64 job, __u32 kind, __s32 error,
+	     __u64 engine_ns, __u64 engine_cycles, __u64 bytes)
+{
+	struct mgpu_account *a;
+
+	a = job_done(vgpu, error, engine_ns, engine_cycles, bytes);
+	if (!a)
+		return 0;
+	if (mgpu_charge(vgpu, job, engine_ns))
+		add(&a->charge_refused, 1);
+	else
+		add(&a->charged_ns, engine_ns);
+	return 0;
+}
+
+SEC("tp_btf/mgpu_job_done")
+int BPF_PROG(job_done_count, __u32 vgpu, __u64 job, __u32 kind, __s32 error,
+	     __u64 engine_ns, __u64 engine_cycles, __u64 bytes)
+{
+	job_done(vgpu, error, engine_ns, engine_cycles, bytes);
+	return 0;
+}
+
+SEC("tp_btf/mgpu_throttle")
+int BPF_PROG(throttle, __u32 vgpu, __u64 nr, __u64 hold_ns)
+{
+	struct mgpu_account *a = account(vgpu);
+
+	if (!a)
+		return 0;
+	add(&a->throttled, 1);
+	add(&a->throttled_ns, hold_ns);
+	return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The contract between mgpud and an allocator: rates measured go in, target
+ * rates come out. Allocators are pure: no input or output, no clock, no state
+ * but struct alloc_state.
+ */
+#ifndef MGPUD_ALLOC_H
+#define MGPUD_ALLOC_H
+
+#include "fds.h"
+
+/**
+ * struct alloc_state - what an allocator keeps from one period to the next
+ * @step: FEA: step length, in dominant share; 0 before the first period
+ * @streak: FEA: full steps in a row that were the best of three
+ */
+struct alloc_state {
+	double step;
+	unsigned int streak;
+};
+
+/**
+ * struct alloc_ops - an allocator
+ *
+ * @name: what --policy and the socket call it.
+ * @summary: one line for people.
+ * @allocate: optional; without it no targets are set. Given the problem and,
+ *	in @x, the rates just measured (n values > 0, which need not be feasible),
+ *	writes target rates into @x: n values > 0, INFINITY for a task that is not
+ *	to be limited. Called once per period with n >= 1, with an @iterations that
+ *	bounds the work of those that iterate. Returns 0 or -errno; @x is then
+ *	undefined, and targets stay as they were.
+ */
+struct alloc_ops {
+	const char *name;
+	const char *summary;
+	int (*allocate)(struct alloc_state *state, const struct fds_problem *p,
+			unsigned int iterations, double *x);
+};
+
+extern const struct alloc_ops alloc_none;
+extern const struct alloc_ops alloc_vgasa;
+extern const struct alloc_ops alloc_fea;
+
+/* All allocators, NULL at the end. */
+extern const struct alloc_ops *const alloc_all[];
+
+const struct alloc_ops *alloc_find(const char *name);
+
+/* alloc_vgasa: the rate above which no task may run, frames per second. */
+#define ALLOC_VGASA_FPS		30.0
+
+/* alloc_fea: one iteration, for tests; y are dominant shares, see alloc_fea.c. */
+struct fea_problem;
+struct fea_problem *fea_problem_new(const struct fds_problem *p);
+void fea_problem_free(struct fea_problem *fp);
+void fea_start(struct fea_problem *fp, struct alloc_state *state, const double *x);
+void fea_iterate(struct fea_problem *fp, struct alloc_state *state);
+void fea_result(const struct fea_problem *fp, double *x);
+
+#endif /* MGPUD_ALLOC_H */

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* From an estimate to a plan. Pure. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decide.h"
+
+/* Resource 0 is the CPUs; each device with an active vGPU is one more. */
+#define RES_CPU	0
+
+struct division {
+	size_t n, m;
+	size_t *who;		/* index in the estimate of each task */
+	uint32_t dev[MGPU_MAX_RES];
+	double *need;		/* MGPU_MAX_RES rows of n */
+	double *rate, *share, *demand;
+	double capacity[MGPU_MAX_RES];
+};
+
+static void division_free(struct division *d)
+{
+	free(d->who);
+	free(d->need);
+	free(d->rate);
+}
+
+/* The resource of a device, or 0 when there are too many of them. */
+static size_t resource(struct division *d, const struct estimate *e, uint32_t dev)
+{
+	size_t i;
+
+	for (i = 1; i < d->m; i++)
+		if (d->dev[i] == dev)
+			return i;
+	if (i == MGPU_MAX_RES)
+		return 0;
+	d->dev[i] = dev;
+	d->capacity[i] = 1;
+	for (size_t k = 0; k < e->nr_devs; k++)
+		if (e->devs[k].id == dev)
+			d->capacity[i] = e->devs[k].engines;
+	d->m++;
+	return i;
+}
+
+/*
+ * The tasks and the resources of a period. @smooth: costs and capacities that
+ * are to hold for the next period too, instead of this one's own.
+ */
+static int divide(struct division *d, const struct estimate *e, bool smooth)
+{
+	size_t room = e->nr_vgpus ? e->nr_vgpus : 1;
+
+	memset(d, 0, sizeof(*d));
+	d->who = calloc(room, sizeof(*d->who));
+	d->need = calloc(room * MGPU_MAX_RES, sizeof(*d->need));
+	d->rate = calloc(3 * room, sizeof(*d->rate));
+	if (!d->who || !d->need || !d->rate) {
+		division_free(d);
+		return -ENOMEM;
+	}
+	d->m = 1;
+	d->capacity[RES_CPU] = smooth ? e->cpu_capacity_smooth : e->cpu_capacity;
+	for (size_t j = 0; j < e->nr_vgpus; j++)
+		if (e->vgpus[j].state == VGPU_ACTIVE &&
+		    resource(d, e, e->vgpus[j].last.dev))
+			d->who[d->n++] = j;
+	d->share = d->rate + d->n;
+	d->demand = d->share + d->n;
+	for (size_t k = 0; k < d->n; k++) {
+		const struct estimate_vgpu *v = &e->vgpus[d->who[k]];
+		size_t i = resource(d, e, v->last.dev);
+
+		d->need[k] = smooth ? v->cpu_cost_smooth : v->cpu_cost;
+		d->need[i * d->n + k] = smooth ? v->gpu_cost_smooth : v->gpu_cost;
+		d->rate[k] = v->fps;
+		d->share[k] = v->share;
+		d->demand[k] = smooth ? v->demand : INFINITY;
+	}
+	return 0;
+}
+
+static struct fds_problem problem(const struct division *d,
+				  const struct settings *set)
+{
+	return (struct fds_problem){
+		.n = d->n,
+		.m = d->m,
+		.need = d->need,
+		.capacity = d->capacity,
+		.demand = d->demand,
+		.param = set->param,
+	};
+}
+
+/* How fair was it, and how fair could it have been? */
+static int judge(const struct estimate *e, const struct settings *set,
+		 struct plan *plan)
+{
+	struct fds_problem p;
+	struct division d;
+	double *best;
+	int ret;
+
+	ret = divide(&d, e, false);
+	if (ret)
+		return ret;
+	plan->active = d.n;
+	if (d.n) {
+		p = problem(&d, set);
+		plan->fds = fds_value(&set->param, d.n, d.share);
+		best = calloc(d.n, sizeof(*best));
+		if (!best) {
+			division_free(&d);
+			return -ENOMEM;
+		}
+		if (!fds_best(&p, best)) {
+			for (size_t k = 0; k < d.n; k++)
+				best[k] *= fds_mu(&p, k);
+			plan->fds_best = fds_value(&set->param, d.n, best);
+		}
+		free(best);
+	}
+	division_free(&d);
+	return 0;
+}
+
+static double limit(double x)
+{
+	return x > DECIDE_FPS_MAX ? INFINITY : fmax(x, DECIDE_FPS_MIN);
+}
+
+int decide(const struct estimate *e, const struct settings *set,
+	   struct alloc_state *state, struct plan *plan)
+{
+	struct fds_problem p;
+	struct division d;
+	double *x;
+	int ret;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->fds = NAN;
+	plan->fds_best = NAN;
+	plan->targets = calloc(e->nr_vgpus ? e->nr_vgpus : 1, sizeof(*plan->targets));
+	if (!plan->targets)
+		return -ENOMEM;
+	plan->nr = e->nr_vgpus;
+	ret = judge(e, set, plan);
+	if (ret)
+		return ret;
+
+	for (size_t j = 0; j < e->nr_vgpus; j++) {
+		const struct estimate_vgpu *v = &e->vgpus[j];
+		struct target *t = &plan->targets[j];
+
+		t->id = v->last.id;
+		t->fps = INFINITY;
+		/* one frame that is late, or held back, does not free it */
+		t->keep = set->policy->allocate && v->state == VGPU_IDLE &&
+			v->idle_ns < DECIDE_RELEASE_NS;
+	}
+	if (!set->policy->allocate || !plan->active)
+		return 0;
+
+	ret = divide(&d, e, true);
+	if (ret)
+		return ret;
+	p = problem(&d, set);
+	x = d.rate;
+	ret = set->policy->allocate(state, &p, set->iterations, x);
+	for (size_t k = 0; k < d.n; k++) {
+		struct target *t = &plan->targets[d.who[k]];
+
+		if (ret)
+			t->keep = true;
+		else
+			t->fps = limit(x[k]);
+	}
+	division_free(&d);
+	return ret;
+}
+
+void plan_free(struct plan *plan)
+{
+	free(plan->targets);
+	memset(plan, 0, sizeof(*plan));
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* From counters to rates, costs, capacities and demand. Pure. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "estimate.h"
+
+#define NSEC	1e9
+
+/*
+ * By how much a counter rose. One that wraps around rises too; one that fell
+ * began anew, and what it counted before that is lost.
+ */
+static bool rise(uint64_t before, uint64_t now, double *by)
+{
+	uint64_t d = now - before;
+
+	if (d > UINT64_MAX / 2) {
+		*by = 0;
+		return false;
+	}
+	*by = (double)d;
+	return true;
+}
+
+static int compare_vmm(const void *key, const void *entry)
+{
+	uint32_t tgid = *(const uint32_t *)key;
+	const struct sample_vmm *v = entry;
+
+	return tgid < v->tgid ? -1 : tgid > v->tgid;
+}
+
+static const struct sample_vmm *find_vmm(const struct sample_vmm *v, size_t n,
+					 uint32_t tgid)
+{
+	return n ? bsearch(&tgid, v, n, sizeof(*v), compare_vmm) : NULL;
+}
+
+static int compare_vgpu(const void *key, const void *entry)
+{
+	uint32_t id = *(const uint32_t *)key;
+	const struct estimate_vgpu *v = entry;
+
+	return id < v->last.id ? -1 : id > v->last.id;
+}
+
+static const struct estimate_vgpu *find_vgpu(const struct estimate *e,
+					     const struct sample_vgpu *s)
+{
+	const struct estimate_vgpu *v = NULL;
+
+	if (e->nr_vgpus)
+		v = bsearch(&s->id, e->vgpus, e->nr_vgpus, sizeof(*v), compare_vgpu);
+	/* the id of a removed vGPU may come back with another one */
+	return v && !strcmp(v->last.uuid, s->uuid) ? v : NULL;
+}
+
+static double engines(const struct estimate *e, uint32_t dev)
+{
+	for (size_t i = 0; i < e->nr_devs; i++)
+		if (e->devs[i].id == dev)
+			return e->devs[i].engines;
+	return 1;
+}
+
+static void *copy(const void *from, size_t n, size_t size)
+{
+	void *to = calloc(n ? n : 1, size);
+
+	if (to && n)
+		memcpy(to, from, n * size);
+	return to;
+}
+
+/* What one vGPU counted in the period; its VMM's CPU time is split later. */
+struct change {
+	bool valid;		/* there is a sample before to compare with */
+	double frames;
+	double gpu;		/* seconds */
+	double throttled;	/* seconds */
+	double cpu;		/* seconds */
+};
+
+static void count(const struct estimate_vgpu *old, const struct sample_vgpu *s,
+		  struct estimate *e, struct change *c)
+{
+	double bpf, self;
+
+	if (!old)
+		return;
+	if (rise(old->last.charged_bpf_ns, s->charged_bpf_ns, &bpf))
+		e->charged_bpf += bpf / NSEC;
+	if (rise(old->last.charged_self_ns, s->charged_self_ns, &self))
+		e->charged_self += self / NSEC;
+	if (!s->open || (old->last.open && old->last.tgid != s->tgid))
+		return;
+
+	c->valid = rise(old->last.frames, s->frames, &c->frames);
+	c->valid &= rise(old->last.engine_ns, s->engine_ns, &c->gpu);
+	c->valid &= rise(old->last.throttled_ns, s->throttled_ns, &c->throttled);
+	c->gpu /= NSEC;
+	c->throttled /= NSEC;
+}
+
+/* What one VMM used, and the frames of all its vGPUs. */
+struct vmm_change {
+	bool valid;
+	double cpu;		/* seconds */
+	double frames;
+};
+
+/*
+ * A VMM's CPU time is shared out among its vGPUs by frames: what a frame costs
+ * the VM does not depend on the screen that shows it. Without any frames there
+ * is nothing to tell its vGPUs apart, and nothing that would need it.
+ */
+static void split_cpu(const struct estimate *e, const struct sample *s,
+		      struct vmm_change *vc, struct change *c, double *vm_seconds)
+{
+	const struct sample_vmm *vmm;
+
+	for (size_t m = 0; m < s->nr_vmms; m++) {
+		vmm = find_vmm(e->vmms, e->nr_vmms, s->vmms[m].tgid);
+		if (!vmm || !rise(vmm->cpu_ns, s->vmms[m].cpu_ns, &vc[m].cpu))
+			continue;
+		vc[m].valid = true;
+		vc[m].cpu /= NSEC;
+		*vm_seconds += vc[m].cpu;
+	}
+	for (size_t j = 0; j < s->nr_vgpus; j++) {
+		vmm = find_vmm(s->vmms, s->nr_vmms, s->vgpus[j].tgid);
+		if (!vmm || !vc[vmm - s->vmms].valid)
+			c[j].valid = false;
+		else if (c[j].valid)
+			vc[vmm - s->vmms].frames += c[j].frames;
+	}
+	for (size_t j = 0; j < s->nr_vgpus; j++) {
+		vmm = find_vmm(s->vmms, s->nr_vmms, s->vgpus[j].tgid);
+		if (c[j].valid && c[j].frames > 0)
+			c[j].cpu = vc[vmm - s->vmms].cpu * c[j].frames /
+				vc[vmm - s->vmms].frames;
+	}
+}
+
+static void measure(const struct estimate *e, const struct change *c,
+		    struct estimate_vgpu *v)
+{
+	double t = e->seconds;
+
+	v->fps = c->frames / t;
+	v->cpu_use = c->cpu / t;
+	v->gpu_use = c->gpu / t;
+	v->cpu_share = v->cpu_use / e->cpu_capacity;
+	v->gpu_share = v->gpu_use / engines(e, v->last.dev);
+	v->share = fmax(v->cpu_share, v->gpu_share);
+	v->cpu_cost = c->cpu / c->frames;
+	v->gpu_cost = c->gpu / c->frames;
+
+	v->kept.frames = v->kept.frames * ESTIMATE_KEEP + c->frames;
+	v->kept.cpu = v->kept.cpu * ESTIMATE_KEEP + c->cpu;
+	v->kept.gpu = v->kept.gpu * ESTIMATE_KEEP + c->gpu;
+	v->cpu_cost_smooth = v->kept.cpu / v->kept.frames;
+	v->gpu_cost_smooth = v->kept.gpu / v->kept.frames;
+
+	/* what a limit holds back cannot show how much it would use */
+	v->demand = c->throttled > ESTIMATE_THROTTLED * t ?
+		INFINITY : v->fps * ESTIMATE_HEADROOM;
+}
+
+/* Idle time and the VMs' own is what VMs have or could have. */
+static void cpu_capacity(struct estimate *e, const struct sample *s, double idle,
+			 double vm_seconds)
+{
+	double cores = s->cpus ? s->cpus : 1, least;
+
+	least = fmax(vm_seconds / e->seconds, ESTIMATE_CPU_MIN);
+	e->cpu_capacity = fmin((idle + vm_seconds) / e->seconds, cores);
+	e->cpu_capacity = fmax(e->cpu_capacity, least);
+	if (e->cpu_capacity_smooth > 0)
+		e->cpu_capacity_smooth = e->cpu_capacity_smooth * ESTIMATE_KEEP +
+			e->cpu_capacity * (1 - ESTIMATE_KEEP);
+	else
+		e->cpu_capacity_smooth = e->cpu_capacity;
+}
+
+int estimate_update(struct estimate *e, const struct sample *s)
+{
+	struct estimate next = {
+		.now_ns = s->now_ns,
+		.cpu_capacity = s->cpus ? s->cpus : 1,
+		.cpu_capacity_smooth = e->cpu_capacity_smooth,
+		.nr_vgpus = s->nr_vgpus,
+		.nr_devs = s->nr_devs,
+		.source = s->source,
+		.idle_ns = s->idle_ns,
+		.nr_vmms = s->nr_vmms,
+	};
+	bool comparable = e->now_ns && e->source == s->source &&
+		s->now_ns >= e->now_ns + ESTIMATE_PERIOD_MIN_NS;
+	double idle = 0, vm_seconds = 0;
+	struct vmm_change *vc;
+	struct change *c;
+
+	next.vgpus = calloc(s->nr_vgpus ? s->nr_vgpus : 1, sizeof(*next.vgpus));
+	next.devs = calloc(s->nr_devs ? s->nr_devs : 1, sizeof(*next.devs));
+	next.vmms = copy(s->vmms, s->nr_vmms, sizeof(*s->vmms));
+	c = calloc(s->nr_vgpus ? s->nr_vgpus : 1, sizeof(*c));
+	vc = calloc(s->nr_vmms ? s->nr_vmms : 1, sizeof(*vc));
+	if (!next.vgpus || !next.devs || !next.vmms || !c || !vc) {
+		estimate_free(&next);
+		free(c);
+		free(vc);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < s->nr_devs; i++) {
+		next.devs[i].id = s->devs[i].id;
+		next.devs[i].engines = s->devs[i].engines ? s->devs[i].engines : 1;
+	}
+
+	for (size_t j = 0; j < s->nr_vgpus; j++) {
+		struct estimate_vgpu *v = &next.vgpus[j];
+		const struct estimate_vgpu *old = find_vgpu(e, &s->vgpus[j]);
+
+		v->last = s->vgpus[j];
+		v->state = v->last.open ? VGPU_IDLE : VGPU_CLOSED;
+		if (!old || !v->last.open || old->last.tgid != v->last.tgid)
+			continue;
+		v->kept.frames = old->kept.frames;
+		v->kept.cpu = old->kept.cpu;
+		v->kept.gpu = old->kept.gpu;
+		v->idle_ns = old->idle_ns;
+	}
+
+	if (comparable) {
+		next.seconds = (double)(s->now_ns - e->now_ns) / NSEC;
+		for (size_t j = 0; j < s->nr_vgpus; j++)
+			count(find_vgpu(e, &s->vgpus[j]), &s->vgpus[j], &next, &c[j]);
+		split_cpu(e, s, vc, c, &vm_seconds);
+		rise(e->idle_ns, s->idle_ns, &idle);
+		cpu_capacity(&next, s, idle / NSEC, vm_seconds);
+		for (size_t j = 0; j < s->nr_vgpus; j++) {
+			struct estimate_vgpu *v = &next.vgpus[j];
+
+			if (v->state == VGPU_CLOSED)
+				continue;
+			/* a frame that cost nothing measurable has no share */
+			if (c[j].valid && c[j].frames > 0 && c[j].cpu + c[j].gpu > 0) {
+				v->state = VGPU_ACTIVE;
+				v->idle_ns = 0;
+				measure(&next, &c[j], v);
+			} else {
+				v->idle_ns += s->now_ns - e->now_ns;
+			}
+		}
+	}
+	free(c);
+	free(vc);
+	estimate_free(e);
+	*e = next;
+	return 0;
+}
+
+void estimate_free(struct estimate *e)
+{
+	free(e->vgpus);
+	free(e->devs);
+	free(e->vmms);
+	memset(e, 0, sizeof(*e));
+}

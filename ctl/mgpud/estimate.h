@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From counters to rates, costs, capacities and demand: what each vGPU did in
+ * the period between two samples. Pure.
+ */
+#ifndef MGPUD_ESTIMATE_H
+#define MGPUD_ESTIMATE_H
+
+#include "sample.h"
+
+/* Documentation/allocation.rst says why. */
+#define ESTIMATE_HEADROOM	1.25	/* demand of a vGPU that nothing holds back */
+#define ESTIMATE_THROTTLED	0.02	/* of the time held: held back */
+#define ESTIMATE_KEEP		0.5	/* weight of the periods before this one */
+#define ESTIMATE_CPU_MIN	0.1	/* cores for VMs, at least */
+#define ESTIMATE_PERIOD_MIN_NS	1000000	/* shorter ones are no measurement */
+
+enum vgpu_state {
+	VGPU_CLOSED,		/* no VMM has it open */
+	VGPU_IDLE,		/* showed no frame, or there is no measurement yet */
+	VGPU_ACTIVE,
+};
+
+/**
+ * struct estimate_vgpu - a vGPU in the period
+ * @last: its counters at the period's end
+ * @state: see enum vgpu_state; all that follows is 0 unless it is VGPU_ACTIVE
+ * @fps: frames per second
+ * @cpu_use: CPU time per second, seconds; its part of what its VMM used
+ * @gpu_use: engine time per second, seconds
+ * @cpu_share: the same as a share of what there is for VMs
+ * @gpu_share: the same as a share of its device's engines
+ * @cpu_cost: CPU time per frame, seconds, this period's
+ * @gpu_cost: engine time per frame, seconds, this period's
+ * @share: dominant share, the larger of @cpu_share and @gpu_share
+ * @cpu_cost_smooth: @cpu_cost averaged over periods
+ * @gpu_cost_smooth: @gpu_cost averaged over periods
+ * @demand: rate that it has use for, INFINITY when not known
+ * @idle_ns: for how long it has shown no frame; kept in all states
+ * @kept: sums that the averages are made of; kept while it is open
+ */
+struct estimate_vgpu {
+	struct sample_vgpu last;
+	enum vgpu_state state;
+	double fps;
+	double cpu_use, gpu_use;
+	double cpu_share, gpu_share;
+	double cpu_cost, gpu_cost;
+	double share;
+	double cpu_cost_smooth, gpu_cost_smooth;
+	double demand;
+	uint64_t idle_ns;
+	struct {
+		double frames, cpu, gpu;
+	} kept;
+};
+
+/**
+ * struct estimate_dev - a device in the period
+ * @id: its id
+ * @engines: its capacity, seconds per second
+ */
+struct estimate_dev {
+	uint32_t id;
+	double engines;
+};
+
+/**
+ * struct estimate - a period
+ * @now_ns: its end; 0 before the first sample
+ * @seconds: its length; 0 when there is no measurement
+ * @cpu_capacity: cores available to VMs in the period
+ * @cpu_capacity_smooth: averaged over periods
+ * @charged_bpf: engine time was charged by eBPF in the period, seconds
+ * @charged_self: engine time was charged by the module, seconds
+ * @vgpus: in the order of ids
+ * @devs: in the order of ids
+ */
+struct estimate {
+	uint64_t now_ns;
+	double seconds;
+	double cpu_capacity;
+	double cpu_capacity_smooth;
+	double charged_bpf;
+	double charged_self;
+	struct estimate_vgpu *vgpus;
+	size_t nr_vgpus;
+	struct estimate_dev *devs;
+	size_t nr_devs;
+	/* the sample before */
+	unsigned int source;
+	uint64_t idle_ns;
+	struct sample_vmm *vmms;
+	size_t nr_vmms;
+};
+
+/* The next period ends with @s. Returns 0 or -ENOMEM, with @e as it was. */
+int estimate_update(struct estimate *e, const struct sample *s);
+void estimate_free(struct estimate *e);
+
+#endif /* MGPUD_ESTIMATE_H */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Fairness on dominant shares: the figure of merit that allocations are judged
+ * by, its gradient, and the allocation that maximises it.
+ *
+ * Symbols, here and in the allocators; Documentation/allocation.rst has more:
+ *
+ *   n, m	tasks (one per vGPU that is active) and resources
+ *   x[j]	rate of task j, frames per second
+ *   R[i][j]	what one frame of task j needs of resource i, seconds
+ *   C[i]	capacity of resource i, seconds per second
+ *   mu[j]	dominant share of one frame, max over i of R[i][j] / C[i]
+ *
+ *   f(x) = sgn(1 - beta) (sum_j y_j^(1 - beta))^(1 / beta) S1^(1 + lambda - 1 / beta)
+ *   with y_j = mu_j x_j and S1 = sum_j y_j
+ */
+#ifndef MGPUD_FDS_H
+#define MGPUD_FDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Resources: the CPUs, and one per device. */
+#define MGPU_MAX_RES	16
+
+/**
+ * struct fds_param - the two parameters of f
+ * @beta: how much fairness counts; above 0, not 1
+ * @lambda: how much efficiency counts
+ */
+struct fds_param {
+	double beta;
+	double lambda;
+};
+
+#define FDS_BETA_DEFAULT	2.0
+#define FDS_LAMBDA_DEFAULT	(-0.5)
+
+/**
+ * struct fds_problem - what is to be divided
+ * @n: tasks
+ * @m: resources, at most MGPU_MAX_RES
+ * @need: R, m rows of n, all >= 0 and in each column one > 0
+ * @capacity: C, m values > 0
+ * @demand: n values > 0, the rate above which a task has no use for more;
+ *	INFINITY where that is not known
+ * @param: of f
+ */
+struct fds_problem {
+	size_t n;
+	size_t m;
+	const double *need;
+	const double *capacity;
+	const double *demand;
+	struct fds_param param;
+};
+
+static inline double fds_need(const struct fds_problem *p, size_t i, size_t j)
+{
+	return p->need[i * p->n + j];
+}
+
+/*
+ * NULL when the parameters make f increase with every rate, so that its
+ * maximum leaves no capacity unused; otherwise a sentence that says why not.
+ */
+const char *fds_param_check(const struct fds_param *param);
+
+double fds_mu(const struct fds_problem *p, size_t j);
+
+/* f from the dominant shares y, n >= 1 values > 0. */
+double fds_value(const struct fds_param *param, size_t n, const double *y);
+
+/* Gradient of f in y; returns f. */
+double fds_gradient(const struct fds_param *param, size_t n, const double *y,
+		    double *grad);
+
+/* True when every rate is > 0, within demand, and no capacity is exceeded. */
+bool fds_feasible(const struct fds_problem *p, const double *x, double tolerance);
+
+/*
+ * The x that maximises f, to about nine digits of f. Returns 0, -EINVAL when
+ * the problem is not one, -ENOMEM.
+ */
+int fds_best(const struct fds_problem *p, double *x);
+
+#endif /* MGPUD_FDS_H */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is observed at one moment, as plain structs: counters, not rates. Made
+ * by observe.c, or by a test.
+ */
+#ifndef MGPUD_SAMPLE_H
+#define MGPUD_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SAMPLE_UUID_LEN	37
+
+/**
+ * struct sample_vgpu - a vGPU
+ * @id: given to another vGPU once this one is removed; @uuid tells them apart
+ * @uuid: text
+ * @dev: id of its device
+ * @open: a VMM has it open
+ * @tgid: of the VMM, 0 when closed
+ * @fps_limit: in force, millihertz, 0 for none
+ * @frames_total: shown since the vGPU was created
+ * @frames: counter of frames shown
+ * @engine_ns: counter of engine time
+ * @throttled_ns: counter of time that frames were held back
+ * @charged_bpf_ns: counter of engine time charged by eBPF
+ * @charged_self_ns: counter of engine time charged by the module itself
+ *
+ * Counters only rise, but begin anywhere.
+ */
+struct sample_vgpu {
+	uint32_t id;
+	char uuid[SAMPLE_UUID_LEN];
+	uint32_t dev;
+	bool open;
+	uint32_t tgid;
+	uint32_t fps_limit;
+	uint64_t frames_total;
+	uint64_t frames;
+	uint64_t engine_ns;
+	uint64_t throttled_ns;
+	uint64_t charged_bpf_ns;
+	uint64_t charged_self_ns;
+};
+
+/**
+ * struct sample_vmm - a thread group that has a vGPU open
+ * @tgid: its id
+ * @cpu_ns: counter of the CPU time of all its threads
+ */
+struct sample_vmm {
+	uint32_t tgid;
+	uint64_t cpu_ns;
+};
+
+/**
+ * struct sample_dev - a device
+ * @id: its id
+ * @engines: jobs that it runs at once
+ */
+struct sample_dev {
+	uint32_t id;
+	uint32_t engines;
+};
+
+/**
+ * struct sample - everything, at one moment
+ * @now_ns: CLOCK_MONOTONIC
+ * @cpus: CPUs online
+ * @idle_ns: counter of idle time of all CPUs together
+ * @source: which counters these are; those of another source have nothing in
+ *	common with them
+ * @vgpus: in the order of ids
+ * @vmms: in the order of ids
+ * @devs: in the order of ids
+ */
+struct sample {
+	uint64_t now_ns;
+	unsigned int cpus;
+	uint64_t idle_ns;
+	unsigned int source;
+	struct sample_vgpu *vgpus;
+	size_t nr_vgpus;
+	struct sample_vmm *vmms;
+	size_t nr_vmms;
+	struct sample_dev *devs;
+	size_t nr_devs;
+};
+
+#endif /* MGPUD_SAMPLE_H */
