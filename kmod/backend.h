@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The contract between the core and a back end: who runs jobs.
+ *
+ * The core decodes and validates what a guest submits, paces it and queues it
+ * with the scheduler.  A back end owns one or more engines; it takes jobs with
+ * mgpu_sched_next(), runs them and hands each back with mgpu_job_done().
+ */
+#ifndef MGPU_BACKEND_H
+#define MGPU_BACKEND_H
+
+#include <linux/types.h>
+
+struct device;
+struct module;
+struct mgpu_device;
+struct mgpu_job;
+struct mgpu_vgpu;
+
+/**
+ * enum mgpu_job_kind - what a job does
+ * @MGPU_JOB_FLUSH: show a rectangle of a resource on the scanout
+ * @MGPU_JOB_TRANSFER: copy a rectangle from guest memory to a 2D resource
+ * @MGPU_JOB_CURSOR: redraw the scanout where the cursor was and is
+ */
+enum mgpu_job_kind {
+	MGPU_JOB_FLUSH = 1,
+	MGPU_JOB_TRANSFER,
+	MGPU_JOB_CURSOR,
+};
+
+/**
+ * struct mgpu_backend_ops - callbacks of a back end
+ *
+ * @name: what user space sees as the back end's name.
+ * @owner: the back end's module; the core holds a reference on it while a
+ *	vGPU of the device is open.
+ * @kick: work may be waiting.  Called with no lock held, from task context
+ *	or from a workqueue; must not sleep for long.  A back end answers by calling
+ *	mgpu_sched_next() until it returns NULL.
+ * @vgpu_open: optional; a VMM opened @vgpu.  May sleep.  Returning a negative
+ *	errno refuses the open.
+ * @vgpu_close: optional; the last job of @vgpu is done and none will come.
+ */
+struct mgpu_backend_ops {
+	const char *name;
+	struct module *owner;
+	void (*kick)(struct mgpu_device *mdev);
+	int (*vgpu_open)(struct mgpu_vgpu *vgpu);
+	void (*vgpu_close)(struct mgpu_vgpu *vgpu);
+};
+
+/**
+ * struct mgpu_device_caps - what a back end says of its hardware
+ * @engines: number of jobs it can run at once, at least 1
+ * @engine_on_cpu: engine time is CPU time of the host too, so the CPU
+ *	capacity left for VMs excludes it
+ * @max_vgpus: upper bound on vGPUs of all types together
+ */
+struct mgpu_device_caps {
+	u32 engines;
+	bool engine_on_cpu;
+	u32 max_vgpus;
+};
+
+struct mgpu_device *mgpu_device_register(struct device *parent,
+					 const struct mgpu_backend_ops *ops,
+					 const struct mgpu_device_caps *caps,
+					 void *priv);
+void mgpu_device_unregister(struct mgpu_device *mdev);
+void mgpu_device_free(struct mgpu_device *mdev);
+void *mgpu_device_priv(struct mgpu_device *mdev);
+
+struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev);
+void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
+		   u64 engine_cycles);
+
+#endif /* MGPU_BACKEND_H */

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Carries out checked virtio-gpu commands (VIRTIO 1.2, section 5.7.6).
+ */
+#include <linux/string.h>
+#include <linux/virtio_gpu.h>
+
+#include "mgpu.h"
+
+static u32 get_display_info(struct mgpu_vgpu *vgpu, void *resp, size_t *len)
+{
+	struct virtio_gpu_resp_display_info *info = resp;
+	const struct mgpu_type_desc *d = vgpu->type->desc;
+
+	memset(info, 0, sizeof(*info));
+	info->pmodes[0].r.width = cpu_to_le32(d->max_width);
+	info->pmodes[0].r.height = cpu_to_le32(d->max_height);
+	info->pmodes[0].enabled = cpu_to_le32(1);
+	*len = sizeof(*info);
+	return VIRTIO_GPU_RESP_OK_DISPLAY_INFO;
+}
+
+static u32 get_edid(struct mgpu_vgpu *vgpu, void *resp, size_t *len)
+{
+	struct virtio_gpu_resp_edid *e = resp;
+	const struct mgpu_type_desc *d = vgpu->type->desc;
+
+	memset(e, 0, sizeof(*e));
+	mgpu_edid(e->edid, d->max_width, d->max_height, vgpu->id);
+	e->size = cpu_to_le32(128);
+	*len = sizeof(*e);
+	return VIRTIO_GPU_RESP_OK_EDID;
+}
+
+static void prepare_job(struct mgpu_lane *lane, enum mgpu_job_kind kind,
+			struct mgpu_resource *res)
+{
+	struct mgpu_job *job = &lane->job;
+
+	job->kind = kind;
+	job->rect = lane->cmd.rect;
+	job->offset = lane->cmd.offset;
+	job->bytes = (u64)job->rect.width * job->rect.height * 4;
+	job->row = 0;
+	job->frame = false;
+	job->cancelled = false;
+	job->error = 0;
+	job->res = res;
+	if (res)
+		mgpu_resource_get(res);
+}
+
+static u32 flush(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool *job)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+	const struct mgpu_view *view = &vgpu->screen.view;
+	struct mgpu_resource *res;
+
+	res = mgpu_resource_find(vgpu, cmd->res_id);
+	if (!res)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	/* Only this worker changes the view. */
+	if (view->res != res) {
+		/* A blob has no size in pixels until a scanout gives it one. */
+		if (!res->blob && !mgpu_rect_inside(&cmd->rect, res->width,
+						    res->height))
+			return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+		return VIRTIO_GPU_RESP_OK_NODATA;
+	}
+
+	if (!mgpu_rect_inside(&cmd->rect, view->width, view->height))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	if (mgpu_screen_alloc(vgpu))
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+
+	prepare_job(lane, MGPU_JOB_FLUSH, res);
+	lane->job.frame = true;
+	*job = true;
+	return 0;
+}
+
+static u32 transfer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool *job)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+	struct mgpu_resource *res;
+	u64 last;
+
+	res = mgpu_resource_find(vgpu, cmd->res_id);
+	if (!res)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	/* A guest blob's pixels are where they belong already. */
+	if (res->blob)
+		return VIRTIO_GPU_RESP_OK_NODATA;
+	if (!res->backing)
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+	if (!mgpu_rect_inside(&cmd->rect, res->width, res->height))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	if (!cmd->rect.width || !cmd->rect.height)
+		return VIRTIO_GPU_RESP_OK_NODATA;
+
+	/* The backing has the resource's stride from the offset on. */
+	last = (u64)(cmd->rect.height - 1) * res->stride +
+	       (u64)cmd->rect.width * 4;
+	if (cmd->offset > res->backing->len ||
+	    last > res->backing->len - cmd->offset)
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+
+	prepare_job(lane, MGPU_JOB_TRANSFER, res);
+	*job = true;
+	return 0;
+}
+
+static u32 cursor(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool *job)
+{
+	struct mgpu_resource *res = NULL;
+	u32 err;
+
+	err = mgpu_screen_cursor(vgpu, &lane->cmd);
+	if (err)
+		return err;
+	if (lane->cmd.type == VIRTIO_GPU_CMD_UPDATE_CURSOR &&
+	    lane->cmd.res_id)
+		res = mgpu_resource_find(vgpu, lane->cmd.res_id);
+
+	prepare_job(lane, MGPU_JOB_CURSOR, res);
+	lane->job.bytes = MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * 4;
+	*job = true;
+	return 0;
+}
+
+/**
+ * mgpu_cmd_run - carry out a command
+ * @vgpu: vGPU
+ * @lane: queue with the decoded command
+ * @resp: where to build an answer with data, MGPU_MAX_RESP bytes; the caller
+ *	writes the header
+ * @resp_len: its length, 0 when the answer is a header only
+ * @job: set when @lane's job is ready to be submitted; its end answers the
+ *	command
+ *
+ * Context: ring worker.
+ * Return: VIRTIO_GPU_RESP_*; meaningless with @job set.
+ */
+u32 mgpu_cmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
+		 size_t *resp_len, bool *job)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+
+	switch (cmd->type) {
+	case VIRTIO_GPU_CMD_GET_DISPLAY_INFO:
+		return get_display_info(vgpu, resp, resp_len);
+	case VIRTIO_GPU_CMD_GET_EDID:
+		return get_edid(vgpu, resp, resp_len);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_2D:
+		return mgpu_resource_create_2d(vgpu, cmd);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
+		return mgpu_resource_create_blob(vgpu, cmd);
+	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
+		return mgpu_resource_unref(vgpu, cmd->res_id);
+	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
+		return mgpu_resource_attach(vgpu, cmd);
+	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
+		return mgpu_resource_detach(vgpu, cmd->res_id);
+	case VIRTIO_GPU_CMD_SET_SCANOUT:
+	case VIRTIO_GPU_CMD_SET_SCANOUT_BLOB:
+		return mgpu_screen_set(vgpu, cmd);
+	case VIRTIO_GPU_CMD_RESOURCE_FLUSH:
+		return flush(vgpu, lane, job);
+	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D:
+		return transfer(vgpu, lane, job);
+	case VIRTIO_GPU_CMD_UPDATE_CURSOR:
+	case VIRTIO_GPU_CMD_MOVE_CURSOR:
+		return cursor(vgpu, lane, job);
+	default:
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+	}
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Differences between kernel versions, and nothing else: no other file tests
+ * LINUX_VERSION_CODE.  Each entry says since when the newer form exists; it
+ * can go when the oldest supported kernel (6.1 now) has it.
+ */
+#ifndef MGPU_COMPAT_H
+#define MGPU_COMPAT_H
+
+#include <linux/btf_ids.h>
+#include <linux/eventfd.h>
+#include <linux/hrtimer.h>
+#include <linux/mm.h>
+#include <linux/version.h>
+#include <linux/vfio.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "mgpu needs Linux 6.1 or later"
+#endif
+
+/* 6.2: iommufd; before it, devices had no such callbacks. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0) && \
+	IS_ENABLED(CONFIG_IOMMUFD)
+#define MGPU_IOMMUFD_OPS						\
+	.bind_iommufd = vfio_iommufd_emulated_bind,			\
+	.unbind_iommufd = vfio_iommufd_emulated_unbind,			\
+	.attach_ioas = vfio_iommufd_emulated_attach_ioas,		\
+	.detach_ioas = vfio_iommufd_emulated_detach_ioas,
+#else
+#define MGPU_IOMMUFD_OPS
+#endif
+
+/* 6.3: the core frees the device after ->release(). */
+static inline void mgpu_compat_free_device(struct vfio_device *vdev)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	vfio_free_device(vdev);
+#endif
+}
+
+/* 6.3: vma->vm_flags is changed through helpers. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_clear(struct vm_area_struct *vma,
+				  unsigned long flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
+/* 6.4: kfuncs are marked. */
+#ifndef __bpf_kfunc
+#define __bpf_kfunc __used noinline
+#endif
+
+/* 6.8: eventfd_signal() always adds one. */
+static inline void mgpu_compat_eventfd_signal(struct eventfd_ctx *ctx)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+	eventfd_signal(ctx, 1);
+#else
+	eventfd_signal(ctx);
+#endif
+}
+
+/* 6.9: sets of kfuncs say that they are. */
+#ifndef BTF_KFUNCS_START
+#define BTF_KFUNCS_START(name)	BTF_SET8_START(name)
+#define BTF_KFUNCS_END(name)	BTF_SET8_END(name)
+#endif
+
+/* 6.11: platform drivers' ->remove() returns nothing. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define MGPU_PLATFORM_REMOVE(fn)					\
+	static void fn##_compat(struct platform_device *pdev)		\
+	{								\
+		fn(pdev);						\
+	}
+#else
+#define MGPU_PLATFORM_REMOVE(fn)					\
+	static int fn##_compat(struct platform_device *pdev)		\
+	{								\
+		fn(pdev);						\
+		return 0;						\
+	}
+#endif
+
+/* 6.13: hrtimer_setup() replaces hrtimer_init(). */
+static inline void
+mgpu_compat_hrtimer_setup(struct hrtimer *timer,
+			  enum hrtimer_restart (*fn)(struct hrtimer *),
+			  clockid_t clock, enum hrtimer_mode mode)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(timer, fn, clock, mode);
+#else
+	hrtimer_init(timer, clock, mode);
+	timer->function = fn;
+#endif
+}
+
+#endif /* MGPU_COMPAT_H */

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Guest memory: pinned, mapped, and given back when the VMM unmaps it.
+ *
+ * The VMM may unmap any range at any time, and vfio_iommu_type1 insists that
+ * nothing of it is pinned when dma_unmap() returns.  So every mapping is in
+ * one list per vGPU from before its first page is pinned; whoever takes it out
+ * of the list releases its pages.  dma_unmap() marks the mappings it meets
+ * dead, waits for their users (a tile, a command: short) and releases them.
+ * That wait has a limit, because a user may be inside of vfio_pin_pages(),
+ * which can be waiting for the very caller of dma_unmap(); type 1 tries again.
+ *
+ * mem.lock is never held across a call into VFIO.
+ */
+#include <linux/iommu.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vfio.h>
+#include <linux/vmalloc.h>
+
+#include "mgpu.h"
+
+#define PIN_BATCH		512	/* pages in one vfio_pin_pages() */
+#define UNMAP_WAIT		HZ
+
+void mgpu_mem_init(struct mgpu_vgpu *vgpu)
+{
+	spin_lock_init(&vgpu->mem.lock);
+	INIT_LIST_HEAD(&vgpu->mem.list);
+	init_waitqueue_head(&vgpu->mem.wait);
+}
+
+/**
+ * mgpu_mem_charge - count bytes against the type's memory limit
+ * @vgpu: vGPU
+ * @bytes: how many
+ *
+ * Return: 0 or -ENOSPC.
+ */
+int mgpu_mem_charge(struct mgpu_vgpu *vgpu, u64 bytes)
+{
+	u64 used = atomic64_read(&vgpu->mem.used);
+
+	/* The ring worker is the only one who adds. */
+	if (bytes > vgpu->type->desc->mem_limit ||
+	    used > vgpu->type->desc->mem_limit - bytes)
+		return -ENOSPC;
+	atomic64_add(bytes, &vgpu->mem.used);
+	return 0;
+}
+
+void mgpu_mem_uncharge(struct mgpu_vgpu *vgpu, u64 bytes)
+{
+	atomic64_sub(bytes, &vgpu->mem.used);
+}
+
+/* How many of the pages from @i on follow each other in the guest. */
+static u32 iova_run(const struct mgpu_mem *mem, u32 i, u32 end)
+{
+	u32 n = 1;
+
+	while (i + n < end && n < PIN_BATCH &&
+	       mem->iova[i + n] == mem->iova[i] + ((dma_addr_t)n << PAGE_SHIFT))
+		n++;
+	return n;
+}
+
+/* Unmaps and unpins; @mem is in no list and has no users. */
+static void mem_release(struct mgpu_mem *mem)
+{
+	struct mgpu_vgpu *vgpu = mem->vgpu;
+	u32 i, n;
+
+	if (mem->base && mem->nr_pages > 1)
+		vunmap(mem->base);
+	mem->base = NULL;
+	for (i = 0; i < mem->nr_pinned; i += n) {
+		n = iova_run(mem, i, mem->nr_pinned);
+		vfio_unpin_pages(&vgpu->vdev, mem->iova[i], n);
+	}
+	atomic64_sub(mem->nr_pinned, &vgpu->mem.pinned);
+	mem->nr_pinned = 0;
+
+	spin_lock(&vgpu->mem.lock);
+	mem->gone = true;
+	/*
+	 * Under the lock: mgpu_mem_free() may be waiting for this, and frees
+	 * the structure.
+	 */
+	wake_up_all(&vgpu->mem.wait);
+	spin_unlock(&vgpu->mem.lock);
+}
+
+static bool mem_gone(struct mgpu_mem *mem)
+{
+	bool gone;
+
+	spin_lock(&mem->vgpu->mem.lock);
+	gone = mem->gone;
+	spin_unlock(&mem->vgpu->mem.lock);
+	return gone;
+}
+
+/**
+ * mgpu_mem_free - release a mapping
+ * @mem: NULL is fine; nobody uses it any more
+ *
+ * Context: may sleep.
+ */
+void mgpu_mem_free(struct mgpu_mem *mem)
+{
+	struct mgpu_vgpu *vgpu;
+	bool mine;
+
+	if (!mem)
+		return;
+
+	vgpu = mem->vgpu;
+	spin_lock(&vgpu->mem.lock);
+	WARN_ON_ONCE(mem->users);
+	mine = !list_empty(&mem->node);
+	list_del_init(&mem->node);
+	spin_unlock(&vgpu->mem.lock);
+
+	if (mine)
+		mem_release(mem);
+	else
+		wait_event(vgpu->mem.wait, mem_gone(mem));
+
+	kvfree(mem->chunks);
+	kvfree(mem->pages);
+	kvfree(mem->iova);
+	kfree(mem);
+}
+
+static int mem_pin(struct mgpu_mem *mem)
+{
+	struct mgpu_vgpu *vgpu = mem->vgpu;
+	u32 n;
+	int ret;
+
+	while (mem->nr_pinned < mem->nr_pages) {
+		if (READ_ONCE(mem->dead))
+			return -EFAULT;
+		n = iova_run(mem, mem->nr_pinned, mem->nr_pages);
+		ret = vfio_pin_pages(&vgpu->vdev, mem->iova[mem->nr_pinned], n,
+				     IOMMU_READ | IOMMU_WRITE,
+				     mem->pages + mem->nr_pinned);
+		if (ret < 0)
+			return ret;
+		mem->nr_pinned += ret;
+		atomic64_add(ret, &vgpu->mem.pinned);
+		if (ret != n)
+			return -EFAULT;
+	}
+
+	if (mem->nr_pages == 1)
+		mem->base = page_address(mem->pages[0]);
+	else
+		mem->base = vmap(mem->pages, mem->nr_pages, VM_MAP,
+				 PAGE_KERNEL);
+	return mem->base ? 0 : -ENOMEM;
+}
+
+static struct mgpu_mem *mem_alloc(struct mgpu_vgpu *vgpu, u32 pages,
+				  u32 chunks)
+{
+	struct mgpu_mem *mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+
+	if (!mem)
+		return NULL;
+	mem->vgpu = vgpu;
+	mem->nr_pages = pages;
+	mem->pages = kvcalloc(pages, sizeof(*mem->pages), GFP_KERNEL);
+	mem->iova = kvcalloc(pages, sizeof(*mem->iova), GFP_KERNEL);
+	mem->chunks = kvcalloc(chunks, sizeof(*mem->chunks), GFP_KERNEL);
+	if (mem->pages && mem->iova && mem->chunks)
+		return mem;
+
+	kvfree(mem->chunks);
+	kvfree(mem->pages);
+	kvfree(mem->iova);
+	kfree(mem);
+	return NULL;
+}
+
+static u64 pages_of(u64 addr, u32 len)
+{
+	return ((addr + len - 1) >> PAGE_SHIFT) - (addr >> PAGE_SHIFT) + 1;
+}
+
+/* Appends a range; counts its pages and chunks in @mem's nr_ fields. */
+static void mem_add(struct mgpu_mem *mem, u32 *page, u64 addr, u32 len)
+{
+	u64 n = pages_of(addr, len), at, i;
+
+	at = ((u64)*page << PAGE_SHIFT) + offset_in_page(addr);
+	/* Bytes that follow the ones before need no chunk of their own. */
+	if (!mem->nr_chunks ||
+	    at != mem->chunks[mem->nr_chunks - 1].at +
+		  (mem->len - mem->chunks[mem->nr_chunks - 1].start)) {
+		mem->chunks[mem->nr_chunks].start = mem->len;
+		mem->chunks[mem->nr_chunks].at = at;
+		mem->nr_chunks++;
+	}
+	for (i = 0; i < n; i++)
+		mem->iova[(*page)++] = (addr & PAGE_MASK) + (i << PAGE_SHIFT);
+	mem->len += len;
+}
+
+/* Pins what mem_add() put together; frees it on error. */
+static struct mgpu_mem *mem_finish(struct mgpu_mem *mem)
+{
+	struct mgpu_vgpu *vgpu = mem->vgpu;
+	int ret;
+
+	mem->pinning = true;
+	spin_lock(&vgpu->mem.lock);
+	list_add(&mem->node, &vgpu->mem.list);
+	spin_unlock(&vgpu->mem.lock);
+
+	ret = mem_pin(mem);
+
+	spin_lock(&vgpu->mem.lock);
+	mem->pinning = false;
+	if (!ret && mem->dead)
+		ret = -EFAULT;
+	spin_unlock(&vgpu->mem.lock);
+	wake_up_all(&vgpu->mem.wait);
+
+	if (!ret)
+		return mem;
+	mgpu_mem_free(mem);
+	return ERR_PTR(ret);
+}
+
+/**
+ * mgpu_mem_pin_range - pin and map one range of guest memory
+ * @vgpu: vGPU
+ * @addr: guest address
+ * @len: bytes, not 0; the range does not wrap
+ *
+ * Context: may sleep; calls into VFIO.
+ * Return: the mapping or an ERR_PTR.
+ */
+struct mgpu_mem *mgpu_mem_pin_range(struct mgpu_vgpu *vgpu, u64 addr, u32 len)
+{
+	struct mgpu_mem *mem;
+	u32 page = 0;
+
+	mem = mem_alloc(vgpu, pages_of(addr, len), 1);
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	mem_add(mem, &page, addr, len);
+	return mem_finish(mem);
+}
+
+/**
+ * mgpu_mem_cmd_bytes - what pinning a command's entries takes
+ * @cmd: decoded command
+ *
+ * Return: bytes, in whole pages: a page counts however little of it is used.
+ */
+u64 mgpu_mem_cmd_bytes(const struct mgpu_cmd *cmd)
+{
+	struct mgpu_entry e;
+	u64 pages = 0;
+	u32 i;
+
+	for (i = 0; i < cmd->nr_entries; i++) {
+		e = mgpu_cmd_entry(cmd, i);
+		pages += pages_of(e.addr, e.length);
+	}
+	return pages << PAGE_SHIFT;
+}
+
+/**
+ * mgpu_mem_pin_cmd - pin and map the memory entries of a command
+ * @vgpu: vGPU
+ * @cmd: decoded command with at least one entry; the caller has charged its
+ *	mgpu_mem_cmd_bytes() against the memory limit
+ *
+ * Context: may sleep; calls into VFIO.
+ * Return: the mapping or an ERR_PTR.
+ */
+struct mgpu_mem *mgpu_mem_pin_cmd(struct mgpu_vgpu *vgpu,
+				  const struct mgpu_cmd *cmd)
+{
+	struct mgpu_mem *mem;
+	struct mgpu_entry e;
+	u32 i, page = 0;
+
+	mem = mem_alloc(vgpu, mgpu_mem_cmd_bytes(cmd) >> PAGE_SHIFT,
+			cmd->nr_entries);
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < cmd->nr_entries; i++) {
+		e = mgpu_cmd_entry(cmd, i);
+		mem_add(mem, &page, e.addr, e.length);
+	}
+	return mem_finish(mem);
+}
+
+/**
+ * mgpu_mem_get - begin to use a mapping
+ * @mem: mapping
+ *
+ * Return: the address of its first byte, valid until mgpu_mem_put(); NULL when
+ * the guest unmapped the memory.
+ */
+void *mgpu_mem_get(struct mgpu_mem *mem)
+{
+	void *p = NULL;
+
+	spin_lock(&mem->vgpu->mem.lock);
+	if (!mem->dead) {
+		mem->users++;
+		p = mem->base + mem->chunks[0].at;
+	}
+	spin_unlock(&mem->vgpu->mem.lock);
+	return p;
+}
+
+void mgpu_mem_put(struct mgpu_mem *mem)
+{
+	struct mgpu_guest_mem *gm = &mem->vgpu->mem;
+	bool wake;
+
+	spin_lock(&gm->lock);
+	wake = !--mem->users && mem->dead;
+	if (wake)
+		wake_up_all(&gm->wait);
+	spin_unlock(&gm->lock);
+}
+
+/**
+ * mgpu_mem_copy - copy out of a mapping
+ * @mem: mapping, between mgpu_mem_get() and mgpu_mem_put()
+ * @off: first byte; @off + @len is not beyond its end
+ * @to: kernel memory
+ * @len: bytes
+ */
+void mgpu_mem_copy(const struct mgpu_mem *mem, u64 off, void *to, size_t len)
+{
+	u32 lo = 0, hi = mem->nr_chunks, mid;
+	u64 end, n;
+
+	while (hi - lo > 1) {
+		mid = lo + (hi - lo) / 2;
+		if (mem->chunks[mid].start <= off)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	while (len) {
+		end = lo + 1 < mem->nr_chunks ? mem->chunks[lo + 1].start :
+						mem->len;
+		n = min_t(u64, len, end - off);
+		memcpy(to, mem->base + mem->chunks[lo].at +
+			   (off - mem->chunks[lo].start), n);
+		to += n;
+		off += n;
+		len -= n;
+		lo++;
+	}
+}
+
+static bool overlaps(const struct mgpu_mem *mem, u64 iova, u64 last)
+{
+	u32 i;
+
+	for (i = 0; i < mem->nr_pages; i++) {
+		if (mem->iova[i] <= last &&
+		    mem->iova[i] + PAGE_SIZE - 1 >= iova)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Marks what overlaps dead.  Takes one mapping that nobody uses any more out
+ * of the list, or says whether some are still in use.
+ */
+static struct mgpu_mem *take_dead(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
+				  bool *busy)
+{
+	struct mgpu_mem *mem, *found = NULL;
+
+	*busy = false;
+	spin_lock(&vgpu->mem.lock);
+	list_for_each_entry(mem, &vgpu->mem.list, node) {
+		if (!overlaps(mem, iova, last))
+			continue;
+		mem->dead = true;
+		if (mem->users || mem->pinning) {
+			*busy = true;
+			continue;
+		}
+		list_del_init(&mem->node);
+		found = mem;
+		break;
+	}
+	spin_unlock(&vgpu->mem.lock);
+	return found;
+}
+
+/**
+ * mgpu_mem_unmap - the VMM unmaps a range of guest memory
+ * @vgpu: vGPU
+ * @iova: first byte
+ * @len: bytes, not 0
+ *
+ * Context: called by VFIO with its locks held; may sleep.
+ */
+void mgpu_mem_unmap(struct mgpu_vgpu *vgpu, u64 iova, u64 len)
+{
+	u64 last = iova + len - 1;
+	struct mgpu_mem *mem = NULL;
+	long left = UNMAP_WAIT;
+	bool busy;
+
+	for (;;) {
+		left = wait_event_timeout(vgpu->mem.wait,
+					  (mem = take_dead(vgpu, iova, last,
+							   &busy)) || !busy,
+					  left);
+		if (!mem)
+			break;
+		mem_release(mem);
+	}
+	if (busy)
+		dev_warn_ratelimited(vgpu->vdev.dev,
+				     "guest memory still in use while it is unmapped\n");
+}
+
+/* ---- single pages, for commands and their answers ---- */
+
+/* The mapping of a page, in use; NULL when it cannot be pinned. */
+static struct mgpu_mem *cache_get(struct mgpu_vgpu *vgpu, u64 page)
+{
+	struct mgpu_mem **slot, *mem;
+	u64 pfn = page >> PAGE_SHIFT;
+
+	slot = &vgpu->mem.cache[(pfn ^ pfn >> 6) & (MGPU_PIN_CACHE - 1)];
+	if (*slot && (*slot)->iova[0] == page && mgpu_mem_get(*slot))
+		return *slot;
+
+	mgpu_mem_free(*slot);
+	*slot = NULL;
+	mem = mgpu_mem_pin_range(vgpu, page, PAGE_SIZE);
+	if (IS_ERR(mem))
+		return NULL;
+	if (!mgpu_mem_get(mem)) {
+		mgpu_mem_free(mem);
+		return NULL;
+	}
+	*slot = mem;
+	return mem;
+}
+
+static int guest_rw(struct mgpu_vgpu *vgpu, u64 addr, void *buf, size_t len,
+		    bool write)
+{
+	struct mgpu_mem *mem;
+	size_t n, off;
+	void *p;
+	int ret;
+
+	while (len) {
+		off = offset_in_page(addr);
+		n = min_t(size_t, len, PAGE_SIZE - off);
+		mem = cache_get(vgpu, addr & PAGE_MASK);
+		if (mem) {
+			p = mem->base + off;
+			if (write)
+				memcpy(p, buf, n);
+			else
+				memcpy(buf, p, n);
+			mgpu_mem_put(mem);
+		} else {
+			/* Read-only memory, for one, cannot be pinned. */
+			ret = vfio_dma_rw(&vgpu->vdev, addr, buf, n, write);
+			if (ret)
+				return ret;
+		}
+		addr += n;
+		buf += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/**
+ * mgpu_guest_read - copy from guest memory
+ * @vgpu: vGPU
+ * @addr: guest address; the range does not wrap
+ * @buf: kernel memory
+ * @len: bytes
+ *
+ * Context: ring worker only.
+ */
+int mgpu_guest_read(struct mgpu_vgpu *vgpu, u64 addr, void *buf, size_t len)
+{
+	return guest_rw(vgpu, addr, buf, len, false);
+}
+
+/* Copy to guest memory; otherwise as mgpu_guest_read(). */
+int mgpu_guest_write(struct mgpu_vgpu *vgpu, u64 addr, const void *buf,
+		     size_t len)
+{
+	return guest_rw(vgpu, addr, (void *)buf, len, true);
+}
+
+/* Gives the cached pages back; the ring worker is stopped. */
+void mgpu_mem_drop_cache(struct mgpu_vgpu *vgpu)
+{
+	int i;
+
+	for (i = 0; i < MGPU_PIN_CACHE; i++) {
+		mgpu_mem_free(vgpu->mem.cache[i]);
+		vgpu->mem.cache[i] = NULL;
+	}
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Interrupts to the guest: MSI-X, INTx as the fallback, and the request that
+ * asks a VMM to let go of the device.
+ */
+#include <linux/eventfd.h>
+#include <linux/virtio_pci.h>
+
+#include "compat.h"
+#include "mgpu.h"
+
+#define ISR_QUEUE	0x1	/* VIRTIO 1.2, section 4.1.4.5 */
+
+static void signal(struct mgpu_vgpu *vgpu, struct eventfd_ctx *ctx)
+{
+	lockdep_assert_held(&vgpu->irq_lock);
+	if (!ctx)
+		return;
+	mgpu_compat_eventfd_signal(ctx);
+	atomic64_inc(&vgpu->stats.interrupts);
+}
+
+/*
+ * INTx is a level; VFIO's is masked by the act of signalling it.  The line is
+ * up while the ISR has a bit set.
+ */
+static void intx_update(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_irq *irq = &vgpu->irq;
+
+	lockdep_assert_held(&vgpu->irq_lock);
+	if (irq->use_msix || irq->intx_disabled || !irq->isr ||
+	    irq->intx_masked || !irq->intx)
+		return;
+	irq->intx_masked = true;
+	signal(vgpu, irq->intx);
+}
+
+static void raise(struct mgpu_vgpu *vgpu, u16 vector, u8 isr)
+{
+	struct mgpu_irq *irq = &vgpu->irq;
+
+	lockdep_assert_held(&vgpu->irq_lock);
+	if (irq->use_msix) {
+		if (vector < MGPU_MSIX_VECTORS)
+			signal(vgpu, irq->msix[vector]);
+	} else {
+		irq->isr |= isr;
+		intx_update(vgpu);
+	}
+}
+
+/* Used buffers wait in a queue. */
+void mgpu_irq_queue(struct mgpu_vgpu *vgpu, u32 vq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	raise(vgpu, vgpu->irq.vq_vector[vq], ISR_QUEUE);
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+}
+
+/* The device's configuration or status changed. */
+void mgpu_irq_config(struct mgpu_vgpu *vgpu)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	raise(vgpu, vgpu->irq.config_vector,
+	      VIRTIO_PCI_ISR_CONFIG);
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+}
+
+/* Reading the ISR clears it and lets the line go down. */
+u8 mgpu_irq_read_isr(struct mgpu_vgpu *vgpu)
+{
+	unsigned long flags;
+	u8 isr;
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	isr = vgpu->irq.isr;
+	vgpu->irq.isr = 0;
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+	return isr;
+}
+
+/* The guest wrote the command register. */
+void mgpu_irq_intx_disable(struct mgpu_vgpu *vgpu, bool disable)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	vgpu->irq.intx_disabled = disable;
+	intx_update(vgpu);
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+}
+
+/* Ask the VMM to give the device back. */
+void mgpu_irq_request(struct mgpu_vgpu *vgpu)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	signal(vgpu, vgpu->irq.req);
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+}
+
+/* The guest-visible part of a device reset; eventfds are the VMM's. */
+void mgpu_irq_reset(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_irq *irq = &vgpu->irq;
+	unsigned long flags;
+	int i;
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	irq->isr = 0;
+	irq->config_vector = VIRTIO_MSI_NO_VECTOR;
+	for (i = 0; i < MGPU_NR_VQS; i++)
+		irq->vq_vector[i] = VIRTIO_MSI_NO_VECTOR;
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+}
+
+/* Puts an eventfd in a slot; fd -1 empties it. */
+static int set_eventfd(struct mgpu_vgpu *vgpu, struct eventfd_ctx **slot,
+		       int fd)
+{
+	struct eventfd_ctx *ctx = NULL, *old;
+	unsigned long flags;
+
+	if (fd >= 0) {
+		ctx = eventfd_ctx_fdget(fd);
+		if (IS_ERR(ctx))
+			return PTR_ERR(ctx);
+	} else if (fd != -1) {
+		return -EINVAL;
+	}
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	old = *slot;
+	*slot = ctx;
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+	if (old)
+		eventfd_ctx_put(old);
+	return 0;
+}
+
+static void set_mode(struct mgpu_vgpu *vgpu, bool msix)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	vgpu->irq.use_msix = msix;
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+}
+
+static void msix_disable(struct mgpu_vgpu *vgpu)
+{
+	int i;
+
+	for (i = 0; i < MGPU_MSIX_VECTORS; i++)
+		set_eventfd(vgpu, &vgpu->irq.msix[i], -1);
+	set_mode(vgpu, false);
+}
+
+static int msix_trigger(struct mgpu_vgpu *vgpu, u32 flags, u32 start,
+			u32 count, void *data)
+{
+	unsigned long irqflags;
+	s32 *fds = data;
+	u8 *on = data;
+	u32 i;
+	int ret;
+
+	if (!count && (flags & VFIO_IRQ_SET_DATA_NONE)) {
+		msix_disable(vgpu);
+		return 0;
+	}
+
+	if (flags & VFIO_IRQ_SET_DATA_EVENTFD) {
+		for (i = 0; i < count; i++) {
+			ret = set_eventfd(vgpu, &vgpu->irq.msix[start + i],
+					  fds[i]);
+			if (ret)
+				goto err_clear;
+		}
+		set_mode(vgpu, true);
+		return 0;
+	}
+
+	/* Loopback: the VMM asks for what the device would send. */
+	spin_lock_irqsave(&vgpu->irq_lock, irqflags);
+	for (i = 0; i < count; i++) {
+		if ((flags & VFIO_IRQ_SET_DATA_NONE) || on[i])
+			signal(vgpu, vgpu->irq.msix[start + i]);
+	}
+	spin_unlock_irqrestore(&vgpu->irq_lock, irqflags);
+	return 0;
+
+err_clear:
+	while (i--)
+		set_eventfd(vgpu, &vgpu->irq.msix[start + i], -1);
+	return ret;
+}
+
+static void intx_set_mask(struct mgpu_vgpu *vgpu, bool mask)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	vgpu->irq.intx_masked = mask;
+	intx_update(vgpu);
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+}
+
+/*
+ * The VMM unmasks INTx through an eventfd.  The handler runs inside of that
+ * eventfd's wake-up, where no other eventfd may be signalled: leave it to the
+ * thread.
+ */
+static int intx_unmask_handler(void *opaque, void *data)
+{
+	return 1;
+}
+
+static void intx_unmask_thread(void *opaque, void *data)
+{
+	intx_set_mask(opaque, false);
+}
+
+static void intx_disable(struct mgpu_vgpu *vgpu)
+{
+	vfio_virqfd_disable(&vgpu->irq.intx_unmask);
+	set_eventfd(vgpu, &vgpu->irq.intx, -1);
+}
+
+static int intx_trigger(struct mgpu_vgpu *vgpu, u32 flags, u32 count,
+			void *data)
+{
+	unsigned long irqflags;
+	int ret;
+
+	if (!count && (flags & VFIO_IRQ_SET_DATA_NONE)) {
+		intx_disable(vgpu);
+		return 0;
+	}
+	if (flags & VFIO_IRQ_SET_DATA_EVENTFD) {
+		ret = set_eventfd(vgpu, &vgpu->irq.intx, *(s32 *)data);
+		if (ret)
+			return ret;
+		set_mode(vgpu, false);
+		intx_set_mask(vgpu, false);
+		return 0;
+	}
+	if ((flags & VFIO_IRQ_SET_DATA_NONE) || *(u8 *)data) {
+		spin_lock_irqsave(&vgpu->irq_lock, irqflags);
+		signal(vgpu, vgpu->irq.intx);
+		spin_unlock_irqrestore(&vgpu->irq_lock, irqflags);
+	}
+	return 0;
+}
+
+static int intx_unmask(struct mgpu_vgpu *vgpu, u32 flags, void *data)
+{
+	if (flags & VFIO_IRQ_SET_DATA_EVENTFD) {
+		int fd = *(s32 *)data;
+
+		if (fd < 0) {
+			vfio_virqfd_disable(&vgpu->irq.intx_unmask);
+			return 0;
+		}
+		return vfio_virqfd_enable(vgpu, intx_unmask_handler,
+					  intx_unmask_thread, NULL,
+					  &vgpu->irq.intx_unmask, fd);
+	}
+	if ((flags & VFIO_IRQ_SET_DATA_NONE) || *(u8 *)data)
+		intx_set_mask(vgpu, false);
+	return 0;
+}
+
+/**
+ * mgpu_irq_set - carry out VFIO_DEVICE_SET_IRQS
+ * @vgpu: vGPU
+ * @flags: VFIO_IRQ_SET_*, validated
+ * @index: VFIO_PCI_*_IRQ_INDEX
+ * @start: first subindex, validated with @count
+ * @count: number of subindexes
+ * @data: @count entries of what @flags says
+ */
+int mgpu_irq_set(struct mgpu_vgpu *vgpu, u32 flags, u32 index, u32 start,
+		 u32 count, void *data)
+{
+	u32 action = flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
+
+	lockdep_assert_held(&vgpu->lock);
+
+	switch (index) {
+	case VFIO_PCI_MSIX_IRQ_INDEX:
+		if (action != VFIO_IRQ_SET_ACTION_TRIGGER)
+			return -ENOTTY;
+		return msix_trigger(vgpu, flags, start, count, data);
+	case VFIO_PCI_INTX_IRQ_INDEX:
+		if (action == VFIO_IRQ_SET_ACTION_TRIGGER)
+			return intx_trigger(vgpu, flags, count, data);
+		if (!count)
+			return -EINVAL;
+		if (action == VFIO_IRQ_SET_ACTION_UNMASK)
+			return intx_unmask(vgpu, flags, data);
+		if (flags & VFIO_IRQ_SET_DATA_EVENTFD)
+			return -ENOTTY;
+		if ((flags & VFIO_IRQ_SET_DATA_NONE) || *(u8 *)data)
+			intx_set_mask(vgpu, true);
+		return 0;
+	case VFIO_PCI_REQ_IRQ_INDEX:
+		if (action != VFIO_IRQ_SET_ACTION_TRIGGER)
+			return -ENOTTY;
+		if (flags & VFIO_IRQ_SET_DATA_EVENTFD)
+			return set_eventfd(vgpu, &vgpu->irq.req,
+					   *(s32 *)data);
+		if (!count)
+			return set_eventfd(vgpu, &vgpu->irq.req, -1);
+		if ((flags & VFIO_IRQ_SET_DATA_NONE) || *(u8 *)data)
+			mgpu_irq_request(vgpu);
+		return 0;
+	default:
+		return -ENOTTY;
+	}
+}
+
+/* The VMM is gone: give every eventfd back. */
+void mgpu_irq_release(struct mgpu_vgpu *vgpu)
+{
+	lockdep_assert_held(&vgpu->lock);
+	msix_disable(vgpu);
+	intx_disable(vgpu);
+	set_eventfd(vgpu, &vgpu->irq.req, -1);
+	intx_set_mask(vgpu, false);
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * vGPU types in sysfs, creation and removal of vGPUs.
+ */
+#include <linux/mdev.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "compat.h"
+#include "mgpu.h"
+
+/* Ids index arrays that BPF programs and user space share. */
+#define MGPU_MAX_ID	4095
+
+static const struct mgpu_type_desc mgpu_types[] = {
+	{
+		.name = "small",
+		.pretty = "mgpu small",
+		.weight = 100,
+		.mem_limit = 32ULL << 20,
+		.max_width = 1024,
+		.max_height = 768,
+		.max_instances = 1024,
+	}, {
+		.name = "medium",
+		.pretty = "mgpu medium",
+		.weight = 200,
+		.mem_limit = 128ULL << 20,
+		.max_width = 1920,
+		.max_height = 1080,
+		.max_instances = 256,
+	}, {
+		.name = "large",
+		.pretty = "mgpu large",
+		.weight = 400,
+		.mem_limit = 512ULL << 20,
+		.max_width = 3840,
+		.max_height = 2160,
+		.max_instances = 64,
+	},
+};
+
+static struct mgpu_type *to_mgpu_type(struct mdev_type *mtype)
+{
+	return container_of(mtype, struct mgpu_type, mtype);
+}
+
+static unsigned int available(const struct mgpu_type *type)
+{
+	u32 left = type->mdev->caps.max_vgpus - type->mdev->nr_vgpus;
+
+	lockdep_assert_held(&mgpu_registry_lock);
+	return min(left, type->desc->max_instances - type->used);
+}
+
+static unsigned int mgpu_get_available(struct mdev_type *mtype)
+{
+	unsigned int n;
+
+	mutex_lock(&mgpu_registry_lock);
+	n = available(to_mgpu_type(mtype));
+	mutex_unlock(&mgpu_registry_lock);
+	return n;
+}
+
+static ssize_t mgpu_show_description(struct mdev_type *mtype, char *buf)
+{
+	const struct mgpu_type_desc *d = to_mgpu_type(mtype)->desc;
+
+	return sysfs_emit(buf,
+			  "virtio-gpu 2D, largest mode %ux%u, memory %llu MiB, weight %u\n",
+			  d->max_width, d->max_height, d->mem_limit >> 20,
+			  d->weight);
+}
+
+/*
+ * mgpu_registry_lock is not held across the calls into VFIO: those take locks
+ * under which open_device() and close_device() run.
+ */
+static int mgpu_probe(struct mdev_device *mdevice)
+{
+	struct mgpu_type *type = to_mgpu_type(mdevice->type);
+	struct mgpu_device *mdev = type->mdev;
+	static u32 next_id;	/* mgpu_registry_lock */
+	struct mgpu_vgpu *vgpu;
+	int ret;
+
+	vgpu = vfio_alloc_device(mgpu_vgpu, vdev, &mdevice->dev,
+				 &mgpu_vfio_ops);
+	if (IS_ERR(vgpu))
+		return PTR_ERR(vgpu);
+
+	vgpu->mdev = mdev;
+	vgpu->type = type;
+	guid_copy(&vgpu->uuid, &mdevice->uuid);
+	mgpu_sched_entity_init(vgpu);
+
+	mutex_lock(&mgpu_registry_lock);
+	if (!available(type)) {
+		ret = -ENOSPC;
+		goto err_unlock;
+	}
+	ret = xa_alloc_cyclic(&mgpu_vgpus, &vgpu->id, vgpu,
+			      XA_LIMIT(1, MGPU_MAX_ID), &next_id, GFP_KERNEL);
+	if (ret < 0)
+		goto err_unlock;
+	type->used++;
+	mdev->nr_vgpus++;
+	list_add_tail(&vgpu->node, &mdev->vgpus);
+	mutex_unlock(&mgpu_registry_lock);
+
+	dev_set_drvdata(&mdevice->dev, vgpu);
+	ret = vfio_register_emulated_iommu_dev(&vgpu->vdev);
+	if (ret)
+		goto err_forget;
+
+	mgpu_netlink_event(vgpu, MGPU_EVENT_ADDED);
+	return 0;
+
+err_unlock:
+	mutex_unlock(&mgpu_registry_lock);
+	vfio_put_device(&vgpu->vdev);
+	return ret;
+
+err_forget:
+	mutex_lock(&mgpu_registry_lock);
+	list_del(&vgpu->node);
+	mdev->nr_vgpus--;
+	type->used--;
+	xa_erase(&mgpu_vgpus, vgpu->id);
+	mutex_unlock(&mgpu_registry_lock);
+	synchronize_rcu_expedited();
+	vfio_put_device(&vgpu->vdev);
+	return ret;
+}
+
+static void mgpu_remove(struct mdev_device *mdevice)
+{
+	struct mgpu_vgpu *vgpu = dev_get_drvdata(&mdevice->dev);
+
+	/* Asks the VMM to let go and waits until it has. */
+	vfio_unregister_group_dev(&vgpu->vdev);
+
+	mutex_lock(&mgpu_registry_lock);
+	list_del(&vgpu->node);
+	vgpu->mdev->nr_vgpus--;
+	vgpu->type->used--;
+	xa_erase(&mgpu_vgpus, vgpu->id);
+	mutex_unlock(&mgpu_registry_lock);
+
+	mgpu_netlink_event(vgpu, MGPU_EVENT_REMOVED);
+
+	/* mgpu_charge() looks vGPUs up under RCU. */
+	synchronize_rcu_expedited();
+	vfio_put_device(&vgpu->vdev);
+}
+
+static struct mdev_driver mgpu_mdev_driver = {
+	.device_api = VFIO_DEVICE_API_PCI_STRING,
+	.probe = mgpu_probe,
+	.remove = mgpu_remove,
+	.get_available = mgpu_get_available,
+	.show_description = mgpu_show_description,
+	.driver = {
+		.name = "mgpu",
+		.owner = THIS_MODULE,
+		.mod_name = KBUILD_MODNAME,
+	},
+};
+
+int mgpu_mdev_init(void)
+{
+	return mdev_register_driver(&mgpu_mdev_driver);
+}
+
+void mgpu_mdev_exit(void)
+{
+	mdev_unregister_driver(&mgpu_mdev_driver);
+}
+
+/* Types are allocated anew: a struct mdev_type cannot be registered twice. */
+int mgpu_mdev_register(struct mgpu_device *mdev)
+{
+	const unsigned int nr = ARRAY_SIZE(mgpu_types);
+	unsigned int i;
+	int ret;
+
+	mdev->types = kcalloc(nr, sizeof(*mdev->types), GFP_KERNEL);
+	mdev->mtypes = kcalloc(nr, sizeof(*mdev->mtypes), GFP_KERNEL);
+	if (!mdev->types || !mdev->mtypes) {
+		ret = -ENOMEM;
+		goto err_free;
+	}
+
+	for (i = 0; i < nr; i++) {
+		mdev->types[i].desc = &mgpu_types[i];
+		mdev->types[i].mdev = mdev;
+		mdev->types[i].mtype.sysfs_name = mgpu_types[i].name;
+		mdev->types[i].mtype.pretty_name = mgpu_types[i].pretty;
+		mdev->mtypes[i] = &mdev->types[i].mtype;
+	}
+
+	ret = mdev_register_parent(&mdev->parent, mdev->dev, &mgpu_mdev_driver,
+				   mdev->mtypes, nr);
+	if (ret)
+		goto err_free;
+	return 0;
+
+err_free:
+	kfree(mdev->mtypes);
+	kfree(mdev->types);
+	return ret;
+}
+
+void mgpu_mdev_unregister(struct mgpu_device *mdev)
+{
+	mdev_unregister_parent(&mdev->parent);
+	kfree(mdev->mtypes);
+	kfree(mdev->types);
+}

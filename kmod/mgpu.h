@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Core structures and the prototypes of every file, grouped by the file that
+ * owns them.
+ *
+ * Locks, outermost first; Documentation/locking.rst says more:
+ *
+ *   mgpu_registry_lock	mutex; the device list, each device's vGPU list and the
+ *			settings that user space makes.  Held by netlink
+ *			requests, registration, and vGPU add and remove.
+ *   vgpu->lock		mutex; configuration space, the virtio transport
+ *			registers and reset.  Never taken by the ring worker,
+ *			so that a reset can wait for it.
+ *   vgpu->screen.lock	mutex; the scanout and cursor state and the display
+ *			buffer.
+ *   sched->lock		spinlock; the run queue and every entity's and job's
+ *			scheduling fields.
+ *   vgpu->mem.lock	spinlock; the list of guest memory in use.
+ *   vgpu->irq_lock	spinlock; eventfds and interrupt state.
+ *
+ * The ring worker (one work item per vGPU) owns, without a lock: vrings, the
+ * resource table, the pending command and the throttle state.  Reset stops the
+ * worker before it touches them.
+ */
+#ifndef MGPU_MGPU_H
+#define MGPU_MGPU_H
+
+#include <linux/atomic.h>
+#include <linux/hrtimer.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mdev.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/spinlock.h>
+#include <linux/vfio.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "backend.h"
+#include "cmd_decode.h"
+#include "device.h"
+#include "throttle.h"
+#include "vring.h"
+
+struct eventfd_ctx;
+struct mgpu_policy_ops;
+
+/**
+ * struct mgpu_type_desc - what a vGPU type fixes
+ * @name: what sysfs appends to the parent driver's name
+ * @pretty: what people read
+ * @weight: initial scheduling weight
+ * @mem_limit: bytes of resources a vGPU may hold
+ * @max_width: width of the largest mode, pixels
+ * @max_height: height of the largest mode, pixels
+ * @max_instances: how many of the type may exist on a parent
+ */
+struct mgpu_type_desc {
+	const char *name;
+	const char *pretty;
+	u32 weight;
+	u64 mem_limit;
+	u32 max_width;
+	u32 max_height;
+	u32 max_instances;
+};
+
+struct mgpu_type {
+	struct mdev_type mtype;
+	const struct mgpu_type_desc *desc;
+	struct mgpu_device *mdev;
+	u32 used;		/* mgpu_registry_lock */
+};
+
+/* ---- scheduler ---- */
+
+/**
+ * struct mgpu_sched_entity - one vGPU as the scheduler sees it
+ * @node: in the policy's run queue
+ * @jobs: jobs that wait, oldest first
+ * @running: jobs on the engine
+ * @queued: the entity is in the run queue
+ * @weight: share relative to its neighbours, MGPU_WEIGHT_MIN..MAX
+ * @vtime: engine nanoseconds charged, scaled by MGPU_WEIGHT_DEFAULT / weight
+ *
+ * All under sched->lock.
+ */
+struct mgpu_sched_entity {
+	struct rb_node node;
+	struct list_head jobs;
+	u32 running;
+	bool queued;
+	u32 weight;
+	u64 vtime;
+};
+
+struct mgpu_sched {
+	spinlock_t lock;
+	const struct mgpu_policy_ops *policy;
+	struct rb_root_cached queue;
+	u64 vtime;		/* of the entity served last */
+	atomic64_t next_job;
+	wait_queue_head_t idle;	/* a job of some vGPU is done */
+};
+
+/**
+ * struct mgpu_job - one piece of work for an engine
+ * @node: in the entity's list, sched->lock
+ * @vgpu: whose it is; outlives the job
+ * @id: unique on this device since it was registered, never 0
+ * @kind: what to do
+ * @bytes: bytes that it moves, for accounting
+ * @res: resource that it reads or writes, holds a reference; NULL for none
+ * @rect: rectangle in the resource
+ * @offset: TRANSFER: first byte in the backing
+ * @row: rows done, so that a job can stop and go on between tiles
+ * @frame: completing it completes a frame
+ * @cancelled: the guest reset the device; stop at the next tile
+ * @error: result, 0 or negative errno; valid once done
+ * @submit_ns: when it entered the scheduler, CLOCK_MONOTONIC
+ * @charge: @id while its completion is being accounted and nobody has charged
+ *	it, else 0
+ * @charged_ns: what mgpu_charge() charged
+ *
+ * Lives inside its vGPU's lane: one in flight per queue.  The scheduler owns
+ * it from mgpu_sched_submit() to mgpu_job_done().
+ */
+struct mgpu_job {
+	struct list_head node;
+	struct mgpu_vgpu *vgpu;
+	u64 id;
+	enum mgpu_job_kind kind;
+	u64 bytes;
+	struct mgpu_resource *res;
+	struct mgpu_rect rect;
+	u64 offset;
+	u32 row;
+	bool frame;
+	bool cancelled;
+	int error;
+	u64 submit_ns;
+	atomic64_t charge;
+	u64 charged_ns;
+};
+
+#define MGPU_WEIGHT_MIN		1
+#define MGPU_WEIGHT_MAX		10000
+#define MGPU_WEIGHT_DEFAULT	100
+
+/* ---- devices ---- */
+
+struct mgpu_device {
+	struct list_head node;	/* mgpu_registry_lock */
+	u32 id;
+	const char *name;
+	struct device *dev;
+	const struct mgpu_backend_ops *ops;
+	struct mgpu_device_caps caps;
+	void *priv;
+	struct list_head vgpus;	/* mgpu_registry_lock */
+	u32 nr_vgpus;		/* mgpu_registry_lock */
+	struct mgpu_type *types;
+	struct mdev_type **mtypes;
+	struct mdev_parent parent;
+	struct mgpu_sched sched;
+};
+
+/* ---- guest memory ---- */
+
+/**
+ * struct mgpu_mem - guest memory that is pinned and mapped
+ * @node: in the vGPU's list; who takes it out releases the pages, mem.lock
+ * @vgpu: whose guest it is
+ * @len: bytes
+ * @nr_pages: entries of @pages and @iova
+ * @nr_pinned: how many of them are pinned
+ * @pages: the pages, in order
+ * @iova: their guest addresses
+ * @base: kernel address of the first page
+ * @nr_chunks: entries of @chunks
+ * @chunks: where the bytes are; one chunk unless the guest's entries begin or
+ *	end inside of pages
+ * @users: who uses the mapping right now, mem.lock
+ * @pinning: vfio_pin_pages() is under way, mem.lock
+ * @dead: the guest unmapped a part of it: no new users, mem.lock
+ * @gone: the pages are released, mem.lock
+ */
+struct mgpu_mem {
+	struct list_head node;
+	struct mgpu_vgpu *vgpu;
+	u64 len;
+	u32 nr_pages;
+	u32 nr_pinned;
+	struct page **pages;
+	dma_addr_t *iova;
+	void *base;
+	u32 nr_chunks;
+	struct mgpu_mem_chunk {
+		u64 start;	/* offset in the memory */
+		u64 at;		/* offset from base */
+	} *chunks;
+	u32 users;
+	bool pinning;
+	bool dead;
+	bool gone;
+};
+
+#define MGPU_PIN_CACHE		64	/* single pages for commands; a power of 2 */
+
+struct mgpu_guest_mem {
+	spinlock_t lock;
+	struct list_head list;
+	wait_queue_head_t wait;	/* users, pinning or gone changed */
+	struct mgpu_mem *cache[MGPU_PIN_CACHE]; /* ring worker only */
+	atomic64_t pinned;	/* pages */
+	atomic64_t used;	/* bytes charged against the type's limit */
+};
+
+/* ---- resources ---- */
+
+/**
+ * struct mgpu_resource - a virtio-gpu resource
+ * @ref: the table's, a scanout's, the cursor's and each job's reference
+ * @id: the guest's name for it
+ * @blob: a guest blob: pixels live in the backing, there is no host copy
+ * @format: enum virtio_gpu_formats; of a blob: from SET_SCANOUT_BLOB
+ * @width: pixels, 0 for a blob that no scanout has used
+ * @height: rows
+ * @stride: bytes from one row to the next
+ * @size: bytes of pixels (2D) or of the blob
+ * @host: 2D: the host's copy
+ * @backing: guest pages, NULL when detached; changed by the ring worker while
+ *	no job uses the resource
+ * @charged: bytes that it counts for against the memory limit
+ * @backing_charged: bytes that an attached backing counts for
+ */
+struct mgpu_resource {
+	struct kref ref;
+	struct mgpu_vgpu *vgpu;
+	u32 id;
+	bool blob;
+	u32 format;
+	u32 width;
+	u32 height;
+	u32 stride;
+	u64 size;
+	void *host;
+	struct mgpu_mem *backing;
+	u64 charged;
+	u64 backing_charged;
+};
+
+/* ---- screen ---- */
+
+/**
+ * struct mgpu_view - how a resource's bytes form a picture
+ * @res: the resource, holds a reference; NULL for none
+ * @rect: part of it that is shown, in pixels
+ * @format: enum virtio_gpu_formats
+ * @width: of the whole picture
+ * @height: of the whole picture
+ * @stride: bytes
+ * @offset: of the first pixel in the resource's bytes
+ */
+struct mgpu_view {
+	struct mgpu_resource *res;
+	struct mgpu_rect rect;
+	u32 format;
+	u32 width;
+	u32 height;
+	u32 stride;
+	u32 offset;
+};
+
+#define MGPU_CURSOR_DIM		64	/* pixels, both ways */
+
+/**
+ * struct mgpu_screen - scanout, cursor and the picture that the VMM sees
+ * @lock: covers all of it
+ * @view: what the scanout shows
+ * @display: XRGB8888, rows of view.rect.width pixels; allocated when first
+ *	needed, as large as the type's largest mode
+ * @cursor: ARGB8888, premultiplied, MGPU_CURSOR_DIM squared; allocated when
+ *	first needed, with @under
+ * @under: what the cursor covers
+ * @shown: @display has the cursor drawn, at @shown_x, @shown_y
+ * @visible: the guest wants it drawn
+ * @x: of the cursor image's left column on the screen, may be negative
+ * @y: of its top row
+ */
+struct mgpu_screen {
+	struct mutex lock;
+	struct mgpu_view view;
+	u32 *display;
+	u32 *cursor;
+	u32 *under;
+	bool shown;
+	s32 shown_x;
+	s32 shown_y;
+	bool visible;
+	s32 x;
+	s32 y;
+	u32 hot_x;
+	u32 hot_y;
+};
+
+/* ---- counters ---- */
+
+/**
+ * struct mgpu_stats - counters since the vGPU was created
+ *
+ * Names are those of the netlink attributes.  Written by one context each,
+ * read by anyone.
+ */
+struct mgpu_stats {
+	atomic64_t frames;		/* frames shown */
+	atomic64_t jobs;		/* jobs done */
+	atomic64_t job_errors;		/* of these, with an error */
+	atomic64_t bytes;		/* moved by jobs */
+	atomic64_t engine_ns;		/* engine time, as the back end measured */
+	atomic64_t engine_cycles;	/* the same in TSC ticks */
+	atomic64_t charged_bpf_ns;	/* charged by mgpu_charge() */
+	atomic64_t charged_self_ns;	/* charged by the module itself */
+	atomic64_t throttled_ns;	/* frames held back */
+	atomic64_t throttled;		/* number of frames held back */
+	atomic64_t queue_ns;		/* jobs waiting for an engine */
+	atomic64_t commands;		/* virtio-gpu commands */
+	atomic64_t command_errors;	/* answered with an error */
+	atomic64_t doorbells;		/* queue notifications by the guest */
+	atomic64_t interrupts;		/* sent to the guest */
+	atomic64_t resets;		/* of the device */
+};
+
+/* ---- vGPUs ---- */
+
+/**
+ * enum mgpu_lane_state - what happens to a queue's oldest command
+ * @MGPU_LANE_IDLE: there is none
+ * @MGPU_LANE_HELD: a frame waits for its time
+ * @MGPU_LANE_BUSY: its job is with the scheduler
+ * @MGPU_LANE_DONE: the job is done, the answer is not sent
+ */
+enum mgpu_lane_state {
+	MGPU_LANE_IDLE,
+	MGPU_LANE_HELD,
+	MGPU_LANE_BUSY,
+	MGPU_LANE_DONE,
+};
+
+/**
+ * struct mgpu_lane - a queue and the command that is being worked on
+ * @vring: the queue
+ * @mem: descriptor table, available ring, used ring
+ * @ready: @vring is set up
+ * @broken: the guest broke the ring; nothing more until a reset
+ * @state: written by the ring worker, except BUSY to DONE, which
+ *	mgpu_job_done() does
+ * @cmd: the command, unless IDLE
+ * @chain: where its answer goes
+ * @buf: the copy of the guest's bytes that @cmd points into
+ * @buf_size: bytes allocated at @buf
+ * @held_ns: when it was first held back, 0 when it was not
+ * @job: its job
+ */
+struct mgpu_lane {
+	struct mgpu_vring vring;
+	struct mgpu_mem *mem[3];
+	bool ready;
+	bool broken;
+	enum mgpu_lane_state state;
+	struct mgpu_cmd cmd;
+	struct mgpu_chain chain;
+	void *buf;
+	size_t buf_size;
+	u64 held_ns;
+	struct mgpu_job job;
+};
+
+struct mgpu_irq {
+	struct eventfd_ctx *msix[MGPU_MSIX_VECTORS];
+	struct eventfd_ctx *intx;
+	struct eventfd_ctx *req;
+	struct virqfd *intx_unmask;
+	bool use_msix;		/* the VMM set up MSI-X */
+	bool intx_disabled;	/* PCI_COMMAND_INTX_DISABLE */
+	bool intx_masked;
+	u8 isr;
+	u16 config_vector;
+	u16 vq_vector[MGPU_NR_VQS];
+};
+
+struct mgpu_vq_regs {
+	u16 size;
+	bool enabled;
+	u64 desc;
+	u64 avail;
+	u64 used;
+};
+
+struct mgpu_vgpu {
+	struct vfio_device vdev;	/* first: vfio_alloc_device() */
+	struct list_head node;		/* in mdev->vgpus, mgpu_registry_lock */
+	struct mgpu_device *mdev;
+	struct mgpu_type *type;
+	u32 id;
+	guid_t uuid;
+	u32 tgid;			/* of the VMM, 0 when closed */
+
+	/* transport */
+	struct mutex lock;
+	u8 config[MGPU_CFG_SIZE];
+	u64 guest_features;
+	u32 feature_select;
+	u32 driver_feature_select;
+	u16 queue_select;
+	u8 status;
+	bool needs_reset;		/* set by the worker, cleared by reset */
+	u8 config_generation;
+	u32 events_read;
+	struct mgpu_vq_regs vq_regs[MGPU_NR_VQS];
+	spinlock_t irq_lock;
+	struct mgpu_irq irq;
+
+	/* ring worker */
+	struct work_struct ring_work;
+	bool live;			/* DRIVER_OK and not in reset or closing */
+	struct mgpu_lane lane[MGPU_NR_VQS];
+	struct mgpu_throttle throttle;
+	struct hrtimer hold_timer;
+	struct xarray resources;
+	u64 last_frame_ns;
+
+	struct mgpu_guest_mem mem;
+	struct mgpu_screen screen;
+	struct mgpu_sched_entity entity;
+
+	/* settings: written under mgpu_registry_lock, read with READ_ONCE */
+	u32 fps_limit;			/* millihertz, 0 = none */
+
+	bool last_charge_bpf;
+	struct mgpu_stats stats;
+};
+
+#define to_mgpu_vgpu(v) container_of(v, struct mgpu_vgpu, vdev)
+
+/* main.c */
+extern struct mutex mgpu_registry_lock;
+extern struct list_head mgpu_devices;		/* mgpu_registry_lock */
+extern struct xarray mgpu_vgpus;		/* by id; RCU for readers */
+extern struct workqueue_struct *mgpu_wq;
+
+/*
+ * What user space may set.  Checked first and applied then, both under
+ * mgpu_registry_lock, so that a batch changes all or nothing.
+ */
+#define MGPU_SET_WEIGHT		BIT(0)
+#define MGPU_SET_FPS_LIMIT	BIT(1)
+
+#define MGPU_FPS_LIMIT_MIN	1000		/* millihertz */
+#define MGPU_FPS_LIMIT_MAX	10000000	/* millihertz */
+
+struct mgpu_settings {
+	u32 mask;
+	u32 weight;		/* MGPU_WEIGHT_MIN..MGPU_WEIGHT_MAX */
+	u32 fps_limit;		/* 0, or MGPU_FPS_LIMIT_MIN..MAX, millihertz */
+};
+
+struct mgpu_vgpu *mgpu_vgpu_find(u32 id);
+struct mgpu_vgpu *mgpu_vgpu_find_uuid(const guid_t *uuid);
+struct mgpu_device *mgpu_device_find(u32 id);
+void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set);
+
+/* mdev.c: types, vGPU creation and removal */
+int mgpu_mdev_init(void);
+void mgpu_mdev_exit(void);
+int mgpu_mdev_register(struct mgpu_device *mdev);
+void mgpu_mdev_unregister(struct mgpu_device *mdev);
+
+/* vfio.c */
+extern const struct vfio_device_ops mgpu_vfio_ops;
+
+/* pci_config.c */
+void mgpu_config_init(struct mgpu_vgpu *vgpu);
+void mgpu_config_reset(struct mgpu_vgpu *vgpu);
+int mgpu_config_read(struct mgpu_vgpu *vgpu, u32 off, void *buf, u32 len);
+int mgpu_config_write(struct mgpu_vgpu *vgpu, u32 off, const void *buf,
+		      u32 len);
+
+/* virtio_pci.c: the transport */
+int mgpu_bar_read(struct mgpu_vgpu *vgpu, u32 off, void *buf, u32 len);
+int mgpu_bar_write(struct mgpu_vgpu *vgpu, u32 off, const void *buf, u32 len);
+void mgpu_virtio_reset(struct mgpu_vgpu *vgpu);
+void mgpu_virtio_broken(struct mgpu_vgpu *vgpu, u32 vq, const char *why);
+
+/* irq.c */
+int mgpu_irq_set(struct mgpu_vgpu *vgpu, u32 flags, u32 index, u32 start,
+		 u32 count, void *data);
+void mgpu_irq_release(struct mgpu_vgpu *vgpu);
+void mgpu_irq_reset(struct mgpu_vgpu *vgpu);
+void mgpu_irq_queue(struct mgpu_vgpu *vgpu, u32 vq);
+void mgpu_irq_config(struct mgpu_vgpu *vgpu);
+void mgpu_irq_intx_disable(struct mgpu_vgpu *vgpu, bool disable);
+u8 mgpu_irq_read_isr(struct mgpu_vgpu *vgpu);
+void mgpu_irq_request(struct mgpu_vgpu *vgpu);
+
+/* guest_mem.c */
+void mgpu_mem_init(struct mgpu_vgpu *vgpu);
+u64 mgpu_mem_cmd_bytes(const struct mgpu_cmd *cmd);
+struct mgpu_mem *mgpu_mem_pin_range(struct mgpu_vgpu *vgpu, u64 addr, u32 len);
+struct mgpu_mem *mgpu_mem_pin_cmd(struct mgpu_vgpu *vgpu,
+				  const struct mgpu_cmd *cmd);
+void mgpu_mem_free(struct mgpu_mem *mem);
+void *mgpu_mem_get(struct mgpu_mem *mem);
+void mgpu_mem_put(struct mgpu_mem *mem);
+void mgpu_mem_copy(const struct mgpu_mem *mem, u64 off, void *to, size_t len);
+int mgpu_guest_read(struct mgpu_vgpu *vgpu, u64 addr, void *buf, size_t len);
+int mgpu_guest_write(struct mgpu_vgpu *vgpu, u64 addr, const void *buf,
+		     size_t len);
+void mgpu_mem_drop_cache(struct mgpu_vgpu *vgpu);
+void mgpu_mem_unmap(struct mgpu_vgpu *vgpu, u64 iova, u64 len);
+int mgpu_mem_charge(struct mgpu_vgpu *vgpu, u64 bytes);
+void mgpu_mem_uncharge(struct mgpu_vgpu *vgpu, u64 bytes);
+
+/* ring.c: the worker */
+void mgpu_ring_init(struct mgpu_vgpu *vgpu);
+int mgpu_ring_open(struct mgpu_vgpu *vgpu);
+void mgpu_ring_close(struct mgpu_vgpu *vgpu);
+void mgpu_ring_start(struct mgpu_vgpu *vgpu);
+void mgpu_ring_enable_vq(struct mgpu_vgpu *vgpu, u32 vq);
+void mgpu_ring_stop(struct mgpu_vgpu *vgpu);
+void mgpu_ring_kick(struct mgpu_vgpu *vgpu);
+void mgpu_ring_job_done(struct mgpu_job *job);
+
+/* cmd.c: a checked command against the vGPU's state */
+u32 mgpu_cmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
+		 size_t *resp_len, bool *job);
+
+#define MGPU_MAX_RESP	sizeof(struct virtio_gpu_resp_edid)
+
+/* resource.c */
+struct mgpu_resource *mgpu_resource_find(struct mgpu_vgpu *vgpu, u32 id);
+u32 mgpu_resource_create_2d(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
+u32 mgpu_resource_create_blob(struct mgpu_vgpu *vgpu,
+			      const struct mgpu_cmd *cmd);
+u32 mgpu_resource_attach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
+u32 mgpu_resource_detach(struct mgpu_vgpu *vgpu, u32 id);
+u32 mgpu_resource_unref(struct mgpu_vgpu *vgpu, u32 id);
+void mgpu_resource_get(struct mgpu_resource *res);
+void mgpu_resource_put(struct mgpu_resource *res);
+void mgpu_resource_release_all(struct mgpu_vgpu *vgpu);
+
+/* screen.c: scanout, cursor, display buffer */
+void mgpu_screen_init(struct mgpu_vgpu *vgpu);
+void mgpu_screen_reset(struct mgpu_vgpu *vgpu);
+void mgpu_screen_release(struct mgpu_vgpu *vgpu);
+int mgpu_screen_alloc(struct mgpu_vgpu *vgpu);
+size_t mgpu_screen_size(const struct mgpu_vgpu *vgpu);
+int mgpu_screen_mmap(struct mgpu_vgpu *vgpu, struct vm_area_struct *vma);
+ssize_t mgpu_screen_read(struct mgpu_vgpu *vgpu, char __user *buf, size_t len,
+			 u64 off);
+int mgpu_screen_query(struct mgpu_vgpu *vgpu,
+		      struct vfio_device_gfx_plane_info *plane);
+u32 mgpu_screen_set(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
+void mgpu_screen_forget(struct mgpu_vgpu *vgpu,
+			const struct mgpu_resource *res);
+u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
+
+/* draw.c: what a 2D job does to bytes; for back ends that run jobs on CPUs */
+int mgpu_job_step(struct mgpu_job *job);
+
+/* edid.c */
+void mgpu_edid(u8 *edid, u32 width, u32 height, u32 serial);
+
+/* sched.c */
+void mgpu_sched_init(struct mgpu_device *mdev);
+void mgpu_sched_entity_init(struct mgpu_vgpu *vgpu);
+void mgpu_sched_submit(struct mgpu_job *job);
+void mgpu_sched_cancel(struct mgpu_vgpu *vgpu);
+void mgpu_sched_set_weight(struct mgpu_vgpu *vgpu, u32 weight);
+
+/* bpf.c */
+int mgpu_bpf_init(void);
+
+/* netlink.c */
+enum mgpu_event {
+	MGPU_EVENT_ADDED,
+	MGPU_EVENT_REMOVED,
+	MGPU_EVENT_OPENED,
+	MGPU_EVENT_CLOSED,
+};
+
+int mgpu_netlink_init(void);
+void mgpu_netlink_exit(void);
+void mgpu_netlink_event(struct mgpu_vgpu *vgpu, enum mgpu_event event);
+
+#endif /* MGPU_MGPU_H */

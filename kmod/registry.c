@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Devices and vGPUs: who exists, and what user space may set on them.
+ */
+#include <linux/export.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "mgpu.h"
+
+DEFINE_MUTEX(mgpu_registry_lock);
+LIST_HEAD(mgpu_devices);
+DEFINE_XARRAY_ALLOC1(mgpu_vgpus);
+
+static u32 next_device_id = 1;	/* mgpu_registry_lock */
+
+/**
+ * mgpu_device_register - offer a GPU to virtual machines
+ * @parent: the device that becomes the mdev parent; its driver's name is the
+ *	prefix of the types in sysfs
+ * @ops: the back end's callbacks; must stay valid
+ * @caps: copied
+ * @priv: for mgpu_device_priv()
+ *
+ * Context: task context, may sleep.  vGPUs may be created, and jobs come,
+ * before it returns.
+ * Return: the device, or an ERR_PTR: -EINVAL, -ENOMEM or what the mdev core
+ * says.
+ */
+struct mgpu_device *mgpu_device_register(struct device *parent,
+					 const struct mgpu_backend_ops *ops,
+					 const struct mgpu_device_caps *caps,
+					 void *priv)
+{
+	struct mgpu_device *mdev;
+	int ret;
+
+	if (!caps->engines || !caps->max_vgpus)
+		return ERR_PTR(-EINVAL);
+
+	mdev = kzalloc(sizeof(*mdev), GFP_KERNEL);
+	if (!mdev)
+		return ERR_PTR(-ENOMEM);
+
+	mdev->dev = parent;
+	mdev->name = dev_name(parent);
+	mdev->ops = ops;
+	mdev->caps = *caps;
+	mdev->priv = priv;
+	INIT_LIST_HEAD(&mdev->vgpus);
+	mgpu_sched_init(mdev);
+
+	mutex_lock(&mgpu_registry_lock);
+	mdev->id = next_device_id++;
+	list_add_tail(&mdev->node, &mgpu_devices);
+	mutex_unlock(&mgpu_registry_lock);
+
+	ret = mgpu_mdev_register(mdev);
+	if (ret)
+		goto err_list;
+	return mdev;
+
+err_list:
+	mutex_lock(&mgpu_registry_lock);
+	list_del(&mdev->node);
+	mutex_unlock(&mgpu_registry_lock);
+	kfree(mdev);
+	return ERR_PTR(ret);
+}
+EXPORT_SYMBOL_GPL(mgpu_device_register);
+
+/**
+ * mgpu_device_unregister - take a GPU away
+ * @mdev: from mgpu_device_register()
+ *
+ * Asks the VMMs to let go of its vGPUs and waits until the last one has; no
+ * callback and no job comes afterwards.  The engines still run: the back end
+ * stops them and then calls mgpu_device_free().
+ *
+ * Context: task context, may sleep for as long as a VMM takes.
+ */
+void mgpu_device_unregister(struct mgpu_device *mdev)
+{
+	mgpu_mdev_unregister(mdev);
+
+	mutex_lock(&mgpu_registry_lock);
+	WARN_ON(!list_empty(&mdev->vgpus));
+	list_del(&mdev->node);
+	mutex_unlock(&mgpu_registry_lock);
+}
+EXPORT_SYMBOL_GPL(mgpu_device_unregister);
+
+/**
+ * mgpu_device_free - the end of an unregistered device
+ * @mdev: device, in which no engine looks for work any more
+ */
+void mgpu_device_free(struct mgpu_device *mdev)
+{
+	kfree(mdev);
+}
+EXPORT_SYMBOL_GPL(mgpu_device_free);
+
+/**
+ * mgpu_device_priv - what the back end registered
+ * @mdev: device
+ */
+void *mgpu_device_priv(struct mgpu_device *mdev)
+{
+	return mdev->priv;
+}
+EXPORT_SYMBOL_GPL(mgpu_device_priv);
+
+/* The device with an id, or NULL; valid under mgpu_registry_lock. */
+struct mgpu_device *mgpu_device_find(u32 id)
+{
+	struct mgpu_device *mdev;
+
+	lockdep_assert_held(&mgpu_registry_lock);
+	list_for_each_entry(mdev, &mgpu_devices, node) {
+		if (mdev->id == id)
+			return mdev;
+	}
+	return NULL;
+}
+
+/* The vGPU with an id, or NULL; valid under mgpu_registry_lock. */
+struct mgpu_vgpu *mgpu_vgpu_find(u32 id)
+{
+	lockdep_assert_held(&mgpu_registry_lock);
+	return xa_load(&mgpu_vgpus, id);
+}
+
+/* The vGPU with a UUID, or NULL; valid under mgpu_registry_lock. */
+struct mgpu_vgpu *mgpu_vgpu_find_uuid(const guid_t *uuid)
+{
+	struct mgpu_vgpu *vgpu;
+	unsigned long id;
+
+	lockdep_assert_held(&mgpu_registry_lock);
+	xa_for_each(&mgpu_vgpus, id, vgpu) {
+		if (guid_equal(&vgpu->uuid, uuid))
+			return vgpu;
+	}
+	return NULL;
+}
+
+/**
+ * mgpu_vgpu_apply - put checked settings in force
+ * @vgpu: vGPU
+ * @set: settings in range
+ *
+ * A frame that is being held is looked at again under the new limit.
+ */
+void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
+{
+	lockdep_assert_held(&mgpu_registry_lock);
+
+	if (set->mask & MGPU_SET_WEIGHT)
+		mgpu_sched_set_weight(vgpu, set->weight);
+	if (set->mask & MGPU_SET_FPS_LIMIT) {
+		WRITE_ONCE(vgpu->fps_limit, set->fps_limit);
+		mgpu_ring_kick(vgpu);
+	}
+}

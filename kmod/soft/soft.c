@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Back end without hardware: engines are kernel threads.
+ *
+ * Engine time is the thread's time on a CPU: the time that a tile took less
+ * the time that the thread was ready but another task ran.
+ */
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/platform_device.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/timex.h>
+#include <linux/wait.h>
+
+#include "../compat.h"
+#include "../mgpu.h"
+
+#define MAX_ENGINES	64
+#define ENGINE_NICE	(-10)
+
+static unsigned int engines = 1;
+module_param(engines, uint, 0444);
+MODULE_PARM_DESC(engines, "Jobs that run at once, each on a thread of its own (1 to 64)");
+
+static unsigned int max_vgpus = 1024;
+module_param(max_vgpus, uint, 0444);
+MODULE_PARM_DESC(max_vgpus, "vGPUs of all types together (1 to 4095)");
+
+struct mgpu_soft {
+	struct mgpu_device *mdev;
+	wait_queue_head_t wait;
+	atomic_t kicks;
+	unsigned int nr_threads;
+	struct task_struct *threads[];
+};
+
+/* Time that the current task was kept from running, nanoseconds. */
+static u64 run_delay(void)
+{
+#ifdef CONFIG_SCHED_INFO
+	return current->sched_info.run_delay;
+#else
+	return 0;
+#endif
+}
+
+static void run(struct mgpu_job *job)
+{
+	u64 start = ktime_get_ns(), delay = run_delay(), ns, off;
+	cycles_t cycles = get_cycles();
+	int ret;
+
+	do {
+		ret = mgpu_job_step(job);
+		cond_resched();
+	} while (ret > 0);
+
+	cycles = get_cycles() - cycles;
+	ns = ktime_get_ns() - start;
+	off = min(run_delay() - delay, ns);
+	/* The same part of the ticks was spent off the CPU. */
+	if (off)
+		cycles = mul_u64_u64_div_u64(cycles, ns - off, ns);
+	mgpu_job_done(job, ret, ns - off, cycles);
+}
+
+static int engine(void *data)
+{
+	struct mgpu_soft *soft = data;
+	struct mgpu_job *job;
+	int seen;
+
+	set_user_nice(current, ENGINE_NICE);
+	while (!kthread_should_stop()) {
+		seen = atomic_read(&soft->kicks);
+		job = mgpu_sched_next(soft->mdev);
+		if (job)
+			run(job);
+		else
+			wait_event_interruptible(soft->wait,
+						 atomic_read(&soft->kicks) !=
+						 seen || kthread_should_stop());
+	}
+	return 0;
+}
+
+static void soft_kick(struct mgpu_device *mdev)
+{
+	struct mgpu_soft *soft = mgpu_device_priv(mdev);
+
+	atomic_inc(&soft->kicks);
+	wake_up(&soft->wait);
+}
+
+static const struct mgpu_backend_ops soft_ops = {
+	.name = "soft",
+	.owner = THIS_MODULE,
+	.kick = soft_kick,
+};
+
+static void stop_engines(struct mgpu_soft *soft)
+{
+	while (soft->nr_threads)
+		kthread_stop(soft->threads[--soft->nr_threads]);
+}
+
+static int soft_probe(struct platform_device *pdev)
+{
+	const struct mgpu_device_caps caps = {
+		.engines = engines,
+		.engine_on_cpu = true,
+		.max_vgpus = max_vgpus,
+	};
+	struct task_struct *task;
+	struct mgpu_soft *soft;
+	int ret;
+
+	soft = kzalloc(struct_size(soft, threads, engines), GFP_KERNEL);
+	if (!soft)
+		return -ENOMEM;
+	init_waitqueue_head(&soft->wait);
+	platform_set_drvdata(pdev, soft);
+
+	soft->mdev = mgpu_device_register(&pdev->dev, &soft_ops, &caps, soft);
+	if (IS_ERR(soft->mdev)) {
+		ret = PTR_ERR(soft->mdev);
+		goto err_free;
+	}
+
+	while (soft->nr_threads < engines) {
+		task = kthread_run(engine, soft, "mgpu_soft/%u",
+				   soft->nr_threads);
+		if (IS_ERR(task)) {
+			ret = PTR_ERR(task);
+			goto err_unregister;
+		}
+		soft->threads[soft->nr_threads++] = task;
+	}
+	return 0;
+
+err_unregister:
+	mgpu_device_unregister(soft->mdev);
+	stop_engines(soft);
+	mgpu_device_free(soft->mdev);
+err_free:
+	kfree(soft);
+	return ret;
+}
+
+static void soft_remove(struct platform_device *pdev)
+{
+	struct mgpu_soft *soft = platform_get_drvdata(pdev);
+
+	/* Waits for the VMMs; until then, jobs must go on. */
+	mgpu_device_unregister(soft->mdev);
+	stop_engines(soft);
+	mgpu_device_free(soft->mdev);
+	kfree(soft);
+}
+
+MGPU_PLATFORM_REMOVE(soft_remove);
+
+static struct platform_driver soft_driver = {
+	.probe = soft_probe,
+	.remove = soft_remove_compat,
+	.driver = {
+		.name = "mgpu_soft",
+	},
+};
+
+static struct platform_device *soft_pdev;
+
+static int __init soft_init(void)
+{
+	int ret;
+
+	if (!engines || engines > MAX_ENGINES) {
+		pr_err("mgpu_soft: engines=%u: must be 1 to %u\n", engines,
+		       MAX_ENGINES);
+		return -EINVAL;
+	}
+	if (!max_vgpus || max_vgpus > 4095) {
+		pr_err("mgpu_soft: max_vgpus=%u: must be 1 to 4095\n",
+		       max_vgpus);
+		return -EINVAL;
+	}
+
+	ret = platform_driver_register(&soft_driver);
+	if (ret)
+		return ret;
+	soft_pdev = platform_device_register_simple("mgpu_soft", 0, NULL, 0);
+	if (IS_ERR(soft_pdev)) {
+		platform_driver_unregister(&soft_driver);
+		return PTR_ERR(soft_pdev);
+	}
+	return 0;
+}
+
+static void __exit soft_exit(void)
+{
+	platform_device_unregister(soft_pdev);
+	platform_driver_unregister(&soft_driver);
+}
+
+module_init(soft_init);
+module_exit(soft_exit);
+
+MODULE_DESCRIPTION("Mediated GPU: back end that runs on CPUs");
+MODULE_AUTHOR("The mgpu developers");
+MODULE_LICENSE("GPL");
