@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* libmgpu: the socket, and one function per request. */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -406,49 +405,85 @@ int mgpu_dev_find(struct mgpu *mgpu, const char *key, struct mgpu_dev_info *dev,
 	return ret;
 }
 
-int mgpu_vgpu_find(struct mgpu *mgpu, const char *key,
-		   struct mgpu_vgpu_info *vgpu, struct mgpu_error *err)
+/* Digits only are an id; what else may begin a UUID is 0, else -errno. */
+static int check_key(const char *key, uint32_t *id, bool *is_id,
+		     struct mgpu_error *err)
 {
-	struct mgpu_vgpu_info *vgpus;
-	size_t len = strlen(key);
-	size_t found = 0;
-	uint32_t id;
-	size_t nr;
-	size_t i;
-	int ret;
+	int ret = parse_id(key, id);
 
-	ret = parse_id(key, &id);
+	*is_id = !ret;
 	if (!ret)
-		return get_vgpu(mgpu, &id, NULL, vgpu, err);
+		return 0;
 	if (ret == -ERANGE)
 		return mgpu_fail(err, -ENODEV, "no vGPU has the id %s", key);
-	if (!len || len > MGPU_UUID_STRLEN ||
+	if (!*key || strlen(key) > MGPU_UUID_STRLEN ||
 	    key[strspn(key, "0123456789abcdefABCDEF-")])
 		return mgpu_fail(err, -EINVAL,
 				 "'%s' names no vGPU: give its id, its UUID or the beginning of its UUID",
 				 key);
-	if (len == MGPU_UUID_STRLEN)
+	return 0;
+}
+
+int mgpu_vgpu_match(const struct mgpu_vgpu_info *vgpus, size_t nr,
+		    const char *key, const struct mgpu_vgpu_info **found,
+		    struct mgpu_error *err)
+{
+	size_t len = strlen(key);
+	size_t matches = 0;
+	uint32_t id = 0;
+	bool is_id;
+	size_t i;
+	int ret;
+
+	ret = check_key(key, &id, &is_id, err);
+	if (ret)
+		return ret;
+	for (i = 0; i < nr; i++) {
+		if (is_id ? vgpus[i].id != id :
+		    strncasecmp(vgpus[i].uuid, key, len))
+			continue;
+		if (!matches++)
+			*found = &vgpus[i];
+	}
+	if (!matches)
+		return mgpu_fail(err, -ENODEV,
+				 "no vGPU has %s '%s': 'gpuctl vgpu list' shows what there is",
+				 is_id ? "the id" :
+				 len < MGPU_UUID_STRLEN ?
+				 "a UUID that begins with" : "the UUID", key);
+	if (matches > 1)
+		return mgpu_fail(err, -EINVAL,
+				 "'%s' is the beginning of the UUIDs of %zu vGPUs: give more of it",
+				 key, matches);
+	return 0;
+}
+
+int mgpu_vgpu_find(struct mgpu *mgpu, const char *key,
+		   struct mgpu_vgpu_info *vgpu, struct mgpu_error *err)
+{
+	const struct mgpu_vgpu_info *found;
+	struct mgpu_vgpu_info *vgpus;
+	uint32_t id = 0;
+	bool is_id;
+	size_t nr;
+	int ret;
+
+	ret = check_key(key, &id, &is_id, err);
+	if (ret)
+		return ret;
+	if (is_id)
+		return get_vgpu(mgpu, &id, NULL, vgpu, err);
+	if (strlen(key) == MGPU_UUID_STRLEN)
 		return get_vgpu(mgpu, NULL, key, vgpu, err);
 
 	ret = mgpu_vgpu_list(mgpu, NULL, &vgpus, &nr, err);
 	if (ret)
 		return ret;
-	for (i = 0; i < nr; i++) {
-		if (strncasecmp(vgpus[i].uuid, key, len))
-			continue;
-		if (!found++)
-			*vgpu = vgpus[i];
-	}
+	ret = mgpu_vgpu_match(vgpus, nr, key, &found, err);
+	if (!ret)
+		*vgpu = *found;
 	free(vgpus);
-	if (!found)
-		return mgpu_fail(err, -ENODEV,
-				 "no vGPU has a UUID that begins with '%s': 'gpuctl vgpu list' shows what there is",
-				 key);
-	if (found > 1)
-		return mgpu_fail(err, -EINVAL,
-				 "'%s' is the beginning of %zu vGPUs' UUIDs: give more of it",
-				 key, found);
-	return 0;
+	return ret;
 }
 
 int mgpu_vgpu_set(struct mgpu *mgpu, const struct mgpu_vgpu_setting *set,

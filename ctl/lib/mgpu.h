@@ -167,6 +167,11 @@ int mgpu_vgpu_get(struct mgpu *mgpu, uint32_t id, struct mgpu_vgpu_info *vgpu,
 int mgpu_vgpu_find(struct mgpu *mgpu, const char *key,
 		   struct mgpu_vgpu_info *vgpu, struct mgpu_error *err);
 
+/* The same in a list that was read before; *found points into it. */
+int mgpu_vgpu_match(const struct mgpu_vgpu_info *vgpus, size_t nr,
+		    const char *key, const struct mgpu_vgpu_info **found,
+		    struct mgpu_error *err);
+
 /* ---- setting ---- */
 
 #define MGPU_SETTING_WEIGHT	(1u << 0)

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * gpuctl: what operators use.  The tables below are the parser, the help text
+ * and the completion; Documentation/man/gpuctl.8 is tested against them.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuctl.h"
+
+#ifndef MGPU_VERSION
+#error "the Makefile says MGPU_VERSION"
+#endif
+
+static int help(const struct gpuctl *ctl, int argc, char **argv);
+static int version(const struct gpuctl *ctl, int argc, char **argv);
+
+static const struct command commands[] = {
+	{ "dev", "list", "", "", NULL,
+	  "list the devices that vGPUs are parts of", dev_list },
+	{ "dev", "show", "DEV", "", NULL,
+	  "show one device; DEV is its id or name", dev_show },
+	{ "vgpu", "list", "[dev DEV]", "", vgpu_list_keys,
+	  "list vGPUs", vgpu_list },
+	{ "vgpu", "show", "VGPU", "", NULL,
+	  "show one vGPU and its counters; VGPU is its id, its UUID or the beginning of its UUID",
+	  vgpu_show },
+	{ "vgpu", "set", "{ VGPU { weight N | fps F|none } ... } ...", "b",
+	  vgpu_set_keys,
+	  "change settings of one or more vGPUs, all or nothing", vgpu_set },
+	{ "monitor", NULL, "", "n", NULL,
+	  "print what becomes of vGPUs, as it happens", monitor },
+	{ "top", NULL, "", "nd", NULL,
+	  "show what vGPUs do, again and again", top },
+	{ "ctl", "show", "", "", NULL,
+	  "show what mgpud, the controller, does", ctl_show },
+	{ "ctl", "set", "{ KEY VALUE } ...", "", ctl_set_keys,
+	  "change mgpud's settings, all or nothing", ctl_set },
+	{ "help", NULL, "[OBJECT]", "CT", NULL,
+	  "print this help", help },
+	{ "version", NULL, "", "", NULL,
+	  "print the version", version },
+};
+
+#define NR_COMMANDS	(sizeof(commands) / sizeof(commands[0]))
+
+/**
+ * struct option - an entry of the option table
+ * @letter: its short form; an upper case one has none
+ * @name: its long form
+ * @arg: its value, NULL for none
+ * @help: what it does; NULL: not for people
+ */
+static const struct option {
+	char letter;
+	const char *name;
+	const char *arg;
+	const char *help;
+} options[] = {
+	{ 'j', "json", NULL, "print JSON, with the names of the netlink specification" },
+	{ 'p', "pretty", NULL, "print JSON over several lines" },
+	{ 'h', "help", NULL, "print this help" },
+	{ 'b', "batch", "FILE", "vgpu set: read from FILE, one vGPU per line; '-' is the standard input" },
+	{ 'n', "count", "COUNT", "monitor, top: end after COUNT events or refreshes" },
+	{ 'd', "delay", "SECONDS", "top: time between two refreshes, 1 unless told" },
+	{ 'C', "completion", NULL, NULL },
+	{ 'T', "table", NULL, NULL },
+};
+
+#define NR_OPTIONS	(sizeof(options) / sizeof(options[0]))
+#define ALL_OPTIONS	"jph"
+
+volatile sig_atomic_t gpuctl_stop;
+
+static void stop(int signal)
+{
+	(void)signal;
+	gpuctl_stop = 1;
+}
+
+void stop_on_signals(void)
+{
+	struct sigaction action = { .sa_handler = stop };
+
+	/* without SA_RESTART, so that waiting ends */
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+int usage_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("gpuctl: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return EXIT_USAGE;
+}
+
+int failed(const struct mgpu_error *err)
+{
+	fprintf(stderr, "gpuctl: %s\n", err->text);
+	return EXIT_FAILED;
+}
+
+/* ---- help ---- */
+
+/* "gpuctl vgpu list [dev DEV]" */
+static void print_synopsis(FILE *file, const struct command *command)
+{
+	fprintf(file, "gpuctl %s", command->object);
+	if (command->verb)
+		fprintf(file, " %s", command->verb);
+	if (*command->args)
+		fprintf(file, " %s", command->args);
+}
+
+static void print_keys(FILE *file, const struct command *command)
+{
+	const char *const *key;
+
+	for (key = command->keys; key && *key; key++)
+		fprintf(file, "%s%s", key == command->keys ? "" : " ", *key);
+}
+
+static void print_help(FILE *file, const char *object)
+{
+	size_t i;
+
+	fputs("usage: gpuctl [OPTION]... OBJECT [VERB] [WORD]...\n\n", file);
+	for (i = 0; i < NR_COMMANDS; i++) {
+		if (object && strcmp(commands[i].object, object))
+			continue;
+		fputs("  ", file);
+		print_synopsis(file, &commands[i]);
+		fprintf(file, "\n        %s\n", commands[i].help);
+		if (commands[i].run == ctl_set) {
+			fputs("        KEY is one of: ", file);
+			print_keys(file, &commands[i]);
+			fputc('\n', file);
+		}
+	}
+	fputc('\n', file);
+	for (i = 0; i < NR_OPTIONS; i++) {
+		const struct option *option = &options[i];
+		char buf[64];
+
+		if (!option->help)
+			continue;
+		snprintf(buf, sizeof(buf), "-%c, --%s%s%s", option->letter,
+			 option->name, option->arg ? " " : "",
+			 option->arg ? option->arg : "");
+		fprintf(file, "  %-24s%s\n", buf, option->help);
+	}
+}
+
+/* For tests: one command or option per line, fields between tabs. */
+static void print_table(void)
+{
+	size_t i;
+
+	for (i = 0; i < NR_COMMANDS; i++) {
+		fputs("command\t", stdout);
+		print_synopsis(stdout, &commands[i]);
+		putchar('\t');
+		print_keys(stdout, &commands[i]);
+		putchar('\n');
+	}
+	for (i = 0; i < NR_OPTIONS; i++)
+		if (options[i].help)
+			printf("option\t-%c, --%s\t%s\n", options[i].letter,
+			       options[i].name,
+			       options[i].arg ? options[i].arg : "");
+}
+
+static bool first_of_object(size_t i)
+{
+	size_t j;
+
+	for (j = 0; j < i; j++)
+		if (!strcmp(commands[i].object, commands[j].object))
+			return false;
+	return true;
+}
+
+static void print_completion(void)
+{
+	size_t i;
+	size_t j;
+
+	puts("# SPDX-License-Identifier: GPL-2.0-only\n"
+	     "# bash completion for gpuctl; made by 'gpuctl help --completion'\n"
+	     "\n"
+	     "_gpuctl()\n"
+	     "{\n"
+	     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+	     "\tlocal words=() word list=\n"
+	     "\n"
+	     "\tfor word in \"${COMP_WORDS[@]:1:COMP_CWORD - 1}\"; do\n"
+	     "\t\t[[ $word == -* ]] || words+=(\"$word\")\n"
+	     "\tdone\n"
+	     "\tif [[ $prev == -b || $prev == --batch ]]; then\n"
+	     "\t\tcompopt -o default\n"
+	     "\t\tCOMPREPLY=()\n"
+	     "\t\treturn\n"
+	     "\tfi\n"
+	     "\tcase \"${words[0]} ${words[1]}\" in");
+	for (i = 0; i < NR_COMMANDS; i++) {
+		const char *args = commands[i].args;
+
+		if (!commands[i].verb)
+			continue;
+		printf("\t'%s %s')\n\t\tlist='", commands[i].object,
+		       commands[i].verb);
+		print_keys(stdout, &commands[i]);
+		puts("'");
+		if (strstr(args, "VGPU"))
+			puts("\t\tlist+=\" $(gpuctl vgpu list 2>/dev/null | awk 'NR > 1 { print $1, $2 }')\"");
+		if (strstr(args, "DEV"))
+			printf("\t\t%slist%s\" $(gpuctl dev list 2>/dev/null | awk 'NR > 1 { print $1, $2 }')\"\n",
+			       commands[i].keys ? "[[ $prev == dev ]] && " : "",
+			       commands[i].keys ? "=" : "+=");
+		puts("\t\t;;");
+	}
+	for (i = 0; i < NR_COMMANDS; i++) {
+		if (!first_of_object(i) || !commands[i].verb)
+			continue;
+		printf("\t'%s ') list='", commands[i].object);
+		for (j = i; j < NR_COMMANDS; j++)
+			if (!strcmp(commands[i].object, commands[j].object))
+				printf("%s%s", j == i ? "" : " ",
+				       commands[j].verb);
+		puts("' ;;");
+	}
+	fputs("\t' ' | 'help ') list='", stdout);
+	for (i = 0; i < NR_COMMANDS; i++)
+		if (first_of_object(i))
+			printf("%s%s", i ? " " : "", commands[i].object);
+	puts("' ;;\n"
+	     "\tesac");
+	fputs("\t[[ $cur == -* ]] && list='", stdout);
+	for (i = 0; i < NR_OPTIONS; i++)
+		if (options[i].help)
+			printf("%s--%s", i ? " " : "", options[i].name);
+	puts("'\n"
+	     "\tmapfile -t COMPREPLY < <(compgen -W \"$list\" -- \"$cur\")\n"
+	     "}\n"
+	     "complete -F _gpuctl gpuctl");
+}
+
+static int unknown_object(const char *word)
+{
+	const char *objects[NR_COMMANDS + 1];
+	const char *like;
+	size_t nr = 0;
+	size_t i;
+
+	for (i = 0; i < NR_COMMANDS; i++)
+		if (first_of_object(i))
+			objects[nr++] = commands[i].object;
+	objects[nr] = NULL;
+	like = suggest(word, objects);
+	if (like)
+		return usage_error("there is no '%s'; did you mean '%s'?", word,
+				   like);
+	return usage_error("there is no '%s'; 'gpuctl help' says what there is",
+			   word);
+}
+
+static int unknown_verb(const char *object, const char *word)
+{
+	const char *verbs[NR_COMMANDS + 1];
+	const char *like;
+	char list[128] = "";
+	size_t nr = 0;
+	size_t i;
+
+	for (i = 0; i < NR_COMMANDS; i++) {
+		if (strcmp(commands[i].object, object))
+			continue;
+		snprintf(list + strlen(list), sizeof(list) - strlen(list),
+			 "%s%s", nr ? ", " : "", commands[i].verb);
+		verbs[nr++] = commands[i].verb;
+	}
+	verbs[nr] = NULL;
+	if (!word)
+		return usage_error("%s wants one of: %s", object, list);
+	like = suggest(word, verbs);
+	if (like)
+		return usage_error("%s has no '%s'; did you mean '%s'?", object,
+				   word, like);
+	return usage_error("%s has no '%s', but: %s", object, word, list);
+}
+
+static int help(const struct gpuctl *ctl, int argc, char **argv)
+{
+	size_t i;
+
+	if (ctl->completion) {
+		print_completion();
+		return EXIT_OK;
+	}
+	if (ctl->table) {
+		print_table();
+		return EXIT_OK;
+	}
+	if (argc > 1)
+		return usage_error("help takes one object, not '%s' too",
+				   argv[1]);
+	for (i = 0; argc && i < NR_COMMANDS; i++)
+		if (!strcmp(commands[i].object, argv[0]))
+			break;
+	if (i == NR_COMMANDS)
+		return unknown_object(argv[0]);
+	print_help(stdout, argc ? argv[0] : NULL);
+	return EXIT_OK;
+}
+
+static int version(const struct gpuctl *ctl, int argc, char **argv)
+{
+	if (argc)
+		return usage_error("version takes no '%s'", argv[0]);
+	if (ctl->json)
+		puts("{\"version\":\"" MGPU_VERSION "\"}");
+	else
+		puts("gpuctl " MGPU_VERSION);
+	return EXIT_OK;
+}
+
+/* ---- options ---- */
+
+static const struct option *find_option(const char *text, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < NR_OPTIONS; i++)
+		if (strlen(options[i].name) == len &&
+		    !strncmp(options[i].name, text, len))
+			return &options[i];
+	return NULL;
+}
+
+static int unknown_option(const char *text)
+{
+	const char *names[NR_OPTIONS + 1];
+	const char *like;
+	size_t nr = 0;
+	size_t i;
+
+	for (i = 0; i < NR_OPTIONS; i++)
+		if (options[i].help)
+			names[nr++] = options[i].name;
+	names[nr] = NULL;
+	like = !strncmp(text, "--", 2) ? suggest(text + 2, names) : NULL;
+	if (like)
+		return usage_error("there is no option %s; did you mean --%s?",
+				   text, like);
+	return usage_error("there is no option %s; 'gpuctl help' says what there is",
+			   text);
+}
+
+static int apply_option(struct gpuctl *ctl, const struct option *option,
+			const char *value)
+{
+	switch (option->letter) {
+	case 'p':
+		ctl->pretty = true;
+		__attribute__((fallthrough));	/* it is about JSON */
+	case 'j':
+		ctl->json = true;
+		break;
+	case 'b':
+		ctl->batch = value;
+		break;
+	case 'n':
+		if (parse_u32(value, 1, UINT32_MAX, &ctl->count))
+			return usage_error("--count %s: give a whole number from 1 on",
+					   value);
+		break;
+	case 'd':
+		if (parse_double(value, &ctl->seconds) ||
+		    ctl->seconds < 0.1 || ctl->seconds > 86400)
+			return usage_error("--delay %s: give a number of seconds from 0.1 to 86400",
+					   value);
+		break;
+	case 'C':
+		ctl->completion = true;
+		break;
+	case 'T':
+		ctl->table = true;
+		break;
+	}
+	return 0;
+}
+
+/* -0.5 is a value. */
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]);
+}
+
+/**
+ * parse_options() - take the options out of the words
+ * @ctl: where they go
+ * @argc: number of words, afterwards without options
+ * @argv: the words, afterwards without options
+ * @seen: letters of the options that were there; room for one each
+ *
+ * Options may stand anywhere before "--".
+ */
+static int parse_options(struct gpuctl *ctl, int *argc, char **argv, char *seen)
+{
+	const struct option *option;
+	const char *value;
+	int words = 0;
+	int ret;
+	int i;
+
+	for (i = 0; i < *argc; i++) {
+		char *word = argv[i];
+
+		if (!strcmp(word, "--")) {
+			while (++i < *argc)
+				argv[words++] = argv[i];
+			break;
+		}
+		if (!is_option(word)) {
+			argv[words++] = word;
+			continue;
+		}
+
+		do {
+			value = NULL;
+			if (word[1] == '-') {
+				size_t len = strcspn(word + 2, "=");
+
+				option = find_option(word + 2, len);
+				if (option && word[2 + len])
+					value = word + 3 + len;
+			} else {
+				size_t j;
+
+				option = NULL;
+				for (j = 0; j < NR_OPTIONS; j++)
+					if (options[j].help &&
+					    options[j].letter == word[1])
+						option = &options[j];
+				/* -n5, and -jp is -j -p */
+				if (option && option->arg && word[2])
+					value = word + 2;
+			}
+			if (!option)
+				return unknown_option(word);
+			if (value && !option->arg)
+				return usage_error("--%s takes no value",
+						   option->name);
+			if (option->arg && !value) {
+				if (i + 1 == *argc)
+					return usage_error("--%s wants a value: %s",
+							   option->name,
+							   option->arg);
+				value = argv[++i];
+			}
+			ret = apply_option(ctl, option, value);
+			if (ret)
+				return ret;
+			if (!strchr(seen, option->letter))
+				seen[strlen(seen)] = option->letter;
+
+			/* the next letter of the same word */
+			if (word[1] == '-' || option->arg || !word[2])
+				break;
+			*++word = '-';
+		} while (word[1]);
+	}
+	*argc = words;
+	return 0;
+}
+
+static int check_options(const struct command *command, const char *seen)
+{
+	size_t i;
+
+	for (; *seen; seen++) {
+		if (strchr(ALL_OPTIONS, *seen) ||
+		    strchr(command->options, *seen))
+			continue;
+		for (i = 0; options[i].letter != *seen; i++)
+			;
+		return usage_error("--%s has no meaning for '%s%s%s'",
+				   options[i].name, command->object,
+				   command->verb ? " " : "",
+				   command->verb ? command->verb : "");
+	}
+	return 0;
+}
+
+static int run(int argc, char **argv)
+{
+	struct gpuctl ctl = { .seconds = 1 };
+	const struct command *command = NULL;
+	char seen[NR_OPTIONS + 1] = "";
+	bool object = false;
+	size_t i;
+	int ret;
+
+	ret = parse_options(&ctl, &argc, argv, seen);
+	if (ret)
+		return ret;
+	if (strchr(seen, 'h')) {
+		print_help(stdout, NULL);
+		return EXIT_OK;
+	}
+	if (!argc) {
+		print_help(stderr, NULL);
+		return EXIT_USAGE;
+	}
+
+	for (i = 0; i < NR_COMMANDS && !command; i++) {
+		if (strcmp(commands[i].object, argv[0]))
+			continue;
+		object = true;
+		if (!commands[i].verb ||
+		    (argc > 1 && !strcmp(commands[i].verb, argv[1])))
+			command = &commands[i];
+	}
+	if (!object)
+		return unknown_object(argv[0]);
+	if (!command)
+		return unknown_verb(argv[0], argc > 1 ? argv[1] : NULL);
+
+	ret = check_options(command, seen);
+	if (ret)
+		return ret;
+	i = command->verb ? 2 : 1;
+	return command->run(&ctl, argc - (int)i, argv + i);
+}
+
+int main(int argc, char **argv)
+{
+	int ret = run(argc - 1, argv + 1);
+
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "gpuctl: writing: %s\n", strerror(errno));
+		return EXIT_FAILED;
+	}
+	return ret;
+}

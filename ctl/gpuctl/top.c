@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * gpuctl top: what each vGPU did since the refresh before.  Rates come from the
+ * module's counters; targets and CPU time from mgpud where it runs.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpuctl.h"
+#include "mgpud_client.h"
+
+static const char *const columns[] = {
+	">ID", "UUID", "STATE", ">FPS", ">TARGET", ">LIMIT", ">GPU%", ">CPU%",
+	">HELD%", ">MEM", "CHARGED-BY", NULL
+};
+
+/* Lines above and below the rows. */
+#define OTHER_LINES	4
+
+/**
+ * struct sample - all that was read at one moment
+ * @time: seconds, CLOCK_MONOTONIC
+ * @vgpus: in the order of ids
+ * @nr: how many
+ * @devs: in the order of ids
+ * @nr_devs: how many
+ * @state: mgpud's, NULL if it does not run
+ */
+struct sample {
+	double time;
+	struct mgpu_vgpu_info *vgpus;
+	size_t nr;
+	struct mgpu_dev_info *devs;
+	size_t nr_devs;
+	struct json_object *state;
+};
+
+/**
+ * struct rates - of one vGPU; NAN is unknown
+ * @fps: frames shown per second
+ * @target: frames per second that mgpud wants, INFINITY for any number
+ * @gpu: part of the device's engines
+ * @cpu: part of the CPUs that VMs share
+ * @held: part of the time in which a frame was held back
+ */
+struct rates {
+	double fps;
+	double target;
+	double gpu;
+	double cpu;
+	double held;
+};
+
+static void sample_free(struct sample *sample)
+{
+	free(sample->vgpus);
+	free(sample->devs);
+	json_object_put(sample->state);
+	memset(sample, 0, sizeof(*sample));
+}
+
+static int sample_read(struct sample *sample, struct mgpu *mgpu,
+		       struct mgpud **mgpud, struct mgpu_error *err)
+{
+	struct timespec ts;
+	int ret;
+
+	memset(sample, 0, sizeof(*sample));
+	ret = mgpu_dev_list(mgpu, &sample->devs, &sample->nr_devs, err);
+	if (ret)
+		return ret;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	sample->time = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	ret = mgpu_vgpu_list(mgpu, NULL, &sample->vgpus, &sample->nr, err);
+	if (ret) {
+		sample_free(sample);
+		return ret;
+	}
+
+	/* mgpud may come and go; without it there is less to show. */
+	if (!*mgpud && mgpud_connect(mgpud, NULL, NULL))
+		return 0;
+	if (mgpud_get(*mgpud, &sample->state, NULL)) {
+		sample->state = NULL;
+		mgpud_close(*mgpud);
+		*mgpud = NULL;
+	}
+	return 0;
+}
+
+static const struct mgpu_vgpu_info *find(const struct sample *sample,
+					 const struct mgpu_vgpu_info *vgpu)
+{
+	size_t low = 0;
+	size_t high = sample->nr;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct mgpu_vgpu_info *old = &sample->vgpus[middle];
+
+		if (old->id == vgpu->id)
+			/* the number may be another vGPU's by now */
+			return strcmp(old->uuid, vgpu->uuid) ? NULL : old;
+		if (old->id < vgpu->id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+static uint32_t engines(const struct sample *sample, uint32_t dev_id)
+{
+	size_t i;
+
+	for (i = 0; i < sample->nr_devs; i++)
+		if (sample->devs[i].id == dev_id)
+			return sample->devs[i].engines;
+	return 0;
+}
+
+static double number(struct json_object *object, const char *key)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(object, key, &value) ||
+	    (!json_object_is_type(value, json_type_double) &&
+	     !json_object_is_type(value, json_type_int)))
+		return NAN;
+	return json_object_get_double(value);
+}
+
+/* Of mgpud's state; its list is in the order of ids mostly. */
+static struct json_object *find_state(struct json_object *state,
+				      const char *uuid, size_t hint)
+{
+	struct json_object *list;
+	struct json_object *entry;
+	struct json_object *value;
+	size_t nr;
+	size_t i;
+
+	if (!state || !json_object_object_get_ex(state, "vgpus", &list) ||
+	    !json_object_is_type(list, json_type_array))
+		return NULL;
+	nr = json_object_array_length(list);
+	for (i = 0; i < nr; i++) {
+		entry = json_object_array_get_idx(list, (i + hint) % nr);
+		if (json_object_object_get_ex(entry, "uuid", &value) &&
+		    !strcmp(json_object_get_string(value), uuid))
+			return entry;
+	}
+	return NULL;
+}
+
+static void get_rates(struct rates *rates, const struct sample *now,
+		      const struct sample *before, size_t i)
+{
+	const struct mgpu_vgpu_info *vgpu = &now->vgpus[i];
+	const struct mgpu_vgpu_info *old = find(before, vgpu);
+	struct json_object *entry = find_state(now->state, vgpu->uuid, i);
+	double seconds = now->time - before->time;
+	uint32_t nr = engines(now, vgpu->dev_id);
+
+	*rates = (struct rates){ NAN, NAN, NAN, NAN, NAN };
+	if (old && seconds > 0) {
+		rates->fps = (double)(vgpu->stats.frames -
+				      old->stats.frames) / seconds;
+		rates->held = (double)(vgpu->stats.throttled_ns -
+				       old->stats.throttled_ns) / 1e9 / seconds;
+		if (nr)
+			rates->gpu = (double)(vgpu->stats.engine_ns -
+					      old->stats.engine_ns) / 1e9 /
+				     seconds / nr;
+	}
+	if (entry) {
+		rates->cpu = number(entry, "cpu_share");
+		rates->target = number(entry, "target_fps");
+	}
+}
+
+static void add_json(struct json_object *object, const char *key, double value)
+{
+	char buf[OUT_CELL];
+
+	if (!isfinite(value)) {
+		json_object_object_add(object, key, NULL);
+		return;
+	}
+	/* without digits that mean nothing */
+	snprintf(buf, sizeof(buf), "%.6g", value);
+	json_object_object_add(object, key,
+			       json_object_new_double_s(value, buf));
+}
+
+static void add_field(struct json_object *object,
+		      const struct mgpu_vgpu_info *vgpu, const char *name)
+{
+	const struct mgpu_field *field = mgpu_field_find(mgpu_vgpu_fields,
+							 name);
+	const char *str = mgpu_field_str(field, vgpu);
+
+	if (!mgpu_field_present(field, vgpu))
+		json_object_object_add(object, name, NULL);
+	else if (str)
+		json_object_object_add(object, name,
+				       json_object_new_string(str));
+	else if (field->type == MGPU_FIELD_U8)
+		json_object_object_add(object, name, json_object_new_boolean(
+					mgpu_field_u64(field, vgpu) != 0));
+	else
+		json_object_object_add(object, name, json_object_new_uint64(
+					mgpu_field_u64(field, vgpu)));
+}
+
+static void print_json(const struct gpuctl *ctl, const struct sample *now,
+		       const struct sample *before)
+{
+	static const char *const fields[] = {
+		"id", "uuid", "dev-id", "open", "weight", "fps-limit",
+		"mem-used", "charge-source", NULL
+	};
+	struct json_object *object = json_object_new_object();
+	struct json_object *array = json_object_new_array();
+	char time[OUT_CELL];
+	size_t i;
+	size_t j;
+
+	json_object_object_add(object, "time", json_object_new_string(
+			       out_time(time, sizeof(time))));
+	json_object_object_add(object, "mgpud",
+			       json_object_new_boolean(now->state != NULL));
+	for (i = 0; i < now->nr; i++) {
+		struct json_object *entry = json_object_new_object();
+		struct rates rates;
+
+		get_rates(&rates, now, before, i);
+		for (j = 0; fields[j]; j++)
+			add_field(entry, &now->vgpus[i], fields[j]);
+		add_json(entry, "fps", rates.fps);
+		add_json(entry, "target-fps", rates.target);
+		add_json(entry, "gpu-share", rates.gpu);
+		add_json(entry, "cpu-share", rates.cpu);
+		add_json(entry, "held-share", rates.held);
+		json_object_array_add(array, entry);
+	}
+	json_object_object_add(object, "vgpus", array);
+	out_json(ctl, object);
+}
+
+static void add_number(struct table *table, double value, double factor)
+{
+	if (isfinite(value))
+		table_cell(table, "%.1f", value * factor);
+	else
+		table_cell(table, "-");
+}
+
+static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu,
+		    const struct rates *rates)
+{
+	const char *source = "-";
+	char buf[OUT_CELL];
+
+	if (mgpu_has(vgpu, MGPU_A_VGPU_CHARGE_SOURCE)) {
+		source = mgpu_field_str(mgpu_field_find(mgpu_vgpu_fields,
+							"charge-source"), vgpu);
+		if (!source)
+			source = "?";
+	}
+	table_cell(table, "%u", vgpu->id);
+	table_cell(table, "%.8s", vgpu->uuid);
+	table_cell(table, "%s", vgpu->open ? "open" : "closed");
+	add_number(table, rates->fps, 1);
+	add_number(table, rates->target, 1);
+	table_cell(table, "%s", vgpu->fps_limit ?
+		   out_fps(buf, sizeof(buf), vgpu->fps_limit) : "none");
+	add_number(table, rates->gpu, 100);
+	add_number(table, rates->cpu, 100);
+	add_number(table, rates->held, 100);
+	table_cell(table, "%s", out_bytes(buf, sizeof(buf), vgpu->mem_used));
+	table_cell(table, "%s", source);
+}
+
+static size_t screen_rows(bool tty)
+{
+	struct winsize size;
+
+	if (!tty || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
+	    size.ws_row <= OTHER_LINES)
+		return SIZE_MAX;
+	return size.ws_row - OTHER_LINES;
+}
+
+static void print_text(const struct sample *now, const struct sample *before,
+		       bool tty)
+{
+	struct table table = { .columns = columns };
+	struct json_object *value;
+	char time[OUT_CELL];
+	size_t open = 0;
+	size_t i;
+
+	for (i = 0; i < now->nr; i++)
+		open += now->vgpus[i].open;
+	if (tty)
+		fputs("\033[H\033[J", stdout);
+	printf("%.19s  %zu vGPUs, %zu open; ", out_time(time, sizeof(time)),
+	       now->nr, open);
+	if (now->state && json_object_object_get_ex(now->state, "policy", &value))
+		printf("mgpud: policy %s\n\n", json_object_get_string(value));
+	else
+		puts("mgpud does not run\n");
+
+	for (i = 0; i < now->nr; i++) {
+		struct rates rates;
+
+		get_rates(&rates, now, before, i);
+		add_row(&table, &now->vgpus[i], &rates);
+	}
+	table_print(&table, screen_rows(tty));
+	if (!tty)
+		putchar('\n');
+}
+
+int top(const struct gpuctl *ctl, int argc, char **argv)
+{
+	struct timespec delay = {
+		.tv_sec = (time_t)ctl->seconds,
+		.tv_nsec = (long)((ctl->seconds - floor(ctl->seconds)) * 1e9),
+	};
+	struct sample before = { 0 };
+	struct sample now;
+	struct mgpud *mgpud = NULL;
+	struct mgpu_error err;
+	bool tty = isatty(STDOUT_FILENO);
+	struct mgpu *mgpu;
+	uint32_t shown = 0;
+	int ret;
+
+	if (argc)
+		return usage_error("top takes no '%s'", argv[0]);
+	if (mgpu_open(&mgpu, &err))
+		return failed(&err);
+	stop_on_signals();
+
+	ret = sample_read(&before, mgpu, &mgpud, &err);
+	while (!ret && !gpuctl_stop && (!ctl->count || shown < ctl->count)) {
+		nanosleep(&delay, NULL);
+		if (gpuctl_stop)
+			break;
+		ret = sample_read(&now, mgpu, &mgpud, &err);
+		if (ret)
+			break;
+		if (ctl->json)
+			print_json(ctl, &now, &before);
+		else
+			print_text(&now, &before, tty);
+		fflush(stdout);
+		shown++;
+		sample_free(&before);
+		before = now;
+	}
+
+	sample_free(&before);
+	mgpud_close(mgpud);
+	mgpu_close(mgpu);
+	return ret ? failed(&err) : EXIT_OK;
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* gpuctl vgpu */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuctl.h"
+
+const char *const vgpu_list_keys[] = { "dev", NULL };
+const char *const vgpu_set_keys[] = { "weight", "fps", NULL };
+
+static const char *const columns[] = {
+	">ID", "UUID", "DEV", "TYPE", ">PID", ">WEIGHT", ">FPS-LIMIT", ">MEM",
+	"SCREEN", NULL
+};
+
+static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu)
+{
+	char buf[OUT_CELL];
+
+	table_cell(table, "%u", vgpu->id);
+	table_cell(table, "%s", vgpu->uuid);
+	table_cell(table, "%s", vgpu->dev_name);
+	table_cell(table, "%s", vgpu->type);
+	if (mgpu_has(vgpu, MGPU_A_VGPU_TGID))
+		table_cell(table, "%u", vgpu->tgid);
+	else
+		table_cell(table, "-");
+	table_cell(table, "%u", vgpu->weight);
+	table_cell(table, "%s", vgpu->fps_limit ?
+		   out_fps(buf, sizeof(buf), vgpu->fps_limit) : "none");
+	table_cell(table, "%s", out_bytes(buf, sizeof(buf), vgpu->mem_used));
+	if (mgpu_has(vgpu, MGPU_A_VGPU_SCANOUT_WIDTH))
+		table_cell(table, "%ux%u", vgpu->scanout_width,
+			   vgpu->scanout_height);
+	else
+		table_cell(table, "-");
+}
+
+int vgpu_list(const struct gpuctl *ctl, int argc, char **argv)
+{
+	struct table table = { .columns = columns };
+	struct mgpu_vgpu_info *vgpus;
+	struct mgpu_dev_info dev;
+	struct mgpu_error err;
+	struct mgpu *mgpu;
+	size_t nr;
+	size_t i;
+	int ret = 0;
+
+	if (argc && (argc != 2 || strcmp(argv[0], "dev"))) {
+		const char *like = suggest(argv[0], vgpu_list_keys);
+
+		return usage_error("vgpu list takes nothing or 'dev DEV', not '%s'%s%s%s",
+				   argv[0], like ? "; did you mean '" : "",
+				   like ? like : "", like ? " DEV'?" : "");
+	}
+	if (mgpu_open(&mgpu, &err))
+		return failed(&err);
+	if (argc)
+		ret = mgpu_dev_find(mgpu, argv[1], &dev, &err);
+	if (!ret)
+		ret = mgpu_vgpu_list(mgpu, argc ? &dev.id : NULL, &vgpus, &nr,
+				     &err);
+	mgpu_close(mgpu);
+	if (ret)
+		return failed(&err);
+
+	if (ctl->json) {
+		struct json_object *array = json_object_new_array();
+
+		for (i = 0; i < nr; i++)
+			json_object_array_add(array,
+					      out_object(mgpu_vgpu_fields,
+							 &vgpus[i]));
+		out_json(ctl, array);
+	} else {
+		for (i = 0; i < nr; i++)
+			add_row(&table, &vgpus[i]);
+		table_print(&table, SIZE_MAX);
+	}
+	free(vgpus);
+	return EXIT_OK;
+}
+
+int vgpu_show(const struct gpuctl *ctl, int argc, char **argv)
+{
+	struct mgpu_vgpu_info vgpu;
+	struct mgpu_error err;
+	struct mgpu *mgpu;
+	int ret;
+
+	if (argc != 1)
+		return usage_error("vgpu show takes one vGPU: its id, its UUID or the beginning of its UUID");
+	if (mgpu_open(&mgpu, &err))
+		return failed(&err);
+	ret = mgpu_vgpu_find(mgpu, argv[0], &vgpu, &err);
+	mgpu_close(mgpu);
+	if (ret)
+		return failed(&err);
+
+	if (ctl->json)
+		return out_json(ctl, out_object(mgpu_vgpu_fields, &vgpu));
+	out_fields(mgpu_vgpu_fields, &vgpu);
+	return EXIT_OK;
+}
+
+/* ---- set ---- */
+
+/**
+ * struct batch - what to set, of which vGPUs
+ * @targets: as they were named, one per setting
+ * @settings: what to set; whose is filled in last
+ * @nr: how many
+ * @room: how many fit
+ */
+struct batch {
+	char **targets;
+	struct mgpu_vgpu_setting *settings;
+	size_t nr;
+	size_t room;
+};
+
+static void batch_free(struct batch *batch)
+{
+	size_t i;
+
+	for (i = 0; i < batch->nr; i++)
+		free(batch->targets[i]);
+	free(batch->targets);
+	free(batch->settings);
+}
+
+static struct mgpu_vgpu_setting *batch_add(struct batch *batch,
+					   const char *target)
+{
+	if (batch->nr == batch->room) {
+		batch->room = batch->room ? batch->room * 2 : 16;
+		batch->targets = reallocarray(batch->targets, batch->room,
+					      sizeof(*batch->targets));
+		batch->settings = reallocarray(batch->settings, batch->room,
+					       sizeof(*batch->settings));
+		if (!batch->targets || !batch->settings)
+			goto fail;
+	}
+	batch->targets[batch->nr] = strdup(target);
+	if (!batch->targets[batch->nr])
+		goto fail;
+	memset(&batch->settings[batch->nr], 0, sizeof(*batch->settings));
+	return &batch->settings[batch->nr++];
+fail:
+	fputs("gpuctl: out of memory\n", stderr);
+	exit(EXIT_FAILED);
+}
+
+/* @where: what comes before a complaint, "" or "FILE:LINE: " */
+static int parse_setting(struct mgpu_vgpu_setting *set, const char *target,
+			 const char *key, const char *value, const char *where)
+{
+	int ret;
+
+	if (!value)
+		return usage_error("%svGPU %s: %s wants a value", where, target,
+				   key);
+	if (!strcmp(key, "weight")) {
+		if (set->mask & MGPU_SETTING_WEIGHT)
+			return usage_error("%svGPU %s: weight is there twice",
+					   where, target);
+		set->mask |= MGPU_SETTING_WEIGHT;
+		if (parse_u32(value, MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX,
+			      &set->weight))
+			return usage_error("%svGPU %s: weight %s: give a whole number from %d to %d",
+					   where, target, value,
+					   MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX);
+		return 0;
+	}
+
+	if (set->mask & MGPU_SETTING_FPS_LIMIT)
+		return usage_error("%svGPU %s: fps is there twice", where,
+				   target);
+	set->mask |= MGPU_SETTING_FPS_LIMIT;
+	ret = parse_fps(value, &set->fps_limit);
+	if (ret)
+		return usage_error("%svGPU %s: fps %s: give a number from %d to %d with at most three decimals, or 'none'",
+				   where, target, value,
+				   MGPU_FPS_LIMIT_MIN / 1000,
+				   MGPU_FPS_LIMIT_MAX / 1000);
+	return 0;
+}
+
+static int parse_words(struct batch *batch, int argc, char **argv,
+		       const char *where)
+{
+	struct mgpu_vgpu_setting *set;
+	const char *target;
+	const char *like;
+	int i = 0;
+	int ret;
+
+	while (i < argc) {
+		target = argv[i++];
+		if (is_word(target, vgpu_set_keys))
+			return usage_error("%sof which vGPU is %s to be set? Name it first",
+					   where, target);
+		if (i == argc || !is_word(argv[i], vgpu_set_keys)) {
+			/* The mistyped word may be either. */
+			like = suggest(target, vgpu_set_keys);
+			if (i > 1 && like)
+				return usage_error("%s'%s' is neither a setting nor a vGPU with settings; did you mean '%s'?",
+						   where, target, like);
+			like = i < argc ? suggest(argv[i], vgpu_set_keys) : NULL;
+			if (like)
+				return usage_error("%svGPU %s: there is no setting '%s'; did you mean '%s'?",
+						   where, target, argv[i],
+						   like);
+			return usage_error("%svGPU %s: say what to set: 'weight N', 'fps F' or both",
+					   where, target);
+		}
+
+		set = batch_add(batch, target);
+		while (i < argc && is_word(argv[i], vgpu_set_keys)) {
+			ret = parse_setting(set, target, argv[i],
+					    i + 1 < argc ? argv[i + 1] : NULL,
+					    where);
+			if (ret)
+				return ret;
+			i += 2;
+		}
+	}
+	return 0;
+}
+
+/* A line is what may follow "vgpu set"; '#' begins a comment. */
+static int parse_line(struct batch *batch, char *line, const char *where)
+{
+	char *words[64];
+	char *save;
+	char *word;
+	int nr = 0;
+
+	line[strcspn(line, "#\n")] = '\0';
+	for (word = strtok_r(line, " \t\r", &save); word;
+	     word = strtok_r(NULL, " \t\r", &save)) {
+		if (nr == sizeof(words) / sizeof(words[0]))
+			return usage_error("%sthe line is too long: write one vGPU per line",
+					   where);
+		words[nr++] = word;
+	}
+	return parse_words(batch, nr, words, where);
+}
+
+static int parse_file(struct batch *batch, const char *path)
+{
+	bool is_stdin = !strcmp(path, "-");
+	FILE *file = is_stdin ? stdin : fopen(path, "re");
+	unsigned int number = 0;
+	char *line = NULL;
+	size_t room = 0;
+	char where[256];
+	int ret = 0;
+
+	if (!file) {
+		fprintf(stderr, "gpuctl: %s: %s\n", path, strerror(errno));
+		return EXIT_FAILED;
+	}
+	errno = 0;
+	while (!ret && getline(&line, &room, file) >= 0) {
+		snprintf(where, sizeof(where), "%s:%u: ",
+			 is_stdin ? "stdin" : path, ++number);
+		ret = parse_line(batch, line, where);
+	}
+	if (ferror(file)) {
+		fprintf(stderr, "gpuctl: %s: %s\n", path, strerror(errno));
+		ret = EXIT_FAILED;
+	}
+	free(line);
+	if (!is_stdin)
+		fclose(file);
+	return ret;
+}
+
+/* Ids and whole UUIDs are the kernel's to judge; prefixes are found here. */
+static int resolve(struct mgpu *mgpu, struct batch *batch,
+		   struct mgpu_error *err)
+{
+	struct mgpu_vgpu_info *vgpus = NULL;
+	const struct mgpu_vgpu_info *found;
+	bool listed = false;
+	size_t nr = 0;
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < batch->nr && !ret; i++) {
+		struct mgpu_vgpu_setting *set = &batch->settings[i];
+		const char *target = batch->targets[i];
+
+		if (!parse_u32(target, 0, UINT32_MAX, &set->id))
+			continue;
+		if (strlen(target) == MGPU_UUID_STRLEN) {
+			strcpy(set->uuid, target);
+			continue;
+		}
+		if (!listed)
+			ret = mgpu_vgpu_list(mgpu, NULL, &vgpus, &nr, err);
+		if (ret)
+			break;
+		listed = true;
+		ret = mgpu_vgpu_match(vgpus, nr, target, &found, err);
+		if (!ret)
+			strcpy(set->uuid, found->uuid);
+	}
+	free(vgpus);
+	return ret;
+}
+
+int vgpu_set(const struct gpuctl *ctl, int argc, char **argv)
+{
+	struct batch batch = { 0 };
+	struct mgpu_error err;
+	struct mgpu *mgpu;
+	int ret;
+
+	if (ctl->batch && argc) {
+		ret = usage_error("vgpu set takes either words or a file, not both: put '%s' and so on into %s",
+				  argv[0], ctl->batch);
+		goto out;
+	}
+	if (ctl->batch)
+		ret = parse_file(&batch, ctl->batch);
+	else
+		ret = parse_words(&batch, argc, argv, "");
+	if (ret)
+		goto out;
+	if (!batch.nr) {
+		ret = usage_error("vgpu set: name a vGPU and what to set, as in 'gpuctl vgpu set 1 fps 30'");
+		goto out;
+	}
+
+	if (mgpu_open(&mgpu, &err)) {
+		ret = failed(&err);
+		goto out;
+	}
+	ret = resolve(mgpu, &batch, &err);
+	if (!ret)
+		ret = mgpu_vgpu_set(mgpu, batch.settings, batch.nr, &err);
+	if (ret)
+		ret = failed(&err);
+	mgpu_close(mgpu);
+out:
+	batch_free(&batch);
+	return ret;
+}
