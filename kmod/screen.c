@@ -222,7 +222,8 @@ int mgpu_screen_query(struct mgpu_vgpu *vgpu,
 		.drm_plane_type = type,
 		.region_index = MGPU_REGION_DISPLAY,
 	};
-	if (type != 1)	/* DRM_PLANE_TYPE_PRIMARY */
+	/* A region is not asked for by plane: QEMU leaves the type 0. */
+	if (type == 2)	/* DRM_PLANE_TYPE_CURSOR */
 		return 0;
 
 	mutex_lock(&vgpu->screen.lock);
