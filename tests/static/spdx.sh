@@ -14,7 +14,8 @@ while read -r f; do
 	# Data, and the licences themselves, have no place for it.
 	COPYING|LICENSES/*|*.png|*.svg|*.json|*.bin|*/corpus/*|.clang-format) continue ;;
 	esac
-	[ -s "$f" ] || continue
+	# neither empty nor binary
+	LC_ALL=C grep -Iq . "$f" || continue
 	head -n 5 "$f" | grep -q 'SPDX-License-Identifier:' || missing+=("$f")
 done < <(git ls-files -co --exclude-standard)
 if [ ${#missing[@]} -eq 0 ]; then
