@@ -22,7 +22,6 @@
 #include "cputime.h"
 
 #define PF_KTHREAD	0x00200000
-#define EEXIST		17
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -56,13 +55,12 @@ struct {
 	__type(value, struct mgpu_cpu_cell);
 } cpus SEC(".maps");
 
-/* Thread group that has the vGPU open, 0 for none. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, MGPU_BPF_IDS);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, struct mgpu_cpu_owner);
 } vgpu_owner SEC(".maps");
 
 __u32 generation = 1;
@@ -76,6 +74,7 @@ static __always_inline __u32 slot_take(__u32 vgpu, __u32 tgid)
 	struct mgpu_cpu_slot *s;
 	__u32 i, key;
 
+#pragma clang loop unroll(disable)
 	for (i = 0; i < MGPU_CPU_PROBES; i++) {
 		key = vgpu + i;
 		key %= MGPU_CPU_SLOTS - MGPU_CPU_SLOT_FIRST;
@@ -144,12 +143,12 @@ static __always_inline void vmm_put(__u32 tgid)
 
 static __always_inline void set_owner(__u32 vgpu, __u32 tgid)
 {
-	__u32 *owner = bpf_map_lookup_elem(&vgpu_owner, &vgpu);
+	struct mgpu_cpu_owner *o = bpf_map_lookup_elem(&vgpu_owner, &vgpu);
 	__u32 old;
 
-	if (!owner)
+	if (!o)
 		return;
-	old = __sync_lock_test_and_set(owner, tgid);
+	old = __sync_lock_test_and_set(&o->tgid, tgid);
 	if (old == tgid)
 		return;
 	if (tgid)

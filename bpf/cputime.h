@@ -40,6 +40,12 @@ struct mgpu_cpu_cell {
 	__u64 reserved[6];	/* a cache line per CPU */
 };
 
+/* Of each vGPU id: the thread group that has the vGPU open, 0 for none. */
+struct mgpu_cpu_owner {
+	__u32 tgid;
+	__u32 reserved;
+};
+
 /*
  * Argument of the program `owner`, which user space runs to say what it knows
  * better: vGPU @vgpu is open in thread group @tgid, or, with 0, not open.

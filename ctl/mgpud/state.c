@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What mgpud tells about a period: to the socket, and to its logs. */
+#include <math.h>
+#include <time.h>
+#include <unistd.h>
+#include <json-c/json.h>
+
+#include "daemon.h"
+
+#ifndef MGPU_VERSION
+#define MGPU_VERSION "unknown"
+#endif
+
+/* At most so many vGPUs have a place in the log's one line. */
+#define LOG_VGPUS	8
+
+/* Six digits are more than is measured; null for what is not known. */
+static struct json_object *number(double v)
+{
+	char text[32];
+
+	if (!isfinite(v))
+		return NULL;
+	snprintf(text, sizeof(text), "%.6g", v);
+	return json_object_new_double_s(v, text);
+}
+
+static struct json_object *precise(double v)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "%.3f", v);
+	return json_object_new_double_s(v, text);
+}
+
+static const char *state_name(enum vgpu_state state)
+{
+	static const char *const names[] = {
+		[VGPU_CLOSED] = "closed",
+		[VGPU_IDLE] = "idle",
+		[VGPU_ACTIVE] = "active",
+	};
+
+	return names[state];
+}
+
+static double capacity_gpu(const struct estimate *e)
+{
+	double engines = 0;
+
+	for (size_t i = 0; i < e->nr_devs; i++)
+		engines += e->devs[i].engines;
+	return engines;
+}
+
+static double mu(const struct estimate *e, const struct estimate_vgpu *v)
+{
+	double m;
+
+	if (v->state != VGPU_ACTIVE)
+		return NAN;
+	m = v->cpu_cost / e->cpu_capacity;
+	for (size_t i = 0; i < e->nr_devs; i++)
+		if (e->devs[i].id == v->last.dev)
+			m = fmax(m, v->gpu_cost / e->devs[i].engines);
+	return m;
+}
+
+/* The rate that the policy allows, INFINITY when it sets none. */
+static double target(const struct daemon *d, size_t j)
+{
+	const struct sample_vgpu *v = &d->estimate.vgpus[j].last;
+
+	if (!d->set.policy->allocate || j >= d->plan.nr)
+		return INFINITY;
+	if (!d->plan.targets[j].keep)
+		return d->plan.targets[j].fps;
+	return v->fps_limit ? v->fps_limit / 1000.0 : INFINITY;
+}
+
+static struct json_object *vgpu(const struct daemon *d, size_t j)
+{
+	const struct estimate_vgpu *v = &d->estimate.vgpus[j];
+	struct json_object *o = json_object_new_object();
+	double cost_mu = mu(&d->estimate, v);
+
+	if (!o)
+		return NULL;
+	json_object_object_add(o, "id", json_object_new_int64(v->last.id));
+	json_object_object_add(o, "uuid", json_object_new_string(v->last.uuid));
+	json_object_object_add(o, "fps", number(v->fps));
+	json_object_object_add(o, "target_fps", number(target(d, j)));
+	json_object_object_add(o, "cpu_share", number(v->cpu_share));
+	json_object_object_add(o, "gpu_share", number(v->gpu_share));
+	json_object_object_add(o, "cpu_s_per_frame", number(v->cpu_cost));
+	json_object_object_add(o, "gpu_s_per_frame", number(v->gpu_cost));
+	json_object_object_add(o, "mu", number(isfinite(cost_mu) ? cost_mu : 0));
+	json_object_object_add(o, "frames",
+			       json_object_new_uint64(v->last.frames_total));
+	json_object_object_add(o, "state", json_object_new_string(state_name(v->state)));
+	return o;
+}
+
+static bool bpf_charges(const struct daemon *d)
+{
+	const struct estimate *e = &d->estimate;
+
+	/* what happened counts; before anything did, what is to be expected */
+	if (e->charged_bpf + e->charged_self > 0)
+		return e->charged_bpf >= e->charged_self;
+	return d->observer && observer_charge(d->observer);
+}
+
+struct json_object *daemon_state(const struct daemon *d)
+{
+	const struct estimate *e = &d->estimate;
+	struct json_object *o = json_object_new_object();
+	struct json_object *policies = json_object_new_array();
+	struct json_object *capacity = json_object_new_object();
+	struct json_object *vgpus = json_object_new_array();
+	struct timespec ts;
+
+	if (!o || !policies || !capacity || !vgpus) {
+		json_object_put(o);
+		json_object_put(policies);
+		json_object_put(capacity);
+		json_object_put(vgpus);
+		return NULL;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	for (const struct alloc_ops *const *p = alloc_all; *p; p++)
+		json_object_array_add(policies, json_object_new_string((*p)->name));
+	json_object_object_add(capacity, "cpu", number(e->cpu_capacity));
+	json_object_object_add(capacity, "gpu", number(capacity_gpu(e)));
+	for (size_t j = 0; j < e->nr_vgpus; j++)
+		json_object_array_add(vgpus, vgpu(d, j));
+
+	json_object_object_add(o, "version", json_object_new_string(MGPU_VERSION));
+	json_object_object_add(o, "pid", json_object_new_int(getpid()));
+	json_object_object_add(o, "policy", json_object_new_string(d->set.policy->name));
+	json_object_object_add(o, "policies", policies);
+	json_object_object_add(o, "period_ms",
+			       json_object_new_int64(d->set.period_ms));
+	json_object_object_add(o, "iterations",
+			       json_object_new_int64(d->set.iterations));
+	json_object_object_add(o, "beta", number(d->set.param.beta));
+	json_object_object_add(o, "lambda", number(d->set.param.lambda));
+	json_object_object_add(o, "dry_run", json_object_new_boolean(d->opt->dry_run));
+	json_object_object_add(o, "bpf",
+			       json_object_new_boolean(d->observer &&
+						       observer_bpf(d->observer)));
+	json_object_object_add(o, "charge_source",
+			       json_object_new_string(bpf_charges(d) ? "bpf" : "module"));
+	json_object_object_add(o, "periods", json_object_new_uint64(d->periods));
+	json_object_object_add(o, "uptime_s",
+			       precise((double)ts.tv_sec + ts.tv_nsec / 1e9 -
+				       (double)d->start_ns / 1e9));
+	json_object_object_add(o, "capacity", capacity);
+	json_object_object_add(o, "fds", number(d->plan.fds));
+	json_object_object_add(o, "fds_optimal", number(d->plan.fds_best));
+	json_object_object_add(o, "vgpus", vgpus);
+	return o;
+}
+
+void daemon_log_json(const struct daemon *d, FILE *to)
+{
+	struct json_object *o = daemon_state(d);
+
+	if (!o)
+		return;
+	json_object_object_add(o, "time_s", precise((double)d->estimate.now_ns / 1e9));
+	fprintf(to, "%s\n", json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN));
+	fflush(to);
+	json_object_put(o);
+}
+
+static void value(FILE *to, const char *key, double v)
+{
+	if (isfinite(v))
+		fprintf(to, " %s=%.3f", key, v);
+	else
+		fprintf(to, " %s=-", key);
+}
+
+/* One line: rates as measured, and behind the slash the rate allowed. */
+void daemon_log(const struct daemon *d, FILE *to)
+{
+	const struct estimate *e = &d->estimate;
+	double cpu = 0, gpu = 0;
+	size_t shown = 0;
+
+	for (size_t j = 0; j < e->nr_vgpus; j++) {
+		cpu += e->vgpus[j].cpu_use;
+		gpu += e->vgpus[j].gpu_use;
+	}
+	fprintf(to, "period=%llu policy=%s vgpus=%zu active=%zu",
+		(unsigned long long)d->periods, d->set.policy->name, e->nr_vgpus,
+		d->plan.active);
+	value(to, "fds", d->plan.fds);
+	value(to, "best", d->plan.fds_best);
+	fprintf(to, " cpu=%.2f/%.2f gpu=%.2f/%.2f charge=%s %s=%zu took_ms=%.2f",
+		cpu, e->cpu_capacity, gpu, capacity_gpu(e),
+		bpf_charges(d) ? "bpf" : "module",
+		d->opt->dry_run ? "would_set" : "set", d->changed, d->took_ms);
+	for (size_t j = 0; j < e->nr_vgpus && shown < LOG_VGPUS; j++) {
+		double t = target(d, j);
+
+		if (e->vgpus[j].state != VGPU_ACTIVE)
+			continue;
+		fprintf(to, " v%u=%.1f/", e->vgpus[j].last.id, e->vgpus[j].fps);
+		fprintf(to, isfinite(t) ? "%.1f" : "-", t);
+		shown++;
+	}
+	fprintf(to, "\n");
+	fflush(to);
+}
