@@ -26,7 +26,6 @@ __diag_ignore_all("-Wmissing-declarations", "found by BPF through BTF");
  * Return: 0; -ENOENT when there is no such vGPU; -EALREADY when the job has
  * been charged, or is not one that is being completed.
  */
-__bpf_kfunc int mgpu_charge(u32 vgpu, u64 job, u64 ns);
 __bpf_kfunc int mgpu_charge(u32 vgpu, u64 job, u64 ns)
 {
 	struct mgpu_vgpu *v;

@@ -233,29 +233,38 @@ static void intx_disable(struct mgpu_vgpu *vgpu)
 	set_eventfd(vgpu, &vgpu->irq.intx, -1);
 }
 
+/* An index with one interrupt: set, clear or trigger it. */
+static int single_trigger(struct mgpu_vgpu *vgpu, struct eventfd_ctx **slot,
+			  u32 flags, u32 count, void *data)
+{
+	unsigned long irqflags;
+
+	if (flags & VFIO_IRQ_SET_DATA_EVENTFD)
+		return set_eventfd(vgpu, slot, *(s32 *)data);
+	if (!count)
+		return set_eventfd(vgpu, slot, -1);
+	if ((flags & VFIO_IRQ_SET_DATA_NONE) || *(u8 *)data) {
+		spin_lock_irqsave(&vgpu->irq_lock, irqflags);
+		signal(vgpu, *slot);
+		spin_unlock_irqrestore(&vgpu->irq_lock, irqflags);
+	}
+	return 0;
+}
+
 static int intx_trigger(struct mgpu_vgpu *vgpu, u32 flags, u32 count,
 			void *data)
 {
-	unsigned long irqflags;
 	int ret;
 
 	if (!count && (flags & VFIO_IRQ_SET_DATA_NONE)) {
 		intx_disable(vgpu);
 		return 0;
 	}
-	if (flags & VFIO_IRQ_SET_DATA_EVENTFD) {
-		ret = set_eventfd(vgpu, &vgpu->irq.intx, *(s32 *)data);
-		if (ret)
-			return ret;
-		set_mode(vgpu, false);
-		intx_set_mask(vgpu, false);
-		return 0;
-	}
-	if ((flags & VFIO_IRQ_SET_DATA_NONE) || *(u8 *)data) {
-		spin_lock_irqsave(&vgpu->irq_lock, irqflags);
-		signal(vgpu, vgpu->irq.intx);
-		spin_unlock_irqrestore(&vgpu->irq_lock, irqflags);
-	}
+	ret = single_trigger(vgpu, &vgpu->irq.intx, flags, count, data);
+	if (ret || !(flags & VFIO_IRQ_SET_DATA_EVENTFD))
+		return ret;
+	set_mode(vgpu, false);
+	intx_set_mask(vgpu, false);
 	return 0;
 }
 
@@ -310,17 +319,16 @@ int mgpu_irq_set(struct mgpu_vgpu *vgpu, u32 flags, u32 index, u32 start,
 		if ((flags & VFIO_IRQ_SET_DATA_NONE) || *(u8 *)data)
 			intx_set_mask(vgpu, true);
 		return 0;
+	case VFIO_PCI_ERR_IRQ_INDEX:
+		if (action != VFIO_IRQ_SET_ACTION_TRIGGER)
+			return -ENOTTY;
+		return single_trigger(vgpu, &vgpu->irq.err, flags, count,
+				      data);
 	case VFIO_PCI_REQ_IRQ_INDEX:
 		if (action != VFIO_IRQ_SET_ACTION_TRIGGER)
 			return -ENOTTY;
-		if (flags & VFIO_IRQ_SET_DATA_EVENTFD)
-			return set_eventfd(vgpu, &vgpu->irq.req,
-					   *(s32 *)data);
-		if (!count)
-			return set_eventfd(vgpu, &vgpu->irq.req, -1);
-		if ((flags & VFIO_IRQ_SET_DATA_NONE) || *(u8 *)data)
-			mgpu_irq_request(vgpu);
-		return 0;
+		return single_trigger(vgpu, &vgpu->irq.req, flags, count,
+				      data);
 	default:
 		return -ENOTTY;
 	}
@@ -332,6 +340,7 @@ void mgpu_irq_release(struct mgpu_vgpu *vgpu)
 	lockdep_assert_held(&vgpu->lock);
 	msix_disable(vgpu);
 	intx_disable(vgpu);
+	set_eventfd(vgpu, &vgpu->irq.err, -1);
 	set_eventfd(vgpu, &vgpu->irq.req, -1);
 	intx_set_mask(vgpu, false);
 }

@@ -97,7 +97,7 @@ struct mgpu_sched_entity {
 };
 
 struct mgpu_sched {
-	spinlock_t lock;
+	spinlock_t lock;	/* policy, queue, vtime; entities and their jobs */
 	const struct mgpu_policy_ops *policy;
 	struct rb_root_cached queue;
 	u64 vtime;		/* of the entity served last */
@@ -210,7 +210,7 @@ struct mgpu_mem {
 #define MGPU_PIN_CACHE		64	/* single pages for commands; a power of 2 */
 
 struct mgpu_guest_mem {
-	spinlock_t lock;
+	spinlock_t lock;	/* list, and state of what is in it */
 	struct list_head list;
 	wait_queue_head_t wait;	/* users, pinning or gone changed */
 	struct mgpu_mem *cache[MGPU_PIN_CACHE]; /* ring worker only */
@@ -291,7 +291,7 @@ struct mgpu_view {
  * @y: of its top row
  */
 struct mgpu_screen {
-	struct mutex lock;
+	struct mutex lock;	/* all of it */
 	struct mgpu_view view;
 	u32 *display;
 	u32 *cursor;
@@ -381,6 +381,7 @@ struct mgpu_lane {
 struct mgpu_irq {
 	struct eventfd_ctx *msix[MGPU_MSIX_VECTORS];
 	struct eventfd_ctx *intx;
+	struct eventfd_ctx *err;	/* to the VMM; no back end fails so yet */
 	struct eventfd_ctx *req;
 	struct virqfd *intx_unmask;
 	bool use_msix;		/* the VMM set up MSI-X */
@@ -409,7 +410,7 @@ struct mgpu_vgpu {
 	u32 tgid;			/* of the VMM, 0 when closed */
 
 	/* transport */
-	struct mutex lock;
+	struct mutex lock;		/* this section; reset */
 	u8 config[MGPU_CFG_SIZE];
 	u64 guest_features;
 	u32 feature_select;
@@ -420,7 +421,7 @@ struct mgpu_vgpu {
 	u8 config_generation;
 	u32 events_read;
 	struct mgpu_vq_regs vq_regs[MGPU_NR_VQS];
-	spinlock_t irq_lock;
+	spinlock_t irq_lock;		/* irq */
 	struct mgpu_irq irq;
 
 	/* ring worker */

@@ -9,6 +9,7 @@
 #ifdef __KERNEL__
 
 #include <asm/byteorder.h>
+#include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
@@ -21,6 +22,7 @@
 
 #else
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <limits.h>
@@ -36,6 +38,8 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int32_t s32;
 typedef int64_t s64;
+
+#define __force
 
 #define le16_to_cpu(x)	le16toh((u16)(x))
 #define le32_to_cpu(x)	le32toh((u32)(x))

@@ -8,7 +8,7 @@
 
 #include "mgpu.h"
 
-DEFINE_MUTEX(mgpu_registry_lock);
+DEFINE_MUTEX(mgpu_registry_lock);	/* who exists, and settings */
 LIST_HEAD(mgpu_devices);
 DEFINE_XARRAY_ALLOC1(mgpu_vgpus);
 

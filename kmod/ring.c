@@ -224,7 +224,8 @@ static void run_lane(struct mgpu_vgpu *vgpu, u32 vq)
 	u16 used;
 	int ret;
 
-	if (!READ_ONCE(lane->ready) || lane->broken)
+	/* Pairs with the release in mgpu_ring_enable_vq(). */
+	if (!smp_load_acquire(&lane->ready) || lane->broken)
 		return;
 	if (!ring_map(lane)) {
 		mgpu_virtio_broken(vgpu, vq, "ring unmapped");
@@ -383,6 +384,7 @@ void mgpu_ring_enable_vq(struct mgpu_vgpu *vgpu, u32 vq)
 	lane->vring.num = q->size;
 	lane->vring.last_avail = 0;
 	lane->vring.used_idx = 0;
+	/* Pairs with the acquire in run_lane(): the queue is set up. */
 	smp_store_release(&lane->ready, true);
 	mgpu_ring_kick(vgpu);
 }

@@ -297,6 +297,7 @@ static int nr_irqs_of(u32 index)
 {
 	switch (index) {
 	case VFIO_PCI_INTX_IRQ_INDEX:
+	case VFIO_PCI_ERR_IRQ_INDEX:
 	case VFIO_PCI_REQ_IRQ_INDEX:
 		return 1;
 	case VFIO_PCI_MSIX_IRQ_INDEX:

@@ -6,75 +6,119 @@
  */
 #include "vring.h"
 
+/*
+ * With VERSION_1 a ring's fields are little-endian.  Each may change at any
+ * time: read once.
+ */
+static u16 get16(const __virtio16 *p)
+{
+	return le16_to_cpu((__force __le16)READ_ONCE(*p));
+}
+
+static u32 get32(const __virtio32 *p)
+{
+	return le32_to_cpu((__force __le32)READ_ONCE(*p));
+}
+
+static u64 get64(const __virtio64 *p)
+{
+	return le64_to_cpu((__force __le64)READ_ONCE(*p));
+}
+
+static __virtio16 ring16(u16 val)
+{
+	return (__force __virtio16)cpu_to_le16(val);
+}
+
+static __virtio32 ring32(u32 val)
+{
+	return (__force __virtio32)cpu_to_le32(val);
+}
+
+/* A descriptor in the CPU's byte order. */
+struct desc {
+	u64 addr;
+	u32 len;
+	u16 flags;
+	u16 next;
+};
+
+static void get_desc(const struct vring_desc *from, struct desc *d)
+{
+	d->addr = get64(&from->addr);
+	d->len = get32(&from->len);
+	d->flags = get16(&from->flags);
+	d->next = get16(&from->next);
+}
+
 struct walk {
 	struct mgpu_chain *chain;
 	u32 limit;	/* descriptors left before it must be a loop */
 };
 
-static int add_desc(struct walk *w, const struct vring_desc *d, u16 flags)
+static int add_desc(struct walk *w, const struct desc *d)
 {
 	struct mgpu_chain *c = w->chain;
-	u32 len = le32_to_cpu(d->len);
-	u64 addr = le64_to_cpu(d->addr), end;
 	struct mgpu_seg *seg;
+	u64 end;
 
 	if (!w->limit--)
 		return -ELOOP;
-	if (check_add_overflow(addr, (u64)len, &end))
+	if (check_add_overflow(d->addr, (u64)d->len, &end))
 		return -EFAULT;
 
-	if (flags & VRING_DESC_F_WRITE) {
-		c->out_len += len;
+	if (d->flags & VRING_DESC_F_WRITE) {
+		c->out_len += d->len;
 	} else {
 		/* Section 2.7.4.2: what the device reads comes first. */
 		if (c->nr_out)
 			return -EINVAL;
-		c->in_len += len;
+		c->in_len += d->len;
 	}
-	if (!len)
+	if (!d->len)
 		return 0;
 
 	seg = &c->segs[c->nr_in + c->nr_out];
-	seg->addr = addr;
-	seg->len = len;
-	if (flags & VRING_DESC_F_WRITE)
+	seg->addr = d->addr;
+	seg->len = d->len;
+	if (d->flags & VRING_DESC_F_WRITE)
 		c->nr_out++;
 	else
 		c->nr_in++;
 	return 0;
 }
 
-static int walk_indirect(struct walk *w, const struct vring_desc *table_desc,
+static int walk_indirect(struct walk *w, const struct desc *table,
 			 mgpu_guest_read_fn read, void *ctx)
 {
-	u32 bytes = le32_to_cpu(table_desc->len);
-	u64 table = le64_to_cpu(table_desc->addr), end;
-	struct vring_desc d;
+	struct vring_desc wire;
 	u32 nr, i = 0, seen;
-	u16 flags;
+	struct desc d;
+	u64 end;
 	int ret;
 
-	if (!bytes || bytes % sizeof(d))
+	if (!table->len || table->len % sizeof(wire))
 		return -EINVAL;
-	nr = bytes / sizeof(d);
+	nr = table->len / sizeof(wire);
 	if (nr > MGPU_MAX_INDIRECT)
 		return -E2BIG;
-	if (check_add_overflow(table, (u64)bytes, &end))
+	if (check_add_overflow(table->addr, (u64)table->len, &end))
 		return -EFAULT;
 
 	for (seen = 0; seen < nr; seen++) {
-		ret = read(ctx, table + (u64)i * sizeof(d), &d, sizeof(d));
+		ret = read(ctx, table->addr + (u64)i * sizeof(wire), &wire,
+			   sizeof(wire));
 		if (ret)
 			return ret;
-		flags = le16_to_cpu(d.flags);
-		if (flags & VRING_DESC_F_INDIRECT)
+		get_desc(&wire, &d);
+		if (d.flags & VRING_DESC_F_INDIRECT)
 			return -EINVAL;
-		ret = add_desc(w, &d, flags);
+		ret = add_desc(w, &d);
 		if (ret)
 			return ret;
-		if (!(flags & VRING_DESC_F_NEXT))
+		if (!(d.flags & VRING_DESC_F_NEXT))
 			return 0;
-		i = le16_to_cpu(d.next);
+		i = d.next;
 		if (i >= nr)
 			return -ERANGE;
 	}
@@ -97,11 +141,11 @@ int mgpu_vring_pop(struct mgpu_vring *vr, struct mgpu_chain *chain,
 		   mgpu_guest_read_fn read, void *ctx)
 {
 	struct walk w = { .chain = chain, .limit = MGPU_MAX_CHAIN };
-	u16 avail_idx, i, flags, seen;
-	struct vring_desc d;
+	u16 avail_idx, i, seen;
+	struct desc d;
 	int ret;
 
-	avail_idx = le16_to_cpu(READ_ONCE(vr->avail->idx));
+	avail_idx = get16(&vr->avail->idx);
 	if (avail_idx == vr->last_avail)
 		return 0;
 	if ((u16)(avail_idx - vr->last_avail) > vr->num)
@@ -109,8 +153,7 @@ int mgpu_vring_pop(struct mgpu_vring *vr, struct mgpu_chain *chain,
 	/* The entry is valid only once the index is seen. */
 	smp_rmb();
 
-	i = le16_to_cpu(READ_ONCE(vr->avail->ring[vr->last_avail %
-						  vr->num]));
+	i = get16(&vr->avail->ring[vr->last_avail % vr->num]);
 	if (i >= vr->num)
 		return -ERANGE;
 
@@ -121,28 +164,23 @@ int mgpu_vring_pop(struct mgpu_vring *vr, struct mgpu_chain *chain,
 	chain->out_len = 0;
 
 	for (seen = 0; seen < vr->num; seen++) {
-		d.addr = READ_ONCE(vr->desc[i].addr);
-		d.len = READ_ONCE(vr->desc[i].len);
-		d.flags = READ_ONCE(vr->desc[i].flags);
-		d.next = READ_ONCE(vr->desc[i].next);
-		flags = le16_to_cpu(d.flags);
-
-		if (flags & VRING_DESC_F_INDIRECT) {
+		get_desc(&vr->desc[i], &d);
+		if (d.flags & VRING_DESC_F_INDIRECT) {
 			/* Section 2.7.5.3.1: never together with NEXT. */
-			if (flags & VRING_DESC_F_NEXT)
+			if (d.flags & VRING_DESC_F_NEXT)
 				return -EINVAL;
 			ret = walk_indirect(&w, &d, read, ctx);
 		} else {
-			ret = add_desc(&w, &d, flags);
+			ret = add_desc(&w, &d);
 		}
 		if (ret)
 			return ret;
 
-		if (!(flags & VRING_DESC_F_NEXT)) {
+		if (!(d.flags & VRING_DESC_F_NEXT)) {
 			vr->last_avail++;
 			return 1;
 		}
-		i = le16_to_cpu(d.next);
+		i = d.next;
 		if (i >= vr->num)
 			return -ERANGE;
 	}
@@ -159,11 +197,11 @@ void mgpu_vring_push(struct mgpu_vring *vr, u16 head, u32 len)
 {
 	struct vring_used_elem *e = &vr->used->ring[vr->used_idx % vr->num];
 
-	WRITE_ONCE(e->id, cpu_to_le32(head));
-	WRITE_ONCE(e->len, cpu_to_le32(len));
+	WRITE_ONCE(e->id, ring32(head));
+	WRITE_ONCE(e->len, ring32(len));
 	vr->used_idx++;
 	/* The element must be there before the index says so. */
-	smp_store_release(&vr->used->idx, cpu_to_le16(vr->used_idx));
+	smp_store_release(&vr->used->idx, ring16(vr->used_idx));
 }
 
 /**
@@ -175,8 +213,7 @@ bool mgpu_vring_wants_interrupt(const struct mgpu_vring *vr)
 {
 	/* The index must be written before the flag is read. */
 	smp_mb();
-	return !(le16_to_cpu(READ_ONCE(vr->avail->flags)) &
-		 VRING_AVAIL_F_NO_INTERRUPT);
+	return !(get16(&vr->avail->flags) & VRING_AVAIL_F_NO_INTERRUPT);
 }
 
 /**
@@ -185,7 +222,7 @@ bool mgpu_vring_wants_interrupt(const struct mgpu_vring *vr)
  */
 void mgpu_vring_notify_disable(struct mgpu_vring *vr)
 {
-	WRITE_ONCE(vr->used->flags, cpu_to_le16(VRING_USED_F_NO_NOTIFY));
+	WRITE_ONCE(vr->used->flags, ring16(VRING_USED_F_NO_NOTIFY));
 }
 
 /**
@@ -200,5 +237,5 @@ bool mgpu_vring_notify_enable(struct mgpu_vring *vr)
 	WRITE_ONCE(vr->used->flags, 0);
 	/* The flag must be written before the index is read. */
 	smp_mb();
-	return le16_to_cpu(READ_ONCE(vr->avail->idx)) != vr->last_avail;
+	return get16(&vr->avail->idx) != vr->last_avail;
 }
