@@ -26,11 +26,11 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 	clean distclean
 
 help: ## say what can be made
-	@echo 'make TARGET [KERNEL=6.1|6.12]'
+	@echo 'make TARGET [KERNEL=6.1|6.12|debug]'
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | \
 		expand -t 20
 	@echo 'Parameters:'
-	@echo '  KERNEL=6.1        series of the test kernel: 6.1 or 6.12'
+	@echo '  KERNEL=6.1        test kernel: 6.1, 6.12, or debug (6.1 with checkers)'
 	@echo '  KDIR=DIR          build the modules for another kernel (kmod only)'
 	@echo '  DEPS=no           do not look for missing packages'
 
