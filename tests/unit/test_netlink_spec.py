@@ -20,6 +20,7 @@ import yaml
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 GENERATED = ("include/uapi/linux/mgpu.h", "kmod/netlink_gen.h", "kmod/netlink_gen.c")
+GENERATOR = ("tools/net/ynl/ynl-gen-c.py", "Documentation/netlink/genetlink-legacy.yaml")
 
 number = 0
 failures = 0
@@ -277,9 +278,9 @@ def regenerate():
     """What the generator writes, or why it cannot be run."""
     sources = sorted(glob.glob(os.path.join(BUILD, "kernel/*/source")))
     sources = [s for s in sources
-               if os.path.exists(os.path.join(s, "tools/net/ynl/ynl-gen-c.py"))]
+               if all(os.path.exists(os.path.join(s, path)) for path in GENERATOR)]
     if not sources:
-        return [], f"no kernel source with tools/net/ynl/ynl-gen-c.py in {BUILD}/kernel"
+        return [], f"no kernel source with {' and '.join(GENERATOR)} in {BUILD}/kernel"
     try:
         import jsonschema  # pylint: disable=import-outside-toplevel,unused-import
     except ImportError:

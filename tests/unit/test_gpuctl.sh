@@ -1,0 +1,209 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# gpuctl without the module: what it makes of its command line, and that its
+# manual page and completion say what its command table says.  Runs a build of
+# its own, with sanitizers.
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${BUILD:-$top/build}
+gpuctl=$BUILD/ctl-sanitize/gpuctl
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export MGPUD_SOCKET=$tmp/mgpud.sock
+number=0
+failures=0
+
+result()	# PROBLEM BEHAVIOUR
+{
+	number=$((number + 1))
+	if [ -n "$1" ]; then
+		printf '%s\n' "$1" | sed 's/^/# /'
+		echo "not ok $number $2"
+		failures=$((failures + 1))
+	else
+		echo "ok $number $2"
+	fi
+}
+
+# Exit status, nothing on standard output, and a pattern in the complaint.
+refused()	# STATUS PATTERN WORD...
+{
+	local want=$1 pattern=$2 got
+	shift 2
+	"$gpuctl" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	got=$?
+	[ "$got" -eq "$want" ] || echo "gpuctl $*: status $got, not $want"
+	[ -s "$tmp/out" ] && echo "gpuctl $*: prints $(head -1 "$tmp/out")"
+	[ "$(wc -l <"$tmp/err")" -eq 1 ] ||
+		echo "gpuctl $*: complains in $(wc -l <"$tmp/err") lines: $(head -3 "$tmp/err")"
+	grep -q -e "$pattern" "$tmp/err" ||
+		echo "gpuctl $*: says '$(cat "$tmp/err")', nothing like '$pattern'"
+}
+
+echo 'TAP version 13'
+if ! make -s -C "$top/ctl" gpuctl SANITIZE=1 BUILD="$BUILD" >"$tmp/make" 2>&1; then
+	sed 's/^/# /' "$tmp/make"
+	echo 'not ok 1 gpuctl builds with sanitizers'
+	echo '1..1'
+	exit 1
+fi
+
+result "$(
+	"$gpuctl" help >"$tmp/out" 2>"$tmp/err" || echo "help: status $?"
+	grep -q 'gpuctl vgpu set' "$tmp/out" || echo 'help does not know vgpu set'
+	[ -s "$tmp/err" ] && echo 'help complains'
+	"$gpuctl" --help | cmp -s - "$tmp/out" || echo '--help is not help'
+	"$gpuctl" >"$tmp/out" 2>"$tmp/err"
+	[ $? -eq 2 ] || echo 'no word at all is no error'
+	[ -s "$tmp/out" ] && echo 'no word at all prints on standard output'
+	"$gpuctl" help vgpu | grep -q 'ctl set' && echo 'help vgpu is about ctl'
+	"$gpuctl" version | grep -q '^gpuctl [0-9]' || echo 'no version'
+	"$gpuctl" -j version | grep -q '^{"version":"[0-9]' || echo 'no version in JSON'
+)" 'help and version are printed'
+
+result "$(
+	refused 2 "did you mean 'vgpu'" vgup list
+	refused 2 "did you mean 'list'" vgpu lsit
+	refused 2 "did you mean 'monitor'" montior
+	refused 2 'did you mean --delay' top --dealy 3
+	refused 2 "did you mean 'weight'" vgpu set 3 wieght 4
+	refused 2 "did you mean 'fps'" vgpu set 3 weight 4 fsp 3
+	refused 2 "did you mean 'lambda'" ctl set lamda 3
+	refused 2 "did you mean 'dev" vgpu list deb 1
+	refused 2 'help' banana
+	refused 2 'did you mean' help vgup
+)" 'a mistyped word is refused with a suggestion'
+
+result "$(
+	refused 2 'one of: list, show, set' vgpu
+	refused 2 'list, show' dev wait
+	refused 2 'takes one' dev show
+	refused 2 'takes one' vgpu show 1 2
+	refused 2 'as in' vgpu set
+	refused 2 'as in' ctl set
+	refused 2 'name it first\|Name it first' vgpu set fps 30
+	refused 2 'say what to set' vgpu set 3
+	refused 2 'say what to set' vgpu set 3 weight 4 5
+	refused 2 'wants a value' vgpu set 3 fps
+	refused 2 'wants a value' ctl set policy
+	refused 2 'twice' vgpu set 3 fps 30 fps 31
+	refused 2 'twice' vgpu set 3 weight 30 weight 31
+	refused 2 'twice' ctl set beta 2 beta 3
+	refused 2 'takes no' monitor now
+	refused 2 'takes no' top now
+	refused 2 'takes no' ctl show now
+)" 'missing and surplus words are refused'
+
+result "$(
+	for fps in 0 0.5 10000.5 1e3 30fps 29.9701 -30 ''; do
+		refused 2 "fps $fps: give a number from 1 to 10000" vgpu set 3 fps "$fps"
+	done
+	for weight in 0 10001 1.5 -1 many 4294967297; do
+		refused 2 "weight $weight: give a whole number from 1 to 10000" vgpu set 3 weight "$weight"
+	done
+	refused 2 'give a number' ctl set beta two
+	refused 2 'give a whole number' ctl set period-ms 1.5
+	refused 2 'from 0.1 to 86400' top -d 0
+	refused 2 'from 0.1 to 86400' top -d soon
+	refused 2 'from 1 on' top -n 0
+	refused 2 'from 1 on' monitor --count=-1
+)" 'values that cannot be meant are refused with those that can'
+
+result "$(
+	refused 2 'no option -x' -x vgpu list
+	refused 2 'no option' vgpu list -jx
+	refused 2 'no option --' vgpu list --=3
+	refused 2 'wants a value' top -n
+	refused 2 'takes no value' vgpu list --json=yes
+	refused 2 'no meaning' vgpu list -n 3
+	refused 2 'no meaning' top --batch file
+	refused 2 'takes nothing' dev list -- -j
+)" 'options that make no sense are refused'
+
+result "$(
+	cat >"$tmp/batch" <<-'END'
+		# a comment
+		1 weight 5   # and one behind
+
+		2 fps none
+		83b8f4f2 wieght 7
+	END
+	refused 2 "^gpuctl: $tmp/batch:5: .*did you mean 'weight'" vgpu set -b "$tmp/batch"
+	refused 2 'not both' vgpu set 1 fps 30 -b "$tmp/batch"
+	refused 1 'No such file' vgpu set -b "$tmp/nothing"
+	refused 1 'directory' vgpu set -b "$tmp"
+	refused 2 'as in' vgpu set --batch=-
+	echo '4 fps 0.2' >"$tmp/batch"
+	"$gpuctl" vgpu set -b - <"$tmp/batch" 2>"$tmp/err"
+	grep -q '^gpuctl: stdin:1: .*fps 0.2' "$tmp/err" || echo "stdin: $(cat "$tmp/err")"
+	yes 1 fps 3 | tr '\n' ' ' | head -c 2000 >"$tmp/batch"
+	refused 2 'too long' vgpu set -b "$tmp/batch"
+)" 'a batch is refused with the line that is wrong'
+
+result "$(
+	refused 1 "$tmp/mgpud.sock" ctl show
+	refused 1 'mgpud does not run' ctl set policy fea lambda -0.5
+	if [ ! -d /sys/module/mgpu ]; then
+		refused 1 'modprobe mgpu_soft' dev list
+		refused 1 'modprobe mgpu_soft' vgpu list
+		refused 1 'modprobe mgpu_soft' vgpu set 1 fps 29.97 2 weight 3 fps none
+		refused 1 'modprobe mgpu_soft' monitor
+		refused 1 'modprobe mgpu_soft' top -n1 -d.5 -jp
+	fi
+)" 'without module or mgpud, the error says what to do'
+
+result "$(
+	"$gpuctl" help >/dev/full 2>"$tmp/err"
+	[ $? -eq 1 ] || echo 'no error when nothing can be written'
+	grep -q 'No space' "$tmp/err" || echo "says: $(cat "$tmp/err")"
+)" 'an error of writing is an error'
+
+# The manual page: its bold lines are the table's, in its order.
+man=$top/Documentation/man/gpuctl.8
+result "$(
+	"$gpuctl" help --table >"$tmp/table"
+	awk -F '\t' '$1 == "command" { print $2 }' "$tmp/table" >"$tmp/want"
+	sed -n 's/^\.B \(gpuctl [a-z].*\)/\1/p' "$man" >"$tmp/got"
+	diff "$tmp/want" "$tmp/got"
+	[ -s "$tmp/want" ] || echo 'the table is empty'
+
+	awk -F '\t' '$1 == "option" { print $2 ($3 ? " " $3 : "") }' "$tmp/table" >"$tmp/want"
+	sed -n '/^\.B \\-., /{s/^\.B //;s/\\//g;p}' "$man" >"$tmp/got"
+	diff "$tmp/want" "$tmp/got"
+
+	awk -F '\t' '$1 == "command" { print $3 }' "$tmp/table" | tr ' ' '\n' |
+		grep . >"$tmp/keys" || echo 'there are no keys'
+	while read -r key; do
+		grep -q "\\b$key\\b" "$man" ||
+			echo "the manual page does not know the key $key"
+	done <"$tmp/keys"
+)" 'the manual page has the commands, options and keys of the table'
+
+result "$(
+	"$gpuctl" help --completion >"$tmp/completion" || echo "status $?"
+	bash -n "$tmp/completion" 2>&1
+	# shellcheck disable=SC1091
+	. "$tmp/completion"
+	complete_words()	# WORD... : what bash would offer for the last one
+	{
+		COMP_WORDS=(gpuctl "$@")
+		COMP_CWORD=$#
+		COMPREPLY=()
+		_gpuctl
+		echo "${COMPREPLY[*]}"
+	}
+	[ "$(complete_words vg)" = vgpu ] || echo "vg: $(complete_words vg)"
+	[ "$(complete_words vgpu '')" = 'list show set' ] ||
+		echo "vgpu: $(complete_words vgpu '')"
+	[ "$(complete_words -j vgpu s)" = 'show set' ] ||
+		echo "-j vgpu s: $(complete_words -j vgpu s)"
+	[ "$(complete_words vgpu set 3 w)" = weight ] ||
+		echo "vgpu set 3 w: $(complete_words vgpu set 3 w)"
+	[ "$(complete_words ctl set be)" = beta ] || echo 'ctl set be'
+	[ "$(complete_words top --de)" = --delay ] || echo 'top --de'
+)" 'the completion offers the words of the table'
+
+echo "1..$number"
+[ "$failures" -eq 0 ]

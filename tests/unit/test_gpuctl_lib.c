@@ -1,0 +1,619 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libmgpu's messages, on bytes: what it builds, how it reads answers, good and
+ * bad, and what it makes of the kernel's refusals.
+ */
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <netlink/msg.h>
+#include <stdlib.h>
+
+#include "mgpu.h"
+#include "msg.h"
+#include "tap.h"
+
+#define FAMILY	31
+#define PORT	4711
+#define SEQ	99
+#define HDR	(NLMSG_HDRLEN + GENL_HDRLEN)
+
+/* A message under construction, in exactly as many bytes as it has. */
+struct bytes {
+	unsigned char *at;
+	size_t len;
+};
+
+static size_t grow(struct bytes *b, size_t n)
+{
+	size_t old = b->len;
+
+	b->at = realloc(b->at, old + n + !n);
+	if (!b->at)
+		abort();
+	memset(b->at + old, 0, n);
+	b->len += n;
+	return old;
+}
+
+static void put(struct bytes *b, uint16_t type, const void *data, size_t len)
+{
+	struct nlattr nla = { .nla_len = (uint16_t)(NLA_HDRLEN + len),
+			      .nla_type = type };
+	size_t at = grow(b, NLA_ALIGN(NLA_HDRLEN + len));
+
+	memcpy(b->at + at, &nla, sizeof(nla));
+	if (len)
+		memcpy(b->at + at + NLA_HDRLEN, data, len);
+}
+
+static void put_u32(struct bytes *b, uint16_t type, uint32_t value)
+{
+	put(b, type, &value, sizeof(value));
+}
+
+static void put_u64(struct bytes *b, uint16_t type, uint64_t value)
+{
+	put(b, type, &value, sizeof(value));
+}
+
+static void header(struct bytes *b, uint16_t type, uint16_t flags)
+{
+	struct nlmsghdr nlh = { .nlmsg_type = type, .nlmsg_flags = flags,
+				.nlmsg_seq = SEQ, .nlmsg_pid = PORT };
+	size_t at = grow(b, NLMSG_HDRLEN);
+
+	memcpy(b->at + at, &nlh, sizeof(nlh));
+}
+
+/* Set the length of the message that begins at @at. */
+static void finish(struct bytes *b, size_t at)
+{
+	uint32_t len = (uint32_t)(b->len - at);
+
+	memcpy(b->at + at, &len, sizeof(len));
+}
+
+static void genl(struct bytes *b, uint16_t flags, uint8_t cmd)
+{
+	struct genlmsghdr hdr = { .cmd = cmd, .version = 1 };
+	size_t at;
+
+	header(b, FAMILY, flags);
+	at = grow(b, GENL_HDRLEN);
+	memcpy(b->at + at, &hdr, sizeof(hdr));
+}
+
+static void stats(struct bytes *b)
+{
+	struct bytes nest = { 0 };
+
+	put_u64(&nest, MGPU_A_STATS_FRAMES, 7);
+	put_u64(&nest, MGPU_A_STATS_ENGINE_NS, UINT64_MAX);
+	put(b, MGPU_A_VGPU_STATS | NLA_F_NESTED, nest.at, nest.len);
+	free(nest.at);
+}
+
+static void vgpu(struct bytes *b, uint32_t id, uint16_t flags)
+{
+	size_t at = b->len;
+
+	genl(b, flags, MGPU_CMD_VGPU_GET);
+	put_u32(b, MGPU_A_VGPU_ID, id);
+	put(b, MGPU_A_VGPU_UUID, "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001",
+	    MGPU_UUID_LEN);
+	put(b, MGPU_A_VGPU_OPEN, "\1", 1);
+	put_u32(b, MGPU_A_VGPU_FPS_LIMIT, 0);
+	put_u64(b, MGPU_A_VGPU_MEM_USED, 1ull << 40);
+	stats(b);
+	finish(b, at);
+}
+
+/* ---- building ---- */
+
+static void builds_batch(void)
+{
+	struct mgpu_vgpu_setting set[] = {
+		{ .id = 5, .mask = MGPU_SETTING_WEIGHT, .weight = 300 },
+		{ .id = 5, .uuid = "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001",
+		  .mask = MGPU_SETTING_WEIGHT | MGPU_SETTING_FPS_LIMIT,
+		  .weight = 1, .fps_limit = 29970 },
+	};
+	struct nl_msg *msg = mgpu_msg_set(FAMILY, set, 2);
+	struct bytes want = { 0 };
+	struct bytes nest = { 0 };
+
+	TAP_NEED(msg);
+	put_u32(&nest, MGPU_A_VGPU_ID, 5);
+	put_u32(&nest, MGPU_A_VGPU_WEIGHT, 300);
+	put(&want, MGPU_A_BATCH_VGPU | NLA_F_NESTED, nest.at, nest.len);
+	nest.len = 0;
+	put(&nest, MGPU_A_VGPU_UUID, set[1].uuid, MGPU_UUID_LEN);
+	put_u32(&nest, MGPU_A_VGPU_WEIGHT, 1);
+	put_u32(&nest, MGPU_A_VGPU_FPS_LIMIT, 29970);
+	put(&want, MGPU_A_BATCH_VGPU | NLA_F_NESTED, nest.at, nest.len);
+
+	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + want.len);
+	TAP_EQ(nlmsg_hdr(msg)->nlmsg_type, FAMILY);
+	TAP_EQ(nlmsg_hdr(msg)->nlmsg_flags, NLM_F_REQUEST | NLM_F_ACK);
+	if (nlmsg_hdr(msg)->nlmsg_len == HDR + want.len)
+		TAP_MEM((char *)nlmsg_hdr(msg) + HDR, want.at, want.len);
+	free(want.at);
+	free(nest.at);
+	nlmsg_free(msg);
+}
+
+static void builds_large_batch(void)
+{
+	size_t nr = 1024;
+	struct mgpu_vgpu_setting *set = calloc(nr, sizeof(*set));
+	const struct nlattr *nla;
+	struct nl_msg *msg;
+	size_t found = 0;
+	size_t i;
+	int rem;
+
+	TAP_NEED(set);
+	for (i = 0; i < nr; i++) {
+		snprintf(set[i].uuid, sizeof(set[i].uuid),
+			 "83b8f4f2-509f-382f-3c1e-%012zx", i);
+		set[i].mask = MGPU_SETTING_WEIGHT | MGPU_SETTING_FPS_LIMIT;
+		set[i].weight = (uint32_t)i + 1;
+	}
+	msg = mgpu_msg_set(FAMILY, set, nr);
+	TAP_CHECK(msg != NULL);
+	if (msg) {
+		/* 64 KiB and more: in one attribute it would not fit */
+		TAP_CHECK(nlmsg_hdr(msg)->nlmsg_len > UINT16_MAX);
+		nlmsg_for_each_attr(nla, nlmsg_hdr(msg), GENL_HDRLEN, rem)
+			found += nla_type(nla) == MGPU_A_BATCH_VGPU;
+		TAP_EQ(found, nr);
+		TAP_EQ(rem, 0);
+	}
+	nlmsg_free(msg);
+	free(set);
+}
+
+/* ---- answers ---- */
+
+static void reads_vgpu(void)
+{
+	struct mgpu_vgpu_info info = { 0 };
+	struct bytes b = { 0 };
+	size_t at;
+
+	vgpu(&b, 12, 0);
+	/* of a kernel to come */
+	put_u32(&b, 200, 1);
+	at = 0;
+	finish(&b, at);
+	TAP_EQ(mgpu_msg_parse((void *)b.at, mgpu_vgpu_fields, &info), 0);
+	TAP_EQ(info.id, 12);
+	TAP_STR(info.uuid, "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001");
+	TAP_EQ(info.open, 1);
+	TAP_EQ(info.mem_used, 1ull << 40);
+	TAP_EQ(info.stats.frames, 7);
+	TAP_CHECK(info.stats.engine_ns == UINT64_MAX);
+	/* 0 is not unknown */
+	TAP_EQ(info.fps_limit, 0);
+	TAP_CHECK(mgpu_has(&info, MGPU_A_VGPU_FPS_LIMIT));
+	TAP_EQ(info.tgid, 0);
+	TAP_CHECK(!mgpu_has(&info, MGPU_A_VGPU_TGID));
+	TAP_CHECK(mgpu_has(&info.stats, MGPU_A_STATS_FRAMES));
+	TAP_CHECK(!mgpu_has(&info.stats, MGPU_A_STATS_JOBS));
+	free(b.at);
+}
+
+static void refuses_wrong_length(void)
+{
+	struct mgpu_vgpu_info info = { 0 };
+	struct bytes b = { 0 };
+
+	genl(&b, 0, MGPU_CMD_VGPU_GET);
+	put(&b, MGPU_A_VGPU_ID, "abc", 2);
+	finish(&b, 0);
+	TAP_EQ(mgpu_msg_parse((void *)b.at, mgpu_vgpu_fields, &info), -EBADMSG);
+	TAP_CHECK(!mgpu_has(&info, MGPU_A_VGPU_ID));
+	free(b.at);
+}
+
+static void bounds_strings(void)
+{
+	struct mgpu_dev_info info = { 0 };
+	struct bytes b = { 0 };
+	char name[300];
+
+	memset(name, 'x', sizeof(name));
+	genl(&b, 0, MGPU_CMD_DEV_GET);
+	put(&b, MGPU_A_DEV_NAME, name, sizeof(name));
+	put(&b, MGPU_A_DEV_BACKEND, name, 4);	/* no 0 at its end */
+	put(&b, MGPU_A_DEV_POLICY, name, 0);
+	finish(&b, 0);
+	TAP_EQ(mgpu_msg_parse((void *)b.at, mgpu_dev_fields, &info), 0);
+	TAP_EQ(strlen(info.name), MGPU_NAME_LEN - 1);
+	TAP_STR(info.backend, "xxxx");
+	TAP_STR(info.policy, "");
+	free(b.at);
+}
+
+/* Each shorter copy is read in a buffer of its size: the sanitizer watches. */
+static void survives_cut(void)
+{
+	struct bytes b = { 0 };
+	size_t refused = 0;
+	size_t len;
+
+	vgpu(&b, 1, 0);
+	for (len = NLMSG_HDRLEN; len < b.len; len++) {
+		struct mgpu_vgpu_info info = { 0 };
+		uint32_t len32 = (uint32_t)len;
+		char *copy = malloc(len);
+
+		if (!copy)
+			abort();
+		memcpy(copy, b.at, len);
+		memcpy(copy, &len32, sizeof(len32));
+		refused += mgpu_msg_parse((void *)copy, mgpu_vgpu_fields,
+					  &info) != 0;
+		free(copy);
+	}
+	TAP_CHECK(refused > (b.len - NLMSG_HDRLEN) / 2);
+	free(b.at);
+}
+
+static void survives_noise(void)
+{
+	struct bytes b = { 0 };
+	unsigned int seed = 1;
+	int round;
+
+	vgpu(&b, 1, 0);
+	for (round = 0; round < 20000; round++) {
+		struct mgpu_vgpu_info info = { 0 };
+		char *copy = malloc(b.len);
+		int n;
+
+		if (!copy)
+			abort();
+		memcpy(copy, b.at, b.len);
+		for (n = 0; n < 4; n++)
+			copy[HDR + (size_t)rand_r(&seed) % (b.len - HDR)] =
+				(char)rand_r(&seed);
+		(void)mgpu_msg_parse((void *)copy, mgpu_vgpu_fields, &info);
+		TAP_CHECK(memchr(info.uuid, 0, sizeof(info.uuid)) != NULL);
+		free(copy);
+	}
+	free(b.at);
+}
+
+/* ---- conversations ---- */
+
+static uint32_t ids[8];
+static size_t nr_ids;
+
+static int collect(const struct nlmsghdr *nlh, void *arg)
+{
+	struct mgpu_vgpu_info info = { 0 };
+	int ret = mgpu_msg_parse(nlh, mgpu_vgpu_fields, &info);
+
+	(void)arg;
+	if (!ret && nr_ids < 8)
+		ids[nr_ids++] = info.id;
+	return ret;
+}
+
+static struct mgpu_reply new_reply(struct mgpu_error *err)
+{
+	nr_ids = 0;
+	memset(err, 0, sizeof(*err));
+	return (struct mgpu_reply){ .seq = SEQ, .port = PORT,
+				    .message = collect, .err = err };
+}
+
+static void done(struct bytes *b, uint16_t flags, int code)
+{
+	size_t at = b->len;
+	size_t to;
+
+	header(b, NLMSG_DONE, flags);
+	to = grow(b, sizeof(code));
+	memcpy(b->at + to, &code, sizeof(code));
+	finish(b, at);
+}
+
+static void reads_dump(void)
+{
+	struct mgpu_error err;
+	struct mgpu_reply reply = new_reply(&err);
+	struct bytes b = { 0 };
+
+	vgpu(&b, 3, NLM_F_MULTI);
+	vgpu(&b, 4, NLM_F_MULTI);
+	mgpu_reply_feed(&reply, b.at, b.len);
+	TAP_CHECK(!reply.done);
+	b.len = 0;
+	vgpu(&b, 9, NLM_F_MULTI);
+	done(&b, NLM_F_MULTI, 0);
+	mgpu_reply_feed(&reply, b.at, b.len);
+	TAP_CHECK(reply.done);
+	TAP_EQ(reply.result, 0);
+	TAP_CHECK(!reply.interrupted);
+	TAP_EQ(nr_ids, 3);
+	TAP_EQ(ids[2], 9);
+	free(b.at);
+}
+
+static void notices_interruption(void)
+{
+	struct mgpu_error err;
+	struct mgpu_reply reply = new_reply(&err);
+	struct bytes b = { 0 };
+
+	vgpu(&b, 3, NLM_F_MULTI | NLM_F_DUMP_INTR);
+	done(&b, NLM_F_MULTI, 0);
+	mgpu_reply_feed(&reply, b.at, b.len);
+	TAP_CHECK(reply.done && reply.interrupted);
+	free(b.at);
+}
+
+static void passes_over_others(void)
+{
+	struct mgpu_error err;
+	struct mgpu_reply reply = new_reply(&err);
+	struct bytes b = { 0 };
+	uint32_t other = SEQ - 1;
+
+	done(&b, NLM_F_MULTI, -EIO);
+	memcpy(b.at + offsetof(struct nlmsghdr, nlmsg_seq), &other,
+	       sizeof(other));
+	mgpu_reply_feed(&reply, b.at, b.len);
+	TAP_CHECK(!reply.done);
+	TAP_EQ(reply.result, 0);
+	free(b.at);
+}
+
+static void refuses_cut_answer(void)
+{
+	struct mgpu_error err;
+	struct mgpu_reply reply = new_reply(&err);
+	struct bytes b = { 0 };
+
+	vgpu(&b, 3, NLM_F_MULTI);
+	mgpu_reply_feed(&reply, b.at, b.len - 8);
+	TAP_CHECK(reply.done);
+	TAP_EQ(reply.result, -EBADMSG);
+	TAP_CHECK(err.text[0] != '\0');
+	free(b.at);
+}
+
+/* ---- refusals ---- */
+
+static struct nl_msg *batch(void)
+{
+	struct mgpu_vgpu_setting set[] = {
+		{ .id = 5, .mask = MGPU_SETTING_WEIGHT, .weight = 300 },
+		{ .id = 6, .mask = MGPU_SETTING_FPS_LIMIT | MGPU_SETTING_WEIGHT,
+		  .weight = 20000, .fps_limit = 1000 },
+	};
+	struct nl_msg *msg = mgpu_msg_set(FAMILY, set, 2);
+
+	if (!msg)
+		abort();
+	nlmsg_hdr(msg)->nlmsg_seq = SEQ;
+	nlmsg_hdr(msg)->nlmsg_pid = PORT;
+	return msg;
+}
+
+/* An error with its explanation; the request comes back unless @capped. */
+static void error(struct bytes *b, const struct nlmsghdr *request, int code,
+		  const char *text, uint32_t offset, bool limits, bool capped)
+{
+	struct nlmsgerr e = { .error = code, .msg = *request };
+	size_t at = b->len;
+	size_t extra = NLMSG_ALIGN(request->nlmsg_len) - NLMSG_HDRLEN;
+	size_t to;
+
+	header(b, NLMSG_ERROR, (uint16_t)(NLM_F_ACK_TLVS |
+					  (capped ? NLM_F_CAPPED : 0)));
+	to = grow(b, sizeof(e) + (capped ? 0 : extra));
+	memcpy(b->at + to, &e, sizeof(e));
+	if (!capped)
+		memcpy(b->at + to + sizeof(e),
+		       (const char *)request + NLMSG_HDRLEN,
+		       request->nlmsg_len - NLMSG_HDRLEN);
+	if (text)
+		put(b, NLMSGERR_ATTR_MSG, text, strlen(text) + 1);
+	if (offset)
+		put_u32(b, NLMSGERR_ATTR_OFFS, offset);
+	if (limits) {
+		struct bytes nest = { 0 };
+
+		put_u64(&nest, NL_POLICY_TYPE_ATTR_MIN_VALUE_U, 1);
+		put_u64(&nest, NL_POLICY_TYPE_ATTR_MAX_VALUE_U, 10000);
+		put(b, NLMSGERR_ATTR_POLICY | NLA_F_NESTED, nest.at, nest.len);
+		free(nest.at);
+	}
+	finish(b, at);
+}
+
+static void check_refusal(uint32_t offset, const char *text, bool limits,
+			  bool capped, const char *want)
+{
+	struct nl_msg *msg = batch();
+	struct mgpu_error err;
+	struct mgpu_reply reply = new_reply(&err);
+	struct bytes b = { 0 };
+
+	reply.request = nlmsg_hdr(msg);
+	error(&b, reply.request, -ERANGE, text, offset, limits, capped);
+	mgpu_reply_feed(&reply, b.at, b.len);
+	TAP_CHECK(reply.done);
+	TAP_EQ(reply.result, -ERANGE);
+	TAP_EQ(err.code, -ERANGE);
+	TAP_STR(err.text, want);
+	free(b.at);
+	nlmsg_free(msg);
+}
+
+/* The first entry takes 20 bytes, the second one begins at HDR + 20. */
+#define SECOND	(HDR + 20)
+
+static void explains_refusals(void)
+{
+	bool capped = false;
+
+	do {
+		check_refusal(SECOND + 12, "integer out of range", true, capped,
+			      "vGPU 6 (number 2 of 2): weight 20000: integer out of range (allowed: 1 to 10000)");
+		check_refusal(SECOND, "in the batch already", false, capped,
+			      "vGPU 6 (number 2 of 2): in the batch already");
+		/* its id is in the name already */
+		check_refusal(HDR + 4, "no such vGPU", false, capped,
+			      "vGPU 5 (number 1 of 2): no such vGPU");
+		check_refusal(0, "no", false, capped, "no");
+		capped = !capped;
+	} while (capped);
+}
+
+static void survives_wrong_offset(void)
+{
+	check_refusal(1, "no", false, true, "no");
+	check_refusal(HDR - 1, "no", false, true, "no");
+	check_refusal(100000, "no", false, true, "no");
+	check_refusal(UINT32_MAX, "no", false, true, "no");
+}
+
+static void explains_bare_errors(void)
+{
+	static const int codes[] = { EPERM, EOPNOTSUPP, ENODEV, ENOMEM, EIO };
+	struct nl_msg *msg = batch();
+	size_t i;
+
+	for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		struct mgpu_error err;
+		struct mgpu_reply reply = new_reply(&err);
+		struct bytes b = { 0 };
+
+		reply.request = nlmsg_hdr(msg);
+		error(&b, reply.request, -codes[i], NULL, 0, false, true);
+		mgpu_reply_feed(&reply, b.at, b.len);
+		TAP_EQ(reply.result, -codes[i]);
+		TAP_CHECK(strlen(err.text) > 5);
+		if (codes[i] == EPERM)
+			TAP_CHECK(strstr(err.text, "CAP_NET_ADMIN") != NULL);
+		free(b.at);
+	}
+	nlmsg_free(msg);
+}
+
+/* An error of a dump comes with its end. */
+static void explains_failed_dump(void)
+{
+	struct nl_msg *msg = mgpu_msg_new(FAMILY, MGPU_CMD_VGPU_GET, true, 8);
+	struct mgpu_error err;
+	struct mgpu_reply reply = new_reply(&err);
+	struct bytes b = { 0 };
+
+	TAP_NEED(msg);
+	TAP_CHECK(nlmsg_hdr(msg)->nlmsg_flags & NLM_F_DUMP);
+	reply.request = nlmsg_hdr(msg);
+	done(&b, NLM_F_MULTI | NLM_F_ACK_TLVS, -ENODEV);
+	put(&b, NLMSGERR_ATTR_MSG, "no such device", 15);
+	finish(&b, 0);
+	mgpu_reply_feed(&reply, b.at, b.len);
+	TAP_CHECK(reply.done);
+	TAP_EQ(reply.result, -ENODEV);
+	TAP_STR(err.text, "no such device");
+	free(b.at);
+	nlmsg_free(msg);
+}
+
+static void bounds_text(void)
+{
+	struct nl_msg *msg = batch();
+	struct mgpu_error err;
+	struct mgpu_reply reply = new_reply(&err);
+	struct bytes b = { 0 };
+	char text[2000];
+
+	memset(text, 'y', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	reply.request = nlmsg_hdr(msg);
+	error(&b, reply.request, -EINVAL, text, SECOND, true, true);
+	mgpu_reply_feed(&reply, b.at, b.len);
+	TAP_EQ(strlen(err.text), sizeof(err.text) - 1);
+	free(b.at);
+	nlmsg_free(msg);
+}
+
+/* ---- names ---- */
+
+static void matches_keys(void)
+{
+	static const struct mgpu_vgpu_info vgpus[] = {
+		{ .id = 1, .uuid = "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001" },
+		{ .id = 2, .uuid = "83b8f4f2-509f-382f-3c1e-e6bfe0fa1002" },
+		{ .id = 83, .uuid = "12345678-509f-382f-3c1e-e6bfe0fa1003" },
+	};
+	const struct mgpu_vgpu_info *found = NULL;
+	struct mgpu_error err;
+
+#define MATCH(key) mgpu_vgpu_match(vgpus, 3, key, &found, &err)
+	TAP_EQ(MATCH("2"), 0);
+	TAP_CHECK(found == &vgpus[1]);
+	/* digits are an id, not the beginning of a UUID */
+	TAP_EQ(MATCH("83"), 0);
+	TAP_CHECK(found == &vgpus[2]);
+	TAP_EQ(MATCH("12345678"), -ENODEV);
+	TAP_EQ(MATCH("12345678-"), 0);
+	TAP_CHECK(found == &vgpus[2]);
+	TAP_EQ(MATCH("83B8F4F2-509F-382F-3C1E-E6BFE0FA1002"), 0);
+	TAP_CHECK(found == &vgpus[1]);
+	TAP_EQ(MATCH("83b8f"), -EINVAL);
+	TAP_EQ(MATCH("abc"), -ENODEV);
+	TAP_EQ(MATCH(""), -EINVAL);
+	TAP_EQ(MATCH("fast"), -EINVAL);
+	TAP_EQ(MATCH("4294967296"), -ENODEV);
+	TAP_EQ(MATCH("83b8f4f2-509f-382f-3c1e-e6bfe0fa10011"), -EINVAL);
+	TAP_CHECK(err.text[0] != '\0');
+}
+
+static void names_values(void)
+{
+	const struct mgpu_field *field;
+	struct mgpu_vgpu_info info = { .charge_source = MGPU_CHARGE_SOURCE_BPF };
+
+	field = mgpu_field_find(mgpu_vgpu_fields, "charge-source");
+	TAP_NEED(field);
+	TAP_STR(mgpu_field_str(field, &info), "bpf");
+	info.charge_source = 0;
+	TAP_STR(mgpu_field_str(field, &info), "module");
+	info.charge_source = 2;
+	TAP_CHECK(mgpu_field_str(field, &info) == NULL);
+	info.charge_source = UINT32_MAX;
+	TAP_CHECK(mgpu_field_str(field, &info) == NULL);
+	TAP_CHECK(mgpu_field_find(mgpu_vgpu_fields, "nothing") == NULL);
+}
+
+int main(void)
+{
+	tap_run(builds_batch, "a batch is the bytes that the specification says");
+	tap_run(builds_large_batch, "a batch of 1,024 vGPUs is one message");
+	tap_run(reads_vgpu, "an answer is read, and what is unknown is told from 0");
+	tap_run(refuses_wrong_length, "an attribute of a wrong length is refused");
+	tap_run(bounds_strings, "strings are bounded and terminated");
+	tap_run(survives_cut, "an answer that is cut off is read within its bounds");
+	tap_run(survives_noise, "noise is read within its bounds");
+	tap_run(reads_dump, "a dump is read over several datagrams");
+	tap_run(notices_interruption, "a dump that was interrupted is noticed");
+	tap_run(passes_over_others, "an answer to another request is passed over");
+	tap_run(refuses_cut_answer, "a datagram that is cut off is refused");
+	tap_run(explains_refusals, "a refusal names the vGPU, the attribute and the reason");
+	tap_run(survives_wrong_offset, "an offset outside of the request is ignored");
+	tap_run(explains_bare_errors, "an error without a sentence gets one");
+	tap_run(explains_failed_dump, "a dump that fails says why");
+	tap_run(bounds_text, "a long sentence is cut");
+	tap_run(matches_keys, "vGPUs are found by id, UUID and its beginning");
+	tap_run(names_values, "values of an enumeration have names");
+	return tap_done();
+}

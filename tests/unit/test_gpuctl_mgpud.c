@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The client of mgpud's socket, against the other end of a socket pair. */
+#include <errno.h>
+#include <json-c/json.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "mgpud_client.h"
+#include "tap.h"
+
+/**
+ * struct server - the other end
+ * @fd: its socket
+ * @answer: what it sends once it has read a line
+ * @len: bytes of it
+ * @chunk: bytes to send at once
+ * @request: the line that it read
+ */
+struct server {
+	pthread_t thread;
+	int fd;
+	const char *answer;
+	size_t len;
+	size_t chunk;
+	char request[512];
+};
+
+static void *serve(void *arg)
+{
+	struct server *server = arg;
+	size_t len = 0;
+	size_t at = 0;
+	ssize_t n;
+
+	while (len < sizeof(server->request) - 1 &&
+	       !memchr(server->request, '\n', len)) {
+		n = read(server->fd, server->request + len,
+			 sizeof(server->request) - 1 - len);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	while (at < server->len) {
+		size_t left = server->len - at;
+
+		n = send(server->fd, server->answer + at,
+			 left < server->chunk ? left : server->chunk,
+			 MSG_NOSIGNAL);
+		if (n <= 0)
+			break;
+		at += (size_t)n;
+	}
+	close(server->fd);
+	return NULL;
+}
+
+static struct mgpud *start(struct server *server, const char *answer,
+			   size_t len, size_t chunk)
+{
+	struct mgpud *client;
+	int fds[2];
+
+	memset(server, 0, sizeof(*server));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+		abort();
+	server->fd = fds[1];
+	server->answer = answer;
+	server->len = len;
+	server->chunk = chunk;
+	if (mgpud_from_fd(&client, fds[0], NULL) ||
+	    pthread_create(&server->thread, NULL, serve, server))
+		abort();
+	return client;
+}
+
+static void stop(struct server *server, struct mgpud *client)
+{
+	mgpud_close(client);
+	pthread_join(server->thread, NULL);
+}
+
+static const char good[] =
+	"{\"ok\":true,\"state\":{\"policy\":\"fea\",\"fds\":null}}\n";
+
+static void gets_state(void)
+{
+	struct json_object *state = NULL;
+	struct json_object *value = NULL;
+	struct mgpu_error err = { 0 };
+	struct mgpud *client;
+	struct server server;
+	size_t chunk;
+
+	/* whole, and byte by byte */
+	for (chunk = sizeof(good); chunk; chunk = chunk > 1 ? 1 : 0) {
+		client = start(&server, good, sizeof(good) - 1, chunk);
+		TAP_EQ(mgpud_get(client, &state, &err), 0);
+		TAP_CHECK(json_object_object_get_ex(state, "policy", &value));
+		TAP_STR(json_object_get_string(value), "fea");
+		json_object_put(state);
+		stop(&server, client);
+		TAP_STR(server.request, "{\"request\":\"get\"}\n");
+	}
+}
+
+static void gets_large_state(void)
+{
+	size_t len = 1 << 20;
+	char *answer = malloc(len + 64);
+	struct json_object *state = NULL;
+	struct mgpu_error err = { 0 };
+	struct mgpud *client;
+	struct server server;
+	int n;
+
+	TAP_NEED(answer);
+	n = sprintf(answer, "{\"ok\":true,\"state\":{\"version\":\"");
+	memset(answer + n, 'v', len);
+	strcpy(answer + (size_t)n + len, "\"}}\n");
+	client = start(&server, answer, strlen(answer), 4096);
+	TAP_EQ(mgpud_get(client, &state, &err), 0);
+	json_object_put(state);
+	stop(&server, client);
+	free(answer);
+}
+
+static void sets(void)
+{
+	struct json_object *settings = json_object_new_object();
+	struct json_object *state = NULL;
+	struct mgpu_error err = { 0 };
+	struct mgpud *client;
+	struct server server;
+
+	json_object_object_add(settings, "policy",
+			       json_object_new_string("fea"));
+	json_object_object_add(settings, "period_ms", json_object_new_int(500));
+	client = start(&server, good, sizeof(good) - 1, sizeof(good));
+	TAP_EQ(mgpud_set(client, settings, &state, &err), 0);
+	TAP_CHECK(state != NULL);
+	json_object_put(state);
+	stop(&server, client);
+	TAP_STR(server.request,
+		"{\"request\":\"set\",\"settings\":{\"policy\":\"fea\",\"period_ms\":500}}\n");
+	json_object_put(settings);
+}
+
+static void check_refusal(const char *answer, int want, const char *text)
+{
+	struct json_object *state = NULL;
+	struct mgpu_error err = { 0 };
+	struct mgpud *client;
+	struct server server;
+
+	client = start(&server, answer, strlen(answer), 4096);
+	TAP_EQ(mgpud_get(client, &state, &err), want);
+	TAP_CHECK(state == NULL);
+	TAP_EQ(err.code, want);
+	if (text)
+		TAP_STR(err.text, text);
+	else
+		TAP_CHECK(strlen(err.text) > 5);
+	stop(&server, client);
+}
+
+static void refusals(void)
+{
+	check_refusal("{\"ok\":false,\"error\":\"there is no such policy\",\"key\":\"policy\"}\n",
+		      -EINVAL, "policy: there is no such policy");
+	check_refusal("{\"ok\":false,\"error\":\"no\"}\n", -EINVAL, "no");
+	check_refusal("{\"ok\":false}\n", -EINVAL, NULL);
+	check_refusal("{}\n", -EINVAL, NULL);
+}
+
+static void nonsense(void)
+{
+	check_refusal("{\"ok\":true}\n", -EBADMSG, NULL);
+	check_refusal("{\"ok\":true,\"state\":5}\n", -EBADMSG, NULL);
+	check_refusal("[1,2]\n", -EBADMSG, NULL);
+	check_refusal("\n", -EBADMSG, NULL);
+	check_refusal("null\n", -EBADMSG, NULL);
+	check_refusal("{\"ok\":tru\n", -EBADMSG, NULL);
+	check_refusal("SSH-2.0-OpenSSH_9.2\n", -EBADMSG, NULL);
+	/* gone in the middle of a line, and before it */
+	check_refusal("{\"ok\":true", -EPIPE, NULL);
+	check_refusal("", -EPIPE, NULL);
+}
+
+static void watches(void)
+{
+	static const char lines[] =
+		"{\"ok\":true,\"state\":{\"periods\":1}}\n"
+		"{\"ok\":true,\"state\":{\"periods\":2}}\n";
+	struct json_object *state = NULL;
+	struct json_object *value = NULL;
+	struct mgpu_error err = { 0 };
+	struct mgpud *client;
+	struct server server;
+	int i;
+
+	client = start(&server, lines, sizeof(lines) - 1, sizeof(lines));
+	TAP_EQ(mgpud_watch(client, &err), 0);
+	for (i = 1; i <= 2; i++) {
+		TAP_EQ(mgpud_next(client, &state, 5000, &err), 0);
+		TAP_CHECK(json_object_object_get_ex(state, "periods", &value));
+		TAP_EQ(json_object_get_int(value), i);
+		json_object_put(state);
+	}
+	TAP_EQ(mgpud_next(client, &state, 5000, &err), -EPIPE);
+	stop(&server, client);
+	TAP_STR(server.request, "{\"request\":\"watch\"}\n");
+}
+
+static void times_out(void)
+{
+	struct json_object *state = NULL;
+	struct mgpu_error err = { 0 };
+	struct mgpud *client;
+	int fds[2];
+
+	TAP_NEED(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	TAP_NEED(!mgpud_from_fd(&client, fds[0], &err));
+	TAP_EQ(mgpud_next(client, &state, 50, &err), -ETIMEDOUT);
+	mgpud_close(client);
+	close(fds[1]);
+}
+
+static void nobody_listens(void)
+{
+	struct mgpu_error err = { 0 };
+	struct mgpud *client = NULL;
+	char path[200];
+
+	TAP_EQ(mgpud_connect(&client, "/nonexistent/mgpud.sock", &err),
+	       -ENOENT);
+	TAP_CHECK(client == NULL);
+	TAP_CHECK(strstr(err.text, "/nonexistent/mgpud.sock") != NULL);
+	TAP_CHECK(strstr(err.text, "does not run") != NULL);
+	setenv(MGPUD_SOCKET_ENV, "/nonexistent/other.sock", 1);
+	TAP_EQ(mgpud_connect(&client, NULL, &err), -ENOENT);
+	TAP_CHECK(strstr(err.text, "/nonexistent/other.sock") != NULL);
+	memset(path, 'p', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	TAP_EQ(mgpud_connect(&client, path, &err), -ENAMETOOLONG);
+}
+
+int main(void)
+{
+	tap_run(gets_state, "the state is read, in one piece or many");
+	tap_run(gets_large_state, "a state of a mebibyte is read");
+	tap_run(sets, "settings are sent as one object on one line");
+	tap_run(refusals, "a refusal is told in mgpud's words with the key");
+	tap_run(nonsense, "what is no answer is refused");
+	tap_run(watches, "states are read one by one until mgpud goes");
+	tap_run(times_out, "no answer in time is an error");
+	tap_run(nobody_listens, "without mgpud the error says where it was looked for");
+	return tap_done();
+}
