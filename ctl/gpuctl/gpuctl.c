@@ -209,7 +209,7 @@ static void print_completion(void)
 	     "\t\tCOMPREPLY=()\n"
 	     "\t\treturn\n"
 	     "\tfi\n"
-	     "\tcase \"${words[0]} ${words[1]}\" in");
+	     "\tcase \"${words[0]-} ${words[1]-}\" in");
 	for (i = 0; i < NR_COMMANDS; i++) {
 		const char *args = commands[i].args;
 

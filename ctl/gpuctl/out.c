@@ -149,6 +149,9 @@ static void print_value(const struct mgpu_field *field, const void *info)
 static void print_fields(const struct mgpu_field *fields, const void *info,
 			 int indent)
 {
+	char name[OUT_CELL];
+	int len;
+
 	for (; fields->attr; fields++) {
 		if (fields->type == MGPU_FIELD_NEST) {
 			if (!mgpu_field_present(fields, info))
@@ -160,11 +163,13 @@ static void print_fields(const struct mgpu_field *fields, const void *info,
 			continue;
 		}
 		/* -ns is the unit of JSON; people get seconds */
-		printf("%*s%.*s:%*s ", indent, "",
-		       (int)strlen(fields->name) -
-		       (ends_in(fields->name, "-ns") ? 3 : 0), fields->name,
-		       18 - indent - (int)strlen(fields->name) +
-		       (ends_in(fields->name, "-ns") ? 3 : 0), "");
+		len = (int)strlen(fields->name);
+		if (ends_in(fields->name, "-ns"))
+			snprintf(name, sizeof(name), "%.*s-time:", len - 3,
+				 fields->name);
+		else
+			snprintf(name, sizeof(name), "%s:", fields->name);
+		printf("%*s%-*s ", indent, "", 19 - indent, name);
 		print_value(fields, info);
 	}
 }

@@ -65,16 +65,18 @@ int parse_fps(const char *text, uint32_t *millihertz)
 
 int parse_double(const char *text, double *value)
 {
+	double number;
 	char *end;
 
 	if (!*text || text[strspn(text, "+-.0123456789eE")])
 		return -EINVAL;
 	errno = 0;
-	*value = strtod(text, &end);
+	number = strtod(text, &end);
 	if (*end || end == text)
 		return -EINVAL;
-	if (!isfinite(*value))
+	if (!isfinite(number))
 		return -ERANGE;
+	*value = number;
 	return 0;
 }
 
