@@ -62,7 +62,7 @@ bpf: kernel ## build the BPF programs
 ctl: bpf ## build mgpud, gpuctl and libmgpu
 	$(SUB) -C ctl
 
-guest: deps ## build the guest workloads
+guest: kernel ## build the guest workloads and the image that guests boot
 	$(SUB) -C tools/guest
 
 unit: deps ## build the unit tests
