@@ -11,10 +11,6 @@
 #include "compat.h"
 #include "mgpu.h"
 
-__diag_push();
-__diag_ignore_all("-Wmissing-prototypes", "found by BPF through BTF");
-__diag_ignore_all("-Wmissing-declarations", "found by BPF through BTF");
-
 /**
  * mgpu_charge - charge a job's engine time to its vGPU
  * @vgpu: id of the vGPU
@@ -53,8 +49,6 @@ out:
 	rcu_read_unlock();
 	return ret;
 }
-
-__diag_pop();
 
 BTF_KFUNCS_START(mgpu_kfuncs)
 BTF_ID_FLAGS(func, mgpu_charge)

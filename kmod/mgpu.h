@@ -583,6 +583,7 @@ void mgpu_sched_set_weight(struct mgpu_vgpu *vgpu, u32 weight);
 
 /* bpf.c */
 int mgpu_bpf_init(void);
+int mgpu_charge(u32 vgpu, u64 job, u64 ns);	/* kfunc */
 
 /* netlink.c */
 enum mgpu_event {

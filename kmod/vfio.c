@@ -37,6 +37,8 @@ static int mgpu_vfio_init(struct vfio_device *vdev)
 
 static void mgpu_vfio_release(struct vfio_device *vdev)
 {
+	/* Settings may have had the worker look once more after the close. */
+	cancel_work_sync(&to_mgpu_vgpu(vdev)->ring_work);
 	mgpu_compat_free_device(vdev);
 }
 
