@@ -10,7 +10,9 @@ JOBS	?= $(shell nproc)
 override BUILD := $(abspath $(BUILD))
 KERNELDIR := $(BUILD)/kernel/$(KERNEL)
 KDIR	?= $(KERNELDIR)/kdir
-KMOD	:= $(BUILD)/kmod/$(KERNEL)
+# Modules for another kernel go where that kernel's release says.
+KMOD	:= $(BUILD)/kmod/$(if $(filter file,$(origin KDIR)),$(KERNEL),$(shell \
+	cat $(KDIR)/include/config/kernel.release))
 
 export KERNEL BUILD
 
