@@ -169,7 +169,7 @@ static void print_fields(const struct mgpu_field *fields, const void *info,
 				 fields->name);
 		else
 			snprintf(name, sizeof(name), "%s:", fields->name);
-		printf("%*s%-*s ", indent, "", 19 - indent, name);
+		printf("%*s%-*s ", indent, "", 20 - indent, name);
 		print_value(fields, info);
 	}
 }

@@ -311,7 +311,7 @@ static void print_text(const struct sample *now, const struct sample *before,
 		open += now->vgpus[i].open;
 	if (tty)
 		fputs("\033[H\033[J", stdout);
-	printf("%.19s  %zu vGPUs, %zu open; ", out_time(time, sizeof(time)),
+	printf("%.19s  vGPUs: %zu, open: %zu; ", out_time(time, sizeof(time)),
 	       now->nr, open);
 	if (now->state && json_object_object_get_ex(now->state, "policy", &value))
 		printf("mgpud: policy %s\n\n", json_object_get_string(value));

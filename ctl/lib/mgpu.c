@@ -17,8 +17,12 @@
 /* The kernel fills at most 32 KiB of it for a dump. */
 #define RECV_SIZE	65536
 
-/* How often a list that changes while it is read is read again. */
-#define DUMP_TRIES	16
+/*
+ * How often a list that changes while it is read is read again.  The last one
+ * is good enough: the kernel sends it in the order of ids, so that it has each
+ * vGPU that existed all the while, once.
+ */
+#define DUMP_TRIES	4
 
 struct mgpu {
 	struct nl_sock *sock;
@@ -263,18 +267,16 @@ static int dump(struct mgpu *mgpu, uint8_t cmd, const uint32_t *dev_id,
 		list->nr = 0;
 		interrupted = false;
 		ret = request(mgpu, msg, list_add, list, &interrupted, err);
-		if (ret)
-			goto fail;
+		if (ret) {
+			free(list->entries);
+			list->entries = NULL;
+			list->nr = 0;
+			return ret;
+		}
 		if (!interrupted)
-			return 0;
+			break;
 	}
-	ret = mgpu_fail(err, -EAGAIN,
-			"vGPUs come and go faster than they can be listed: try again");
-fail:
-	free(list->entries);
-	list->entries = NULL;
-	list->nr = 0;
-	return ret;
+	return 0;
 }
 
 int mgpu_dev_list(struct mgpu *mgpu, struct mgpu_dev_info **devs, size_t *nr,

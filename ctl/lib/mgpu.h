@@ -145,7 +145,10 @@ struct mgpu;
 int mgpu_open(struct mgpu **mgpu, struct mgpu_error *err);
 void mgpu_close(struct mgpu *mgpu);
 
-/* Lists are in the order of ids; free(*devs). */
+/*
+ * Lists are in the order of ids.  What comes or goes while a list is read may be
+ * in it or not.  free(*devs).
+ */
 int mgpu_dev_list(struct mgpu *mgpu, struct mgpu_dev_info **devs, size_t *nr,
 		  struct mgpu_error *err);
 int mgpu_dev_get(struct mgpu *mgpu, uint32_t id, struct mgpu_dev_info *dev,
