@@ -266,6 +266,9 @@ static int read_answer(struct mgpud *client, struct json_object **state,
 			error = json_object_get_string(value);
 		if (json_object_object_get_ex(answer, "key", &value))
 			key = json_object_get_string(value);
+		/* most sentences say what they are about */
+		if (key && error && strstr(error, key))
+			key = NULL;
 		ret = mgpu_fail(err, -EINVAL, "%s%s%s",
 				key ? key : "", key ? ": " : "",
 				error ? error : "mgpud refuses and does not say why");

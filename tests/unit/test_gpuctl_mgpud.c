@@ -168,8 +168,10 @@ static void check_refusal(const char *answer, int want, const char *text)
 static void refusals(void)
 {
 	check_refusal("{\"ok\":false,\"error\":\"there is no such policy\",\"key\":\"policy\"}\n",
-		      -EINVAL, "policy: there is no such policy");
+		      -EINVAL, "there is no such policy");
 	check_refusal("{\"ok\":false,\"error\":\"no\"}\n", -EINVAL, "no");
+	check_refusal("{\"ok\":false,\"error\":\"not 1\",\"key\":\"beta\"}\n",
+		      -EINVAL, "beta: not 1");
 	check_refusal("{\"ok\":false}\n", -EINVAL, NULL);
 	check_refusal("{}\n", -EINVAL, NULL);
 }
