@@ -24,6 +24,8 @@ struct alloc_state {
  *
  * @name: what --policy and the socket call it.
  * @summary: one line for people.
+ * @reach: targets are rates to be reached, and limits may be higher where that
+ *	keeps the machine busy; else a target is never to be exceeded.
  * @allocate: optional; without it no targets are set. Given the problem and,
  *	in @x, the rates just measured (n values > 0, which need not be feasible),
  *	writes target rates into @x: n values > 0, INFINITY for a task that is not
@@ -34,6 +36,7 @@ struct alloc_state {
 struct alloc_ops {
 	const char *name;
 	const char *summary;
+	bool reach;
 	int (*allocate)(struct alloc_state *state, const struct fds_problem *p,
 			unsigned int iterations, double *x);
 };

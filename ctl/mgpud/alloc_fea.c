@@ -346,5 +346,6 @@ static int fea_allocate(struct alloc_state *state, const struct fds_problem *p,
 const struct alloc_ops alloc_fea = {
 	.name = "fea",
 	.summary = "fairness on dominant shares, iterated",
+	.reach = true,
 	.allocate = fea_allocate,
 };

@@ -71,7 +71,7 @@ int apply(struct applier *a, struct mgpu *mgpu, const struct settings *set,
 
 	for (size_t j = 0; j < plan->nr; j++) {
 		const struct sample_vgpu *v = &e->vgpus[j].last;
-		uint32_t want = millihertz(plan->targets[j].fps);
+		uint32_t want = millihertz(plan->targets[j].limit);
 
 		if (plan->targets[j].keep || (!limits && !free_once(a, v)) ||
 		    want == v->fps_limit)

@@ -9,11 +9,14 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 
 #include "daemon.h"
 #include "notify.h"
+
+#define PRIORITY	(-15)
 
 static uint64_t now_ns(void)
 {
@@ -109,7 +112,7 @@ static int period(struct daemon *d)
 	ret = estimate_update(&d->estimate, sample);
 	if (!ret) {
 		plan_free(&d->plan);
-		ret = decide(&d->estimate, &d->set, &d->alloc, &d->plan);
+		ret = decide(&d->estimate, &d->set, &d->control, &d->plan);
 	}
 	if (ret)
 		mgpu_fail(&err, ret, "no plan for this period: %s", strerror(-ret));
@@ -258,6 +261,8 @@ int daemon_run(const struct options *opt)
 		fprintf(stderr, "mgpud: %s\n", err.text);
 		goto out;
 	}
+	/* what divides the CPUs must not wait for them behind those it divides */
+	setpriority(PRIO_PROCESS, 0, PRIORITY);
 	ret = open_events(&d);
 	if (ret) {
 		fprintf(stderr, "mgpud: cannot wait for events: %s\n", strerror(-ret));

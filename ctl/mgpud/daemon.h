@@ -33,7 +33,7 @@ struct daemon {
 	struct observer *observer;
 	struct server *server;
 	struct estimate estimate;
-	struct alloc_state alloc;
+	struct control control;
 	struct plan plan;
 	struct applier applier;
 	FILE *json_log;

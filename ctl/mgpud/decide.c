@@ -132,12 +132,86 @@ static double limit(double x)
 	return x > DECIDE_FPS_MAX ? INFINITY : fmax(x, DECIDE_FPS_MIN);
 }
 
-int decide(const struct estimate *e, const struct settings *set,
-	   struct alloc_state *state, struct plan *plan)
+/* Measured use of the busiest of the capacities that were to be used up. */
+static double busy(const struct division *d, const struct estimate *e,
+		   const struct control *c)
 {
+	double most = 0, use;
+
+	for (size_t i = 0; i < d->m; i++) {
+		size_t before = 0;
+
+		/* devices may have other places than in the last plan */
+		if (i != RES_CPU)
+			for (before = 1; before < MGPU_MAX_RES; before++)
+				if (c->binds[before] && c->dev[before] == d->dev[i])
+					break;
+		if (before == MGPU_MAX_RES || !c->binds[before])
+			continue;
+		use = 0;
+		for (size_t k = 0; k < d->n; k++) {
+			const struct estimate_vgpu *v = &e->vgpus[d->who[k]];
+
+			if (i == RES_CPU)
+				use += v->cpu_share;
+			else if (v->last.dev == d->dev[i])
+				use += v->gpu_share;
+		}
+		most = fmax(most, use);
+	}
+	return most;
+}
+
+static void update_lead(const struct division *d, const struct estimate *e,
+			struct control *c)
+{
+	bool held = false;
+	double use = busy(d, e, c);
+
+	if (!(c->lead > 0))
+		c->lead = 1;
+	for (size_t k = 0; k < d->n; k++)
+		held |= e->vgpus[d->who[k]].held;
+	if (held && use > 0)
+		c->lead *= 1 + DECIDE_LEAD_GAIN * (DECIDE_BUSY - use);
+	else
+		c->lead = 1 + (c->lead - 1) * DECIDE_LEAD_DECAY;
+	c->lead = fmin(fmax(c->lead, 1), DECIDE_LEAD_MAX);
+}
+
+/* Remember which capacities the new plan is to use up. */
+static void remember(const struct division *d, struct control *c)
+{
+	memset(c->binds, 0, sizeof(c->binds));
+	for (size_t i = 0; i < d->m; i++) {
+		double use = 0;
+
+		for (size_t k = 0; k < d->n; k++)
+			use += d->need[i * d->n + k] * fmin(d->rate[k], d->demand[k]);
+		c->binds[i] = use >= d->capacity[i] * DECIDE_BINDS;
+		c->dev[i] = d->dev[i];
+	}
+}
+
+/* Turn the allocator's rates into targets and limits. */
+static void set_targets(const struct division *d, bool reach, struct control *c,
+			struct plan *plan)
+{
+	for (size_t k = 0; k < d->n; k++) {
+		struct target *t = &plan->targets[d->who[k]];
+
+		t->fps = d->rate[k];
+		t->limit = limit(reach ? t->fps * c->lead : t->fps);
+	}
+	remember(d, c);
+}
+
+int decide(const struct estimate *e, const struct settings *set,
+	   struct control *control, struct plan *plan)
+{
+	const struct alloc_ops *policy = set->policy;
 	struct fds_problem p;
 	struct division d;
-	double *x;
 	int ret;
 
 	memset(plan, 0, sizeof(*plan));
@@ -157,27 +231,25 @@ int decide(const struct estimate *e, const struct settings *set,
 
 		t->id = v->last.id;
 		t->fps = INFINITY;
+		t->limit = INFINITY;
 		/* one frame that is late, or held back, does not free it */
-		t->keep = set->policy->allocate && v->state == VGPU_IDLE &&
+		t->keep = policy->allocate && v->state == VGPU_IDLE &&
 			v->idle_ns < DECIDE_RELEASE_NS;
 	}
-	if (!set->policy->allocate || !plan->active)
+	if (!policy->allocate || !plan->active)
 		return 0;
 
 	ret = divide(&d, e, true);
 	if (ret)
 		return ret;
 	p = problem(&d, set);
-	x = d.rate;
-	ret = set->policy->allocate(state, &p, set->iterations, x);
-	for (size_t k = 0; k < d.n; k++) {
-		struct target *t = &plan->targets[d.who[k]];
-
-		if (ret)
-			t->keep = true;
-		else
-			t->fps = limit(x[k]);
-	}
+	update_lead(&d, e, control);
+	ret = policy->allocate(&control->alloc, &p, set->iterations, d.rate);
+	if (!ret)
+		set_targets(&d, policy->reach, control, plan);
+	else
+		for (size_t k = 0; k < d.n; k++)
+			plan->targets[d.who[k]].keep = true;
 	division_free(&d);
 	return ret;
 }

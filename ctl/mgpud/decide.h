@@ -16,6 +16,21 @@
 #define DECIDE_FPS_MIN		1.0
 #define DECIDE_FPS_MAX		10000.0
 
+/*
+ * A limit caps the pace of frames, so tasks whose frames come unevenly stay
+ * below it on average, and costs are never known exactly: with limits equal to
+ * targets, capacity that somebody could use stays idle, and f loses more by
+ * that than by shares which are a little uneven. So all limits lead their
+ * targets by one factor. It grows while a capacity that is to be used up is
+ * used less than DECIDE_BUSY and limits hold frames back, and shrinks towards 1
+ * when it is used more.
+ */
+#define DECIDE_BUSY		0.97
+#define DECIDE_LEAD_GAIN	1.5	/* relative change per unit of use missed */
+#define DECIDE_LEAD_MAX		1.5
+#define DECIDE_LEAD_DECAY	0.9	/* of a lead while no limit holds anything */
+#define DECIDE_BINDS		0.98	/* planned use of a capacity to be used up */
+
 /**
  * struct settings - what can be set while mgpud runs
  * @policy: who allocates
@@ -31,15 +46,31 @@ struct settings {
 };
 
 /**
- * struct target - the limit that a vGPU is to have
+ * struct target - what a vGPU is to have
  * @id: of the vGPU
- * @keep: leave it as it is
- * @fps: frames per second, INFINITY for no limit
+ * @keep: leave its limit as it is
+ * @fps: the rate, frames per second, INFINITY for any
+ * @limit: the limit to set, INFINITY for none
  */
 struct target {
 	uint32_t id;
 	bool keep;
 	double fps;
+	double limit;
+};
+
+/**
+ * struct control - what is kept from one period to the next
+ * @alloc: the allocator's
+ * @lead: of limits over targets; 0 before the first period
+ * @binds: capacities that the last plan uses up: the CPUs' and devices'
+ * @dev: of each that is not the CPUs'
+ */
+struct control {
+	struct alloc_state alloc;
+	double lead;
+	bool binds[MGPU_MAX_RES];
+	uint32_t dev[MGPU_MAX_RES];
 };
 
 /**
@@ -61,7 +92,7 @@ struct plan {
 
 /* Returns 0, -ENOMEM, or what the allocator returned; @plan is to be freed. */
 int decide(const struct estimate *e, const struct settings *set,
-	   struct alloc_state *state, struct plan *plan);
+	   struct control *control, struct plan *plan);
 void plan_free(struct plan *plan);
 
 #endif /* MGPUD_DECIDE_H */

@@ -118,7 +118,7 @@ struct vmm_change {
  * is nothing to tell its vGPUs apart, and nothing that would need it.
  */
 static void split_cpu(const struct estimate *e, const struct sample *s,
-		      struct vmm_change *vc, struct change *c, double *vm_seconds)
+		      struct vmm_change *vc, struct change *c)
 {
 	const struct sample_vmm *vmm;
 
@@ -128,7 +128,6 @@ static void split_cpu(const struct estimate *e, const struct sample *s,
 			continue;
 		vc[m].valid = true;
 		vc[m].cpu /= NSEC;
-		*vm_seconds += vc[m].cpu;
 	}
 	for (size_t j = 0; j < s->nr_vgpus; j++) {
 		vmm = find_vmm(s->vmms, s->nr_vmms, s->vgpus[j].tgid);
@@ -166,18 +165,18 @@ static void measure(const struct estimate *e, const struct change *c,
 	v->gpu_cost_smooth = v->kept.gpu / v->kept.frames;
 
 	/* what a limit holds back cannot show how much it would use */
-	v->demand = c->throttled > ESTIMATE_THROTTLED * t ?
-		INFINITY : v->fps * ESTIMATE_HEADROOM;
+	v->held = c->throttled > ESTIMATE_THROTTLED * t;
+	v->demand = v->held ? INFINITY : v->fps * ESTIMATE_HEADROOM;
 }
 
-/* Idle time and the VMs' own is what VMs have or could have. */
+/* Idle time and what active VMs used is what these have or could have. */
 static void cpu_capacity(struct estimate *e, const struct sample *s, double idle,
-			 double vm_seconds)
+			 double active)
 {
 	double cores = s->cpus ? s->cpus : 1, least;
 
-	least = fmax(vm_seconds / e->seconds, ESTIMATE_CPU_MIN);
-	e->cpu_capacity = fmin((idle + vm_seconds) / e->seconds, cores);
+	least = fmax(active / e->seconds, ESTIMATE_CPU_MIN);
+	e->cpu_capacity = fmin((idle + active) / e->seconds, cores);
 	e->cpu_capacity = fmax(e->cpu_capacity, least);
 	if (e->cpu_capacity_smooth > 0)
 		e->cpu_capacity_smooth = e->cpu_capacity_smooth * ESTIMATE_KEEP +
@@ -200,7 +199,7 @@ int estimate_update(struct estimate *e, const struct sample *s)
 	};
 	bool comparable = e->now_ns && e->source == s->source &&
 		s->now_ns >= e->now_ns + ESTIMATE_PERIOD_MIN_NS;
-	double idle = 0, vm_seconds = 0;
+	double idle = 0, active = 0;
 	struct vmm_change *vc;
 	struct change *c;
 
@@ -238,22 +237,28 @@ int estimate_update(struct estimate *e, const struct sample *s)
 		next.seconds = (double)(s->now_ns - e->now_ns) / NSEC;
 		for (size_t j = 0; j < s->nr_vgpus; j++)
 			count(find_vgpu(e, &s->vgpus[j]), &s->vgpus[j], &next, &c[j]);
-		split_cpu(e, s, vc, c, &vm_seconds);
+		split_cpu(e, s, vc, c);
 		rise(e->idle_ns, s->idle_ns, &idle);
-		cpu_capacity(&next, s, idle / NSEC, vm_seconds);
 		for (size_t j = 0; j < s->nr_vgpus; j++) {
 			struct estimate_vgpu *v = &next.vgpus[j];
 
-			if (v->state == VGPU_CLOSED)
-				continue;
 			/* a frame that cost nothing measurable has no share */
-			if (c[j].valid && c[j].frames > 0 && c[j].cpu + c[j].gpu > 0) {
-				v->state = VGPU_ACTIVE;
-				v->idle_ns = 0;
-				measure(&next, &c[j], v);
-			} else {
+			if (v->state != VGPU_IDLE || !c[j].valid ||
+			    !(c[j].frames > 0) || !(c[j].cpu + c[j].gpu > 0))
+				continue;
+			v->state = VGPU_ACTIVE;
+			active += c[j].cpu;
+		}
+		cpu_capacity(&next, s, idle / NSEC, active);
+		for (size_t j = 0; j < s->nr_vgpus; j++) {
+			struct estimate_vgpu *v = &next.vgpus[j];
+
+			if (v->state == VGPU_IDLE)
 				v->idle_ns += s->now_ns - e->now_ns;
-			}
+			if (v->state != VGPU_ACTIVE)
+				continue;
+			v->idle_ns = 0;
+			measure(&next, &c[j], v);
 		}
 	}
 	free(c);

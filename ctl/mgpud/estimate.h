@@ -35,6 +35,7 @@ enum vgpu_state {
  * @share: dominant share, the larger of @cpu_share and @gpu_share
  * @cpu_cost_smooth: @cpu_cost averaged over periods
  * @gpu_cost_smooth: @gpu_cost averaged over periods
+ * @held: its limit held frames back
  * @demand: rate that it has use for, INFINITY when not known
  * @idle_ns: for how long it has shown no frame; kept in all states
  * @kept: sums that the averages are made of; kept while it is open
@@ -48,6 +49,7 @@ struct estimate_vgpu {
 	double cpu_cost, gpu_cost;
 	double share;
 	double cpu_cost_smooth, gpu_cost_smooth;
+	bool held;
 	double demand;
 	uint64_t idle_ns;
 	struct {
@@ -69,7 +71,7 @@ struct estimate_dev {
  * struct estimate - a period
  * @now_ns: its end; 0 before the first sample
  * @seconds: its length; 0 when there is no measurement
- * @cpu_capacity: cores available to VMs in the period
+ * @cpu_capacity: cores available to active VMs in the period
  * @cpu_capacity_smooth: averaged over periods
  * @charged_bpf: engine time was charged by eBPF in the period, seconds
  * @charged_self: engine time was charged by the module, seconds
