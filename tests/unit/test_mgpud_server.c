@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* mgpud's socket, over real sockets, and the settings that come over it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <json-c/json.h>
+
+#include "server.h"
+#include "tap.h"
+
+#define NR(a)	(sizeof(a) / sizeof((a)[0]))
+
+static char folder[64], path[96], why[256];
+static struct settings settings;
+static struct server *server;
+static size_t padding;		/* bytes that make the state large */
+static unsigned int states;	/* how often it was asked for */
+
+static struct json_object *on_state(void *arg)
+{
+	struct json_object *o = json_object_new_object();
+	char *pad = calloc(1, padding + 1);
+
+	(void)arg;
+	memset(pad, 'x', padding);
+	states++;
+	json_object_object_add(o, "policy", json_object_new_string(settings.policy->name));
+	json_object_object_add(o, "period_ms", json_object_new_int64(settings.period_ms));
+	json_object_object_add(o, "pad", json_object_new_string(pad));
+	free(pad);
+	return o;
+}
+
+static int on_set(void *arg, struct json_object *set, struct settings_error *err)
+{
+	(void)arg;
+	return settings_json(&settings, set, err);
+}
+
+static const struct server_ops ops = { .state = on_state, .set = on_set };
+
+static void up(void)
+{
+	settings_default(&settings);
+	padding = 0;
+	states = 0;
+	if (server_open(&server, path, &ops, NULL, why, sizeof(why))) {
+		tap_diag("%s", why);
+		server = NULL;
+	}
+}
+
+static void down(void)
+{
+	server_close(server);
+	server = NULL;
+}
+
+/* Let the server work until it has nothing to do. */
+static void turn(void)
+{
+	struct pollfd p = { .fd = server_fd(server), .events = POLLIN };
+
+	for (unsigned int k = 0; k < 200 && poll(&p, 1, 5) > 0; k++)
+		server_run(server);
+}
+
+static int dial(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	strcpy(addr.sun_path, path);
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void put(int fd, const char *text)
+{
+	TAP_EQ(send(fd, text, strlen(text), MSG_NOSIGNAL), (long long)strlen(text));
+	turn();
+}
+
+/* The next line, NULL when there is none. */
+static char *line(int fd)
+{
+	static char buf[4096];
+	size_t n = 0;
+
+	while (n < sizeof(buf) - 1 && recv(fd, buf + n, 1, 0) == 1)
+		if (buf[n++] == '\n')
+			break;
+	buf[n] = '\0';
+	return n ? buf : NULL;
+}
+
+/* Is the next line an answer that is ok, or one that names @key? */
+static bool answered(int fd, const char *key)
+{
+	char *text = line(fd);
+	struct json_object *o = text ? json_tokener_parse(text) : NULL, *v, *e;
+	bool good = false;
+
+	if (json_object_object_get_ex(o, "ok", &v)) {
+		if (!key)
+			good = json_object_get_boolean(v) &&
+				json_object_object_get_ex(o, "state", &e);
+		else
+			good = !json_object_get_boolean(v) &&
+				json_object_object_get_ex(o, "error", &e) &&
+				json_object_get_string_len(e) > 10 &&
+				json_object_object_get_ex(o, "key", &v) &&
+				!strcmp(json_object_get_string(v), key);
+	}
+	if (!good)
+		tap_diag("answer: %s", text ? text : "(nothing)");
+	json_object_put(o);
+	return good;
+}
+
+static bool closed(int fd)
+{
+	char c;
+
+	return recv(fd, &c, 1, 0) == 0 || errno == ECONNRESET;
+}
+
+static void get(void)
+{
+	int fd;
+
+	up();
+	fd = dial();
+	put(fd, "{\"request\":\"get\"}\n");
+	TAP_CHECK(answered(fd, NULL));
+	/* in pieces, and two at once */
+	put(fd, "{\"request\"");
+	TAP_CHECK(!line(fd));
+	put(fd, ":\"get\"}\n{\"request\":\"get\"}\n");
+	TAP_CHECK(answered(fd, NULL));
+	TAP_CHECK(answered(fd, NULL));
+	TAP_CHECK(!line(fd));
+	/* a client that sends and hangs up its side is answered */
+	put(fd, "");
+	TAP_EQ(send(fd, "{\"request\":\"get\"}\n", 18, 0), 18);
+	shutdown(fd, SHUT_WR);
+	turn();
+	TAP_CHECK(answered(fd, NULL));
+	TAP_CHECK(closed(fd));
+	close(fd);
+	down();
+}
+
+static void set(void)
+{
+	int fd;
+
+	up();
+	fd = dial();
+	put(fd, "{\"request\":\"set\",\"settings\":{\"policy\":\"vgasa\",\"period_ms\":500,\"iterations\":20,\"beta\":3,\"lambda\":-1}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	TAP_STR(settings.policy->name, "vgasa");
+	TAP_EQ(settings.period_ms, 500);
+	TAP_EQ(settings.iterations, 20);
+	TAP_NEAR(settings.param.beta, 3, 0);
+	TAP_NEAR(settings.param.lambda, -1, 0);
+	put(fd, "{\"request\":\"set\",\"settings\":{}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	close(fd);
+	down();
+}
+
+static void set_wrong(void)
+{
+	static const struct {
+		const char *settings, *key;
+	} bad[] = {
+		{ "{\"policy\":\"none\",\"period_ms\":99}", "period_ms" },
+		{ "{\"policy\":\"none\",\"period_ms\":60001}", "period_ms" },
+		{ "{\"policy\":\"none\",\"period_ms\":100.5}", "period_ms" },
+		{ "{\"policy\":\"none\",\"period_ms\":\"1000\"}", "period_ms" },
+		{ "{\"policy\":\"none\",\"iterations\":0}", "iterations" },
+		{ "{\"policy\":\"none\",\"iterations\":1e99}", "iterations" },
+		{ "{\"policy\":\"none\",\"iterations\":-1}", "iterations" },
+		{ "{\"policy\":\"none\",\"beta\":1}", "beta" },
+		{ "{\"policy\":\"none\",\"beta\":1e999}", "beta" },
+		{ "{\"policy\":\"none\",\"beta\":0.5}", "lambda" },
+		{ "{\"policy\":\"none\",\"lambda\":0}", "lambda" },
+		{ "{\"policy\":\"none\",\"lambda\":null}", "lambda" },
+		{ "{\"period_ms\":200,\"policy\":\"drf\"}", "policy" },
+		{ "{\"period_ms\":200,\"policy\":3}", "policy" },
+		{ "{\"period_ms\":200,\"colour\":3}", "colour" },
+		{ "[]", "settings" },
+		{ "7", "settings" },
+		{ "null", "settings" },
+	};
+	char text[256];
+	int fd;
+
+	up();
+	fd = dial();
+	for (size_t k = 0; k < NR(bad); k++) {
+		snprintf(text, sizeof(text), "{\"request\":\"set\",\"settings\":%s}\n",
+			 bad[k].settings);
+		put(fd, text);
+		TAP_CHECK(answered(fd, bad[k].key));
+		/* all or nothing */
+		TAP_STR(settings.policy->name, "fea");
+		TAP_EQ(settings.period_ms, 1000);
+	}
+	put(fd, "{\"request\":\"set\"}\n");
+	TAP_CHECK(answered(fd, "settings"));
+	close(fd);
+	down();
+}
+
+static void nonsense(void)
+{
+	static const char *const bad[] = {
+		"", "x", "{", "}", "[]", "3", "null", "\"get\"", "{}",
+		"{\"request\":3}", "{\"request\":null}", "{\"request\":\"stop\"}",
+		"{\"request\":\"get\"} {\"request\":\"get\"}", "{\"request\":\"get\"}x",
+		"{'request':'get'}", "\xff\xfe", "{\"request\":\"g\xff\"}",
+		"[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]",
+	};
+	char text[128];
+	int fd;
+
+	up();
+	fd = dial();
+	for (size_t k = 0; k < NR(bad); k++) {
+		snprintf(text, sizeof(text), "%s\n", bad[k]);
+		put(fd, text);
+		if (!TAP_CHECK(answered(fd, "request")))
+			tap_diag("to: %s", bad[k]);
+	}
+	/* a NUL ends nothing */
+	TAP_EQ(send(fd, "{\"request\":\"get\"}\0{}\n", 21, 0), 21);
+	turn();
+	TAP_CHECK(answered(fd, "request"));
+	put(fd, "{\"request\":\"get\"}\n");
+	TAP_CHECK(answered(fd, NULL));
+	close(fd);
+	down();
+}
+
+static void too_long(void)
+{
+	char text[SERVER_LINE_MAX + 1];
+	int fd;
+
+	up();
+	fd = dial();
+	memset(text, 'a', sizeof(text));
+	TAP_CHECK(send(fd, text, sizeof(text), MSG_NOSIGNAL) > 0);
+	turn();
+	TAP_CHECK(answered(fd, "request"));
+	TAP_CHECK(closed(fd));
+	close(fd);
+	down();
+}
+
+static void watch(void)
+{
+	int fd, other;
+
+	up();
+	fd = dial();
+	other = dial();
+	put(other, "{\"request\":\"get\"}\n");
+	TAP_CHECK(answered(other, NULL));
+	put(fd, "{\"request\":\"watch\"}\n");
+	TAP_CHECK(answered(fd, NULL));
+	TAP_CHECK(!line(fd));
+	for (unsigned int k = 0; k < 3; k++) {
+		server_publish(server);
+		TAP_CHECK(answered(fd, NULL));
+		TAP_CHECK(!line(fd));
+	}
+	TAP_CHECK(!line(other));	/* which did not ask for it */
+	close(fd);
+	turn();
+	server_publish(server);
+	close(other);
+	down();
+}
+
+/* A watcher that does not read costs one state, however long it stays. */
+static void lazy_watcher(void)
+{
+	unsigned int asked;
+	int fd;
+
+	up();
+	padding = 4 << 20;
+	fd = dial();
+	put(fd, "{\"request\":\"watch\"}\n");
+	asked = states;
+	for (unsigned int k = 0; k < 100; k++) {
+		server_publish(server);
+		turn();
+	}
+	TAP_EQ(states, asked);
+	/* nor does one that asks again and again */
+	for (unsigned int k = 0; k < 100; k++)
+		TAP_CHECK(send(fd, "{\"request\":\"get\"}\n", 18, MSG_NOSIGNAL) > 0);
+	turn();
+	TAP_EQ(states, asked);
+	close(fd);
+	turn();
+	padding = 0;
+	fd = dial();
+	put(fd, "{\"request\":\"get\"}\n");
+	TAP_CHECK(answered(fd, NULL));
+	close(fd);
+	down();
+}
+
+/* A large answer arrives whole, at the reader's pace. */
+static void slow_reader(void)
+{
+	size_t n = 0;
+	char buf[1000];
+	int fd;
+
+	up();
+	padding = 2 << 20;
+	fd = dial();
+	put(fd, "{\"request\":\"get\"}\n");
+	for (unsigned int k = 0; k < 100000 && n < padding; k++) {
+		ssize_t got = recv(fd, buf, sizeof(buf), 0);
+
+		if (got > 0)
+			n += (size_t)got;
+		else
+			turn();
+	}
+	TAP_CHECK(n > padding);
+	while (recv(fd, buf, sizeof(buf), 0) > 0)
+		;
+	padding = 0;
+	put(fd, "{\"request\":\"get\"}\n");
+	TAP_CHECK(answered(fd, NULL));
+	close(fd);
+	down();
+}
+
+static void many_clients(void)
+{
+	int fds[SERVER_CLIENTS + 8];
+	unsigned int served = 0;
+
+	up();
+	for (size_t k = 0; k < NR(fds); k++) {
+		fds[k] = dial();
+		turn();
+	}
+	for (size_t k = 0; k < NR(fds); k++) {
+		if (fds[k] < 0)
+			continue;
+		if (send(fds[k], "{\"request\":\"get\"}\n", 18, MSG_NOSIGNAL) == 18) {
+			turn();
+			served += k < SERVER_CLIENTS && answered(fds[k], NULL);
+		}
+	}
+	TAP_EQ(served, SERVER_CLIENTS);
+	/* those beyond were told so */
+	TAP_CHECK(answered(fds[SERVER_CLIENTS], "request"));
+	TAP_CHECK(closed(fds[SERVER_CLIENTS]));
+	close(fds[0]);
+	turn();
+	close(fds[SERVER_CLIENTS]);
+	fds[0] = dial();
+	turn();
+	put(fds[0], "{\"request\":\"get\"}\n");
+	TAP_CHECK(answered(fds[0], NULL));
+	for (size_t k = 0; k < NR(fds); k++)
+		if (k != SERVER_CLIENTS)
+			close(fds[k]);
+	turn();
+	down();
+}
+
+/* Another user may look, not touch, and not keep others out. */
+static void other_user(void)
+{
+	int status, pipes[2];
+	char go;
+	pid_t pid;
+
+	if (geteuid())
+		TAP_SKIP("needs root to become another user");
+	up();
+	TAP_NEED(!pipe(pipes));
+	pid = fork();
+	if (!pid) {
+		int fd, crowd[SERVER_CLIENTS];
+
+		if (setgid(65534) || setuid(65534))
+			_exit(9);
+		fd = dial();
+		if (fd < 0)
+			_exit(1);
+		fcntl(fd, F_SETFL, 0);
+		send(fd, "{\"request\":\"get\"}\n", 18, 0);
+		if (!answered(fd, NULL))
+			_exit(2);
+		send(fd, "{\"request\":\"set\",\"settings\":{\"policy\":\"none\"}}\n", 48, 0);
+		if (!answered(fd, "request"))
+			_exit(3);
+		for (size_t k = 0; k < NR(crowd); k++)
+			crowd[k] = dial();
+		if (write(pipes[1], "x", 1) != 1)
+			_exit(4);
+		pause();
+	}
+	fcntl(pipes[0], F_SETFL, O_NONBLOCK);
+	for (unsigned int k = 0; k < 500; k++) {
+		server_run(server);
+		if (read(pipes[0], &go, 1) == 1)
+			break;
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			TAP_EQ(WEXITSTATUS(status), 0);
+			pid = 0;
+			break;
+		}
+		usleep(2000);
+	}
+	TAP_STR(settings.policy->name, "fea");
+	if (pid) {
+		int fd = dial();
+
+		turn();
+		put(fd, "{\"request\":\"set\",\"settings\":{\"policy\":\"none\"}}\n");
+		TAP_CHECK(answered(fd, NULL));
+		TAP_STR(settings.policy->name, "none");
+		close(fd);
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+	}
+	close(pipes[0]);
+	close(pipes[1]);
+	turn();
+	down();
+}
+
+static void one_only(void)
+{
+	struct server *second = NULL;
+	int fd;
+
+	up();
+	TAP_EQ(server_open(&second, path, &ops, NULL, why, sizeof(why)), -EBUSY);
+	TAP_CHECK(strstr(why, "another mgpud") && strstr(why, path));
+	tap_diag("%s", why);
+	/* the first goes on */
+	fd = dial();
+	put(fd, "{\"request\":\"get\"}\n");
+	TAP_CHECK(answered(fd, NULL));
+	close(fd);
+	down();
+	TAP_EQ(access(path, F_OK), -1);
+	up();
+	TAP_CHECK(server);
+	down();
+}
+
+static void left_behind(void)
+{
+	int status, fd;
+	pid_t pid = fork();
+
+	if (!pid) {
+		up();
+		raise(SIGKILL);
+	}
+	waitpid(pid, &status, 0);
+	TAP_EQ(access(path, F_OK), 0);
+	up();
+	TAP_NEED(server);
+	fd = dial();
+	put(fd, "{\"request\":\"get\"}\n");
+	TAP_CHECK(answered(fd, NULL));
+	close(fd);
+	down();
+}
+
+static void no_socket(void)
+{
+	char name[512];
+	FILE *f = fopen(path, "w");
+
+	TAP_NEED(f);
+	fputs("precious", f);
+	fclose(f);
+	TAP_EQ(server_open(&server, path, &ops, NULL, why, sizeof(why)), -EEXIST);
+	tap_diag("%s", why);
+	TAP_EQ(access(path, F_OK), 0);
+	unlink(path);
+
+	memset(name, 'a', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	TAP_EQ(server_open(&server, name, &ops, NULL, why, sizeof(why)), -ENAMETOOLONG);
+	snprintf(name, sizeof(name), "%s/no/such/folder/sock", folder);
+	TAP_CHECK(server_open(&server, name, &ops, NULL, why, sizeof(why)) < 0);
+	tap_diag("%s", why);
+	/* one missing folder is made, as /run/mgpu after a reboot */
+	snprintf(name, sizeof(name), "%s/new/sock", folder);
+	TAP_EQ(server_open(&server, name, &ops, NULL, why, sizeof(why)), 0);
+	down();
+	snprintf(name, sizeof(name), "rm -rf %s/new", folder);
+	TAP_EQ(system(name), 0);
+}
+
+static void command_line(void)
+{
+	struct settings s;
+	struct settings_error err;
+	static const char *const bad[][2] = {
+		{ "period_ms", "" }, { "period_ms", "1s" }, { "period_ms", "0x" },
+		{ "iterations", "10 " }, { "iterations", "1e400" }, { "beta", "nan" },
+		{ "beta", "two" }, { "lambda", "inf" }, { "policy", "" },
+		{ "speed", "3" }, { "period_ms", "-1000" },
+	};
+
+	settings_default(&s);
+	TAP_EQ(settings_check(&s, &err), 0);
+	TAP_EQ(settings_parse(&s, "policy", "none", &err), 0);
+	TAP_EQ(settings_parse(&s, "period_ms", "250", &err), 0);
+	TAP_EQ(settings_parse(&s, "beta", "0.5", &err), 0);
+	TAP_EQ(settings_check(&s, &err), -EINVAL);	/* together with lambda < 0 */
+	TAP_EQ(settings_parse(&s, "lambda", "1", &err), 0);
+	TAP_EQ(settings_check(&s, &err), 0);
+	TAP_EQ(s.period_ms, 250);
+	for (size_t k = 0; k < NR(bad); k++) {
+		struct settings before = s;
+
+		err.text[0] = '\0';
+		TAP_EQ(settings_parse(&s, bad[k][0], bad[k][1], &err), -EINVAL);
+		TAP_STR(err.key, bad[k][0]);
+		TAP_CHECK(strlen(err.text) > 10);
+		TAP_MEM(&s, &before, sizeof(s));
+	}
+}
+
+int main(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	strcpy(folder, "/tmp/test-mgpud-XXXXXX");
+	if (!mkdtemp(folder))
+		return 1;
+	chmod(folder, 0755);
+	snprintf(path, sizeof(path), "%s/sock", folder);
+
+	tap_run(get, "get answers, whole lines or pieces");
+	tap_run(set, "set changes settings");
+	tap_run(set_wrong, "wrong settings change nothing and are named");
+	tap_run(nonsense, "nonsense is refused and the connection goes on");
+	tap_run(too_long, "a line without end is refused");
+	tap_run(watch, "watch sends one state per period");
+	tap_run(lazy_watcher, "a client that does not read costs one answer");
+	tap_run(slow_reader, "a slow reader gets a large answer whole");
+	tap_run(many_clients, "the number of clients is bounded");
+	tap_run(other_user, "another user may look, not set, and not crowd out root");
+	tap_run(one_only, "a second mgpud is refused");
+	tap_run(left_behind, "a socket that a killed mgpud left is replaced");
+	tap_run(no_socket, "a path that cannot be used is refused with a reason");
+	tap_run(command_line, "settings from text");
+
+	snprintf(why, sizeof(why), "rm -rf %s", folder);
+	if (system(why))
+		return 1;
+	return tap_done();
+}
