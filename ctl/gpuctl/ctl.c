@@ -112,10 +112,13 @@ static void print_state(struct json_object *state)
 		} else if (json_object_is_type(value, json_type_double)) {
 			printf("%g\n", json_object_get_double(value));
 		} else if (json_object_is_type(value, json_type_array)) {
-			for (j = 0; j < json_object_array_length(value); j++)
+			for (j = 0; j < json_object_array_length(value); j++) {
+				struct json_object *one;
+
+				one = json_object_array_get_idx(value, j);
 				printf("%s%s", j ? " " : "",
-				       json_object_get_string(
-				       json_object_array_get_idx(value, j)));
+				       json_object_get_string(one));
+			}
 			putchar('\n');
 		} else {
 			puts(json_object_get_string(value));

@@ -205,18 +205,18 @@ static void add_field(struct json_object *object,
 	const struct mgpu_field *field = mgpu_field_find(mgpu_vgpu_fields,
 							 name);
 	const char *str = mgpu_field_str(field, vgpu);
+	uint64_t value = mgpu_field_u64(field, vgpu);
+	struct json_object *json = NULL;
 
 	if (!mgpu_field_present(field, vgpu))
-		json_object_object_add(object, name, NULL);
+		;	/* null */
 	else if (str)
-		json_object_object_add(object, name,
-				       json_object_new_string(str));
+		json = json_object_new_string(str);
 	else if (field->type == MGPU_FIELD_U8)
-		json_object_object_add(object, name, json_object_new_boolean(
-					mgpu_field_u64(field, vgpu) != 0));
+		json = json_object_new_boolean(value != 0);
 	else
-		json_object_object_add(object, name, json_object_new_uint64(
-					mgpu_field_u64(field, vgpu)));
+		json = json_object_new_uint64(value);
+	json_object_object_add(object, name, json);
 }
 
 static void print_json(const struct gpuctl *ctl, const struct sample *now,
@@ -232,10 +232,10 @@ static void print_json(const struct gpuctl *ctl, const struct sample *now,
 	size_t i;
 	size_t j;
 
-	json_object_object_add(object, "time", json_object_new_string(
-			       out_time(time, sizeof(time))));
+	out_time(time, sizeof(time));
+	json_object_object_add(object, "time", json_object_new_string(time));
 	json_object_object_add(object, "mgpud",
-			       json_object_new_boolean(now->state != NULL));
+			       json_object_new_boolean(!!now->state));
 	for (i = 0; i < now->nr; i++) {
 		struct json_object *entry = json_object_new_object();
 		struct rates rates;

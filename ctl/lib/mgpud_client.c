@@ -74,8 +74,8 @@ int mgpud_connect(struct mgpud **client, const char *path,
 		close(fd);
 		if (ret == -ENOENT || ret == -ECONNREFUSED)
 			return mgpu_fail(err, ret,
-					 "mgpud does not run (nobody listens at %s): start it with 'systemctl start mgpud', or set " MGPUD_SOCKET_ENV,
-					 path);
+					 "mgpud does not run (nobody listens at %s): start it, or set %s",
+					 path, MGPUD_SOCKET_ENV);
 		if (ret == -EACCES)
 			return mgpu_fail(err, ret,
 					 "%s: not permitted: run as root, or as who may use mgpud's socket",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Messages as bytes.  libnl builds them; replies are taken apart here, since
- * its release 3.7 does not know extended acknowledgements.
+ * its release 3.7 does not know extended acknowledgments.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -177,7 +177,7 @@ int mgpu_msg_parse(const struct nlmsghdr *nlh, const struct mgpu_field *fields,
 /* ---- explaining ---- */
 
 /**
- * struct ext_ack - what an extended acknowledgement says
+ * struct ext_ack - what an extended acknowledgment says
  * @text: the kernel's sentence, NULL for none; @text_len bytes
  * @offset: of the attribute at fault in the request, 0 for none
  * @min: least value that its policy allows, valid if @limits
@@ -366,7 +366,7 @@ static const char *plain_error(int code)
 	case EACCES:
 		return "not permitted: changing settings needs CAP_NET_ADMIN, run as root";
 	case EOPNOTSUPP:
-		return "the loaded mgpu module does not know this command: it is older than this program";
+		return "the module does not know this command: it is older than this program";
 	case ENOENT:
 		return "mgpu was unloaded: run 'modprobe mgpu_soft' or load another back end";
 	case ENODEV:
@@ -402,7 +402,7 @@ static void explain(const struct mgpu_reply *reply, int code,
 		    ack->max);
 }
 
-/* An acknowledgement or the end of a dump, both with a result in front. */
+/* An acknowledgment or the end of a dump, both with a result in front. */
 static void end_of_reply(struct mgpu_reply *reply, const struct nlmsghdr *nlh,
 			 size_t tlvs)
 {

@@ -161,7 +161,7 @@ static void builds_large_batch(void)
 		set[i].weight = (uint32_t)i + 1;
 	}
 	msg = mgpu_msg_set(FAMILY, set, nr);
-	TAP_CHECK(msg != NULL);
+	TAP_CHECK(msg);
 	if (msg) {
 		/* 64 KiB and more: in one attribute it would not fit */
 		TAP_CHECK(nlmsg_hdr(msg)->nlmsg_len > UINT16_MAX);
@@ -280,7 +280,7 @@ static void survives_noise(void)
 			copy[HDR + (size_t)rand_r(&seed) % (b.len - HDR)] =
 				(char)rand_r(&seed);
 		(void)mgpu_msg_parse((void *)copy, mgpu_vgpu_fields, &info);
-		TAP_CHECK(memchr(info.uuid, 0, sizeof(info.uuid)) != NULL);
+		TAP_CHECK(memchr(info.uuid, 0, sizeof(info.uuid)));
 		free(copy);
 	}
 	free(b.at);
@@ -500,7 +500,7 @@ static void explains_bare_errors(void)
 		TAP_EQ(reply.result, -codes[i]);
 		TAP_CHECK(strlen(err.text) > 5);
 		if (codes[i] == EPERM)
-			TAP_CHECK(strstr(err.text, "CAP_NET_ADMIN") != NULL);
+			TAP_CHECK(strstr(err.text, "CAP_NET_ADMIN"));
 		free(b.at);
 	}
 	nlmsg_free(msg);
@@ -589,10 +589,10 @@ static void names_values(void)
 	info.charge_source = 0;
 	TAP_STR(mgpu_field_str(field, &info), "module");
 	info.charge_source = 2;
-	TAP_CHECK(mgpu_field_str(field, &info) == NULL);
+	TAP_CHECK(!mgpu_field_str(field, &info));
 	info.charge_source = UINT32_MAX;
-	TAP_CHECK(mgpu_field_str(field, &info) == NULL);
-	TAP_CHECK(mgpu_field_find(mgpu_vgpu_fields, "nothing") == NULL);
+	TAP_CHECK(!mgpu_field_str(field, &info));
+	TAP_CHECK(!mgpu_field_find(mgpu_vgpu_fields, "nothing"));
 }
 
 int main(void)

@@ -139,7 +139,7 @@ static void sets(void)
 	json_object_object_add(settings, "period_ms", json_object_new_int(500));
 	client = start(&server, good, sizeof(good) - 1, sizeof(good));
 	TAP_EQ(mgpud_set(client, settings, &state, &err), 0);
-	TAP_CHECK(state != NULL);
+	TAP_CHECK(state);
 	json_object_put(state);
 	stop(&server, client);
 	TAP_STR(server.request,
@@ -156,7 +156,7 @@ static void check_refusal(const char *answer, int want, const char *text)
 
 	client = start(&server, answer, strlen(answer), 4096);
 	TAP_EQ(mgpud_get(client, &state, &err), want);
-	TAP_CHECK(state == NULL);
+	TAP_CHECK(!state);
 	TAP_EQ(err.code, want);
 	if (text)
 		TAP_STR(err.text, text);
@@ -237,12 +237,12 @@ static void nobody_listens(void)
 
 	TAP_EQ(mgpud_connect(&client, "/nonexistent/mgpud.sock", &err),
 	       -ENOENT);
-	TAP_CHECK(client == NULL);
-	TAP_CHECK(strstr(err.text, "/nonexistent/mgpud.sock") != NULL);
-	TAP_CHECK(strstr(err.text, "does not run") != NULL);
+	TAP_CHECK(!client);
+	TAP_CHECK(strstr(err.text, "/nonexistent/mgpud.sock"));
+	TAP_CHECK(strstr(err.text, "does not run"));
 	setenv(MGPUD_SOCKET_ENV, "/nonexistent/other.sock", 1);
 	TAP_EQ(mgpud_connect(&client, NULL, &err), -ENOENT);
-	TAP_CHECK(strstr(err.text, "/nonexistent/other.sock") != NULL);
+	TAP_CHECK(strstr(err.text, "/nonexistent/other.sock"));
 	memset(path, 'p', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	TAP_EQ(mgpud_connect(&client, path, &err), -ENAMETOOLONG);
