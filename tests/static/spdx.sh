@@ -11,8 +11,8 @@ missing=()
 while read -r f; do
 	[ -f "$f" ] || continue
 	case $f in
-	# Data, and the licences themselves, have no place for it.
-	COPYING|LICENSES/*|*.png|*.svg|*.json|*.bin|*/corpus/*|.clang-format) continue ;;
+	# Data, licences and ABI descriptions have no place for it.
+	COPYING|LICENSES/*|Documentation/ABI/*|*.png|*.svg|*.json|*.bin|*/corpus/*|.clang-format) continue ;;
 	esac
 	# neither empty nor binary
 	LC_ALL=C grep -Iq . "$f" || continue
