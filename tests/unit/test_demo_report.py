@@ -17,7 +17,7 @@ import report  # noqa: E402 pylint: disable=wrong-import-position
 A, B = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"
 
 
-def line(time_s, policy, fds, fps_a, fps_b):
+def line(time_s, policy, fds, fps_a, fps_b, state_b="active"):
     return json.dumps({
         "time_s": time_s, "policy": policy,
         "capacity": {"cpu": 2.0, "gpu": 1.0}, "fds": fds, "fds_optimal": -1.0,
@@ -27,7 +27,7 @@ def line(time_s, policy, fds, fps_a, fps_b):
              "gpu_s_per_frame": 0.005, "frames": 10, "state": "active"},
             {"id": 2, "uuid": B, "fps": fps_b, "gpu_share": 0.5,
              "cpu_share": 0.25, "cpu_s_per_frame": 0.02,
-             "gpu_s_per_frame": 0.01, "frames": 10, "state": "active"},
+             "gpu_s_per_frame": 0.01, "frames": 10, "state": state_b},
         ]}) + "\n"
 
 
@@ -70,8 +70,15 @@ def test_period_without_f_is_counted_as_such():
     none, fea = report.summarise(report.read_log(LOG), INFO)["runs"]
     assert none["periods_without_fds"] == 0
     assert (fea["periods"], fea["periods_without_fds"]) == (4, 1)
-    assert "fea: 1 of 4 periods" in report.table(
+    assert "fea: in 1 of 4 periods" in report.table(
         report.summarise(report.read_log(LOG), INFO))
+
+
+def test_period_with_an_idle_vm_has_no_f():
+    log = LOG[:5] + [line(13.5, "none", -1, 20, 0, "idle")] + LOG[5:]
+    none = report.summarise(report.read_log(log), INFO)["runs"][0]
+    near(none["fds_mean"], -3)
+    assert (none["periods"], none["periods_without_fds"]) == (5, 1)
 
 
 def test_rates_and_shares_of_each_vm():
@@ -103,7 +110,7 @@ def test_moving_average_starts_when_the_window_is_full():
     near(out[29], 14.5)
     near(out[39], 24.5)
     near(report.moving_average([1, 2, 6], 2)[2], 4)
-    assert report.moving_average([1, None, 6, 8], 2) == [None, None, None, 7]
+    assert report.moving_average([1, None, 6, 8], 2) == [None, None, 3.5, 7]
 
 
 def test_cut_off_last_line_is_left_out():

@@ -10,7 +10,9 @@ DIR has what tools/demo/in-host left there:
   phases.json  which time belongs to which policy, and what ran
 
 Only periods that lie inside a phase and ran under its policy are counted; the
-time after each switch of policy is not part of a phase (settle_s).
+time after each switch of policy is not part of a phase (settle_s). f is that of
+all the VMs: a period in which one of them showed no frame has none, and is
+counted as such (periods_without_fds) instead of as one with fewer VMs.
 
 Written to DIR: result.json, plot.png and the plot's data. The standard
 deviations are those of a sample (n - 1).
@@ -68,13 +70,22 @@ def in_phase(records, phase):
             and r.get("policy") == phase["policy"]]
 
 
+def fairness(record, vgpus, key="fds"):
+    """f of a period, None unless every VM was active in it."""
+    for v in vgpus:
+        if record["vgpus"].get(v["uuid"], {}).get("state") != "active":
+            return None
+    return number(record.get(key))
+
+
 def moving_average(values, window=WINDOW):
-    """Mean of the last window values, None before there are so many."""
+    """Mean of the last window values that are known, None before then."""
     out = []
-    for i in range(len(values)):
-        part = values[max(0, i + 1 - window):i + 1]
-        whole = len(part) == window and None not in part
-        out.append(mean(part) if whole else None)
+    known = []
+    for v in values:
+        if v is not None:
+            known.append(v)
+        out.append(mean(known[-window:]) if len(known) >= window else None)
     return out
 
 
@@ -89,9 +100,9 @@ def summarise_phase(records, phase, vgpus):
         raise ReportError(f"the log has no period under policy "
                           f"'{phase['policy']}' between {phase['start_s']} and "
                           f"{phase['end_s']} s")
-    fds = [number(r.get("fds")) for r in part]
+    fds = [fairness(r, vgpus) for r in part]
     known = [f for f in fds if f is not None]
-    optimal = [f for f in (number(r.get("fds_optimal")) for r in part)
+    optimal = [f for f in (fairness(r, vgpus, "fds_optimal") for r in part)
                if f is not None]
     run = {
         "policy": phase["policy"],
@@ -138,22 +149,22 @@ def fmt(value, form, scale=1):
 def table(result):
     out = []
     names = {v["uuid"]: v for v in result["workloads"]}
-    out.append("policy  VM  screen       frames/s   sd     GPU %  CPU %   "
-               "GPU ms  CPU ms   fairness f")
-    out.append("                                                         "
-               "per frame       mean     sd   best")
+    out.append("policy  VM  screen       frames/s          share of       "
+               "ms per frame     fairness f")
+    out.append("                         mean     sd     GPU    CPU      GPU"
+               "      CPU      mean     sd   best")
     for run in result["runs"]:
         out.append("-" * 92)
         for i, v in enumerate(run["vgpus"]):
             line = (f"{run['policy'] if i == 0 else '':7} "
                     f"{v['name']:3} "
-                    f"{names[v['uuid']].get('mode', ''):10} "
-                    f"{fmt(v['fps'], '9.1f'):>10} "
-                    f"{fmt(v['fps_std'], '6.1f'):>6} "
-                    f"{fmt(v['gpu_share'], '6.1f', 100):>6} "
-                    f"{fmt(v['cpu_share'], '6.1f', 100):>6} "
-                    f"{fmt(v['gpu_s_per_frame'], '8.2f', 1e3):>8} "
-                    f"{fmt(v['cpu_s_per_frame'], '7.2f', 1e3):>7} ")
+                    f"{names[v['uuid']].get('mode', ''):9} "
+                    f"{fmt(v['fps'], '.1f'):>8} "
+                    f"{fmt(v['fps_std'], '.1f'):>6} "
+                    f"{fmt(v['gpu_share'], '.1f', 100):>6}% "
+                    f"{fmt(v['cpu_share'], '.1f', 100):>5}% "
+                    f"{fmt(v['gpu_s_per_frame'], '.2f', 1e3):>8} "
+                    f"{fmt(v['cpu_s_per_frame'], '.2f', 1e3):>8} ")
             if i == 0:
                 line += (f" {fmt(run['fds_mean'], '8.3f'):>8} "
                          f"{fmt(run['fds_std'], '6.3f'):>6} "
@@ -162,9 +173,9 @@ def table(result):
     out.append("-" * 92)
     for run in result["runs"]:
         if run["periods_without_fds"]:
-            out.append(f"{run['policy']}: {run['periods_without_fds']} of "
-                       f"{run['periods']} periods have no f (a VM showed no "
-                       f"frame) and are left out of its mean")
+            out.append(f"{run['policy']}: in {run['periods_without_fds']} of "
+                       f"{run['periods']} periods a VM showed no frame; they "
+                       f"have no f and are left out of its mean")
     out.append("f: the higher (nearer to 0) the fairer; best: what the optimal "
                "rates of the same\nseconds would score, the mean over them. "
                "Shares: of what all VMs together can have.")
@@ -181,14 +192,15 @@ def plot_data(records, info):
     for phase in info["phases"]:
         rows = []
         part = in_phase(records, phase)
-        average = moving_average([number(r.get("fds")) for r in part])
+        average = moving_average([fairness(r, info["vgpus"]) for r in part])
         counted = {id(r): a for r, a in zip(part, average)}
         whole = dict(phase, start_s=phase["start_s"] - info.get("settle_s", 0))
         for r in in_phase(records, whole):
             a = counted.get(id(r))
             values = [r["time_s"] - origin]
             values += [number(r["vgpus"].get(u, {}).get("fps")) for u in uuids]
-            values += [number(r.get("fds")), a, number(r.get("fds_optimal"))]
+            values += [fairness(r, info["vgpus"]), a,
+                       fairness(r, info["vgpus"], "fds_optimal")]
             rows.append(" ".join("NaN" if x is None else f"{x:.6g}"
                                  for x in values))
         blocks.append("\n".join(rows))

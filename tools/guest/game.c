@@ -22,6 +22,7 @@ struct options {
 	int balls;
 	int theme;
 	uint32_t work;
+	uint32_t textures;
 	uint32_t seed;
 	bool redraw_all;
 	bool list;
@@ -52,6 +53,7 @@ static const char usage[] =
 "  --buffers N      2 to 4 buffers (2)\n"
 "  --balls N        1 to 32 balls (3)\n"
 "  --work N         CPU work per frame: thousands of look-ahead steps (0)\n"
+"  --textures N     GPU work per frame: uploads of a texture of 8 MiB (0)\n"
 "  --redraw WHAT    changed: paint what changed; all: paint everything (changed)\n"
 "  --fps-cap F      sleep so as not to exceed F frames/s (none)\n"
 "  --frames N       stop after N frames (never)\n"
@@ -83,8 +85,8 @@ static int parse_number(const char *option, const char *s, double min,
 
 enum {
 	OPT_CARD = 1, OPT_MODE, OPT_LIST, OPT_NAME, OPT_THEME, OPT_BUFFERS,
-	OPT_BALLS, OPT_WORK, OPT_REDRAW, OPT_FPS_CAP, OPT_FRAMES, OPT_SECONDS,
-	OPT_SEED, OPT_HELP,
+	OPT_BALLS, OPT_WORK, OPT_TEXTURES, OPT_REDRAW, OPT_FPS_CAP, OPT_FRAMES,
+	OPT_SECONDS, OPT_SEED, OPT_HELP,
 };
 
 static const struct option options[] = {
@@ -96,6 +98,7 @@ static const struct option options[] = {
 	{ "buffers", required_argument, NULL, OPT_BUFFERS },
 	{ "balls", required_argument, NULL, OPT_BALLS },
 	{ "work", required_argument, NULL, OPT_WORK },
+	{ "textures", required_argument, NULL, OPT_TEXTURES },
 	{ "redraw", required_argument, NULL, OPT_REDRAW },
 	{ "fps-cap", required_argument, NULL, OPT_FPS_CAP },
 	{ "frames", required_argument, NULL, OPT_FRAMES },
@@ -148,6 +151,11 @@ static int parse(struct options *o, int argc, char **argv)
 			ret = parse_number(opt, optarg, 0, 1000000,
 					   "a number from 0 to 1000000", &v);
 			o->work = (uint32_t)v;
+			break;
+		case OPT_TEXTURES:
+			ret = parse_number(opt, optarg, 0, 1000,
+					   "a number from 0 to 1000", &v);
+			o->textures = (uint32_t)v;
 			break;
 		case OPT_REDRAW:
 			o->redraw_all = !strcmp(optarg, "all");
@@ -207,7 +215,7 @@ static void pace(uint64_t *due, double fps)
 }
 
 static int play(const struct options *o, struct display *d, struct world *g,
-		struct canvas *c, struct stats *s)
+		struct canvas *c, struct texture *t, struct stats *s)
 {
 	struct hud hud = { .title = o->name };
 	uint64_t now, due;
@@ -228,7 +236,10 @@ static int play(const struct options *o, struct display *d, struct world *g,
 			g->damage[buffer].all = true;
 		hud.fps = s->fps;
 		draw_frame(c, g, &hud, &d->buf[buffer], &g->damage[buffer]);
-		ret = display_flip(d, buffer);
+		if (o->textures)
+			ret = texture_upload(t, o->textures, g->frame);
+		if (!ret)
+			ret = display_flip(d, buffer);
 		if (ret)
 			break;
 
@@ -260,6 +271,7 @@ int main(int argc, char **argv)
 	static struct display display;
 	static struct world world;
 	static struct stats stats;
+	struct texture texture = { 0 };
 	struct canvas canvas = { 0 };
 	int ret;
 
@@ -282,9 +294,12 @@ int main(int argc, char **argv)
 	ret = draw_init(&canvas, &world, o.theme);
 	if (ret)
 		fprintf(stderr, "mgpu-game: no memory for the background\n");
-	else
-		ret = play(&o, &display, &world, &canvas, &stats);
+	if (!ret && o.textures)
+		ret = texture_open(&texture, display.fd);
+	if (!ret)
+		ret = play(&o, &display, &world, &canvas, &texture, &stats);
 
+	texture_close(&texture);
 	draw_free(&canvas);
 	display_close(&display);
 	return ret ? 1 : 0;

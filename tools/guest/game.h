@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * mgpu-game: a game-like DRM client.  display.c talks KMS, world.c is the game
- * itself, draw.c paints it, stats.c counts frames, game.c is the main loop.
+ * itself, draw.c paints it, texture.c gives the GPU more to do, stats.c counts
+ * frames, game.c is the main loop.
  */
 #ifndef MGPU_GAME_H
 #define MGPU_GAME_H
@@ -49,6 +50,21 @@ void display_close(struct display *d);
 int display_show(struct display *d, int buffer);
 int display_flip(struct display *d, int buffer);
 int display_list_modes(const char *card);
+
+/* ---- texture.c ---- */
+
+#define TEXTURE_W	2048
+#define TEXTURE_H	1024
+
+struct texture {
+	int fd;
+	uint32_t handle;
+	uint32_t *px;
+};
+
+int texture_open(struct texture *t, int fd);
+int texture_upload(struct texture *t, uint32_t n, uint64_t frame);
+void texture_close(struct texture *t);
 
 /* ---- world.c: a game of bricks that plays itself ---- */
 
