@@ -145,8 +145,6 @@ struct mgpu_job {
 	u64 charged_ns;
 };
 
-#define MGPU_WEIGHT_MIN		1
-#define MGPU_WEIGHT_MAX		10000
 #define MGPU_WEIGHT_DEFAULT	100
 
 /* ---- devices ---- */
@@ -459,13 +457,11 @@ extern struct workqueue_struct *mgpu_wq;
 #define MGPU_SET_WEIGHT		BIT(0)
 #define MGPU_SET_FPS_LIMIT	BIT(1)
 
-#define MGPU_FPS_LIMIT_MIN	1000		/* millihertz */
-#define MGPU_FPS_LIMIT_MAX	10000000	/* millihertz */
-
+/* Ranges: MGPU_WEIGHT_* and MGPU_FPS_LIMIT_* of include/uapi/linux/mgpu.h. */
 struct mgpu_settings {
 	u32 mask;
-	u32 weight;		/* MGPU_WEIGHT_MIN..MGPU_WEIGHT_MAX */
-	u32 fps_limit;		/* 0, or MGPU_FPS_LIMIT_MIN..MAX, millihertz */
+	u32 weight;
+	u32 fps_limit;		/* millihertz, 0 = none */
 };
 
 struct mgpu_vgpu *mgpu_vgpu_find(u32 id);
