@@ -138,14 +138,21 @@ static struct json_object *on_state(void *arg)
 	return daemon_state(arg);
 }
 
+/*
+ * A period is measured from the sample before. One that came late is not made
+ * up for by a short one, whose rates would be noise.
+ */
 static int arm(struct daemon *d)
 {
+	uint64_t length = (uint64_t)d->set.period_ms * 1000000, now = now_ns();
+	uint64_t next = d->estimate.now_ns + length;
 	struct itimerspec t = { 0 };
 
-	t.it_interval.tv_sec = d->set.period_ms / 1000;
-	t.it_interval.tv_nsec = d->set.period_ms % 1000 * 1000000L;
-	t.it_value = t.it_interval;
-	return timerfd_settime(d->timer, 0, &t, NULL) ? -errno : 0;
+	if (next < now + length / 2)
+		next = now + length;
+	t.it_value.tv_sec = (time_t)(next / 1000000000);
+	t.it_value.tv_nsec = (long)(next % 1000000000);
+	return timerfd_settime(d->timer, TFD_TIMER_ABSTIME, &t, NULL) ? -errno : 0;
 }
 
 static int on_set(void *arg, struct json_object *settings, struct settings_error *err)
@@ -187,9 +194,7 @@ static int open_events(struct daemon *d)
 	if (d->signals < 0)
 		return -errno;
 	d->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (d->timer < 0)
-		return -errno;
-	return arm(d);
+	return d->timer < 0 ? -errno : 0;
 }
 
 static int loop(struct daemon *d)
@@ -208,9 +213,10 @@ static int loop(struct daemon *d)
 			return -errno;
 		if (fds[0].revents)
 			return 0;
-		/* a late period is not made up for: the next one is longer */
 		if (fds[1].revents && read(d->timer, &ticks, sizeof(ticks)) > 0) {
 			ret = period(d);
+			if (arm(d))
+				return -errno;
 			notify("WATCHDOG=1\nSTATUS=%s", d->trouble[0] ? d->trouble :
 			       "dividing CPU and GPU time");
 			if (d->opt->once && (ret || d->periods))
@@ -275,7 +281,9 @@ int daemon_run(const struct options *opt)
 	fflush(stdout);
 	period(&d);
 	notify("READY=1");
-	ret = loop(&d);
+	ret = arm(&d);
+	if (!ret)
+		ret = loop(&d);
 	notify("STOPPING=1");
 	if (d.observer && observer_missed(d.observer))
 		fprintf(stderr, "mgpud: eBPF missed %llu events\n",

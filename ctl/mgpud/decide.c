@@ -75,7 +75,7 @@ static int divide(struct division *d, const struct estimate *e, bool smooth)
 
 		d->need[k] = smooth ? v->cpu_cost_smooth : v->cpu_cost;
 		d->need[i * d->n + k] = smooth ? v->gpu_cost_smooth : v->gpu_cost;
-		d->rate[k] = v->fps;
+		d->rate[k] = fmax(v->fps, DECIDE_RATE_MIN);
 		d->share[k] = v->share;
 		d->demand[k] = smooth ? v->demand : INFINITY;
 	}

@@ -10,7 +10,10 @@
 #include "estimate.h"
 
 /* A vGPU that shows no frames for so long loses its limit. */
-#define DECIDE_RELEASE_NS	3000000000ULL
+#define DECIDE_RELEASE_NS	ESTIMATE_IDLE_NS
+
+/* What allocators start from where no frame was measured. */
+#define DECIDE_RATE_MIN		0.1
 
 /* What the module takes as a limit, frames per second. */
 #define DECIDE_FPS_MIN		1.0

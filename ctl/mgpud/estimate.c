@@ -110,12 +110,13 @@ struct vmm_change {
 	bool valid;
 	double cpu;		/* seconds */
 	double frames;
+	unsigned int vgpus;
 };
 
 /*
  * A VMM's CPU time is shared out among its vGPUs by frames: what a frame costs
  * the VM does not depend on the screen that shows it. Without any frames there
- * is nothing to tell its vGPUs apart, and nothing that would need it.
+ * is nothing to tell its vGPUs apart, and each has an equal part.
  */
 static void split_cpu(const struct estimate *e, const struct sample *s,
 		      struct vmm_change *vc, struct change *c)
@@ -133,15 +134,33 @@ static void split_cpu(const struct estimate *e, const struct sample *s,
 		vmm = find_vmm(s->vmms, s->nr_vmms, s->vgpus[j].tgid);
 		if (!vmm || !vc[vmm - s->vmms].valid)
 			c[j].valid = false;
-		else if (c[j].valid)
-			vc[vmm - s->vmms].frames += c[j].frames;
+		if (!c[j].valid)
+			continue;
+		vc[vmm - s->vmms].frames += c[j].frames;
+		vc[vmm - s->vmms].vgpus++;
 	}
 	for (size_t j = 0; j < s->nr_vgpus; j++) {
-		vmm = find_vmm(s->vmms, s->nr_vmms, s->vgpus[j].tgid);
-		if (c[j].valid && c[j].frames > 0)
-			c[j].cpu = vc[vmm - s->vmms].cpu * c[j].frames /
-				vc[vmm - s->vmms].frames;
+		const struct vmm_change *v;
+
+		if (!c[j].valid)
+			continue;
+		v = &vc[find_vmm(s->vmms, s->nr_vmms, s->vgpus[j].tgid) - s->vmms];
+		c[j].cpu = v->frames > 0 ? v->cpu * c[j].frames / v->frames :
+			v->cpu / v->vgpus;
 	}
+}
+
+/*
+ * Averages weigh frames, not periods. They rise slowly and fall at once: a
+ * stall of the host makes frames look dear for one period, and a limit made
+ * from that would hold the VM back long after the stall.
+ */
+static double average(double old, double frames_before, double now, double frames)
+{
+	if (!(frames_before > 0))
+		return now;
+	now = old + (now - old) * frames / (frames_before + frames);
+	return old > 0 ? fmin(now, old * ESTIMATE_RISE) : now;
 }
 
 static void measure(const struct estimate *e, const struct change *c,
@@ -155,18 +174,39 @@ static void measure(const struct estimate *e, const struct change *c,
 	v->cpu_share = v->cpu_use / e->cpu_capacity;
 	v->gpu_share = v->gpu_use / engines(e, v->last.dev);
 	v->share = fmax(v->cpu_share, v->gpu_share);
-	v->cpu_cost = c->cpu / c->frames;
-	v->gpu_cost = c->gpu / c->frames;
 
-	v->kept.frames = v->kept.frames * ESTIMATE_KEEP + c->frames;
-	v->kept.cpu = v->kept.cpu * ESTIMATE_KEEP + c->cpu;
-	v->kept.gpu = v->kept.gpu * ESTIMATE_KEEP + c->gpu;
-	v->cpu_cost_smooth = v->kept.cpu / v->kept.frames;
-	v->gpu_cost_smooth = v->kept.gpu / v->kept.frames;
+	if (c->frames > 0) {
+		double before = v->kept.frames * ESTIMATE_KEEP;
+
+		v->cpu_cost = c->cpu / c->frames;
+		v->gpu_cost = c->gpu / c->frames;
+		v->kept.cpu = average(v->kept.cpu, before, v->cpu_cost, c->frames);
+		v->kept.gpu = average(v->kept.gpu, before, v->gpu_cost, c->frames);
+		v->kept.frames = before + c->frames;
+	} else {
+		v->cpu_cost = v->kept.cpu;
+		v->gpu_cost = v->kept.gpu;
+	}
+	v->cpu_cost_smooth = v->kept.cpu;
+	v->gpu_cost_smooth = v->kept.gpu;
 
 	/* what a limit holds back cannot show how much it would use */
 	v->held = c->throttled > ESTIMATE_THROTTLED * t;
-	v->demand = v->held ? INFINITY : v->fps * ESTIMATE_HEADROOM;
+	v->demand = v->held || !(v->fps > 0) ? INFINITY : v->fps * ESTIMATE_HEADROOM;
+}
+
+/*
+ * Does it show frames? One that is slow, or starved, may show none in a period
+ * and yet work on one; to leave it out would make the period look fair.
+ */
+static bool is_active(const struct estimate_vgpu *v, const struct change *c, uint64_t ns)
+{
+	if (!c->valid || !(c->cpu + c->gpu > 0))
+		return false;	/* what costs nothing measurable has no share */
+	if (c->frames > 0)
+		return true;
+	return v->kept.cpu > 0 && v->idle_ns + ns <= ESTIMATE_IDLE_NS &&
+		c->cpu >= v->kept.cpu * ESTIMATE_WORKING;
 }
 
 /* Idle time and what active VMs used is what these have or could have. */
@@ -242,9 +282,8 @@ int estimate_update(struct estimate *e, const struct sample *s)
 		for (size_t j = 0; j < s->nr_vgpus; j++) {
 			struct estimate_vgpu *v = &next.vgpus[j];
 
-			/* a frame that cost nothing measurable has no share */
-			if (v->state != VGPU_IDLE || !c[j].valid ||
-			    !(c[j].frames > 0) || !(c[j].cpu + c[j].gpu > 0))
+			if (v->state != VGPU_IDLE ||
+			    !is_active(v, &c[j], s->now_ns - e->now_ns))
 				continue;
 			v->state = VGPU_ACTIVE;
 			active += c[j].cpu;
@@ -253,12 +292,12 @@ int estimate_update(struct estimate *e, const struct sample *s)
 		for (size_t j = 0; j < s->nr_vgpus; j++) {
 			struct estimate_vgpu *v = &next.vgpus[j];
 
-			if (v->state == VGPU_IDLE)
-				v->idle_ns += s->now_ns - e->now_ns;
-			if (v->state != VGPU_ACTIVE)
+			if (v->state == VGPU_CLOSED)
 				continue;
-			v->idle_ns = 0;
-			measure(&next, &c[j], v);
+			v->idle_ns = c[j].frames > 0 ? 0 :
+				v->idle_ns + (s->now_ns - e->now_ns);
+			if (v->state == VGPU_ACTIVE)
+				measure(&next, &c[j], v);
 		}
 	}
 	free(c);

@@ -12,13 +12,16 @@
 #define ESTIMATE_HEADROOM	1.25	/* demand of a vGPU that nothing holds back */
 #define ESTIMATE_THROTTLED	0.02	/* of the time held: held back */
 #define ESTIMATE_KEEP		0.5	/* weight of the periods before this one */
+#define ESTIMATE_RISE		1.25	/* of an average cost in one period, at most */
+#define ESTIMATE_WORKING	0.5	/* of a frame's CPU time: works on a frame */
+#define ESTIMATE_IDLE_NS	3000000000ULL /* without a frame: idle in any case */
 #define ESTIMATE_CPU_MIN	0.1	/* cores for VMs, at least */
 #define ESTIMATE_PERIOD_MIN_NS	1000000	/* shorter ones are no measurement */
 
 enum vgpu_state {
 	VGPU_CLOSED,		/* no VMM has it open */
-	VGPU_IDLE,		/* showed no frame, or there is no measurement yet */
-	VGPU_ACTIVE,
+	VGPU_IDLE,		/* shows no frames, or there is no measurement yet */
+	VGPU_ACTIVE,		/* showed a frame, or works on one */
 };
 
 /**
@@ -30,15 +33,17 @@ enum vgpu_state {
  * @gpu_use: engine time per second, seconds
  * @cpu_share: the same as a share of what there is for VMs
  * @gpu_share: the same as a share of its device's engines
- * @cpu_cost: CPU time per frame, seconds, this period's
- * @gpu_cost: engine time per frame, seconds, this period's
+ * @cpu_cost: CPU time per frame, seconds, this period's; without a frame in
+ *	it the average
+ * @gpu_cost: engine time per frame, likewise
  * @share: dominant share, the larger of @cpu_share and @gpu_share
  * @cpu_cost_smooth: @cpu_cost averaged over periods
  * @gpu_cost_smooth: @gpu_cost averaged over periods
  * @held: its limit held frames back
  * @demand: rate that it has use for, INFINITY when not known
  * @idle_ns: for how long it has shown no frame; kept in all states
- * @kept: sums that the averages are made of; kept while it is open
+ * @kept: the averages, and the frames that they are made of; kept while it is
+ *	open
  */
 struct estimate_vgpu {
 	struct sample_vgpu last;
