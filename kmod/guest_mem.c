@@ -10,8 +10,15 @@
  * That wait has a limit, because a user may be inside of vfio_pin_pages(),
  * which can be waiting for the very caller of dma_unmap(); type 1 tries again.
  *
+ * Between the return of dma_unmap() and the end of the unmapping, type 1 lets go
+ * of its lock, and the range can still be pinned; it calls again when that
+ * happens, but only ten times before it stops the host.  A guest that submits
+ * backings in a loop must not win that race: for a moment after dma_unmap(),
+ * nothing of the range is pinned.
+ *
  * mem.lock is never held across a call into VFIO.
  */
+#include <linux/delay.h>
 #include <linux/iommu.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -22,6 +29,9 @@
 
 #define PIN_BATCH		512	/* pages in one vfio_pin_pages() */
 #define UNMAP_WAIT		HZ
+#define UNMAP_SETTLE		max(HZ / 50, 2)
+#define SETTLE_POLL_MS		5
+#define SETTLE_POLLS		40
 
 void mgpu_mem_init(struct mgpu_vgpu *vgpu)
 {
@@ -169,6 +179,7 @@ static struct mgpu_mem *mem_alloc(struct mgpu_vgpu *vgpu, u32 pages,
 
 	if (!mem)
 		return NULL;
+	INIT_LIST_HEAD(&mem->node);
 	mem->vgpu = vgpu;
 	mem->nr_pages = pages;
 	mem->pages = kvcalloc(pages, sizeof(*mem->pages), GFP_KERNEL);
@@ -208,17 +219,67 @@ static void mem_add(struct mgpu_mem *mem, u32 *page, u64 addr, u32 len)
 	mem->len += len;
 }
 
+static bool overlaps(const struct mgpu_mem *mem, u64 iova, u64 last)
+{
+	u32 i;
+
+	for (i = 0; i < mem->nr_pages; i++) {
+		if (mem->iova[i] <= last &&
+		    mem->iova[i] + PAGE_SIZE - 1 >= iova)
+			return true;
+	}
+	return false;
+}
+
+/* Is VFIO taking a part of it away right now? */
+static bool being_unmapped(const struct mgpu_mem *mem)
+{
+	const struct mgpu_guest_mem *gm = &mem->vgpu->mem;
+	int i;
+
+	lockdep_assert_held(&gm->lock);
+	for (i = 0; i < ARRAY_SIZE(gm->unmapping); i++) {
+		const struct mgpu_unmapping *u = &gm->unmapping[i];
+
+		if (u->last && time_before(jiffies, u->until) &&
+		    overlaps(mem, u->first, u->last))
+			return true;
+	}
+	return false;
+}
+
+/* Puts a mapping in the list, from where dma_unmap() finds it. */
+static int mem_list(struct mgpu_mem *mem)
+{
+	struct mgpu_guest_mem *gm = &mem->vgpu->mem;
+	int polls;
+	bool wait;
+
+	for (polls = 0; polls < SETTLE_POLLS; polls++) {
+		spin_lock(&gm->lock);
+		wait = being_unmapped(mem);
+		if (!wait) {
+			mem->pinning = true;
+			list_add(&mem->node, &gm->list);
+		}
+		spin_unlock(&gm->lock);
+		if (!wait)
+			return 0;
+		msleep(SETTLE_POLL_MS);
+	}
+	mem->gone = true;
+	return -EFAULT;
+}
+
 /* Pins what mem_add() put together; frees it on error. */
 static struct mgpu_mem *mem_finish(struct mgpu_mem *mem)
 {
 	struct mgpu_vgpu *vgpu = mem->vgpu;
 	int ret;
 
-	mem->pinning = true;
-	spin_lock(&vgpu->mem.lock);
-	list_add(&mem->node, &vgpu->mem.list);
-	spin_unlock(&vgpu->mem.lock);
-
+	ret = mem_list(mem);
+	if (ret)
+		goto out;
 	ret = mem_pin(mem);
 
 	spin_lock(&vgpu->mem.lock);
@@ -227,7 +288,7 @@ static struct mgpu_mem *mem_finish(struct mgpu_mem *mem)
 		ret = -EFAULT;
 	spin_unlock(&vgpu->mem.lock);
 	wake_up_all(&vgpu->mem.wait);
-
+out:
 	if (!ret)
 		return mem;
 	mgpu_mem_free(mem);
@@ -365,18 +426,6 @@ void mgpu_mem_copy(const struct mgpu_mem *mem, u64 off, void *to, size_t len)
 	}
 }
 
-static bool overlaps(const struct mgpu_mem *mem, u64 iova, u64 last)
-{
-	u32 i;
-
-	for (i = 0; i < mem->nr_pages; i++) {
-		if (mem->iova[i] <= last &&
-		    mem->iova[i] + PAGE_SIZE - 1 >= iova)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Marks what overlaps dead.  Takes one mapping that nobody uses any more out
  * of the list, or says whether some are still in use.
@@ -404,6 +453,28 @@ static struct mgpu_mem *take_dead(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
 	return found;
 }
 
+/* For a moment, nothing of the range is to be pinned. */
+static void note_unmapping(struct mgpu_vgpu *vgpu, u64 iova, u64 last)
+{
+	struct mgpu_guest_mem *gm = &vgpu->mem;
+	struct mgpu_unmapping *u = NULL;
+	int i;
+
+	spin_lock(&gm->lock);
+	for (i = 0; i < ARRAY_SIZE(gm->unmapping) && !u; i++) {
+		if (gm->unmapping[i].first == iova &&
+		    gm->unmapping[i].last == last)
+			u = &gm->unmapping[i];
+	}
+	if (!u)
+		u = &gm->unmapping[gm->next_unmapping++ %
+				   ARRAY_SIZE(gm->unmapping)];
+	u->first = iova;
+	u->last = last;
+	u->until = jiffies + UNMAP_SETTLE;
+	spin_unlock(&gm->lock);
+}
+
 /**
  * mgpu_mem_unmap - the VMM unmaps a range of guest memory
  * @vgpu: vGPU
@@ -419,6 +490,7 @@ void mgpu_mem_unmap(struct mgpu_vgpu *vgpu, u64 iova, u64 len)
 	long left = UNMAP_WAIT;
 	bool busy;
 
+	note_unmapping(vgpu, iova, last);
 	for (;;) {
 		left = wait_event_timeout(vgpu->mem.wait,
 					  (mem = take_dead(vgpu, iova, last,
@@ -428,6 +500,8 @@ void mgpu_mem_unmap(struct mgpu_vgpu *vgpu, u64 iova, u64 len)
 			break;
 		mem_release(mem);
 	}
+	/* The time counts from now. */
+	note_unmapping(vgpu, iova, last);
 	if (busy)
 		dev_warn_ratelimited(vgpu->vdev.dev,
 				     "guest memory still in use while it is unmapped\n");

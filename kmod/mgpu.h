@@ -212,6 +212,12 @@ struct mgpu_guest_mem {
 	struct list_head list;
 	wait_queue_head_t wait;	/* users, pinning or gone changed */
 	struct mgpu_mem *cache[MGPU_PIN_CACHE]; /* ring worker only */
+	struct mgpu_unmapping {
+		u64 first;
+		u64 last;
+		unsigned long until;	/* jiffies */
+	} unmapping[4];		/* ranges that VFIO is taking away, lock */
+	u32 next_unmapping;
 	atomic64_t pinned;	/* pages */
 	atomic64_t used;	/* bytes charged against the type's limit */
 };
