@@ -92,6 +92,14 @@ def test_rates_and_shares_of_each_vm():
     near(b["cpu_share"], 0.25)
 
 
+def test_cost_is_that_of_a_frame_not_of_a_period():
+    log = [json.loads(x) for x in LOG[2:4]]
+    for record, frames, cost in zip(log, (30, 10), (0.01, 0.05)):
+        record["vgpus"][0].update(frames=frames, cpu_s_per_frame=cost)
+    records = report.read_log([json.dumps(x) for x in log])
+    near(report.per_frame(records, A, "cpu_s_per_frame"), 0.02)
+
+
 def test_keys_of_the_result():
     result = report.summarise(report.read_log(LOG), INFO)
     assert {"cpus", "runs"} <= set(result)

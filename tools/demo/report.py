@@ -94,6 +94,18 @@ def series(records, uuid, key):
     return [v for v in values if v is not None]
 
 
+def per_frame(records, uuid, key):
+    """Mean cost of a frame: every frame counts the same, not every period."""
+    total = frames = 0
+    for r in records:
+        v = r["vgpus"].get(uuid, {})
+        cost, n = number(v.get(key)), number(v.get("frames"))
+        if cost is not None and n:
+            total += cost * n
+            frames += n
+    return total / frames if frames else None
+
+
 def summarise_phase(records, phase, vgpus):
     part = in_phase(records, phase)
     if not part:
@@ -123,8 +135,8 @@ def summarise_phase(records, phase, vgpus):
             "fps_std": std(series(part, uuid, "fps")),
             "gpu_share": mean(series(part, uuid, "gpu_share")),
             "cpu_share": mean(series(part, uuid, "cpu_share")),
-            "cpu_s_per_frame": mean(series(part, uuid, "cpu_s_per_frame")),
-            "gpu_s_per_frame": mean(series(part, uuid, "gpu_s_per_frame")),
+            "cpu_s_per_frame": per_frame(part, uuid, "cpu_s_per_frame"),
+            "gpu_s_per_frame": per_frame(part, uuid, "gpu_s_per_frame"),
         })
     return run
 
