@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The generic netlink family: what is told, what may be set and what not.
+ */
+#include <errno.h>
+#include <linux/netlink.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <kselftest_harness.h>
+
+#include "nl.h"
+#include "vmm.h"
+
+#define OK	VIRTIO_GPU_RESP_OK_NODATA
+#define MANY	1024
+
+FIXTURE(nl)
+{
+	struct nl nl;
+	char uuid[2][VMM_UUID_LEN + 1];
+};
+
+FIXTURE_SETUP(nl)
+{
+	ASSERT_EQ(0, nl_open(&self->nl));
+	mdev_uuid_new(self->uuid[0]);
+	mdev_uuid_new(self->uuid[1]);
+	ASSERT_EQ(0, mdev_create("small", self->uuid[0]));
+	ASSERT_EQ(0, mdev_create("large", self->uuid[1]));
+}
+
+FIXTURE_TEARDOWN(nl)
+{
+	mdev_remove(self->uuid[0]);
+	mdev_remove(self->uuid[1]);
+	nl_close(&self->nl);
+}
+
+static void put_setting(struct nl_msg *m, const char *uuid, int64_t weight,
+			int64_t fps)
+{
+	size_t at = nl_nest(m, MGPU_A_BATCH_VGPU);
+
+	nl_put_str(m, MGPU_A_VGPU_UUID, uuid);
+	if (weight >= 0)
+		nl_put_u32(m, MGPU_A_VGPU_WEIGHT, weight);
+	if (fps >= 0)
+		nl_put_u32(m, MGPU_A_VGPU_FPS_LIMIT, fps);
+	nl_nest_end(m, at);
+}
+
+TEST_F(nl, a_new_vgpu_has_its_type_s_settings)
+{
+	struct nl_vgpu v, w;
+
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
+	EXPECT_STREQ(self->uuid[0], v.uuid);
+	EXPECT_STREQ("small", v.type);
+	EXPECT_STREQ(VMM_PARENT, v.dev_name);
+	EXPECT_NE(0, v.id);
+	EXPECT_FALSE(v.open);
+	EXPECT_EQ(0, v.tgid);
+	EXPECT_EQ(0, v.fps_limit);
+	EXPECT_EQ(0, v.mem_used);
+	EXPECT_EQ(0, v.pinned);
+	EXPECT_EQ(~0u, v.charge_source);
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[1], &w));
+	EXPECT_NE(v.id, w.id);
+	EXPECT_EQ(v.dev_id, w.dev_id);
+	EXPECT_LT(v.weight, w.weight);
+	EXPECT_LT(v.mem_limit, w.mem_limit);
+}
+
+TEST_F(nl, a_dump_lists_every_vgpu_once)
+{
+	static struct nl_vgpu v[64];
+	int n, i, seen[2] = { 0, 0 };
+
+	n = nl_vgpu_dump(&self->nl, v, ARRAY_LEN(v));
+	ASSERT_LE(2, n);
+	EXPECT_EQ(mdev_count(), n);
+	for (i = 0; i < n; i++) {
+		seen[0] += !strcmp(v[i].uuid, self->uuid[0]);
+		seen[1] += !strcmp(v[i].uuid, self->uuid[1]);
+	}
+	EXPECT_EQ(1, seen[0]);
+	EXPECT_EQ(1, seen[1]);
+}
+
+TEST_F(nl, an_open_vgpu_names_its_vmm)
+{
+	struct nl_vgpu v;
+	struct vm vm;
+
+	ASSERT_EQ(0, vm_open(&vm, self->uuid[0], VMM_RAM));
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
+	EXPECT_TRUE(v.open);
+	EXPECT_EQ(getpid(), v.tgid);
+	vm_close(&vm);
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
+	EXPECT_FALSE(v.open);
+}
+
+TEST_F(nl, settings_are_set_one_by_one)
+{
+	struct nl_vgpu v;
+
+	ASSERT_EQ(0, nl_vgpu_set(&self->nl, self->uuid[0], 777, -1));
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
+	EXPECT_EQ(777, v.weight);
+	EXPECT_EQ(0, v.fps_limit);
+	ASSERT_EQ(0, nl_vgpu_set(&self->nl, self->uuid[0], -1, 59940));
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
+	EXPECT_EQ(777, v.weight);
+	EXPECT_EQ(59940, v.fps_limit);
+	ASSERT_EQ(0, nl_vgpu_set(&self->nl, self->uuid[0], 1, 0));
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
+	EXPECT_EQ(1, v.weight);
+	EXPECT_EQ(0, v.fps_limit);
+}
+
+TEST_F(nl, limits_of_settings_are_kept)
+{
+	static const struct {
+		int64_t weight, fps;
+		bool ok;
+	} t[] = {
+		{ 1, -1, true }, { 10000, -1, true }, { 0, -1, false },
+		{ 10001, -1, false }, { 0xffffffff, -1, false },
+		{ -1, 0, true }, { -1, 1000, true }, { -1, 10000000, true },
+		{ -1, 1, false }, { -1, 999, false }, { -1, 10000001, false },
+		{ -1, 0xffffffff, false },
+	};
+	struct nl *nl = &self->nl;
+	struct nl_vgpu v;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_LEN(t); i++) {
+		ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[0], 50, 5000));
+		ret = nl_vgpu_set(nl, self->uuid[0], t[i].weight, t[i].fps);
+		ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+		if (t[i].ok) {
+			EXPECT_EQ(0, ret);
+			EXPECT_EQ(t[i].weight < 0 ? 50 : t[i].weight, v.weight);
+			EXPECT_EQ(t[i].fps < 0 ? 5000 : t[i].fps, v.fps_limit);
+		} else {
+			EXPECT_EQ(-ERANGE, ret);
+			EXPECT_EQ(50, v.weight);
+			EXPECT_EQ(5000, v.fps_limit);
+		}
+	}
+}
+
+TEST_F(nl, every_refusal_says_why)
+{
+	struct nl *nl = &self->nl;
+	char none[VMM_UUID_LEN + 1];
+	struct nl_vgpu v;
+	struct nl_msg m;
+	size_t at;
+
+	mdev_uuid_new(none);
+	EXPECT_EQ(-ENODEV, nl_vgpu_get(nl, none, &v));
+	EXPECT_LT(10, strlen(nl->text));
+	EXPECT_NE(0, nl->text_off);
+	EXPECT_EQ(-EINVAL, nl_vgpu_get(nl, "not a uuid", &v));
+	EXPECT_LT(10, strlen(nl->text));
+	EXPECT_EQ(-ENODEV, nl_vgpu_set(nl, none, 5, -1));
+	EXPECT_LT(10, strlen(nl->text));
+	EXPECT_EQ(-ERANGE, nl_vgpu_set(nl, self->uuid[0], -1, 5));
+	EXPECT_NE(NULL, strstr(nl->text, "millihertz"));
+	EXPECT_NE(0, nl->text_off);
+	EXPECT_EQ(-ERANGE, nl_vgpu_set(nl, self->uuid[0], 0, -1));
+	EXPECT_LT(5, strlen(nl->text));
+	EXPECT_EQ(-EINVAL, nl_vgpu_set(nl, self->uuid[0], -1, -1));
+	EXPECT_LT(10, strlen(nl->text));
+
+	/* Nothing at all. */
+	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
+	EXPECT_EQ(-EINVAL, nl_talk(nl, &m));
+	EXPECT_LT(10, strlen(nl->text));
+
+	/* Nobody named. */
+	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
+	at = nl_nest(&m, MGPU_A_BATCH_VGPU);
+	nl_put_u32(&m, MGPU_A_VGPU_WEIGHT, 5);
+	nl_nest_end(&m, at);
+	EXPECT_EQ(-EINVAL, nl_talk(nl, &m));
+	EXPECT_LT(10, strlen(nl->text));
+
+	/* Named twice over. */
+	nl_begin(nl, &m, MGPU_CMD_VGPU_GET, 0);
+	nl_put_u32(&m, MGPU_A_VGPU_ID, 1);
+	nl_put_str(&m, MGPU_A_VGPU_UUID, self->uuid[0]);
+	EXPECT_EQ(-EINVAL, nl_talk(nl, &m));
+	EXPECT_LT(10, strlen(nl->text));
+}
+
+TEST_F(nl, what_cannot_be_set_and_is_unknown_is_refused)
+{
+	static const uint16_t attrs[] = {
+		MGPU_A_VGPU_MEM_LIMIT, MGPU_A_VGPU_OPEN, MGPU_A_VGPU_STATS,
+		MGPU_A_VGPU_MAX + 1, 200,
+	};
+	struct nl *nl = &self->nl;
+	struct nl_msg m;
+	struct nl_vgpu v;
+	unsigned int i;
+	size_t at;
+
+	for (i = 0; i < ARRAY_LEN(attrs); i++) {
+		nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
+		at = nl_nest(&m, MGPU_A_BATCH_VGPU);
+		nl_put_str(&m, MGPU_A_VGPU_UUID, self->uuid[0]);
+		nl_put_u32(&m, MGPU_A_VGPU_WEIGHT, 5);
+		nl_put_u32(&m, attrs[i], 5);
+		nl_nest_end(&m, at);
+		EXPECT_GT(0, nl_talk(nl, &m)) {
+			TH_LOG("attribute %u", attrs[i]);
+		}
+	}
+	/* Also in the message itself, and wrong sizes. */
+	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
+	put_setting(&m, self->uuid[0], 5, -1);
+	nl_put_u32(&m, 77, 1);
+	EXPECT_GT(0, nl_talk(nl, &m));
+	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
+	at = nl_nest(&m, MGPU_A_BATCH_VGPU);
+	nl_put_str(&m, MGPU_A_VGPU_UUID, self->uuid[0]);
+	nl_put(&m, MGPU_A_VGPU_WEIGHT, "\5", 2);
+	nl_nest_end(&m, at);
+	EXPECT_GT(0, nl_talk(nl, &m));
+	nl_begin(nl, &m, 99, 0);
+	EXPECT_GT(0, nl_talk(nl, &m));
+
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_NE(5, v.weight);
+}
+
+TEST_F(nl, a_batch_is_all_or_nothing)
+{
+	struct nl *nl = &self->nl;
+	struct nl_vgpu v[2];
+	char none[VMM_UUID_LEN + 1];
+	struct nl_msg m;
+	unsigned int i;
+	int kind;
+
+	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[0], 10, 0));
+	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[1], 20, 0));
+	mdev_uuid_new(none);
+	for (kind = 0; kind < 4; kind++) {
+		nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
+		put_setting(&m, self->uuid[0], 11, 30000);
+		put_setting(&m, self->uuid[1], 21, 60000);
+		switch (kind) {
+		case 0:
+			put_setting(&m, none, 5, -1);
+			break;
+		case 1:
+			put_setting(&m, self->uuid[0], 12, -1);
+			break;
+		case 2:
+			put_setting(&m, self->uuid[1], -1, 7);
+			break;
+		case 3:
+			put_setting(&m, "rubbish", 5, -1);
+			break;
+		}
+		EXPECT_GT(0, nl_talk(nl, &m));
+		EXPECT_LT(5, strlen(nl->text));
+		for (i = 0; i < 2; i++) {
+			ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[i], &v[i]));
+			EXPECT_EQ(i ? 20 : 10, v[i].weight);
+			EXPECT_EQ(0, v[i].fps_limit);
+		}
+	}
+	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
+	put_setting(&m, self->uuid[0], 11, 30000);
+	put_setting(&m, self->uuid[1], 21, 60000);
+	EXPECT_EQ(0, nl_talk(nl, &m));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v[0]));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[1], &v[1]));
+	EXPECT_EQ(11, v[0].weight);
+	EXPECT_EQ(30000, v[0].fps_limit);
+	EXPECT_EQ(21, v[1].weight);
+	EXPECT_EQ(60000, v[1].fps_limit);
+}
+
+TEST_F(nl, an_unprivileged_user_may_look_and_not_touch)
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		struct nl_vgpu v;
+		struct nl nl;
+
+		if (setgid(65534) || setuid(65534))
+			_exit(10);
+		if (nl_open(&nl))
+			_exit(11);
+		if (nl_vgpu_get(&nl, self->uuid[0], &v))
+			_exit(12);
+		if (nl_vgpu_set(&nl, self->uuid[0], 5, -1) != -EPERM)
+			_exit(13);
+		_exit(0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+TEST_F(nl, events_tell_of_a_vgpu_s_life)
+{
+	char uuid[VMM_UUID_LEN + 1];
+	struct nl_vgpu v;
+	struct nl ev;
+	struct vm vm;
+
+	ASSERT_EQ(0, nl_open(&ev));
+	ASSERT_NE(0, ev.events);
+	ASSERT_EQ(0, nl_subscribe(&ev));
+	mdev_uuid_new(uuid);
+	ASSERT_EQ(0, mdev_create("medium", uuid));
+	EXPECT_EQ(MGPU_CMD_VGPU_ADDED_NTF, nl_event(&ev, &v, VMM_TIMEOUT));
+	EXPECT_STREQ(uuid, v.uuid);
+	EXPECT_STREQ("medium", v.type);
+	EXPECT_FALSE(v.open);
+	ASSERT_EQ(0, vm_open(&vm, uuid, VMM_RAM));
+	EXPECT_EQ(MGPU_CMD_VGPU_OPENED_NTF, nl_event(&ev, &v, VMM_TIMEOUT));
+	EXPECT_STREQ(uuid, v.uuid);
+	EXPECT_TRUE(v.open);
+	EXPECT_EQ(getpid(), v.tgid);
+	vm_close(&vm);
+	EXPECT_EQ(MGPU_CMD_VGPU_CLOSED_NTF, nl_event(&ev, &v, VMM_TIMEOUT));
+	EXPECT_STREQ(uuid, v.uuid);
+	EXPECT_FALSE(v.open);
+	ASSERT_EQ(0, mdev_remove(uuid));
+	EXPECT_EQ(MGPU_CMD_VGPU_REMOVED_NTF, nl_event(&ev, &v, VMM_TIMEOUT));
+	EXPECT_STREQ(uuid, v.uuid);
+	EXPECT_EQ(0, nl_event(&ev, &v, VMM_QUIET));
+	nl_close(&ev);
+}
+
+TEST_F(nl, without_a_bpf_program_the_module_charges_all_of_it)
+{
+	struct gpu_screen s;
+	struct nl_vgpu v;
+	struct vm vm;
+	int i;
+
+	ASSERT_EQ(0, vm_open(&vm, self->uuid[0], VMM_RAM));
+	ASSERT_EQ(0, vm_start(&vm));
+	ASSERT_EQ(0, gpu_screen_2d(&vm, &s, 1, VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM,
+				   256, 256));
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(0, gpu_show(&vm, &s));
+	}
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
+	EXPECT_EQ(40, v.stats[MGPU_A_STATS_JOBS]);
+	EXPECT_EQ(20, v.stats[MGPU_A_STATS_FRAMES]);
+	EXPECT_EQ(0, v.stats[MGPU_A_STATS_JOB_ERRORS]);
+	EXPECT_LT(0, v.stats[MGPU_A_STATS_ENGINE_NS]);
+	EXPECT_LT(0, v.stats[MGPU_A_STATS_ENGINE_CYCLES]);
+	EXPECT_EQ(0, v.stats[MGPU_A_STATS_CHARGED_BPF_NS]);
+	EXPECT_EQ(v.stats[MGPU_A_STATS_ENGINE_NS],
+		  v.stats[MGPU_A_STATS_CHARGED_SELF_NS]);
+	EXPECT_EQ(MGPU_CHARGE_SOURCE_MODULE, v.charge_source);
+	EXPECT_EQ(256, v.width);
+	EXPECT_EQ(256, v.height);
+	vm_close(&vm);
+	/* Counters outlive the VMM; the vGPU's life is longer. */
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
+	EXPECT_EQ(20, v.stats[MGPU_A_STATS_FRAMES]);
+}
+
+TEST_F_TIMEOUT(nl, as_many_vgpus_as_there_may_be_are_set_in_one_message, 240)
+{
+	static char uuid[MANY][VMM_UUID_LEN + 1];
+	static struct nl_vgpu v[MANY + 8];
+	struct nl *nl = &self->nl;
+	unsigned int n, i, hits = 0;
+	struct nl_msg m;
+	long long room;
+
+	room = mdev_available("small");
+	ASSERT_LT(100, room);
+	n = room < MANY ? room : MANY;
+	for (i = 0; i < n; i++) {
+		mdev_uuid_new(uuid[i]);
+		ASSERT_EQ(0, mdev_create("small", uuid[i]));
+	}
+	/* At 56 bytes an entry the message has more than 16 bits can count. */
+	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
+	for (i = 0; i < n; i++)
+		put_setting(&m, uuid[i], 1 + i, 1000 + i);
+	put_setting(&m, self->uuid[0], 5000, 30000);
+	put_setting(&m, self->uuid[1], 5001, 30001);
+	EXPECT_LT(65536, m.len);
+	EXPECT_EQ(0, nl_talk(nl, &m)) {
+		TH_LOG("%s", nl->text);
+	}
+	ASSERT_EQ(n + 2, nl_vgpu_dump(nl, v, ARRAY_LEN(v)));
+	for (i = 0; i < n + 2; i++) {
+		if (v[i].weight < 5000)
+			hits += v[i].fps_limit == 1000 + v[i].weight - 1 &&
+				!strcmp(v[i].uuid, uuid[v[i].weight - 1]);
+	}
+	EXPECT_EQ(n, hits);
+
+	/* One bad entry at the end undoes nothing, for nothing was done. */
+	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
+	for (i = 0; i < n; i++)
+		put_setting(&m, uuid[i], 9999, -1);
+	put_setting(&m, uuid[0], 9999, -1);
+	EXPECT_EQ(-EINVAL, nl_talk(nl, &m));
+	ASSERT_EQ(0, nl_vgpu_get(nl, uuid[n / 2], &v[0]));
+	EXPECT_EQ(1 + n / 2, v[0].weight);
+	for (i = 0; i < n; i++) {
+		EXPECT_EQ(0, mdev_remove(uuid[i]));
+	}
+}
+
+/* Any bytes: the kernel answers each, and settings stay within bounds. */
+TEST_F(nl, garbage_is_refused)
+{
+	uint64_t end = now_ms() + 3000;
+	struct nl *nl = &self->nl;
+	unsigned int seed = 1234, n = 0, i, k;
+	struct nl_msg m;
+	struct nl_vgpu v;
+	uint8_t junk[64];
+	size_t at, flip;
+
+	TH_LOG("seed %u", seed);
+	srand(seed);
+	while (now_ms() < end) {
+		nl_begin(nl, &m, rand() % 10, rand() % 4 ? 0 : NLM_F_DUMP);
+		for (i = rand() % 4; i; i--) {
+			at = nl_nest(&m, rand() % 20);
+			for (k = rand() % 6; k; k--) {
+				memset(junk, rand(), sizeof(junk));
+				nl_put(&m, rand() % 24 | (rand() % 8 ? 0 :
+				       0x8000), junk, rand() % sizeof(junk));
+			}
+			if (rand() % 3 == 0)
+				nl_put_str(&m, MGPU_A_VGPU_UUID, self->uuid[0]);
+			nl_nest_end(&m, at);
+		}
+		for (i = rand() % 3; i && m.len > 24; i--) {
+			flip = 20 + rand() % (m.len - 20);
+			m.buf[flip] ^= 1 << rand() % 8;
+		}
+		nl_talk(nl, &m);
+		n++;
+	}
+	EXPECT_LT(100, n);
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_LE(1, v.weight);
+	EXPECT_GE(10000, v.weight);
+	EXPECT_TRUE(!v.fps_limit || (v.fps_limit >= 1000 &&
+				     v.fps_limit <= 10000000));
+}
+
+TEST_HARNESS_MAIN
