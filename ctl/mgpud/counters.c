@@ -280,10 +280,11 @@ const struct mgpu_account *counters_vgpu(const struct counters *c, uint32_t id)
 static void set_owner(struct counters *c, uint32_t vgpu, uint32_t tgid)
 {
 	struct mgpu_owner_args args = { .vgpu = vgpu, .tgid = tgid };
-	LIBBPF_OPTS(bpf_test_run_opts, opts,
-		    .ctx_in = &args,
-		    .ctx_size_in = sizeof(args),
-	);
+	struct bpf_test_run_opts opts = {
+		.sz = sizeof(opts),
+		.ctx_in = &args,
+		.ctx_size_in = sizeof(args),
+	};
 
 	bpf_prog_test_run_opts(bpf_program__fd(c->cputime->progs.owner), &opts);
 }

@@ -18,11 +18,11 @@ const char *fds_param_check(const struct fds_param *param)
 	if (!isfinite(l) || fabs(l) > 100)
 		return "lambda must be from -100 to 100";
 	if (b > 1 && l >= 0)
-		return "with beta above 1, lambda must be negative, or idle capacity would be no loss";
+		return "lambda must be negative with beta above 1, or idle capacity is no loss";
 	if (b < 1 && l <= 0)
-		return "with beta below 1, lambda must be positive, or idle capacity would be no loss";
+		return "lambda must be positive with beta below 1, or idle capacity is no loss";
 	if (fabs(l) < fabs((1 - b) / b) * (1 - 1e-9))
-		return "lambda is too close to 0 for this beta: its magnitude must be at least |(1 - beta) / beta|";
+		return "lambda must be at least |(1 - beta) / beta| away from 0";
 	return NULL;
 }
 

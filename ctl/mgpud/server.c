@@ -17,6 +17,8 @@
 
 #include "server.h"
 
+#define FULL "{\"ok\":false,\"error\":\"mgpud has too many clients\",\"key\":\"request\"}\n"
+
 /**
  * struct client - a connection
  * @fd: -1 when the entry is free
@@ -455,10 +457,7 @@ static void welcome(struct server *s)
 			return;
 		c = free_client(s);
 		if (!c) {
-			static const char full[] =
-				"{\"ok\":false,\"error\":\"mgpud has too many clients\",\"key\":\"request\"}\n";
-
-			send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+			send(fd, FULL, strlen(FULL), MSG_NOSIGNAL | MSG_DONTWAIT);
 			close(fd);
 			continue;
 		}

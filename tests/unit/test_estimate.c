@@ -397,17 +397,38 @@ static void anything(void)
 		r = r * 6364136223846793005ULL + 1442695040888963407ULL;
 		j = r >> 62;
 		switch (r >> 33 & 15) {
-		case 0: vgpus[j].frames = odd[(r >> 40) % 6]; break;
-		case 1: vgpus[j].engine_ns = odd[(r >> 40) % 6]; break;
-		case 2: vgpus[j].throttled_ns = odd[(r >> 40) % 6]; break;
-		case 3: vmms[j].cpu_ns = odd[(r >> 40) % 6]; break;
-		case 4: now.idle_ns = odd[(r >> 40) % 6]; break;
-		case 5: vgpus[j].open = !vgpus[j].open; break;
-		case 6: now.nr_vmms = (r >> 40) % (MAX + 1); break;
-		case 7: now.nr_vgpus = (r >> 40) % (MAX + 1); break;
-		case 8: vgpus[j].uuid[0] ^= 1; break;
-		case 9: now.cpus = (r >> 40) % 5; break;
-		default: work(j, (r >> 40) % 100, (r >> 45) % 900, (r >> 50) % 900);
+		case 0:
+			vgpus[j].frames = odd[(r >> 40) % 6];
+			break;
+		case 1:
+			vgpus[j].engine_ns = odd[(r >> 40) % 6];
+			break;
+		case 2:
+			vgpus[j].throttled_ns = odd[(r >> 40) % 6];
+			break;
+		case 3:
+			vmms[j].cpu_ns = odd[(r >> 40) % 6];
+			break;
+		case 4:
+			now.idle_ns = odd[(r >> 40) % 6];
+			break;
+		case 5:
+			vgpus[j].open = !vgpus[j].open;
+			break;
+		case 6:
+			now.nr_vmms = (r >> 40) % (MAX + 1);
+			break;
+		case 7:
+			now.nr_vgpus = (r >> 40) % (MAX + 1);
+			break;
+		case 8:
+			vgpus[j].uuid[0] ^= 1;
+			break;
+		case 9:
+			now.cpus = (r >> 40) % 5;
+			break;
+		default:
+			work(j, (r >> 40) % 100, (r >> 45) % 900, (r >> 50) % 900);
 		}
 		now.now_ns += (r >> 20) % SEC;
 		TAP_EQ(estimate_update(&e, &now), 0);

@@ -226,9 +226,12 @@ static void fair_already(void)
 	struct machine m = {
 		.n = 3, .cpus = 2, .noise = 0.3,
 		.vm = {
-			{ .cpu = 0.030, .gpu = 0.004, .background = 0.1, .threads = 1, .rate = 1e6, .uneven = 0.15 },
-			{ .cpu = 0.035, .gpu = 0.004, .background = 0.2, .threads = 1, .rate = 1e6, .uneven = 0.15 },
-			{ .cpu = 0.020, .gpu = 0.002, .background = 0.1, .threads = 1, .rate = 1e6, .uneven = 0.15 },
+			{ .cpu = 0.030, .gpu = 0.004, .background = 0.1, .threads = 1,
+			  .rate = 1e6, .uneven = 0.15 },
+			{ .cpu = 0.035, .gpu = 0.004, .background = 0.2, .threads = 1,
+			  .rate = 1e6, .uneven = 0.15 },
+			{ .cpu = 0.020, .gpu = 0.002, .background = 0.1, .threads = 1,
+			  .rate = 1e6, .uneven = 0.15 },
 		},
 	};
 	double none, fea, best;
