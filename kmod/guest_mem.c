@@ -4,9 +4,10 @@
  *
  * The VMM may unmap any range at any time, and vfio_iommu_type1 insists that
  * nothing of it is pinned when dma_unmap() returns.  So every mapping is in
- * one list per vGPU from before its first page is pinned; whoever takes it out
- * of the list releases its pages.  dma_unmap() marks the mappings it meets
- * dead, waits for their users (a tile, a command: short) and releases them.
+ * one list per vGPU from before its first page is pinned until after its last
+ * one is unpinned.  dma_unmap() marks the mappings it meets dead, waits for
+ * their users (a tile, a command: short) and releases them; where the owner is
+ * releasing one already, it waits for that.
  * That wait has a limit, because a user may be inside of vfio_pin_pages(),
  * which can be waiting for the very caller of dma_unmap(); type 1 tries again.
  *
@@ -75,7 +76,7 @@ static u32 iova_run(const struct mgpu_mem *mem, u32 i, u32 end)
 	return n;
 }
 
-/* Unmaps and unpins; @mem is in no list and has no users. */
+/* Unmaps and unpins; the caller has claimed @mem, which has no users. */
 static void mem_release(struct mgpu_mem *mem)
 {
 	struct mgpu_vgpu *vgpu = mem->vgpu;
@@ -92,6 +93,7 @@ static void mem_release(struct mgpu_mem *mem)
 	mem->nr_pinned = 0;
 
 	spin_lock(&vgpu->mem.lock);
+	list_del_init(&mem->node);
 	mem->gone = true;
 	/*
 	 * Under the lock: mgpu_mem_free() may be waiting for this, and frees
@@ -128,8 +130,9 @@ void mgpu_mem_free(struct mgpu_mem *mem)
 	vgpu = mem->vgpu;
 	spin_lock(&vgpu->mem.lock);
 	WARN_ON_ONCE(mem->users);
-	mine = !list_empty(&mem->node);
-	list_del_init(&mem->node);
+	mine = !mem->claimed && !mem->gone;
+	if (mine)
+		mem->claimed = true;
 	spin_unlock(&vgpu->mem.lock);
 
 	if (mine)
@@ -427,10 +430,10 @@ void mgpu_mem_copy(const struct mgpu_mem *mem, u64 off, void *to, size_t len)
 }
 
 /*
- * Marks what overlaps dead.  Takes one mapping that nobody uses any more out
- * of the list, or says whether some are still in use.
+ * Marks what overlaps dead.  Claims one mapping that nobody uses any more, or
+ * says whether some are still in use or being released.
  */
-static struct mgpu_mem *take_dead(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
+static struct mgpu_mem *claim_dead(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
 				  bool *busy)
 {
 	struct mgpu_mem *mem, *found = NULL;
@@ -441,11 +444,11 @@ static struct mgpu_mem *take_dead(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
 		if (!overlaps(mem, iova, last))
 			continue;
 		mem->dead = true;
-		if (mem->users || mem->pinning) {
+		if (mem->users || mem->pinning || mem->claimed) {
 			*busy = true;
 			continue;
 		}
-		list_del_init(&mem->node);
+		mem->claimed = true;
 		found = mem;
 		break;
 	}
@@ -493,8 +496,8 @@ void mgpu_mem_unmap(struct mgpu_vgpu *vgpu, u64 iova, u64 len)
 	note_unmapping(vgpu, iova, last);
 	for (;;) {
 		left = wait_event_timeout(vgpu->mem.wait,
-					  (mem = take_dead(vgpu, iova, last,
-							   &busy)) || !busy,
+					  (mem = claim_dead(vgpu, iova, last,
+							    &busy)) || !busy,
 					  left);
 		if (!mem)
 			break;

@@ -169,7 +169,7 @@ struct mgpu_device {
 
 /**
  * struct mgpu_mem - guest memory that is pinned and mapped
- * @node: in the vGPU's list; who takes it out releases the pages, mem.lock
+ * @node: in the vGPU's list until the pages are released, mem.lock
  * @vgpu: whose guest it is
  * @len: bytes
  * @nr_pages: entries of @pages and @iova
@@ -183,7 +183,8 @@ struct mgpu_device {
  * @users: who uses the mapping right now, mem.lock
  * @pinning: vfio_pin_pages() is under way, mem.lock
  * @dead: the guest unmapped a part of it: no new users, mem.lock
- * @gone: the pages are released, mem.lock
+ * @claimed: somebody is releasing the pages, mem.lock
+ * @gone: they are released, mem.lock
  */
 struct mgpu_mem {
 	struct list_head node;
@@ -202,6 +203,7 @@ struct mgpu_mem {
 	u32 users;
 	bool pinning;
 	bool dead;
+	bool claimed;
 	bool gone;
 };
 
