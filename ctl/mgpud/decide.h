@@ -30,7 +30,7 @@
  */
 #define DECIDE_BUSY		0.97
 #define DECIDE_LEAD_GAIN	1.5	/* relative change per unit of use missed */
-#define DECIDE_LEAD_MAX		1.5
+#define DECIDE_LEAD_MAX		2.0
 #define DECIDE_LEAD_DECAY	0.9	/* of a lead while no limit holds anything */
 #define DECIDE_BINDS		0.98	/* planned use of a capacity to be used up */
 

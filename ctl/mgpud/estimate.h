@@ -11,7 +11,7 @@
 /* Documentation/allocation.rst says why. */
 #define ESTIMATE_HEADROOM	1.25	/* demand of a vGPU that nothing holds back */
 #define ESTIMATE_THROTTLED	0.02	/* of the time held: held back */
-#define ESTIMATE_KEEP		0.5	/* weight of the periods before this one */
+#define ESTIMATE_KEEP		0.75	/* weight of the periods before this one */
 #define ESTIMATE_RISE		1.25	/* of an average cost in one period, at most */
 #define ESTIMATE_WORKING	0.5	/* of a frame's CPU time: works on a frame */
 #define ESTIMATE_IDLE_NS	3000000000ULL /* without a frame: idle in any case */
