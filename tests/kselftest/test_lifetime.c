@@ -149,37 +149,45 @@ TEST_F_TIMEOUT(lifetime, a_vmm_that_is_killed_leaves_nothing, 120)
 	}
 }
 
-TEST_F(lifetime, a_vmm_that_is_killed_with_a_held_frame_leaves_nothing)
+TEST_F_TIMEOUT(lifetime, a_vmm_that_is_killed_with_a_held_frame_leaves_nothing,
+	       60)
 {
 	struct vm *vm = &self->vm;
+	bool quick = false;
+	uint64_t start, before;
 	struct nl_vgpu v;
-	uint64_t start;
-	int status;
+	int status, try;
 	pid_t pid;
 
 	vm_close(vm);
 	ASSERT_EQ(0, nl_vgpu_set(&self->nl, vm->uuid, -1, 1000));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		struct vm child;
+	/* A busy machine can spoil one measurement, not every one. */
+	for (try = 0; try < 5 && !quick; try++) {
+		before = nl_stat(&self->nl, vm->uuid, MGPU_A_STATS_FRAMES);
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			struct vm child;
 
-		if (vm_open(&child, vm->uuid, VMM_RAM) || vm_start(&child))
-			_exit(1);
-		submit_for_ever(&child);
-	}
-	start = now_ms();
-	do {
-		ASSERT_GT(start + VMM_TIMEOUT, now_ms());
+			if (vm_open(&child, vm->uuid, VMM_RAM) ||
+			    vm_start(&child))
+				_exit(1);
+			submit_for_ever(&child);
+		}
+		start = now_ms();
+		do {
+			ASSERT_GT(start + VMM_TIMEOUT, now_ms());
+			ASSERT_EQ(0, nl_vgpu_get(&self->nl, vm->uuid, &v));
+		} while (v.stats[MGPU_A_STATS_FRAMES] == before);
+		start = now_ms();
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		quick = now_ms() - start < 800;
 		ASSERT_EQ(0, nl_vgpu_get(&self->nl, vm->uuid, &v));
-	} while (!v.stats[MGPU_A_STATS_FRAMES]);
-	start = now_ms();
-	kill(pid, SIGKILL);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_GT(800, now_ms() - start);
-	ASSERT_EQ(0, nl_vgpu_get(&self->nl, vm->uuid, &v));
-	EXPECT_FALSE(v.open);
-	EXPECT_EQ(0, v.pinned);
+		EXPECT_FALSE(v.open);
+		EXPECT_EQ(0, v.pinned);
+	}
+	EXPECT_TRUE(quick);
 }
 
 TEST_F(lifetime, a_vgpu_has_one_vmm)

@@ -134,21 +134,70 @@ static void table_with_next(struct vm *vm, unsigned int q)
 	vq_publish(vm, q, 0);
 }
 
-#define BROKEN(name) FIXTURE_VARIANT_ADD(broken, name) { .hurt = name }
+FIXTURE_VARIANT_ADD(broken, head_out_of_range)
+{
+	.hurt = head_out_of_range,
+};
 
-BROKEN(head_out_of_range);
-BROKEN(next_out_of_range);
-BROKEN(chain_loops);
-BROKEN(index_jumps);
-BROKEN(readable_after_writable);
-BROKEN(address_wraps);
-BROKEN(command_outside_of_memory);
-BROKEN(table_outside_of_memory);
-BROKEN(table_of_odd_length);
-BROKEN(table_too_long);
-BROKEN(table_in_a_table);
-BROKEN(table_loops);
-BROKEN(table_with_next);
+FIXTURE_VARIANT_ADD(broken, next_out_of_range)
+{
+	.hurt = next_out_of_range,
+};
+
+FIXTURE_VARIANT_ADD(broken, chain_loops)
+{
+	.hurt = chain_loops,
+};
+
+FIXTURE_VARIANT_ADD(broken, index_jumps)
+{
+	.hurt = index_jumps,
+};
+
+FIXTURE_VARIANT_ADD(broken, readable_after_writable)
+{
+	.hurt = readable_after_writable,
+};
+
+FIXTURE_VARIANT_ADD(broken, address_wraps)
+{
+	.hurt = address_wraps,
+};
+
+FIXTURE_VARIANT_ADD(broken, command_outside_of_memory)
+{
+	.hurt = command_outside_of_memory,
+};
+
+FIXTURE_VARIANT_ADD(broken, table_outside_of_memory)
+{
+	.hurt = table_outside_of_memory,
+};
+
+FIXTURE_VARIANT_ADD(broken, table_of_odd_length)
+{
+	.hurt = table_of_odd_length,
+};
+
+FIXTURE_VARIANT_ADD(broken, table_too_long)
+{
+	.hurt = table_too_long,
+};
+
+FIXTURE_VARIANT_ADD(broken, table_in_a_table)
+{
+	.hurt = table_in_a_table,
+};
+
+FIXTURE_VARIANT_ADD(broken, table_loops)
+{
+	.hurt = table_loops,
+};
+
+FIXTURE_VARIANT_ADD(broken, table_with_next)
+{
+	.hurt = table_with_next,
+};
 
 FIXTURE_SETUP(broken)
 {
