@@ -670,7 +670,8 @@ static void most_entries(void)
 	u32 i;
 	u8 *b;
 
-	b = calloc(1, MGPU_MAX_CMD);
+	/* With room for one entry too many. */
+	b = calloc(1, MGPU_MAX_CMD + sizeof(*e));
 	TAP_NEED(b);
 	c = (void *)b;
 	c->hdr.type = cpu_to_le32(VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB);
@@ -691,6 +692,10 @@ static void most_entries(void)
 	       (u64)(MGPU_MAX_ENTRIES - 1) << 32);
 	TAP_EQ(mgpu_cmd_decode(b, MGPU_MAX_CMD - 1, MGPU_VQ_CONTROL, &cmd),
 	       PARAM);
+	c->nr_entries = cpu_to_le32(MGPU_MAX_ENTRIES + 1);
+	e[MGPU_MAX_ENTRIES].length = cpu_to_le32(1);
+	TAP_EQ(mgpu_cmd_decode(b, MGPU_MAX_CMD + sizeof(*e), MGPU_VQ_CONTROL,
+			       &cmd), PARAM);
 	free(b);
 }
 
