@@ -22,6 +22,7 @@ struct options {
 	int balls;
 	int theme;
 	uint32_t work;
+	int threads;
 	uint32_t textures;
 	uint32_t seed;
 	bool redraw_all;
@@ -53,6 +54,7 @@ static const char usage[] =
 "  --buffers N      2 to 4 buffers (2)\n"
 "  --balls N        1 to 32 balls (3)\n"
 "  --work N         CPU work per frame: thousands of look-ahead steps (0)\n"
+"  --threads N      1 to 16 threads that share the CPU work (1)\n"
 "  --textures N     GPU work per frame: uploads of a texture of 8 MiB (0)\n"
 "  --redraw WHAT    changed: paint what changed; all: paint everything (changed)\n"
 "  --fps-cap F      sleep so as not to exceed F frames/s (none)\n"
@@ -85,8 +87,8 @@ static int parse_number(const char *option, const char *s, double min,
 
 enum {
 	OPT_CARD = 1, OPT_MODE, OPT_LIST, OPT_NAME, OPT_THEME, OPT_BUFFERS,
-	OPT_BALLS, OPT_WORK, OPT_TEXTURES, OPT_REDRAW, OPT_FPS_CAP, OPT_FRAMES,
-	OPT_SECONDS, OPT_SEED, OPT_HELP,
+	OPT_BALLS, OPT_WORK, OPT_THREADS, OPT_TEXTURES, OPT_REDRAW,
+	OPT_FPS_CAP, OPT_FRAMES, OPT_SECONDS, OPT_SEED, OPT_HELP,
 };
 
 static const struct option options[] = {
@@ -98,6 +100,7 @@ static const struct option options[] = {
 	{ "buffers", required_argument, NULL, OPT_BUFFERS },
 	{ "balls", required_argument, NULL, OPT_BALLS },
 	{ "work", required_argument, NULL, OPT_WORK },
+	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "textures", required_argument, NULL, OPT_TEXTURES },
 	{ "redraw", required_argument, NULL, OPT_REDRAW },
 	{ "fps-cap", required_argument, NULL, OPT_FPS_CAP },
@@ -151,6 +154,11 @@ static int parse(struct options *o, int argc, char **argv)
 			ret = parse_number(opt, optarg, 0, 1000000,
 					   "a number from 0 to 1000000", &v);
 			o->work = (uint32_t)v;
+			break;
+		case OPT_THREADS:
+			ret = parse_number(opt, optarg, 1, MAX_THREADS,
+					   "a number from 1 to 16", &v);
+			o->threads = (int)v;
 			break;
 		case OPT_TEXTURES:
 			ret = parse_number(opt, optarg, 0, 1000,
@@ -266,6 +274,7 @@ int main(int argc, char **argv)
 		.name = "game",
 		.buffers = 2,
 		.balls = 3,
+		.threads = 1,
 		.seed = 1,
 	};
 	static struct display display;
@@ -294,11 +303,18 @@ int main(int argc, char **argv)
 	ret = draw_init(&canvas, &world, o.theme);
 	if (ret)
 		fprintf(stderr, "mgpu-game: no memory for the background\n");
+	if (!ret) {
+		ret = team_open(&world.team, o.threads);
+		if (ret)
+			fprintf(stderr, "mgpu-game: no threads: %s\n",
+				strerror(-ret));
+	}
 	if (!ret && o.textures)
 		ret = texture_open(&texture, display.fd);
 	if (!ret)
 		ret = play(&o, &display, &world, &canvas, &texture, &stats);
 
+	team_close(world.team);
 	texture_close(&texture);
 	draw_free(&canvas);
 	display_close(&display);

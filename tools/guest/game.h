@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * mgpu-game: a game-like DRM client.  display.c talks KMS, world.c is the game
- * itself, draw.c paints it, texture.c gives the GPU more to do, stats.c counts
- * frames, game.c is the main loop.
+ * itself, team.c its threads, draw.c paints it, texture.c gives the GPU more to
+ * do, stats.c counts frames, game.c is the main loop.
  */
 #ifndef MGPU_GAME_H
 #define MGPU_GAME_H
@@ -66,6 +66,17 @@ int texture_open(struct texture *t, int fd);
 int texture_upload(struct texture *t, uint32_t n, uint64_t frame);
 void texture_close(struct texture *t);
 
+/* ---- team.c ---- */
+
+struct team;
+
+int team_open(struct team **team, int n);
+void team_run(struct team *t, void (*fn)(void *arg, int part, int parts),
+	      void *arg);
+void team_close(struct team *t);
+
+#define MAX_THREADS	16
+
 /* ---- world.c: a game of bricks that plays itself ---- */
 
 #define FP		256	/* positions are pixels times FP */
@@ -99,6 +110,7 @@ struct world {
 	uint64_t frame;
 	uint32_t random;
 	uint32_t work;		/* thousands of look-ahead steps per frame */
+	struct team *team;	/* who does them */
 	int nr_buffers;
 	struct damage damage[MAX_BUFFERS];
 };

@@ -182,25 +182,36 @@ static void hit_paddle(struct world *g, struct ball *b)
 	g->score++;
 }
 
+/* Where look-ahead saw a ball come down, one sum for each part of the team. */
+struct look {
+	const struct world *g;
+	int target;
+	uint32_t random;
+	struct {
+		int64_t sum;
+		uint32_t landed;
+	} part[MAX_THREADS];
+};
+
 /*
- * Where will a ball come down?  Each unit of work follows one ball, slightly
- * disturbed, over a fixed number of steps; the paddle goes for the mean of the
- * first landings.
+ * Each unit of work follows one ball, slightly disturbed, over a fixed number
+ * of steps.
  */
-static int32_t look_ahead(struct world *g, int target)
+static void look_part(void *arg, int part, int parts)
 {
+	struct look *look = arg;
+	const struct world *g = look->g;
+	int32_t floor = (g->paddle_y - g->radius) * FP;
+	uint32_t i, random, landed = 0;
 	int64_t sum = 0;
-	int32_t landing;
-	uint32_t i, landed = 0;
-	int step;
 
-	for (i = 0; i < g->work; i++) {
-		struct ball b = g->ball[target];
-		int32_t floor = (g->paddle_y - g->radius) * FP;
+	for (i = (uint32_t)part; i < g->work; i += (uint32_t)parts) {
+		struct ball b = g->ball[look->target];
+		int32_t landing = -1;
 
-		landing = -1;
-		b.vx += (int32_t)(rnd(&g->random) & 15) - 8;
-		for (step = 0; step < LOOK_STEPS; step++) {
+		random = look->random ^ (i + 1) * 2654435761u;
+		b.vx += (int32_t)(rnd(&random) & 15) - 8;
+		for (int step = 0; step < LOOK_STEPS; step++) {
 			if (bounce(g, &b))
 				b.vy = -b.vy;
 			if (landing < 0 && b.vy > 0 && b.y >= floor)
@@ -210,6 +221,26 @@ static int32_t look_ahead(struct world *g, int target)
 			sum += landing;
 			landed++;
 		}
+	}
+	look->part[part].sum = sum;
+	look->part[part].landed = landed;
+}
+
+/* Where will a ball come down?  The paddle goes for the mean of the landings. */
+static int32_t look_ahead(struct world *g, int target)
+{
+	struct look look = {
+		.g = g,
+		.target = target,
+		.random = rnd(&g->random),
+	};
+	uint32_t landed = 0;
+	int64_t sum = 0;
+
+	team_run(g->team, look_part, &look);
+	for (int i = 0; i < MAX_THREADS; i++) {
+		sum += look.part[i].sum;
+		landed += look.part[i].landed;
 	}
 	return landed ? (int32_t)(sum / landed) : g->ball[target].x;
 }
