@@ -119,7 +119,7 @@ static u32 decode_res(const void *buf, size_t len, struct mgpu_cmd *cmd)
 
 	static_assert(sizeof(c) ==
 		      sizeof(struct virtio_gpu_resource_detach_backing),
-		      "decode_res() serves both");
+		      "one decoder serves both");
 	if (!fetch(&c, sizeof(c), buf, len))
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 	cmd->res_id = le32_to_cpu(c.resource_id);

@@ -434,7 +434,7 @@ void mgpu_mem_copy(const struct mgpu_mem *mem, u64 off, void *to, size_t len)
  * says whether some are still in use or being released.
  */
 static struct mgpu_mem *claim_dead(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
-				  bool *busy)
+				   bool *busy)
 {
 	struct mgpu_mem *mem, *found = NULL;
 
@@ -454,6 +454,14 @@ static struct mgpu_mem *claim_dead(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
 	}
 	spin_unlock(&vgpu->mem.lock);
 	return found;
+}
+
+/* Whether dma_unmap() need not wait: there is work to do, or none is left. */
+static bool claim_or_idle(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
+			  struct mgpu_mem **mem, bool *busy)
+{
+	*mem = claim_dead(vgpu, iova, last, busy);
+	return *mem || !*busy;
 }
 
 /* For a moment, nothing of the range is to be pinned. */
@@ -489,20 +497,19 @@ static void note_unmapping(struct mgpu_vgpu *vgpu, u64 iova, u64 last)
 void mgpu_mem_unmap(struct mgpu_vgpu *vgpu, u64 iova, u64 len)
 {
 	u64 last = iova + len - 1;
-	struct mgpu_mem *mem = NULL;
+	struct mgpu_mem *mem;
 	long left = UNMAP_WAIT;
 	bool busy;
 
 	note_unmapping(vgpu, iova, last);
-	for (;;) {
+	do {
 		left = wait_event_timeout(vgpu->mem.wait,
-					  (mem = claim_dead(vgpu, iova, last,
-							    &busy)) || !busy,
+					  claim_or_idle(vgpu, iova, last,
+							&mem, &busy),
 					  left);
-		if (!mem)
-			break;
-		mem_release(mem);
-	}
+		if (mem)
+			mem_release(mem);
+	} while (mem);
 	/* The time counts from now. */
 	note_unmapping(vgpu, iova, last);
 	if (busy)
