@@ -302,6 +302,10 @@ int mgpu_irq_set(struct mgpu_vgpu *vgpu, u32 flags, u32 index, u32 start,
 
 	lockdep_assert_held(&vgpu->lock);
 
+	/* Only "none" may come without entries: @data is empty then. */
+	if (!count && !(flags & VFIO_IRQ_SET_DATA_NONE))
+		return -EINVAL;
+
 	switch (index) {
 	case VFIO_PCI_MSIX_IRQ_INDEX:
 		if (action != VFIO_IRQ_SET_ACTION_TRIGGER)

@@ -400,6 +400,30 @@ TEST_F(irq, a_broken_ring_without_a_vector_is_silent)
 	}
 }
 
+TEST_F(irq, entries_that_are_not_there_are_refused)
+{
+	static const uint32_t index[] = {
+		VFIO_PCI_INTX_IRQ_INDEX, VFIO_PCI_MSIX_IRQ_INDEX,
+		VFIO_PCI_ERR_IRQ_INDEX, VFIO_PCI_REQ_IRQ_INDEX,
+	};
+	static const uint32_t type[] = {
+		VFIO_IRQ_SET_DATA_EVENTFD, VFIO_IRQ_SET_DATA_BOOL,
+	};
+	struct vfio_irq_set set = { .argsz = sizeof(set) };
+	size_t i, j;
+
+	for (i = 0; i < sizeof(index) / sizeof(index[0]); i++) {
+		for (j = 0; j < sizeof(type) / sizeof(type[0]); j++) {
+			set.index = index[i];
+			set.flags = VFIO_IRQ_SET_ACTION_TRIGGER | type[j];
+			errno = 0;
+			EXPECT_EQ(-1, ioctl(self->vm.device,
+					    VFIO_DEVICE_SET_IRQS, &set));
+			EXPECT_EQ(EINVAL, errno);
+		}
+	}
+}
+
 TEST_F(irq, eventfds_are_given_back_at_close)
 {
 	struct vm *vm = &self->vm;
