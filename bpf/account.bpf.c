@@ -5,19 +5,22 @@
  * Counts: frames, jobs, job errors, bytes, engine time and cycles, time in the
  *	scheduler's queue, time that frames were held back, and a histogram of
  *	frame intervals (account.h); and charges engine time to the vGPU.
- * Attaches to: mgpu.ko's tracepoints mgpu_frame, mgpu_job_start, mgpu_job_done
- *	and mgpu_throttle. The order of their arguments is the interface.
+ * Attaches to: mgpu.ko's tracepoints mgpu_frame, mgpu_job_start,
+ *	mgpu_job_preempt, mgpu_job_done and mgpu_throttle. The order of their
+ *	arguments is the interface.
  * Costs: one array lookup, which the verifier inlines, and one to six atomic
  *	adds per event; events come once per frame and twice per job.
  *
- * The charge: mgpu_job_done() calls the module's mgpu_charge() with what the
- * job used. Without this program, or where a call of it was dropped, the module
+ * The charge: when a job leaves the engine, for good or for another's, the
+ * program calls the module's mgpu_charge() with what the job used. Without
+ * this program, or where a call of it was dropped, the module
  * sees that the job is not charged and charges it by itself; a second charge of
  * one job is refused. So loading, killing and replacing the program at any time
  * leaves neither a gap nor a double charge.
  *
- * mgpu_job_done exists twice: job_done_charge for a kernel module that has
- * mgpu_charge(), job_done_count for one that does not. Exactly one is loaded.
+ * mgpu_job_done and mgpu_job_preempt exist twice: with charge for a kernel module
+ * that has mgpu_charge(), with count for one that does not. Exactly one of each
+ * is loaded.
  */
 #include "common.bpf.h"
 #include "account.h"
@@ -100,36 +103,42 @@ int BPF_PROG(job_start, __u32 vgpu, __u64 job, __u32 kind, __u64 queue_ns)
 	return 0;
 }
 
-static __always_inline struct mgpu_account *
-job_done(__u32 vgpu, __s32 error, __u64 engine_ns, __u64 engine_cycles,
-	 __u64 bytes)
+static __always_inline void used(struct mgpu_account *a, __u64 engine_ns,
+				 __u64 engine_cycles)
 {
-	struct mgpu_account *a = account(vgpu);
+	add(&a->engine_ns, engine_ns);
+	add(&a->engine_cycles, engine_cycles);
+}
 
-	if (!a)
-		return NULL;
+static __always_inline void done(struct mgpu_account *a, __s32 error,
+				 __u64 bytes)
+{
 	add(&a->jobs, 1);
 	if (error)
 		add(&a->job_errors, 1);
 	add(&a->bytes, bytes);
-	add(&a->engine_ns, engine_ns);
-	add(&a->engine_cycles, engine_cycles);
-	return a;
+}
+
+static __always_inline void charge(struct mgpu_account *a, __u32 vgpu,
+				   __u64 job, __u64 engine_ns)
+{
+	if (mgpu_charge(vgpu, job, engine_ns))
+		add(&a->charge_refused, 1);
+	else
+		add(&a->charged_ns, engine_ns);
 }
 
 SEC("tp_btf/mgpu_job_done")
 int BPF_PROG(job_done_charge, __u32 vgpu, __u64 job, __u32 kind, __s32 error,
 	     __u64 engine_ns, __u64 engine_cycles, __u64 bytes)
 {
-	struct mgpu_account *a;
+	struct mgpu_account *a = account(vgpu);
 
-	a = job_done(vgpu, error, engine_ns, engine_cycles, bytes);
 	if (!a)
 		return 0;
-	if (mgpu_charge(vgpu, job, engine_ns))
-		add(&a->charge_refused, 1);
-	else
-		add(&a->charged_ns, engine_ns);
+	done(a, error, bytes);
+	used(a, engine_ns, engine_cycles);
+	charge(a, vgpu, job, engine_ns);
 	return 0;
 }
 
@@ -137,7 +146,36 @@ SEC("tp_btf/mgpu_job_done")
 int BPF_PROG(job_done_count, __u32 vgpu, __u64 job, __u32 kind, __s32 error,
 	     __u64 engine_ns, __u64 engine_cycles, __u64 bytes)
 {
-	job_done(vgpu, error, engine_ns, engine_cycles, bytes);
+	struct mgpu_account *a = account(vgpu);
+
+	if (!a)
+		return 0;
+	done(a, error, bytes);
+	used(a, engine_ns, engine_cycles);
+	return 0;
+}
+
+SEC("tp_btf/mgpu_job_preempt")
+int BPF_PROG(job_preempt_charge, __u32 vgpu, __u64 job, __u32 kind,
+	     __u64 engine_ns, __u64 engine_cycles)
+{
+	struct mgpu_account *a = account(vgpu);
+
+	if (!a)
+		return 0;
+	used(a, engine_ns, engine_cycles);
+	charge(a, vgpu, job, engine_ns);
+	return 0;
+}
+
+SEC("tp_btf/mgpu_job_preempt")
+int BPF_PROG(job_preempt_count, __u32 vgpu, __u64 job, __u32 kind,
+	     __u64 engine_ns, __u64 engine_cycles)
+{
+	struct mgpu_account *a = account(vgpu);
+
+	if (a)
+		used(a, engine_ns, engine_cycles);
 	return 0;
 }
 

@@ -4,7 +4,8 @@
  *
  * The core decodes and validates what a guest submits, paces it and queues it
  * with the scheduler.  A back end owns one or more engines; it takes jobs with
- * mgpu_sched_next(), runs them and hands each back with mgpu_job_done().
+ * mgpu_sched_next(), runs them and hands each back with mgpu_job_done().  One
+ * that can stop in the middle of a job asks mgpu_job_yield() now and then.
  */
 #ifndef MGPU_BACKEND_H
 #define MGPU_BACKEND_H
@@ -35,9 +36,14 @@ enum mgpu_job_kind {
  * @name: what user space sees as the back end's name.
  * @owner: the back end's module; the core holds a reference on it while a
  *	vGPU of the device is open.
- * @kick: work may be waiting.  Called with no lock held, from task context
- *	or from a workqueue; must not sleep for long.  A back end answers by calling
- *	mgpu_sched_next() until it returns NULL.
+ * @kick: work may be waiting.  Called with no lock of the core held, in any
+ *	context, a timer's interrupt among them: must not sleep.  A back end
+ *	answers by calling mgpu_sched_next() until it returns NULL.
+ * @job_timeout: optional; @job, which is on an engine, has been there for too
+ *	long: see that the engine gives it back, with whatever error.  Called once
+ *	per job with the scheduler's lock held: must not sleep, and must not call
+ *	back.  A back end that runs tiles needs none: mgpu_job_step() refuses the
+ *	next one.
  * @vgpu_open: optional; a VMM opened @vgpu.  May sleep.  Returning a negative
  *	errno refuses the open.
  * @vgpu_close: optional; the last job of @vgpu is done and none will come.
@@ -46,6 +52,7 @@ struct mgpu_backend_ops {
 	const char *name;
 	struct module *owner;
 	void (*kick)(struct mgpu_device *mdev);
+	void (*job_timeout)(struct mgpu_job *job);
 	int (*vgpu_open)(struct mgpu_vgpu *vgpu);
 	void (*vgpu_close)(struct mgpu_vgpu *vgpu);
 };
@@ -55,11 +62,14 @@ struct mgpu_backend_ops {
  * @engines: number of jobs it can run at once, at least 1
  * @engine_on_cpu: engine time is CPU time of the host too, so the CPU
  *	capacity left for VMs excludes it
+ * @lazy_scanout: a FLUSH only notes what changed; the copy is made when the
+ *	VMM looks at the screen, in its own time
  * @max_vgpus: upper bound on vGPUs of all types together
  */
 struct mgpu_device_caps {
 	u32 engines;
 	bool engine_on_cpu;
+	bool lazy_scanout;
 	u32 max_vgpus;
 };
 
@@ -72,6 +82,7 @@ void mgpu_device_free(struct mgpu_device *mdev);
 void *mgpu_device_priv(struct mgpu_device *mdev);
 
 struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev);
+bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles);
 void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 		   u64 engine_cycles);
 

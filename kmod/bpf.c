@@ -14,13 +14,14 @@
 /**
  * mgpu_charge - charge a job's engine time to its vGPU
  * @vgpu: id of the vGPU
- * @job: id of a job of that vGPU whose completion is being traced
- * @ns: engine time, nanoseconds
+ * @job: id of a job of that vGPU that is just leaving the engine
+ * @ns: engine time since it was started, nanoseconds
  *
- * To be called by the program on the mgpu_job_done tracepoint.  Takes no lock.
+ * To be called by the programs on the tracepoints mgpu_job_done and
+ * mgpu_job_preempt.  Takes no lock.
  *
  * Return: 0; -ENOENT when there is no such vGPU; -EALREADY when the job has
- * been charged, or is not one that is being completed.
+ * been charged, or is not one that is leaving the engine.
  */
 __bpf_kfunc int mgpu_charge(u32 vgpu, u64 job, u64 ns)
 {

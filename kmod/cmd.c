@@ -44,6 +44,7 @@ static void prepare_job(struct mgpu_lane *lane, enum mgpu_job_kind kind,
 	job->row = 0;
 	job->frame = false;
 	job->cancelled = false;
+	job->expired = false;
 	job->error = 0;
 	job->res = res;
 	if (res)
@@ -138,7 +139,7 @@ static u32 cursor(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool *job)
  * @job: set when @lane's job is ready to be submitted; its end answers the
  *	command
  *
- * Context: ring worker.
+ * Context: ring_lock held.
  * Return: VIRTIO_GPU_RESP_*; meaningless with @job set.
  */
 u32 mgpu_cmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,

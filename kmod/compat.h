@@ -7,6 +7,7 @@
 #ifndef MGPU_COMPAT_H
 #define MGPU_COMPAT_H
 
+#include <linux/bpf.h>
 #include <linux/btf_ids.h>
 #include <linux/eventfd.h>
 #include <linux/hrtimer.h>
@@ -67,6 +68,70 @@ static inline void mgpu_compat_eventfd_signal(struct eventfd_ctx *ctx)
 #define BTF_KFUNCS_START(name)	BTF_SET8_START(name)
 #define BTF_KFUNCS_END(name)	BTF_SET8_END(name)
 #endif
+
+/* 6.9: modules can have struct_ops, which BPF programs implement. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0) &&			\
+	IS_ENABLED(CONFIG_BPF_SYSCALL) && IS_ENABLED(CONFIG_BPF_JIT) &&	\
+	IS_ENABLED(CONFIG_DEBUG_INFO_BTF_MODULES)
+#define MGPU_HAS_STRUCT_OPS	1
+#else
+#define MGPU_HAS_STRUCT_OPS	0
+#endif
+
+#if MGPU_HAS_STRUCT_OPS
+/* 6.10: whether a program may sleep is in the program itself. */
+static inline bool mgpu_compat_prog_sleepable(const struct bpf_prog *prog)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+	return prog->sleepable;
+#else
+	return prog->aux->sleepable;
+#endif
+}
+
+/*
+ * 6.11: struct_ops are told their link, which they may detach.  Before, they
+ * are given none, and there is nothing to detach.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define MGPU_STRUCT_OPS_LINK(reg, unreg, update)			\
+	static int reg##_compat(void *kdata, struct bpf_link *link)	\
+	{								\
+		return reg(kdata, link);				\
+	}								\
+	static void unreg##_compat(void *kdata, struct bpf_link *link)	\
+	{								\
+		unreg(kdata);						\
+	}								\
+	static int update##_compat(void *kdata, void *old,		\
+				   struct bpf_link *link)		\
+	{								\
+		return update(kdata, old);				\
+	}
+static inline bool mgpu_compat_link_get(struct bpf_link *link)
+{
+	return !IS_ERR(bpf_link_inc_not_zero(link));
+}
+#else
+#define MGPU_STRUCT_OPS_LINK(reg, unreg, update)			\
+	static int reg##_compat(void *kdata)				\
+	{								\
+		return reg(kdata, NULL);				\
+	}								\
+	static void unreg##_compat(void *kdata)				\
+	{								\
+		unreg(kdata);						\
+	}								\
+	static int update##_compat(void *kdata, void *old)		\
+	{								\
+		return update(kdata, old);				\
+	}
+static inline bool mgpu_compat_link_get(struct bpf_link *link)
+{
+	return false;
+}
+#endif
+#endif /* MGPU_HAS_STRUCT_OPS */
 
 /* 6.11: platform drivers' ->remove() returns nothing. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)

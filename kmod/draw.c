@@ -140,51 +140,114 @@ static u32 tile_rows(const struct mgpu_rect *r)
 	return max_t(u32, TILE_BYTES / (r->width * 4), 1);
 }
 
+/* The part of a rectangle of the resource that the scanout shows. */
+static bool shown_part(const struct mgpu_view *v, const struct mgpu_rect *rect,
+		       struct mgpu_rect *r)
+{
+	const struct mgpu_rect *shown = &v->rect;
+	u32 x1 = min(rect->x + rect->width, shown->x + shown->width);
+	u32 y1 = min(rect->y + rect->height, shown->y + shown->height);
+
+	r->x = max(rect->x, shown->x);
+	r->y = max(rect->y, shown->y);
+	if (r->x >= x1 || r->y >= y1)
+		return false;
+	r->width = x1 - r->x;
+	r->height = y1 - r->y;
+	return true;
+}
+
+/* Copies rows @from up to @to of a shown part to the display buffer. */
+static int show_rows(struct mgpu_screen *s, const struct mgpu_rect *r,
+		     u32 from, u32 to)
+{
+	const struct mgpu_view *v = &s->view;
+	u32 y, *line;
+
+	lockdep_assert_held(&s->lock);
+	if (!pixels_get(v->res))
+		return -EFAULT;
+	cursor_hide(s);
+	for (y = from; y < to; y++) {
+		line = s->display +
+		       (size_t)(r->y + y - v->rect.y) * v->rect.width +
+		       (r->x - v->rect.x);
+		pixels_copy(v->res,
+			    v->offset + (u64)(r->y + y) * v->stride +
+			    (u64)r->x * 4, line, (size_t)r->width * 4);
+		convert(line, r->width, v->format);
+	}
+	cursor_show(s);
+	pixels_put(v->res);
+	return 0;
+}
+
+/* The smallest rectangle around both; @a may be empty. */
+static void include(struct mgpu_rect *a, const struct mgpu_rect *b)
+{
+	u32 x1, y1;
+
+	if (!a->width) {
+		*a = *b;
+		return;
+	}
+	x1 = max(a->x + a->width, b->x + b->width);
+	y1 = max(a->y + a->height, b->y + b->height);
+	a->x = min(a->x, b->x);
+	a->y = min(a->y, b->y);
+	a->width = x1 - a->x;
+	a->height = y1 - a->y;
+}
+
 static int flush_step(struct mgpu_job *job)
 {
 	struct mgpu_screen *s = &job->vgpu->screen;
-	const struct mgpu_view *v = &s->view;
-	const struct mgpu_rect *shown = &v->rect;
 	struct mgpu_rect r;
-	u32 x1, y1, end, y, *line;
+	u32 end;
 	int ret = 0;
 
 	mutex_lock(&s->lock);
-	if (v->res != job->res || !s->display)
+	if (s->view.res != job->res || !s->display ||
+	    !shown_part(&s->view, &job->rect, &r) || job->row >= r.height)
 		goto out;
 
-	/* The part of the damage that the scanout shows. */
-	r.x = max(job->rect.x, shown->x);
-	r.y = max(job->rect.y, shown->y);
-	x1 = min(job->rect.x + job->rect.width, shown->x + shown->width);
-	y1 = min(job->rect.y + job->rect.height, shown->y + shown->height);
-	if (r.x >= x1 || r.y + job->row >= y1)
-		goto out;
-	r.width = x1 - r.x;
-	r.height = y1 - r.y;
-
-	if (!pixels_get(job->res)) {
-		ret = -EFAULT;
+	if (job->vgpu->mdev->caps.lazy_scanout) {
+		include(&s->damage, &r);
 		goto out;
 	}
-	cursor_hide(s);
 	end = min(job->row + tile_rows(&r), r.height);
-	for (y = job->row; y < end; y++) {
-		line = s->display +
-		       (size_t)(r.y + y - shown->y) * shown->width +
-		       (r.x - shown->x);
-		pixels_copy(job->res,
-			    v->offset + (u64)(r.y + y) * v->stride +
-			    (u64)r.x * 4, line, (size_t)r.width * 4);
-		convert(line, r.width, v->format);
-	}
-	cursor_show(s);
-	pixels_put(job->res);
+	ret = show_rows(s, &r, job->row, end);
+	if (ret)
+		goto out;
 	job->row = end;
 	ret = end < r.height;
 out:
 	mutex_unlock(&s->lock);
 	return ret;
+}
+
+/**
+ * mgpu_screen_update - bring the display buffer up to date
+ * @vgpu: vGPU
+ *
+ * With a lazy scanout, copies what was flushed since the last look.  The guest
+ * cannot show another picture meanwhile, so what is copied is one whole frame.
+ *
+ * Context: the VMM's thread; takes as long as copying a frame.
+ */
+void mgpu_screen_update(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_screen *s = &vgpu->screen;
+	struct mgpu_rect r;
+
+	if (!vgpu->mdev->caps.lazy_scanout)
+		return;
+	mutex_lock(&s->lock);
+	if (s->damage.width && s->view.res && s->display &&
+	    shown_part(&s->view, &s->damage, &r))
+		show_rows(s, &r, 0, r.height);
+	s->damage.width = 0;
+	mutex_unlock(&s->lock);
 }
 
 static int transfer_step(struct mgpu_job *job)
@@ -236,12 +299,14 @@ static int cursor_step(struct mgpu_job *job)
  * Context: task context, may sleep.
  * Return: 1 when there is more to do, 0 when the job is done, -EFAULT when the
  * guest unmapped memory that the job reads, -ECANCELED when it reset the
- * device.
+ * device, -ETIMEDOUT when the job has been on the engine for too long.
  */
 int mgpu_job_step(struct mgpu_job *job)
 {
 	if (READ_ONCE(job->cancelled))
 		return -ECANCELED;
+	if (READ_ONCE(job->expired))
+		return -ETIMEDOUT;
 
 	switch (job->kind) {
 	case MGPU_JOB_FLUSH:

@@ -525,9 +525,11 @@ static struct mgpu_mem *cache_get(struct mgpu_vgpu *vgpu, u64 page)
 	struct mgpu_mem **slot, *mem;
 	u64 pfn = page >> PAGE_SHIFT;
 
-	slot = &vgpu->mem.cache[(pfn ^ pfn >> 6) & (MGPU_PIN_CACHE - 1)];
+	slot = &vgpu->mem.cache[(pfn ^ pfn >> 8) & (MGPU_PIN_CACHE - 1)];
 	if (*slot && (*slot)->iova[0] == page && mgpu_mem_get(*slot))
 		return *slot;
+	if (vgpu->ring_nowait)
+		return NULL;
 
 	mgpu_mem_free(*slot);
 	*slot = NULL;
@@ -563,7 +565,8 @@ static int guest_rw(struct mgpu_vgpu *vgpu, u64 addr, void *buf, size_t len,
 			mgpu_mem_put(mem);
 		} else {
 			/* Read-only memory, for one, cannot be pinned. */
-			ret = vfio_dma_rw(&vgpu->vdev, addr, buf, n, write);
+			ret = vgpu->ring_nowait ? -EAGAIN :
+			      vfio_dma_rw(&vgpu->vdev, addr, buf, n, write);
 			if (ret)
 				return ret;
 		}
@@ -581,7 +584,9 @@ static int guest_rw(struct mgpu_vgpu *vgpu, u64 addr, void *buf, size_t len,
  * @buf: kernel memory
  * @len: bytes
  *
- * Context: ring worker only.
+ * Context: ring_lock held.
+ * Return: 0, -EAGAIN when it would have to wait and ring_nowait is set, or what
+ * VFIO says.
  */
 int mgpu_guest_read(struct mgpu_vgpu *vgpu, u64 addr, void *buf, size_t len)
 {
@@ -595,7 +600,25 @@ int mgpu_guest_write(struct mgpu_vgpu *vgpu, u64 addr, const void *buf,
 	return guest_rw(vgpu, addr, (void *)buf, len, true);
 }
 
-/* Gives the cached pages back; the ring worker is stopped. */
+/* Whether a copy to or from guest memory would not have to wait. */
+bool mgpu_guest_ready(struct mgpu_vgpu *vgpu, u64 addr, size_t len)
+{
+	struct mgpu_mem *mem;
+	size_t n;
+
+	while (len) {
+		n = min_t(size_t, len, PAGE_SIZE - offset_in_page(addr));
+		mem = cache_get(vgpu, addr & PAGE_MASK);
+		if (!mem)
+			return false;
+		mgpu_mem_put(mem);
+		addr += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* Gives the cached pages back; the ring is stopped. */
 void mgpu_mem_drop_cache(struct mgpu_vgpu *vgpu)
 {
 	int i;

@@ -26,6 +26,10 @@ static int __init mgpu_init(void)
 	if (ret)
 		goto err_mdev;
 
+	ret = mgpu_policy_bpf_init();
+	if (ret)
+		goto err_mdev;
+
 	ret = mgpu_netlink_init();
 	if (ret)
 		goto err_mdev;
@@ -42,6 +46,7 @@ err_wq:
 static void __exit mgpu_exit(void)
 {
 	mgpu_netlink_exit();
+	mgpu_policy_bpf_exit();
 	mgpu_mdev_exit();
 	destroy_workqueue(mgpu_wq);
 }

@@ -94,7 +94,6 @@ static int mgpu_probe(struct mdev_device *mdevice)
 	vgpu->mdev = mdev;
 	vgpu->type = type;
 	guid_copy(&vgpu->uuid, &mdevice->uuid);
-	mgpu_sched_entity_init(vgpu);
 
 	mutex_lock(&mgpu_registry_lock);
 	if (!available(type)) {
@@ -108,6 +107,7 @@ static int mgpu_probe(struct mdev_device *mdevice)
 	type->used++;
 	mdev->nr_vgpus++;
 	list_add_tail(&vgpu->node, &mdev->vgpus);
+	mgpu_sched_attach(vgpu);
 	mutex_unlock(&mgpu_registry_lock);
 
 	dev_set_drvdata(&mdevice->dev, vgpu);
@@ -125,6 +125,7 @@ err_unlock:
 
 err_forget:
 	mutex_lock(&mgpu_registry_lock);
+	mgpu_sched_detach(vgpu);
 	list_del(&vgpu->node);
 	mdev->nr_vgpus--;
 	type->used--;
@@ -143,6 +144,7 @@ static void mgpu_remove(struct mdev_device *mdevice)
 	vfio_unregister_group_dev(&vgpu->vdev);
 
 	mutex_lock(&mgpu_registry_lock);
+	mgpu_sched_detach(vgpu);
 	list_del(&vgpu->node);
 	vgpu->mdev->nr_vgpus--;
 	vgpu->type->used--;

@@ -9,8 +9,10 @@
  *			settings that user space makes.  Held by netlink
  *			requests, registration, and vGPU add and remove.
  *   vgpu->lock		mutex; configuration space, the virtio transport
- *			registers and reset.  Never taken by the ring worker,
- *			so that a reset can wait for it.
+ *			registers and reset.  Never taken while the ring runs,
+ *			so that a reset can wait for that.
+ *   vgpu->ring_lock	mutex; vrings, lanes, the resource table and the
+ *			throttle.  Taken by trylock, but for reset.
  *   vgpu->screen.lock	mutex; the scanout and cursor state and the display
  *			buffer.
  *   sched->lock		spinlock; the run queue and every entity's and job's
@@ -18,9 +20,7 @@
  *   vgpu->mem.lock	spinlock; the list of guest memory in use.
  *   vgpu->irq_lock	spinlock; eventfds and interrupt state.
  *
- * The ring worker (one work item per vGPU) owns, without a lock: vrings, the
- * resource table, the pending command and the throttle state.  Reset stops the
- * worker before it touches them.
+ * The ring runs in whatever thread has cause to run it; see ring.c.
  */
 #ifndef MGPU_MGPU_H
 #define MGPU_MGPU_H
@@ -37,15 +37,16 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
+#include <uapi/linux/mgpu.h>
 
 #include "backend.h"
 #include "cmd_decode.h"
 #include "device.h"
+#include "sched_policy.h"
 #include "throttle.h"
 #include "vring.h"
 
 struct eventfd_ctx;
-struct mgpu_policy_ops;
 
 /**
  * struct mgpu_type_desc - what a vGPU type fixes
@@ -77,37 +78,64 @@ struct mgpu_type {
 /* ---- scheduler ---- */
 
 /**
- * struct mgpu_sched_entity - one vGPU as the scheduler sees it
- * @node: in the policy's run queue
- * @jobs: jobs that wait, oldest first
- * @running: jobs on the engine
- * @queued: the entity is in the run queue
- * @weight: share relative to its neighbours, MGPU_WEIGHT_MIN..MAX
- * @vtime: engine nanoseconds charged, scaled by MGPU_WEIGHT_DEFAULT / weight
- *
- * All under sched->lock.
+ * struct mgpu_policy_exit - why a BPF policy is no longer in force
+ * @kind: enum mgpu_policy_exit_kind of the uapi header; MGPU_POLICY_EXIT_KIND_NONE
+ *	while there has been none
+ * @code: negative errno, or 0
+ * @vgpu: whom it treated badly, 0 for nobody
+ * @policy: its name
+ * @message: what happened, a sentence
  */
-struct mgpu_sched_entity {
-	struct rb_node node;
-	struct list_head jobs;
-	u32 running;
-	bool queued;
-	u32 weight;
-	u64 vtime;
+struct mgpu_policy_exit {
+	u32 kind;
+	s32 code;
+	u32 vgpu;
+	char policy[MGPU_POLICY_NAME_LEN];
+	char message[MGPU_POLICY_EXIT_MSG_LEN];
 };
 
+struct mgpu_bpf_policy_state;	/* policy_bpf.c */
+
+/**
+ * struct mgpu_sched - scheduler of a device
+ * @lock: everything here but @builtin, @exit, @job_timeout_ms; the entities and
+ *	their jobs.  Taken with interrupts off: timers do so too
+ * @rq: run queue
+ * @timer: wakes the engines when a delayed entity becomes eligible
+ * @running: jobs on the engines
+ * @next_seq: number of the job that was submitted last
+ * @next_job: id of the job that was made last
+ * @timer_due: when @timer fires, U64_MAX when it is not armed
+ * @watching: @watchdog is queued
+ * @builtin: built-in policy that was chosen last; in force unless a BPF policy
+ *	is, mgpu_registry_lock
+ * @bpf: BPF policy in force, or NULL
+ * @exit: how the last BPF policy ended, mgpu_registry_lock
+ * @job_timeout_ms: longest that a job may be on an engine
+ * @watchdog: looks for jobs beyond that, while any runs
+ * @idle: a job of some vGPU is done
+ */
 struct mgpu_sched {
-	spinlock_t lock;	/* policy, queue, vtime; entities and their jobs */
-	const struct mgpu_policy_ops *policy;
-	struct rb_root_cached queue;
-	u64 vtime;		/* of the entity served last */
+	spinlock_t lock;	/* see above */
+	struct mgpu_runq rq;
+	struct hrtimer timer;
+	struct list_head running;
+	u64 next_seq;
 	atomic64_t next_job;
-	wait_queue_head_t idle;	/* a job of some vGPU is done */
+	u64 timer_due;
+	bool watching;
+	const struct mgpu_policy_ops *builtin;
+	struct mgpu_bpf_policy_state *bpf;
+	struct mgpu_policy_exit exit;
+	u32 job_timeout_ms;
+	struct delayed_work watchdog;
+	wait_queue_head_t idle;
 };
 
 /**
  * struct mgpu_job - one piece of work for an engine
- * @node: in the entity's list, sched->lock
+ * @node: in the vGPU's list while it waits, in sched->running while it runs;
+ *	sched->lock
  * @vgpu: whose it is; outlives the job
  * @id: unique on this device since it was registered, never 0
  * @kind: what to do
@@ -118,8 +146,14 @@ struct mgpu_sched {
  * @row: rows done, so that a job can stop and go on between tiles
  * @frame: completing it completes a frame
  * @cancelled: the guest reset the device; stop at the next tile
+ * @expired: it was on the engine for too long; stop at the next tile
  * @error: result, 0 or negative errno; valid once done
- * @submit_ns: when it entered the scheduler, CLOCK_MONOTONIC
+ * @arrived_ns: when its command was taken from the ring, CLOCK_MONOTONIC
+ * @submit_ns: when it began to wait for an engine; later if it was preempted
+ * @seq: number in the order of submission
+ * @start_ns: when an engine began with it, or went on
+ * @ran_ns: how long it was on engines before that
+ * @held_ns: for how long pacing held it back
  * @charge: @id while its completion is being accounted and nobody has charged
  *	it, else 0
  * @charged_ns: what mgpu_charge() charged
@@ -139,13 +173,17 @@ struct mgpu_job {
 	u32 row;
 	bool frame;
 	bool cancelled;
+	bool expired;
 	int error;
+	u64 arrived_ns;
 	u64 submit_ns;
+	u64 seq;
+	u64 start_ns;
+	u64 ran_ns;
+	u64 held_ns;
 	atomic64_t charge;
 	u64 charged_ns;
 };
-
-#define MGPU_WEIGHT_DEFAULT	100
 
 /* ---- devices ---- */
 
@@ -207,13 +245,13 @@ struct mgpu_mem {
 	bool gone;
 };
 
-#define MGPU_PIN_CACHE		64	/* single pages for commands; a power of 2 */
+#define MGPU_PIN_CACHE		256	/* single pages for commands; a power of 2 */
 
 struct mgpu_guest_mem {
 	spinlock_t lock;	/* list, and state of what is in it */
 	struct list_head list;
 	wait_queue_head_t wait;	/* users, pinning or gone changed */
-	struct mgpu_mem *cache[MGPU_PIN_CACHE]; /* ring worker only */
+	struct mgpu_mem *cache[MGPU_PIN_CACHE]; /* ring_lock */
 	struct mgpu_unmapping {
 		u64 first;
 		u64 last;
@@ -292,6 +330,8 @@ struct mgpu_view {
  *	first needed, with @under
  * @under: what the cursor covers
  * @shown: @display has the cursor drawn, at @shown_x, @shown_y
+ * @damage: with a lazy scanout: what was flushed since the VMM looked last, in
+ *	the resource's pixels; width 0 for nothing
  * @visible: the guest wants it drawn
  * @x: of the cursor image's left column on the screen, may be negative
  * @y: of its top row
@@ -302,6 +342,7 @@ struct mgpu_screen {
 	u32 *display;
 	u32 *cursor;
 	u32 *under;
+	struct mgpu_rect damage;
 	bool shown;
 	s32 shown_x;
 	s32 shown_y;
@@ -331,12 +372,35 @@ struct mgpu_stats {
 	atomic64_t charged_self_ns;	/* charged by the module itself */
 	atomic64_t throttled_ns;	/* frames held back */
 	atomic64_t throttled;		/* number of frames held back */
+	atomic64_t limited_ns;		/* out of engine time, with jobs waiting */
+	atomic64_t limited;		/* how often that was so */
 	atomic64_t queue_ns;		/* jobs waiting for an engine */
+	atomic64_t preempted;		/* jobs stopped between tiles for others */
+	atomic64_t timeouts;		/* jobs that took too long */
 	atomic64_t commands;		/* virtio-gpu commands */
 	atomic64_t command_errors;	/* answered with an error */
 	atomic64_t doorbells;		/* queue notifications by the guest */
 	atomic64_t interrupts;		/* sent to the guest */
 	atomic64_t resets;		/* of the device */
+};
+
+/**
+ * struct mgpu_hist - a histogram of times
+ * @count: bucket 0 counts what is below 2 us, bucket i from 2^i us up to
+ *	2^(i + 1) us, the last one everything above
+ */
+struct mgpu_hist {
+	atomic64_t count[MGPU_HIST_BUCKETS];
+};
+
+/**
+ * struct mgpu_hists - a vGPU's histograms, allocated when it is first opened
+ * @interval: from frame to frame
+ * @latency: from the command in the ring to its answer
+ */
+struct mgpu_hists {
+	struct mgpu_hist interval;
+	struct mgpu_hist latency;
 };
 
 /* ---- vGPUs ---- */
@@ -361,12 +425,14 @@ enum mgpu_lane_state {
  * @mem: descriptor table, available ring, used ring
  * @ready: @vring is set up
  * @broken: the guest broke the ring; nothing more until a reset
- * @state: written by the ring worker, except BUSY to DONE, which
- *	mgpu_job_done() does
+ * @state: written under ring_lock, except HELD to BUSY, which the timer does,
+ *	and BUSY to DONE, which mgpu_job_done() does
  * @cmd: the command, unless IDLE
  * @chain: where its answer goes
  * @buf: the copy of the guest's bytes that @cmd points into
  * @buf_size: bytes allocated at @buf
+ * @answered: there are answers for which the guest got no interrupt
+ * @awaited: and somebody may be waiting for one of them
  * @held_ns: when it was first held back, 0 when it was not
  * @job: its job
  */
@@ -380,6 +446,8 @@ struct mgpu_lane {
 	struct mgpu_chain chain;
 	void *buf;
 	size_t buf_size;
+	bool answered;
+	bool awaited;
 	u64 held_ns;
 	struct mgpu_job job;
 };
@@ -430,24 +498,37 @@ struct mgpu_vgpu {
 	spinlock_t irq_lock;		/* irq */
 	struct mgpu_irq irq;
 
-	/* ring worker */
+	/* ring: under ring_lock, unless said */
+	struct mutex ring_lock;
+	bool ring_pending;		/* somebody wants it run; see ring.c */
+	bool ring_nowait;		/* its holder must not wait for VFIO */
 	struct work_struct ring_work;
 	bool live;			/* DRIVER_OK and not in reset or closing */
 	struct mgpu_lane lane[MGPU_NR_VQS];
 	struct mgpu_throttle throttle;
 	struct hrtimer hold_timer;
 	struct xarray resources;
-	u64 last_frame_ns;
+	struct xarray bad_contexts;	/* refused since a job of theirs hung */
+	u32 nr_bad_contexts;
 
 	struct mgpu_guest_mem mem;
 	struct mgpu_screen screen;
+
+	/* scheduler: sched->lock */
 	struct mgpu_sched_entity entity;
+	struct list_head jobs;		/* that wait, oldest first */
+	u32 running;			/* jobs on the engine */
+	u64 last_frame_ns;
 
 	/* settings: written under mgpu_registry_lock, read with READ_ONCE */
 	u32 fps_limit;			/* millihertz, 0 = none */
+	u32 gpu_limit;			/* ppm of engine time, 0 = none */
+	u32 gpu_period;			/* microseconds */
+	u32 gpu_burst;			/* microseconds */
 
 	bool last_charge_bpf;
 	struct mgpu_stats stats;
+	struct mgpu_hists *hists;	/* NULL until the first open */
 };
 
 #define to_mgpu_vgpu(v) container_of(v, struct mgpu_vgpu, vdev)
@@ -460,22 +541,39 @@ extern struct workqueue_struct *mgpu_wq;
 
 /*
  * What user space may set.  Checked first and applied then, both under
- * mgpu_registry_lock, so that a batch changes all or nothing.
+ * mgpu_registry_lock, so that a batch changes all or nothing.  Ranges are those
+ * of include/uapi/linux/mgpu.h.
  */
 #define MGPU_SET_WEIGHT		BIT(0)
 #define MGPU_SET_FPS_LIMIT	BIT(1)
+#define MGPU_SET_GPU_LIMIT	BIT(2)
+#define MGPU_SET_GPU_PERIOD	BIT(3)
+#define MGPU_SET_GPU_BURST	BIT(4)
 
-/* Ranges: MGPU_WEIGHT_* and MGPU_FPS_LIMIT_* of include/uapi/linux/mgpu.h. */
 struct mgpu_settings {
 	u32 mask;
 	u32 weight;
 	u32 fps_limit;		/* millihertz, 0 = none */
+	u32 gpu_limit;		/* ppm of the device's engine time, 0 = none */
+	u32 gpu_period;		/* microseconds */
+	u32 gpu_burst;		/* microseconds of engine time */
+};
+
+#define MGPU_DEV_SET_POLICY		BIT(0)
+#define MGPU_DEV_SET_JOB_TIMEOUT	BIT(1)
+
+struct mgpu_dev_settings {
+	u32 mask;
+	const struct mgpu_policy_ops *policy;	/* a built-in one */
+	u32 job_timeout_ms;
 };
 
 struct mgpu_vgpu *mgpu_vgpu_find(u32 id);
 struct mgpu_vgpu *mgpu_vgpu_find_uuid(const guid_t *uuid);
 struct mgpu_device *mgpu_device_find(u32 id);
 void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set);
+void mgpu_device_apply(struct mgpu_device *mdev,
+		       const struct mgpu_dev_settings *set);
 
 /* mdev.c: types, vGPU creation and removal */
 int mgpu_mdev_init(void);
@@ -523,12 +621,13 @@ void mgpu_mem_copy(const struct mgpu_mem *mem, u64 off, void *to, size_t len);
 int mgpu_guest_read(struct mgpu_vgpu *vgpu, u64 addr, void *buf, size_t len);
 int mgpu_guest_write(struct mgpu_vgpu *vgpu, u64 addr, const void *buf,
 		     size_t len);
+bool mgpu_guest_ready(struct mgpu_vgpu *vgpu, u64 addr, size_t len);
 void mgpu_mem_drop_cache(struct mgpu_vgpu *vgpu);
 void mgpu_mem_unmap(struct mgpu_vgpu *vgpu, u64 iova, u64 len);
 int mgpu_mem_charge(struct mgpu_vgpu *vgpu, u64 bytes);
 void mgpu_mem_uncharge(struct mgpu_vgpu *vgpu, u64 bytes);
 
-/* ring.c: the worker */
+/* ring.c: commands in, answers out */
 void mgpu_ring_init(struct mgpu_vgpu *vgpu);
 int mgpu_ring_open(struct mgpu_vgpu *vgpu);
 void mgpu_ring_close(struct mgpu_vgpu *vgpu);
@@ -536,6 +635,7 @@ void mgpu_ring_start(struct mgpu_vgpu *vgpu);
 void mgpu_ring_enable_vq(struct mgpu_vgpu *vgpu, u32 vq);
 void mgpu_ring_stop(struct mgpu_vgpu *vgpu);
 void mgpu_ring_kick(struct mgpu_vgpu *vgpu);
+void mgpu_ring_doorbell(struct mgpu_vgpu *vgpu);
 void mgpu_ring_job_done(struct mgpu_job *job);
 
 /* cmd.c: a checked command against the vGPU's state */
@@ -554,6 +654,7 @@ u32 mgpu_resource_detach(struct mgpu_vgpu *vgpu, u32 id);
 u32 mgpu_resource_unref(struct mgpu_vgpu *vgpu, u32 id);
 void mgpu_resource_get(struct mgpu_resource *res);
 void mgpu_resource_put(struct mgpu_resource *res);
+bool mgpu_resource_is_last(const struct mgpu_resource *res);
 void mgpu_resource_release_all(struct mgpu_vgpu *vgpu);
 
 /* screen.c: scanout, cursor, display buffer */
@@ -573,6 +674,7 @@ void mgpu_screen_forget(struct mgpu_vgpu *vgpu,
 u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 
 /* draw.c: what a 2D job does to bytes; for back ends that run jobs on CPUs */
+void mgpu_screen_update(struct mgpu_vgpu *vgpu);
 int mgpu_job_step(struct mgpu_job *job);
 
 /* edid.c */
@@ -580,10 +682,25 @@ void mgpu_edid(u8 *edid, u32 width, u32 height, u32 serial);
 
 /* sched.c */
 void mgpu_sched_init(struct mgpu_device *mdev);
-void mgpu_sched_entity_init(struct mgpu_vgpu *vgpu);
+void mgpu_sched_exit(struct mgpu_device *mdev);
+void mgpu_sched_attach(struct mgpu_vgpu *vgpu);
+void mgpu_sched_detach(struct mgpu_vgpu *vgpu);
 void mgpu_sched_submit(struct mgpu_job *job);
+void mgpu_hist_add(struct mgpu_hist *h, u64 ns);
 void mgpu_sched_cancel(struct mgpu_vgpu *vgpu);
-void mgpu_sched_set_weight(struct mgpu_vgpu *vgpu, u32 weight);
+void mgpu_sched_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set);
+void mgpu_sched_use(struct mgpu_device *mdev,
+		    const struct mgpu_policy_ops *policy, void *data);
+const struct mgpu_policy_ops *mgpu_policy_find(const char *name);
+
+/* policy_bpf.c, policy_bpf_ops.c: policies in BPF; nothing where the kernel has no way for them */
+int mgpu_policy_bpf_init(void);
+void mgpu_policy_bpf_exit(void);
+bool mgpu_policy_bpf_supported(void);
+void mgpu_policy_bpf_evict(struct mgpu_device *mdev,
+			   const struct mgpu_policy_exit *why);
+void mgpu_policy_bpf_device_added(struct mgpu_device *mdev);
+void mgpu_policy_bpf_device_gone(struct mgpu_device *mdev);
 
 /* bpf.c */
 int mgpu_bpf_init(void);
@@ -595,10 +712,18 @@ enum mgpu_event {
 	MGPU_EVENT_REMOVED,
 	MGPU_EVENT_OPENED,
 	MGPU_EVENT_CLOSED,
+	MGPU_EVENT_HUNG,	/* a job of it took too long */
+};
+
+enum mgpu_dev_event {
+	MGPU_DEV_EVENT_POLICY,		/* another policy is in force */
+	MGPU_DEV_EVENT_POLICY_EXIT,	/* a BPF policy ended, see sched.exit */
 };
 
 int mgpu_netlink_init(void);
 void mgpu_netlink_exit(void);
 void mgpu_netlink_event(struct mgpu_vgpu *vgpu, enum mgpu_event event);
+void mgpu_netlink_dev_event(struct mgpu_device *mdev,
+			    enum mgpu_dev_event event);
 
 #endif /* MGPU_MGPU_H */

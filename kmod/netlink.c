@@ -4,9 +4,11 @@
  * what it may set.  Described by Documentation/netlink/specs/mgpu.yaml, from
  * which the policies and the table of operations are generated.
  *
- * Requests hold mgpu_registry_lock, a dump for one message at a time.  Events
- * are sent from places that hold it or not, so they read a vGPU without it;
- * its caller keeps the vGPU alive.
+ * Requests hold mgpu_registry_lock, a dump for one message at a time.  Events of
+ * vGPUs are sent from places that hold it or not, so what is told of a vGPU is
+ * read without it; the caller keeps the vGPU alive.  Events of devices are sent
+ * with it held, since all that is told of a device is under it or under the
+ * scheduler's lock.
  */
 #include <linux/sort.h>
 #include <linux/uuid.h>
@@ -47,6 +49,10 @@ static const struct mgpu_nl_stat mgpu_nl_stats[] = {
 	MGPU_NL_STAT(DOORBELLS, doorbells),
 	MGPU_NL_STAT(INTERRUPTS, interrupts),
 	MGPU_NL_STAT(RESETS, resets),
+	MGPU_NL_STAT(LIMITED_NS, limited_ns),
+	MGPU_NL_STAT(LIMITED, limited),
+	MGPU_NL_STAT(PREEMPTED, preempted),
+	MGPU_NL_STAT(TIMEOUTS, timeouts),
 };
 
 static_assert(ARRAY_SIZE(mgpu_nl_stats) ==
@@ -55,6 +61,28 @@ static_assert(ARRAY_SIZE(mgpu_nl_stats) ==
 static_assert(ARRAY_SIZE(mgpu_nl_stats) ==
 	      MGPU_A_STATS_MAX - MGPU_A_STATS_PAD,
 	      "a counter is missing in the spec");
+
+/*
+ * What one message takes: numbers, strings of at most MGPU_NL_STRING bytes, and
+ * in the answer to a request the histograms.  One that were larger would not be
+ * sent, but answered with EMSGSIZE.
+ */
+#define MGPU_NL_ATTR(len)	(NLA_ALIGN(NLA_HDRLEN + (len)))
+#define MGPU_NL_U64		(2 * MGPU_NL_ATTR(0) + sizeof(u64))
+#define MGPU_NL_STRING		128
+#define MGPU_NL_HIST		(MGPU_HIST_BUCKETS * sizeof(u64))
+
+static_assert(MGPU_A_VGPU_MAX * MGPU_NL_U64 +
+	      MGPU_A_STATS_MAX * MGPU_NL_U64 +
+	      4 * MGPU_NL_ATTR(MGPU_NL_STRING) +
+	      2 * MGPU_NL_ATTR(MGPU_NL_HIST) <= GENLMSG_DEFAULT_SIZE,
+	      "a vGPU does not fit into a message");
+static_assert(MGPU_A_DEV_MAX * MGPU_NL_U64 +
+	      MGPU_A_POLICY_EXIT_MAX * MGPU_NL_U64 +
+	      4 * MGPU_NL_ATTR(MGPU_NL_STRING) +
+	      MGPU_NL_ATTR(MGPU_POLICY_NAME_LEN) +
+	      MGPU_NL_ATTR(MGPU_POLICY_EXIT_MSG_LEN) <= GENLMSG_DEFAULT_SIZE,
+	      "a device does not fit into a message");
 
 static u64 mgpu_nl_stat_read(const struct mgpu_stats *stats,
 			     const struct mgpu_nl_stat *stat)
@@ -81,6 +109,39 @@ static int mgpu_nl_put_stats(struct sk_buff *skb, const struct mgpu_stats *stats
 	}
 
 	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int mgpu_nl_put_hist(struct sk_buff *skb, int attr,
+			    const struct mgpu_hist *hist)
+{
+	struct nlattr *nla = nla_reserve(skb, attr, MGPU_NL_HIST);
+	size_t i;
+
+	static_assert(ARRAY_SIZE(hist->count) == MGPU_HIST_BUCKETS);
+	if (!nla)
+		return -EMSGSIZE;
+
+	for (i = 0; i < ARRAY_SIZE(hist->count); i++) {
+		u64 count = atomic64_read(&hist->count[i]);
+
+		/* 4 bytes aligned, as attributes are */
+		memcpy((u64 *)nla_data(nla) + i, &count, sizeof(count));
+	}
+	return 0;
+}
+
+static int mgpu_nl_put_hists(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
+{
+	/* They come with the first open, cleared, and stay with the vGPU. */
+	const struct mgpu_hists *hists = READ_ONCE(vgpu->hists);
+
+	if (!hists)
+		return 0;
+	if (mgpu_nl_put_hist(skb, MGPU_A_VGPU_FRAME_INTERVAL_HIST,
+			     &hists->interval) ||
+	    mgpu_nl_put_hist(skb, MGPU_A_VGPU_LATENCY_HIST, &hists->latency))
+		return -EMSGSIZE;
 	return 0;
 }
 
@@ -132,6 +193,12 @@ static int mgpu_nl_put_vgpu(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 			READ_ONCE(vgpu->entity.weight)) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_FPS_LIMIT,
 			READ_ONCE(vgpu->fps_limit)) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_GPU_LIMIT,
+			READ_ONCE(vgpu->gpu_limit)) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_GPU_PERIOD,
+			READ_ONCE(vgpu->gpu_period)) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_GPU_BURST,
+			READ_ONCE(vgpu->gpu_burst)) ||
 	    nla_put_u64_64bit(skb, MGPU_A_VGPU_MEM_USED,
 			      atomic64_read(&vgpu->mem.used),
 			      MGPU_A_VGPU_PAD) ||
@@ -147,7 +214,52 @@ static int mgpu_nl_put_vgpu(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 	return 0;
 }
 
-static int mgpu_nl_put_dev(struct sk_buff *skb, const struct mgpu_device *mdev)
+static int mgpu_nl_put_exit(struct sk_buff *skb,
+			    const struct mgpu_policy_exit *why)
+{
+	struct nlattr *nest;
+
+	if (why->kind == MGPU_POLICY_EXIT_KIND_NONE)
+		return 0;
+
+	nest = nla_nest_start(skb, MGPU_A_DEV_POLICY_EXIT);
+	if (!nest ||
+	    nla_put_u32(skb, MGPU_A_POLICY_EXIT_KIND, why->kind) ||
+	    nla_put_s32(skb, MGPU_A_POLICY_EXIT_CODE, why->code) ||
+	    nla_put_string(skb, MGPU_A_POLICY_EXIT_POLICY, why->policy) ||
+	    (why->vgpu && nla_put_u32(skb, MGPU_A_POLICY_EXIT_VGPU_ID,
+				      why->vgpu)) ||
+	    nla_put_string(skb, MGPU_A_POLICY_EXIT_MESSAGE, why->message))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int mgpu_nl_put_sched(struct sk_buff *skb, struct mgpu_device *mdev)
+{
+	struct mgpu_sched *sched = &mdev->sched;
+	char policy[MGPU_POLICY_NAME_LEN];
+	unsigned long flags;
+	u32 waiting;
+
+	/* The name of a BPF policy goes with it. */
+	spin_lock_irqsave(&sched->lock, flags);
+	strscpy(policy, sched->rq.policy->name, sizeof(policy));
+	waiting = sched->rq.nr_ready;
+	spin_unlock_irqrestore(&sched->lock, flags);
+
+	if (nla_put_string(skb, MGPU_A_DEV_POLICY, policy) ||
+	    nla_put_string(skb, MGPU_A_DEV_BUILTIN_POLICY,
+			   sched->builtin->name) ||
+	    nla_put_u32(skb, MGPU_A_DEV_JOB_TIMEOUT,
+			READ_ONCE(sched->job_timeout_ms)) ||
+	    nla_put_u32(skb, MGPU_A_DEV_WAITING, waiting) ||
+	    mgpu_nl_put_exit(skb, &sched->exit))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int mgpu_nl_put_dev(struct sk_buff *skb, struct mgpu_device *mdev)
 {
 	const struct mgpu_vgpu *vgpu;
 	u64 engine = 0;
@@ -168,7 +280,6 @@ static int mgpu_nl_put_dev(struct sk_buff *skb, const struct mgpu_device *mdev)
 	    nla_put_u32(skb, MGPU_A_DEV_ENGINES, mdev->caps.engines) ||
 	    nla_put_u8(skb, MGPU_A_DEV_ENGINE_ON_CPU,
 		       mdev->caps.engine_on_cpu) ||
-	    nla_put_string(skb, MGPU_A_DEV_POLICY, mdev->sched.policy->name) ||
 	    nla_put_u32(skb, MGPU_A_DEV_VGPUS, mdev->nr_vgpus) ||
 	    nla_put_u32(skb, MGPU_A_DEV_MAX_VGPUS, mdev->caps.max_vgpus) ||
 	    nla_put_u64_64bit(skb, MGPU_A_DEV_ENGINE_NS, engine,
@@ -176,13 +287,15 @@ static int mgpu_nl_put_dev(struct sk_buff *skb, const struct mgpu_device *mdev)
 	    nla_put_u64_64bit(skb, MGPU_A_DEV_CHARGED_BPF_NS, bpf,
 			      MGPU_A_DEV_PAD) ||
 	    nla_put_u64_64bit(skb, MGPU_A_DEV_CHARGED_SELF_NS, self,
-			      MGPU_A_DEV_PAD))
+			      MGPU_A_DEV_PAD) ||
+	    mgpu_nl_put_sched(skb, mdev))
 		return -EMSGSIZE;
 	return 0;
 }
 
+/* @hists: with the histograms, which dumps and events leave out */
 static int mgpu_nl_vgpu_msg(struct sk_buff *skb, const struct mgpu_vgpu *vgpu,
-			    u32 portid, u32 seq, int flags, u8 cmd,
+			    u32 portid, u32 seq, int flags, u8 cmd, bool hists,
 			    struct netlink_callback *cb)
 {
 	void *hdr = genlmsg_put(skb, portid, seq, &mgpu_nl_family, flags, cmd);
@@ -191,7 +304,8 @@ static int mgpu_nl_vgpu_msg(struct sk_buff *skb, const struct mgpu_vgpu *vgpu,
 		return -EMSGSIZE;
 	if (cb)
 		genl_dump_check_consistent(cb, hdr);
-	if (mgpu_nl_put_vgpu(skb, vgpu)) {
+	if (mgpu_nl_put_vgpu(skb, vgpu) ||
+	    (hists && mgpu_nl_put_hists(skb, vgpu))) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
 	}
@@ -199,11 +313,10 @@ static int mgpu_nl_vgpu_msg(struct sk_buff *skb, const struct mgpu_vgpu *vgpu,
 	return 0;
 }
 
-static int mgpu_nl_dev_msg(struct sk_buff *skb, const struct mgpu_device *mdev,
-			   u32 portid, u32 seq, int flags)
+static int mgpu_nl_dev_msg(struct sk_buff *skb, struct mgpu_device *mdev,
+			   u32 portid, u32 seq, int flags, u8 cmd)
 {
-	void *hdr = genlmsg_put(skb, portid, seq, &mgpu_nl_family, flags,
-				MGPU_CMD_DEV_GET);
+	void *hdr = genlmsg_put(skb, portid, seq, &mgpu_nl_family, flags, cmd);
 
 	if (!hdr)
 		return -EMSGSIZE;
@@ -301,7 +414,7 @@ int mgpu_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 		err = PTR_ERR(mdev);
 	else
 		err = mgpu_nl_dev_msg(msg, mdev, info->snd_portid,
-				      info->snd_seq, 0);
+				      info->snd_seq, 0, MGPU_CMD_DEV_GET);
 	mutex_unlock(&mgpu_registry_lock);
 
 	if (err) {
@@ -343,7 +456,8 @@ int mgpu_nl_dev_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	mutex_lock(&mgpu_registry_lock);
 	while ((mdev = mgpu_nl_next_dev(cb->args[0]))) {
 		err = mgpu_nl_dev_msg(skb, mdev, NETLINK_CB(cb->skb).portid,
-				      cb->nlh->nlmsg_seq, NLM_F_MULTI);
+				      cb->nlh->nlmsg_seq, NLM_F_MULTI,
+				      MGPU_CMD_DEV_GET);
 		if (err)
 			break;
 		cb->args[0] = (unsigned long)mdev->id + 1;
@@ -351,6 +465,76 @@ int mgpu_nl_dev_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	mutex_unlock(&mgpu_registry_lock);
 
 	return skb->len ?: err;
+}
+
+/*
+ * What to say of a name that is no built-in policy's: made once, from the table
+ * of them, since a message of an extended acknowledgment must stay.
+ */
+static char mgpu_nl_policies[256] __ro_after_init;
+
+static void __init mgpu_nl_list_policies(void)
+{
+	const struct mgpu_policy_ops * const *ops;
+	size_t size = sizeof(mgpu_nl_policies);
+	char *text = mgpu_nl_policies;
+	size_t len;
+
+	len = scnprintf(text, size, "no built-in policy has this name: choose");
+	for (ops = mgpu_policies; *ops; ops++)
+		len += scnprintf(text + len, size - len, "%s %s",
+				 ops == mgpu_policies ? "" :
+				 ops[1] ? "," : " or", (*ops)->name);
+	scnprintf(text + len, size - len,
+		  "; a BPF policy takes over when it is loaded");
+}
+
+int mgpu_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	const struct nlattr *policy = info->attrs[MGPU_A_DEV_POLICY];
+	const struct nlattr *timeout = info->attrs[MGPU_A_DEV_JOB_TIMEOUT];
+	struct mgpu_dev_settings set = { .mask = 0 };
+	struct mgpu_device *mdev;
+	int err = 0;
+
+	if (GENL_REQ_ATTR_CHECK(info, MGPU_A_DEV_ID)) {
+		NL_SET_ERR_MSG(info->extack,
+			       "which device is not said: add its id");
+		return -EINVAL;
+	}
+	if (policy) {
+		set.mask |= MGPU_DEV_SET_POLICY;
+		set.policy = mgpu_policy_find(nla_data(policy));
+		if (!set.policy) {
+			NL_SET_BAD_ATTR(info->extack, policy);
+			info->extack->_msg = mgpu_nl_policies;
+			return -EINVAL;
+		}
+	}
+	if (timeout) {
+		set.mask |= MGPU_DEV_SET_JOB_TIMEOUT;
+		set.job_timeout_ms = nla_get_u32(timeout);
+		if (set.job_timeout_ms < MGPU_JOB_TIMEOUT_MIN ||
+		    set.job_timeout_ms > MGPU_JOB_TIMEOUT_MAX) {
+			NL_SET_ERR_MSG_ATTR(info->extack, timeout,
+					    "job-timeout is in milliseconds: 100 to 60000 (1 min)");
+			return -ERANGE;
+		}
+	}
+	if (!set.mask) {
+		NL_SET_ERR_MSG(info->extack,
+			       "nothing to set for this device: add policy or job-timeout");
+		return -EINVAL;
+	}
+
+	mutex_lock(&mgpu_registry_lock);
+	mdev = mgpu_nl_find_dev(info->attrs[MGPU_A_DEV_ID], info->extack);
+	if (IS_ERR(mdev))
+		err = PTR_ERR(mdev);
+	else
+		mgpu_device_apply(mdev, &set);
+	mutex_unlock(&mgpu_registry_lock);
+	return err;
 }
 
 int mgpu_nl_vgpu_get_doit(struct sk_buff *skb, struct genl_info *info)
@@ -377,7 +561,7 @@ int mgpu_nl_vgpu_get_doit(struct sk_buff *skb, struct genl_info *info)
 	} else {
 		err = mgpu_nl_vgpu_msg(msg, vgpu, info->snd_portid,
 				       info->snd_seq, 0, MGPU_CMD_VGPU_GET,
-				       NULL);
+				       true, NULL);
 	}
 	mutex_unlock(&mgpu_registry_lock);
 
@@ -423,7 +607,7 @@ int mgpu_nl_vgpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 			continue;
 		err = mgpu_nl_vgpu_msg(skb, vgpu, NETLINK_CB(cb->skb).portid,
 				       cb->nlh->nlmsg_seq, NLM_F_MULTI,
-				       MGPU_CMD_VGPU_GET, cb);
+				       MGPU_CMD_VGPU_GET, false, cb);
 		if (err)
 			break;
 		cb->args[0] = id + 1;
@@ -445,6 +629,42 @@ struct mgpu_nl_change {
 	struct mgpu_settings set;
 	const struct nlattr *nla;
 };
+
+static int mgpu_nl_check_gpu(struct nlattr **tb, struct mgpu_settings *set,
+			     struct netlink_ext_ack *extack)
+{
+	if (tb[MGPU_A_VGPU_GPU_LIMIT]) {
+		set->mask |= MGPU_SET_GPU_LIMIT;
+		set->gpu_limit = nla_get_u32(tb[MGPU_A_VGPU_GPU_LIMIT]);
+		if (set->gpu_limit &&
+		    (set->gpu_limit < MGPU_GPU_LIMIT_MIN ||
+		     set->gpu_limit > MGPU_GPU_LIMIT_MAX)) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[MGPU_A_VGPU_GPU_LIMIT],
+					    "gpu-limit is in parts per million of the device's engine time: 0 for none, or 1000 (0.1 %) to 1000000 (all of it)");
+			return -ERANGE;
+		}
+	}
+	if (tb[MGPU_A_VGPU_GPU_PERIOD]) {
+		set->mask |= MGPU_SET_GPU_PERIOD;
+		set->gpu_period = nla_get_u32(tb[MGPU_A_VGPU_GPU_PERIOD]);
+		if (set->gpu_period < MGPU_GPU_PERIOD_MIN ||
+		    set->gpu_period > MGPU_GPU_PERIOD_MAX) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[MGPU_A_VGPU_GPU_PERIOD],
+					    "gpu-period is in microseconds: 1000 (1 ms) to 1000000 (1 s)");
+			return -ERANGE;
+		}
+	}
+	if (tb[MGPU_A_VGPU_GPU_BURST]) {
+		set->mask |= MGPU_SET_GPU_BURST;
+		set->gpu_burst = nla_get_u32(tb[MGPU_A_VGPU_GPU_BURST]);
+		if (set->gpu_burst > MGPU_GPU_BURST_MAX) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[MGPU_A_VGPU_GPU_BURST],
+					    "gpu-burst is in microseconds of engine time: 0 to 1000000 (1 s)");
+			return -ERANGE;
+		}
+	}
+	return 0;
+}
 
 static int mgpu_nl_check_change(const struct nlattr *nla,
 				struct mgpu_nl_change *change,
@@ -481,9 +701,12 @@ static int mgpu_nl_check_change(const struct nlattr *nla,
 			return -ERANGE;
 		}
 	}
+	err = mgpu_nl_check_gpu(tb, set, extack);
+	if (err)
+		return err;
 	if (!set->mask) {
 		NL_SET_ERR_MSG_ATTR(extack, nla,
-				    "nothing to set for this vGPU: add weight or fps-limit");
+				    "nothing to set for this vGPU: add weight, fps-limit, gpu-limit, gpu-period or gpu-burst");
 		return -EINVAL;
 	}
 
@@ -565,8 +788,34 @@ static u8 mgpu_nl_event_cmd(enum mgpu_event event)
 		return MGPU_CMD_VGPU_OPENED_NTF;
 	case MGPU_EVENT_CLOSED:
 		return MGPU_CMD_VGPU_CLOSED_NTF;
+	case MGPU_EVENT_HUNG:
+		return MGPU_CMD_VGPU_HUNG_NTF;
 	}
 	return 0;
+}
+
+static u8 mgpu_nl_dev_event_cmd(enum mgpu_dev_event event)
+{
+	switch (event) {
+	case MGPU_DEV_EVENT_POLICY:
+		return MGPU_CMD_DEV_POLICY_NTF;
+	case MGPU_DEV_EVENT_POLICY_EXIT:
+		return MGPU_CMD_DEV_POLICY_EXIT_NTF;
+	}
+	return 0;
+}
+
+/* Send @msg, unless @err, when the listeners are told that it is missing. */
+static void mgpu_nl_send_event(struct sk_buff *msg, int err)
+{
+	if (!err) {
+		genlmsg_multicast_netns(&mgpu_nl_family, &init_net, msg, 0,
+					MGPU_NLGRP_EVENTS, GFP_KERNEL);
+		return;
+	}
+	nlmsg_free(msg);
+	/* Listeners read this as: events were lost, look again. */
+	genl_set_err(&mgpu_nl_family, &init_net, 0, MGPU_NLGRP_EVENTS, ENOBUFS);
 }
 
 /**
@@ -579,6 +828,7 @@ static u8 mgpu_nl_event_cmd(enum mgpu_event event)
 void mgpu_netlink_event(struct mgpu_vgpu *vgpu, enum mgpu_event event)
 {
 	struct sk_buff *msg;
+	int err = -ENOMEM;
 
 	if (event == MGPU_EVENT_ADDED || event == MGPU_EVENT_REMOVED)
 		if (!atomic_inc_return(&mgpu_nl_generation))
@@ -588,20 +838,37 @@ void mgpu_netlink_event(struct mgpu_vgpu *vgpu, enum mgpu_event event)
 		return;
 
 	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg)
-		goto lost;
-	if (mgpu_nl_vgpu_msg(msg, vgpu, 0, 0, 0, mgpu_nl_event_cmd(event),
-			     NULL)) {
-		nlmsg_free(msg);
-		goto lost;
-	}
-	genlmsg_multicast_netns(&mgpu_nl_family, &init_net, msg, 0,
-				MGPU_NLGRP_EVENTS, GFP_KERNEL);
-	return;
+	if (msg)
+		err = mgpu_nl_vgpu_msg(msg, vgpu, 0, 0, 0,
+				       mgpu_nl_event_cmd(event), false, NULL);
+	mgpu_nl_send_event(msg, err);
+}
 
-lost:
-	/* Listeners read this as: events were lost, look again. */
-	genl_set_err(&mgpu_nl_family, &init_net, 0, MGPU_NLGRP_EVENTS, ENOBUFS);
+/**
+ * mgpu_netlink_dev_event() - tell who listens what became of a device
+ * @mdev: the device
+ * @event: what happened
+ *
+ * May sleep.  The caller holds mgpu_registry_lock, which covers what the event
+ * tells (the vGPUs' sums, the built-in policy and how the last BPF policy
+ * ended), and no lock below it.
+ */
+void mgpu_netlink_dev_event(struct mgpu_device *mdev,
+			    enum mgpu_dev_event event)
+{
+	struct sk_buff *msg;
+	int err = -ENOMEM;
+
+	lockdep_assert_held(&mgpu_registry_lock);
+
+	if (!genl_has_listeners(&mgpu_nl_family, &init_net, MGPU_NLGRP_EVENTS))
+		return;
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (msg)
+		err = mgpu_nl_dev_msg(msg, mdev, 0, 0, 0,
+				      mgpu_nl_dev_event_cmd(event));
+	mgpu_nl_send_event(msg, err);
 }
 
 static struct genl_family mgpu_nl_family __ro_after_init = {
@@ -618,6 +885,7 @@ static struct genl_family mgpu_nl_family __ro_after_init = {
 
 int __init mgpu_netlink_init(void)
 {
+	mgpu_nl_list_policies();
 	return genl_register_family(&mgpu_nl_family);
 }
 

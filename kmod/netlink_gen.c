@@ -11,11 +11,14 @@
 #include <uapi/linux/mgpu.h>
 
 /* Common nested types */
-const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_FPS_LIMIT + 1] = {
+const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_GPU_BURST + 1] = {
 	[MGPU_A_VGPU_ID] = { .type = NLA_U32, },
 	[MGPU_A_VGPU_UUID] = { .type = NLA_NUL_STRING, .len = MGPU_UUID_STRLEN, },
 	[MGPU_A_VGPU_WEIGHT] = NLA_POLICY_RANGE(NLA_U32, MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX),
 	[MGPU_A_VGPU_FPS_LIMIT] = { .type = NLA_U32, },
+	[MGPU_A_VGPU_GPU_LIMIT] = { .type = NLA_U32, },
+	[MGPU_A_VGPU_GPU_PERIOD] = { .type = NLA_U32, },
+	[MGPU_A_VGPU_GPU_BURST] = { .type = NLA_U32, },
 };
 
 /* MGPU_CMD_DEV_GET - do */
@@ -35,8 +38,15 @@ const struct nla_policy mgpu_vgpu_set_nl_policy[MGPU_A_BATCH_VGPU + 1] = {
 	[MGPU_A_BATCH_VGPU] = NLA_POLICY_NESTED(mgpu_setting_nl_policy),
 };
 
+/* MGPU_CMD_DEV_SET - do */
+const struct nla_policy mgpu_dev_set_nl_policy[MGPU_A_DEV_JOB_TIMEOUT + 1] = {
+	[MGPU_A_DEV_ID] = { .type = NLA_U32, },
+	[MGPU_A_DEV_POLICY] = { .type = NLA_NUL_STRING, .len = MGPU_POLICY_NAME_LEN, },
+	[MGPU_A_DEV_JOB_TIMEOUT] = { .type = NLA_U32, },
+};
+
 /* Ops table for mgpu */
-const struct genl_ops mgpu_nl_ops[3] = {
+const struct genl_ops mgpu_nl_ops[4] = {
 	{
 		.cmd		= MGPU_CMD_DEV_GET,
 		.doit		= mgpu_nl_dev_get_doit,
@@ -56,6 +66,13 @@ const struct genl_ops mgpu_nl_ops[3] = {
 		.doit		= mgpu_nl_vgpu_set_doit,
 		.policy		= mgpu_vgpu_set_nl_policy,
 		.maxattr	= MGPU_A_BATCH_VGPU,
+		.flags		= GENL_ADMIN_PERM,
+	},
+	{
+		.cmd		= MGPU_CMD_DEV_SET,
+		.doit		= mgpu_nl_dev_set_doit,
+		.policy		= mgpu_dev_set_nl_policy,
+		.maxattr	= MGPU_A_DEV_JOB_TIMEOUT,
 		.flags		= GENL_ADMIN_PERM,
 	},
 };

@@ -12,7 +12,7 @@
 #include <uapi/linux/mgpu.h>
 
 /* Common nested types */
-extern const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_FPS_LIMIT + 1];
+extern const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_GPU_BURST + 1];
 
 extern const struct nla_policy mgpu_dev_get_nl_policy[MGPU_A_DEV_ID + 1];
 
@@ -20,14 +20,17 @@ extern const struct nla_policy mgpu_vgpu_get_nl_policy[MGPU_A_VGPU_DEV_ID + 1];
 
 extern const struct nla_policy mgpu_vgpu_set_nl_policy[MGPU_A_BATCH_VGPU + 1];
 
+extern const struct nla_policy mgpu_dev_set_nl_policy[MGPU_A_DEV_JOB_TIMEOUT + 1];
+
 /* Ops table for mgpu */
-extern const struct genl_ops mgpu_nl_ops[3];
+extern const struct genl_ops mgpu_nl_ops[4];
 
 int mgpu_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info);
 int mgpu_nl_dev_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int mgpu_nl_vgpu_get_doit(struct sk_buff *skb, struct genl_info *info);
 int mgpu_nl_vgpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int mgpu_nl_vgpu_set_doit(struct sk_buff *skb, struct genl_info *info);
+int mgpu_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info);
 
 enum {
 	MGPU_NLGRP_EVENTS,

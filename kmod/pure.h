@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the pure parts of the module (decoder, ring, throttle) need to build
- * both in the kernel and, unchanged, in user space for tests and fuzzing.
+ * What the pure parts of the module (decoder, ring, throttle, run queue) need to
+ * build both in the kernel and, unchanged, in user space for tests and fuzzing.
  */
 #ifndef MGPU_PURE_H
 #define MGPU_PURE_H
@@ -32,6 +32,18 @@
 #include <stdint.h>
 #include <string.h>
 
+/*
+ * The run queue needs lists and trees, which a kernel source offers to user
+ * space in tools/include.  When that is on the path, <linux/types.h> above came
+ * from there, too.  What it defines is taken from it, and taken first, so that
+ * it makes no difference who includes what in which order.  <linux/rbtree.h> is
+ * how one tells: the C library's kernel headers have a <linux/kernel.h> of
+ * their own, but no trees.
+ */
+#if __has_include("linux/rbtree.h")
+#include <linux/kernel.h>
+#endif
+
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
@@ -39,17 +51,29 @@ typedef uint64_t u64;
 typedef int32_t s32;
 typedef int64_t s64;
 
+#ifndef __force
 #define __force
+#endif
 
+#ifndef le16_to_cpu
 #define le16_to_cpu(x)	le16toh((u16)(x))
 #define le32_to_cpu(x)	le32toh((u32)(x))
 #define le64_to_cpu(x)	le64toh((u64)(x))
 #define cpu_to_le16(x)	htole16((u16)(x))
 #define cpu_to_le32(x)	htole32((u32)(x))
 #define cpu_to_le64(x)	htole64((u64)(x))
+#endif
 
+#ifndef READ_ONCE
 #define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
+#endif
+
+#ifndef U64_MAX
+#define U64_MAX		UINT64_MAX
+#define S64_MAX		INT64_MAX
+#endif
+
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define smp_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
@@ -57,6 +81,17 @@ typedef int64_t s64;
 #define check_mul_overflow(a, b, d)	__builtin_mul_overflow(a, b, d)
 
 static inline u64 div_u64(u64 a, u32 b)
+{
+	return a / b;
+}
+
+static inline u64 div_u64_rem(u64 a, u32 b, u32 *rem)
+{
+	*rem = a % b;
+	return a / b;
+}
+
+static inline u64 div64_u64(u64 a, u64 b)
 {
 	return a / b;
 }

@@ -48,11 +48,12 @@ struct mgpu_device *mgpu_device_register(struct device *parent,
 	mdev->caps = *caps;
 	mdev->priv = priv;
 	INIT_LIST_HEAD(&mdev->vgpus);
-	mgpu_sched_init(mdev);
 
 	mutex_lock(&mgpu_registry_lock);
 	mdev->id = next_device_id++;
+	mgpu_sched_init(mdev);
 	list_add_tail(&mdev->node, &mgpu_devices);
+	mgpu_policy_bpf_device_added(mdev);
 	mutex_unlock(&mgpu_registry_lock);
 
 	ret = mgpu_mdev_register(mdev);
@@ -62,6 +63,7 @@ struct mgpu_device *mgpu_device_register(struct device *parent,
 
 err_list:
 	mutex_lock(&mgpu_registry_lock);
+	mgpu_policy_bpf_device_gone(mdev);
 	list_del(&mdev->node);
 	mutex_unlock(&mgpu_registry_lock);
 	kfree(mdev);
@@ -85,6 +87,7 @@ void mgpu_device_unregister(struct mgpu_device *mdev)
 
 	mutex_lock(&mgpu_registry_lock);
 	WARN_ON(!list_empty(&mdev->vgpus));
+	mgpu_policy_bpf_device_gone(mdev);
 	list_del(&mdev->node);
 	mutex_unlock(&mgpu_registry_lock);
 }
@@ -96,6 +99,7 @@ EXPORT_SYMBOL_GPL(mgpu_device_unregister);
  */
 void mgpu_device_free(struct mgpu_device *mdev)
 {
+	mgpu_sched_exit(mdev);
 	kfree(mdev);
 }
 EXPORT_SYMBOL_GPL(mgpu_device_free);
@@ -155,10 +159,42 @@ void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
 {
 	lockdep_assert_held(&mgpu_registry_lock);
 
-	if (set->mask & MGPU_SET_WEIGHT)
-		mgpu_sched_set_weight(vgpu, set->weight);
-	if (set->mask & MGPU_SET_FPS_LIMIT) {
-		WRITE_ONCE(vgpu->fps_limit, set->fps_limit);
+	mgpu_sched_apply(vgpu, set);
+	if (set->mask & MGPU_SET_FPS_LIMIT)
 		mgpu_ring_kick(vgpu);
+}
+
+/**
+ * mgpu_device_apply - put checked settings in force
+ * @mdev: device
+ * @set: settings in range
+ *
+ * To choose a built-in policy ends a BPF policy that is in force.
+ */
+void mgpu_device_apply(struct mgpu_device *mdev,
+		       const struct mgpu_dev_settings *set)
+{
+	struct mgpu_policy_exit why = {
+		.kind = MGPU_POLICY_EXIT_KIND_SWITCHED,
+	};
+
+	lockdep_assert_held(&mgpu_registry_lock);
+
+	if (set->mask & MGPU_DEV_SET_JOB_TIMEOUT)
+		WRITE_ONCE(mdev->sched.job_timeout_ms, set->job_timeout_ms);
+	if (!(set->mask & MGPU_DEV_SET_POLICY))
+		return;
+
+	if (mdev->sched.builtin == set->policy && !mdev->sched.bpf)
+		return;
+	mdev->sched.builtin = set->policy;
+	if (mdev->sched.bpf) {
+		snprintf(why.message, sizeof(why.message),
+			 "the built-in policy %s was chosen",
+			 set->policy->name);
+		mgpu_policy_bpf_evict(mdev, &why);
+	} else {
+		mgpu_sched_use(mdev, set->policy, NULL);
 	}
+	mgpu_netlink_dev_event(mdev, MGPU_DEV_EVENT_POLICY);
 }

@@ -46,6 +46,12 @@ void mgpu_resource_put(struct mgpu_resource *res)
 	kref_put(&res->ref, resource_free);
 }
 
+/* Whether a put would free it, which unpins guest memory. */
+bool mgpu_resource_is_last(const struct mgpu_resource *res)
+{
+	return kref_read(&res->ref) == 1;
+}
+
 /* A VIRTIO_GPU_RESP_ERR_* for what pinning guest memory failed with. */
 static u32 pin_error(const struct mgpu_mem *mem)
 {

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ring worker: takes commands from a vGPU's queues in order, has them
- * carried out and answers them.  One work item per vGPU; it never sleeps to
- * pace.
+ * Takes commands from a vGPU's queues in order, has them carried out and
+ * answers them.
  *
  * A queue has at most one command in progress.  While that one is held back or
  * its job is with the scheduler, the queue waits, and nothing else does.
+ *
+ * Whoever has cause runs the ring: the VMM's thread that rings the doorbell,
+ * the engine that is done with a job, and for the rest a work item.  ring_lock
+ * is held meanwhile; who does not get it leaves ring_pending behind, and the
+ * holder looks again.  So a command on its way from doorbell to interrupt wakes
+ * one thread, the engine's, and a vGPU with more in its ring is in the run
+ * queue again before the engine asks who is next.  An engine serves everybody
+ * and must not wait for one VM: what needs guest memory to be pinned, or takes
+ * long, it leaves to the work item.
+ *
+ * Nobody sleeps to pace: a hold is a timer.
  */
 #include <linux/slab.h>
 #include <linux/virtio_gpu.h>
@@ -14,20 +24,46 @@
 #include "mgpu.h"
 #include "trace.h"
 
-#define RING_BUDGET	64	/* commands in one run of the worker */
+#define RING_BUDGET	64	/* commands in one run */
+#define RING_BUDGET_ENGINE 8	/* the same, by an engine */
+
+#define MAX_BAD_CONTEXTS 64	/* then all contexts are refused */
 
 static const u16 ring_align[3] = { 16, 2, 4 };	/* VIRTIO 1.2, section 2.7 */
 
-/* Has the worker look at the queues. */
+/* Has the work item look at the queues.  Any context. */
 void mgpu_ring_kick(struct mgpu_vgpu *vgpu)
 {
 	if (READ_ONCE(vgpu->live))
 		queue_work(mgpu_wq, &vgpu->ring_work);
 }
 
+/* A frame that was let go is the scheduler's. */
+static void submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, u64 now)
+{
+	if (lane->job.frame)
+		mgpu_throttle_frame(&vgpu->throttle, now);
+	if (lane->held_ns)
+		lane->job.held_ns = now - lane->held_ns;
+	lane->held_ns = 0;
+	mgpu_sched_submit(&lane->job);
+}
+
+/*
+ * A hold is over.  Who turns HELD into something else owns the lane and the
+ * throttle; a worker that looks at the same frame has done so, and will see
+ * that it is time.
+ */
 static enum hrtimer_restart hold_over(struct hrtimer *timer)
 {
-	mgpu_ring_kick(container_of(timer, struct mgpu_vgpu, hold_timer));
+	struct mgpu_vgpu *vgpu = container_of(timer, struct mgpu_vgpu,
+					      hold_timer);
+	struct mgpu_lane *lane = &vgpu->lane[MGPU_VQ_CONTROL];
+
+	if (READ_ONCE(vgpu->live) &&
+	    cmpxchg(&lane->state, MGPU_LANE_HELD, MGPU_LANE_BUSY) ==
+	    MGPU_LANE_HELD)
+		submit(vgpu, lane, ktime_get_ns());
 	return HRTIMER_NORESTART;
 }
 
@@ -46,8 +82,11 @@ static int fetch_cmd(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	int ret;
 
 	if (want > lane->buf_size) {
-		void *buf = kvmalloc(want, GFP_KERNEL);
+		void *buf;
 
+		if (vgpu->ring_nowait)
+			return -EAGAIN;
+		buf = kvmalloc(want, GFP_KERNEL);
 		if (!buf)
 			return -ENOMEM;
 		kvfree(lane->buf);
@@ -89,6 +128,31 @@ static void answer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		done += n;
 	}
 	mgpu_vring_push(&lane->vring, c->head, done);
+	lane->answered = true;
+	/* Somebody in the guest may be waiting for just this. */
+	if (lane->cmd.flags & VIRTIO_GPU_FLAG_FENCE ||
+	    len > sizeof(struct virtio_gpu_ctrl_hdr))
+		lane->awaited = true;
+}
+
+/*
+ * Tells the guest what was answered.  What nobody waits for is told with the
+ * answer to the job behind it, as long as the guest has half of its ring left:
+ * a flip is one interrupt, not two.
+ */
+static void announce(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
+{
+	struct mgpu_vring *vr = &lane->vring;
+
+	if (!lane->answered)
+		return;
+	if (!lane->awaited && READ_ONCE(lane->state) == MGPU_LANE_BUSY &&
+	    mgpu_vring_outstanding(vr) < vr->num / 2)
+		return;
+	lane->answered = false;
+	lane->awaited = false;
+	if (mgpu_vring_wants_interrupt(vr))
+		mgpu_irq_queue(vgpu, vq);
 }
 
 static void answer_status(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
@@ -102,25 +166,25 @@ static void answer_status(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	answer(vgpu, lane, &hdr, sizeof(hdr));
 }
 
-/* The job that the lane has ready goes to the scheduler. */
-static void submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
+/* Whether the answer can be written without waiting for anything. */
+static bool can_answer(struct mgpu_vgpu *vgpu, const struct mgpu_lane *lane)
 {
-	u64 held;
+	const struct mgpu_chain *c = &lane->chain;
+	size_t left = MGPU_MAX_RESP, n;
+	u32 i;
 
-	if (lane->held_ns) {
-		held = ktime_get_ns() - lane->held_ns;
-		lane->held_ns = 0;
-		atomic64_add(held, &vgpu->stats.throttled_ns);
-		atomic64_inc(&vgpu->stats.throttled);
-		trace_mgpu_throttle(vgpu->id,
-				    atomic64_read(&vgpu->stats.frames) + 1,
-				    held, MGPU_THROTTLE_FPS);
+	for (i = 0; vgpu->ring_nowait && i < c->nr_out && left; i++) {
+		const struct mgpu_seg *seg = &c->segs[c->nr_in + i];
+
+		n = min_t(size_t, seg->len, left);
+		if (!mgpu_guest_ready(vgpu, seg->addr, n))
+			return false;
+		left -= n;
 	}
-	WRITE_ONCE(lane->state, MGPU_LANE_BUSY);
-	mgpu_sched_submit(&lane->job);
+	return true;
 }
 
-/* A frame: may it go now?  Otherwise the timer brings the worker back. */
+/* A frame: may it go now?  Otherwise the timer lets it. */
 static void pace(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 {
 	u32 limit = READ_ONCE(vgpu->fps_limit);
@@ -130,20 +194,51 @@ static void pace(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 		mgpu_throttle_set(&vgpu->throttle, limit, now);
 
 	wait = mgpu_throttle_wait(&vgpu->throttle, now);
-	if (wait) {
-		if (!lane->held_ns)
-			lane->held_ns = now;
-		lane->state = MGPU_LANE_HELD;
-		hrtimer_start(&vgpu->hold_timer, ns_to_ktime(wait),
-			      HRTIMER_MODE_REL);
+	if (!wait) {
+		WRITE_ONCE(lane->state, MGPU_LANE_BUSY);
+		submit(vgpu, lane, now);
 		return;
 	}
-	mgpu_throttle_frame(&vgpu->throttle, now);
-	submit(vgpu, lane);
+	if (!lane->held_ns)
+		lane->held_ns = now;
+	/* From here on the lane may be the timer's. */
+	smp_store_release(&lane->state, MGPU_LANE_HELD);
+	hrtimer_start(&vgpu->hold_timer, ns_to_ktime(now + wait),
+		      HRTIMER_MODE_ABS);
 }
 
-/* A command that has just been taken from the queue. */
-static void start(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
+/* What can take long or wait: an engine does not do it. */
+static bool is_heavy(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
+{
+	switch (cmd->type) {
+	case VIRTIO_GPU_CMD_RESOURCE_FLUSH:
+		return !READ_ONCE(vgpu->screen.display);
+	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D:
+	case VIRTIO_GPU_CMD_SET_SCANOUT:
+	case VIRTIO_GPU_CMD_SET_SCANOUT_BLOB:
+	case VIRTIO_GPU_CMD_MOVE_CURSOR:
+	case VIRTIO_GPU_CMD_UPDATE_CURSOR:
+	case VIRTIO_GPU_CMD_GET_DISPLAY_INFO:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Whether the command's context had a job that hung. */
+static bool is_refused(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
+{
+	return cmd->ctx_id &&
+	       (vgpu->nr_bad_contexts >= MAX_BAD_CONTEXTS ||
+		(vgpu->nr_bad_contexts &&
+		 xa_load(&vgpu->bad_contexts, cmd->ctx_id)));
+}
+
+/*
+ * A command that has just been taken from the queue.  False to put it back,
+ * untouched, for the work item.
+ */
+static bool start(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 {
 	u8 resp[MGPU_MAX_RESP];
 	size_t resp_len = 0, len = 0;
@@ -151,51 +246,98 @@ static void start(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 	u32 type;
 	int ret;
 
-	atomic64_inc(&vgpu->stats.commands);
+	if (!can_answer(vgpu, lane))
+		return false;
 	ret = fetch_cmd(vgpu, lane, &len);
+	if (ret == -EAGAIN)
+		return false;
 	if (ret == -ENOMEM) {
 		memset(&lane->cmd, 0, sizeof(lane->cmd));
 		answer_status(vgpu, lane, VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY);
-		return;
+		return true;
 	}
 	if (ret) {
 		mgpu_virtio_broken(vgpu, vq, "command outside of its memory");
-		return;
+		return true;
 	}
 
 	type = mgpu_cmd_decode(lane->buf, len, vq, &lane->cmd);
+	if (!type && vgpu->ring_nowait && is_heavy(vgpu, &lane->cmd))
+		return false;
+	atomic64_inc(&vgpu->stats.commands);
+	if (!type && is_refused(vgpu, &lane->cmd))
+		type = VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
 	if (!type)
 		type = mgpu_cmd_run(vgpu, lane, resp, &resp_len, &job);
 
 	if (job) {
-		if (lane->job.frame)
+		lane->job.id = atomic64_inc_return(&vgpu->mdev->sched.next_job);
+		lane->job.arrived_ns = ktime_get_ns();
+		lane->job.held_ns = 0;
+		trace_mgpu_job_submit(vgpu->id, lane->job.id, lane->job.kind,
+				      lane->job.bytes);
+		if (lane->job.frame) {
 			pace(vgpu, lane);
-		else
-			submit(vgpu, lane);
+		} else {
+			WRITE_ONCE(lane->state, MGPU_LANE_BUSY);
+			submit(vgpu, lane, lane->job.arrived_ns);
+		}
 	} else if (resp_len) {
 		mgpu_cmd_reply(&lane->cmd, type, (void *)resp);
 		answer(vgpu, lane, resp, resp_len);
 	} else {
 		answer_status(vgpu, lane, type);
 	}
+	return true;
 }
 
-/* The lane's job is done: answer its command. */
-static void finish(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
+/* The lane's job took too long: its context is refused from now on. */
+static void hung(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
+{
+	u32 ctx = lane->cmd.ctx_id;
+
+	if (ctx && !xa_load(&vgpu->bad_contexts, ctx) &&
+	    vgpu->nr_bad_contexts < MAX_BAD_CONTEXTS) {
+		vgpu->nr_bad_contexts++;
+		/* When there is no memory to tell them apart, all are. */
+		if (xa_err(xa_store(&vgpu->bad_contexts, ctx, xa_mk_value(1),
+				    GFP_KERNEL)))
+			vgpu->nr_bad_contexts = MAX_BAD_CONTEXTS;
+	}
+	dev_notice_ratelimited(vgpu->vdev.dev,
+			       "a job of context %u took too long and was ended\n",
+			       ctx);
+	mgpu_netlink_event(vgpu, MGPU_EVENT_HUNG);
+}
+
+/*
+ * The lane's job is done: answer its command.  False to leave that to the work
+ * item.
+ */
+static bool finish(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 {
 	struct mgpu_job *job = &lane->job;
 	u32 type = VIRTIO_GPU_RESP_OK_NODATA;
+
+	if (vgpu->ring_nowait &&
+	    (job->error == -ETIMEDOUT || !can_answer(vgpu, lane) ||
+	     (job->res && mgpu_resource_is_last(job->res))))
+		return false;
 
 	if (job->error == -ENOMEM)
 		type = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	else if (job->error)
 		type = VIRTIO_GPU_RESP_ERR_UNSPEC;
+	if (job->error == -ETIMEDOUT)
+		hung(vgpu, lane);
 
 	if (job->res)
 		mgpu_resource_put(job->res);
 	job->res = NULL;
 	lane->state = MGPU_LANE_IDLE;
 	answer_status(vgpu, lane, type);
+	mgpu_hist_add(&vgpu->hists->latency, ktime_get_ns() - job->arrived_ns);
+	return true;
 }
 
 static bool ring_map(struct mgpu_lane *lane)
@@ -216,23 +358,26 @@ static void ring_unmap(struct mgpu_lane *lane)
 		mgpu_mem_put(lane->mem[2]);
 }
 
-static void run_lane(struct mgpu_vgpu *vgpu, u32 vq)
+/* Returns whether there is more to do, which the work item is to do. */
+static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq)
 {
 	struct mgpu_lane *lane = &vgpu->lane[vq];
 	struct mgpu_vring *vr = &lane->vring;
-	unsigned int budget = RING_BUDGET;
-	u16 used;
+	unsigned int budget = vgpu->ring_nowait ? RING_BUDGET_ENGINE :
+						  RING_BUDGET;
+	bool more = false;
 	int ret;
+
+	lockdep_assert_held(&vgpu->ring_lock);
 
 	/* Pairs with the release in mgpu_ring_enable_vq(). */
 	if (!smp_load_acquire(&lane->ready) || lane->broken)
-		return;
+		return false;
 	if (!ring_map(lane)) {
 		mgpu_virtio_broken(vgpu, vq, "ring unmapped");
 		goto out;
 	}
 
-	used = vr->used_idx;
 	mgpu_vring_notify_disable(vr);
 	while (!lane->broken) {
 		/* Pairs with the release in mgpu_ring_job_done(). */
@@ -240,25 +385,35 @@ static void run_lane(struct mgpu_vgpu *vgpu, u32 vq)
 		case MGPU_LANE_BUSY:
 			goto notify;
 		case MGPU_LANE_DONE:
-			finish(vgpu, vq, lane);
-			continue;
+			if (finish(vgpu, vq, lane))
+				continue;
+			more = true;
+			goto notify;
 		case MGPU_LANE_HELD:
-			pace(vgpu, lane);
-			if (lane->state == MGPU_LANE_HELD)
-				goto notify;
-			continue;
+			/* Unless the timer has just let it go. */
+			if (cmpxchg(&lane->state, MGPU_LANE_HELD,
+				    MGPU_LANE_IDLE) == MGPU_LANE_HELD)
+				pace(vgpu, lane);
+			goto notify;
 		case MGPU_LANE_IDLE:
 			break;
 		}
 
 		if (!budget--) {
-			mgpu_ring_kick(vgpu);
+			more = true;
 			break;
 		}
 		ret = mgpu_vring_pop(vr, &lane->chain, read_guest, vgpu);
 		if (ret > 0) {
-			start(vgpu, vq, lane);
-			continue;
+			if (start(vgpu, vq, lane))
+				continue;
+			vr->last_avail--;
+			more = true;
+			break;
+		}
+		if (ret == -EAGAIN) {
+			more = true;
+			break;
 		}
 		if (ret < 0) {
 			mgpu_virtio_broken(vgpu, vq,
@@ -274,42 +429,75 @@ static void run_lane(struct mgpu_vgpu *vgpu, u32 vq)
 	}
 
 notify:
-	if (vr->used_idx != used && mgpu_vring_wants_interrupt(vr))
-		mgpu_irq_queue(vgpu, vq);
+	announce(vgpu, vq, lane);
 out:
 	ring_unmap(lane);
+	return more;
+}
+
+/*
+ * Runs both queues, or leaves word for who does so now.  @nowait: nothing that
+ * waits for the VM.
+ */
+static void ring_run(struct mgpu_vgpu *vgpu, bool nowait)
+{
+	bool more = false;
+
+	WRITE_ONCE(vgpu->ring_pending, true);
+	do {
+		/* The word before the lock; pairs with the one below. */
+		smp_mb();
+		if (!mutex_trylock(&vgpu->ring_lock))
+			return;
+		/* Word that comes from here on makes for another round. */
+		smp_store_mb(vgpu->ring_pending, false);
+		if (READ_ONCE(vgpu->live)) {
+			vgpu->ring_nowait = nowait;
+			/* The cursor first: it is quick. */
+			more |= run_lane(vgpu, MGPU_VQ_CURSOR);
+			more |= run_lane(vgpu, MGPU_VQ_CONTROL);
+		}
+		mutex_unlock(&vgpu->ring_lock);
+		/* Unlocked before looking for word. */
+		smp_mb();
+	} while (!nowait && !more && READ_ONCE(vgpu->ring_pending));
+
+	if (more || READ_ONCE(vgpu->ring_pending))
+		mgpu_ring_kick(vgpu);
 }
 
 static void ring_work(struct work_struct *work)
 {
-	struct mgpu_vgpu *vgpu = container_of(work, struct mgpu_vgpu,
-					      ring_work);
-
-	if (!READ_ONCE(vgpu->live))
-		return;
-	/* The cursor first: it is quick. */
-	run_lane(vgpu, MGPU_VQ_CURSOR);
-	run_lane(vgpu, MGPU_VQ_CONTROL);
+	ring_run(container_of(work, struct mgpu_vgpu, ring_work), false);
 }
 
-/* A lane's job is done; called by the scheduler in any task context. */
+/* The guest rang a doorbell; called in the VMM's thread. */
+void mgpu_ring_doorbell(struct mgpu_vgpu *vgpu)
+{
+	if (READ_ONCE(vgpu->live))
+		ring_run(vgpu, false);
+}
+
+/* A lane's job is done; called by the scheduler in an engine's thread. */
 void mgpu_ring_job_done(struct mgpu_job *job)
 {
 	struct mgpu_lane *lane = container_of(job, struct mgpu_lane, job);
 
-	/* The worker reads job->error after it has seen this. */
+	/* Who runs the ring reads job->error after it has seen this. */
 	smp_store_release(&lane->state, MGPU_LANE_DONE);
-	mgpu_ring_kick(job->vgpu);
+	ring_run(job->vgpu, true);
 }
 
 void mgpu_ring_init(struct mgpu_vgpu *vgpu)
 {
 	int i;
 
+	mutex_init(&vgpu->ring_lock);
 	INIT_WORK(&vgpu->ring_work, ring_work);
 	mgpu_compat_hrtimer_setup(&vgpu->hold_timer, hold_over,
-				  CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+				  CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	xa_init(&vgpu->resources);
+	xa_init(&vgpu->bad_contexts);
 	for (i = 0; i < MGPU_NR_VQS; i++)
 		vgpu->lane[i].job.vgpu = vgpu;
 }
@@ -319,6 +507,15 @@ int mgpu_ring_open(struct mgpu_vgpu *vgpu)
 {
 	int i;
 
+	if (!vgpu->hists) {
+		struct mgpu_hists *hists = kzalloc(sizeof(*hists),
+						   GFP_KERNEL_ACCOUNT);
+
+		if (!hists)
+			return -ENOMEM;
+		/* Netlink reads them at any time. */
+		smp_store_release(&vgpu->hists, hists);
+	}
 	for (i = 0; i < MGPU_NR_VQS; i++) {
 		vgpu->lane[i].chain.segs =
 			kvcalloc(MGPU_MAX_CHAIN, sizeof(struct mgpu_seg),
@@ -410,12 +607,14 @@ void mgpu_ring_stop(struct mgpu_vgpu *vgpu)
 	lockdep_assert_held(&vgpu->lock);
 
 	WRITE_ONCE(vgpu->live, false);
-	cancel_work_sync(&vgpu->ring_work);
+	/* Who runs the ring now finishes; nobody begins. */
+	mutex_lock(&vgpu->ring_lock);
+	mutex_unlock(&vgpu->ring_lock);
 	hrtimer_cancel(&vgpu->hold_timer);
 	mgpu_sched_cancel(vgpu);
-	/* A timer or a job that saw the device live may have queued it again. */
 	cancel_work_sync(&vgpu->ring_work);
 
+	mutex_lock(&vgpu->ring_lock);
 	for (i = 0; i < MGPU_NR_VQS; i++) {
 		struct mgpu_lane *lane = &vgpu->lane[i];
 
@@ -429,8 +628,13 @@ void mgpu_ring_stop(struct mgpu_vgpu *vgpu)
 		lane->ready = false;
 		lane->broken = false;
 		lane->state = MGPU_LANE_IDLE;
+		lane->answered = false;
+		lane->awaited = false;
 		lane->held_ns = 0;
 	}
 	vgpu->throttle = (struct mgpu_throttle){};
 	vgpu->last_frame_ns = 0;
+	xa_destroy(&vgpu->bad_contexts);
+	vgpu->nr_bad_contexts = 0;
+	mutex_unlock(&vgpu->ring_lock);
 }

@@ -1,15 +1,80 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When a job may run: queues jobs per vGPU, asks the policy who is next,
- * accounts and charges what was used.
+ * When a job may run: queues jobs per vGPU, asks the run queue whose is next,
+ * accounts and charges what was used, and ends what takes too long.
  */
 #include <linux/export.h>
 #include <linux/ktime.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
 
-#include "sched_policy.h"
+#include "compat.h"
+#include "mgpu.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
+
+static struct mgpu_vgpu *vgpu_of(struct mgpu_sched_entity *e)
+{
+	return container_of(e, struct mgpu_vgpu, entity);
+}
+
+static void arm_timer(struct mgpu_sched *sched)
+{
+	u64 at = mgpu_runq_due(&sched->rq);
+
+	lockdep_assert_held(&sched->lock);
+	/* One that fires early does no harm. */
+	if (at >= sched->timer_due)
+		return;
+	sched->timer_due = at;
+	hrtimer_start(&sched->timer, ns_to_ktime(at), HRTIMER_MODE_ABS);
+}
+
+/* A delayed vGPU is eligible again: the engines look. */
+static enum hrtimer_restart due(struct hrtimer *timer)
+{
+	struct mgpu_device *mdev = container_of(timer, struct mgpu_device,
+						sched.timer);
+	unsigned long flags;
+
+	spin_lock_irqsave(&mdev->sched.lock, flags);
+	mdev->sched.timer_due = U64_MAX;
+	/* An engine that is busy may yield to it. */
+	mgpu_runq_advance(&mdev->sched.rq, ktime_get_ns());
+	arm_timer(&mdev->sched);
+	spin_unlock_irqrestore(&mdev->sched.lock, flags);
+	mdev->ops->kick(mdev);
+	return HRTIMER_NORESTART;
+}
+
+/* Ends jobs that have been on an engine for too long. */
+static void watch(struct work_struct *work)
+{
+	struct mgpu_sched *sched = container_of(to_delayed_work(work),
+						struct mgpu_sched, watchdog);
+	struct mgpu_device *mdev = container_of(sched, struct mgpu_device,
+						sched);
+	u64 limit = (u64)READ_ONCE(sched->job_timeout_ms) * NSEC_PER_MSEC;
+	struct mgpu_job *job;
+	u64 now;
+
+	spin_lock_irq(&sched->lock);
+	/* Under the lock: not before any of them started. */
+	now = ktime_get_ns();
+	list_for_each_entry(job, &sched->running, node) {
+		if (job->expired || job->ran_ns + now - job->start_ns <= limit)
+			continue;
+		WRITE_ONCE(job->expired, true);
+		if (mdev->ops->job_timeout)
+			mdev->ops->job_timeout(job);
+	}
+	sched->watching = !list_empty(&sched->running);
+	if (sched->watching)
+		queue_delayed_work(mgpu_wq, &sched->watchdog,
+				   msecs_to_jiffies(READ_ONCE(sched->job_timeout_ms)) / 4);
+	spin_unlock_irq(&sched->lock);
+}
 
 void mgpu_sched_init(struct mgpu_device *mdev)
 {
@@ -17,57 +82,175 @@ void mgpu_sched_init(struct mgpu_device *mdev)
 
 	spin_lock_init(&sched->lock);
 	init_waitqueue_head(&sched->idle);
-	sched->policy = &mgpu_policy_weighted;
-	sched->queue = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&sched->running);
+	INIT_DELAYED_WORK(&sched->watchdog, watch);
+	sched->timer_due = U64_MAX;
+	mgpu_compat_hrtimer_setup(&sched->timer, due, CLOCK_MONOTONIC,
+				  HRTIMER_MODE_ABS);
+	sched->job_timeout_ms = MGPU_JOB_TIMEOUT_DEFAULT;
+	sched->builtin = mgpu_policies[0];
+	mgpu_runq_init(&sched->rq, mdev->id, mdev->caps.engines,
+		       sched->builtin);
 }
 
-void mgpu_sched_entity_init(struct mgpu_vgpu *vgpu)
+/* No vGPU exists any more; nothing calls into the device afterwards. */
+void mgpu_sched_exit(struct mgpu_device *mdev)
 {
-	struct mgpu_sched_entity *e = &vgpu->entity;
-
-	INIT_LIST_HEAD(&e->jobs);
-	RB_CLEAR_NODE(&e->node);
-	e->weight = vgpu->type->desc->weight;
+	hrtimer_cancel(&mdev->sched.timer);
+	cancel_delayed_work_sync(&mdev->sched.watchdog);
 }
 
-void mgpu_sched_set_weight(struct mgpu_vgpu *vgpu, u32 weight)
+static void set_limit(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_sched *sched = &vgpu->mdev->sched;
 
-	spin_lock(&sched->lock);
-	vgpu->entity.weight = weight;
-	spin_unlock(&sched->lock);
+	lockdep_assert_held(&sched->lock);
+	mgpu_runq_set_limit(&sched->rq, &vgpu->entity, vgpu->gpu_limit,
+			    vgpu->gpu_period, vgpu->gpu_burst, ktime_get_ns());
 }
 
-static void enqueue(struct mgpu_sched *sched, struct mgpu_sched_entity *e)
+/**
+ * mgpu_sched_attach - a vGPU comes into being
+ * @vgpu: with id, type and device
+ */
+void mgpu_sched_attach(struct mgpu_vgpu *vgpu)
 {
+	struct mgpu_sched *sched = &vgpu->mdev->sched;
+	struct mgpu_sched_entity *e = &vgpu->entity;
+
+	INIT_LIST_HEAD(&vgpu->jobs);
+	e->id = vgpu->id;
+	e->weight = vgpu->type->desc->weight;
+	vgpu->gpu_period = MGPU_GPU_PERIOD_DEFAULT;
+
+	spin_lock_irq(&sched->lock);
+	mgpu_runq_attach(&sched->rq, e, ktime_get_ns());
+	set_limit(vgpu);
+	spin_unlock_irq(&sched->lock);
+}
+
+/**
+ * mgpu_sched_detach - a vGPU, which has no jobs, goes
+ * @vgpu: vGPU
+ */
+void mgpu_sched_detach(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_sched *sched = &vgpu->mdev->sched;
+
+	spin_lock_irq(&sched->lock);
+	mgpu_runq_detach(&sched->rq, &vgpu->entity);
+	spin_unlock_irq(&sched->lock);
+}
+
+/**
+ * mgpu_sched_apply - put checked settings in force
+ * @vgpu: vGPU
+ * @set: settings in range
+ */
+void mgpu_sched_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
+{
+	struct mgpu_sched *sched = &vgpu->mdev->sched;
+
+	lockdep_assert_held(&mgpu_registry_lock);
+
+	spin_lock_irq(&sched->lock);
+	if (set->mask & MGPU_SET_WEIGHT)
+		mgpu_runq_set_weight(&sched->rq, &vgpu->entity, set->weight,
+				     ktime_get_ns());
+	if (set->mask & MGPU_SET_FPS_LIMIT) {
+		WRITE_ONCE(vgpu->fps_limit, set->fps_limit);
+		vgpu->entity.fps_limit = set->fps_limit;
+	}
+	if (set->mask & MGPU_SET_GPU_LIMIT)
+		WRITE_ONCE(vgpu->gpu_limit, set->gpu_limit);
+	if (set->mask & MGPU_SET_GPU_PERIOD)
+		WRITE_ONCE(vgpu->gpu_period, set->gpu_period);
+	if (set->mask & MGPU_SET_GPU_BURST)
+		WRITE_ONCE(vgpu->gpu_burst, set->gpu_burst);
+	if (set->mask & (MGPU_SET_GPU_LIMIT | MGPU_SET_GPU_PERIOD |
+			 MGPU_SET_GPU_BURST))
+		set_limit(vgpu);
+	arm_timer(sched);
+	spin_unlock_irq(&sched->lock);
+
+	vgpu->mdev->ops->kick(vgpu->mdev);
+}
+
+/**
+ * mgpu_sched_use - put a policy in force
+ * @mdev: device
+ * @policy: policy
+ * @data: the policy's own, rq->policy_data
+ *
+ * What waits goes on waiting, under the new policy.
+ */
+void mgpu_sched_use(struct mgpu_device *mdev,
+		    const struct mgpu_policy_ops *policy, void *data)
+{
+	struct mgpu_sched *sched = &mdev->sched;
+
+	lockdep_assert_held(&mgpu_registry_lock);
+
+	spin_lock_irq(&sched->lock);
+	mgpu_runq_set_policy(&sched->rq, policy, data, ktime_get_ns());
+	arm_timer(sched);
+	spin_unlock_irq(&sched->lock);
+
+	mdev->ops->kick(mdev);
+}
+
+/* The built-in policy with a name, or NULL. */
+const struct mgpu_policy_ops *mgpu_policy_find(const char *name)
+{
+	const struct mgpu_policy_ops * const *p;
+
+	for (p = mgpu_policies; *p; p++) {
+		if (!strcmp((*p)->name, name))
+			return *p;
+	}
+	return NULL;
+}
+
+/* Something of the vGPU may wait: the run queue gets to know of it. */
+static void wake(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu, u64 now)
+{
+	struct mgpu_sched_entity *e = &vgpu->entity;
+	const struct mgpu_job *job;
+
 	lockdep_assert_held(&sched->lock);
-	if (e->queued || list_empty(&e->jobs))
+	job = list_first_entry_or_null(&vgpu->jobs, struct mgpu_job, node);
+	if (!job)
 		return;
-	sched->policy->enqueue(sched, e);
-	e->queued = true;
+	if (e->state == MGPU_ENTITY_IDLE) {
+		e->head_ns = job->submit_ns;
+		e->head_seq = job->seq;
+		e->head_frame = job->frame;
+	}
+	mgpu_runq_wake(&sched->rq, e, now);
+	arm_timer(sched);
 }
 
 /**
  * mgpu_sched_submit - hand a job to the scheduler
  * @job: filled in; the scheduler's until mgpu_ring_job_done()
  *
- * Context: task context.
+ * Context: any; a hold that is over submits from its timer.
  */
 void mgpu_sched_submit(struct mgpu_job *job)
 {
 	struct mgpu_vgpu *vgpu = job->vgpu;
 	struct mgpu_device *mdev = vgpu->mdev;
 	struct mgpu_sched *sched = &mdev->sched;
+	unsigned long flags;
 
-	job->id = atomic64_inc_return(&sched->next_job);
 	job->submit_ns = ktime_get_ns();
-	trace_mgpu_job_submit(vgpu->id, job->id, job->kind, job->bytes);
+	job->ran_ns = 0;
 
-	spin_lock(&sched->lock);
-	list_add_tail(&job->node, &vgpu->entity.jobs);
-	enqueue(sched, &vgpu->entity);
-	spin_unlock(&sched->lock);
+	spin_lock_irqsave(&sched->lock, flags);
+	job->seq = ++sched->next_seq;
+	list_add_tail(&job->node, &vgpu->jobs);
+	wake(sched, vgpu, job->submit_ns);
+	spin_unlock_irqrestore(&sched->lock, flags);
 
 	mdev->ops->kick(mdev);
 }
@@ -77,31 +260,50 @@ void mgpu_sched_submit(struct mgpu_job *job)
  * @mdev: device
  *
  * Context: task context, from the back end.
- * Return: a job, to be given to mgpu_job_done(), or NULL when there is none.
+ * Return: a job, to be given to mgpu_job_done() or taken back by
+ * mgpu_job_yield(), or NULL when there is none.
  */
 struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev)
 {
 	struct mgpu_sched *sched = &mdev->sched;
+	u64 now = ktime_get_ns(), waited;
 	struct mgpu_sched_entity *e;
 	struct mgpu_job *job = NULL;
-	u64 waited;
+	struct mgpu_vgpu *vgpu;
 
-	spin_lock(&sched->lock);
-	e = sched->policy->pick(sched);
+	spin_lock_irq(&sched->lock);
+	e = mgpu_runq_pick(&sched->rq, now);
 	if (e) {
-		e->queued = false;
-		job = list_first_entry(&e->jobs, struct mgpu_job, node);
-		list_del_init(&job->node);
-		e->running++;
-		enqueue(sched, e);
+		vgpu = vgpu_of(e);
+		job = list_first_entry(&vgpu->jobs, struct mgpu_job, node);
+		list_move_tail(&job->node, &sched->running);
+		job->start_ns = now;
+		vgpu->running++;
+		atomic64_set(&vgpu->stats.limited, e->limited);
+		atomic64_set(&vgpu->stats.limited_ns, e->limited_ns);
+		wake(sched, vgpu, now);
+		if (!sched->watching) {
+			sched->watching = true;
+			queue_delayed_work(mgpu_wq, &sched->watchdog,
+					   msecs_to_jiffies(READ_ONCE(sched->job_timeout_ms)) / 4);
+		}
 	}
-	spin_unlock(&sched->lock);
+	arm_timer(sched);
+	spin_unlock_irq(&sched->lock);
 	if (!job)
 		return NULL;
 
-	waited = ktime_get_ns() - job->submit_ns;
-	atomic64_add(waited, &job->vgpu->stats.queue_ns);
-	trace_mgpu_job_start(job->vgpu->id, job->id, job->kind, waited);
+	if (job->held_ns) {
+		atomic64_add(job->held_ns, &vgpu->stats.throttled_ns);
+		atomic64_inc(&vgpu->stats.throttled);
+		trace_mgpu_throttle(vgpu->id,
+				    atomic64_read(&vgpu->stats.frames) + 1,
+				    job->held_ns, MGPU_THROTTLE_FPS);
+		job->held_ns = 0;
+	}
+	waited = now - min(job->submit_ns, now);
+	atomic64_add(waited, &vgpu->stats.queue_ns);
+	trace_mgpu_job_start(vgpu->id, job->id, job->kind, waited);
 	return job;
 }
 EXPORT_SYMBOL_GPL(mgpu_sched_next);
@@ -109,33 +311,42 @@ EXPORT_SYMBOL_GPL(mgpu_sched_next);
 /*
  * eBPF charges, as a rule: the program on the tracepoint calls mgpu_charge().
  * When it has not, for whatever reason, by the time the tracepoint returns,
- * the module charges by itself.  So no job goes uncharged and none is charged
- * twice, whether a program is attached or not.
+ * the module charges by itself.  So nothing goes uncharged and nothing is
+ * charged twice, whether a program is attached or not.
  */
-static u64 account(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
+static void charge_begin(struct mgpu_job *job, u64 engine_ns,
+			 u64 engine_cycles)
 {
-	struct mgpu_vgpu *vgpu = job->vgpu;
-	struct mgpu_stats *st = &vgpu->stats;
-	u64 charged = engine_ns;
-	bool self;
+	struct mgpu_stats *st = &job->vgpu->stats;
 
-	atomic64_inc(&st->jobs);
-	if (job->error)
-		atomic64_inc(&st->job_errors);
-	atomic64_add(job->bytes, &st->bytes);
 	atomic64_add(engine_ns, &st->engine_ns);
 	atomic64_add(engine_cycles, &st->engine_cycles);
-
 	atomic64_set_release(&job->charge, job->id);
-	trace_mgpu_job_done(vgpu->id, job->id, job->kind, job->error,
-			    engine_ns, engine_cycles, job->bytes);
-	self = atomic64_cmpxchg(&job->charge, job->id, 0) == job->id;
+}
+
+/* Returns what was charged. */
+static u64 charge_end(struct mgpu_job *job, u64 engine_ns)
+{
+	struct mgpu_vgpu *vgpu = job->vgpu;
+	bool self = atomic64_cmpxchg(&job->charge, job->id, 0) == job->id;
+
 	if (self)
-		atomic64_add(engine_ns, &st->charged_self_ns);
-	else
-		charged = READ_ONCE(job->charged_ns);
+		atomic64_add(engine_ns, &vgpu->stats.charged_self_ns);
 	WRITE_ONCE(vgpu->last_charge_bpf, !self);
-	return charged;
+	return self ? engine_ns : READ_ONCE(job->charged_ns);
+}
+
+/**
+ * mgpu_hist_add - count a time
+ * @h: histogram
+ * @ns: nanoseconds
+ */
+void mgpu_hist_add(struct mgpu_hist *h, u64 ns)
+{
+	u64 us = div_u64(ns, NSEC_PER_USEC);
+	u32 bucket = us ? ilog2(us) : 0;
+
+	atomic64_inc(&h->count[min(bucket, MGPU_HIST_BUCKETS - 1)]);
 }
 
 static void frame_done(struct mgpu_job *job)
@@ -143,8 +354,10 @@ static void frame_done(struct mgpu_job *job)
 	struct mgpu_vgpu *vgpu = job->vgpu;
 	u64 now = ktime_get_ns(), interval = 0, frame;
 
-	if (vgpu->last_frame_ns)
+	if (vgpu->last_frame_ns) {
 		interval = now - vgpu->last_frame_ns;
+		mgpu_hist_add(&vgpu->hists->interval, interval);
+	}
 	vgpu->last_frame_ns = now;
 	frame = atomic64_inc_return(&vgpu->stats.frames);
 	trace_mgpu_frame(vgpu->id, frame, interval, job->rect.width,
@@ -152,11 +365,64 @@ static void frame_done(struct mgpu_job *job)
 }
 
 /**
+ * mgpu_job_yield - whether to let another vGPU's job go first
+ * @job: on an engine, between two tiles
+ * @engine_ns: engine time since it was taken, nanoseconds
+ * @engine_cycles: the same in TSC ticks
+ *
+ * Context: task context, from the back end.
+ * Return: false to go on with @job; true when it was taken back: it is not the
+ * caller's any more, and will come again from mgpu_sched_next().
+ */
+bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
+{
+	struct mgpu_vgpu *vgpu = job->vgpu;
+	struct mgpu_sched *sched = &vgpu->mdev->sched;
+	u64 now = ktime_get_ns(), charged;
+	bool yield;
+
+	spin_lock_irq(&sched->lock);
+	yield = !job->cancelled && !job->expired &&
+		mgpu_runq_should_yield(&sched->rq, &vgpu->entity, engine_ns,
+				       now);
+	spin_unlock_irq(&sched->lock);
+	if (!yield)
+		return false;
+
+	charge_begin(job, engine_ns, engine_cycles);
+	trace_mgpu_job_preempt(vgpu->id, job->id, job->kind, engine_ns,
+			       engine_cycles);
+	charged = charge_end(job, engine_ns);
+	atomic64_inc(&vgpu->stats.preempted);
+
+	now = ktime_get_ns();
+	spin_lock_irq(&sched->lock);
+	mgpu_runq_charge(&sched->rq, &vgpu->entity, charged, now);
+	job->ran_ns += now - job->start_ns;
+	job->start_ns = now;
+	job->submit_ns = now;
+	list_move(&job->node, &vgpu->jobs);
+	vgpu->running--;
+	/* A reset that came meanwhile has dropped what waited before. */
+	if (job->cancelled)
+		list_del_init(&job->node);
+	else
+		wake(sched, vgpu, now);
+	spin_unlock_irq(&sched->lock);
+	wake_up_all(&sched->idle);
+	return true;
+}
+EXPORT_SYMBOL_GPL(mgpu_job_yield);
+
+/**
  * mgpu_job_done - a job has left the engine
  * @job: from mgpu_sched_next(); not the caller's any more
  * @error: 0 or a negative errno
- * @engine_ns: engine time that it used, nanoseconds
+ * @engine_ns: engine time since it was taken, nanoseconds
  * @engine_cycles: the same in TSC ticks
+ *
+ * Answers the guest and takes the vGPU's next commands, unless that would
+ * have to wait for something.
  *
  * Context: task context.
  */
@@ -165,59 +431,72 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 {
 	struct mgpu_vgpu *vgpu = job->vgpu;
 	struct mgpu_sched *sched = &vgpu->mdev->sched;
+	struct mgpu_stats *st = &vgpu->stats;
 	u64 charged;
 
+	if (job->expired) {
+		error = -ETIMEDOUT;
+		atomic64_inc(&st->timeouts);
+	}
 	job->error = error;
-	charged = account(job, engine_ns, engine_cycles);
+	atomic64_inc(&st->jobs);
+	if (error)
+		atomic64_inc(&st->job_errors);
+	atomic64_add(job->bytes, &st->bytes);
+
+	charge_begin(job, engine_ns, engine_cycles);
+	trace_mgpu_job_done(vgpu->id, job->id, job->kind, job->error,
+			    engine_ns, engine_cycles, job->bytes);
+	charged = charge_end(job, engine_ns);
 	if (job->frame && !error)
 		frame_done(job);
 
-	spin_lock(&sched->lock);
-	sched->policy->charge(sched, &vgpu->entity, charged);
-	spin_unlock(&sched->lock);
+	spin_lock_irq(&sched->lock);
+	list_del_init(&job->node);
+	mgpu_runq_charge(&sched->rq, &vgpu->entity, charged, ktime_get_ns());
+	spin_unlock_irq(&sched->lock);
 
 	mgpu_ring_job_done(job);
 
 	/* The vGPU may go away once nothing of it runs. */
-	spin_lock(&sched->lock);
-	vgpu->entity.running--;
-	spin_unlock(&sched->lock);
-	wake_up_all(&sched->idle);
+	spin_lock_irq(&sched->lock);
+	vgpu->running--;
+	spin_unlock_irq(&sched->lock);
+	/* Who waits was in the queue before it looked, under the lock. */
+	if (waitqueue_active(&sched->idle))
+		wake_up_all(&sched->idle);
 }
 EXPORT_SYMBOL_GPL(mgpu_job_done);
 
-static bool is_idle(struct mgpu_sched *sched, struct mgpu_sched_entity *e)
+static bool is_idle(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu)
 {
 	bool idle;
 
-	spin_lock(&sched->lock);
-	idle = !e->running;
-	spin_unlock(&sched->lock);
+	spin_lock_irq(&sched->lock);
+	idle = !vgpu->running;
+	spin_unlock_irq(&sched->lock);
 	return idle;
 }
 
 /**
  * mgpu_sched_cancel - drop a vGPU's jobs and wait for those that run
- * @vgpu: vGPU, whose ring worker is stopped
+ * @vgpu: vGPU, whose ring is stopped
  *
  * Context: may sleep; one tile at most, on a back end that runs tiles.
  */
 void mgpu_sched_cancel(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_sched *sched = &vgpu->mdev->sched;
-	struct mgpu_sched_entity *e = &vgpu->entity;
 	struct mgpu_job *job, *next;
 	int i;
 
-	spin_lock(&sched->lock);
-	if (e->queued)
-		sched->policy->dequeue(sched, e);
-	e->queued = false;
-	list_for_each_entry_safe(job, next, &e->jobs, node)
+	spin_lock_irq(&sched->lock);
+	mgpu_runq_sleep(&sched->rq, &vgpu->entity);
+	list_for_each_entry_safe(job, next, &vgpu->jobs, node)
 		list_del_init(&job->node);
 	for (i = 0; i < MGPU_NR_VQS; i++)
 		WRITE_ONCE(vgpu->lane[i].job.cancelled, true);
-	spin_unlock(&sched->lock);
+	spin_unlock_irq(&sched->lock);
 
-	wait_event(sched->idle, is_idle(sched, e));
+	wait_event(sched->idle, is_idle(sched, vgpu));
 }

@@ -66,6 +66,7 @@ void mgpu_screen_reset(struct mgpu_vgpu *vgpu)
 	set_view(s, &none);
 	s->visible = false;
 	s->shown = false;
+	s->damage.width = 0;
 	s->x = 0;
 	s->y = 0;
 	mutex_unlock(&s->lock);
@@ -225,6 +226,7 @@ int mgpu_screen_query(struct mgpu_vgpu *vgpu,
 	/* A region is not asked for by plane: QEMU leaves the type 0. */
 	if (type == 2)	/* DRM_PLANE_TYPE_CURSOR */
 		return 0;
+	mgpu_screen_update(vgpu);
 
 	mutex_lock(&vgpu->screen.lock);
 	if (vgpu->screen.view.res) {
@@ -269,6 +271,7 @@ ssize_t mgpu_screen_read(struct mgpu_vgpu *vgpu, char __user *buf, size_t len,
 	ret = mgpu_screen_alloc(vgpu);
 	if (ret)
 		return ret;
+	mgpu_screen_update(vgpu);
 	/* Allocated once and freed at the close, which excludes a read. */
 	if (copy_to_user(buf, (u8 *)vgpu->screen.display + off, len))
 		return -EFAULT;

@@ -7,6 +7,14 @@
 /* Nanoseconds in 1000 seconds: the numerator of an interval in millihertz. */
 #define THROTTLE_NUMERATOR	1000000000000ULL
 
+/* The end of time is as late as it gets. */
+static u64 after(u64 t, u64 ns)
+{
+	u64 sum;
+
+	return check_add_overflow(t, ns, &sum) ? U64_MAX : sum;
+}
+
 /**
  * mgpu_throttle_set - change the limit
  * @t: pacing state
@@ -27,7 +35,7 @@ void mgpu_throttle_set(struct mgpu_throttle *t, u32 limit, u64 now_ns)
 		return;
 	}
 
-	latest = now_ns + div_u64(THROTTLE_NUMERATOR, limit);
+	latest = after(now_ns, div_u64(THROTTLE_NUMERATOR, limit));
 	if (t->due_ns > latest)
 		t->due_ns = latest;
 }
@@ -56,6 +64,9 @@ u64 mgpu_throttle_wait(const struct mgpu_throttle *t, u64 now_ns)
  * mgpu_throttle_frame - a frame goes now
  * @t: pacing state
  * @now_ns: current time
+ *
+ * One that goes although it should have waited, as after the longest hold or
+ * when the clock went back, begins a new schedule: no debt adds up.
  */
 void mgpu_throttle_frame(struct mgpu_throttle *t, u64 now_ns)
 {
@@ -67,16 +78,16 @@ void mgpu_throttle_frame(struct mgpu_throttle *t, u64 now_ns)
 	interval = div_u64(THROTTLE_NUMERATOR, t->limit);
 	frac = t->frac + (THROTTLE_NUMERATOR - interval * t->limit);
 
-	if (now_ns >= t->due_ns + interval) {
+	if (now_ns < t->due_ns || now_ns - t->due_ns >= interval) {
 		/* A new schedule begins with this frame. */
 		t->due_ns = now_ns;
 		frac = 0;
 	}
 
-	t->due_ns += interval;
+	t->due_ns = after(t->due_ns, interval);
 	if (frac >= t->limit) {
 		frac -= t->limit;
-		t->due_ns++;
+		t->due_ns = after(t->due_ns, 1);
 	}
 	t->frac = frac;
 }

@@ -50,7 +50,7 @@ TRACE_EVENT(mgpu_vgpu_close,
 		  __entry->vgpu, __entry->dev, __entry->tgid)
 );
 
-/* A job entered the scheduler.  kind is enum mgpu_job_kind. */
+/* The guest submitted a job.  kind is enum mgpu_job_kind. */
 TRACE_EVENT(mgpu_job_submit,
 	TP_PROTO(u32 vgpu, u64 job, u32 kind, u64 bytes),
 	TP_ARGS(vgpu, job, kind, bytes),
@@ -92,9 +92,37 @@ TRACE_EVENT(mgpu_job_start,
 );
 
 /*
- * A job left the engine.  error is 0 or a negative errno; engine_ns and
- * engine_cycles are what it used of the engine, and what mgpu_charge() is to
- * be told.
+ * A job left the engine for another vGPU's and will be started again.
+ * engine_ns and engine_cycles are what it used of the engine since it was
+ * started, and what mgpu_charge() is to be told.
+ */
+TRACE_EVENT(mgpu_job_preempt,
+	TP_PROTO(u32 vgpu, u64 job, u32 kind, u64 engine_ns,
+		 u64 engine_cycles),
+	TP_ARGS(vgpu, job, kind, engine_ns, engine_cycles),
+	TP_STRUCT__entry(
+		__field(u64, job)
+		__field(u64, engine_ns)
+		__field(u64, engine_cycles)
+		__field(u32, vgpu)
+		__field(u32, kind)
+	),
+	TP_fast_assign(
+		__entry->vgpu = vgpu;
+		__entry->job = job;
+		__entry->kind = kind;
+		__entry->engine_ns = engine_ns;
+		__entry->engine_cycles = engine_cycles;
+	),
+	TP_printk("vgpu=%u job=%llu kind=%u engine_ns=%llu engine_cycles=%llu",
+		  __entry->vgpu, __entry->job, __entry->kind,
+		  __entry->engine_ns, __entry->engine_cycles)
+);
+
+/*
+ * A job left the engine for good.  error is 0 or a negative errno; engine_ns
+ * and engine_cycles are what it used of the engine since it was last started,
+ * and what mgpu_charge() is to be told.
  */
 TRACE_EVENT(mgpu_job_done,
 	TP_PROTO(u32 vgpu, u64 job, u32 kind, s32 error, u64 engine_ns,

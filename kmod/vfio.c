@@ -39,6 +39,7 @@ static void mgpu_vfio_release(struct vfio_device *vdev)
 {
 	/* Settings may have had the worker look once more after the close. */
 	cancel_work_sync(&to_mgpu_vgpu(vdev)->ring_work);
+	kfree(to_mgpu_vgpu(vdev)->hists);
 	mgpu_compat_free_device(vdev);
 }
 
@@ -149,7 +150,7 @@ static int region_write(struct mgpu_vgpu *vgpu, u32 index, u64 off,
 		/* The doorbell is the hot path and needs no lock. */
 		if (off >= MGPU_NOTIFY_OFF && off < MGPU_BAR_VIRTIO_SIZE) {
 			atomic64_inc(&vgpu->stats.doorbells);
-			mgpu_ring_kick(vgpu);
+			mgpu_ring_doorbell(vgpu);
 			return 0;
 		}
 		mutex_lock(&vgpu->lock);

@@ -205,6 +205,18 @@ void mgpu_vring_push(struct mgpu_vring *vr, u16 head, u32 len)
 }
 
 /**
+ * mgpu_vring_outstanding - how much of the queue the driver waits for
+ * @vr: queue
+ *
+ * Return: buffers that were made available and not handed back; whatever the
+ * driver's index makes of it.
+ */
+u16 mgpu_vring_outstanding(const struct mgpu_vring *vr)
+{
+	return get16(&vr->avail->idx) - vr->used_idx;
+}
+
+/**
  * mgpu_vring_wants_interrupt - whether the driver asks for used buffer
  * notifications
  * @vr: queue; mgpu_vring_push() was called before

@@ -64,6 +64,7 @@ typedef int (*mgpu_guest_read_fn)(void *ctx, u64 addr, void *buf, size_t len);
 int mgpu_vring_pop(struct mgpu_vring *vr, struct mgpu_chain *chain,
 		   mgpu_guest_read_fn read, void *ctx);
 void mgpu_vring_push(struct mgpu_vring *vr, u16 head, u32 len);
+u16 mgpu_vring_outstanding(const struct mgpu_vring *vr);
 bool mgpu_vring_wants_interrupt(const struct mgpu_vring *vr);
 void mgpu_vring_notify_disable(struct mgpu_vring *vr);
 bool mgpu_vring_notify_enable(struct mgpu_vring *vr);

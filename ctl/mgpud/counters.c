@@ -137,6 +137,8 @@ static int try_account(struct counters *c, bool charge)
 		return -errno;
 	bpf_program__set_autoload(skel->progs.job_done_charge, charge);
 	bpf_program__set_autoload(skel->progs.job_done_count, !charge);
+	bpf_program__set_autoload(skel->progs.job_preempt_charge, charge);
+	bpf_program__set_autoload(skel->progs.job_preempt_count, !charge);
 	ret = account_bpf__load(skel);
 	if (!ret) {
 		c->accounts = map_array(skel->maps.accounts);

@@ -5,6 +5,7 @@
  * Engine time is the thread's time on a CPU: the time that a tile took less
  * the time that the thread was ready but another task ran.
  */
+#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
@@ -27,6 +28,14 @@ static unsigned int max_vgpus = 1024;
 module_param(max_vgpus, uint, 0444);
 MODULE_PARM_DESC(max_vgpus, "vGPUs of all types together (1 to 4095)");
 
+static char *scanout = "eager";
+module_param(scanout, charp, 0444);
+MODULE_PARM_DESC(scanout, "When a frame is copied to the screen that the VMM sees: eager, by the engine when it is flushed; or lazy, when the VMM looks");
+
+static unsigned int hang;
+module_param(hang, uint, 0644);
+MODULE_PARM_DESC(hang, "For tests: the next job of the vGPU with this id does not end by itself (0: none)");
+
 struct mgpu_soft {
 	struct mgpu_device *mdev;
 	wait_queue_head_t wait;
@@ -45,24 +54,62 @@ static u64 run_delay(void)
 #endif
 }
 
-static void run(struct mgpu_job *job)
+/* What an engine has used since some moment. */
+struct usage {
+	u64 ns;
+	u64 delay;
+	cycles_t cycles;
+};
+
+static void usage_begin(struct usage *u)
 {
-	u64 start = ktime_get_ns(), delay = run_delay(), ns, off;
-	cycles_t cycles = get_cycles();
-	int ret;
+	u->ns = ktime_get_ns();
+	u->delay = run_delay();
+	u->cycles = get_cycles();
+}
 
-	do {
-		ret = mgpu_job_step(job);
-		cond_resched();
-	} while (ret > 0);
+/* Nanoseconds of engine time since usage_begin(), and ticks. */
+static u64 usage_of(const struct usage *u, u64 *cycles)
+{
+	u64 ns, off;
 
-	cycles = get_cycles() - cycles;
-	ns = ktime_get_ns() - start;
-	off = min(run_delay() - delay, ns);
+	*cycles = get_cycles() - u->cycles;
+	ns = ktime_get_ns() - u->ns;
+	off = min(run_delay() - u->delay, ns);
 	/* The same part of the ticks was spent off the CPU. */
 	if (off)
-		cycles = mul_u64_u64_div_u64(cycles, ns - off, ns);
-	mgpu_job_done(job, ret, ns - off, cycles);
+		*cycles = mul_u64_u64_div_u64(*cycles, ns - off, ns);
+	return ns - off;
+}
+
+/* For tests: an engine that does not come back until it is told to. */
+static void hang_if_asked(struct mgpu_job *job)
+{
+	if (likely(!READ_ONCE(hang)) ||
+	    cmpxchg(&hang, job->vgpu->id, 0) != job->vgpu->id)
+		return;
+	while (!READ_ONCE(job->cancelled) && !READ_ONCE(job->expired))
+		usleep_range(1000, 2000);
+}
+
+static void run(struct mgpu_job *job)
+{
+	struct usage u;
+	u64 ns, cycles;
+	int ret;
+
+	usage_begin(&u);
+	hang_if_asked(job);
+	for (;;) {
+		ret = mgpu_job_step(job);
+		ns = usage_of(&u, &cycles);
+		if (ret <= 0)
+			break;
+		if (mgpu_job_yield(job, ns, cycles))
+			return;
+		cond_resched();
+	}
+	mgpu_job_done(job, ret, ns, cycles);
 }
 
 static int engine(void *data)
@@ -110,6 +157,7 @@ static int soft_probe(struct platform_device *pdev)
 	const struct mgpu_device_caps caps = {
 		.engines = engines,
 		.engine_on_cpu = true,
+		.lazy_scanout = !strcmp(scanout, "lazy"),
 		.max_vgpus = max_vgpus,
 	};
 	struct task_struct *task;
@@ -183,6 +231,12 @@ static int __init soft_init(void)
 	if (!max_vgpus || max_vgpus > 4095) {
 		pr_err("mgpu_soft: max_vgpus=%u: must be 1 to 4095\n",
 		       max_vgpus);
+		return -EINVAL;
+	}
+
+	if (strcmp(scanout, "eager") && strcmp(scanout, "lazy")) {
+		pr_err("mgpu_soft: scanout=%s: must be eager or lazy\n",
+		       scanout);
 		return -EINVAL;
 	}
 

@@ -278,7 +278,7 @@ static void no_long_hold(void)
 	}
 }
 
-/* The clock's last years: sums do not wrap. */
+/* The clock's last centuries: sums do not wrap. */
 static void far_future(void)
 {
 	struct mgpu_throttle t = { 0 };
@@ -290,6 +290,144 @@ static void far_future(void)
 	for (i = 0; i < 300; i++)
 		now = frame(&t, now);
 	TAP_NEAR((double)(now - start), 300 * interval(30000), 1.5);
+}
+
+/* Its last second: what is due after the end is due at the end. */
+static void end_of_time(void)
+{
+	struct mgpu_throttle t;
+	u64 now;
+	size_t i;
+	int k;
+
+	for (i = 0; i < NR(limits); i++)
+		for (k = 0; k < 1000; k++) {
+			memset(&t, 0, sizeof(t));
+			now = U64_MAX - k * (SEC / 500);
+			mgpu_throttle_set(&t, limits[i], now);
+			TAP_EQ(mgpu_throttle_wait(&t, now), 0);
+			mgpu_throttle_frame(&t, now);
+			TAP_CHECK(t.due_ns >= now);
+			mgpu_throttle_set(&t, limits[NR(limits) - 1 - i], now);
+			TAP_CHECK(t.due_ns >= now);
+			mgpu_throttle_frame(&t, U64_MAX);
+			TAP_EQ(t.due_ns, U64_MAX);
+			TAP_EQ(mgpu_throttle_wait(&t, U64_MAX), 0);
+		}
+}
+
+/* As after a hold of two seconds that was too short: nothing adds up. */
+static void early_frames_owe_one_interval(void)
+{
+	struct mgpu_throttle t;
+	size_t i;
+	int k;
+
+	for (i = 0; i < NR(limits); i++) {
+		memset(&t, 0, sizeof(t));
+		mgpu_throttle_set(&t, limits[i], 100 * SEC);
+		for (k = 0; k < 1000; k++)
+			mgpu_throttle_frame(&t, 100 * SEC);
+		TAP_NEAR((double)mgpu_throttle_wait(&t, 100 * SEC),
+			 interval(limits[i]), 1.0);
+	}
+}
+
+static void clock_goes_back(void)
+{
+	struct mgpu_throttle t;
+	u64 now, n, k;
+	size_t i;
+
+	for (i = 0; i < NR(limits); i++) {
+		memset(&t, 0, sizeof(t));
+		now = 1000000 * SEC;
+		mgpu_throttle_set(&t, limits[i], now);
+		mgpu_throttle_frame(&t, now);
+		/* The frame in hand waits for two seconds, and then it is over. */
+		now = SEC;
+		TAP_EQ(mgpu_throttle_wait(&t, now), 2 * SEC);
+		now += 2 * SEC;
+		mgpu_throttle_frame(&t, now);
+		n = 100;
+		for (k = 0; k < n; k++)
+			now = frame(&t, now);
+		TAP_NEAR((double)(now - 3 * SEC), n * interval(limits[i]), 1.5);
+	}
+}
+
+static void clock_jumps_ahead(void)
+{
+	struct mgpu_throttle t;
+	u64 now, start, k;
+	size_t i;
+
+	for (i = 0; i < NR(limits); i++) {
+		memset(&t, 0, sizeof(t));
+		now = SEC;
+		mgpu_throttle_set(&t, limits[i], now);
+		mgpu_throttle_frame(&t, now);
+		/* Four centuries buy one frame. */
+		now = 12600000000 * SEC;
+		start = now;
+		for (k = 0; k < 101; k++)
+			now = frame(&t, now);
+		TAP_NEAR((double)(now - start), 100 * interval(limits[i]), 1.5);
+	}
+}
+
+static void clock_stands_still(void)
+{
+	struct mgpu_throttle t = { 0 };
+	int k;
+
+	mgpu_throttle_set(&t, 60000, SEC);
+	mgpu_throttle_frame(&t, SEC);
+	for (k = 0; k < 1000; k++)
+		TAP_EQ(mgpu_throttle_wait(&t, SEC), 16666666);
+}
+
+/* Times, limits and orders of calls that make no sense. */
+static void any_numbers(void)
+{
+	struct mgpu_throttle t = { 0 };
+	u64 now = 0, wait, due;
+	long k;
+
+	srand(8);
+	for (k = 0; k < 3000000; k++) {
+		if (rand() % 4)
+			now += (u64)rand() >> rand() % 31;
+		else
+			now = ((u64)rand() << 62 ^ (u64)rand() << 31 ^
+			       (u64)rand()) >> rand() % 64;
+		if (rand() % 8 == 0) {
+			mgpu_throttle_set(&t, (u32)rand() >> rand() % 31, now);
+			if (t.limit)
+				TAP_CHECK(t.due_ns <= now ||
+					  (double)(t.due_ns - now) <=
+					  interval(t.limit) + 1);
+		}
+		wait = mgpu_throttle_wait(&t, now);
+		TAP_CHECK(wait <= MGPU_THROTTLE_MAX_HOLD_NS);
+		if (rand() % 2)
+			continue;
+		due = t.due_ns;
+		mgpu_throttle_frame(&t, now);
+		if (!t.limit)
+			continue;
+		TAP_CHECK(t.frac < t.limit);
+		/* At most one interval is owed, and the schedule goes on. */
+		if (!TAP_CHECK(t.due_ns >= now) ||
+		    !TAP_CHECK(t.due_ns >= due || wait) ||
+		    !TAP_CHECK((double)(t.due_ns - now) <=
+			       interval(t.limit) + 1)) {
+			tap_diag("in step %ld: %llu at %llu, limit %u", k,
+				 (unsigned long long)t.due_ns,
+				 (unsigned long long)now, t.limit);
+			return;
+		}
+	}
 }
 
 int main(void)
@@ -307,6 +445,12 @@ int main(void)
 	tap_run(lifted_while_held, "a lifted limit releases at once");
 	tap_run(steady_updates, "repeating a limit does not change the rate");
 	tap_run(no_long_hold, "no hold exceeds two seconds");
-	tap_run(far_future, "the arithmetic holds at the end of time");
+	tap_run(far_future, "the rate is exact in centuries to come");
+	tap_run(end_of_time, "nothing wraps at the end of time");
+	tap_run(early_frames_owe_one_interval, "early frames add up no debt");
+	tap_run(clock_goes_back, "a clock that goes back holds one frame");
+	tap_run(clock_jumps_ahead, "a clock that jumps ahead buys one frame");
+	tap_run(clock_stands_still, "a clock that stands still lets none go");
+	tap_run(any_numbers, "any numbers at any time keep the bounds");
 	return tap_done();
 }
