@@ -2,8 +2,16 @@
 /* gpuctl dev */
 #include <json-c/json.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpuctl.h"
+
+const char *const dev_set_keys[] = { "policy", "job-timeout", NULL };
+
+/* The module judges what it is told; it may have others. */
+const char *const dev_policies[] = {
+	"best-effort", "equal", "weighted", "fixed", NULL
+};
 
 static const char *const columns[] = {
 	">ID", "NAME", "BACKEND", ">ENGINES", "ON-CPU", "POLICY", ">VGPUS",
@@ -78,4 +86,73 @@ int dev_show(const struct gpuctl *ctl, int argc, char **argv)
 		return out_json(ctl, out_object(mgpu_dev_fields, &dev));
 	out_fields(mgpu_dev_fields, &dev);
 	return EXIT_OK;
+}
+
+static int parse_setting(struct mgpu_dev_setting *set, const char *dev,
+			 const char *key, const char *value)
+{
+	bool policy = !strcmp(key, "policy");
+	uint32_t bit = policy ? MGPU_DEV_SETTING_POLICY :
+		       MGPU_DEV_SETTING_JOB_TIMEOUT;
+
+	if (!value)
+		return usage_error("device %s: %s wants a value", dev, key);
+	if (set->mask & bit)
+		return usage_error("device %s: %s is there twice", dev, key);
+	set->mask |= bit;
+	if (policy) {
+		if (!*value || strlen(value) > MGPU_POLICY_NAME_LEN)
+			return usage_error("device %s: policy '%s': give a name of at most %d characters, as in 'policy fixed'",
+					   dev, value, MGPU_POLICY_NAME_LEN);
+		strcpy(set->policy, value);
+		return 0;
+	}
+	if (parse_time(value, 1000, MGPU_JOB_TIMEOUT_MIN, MGPU_JOB_TIMEOUT_MAX,
+		       &set->job_timeout))
+		return usage_error("device %s: job-timeout %s: give a time from %dms to %ds, in whole milliseconds, with its unit, as in 500ms or 4s",
+				   dev, value, MGPU_JOB_TIMEOUT_MIN,
+				   MGPU_JOB_TIMEOUT_MAX / 1000);
+	return 0;
+}
+
+int dev_set(const struct gpuctl *ctl, int argc, char **argv)
+{
+	struct mgpu_dev_setting set = { 0 };
+	struct mgpu_dev_info dev;
+	struct mgpu_error err;
+	struct mgpu *mgpu;
+	int ret;
+	int i;
+
+	(void)ctl;
+	if (argc < 2)
+		return usage_error("dev set: name a device and what to set, as in 'gpuctl dev set mgpu_soft.0 policy fixed'");
+	if (is_word(argv[0], dev_set_keys))
+		return usage_error("of which device is %s to be set? Name it first",
+				   argv[0]);
+	for (i = 1; i < argc; i += 2) {
+		const char *like;
+
+		if (is_word(argv[i], dev_set_keys)) {
+			ret = parse_setting(&set, argv[0], argv[i],
+					    i + 1 < argc ? argv[i + 1] : NULL);
+			if (ret)
+				return ret;
+			continue;
+		}
+		like = suggest(argv[i], dev_set_keys);
+		return usage_error("device %s: there is no setting '%s'%s%s%s",
+				   argv[0], argv[i],
+				   like ? "; did you mean '" : ", but policy and job-timeout",
+				   like ? like : "", like ? "'?" : "");
+	}
+
+	if (mgpu_open(&mgpu, &err))
+		return failed(&err);
+	ret = mgpu_dev_find(mgpu, argv[0], &dev, &err);
+	set.id = dev.id;
+	if (!ret)
+		ret = mgpu_dev_set(mgpu, &set, &err);
+	mgpu_close(mgpu);
+	return ret ? failed(&err) : EXIT_OK;
 }

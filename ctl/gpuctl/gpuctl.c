@@ -23,16 +23,22 @@ static const struct command commands[] = {
 	  "list the devices that vGPUs are parts of", dev_list },
 	{ "dev", "show", "DEV", "", NULL,
 	  "show one device; DEV is its id or name", dev_show },
+	{ "dev", "set", "DEV { policy NAME | job-timeout TIME } ...", "",
+	  dev_set_keys,
+	  "change settings of a device; TIME is a number with us, ms or s",
+	  dev_set },
 	{ "vgpu", "list", "[dev DEV]", "", vgpu_list_keys,
 	  "list vGPUs", vgpu_list },
 	{ "vgpu", "show", "VGPU", "", NULL,
 	  "show one vGPU and its counters; VGPU is its id, its UUID or the beginning of its UUID",
 	  vgpu_show },
-	{ "vgpu", "set", "{ VGPU { weight N | fps F|none } ... } ...", "b",
-	  vgpu_set_keys,
-	  "change settings of one or more vGPUs, all or nothing", vgpu_set },
+	{ "vgpu", "set",
+	  "{ VGPU { weight N | fps F|none | gpu-limit P%|none | period TIME | burst TIME } ... } ...",
+	  "b", vgpu_set_keys,
+	  "change settings of one or more vGPUs, all or nothing; TIME is a number with us, ms or s",
+	  vgpu_set },
 	{ "monitor", NULL, "", "n", NULL,
-	  "print what becomes of vGPUs, as it happens", monitor },
+	  "print what becomes of vGPUs and devices, as it happens", monitor },
 	{ "top", NULL, "", "nd", NULL,
 	  "show what vGPUs do, again and again", top },
 	{ "ctl", "show", "", "", NULL,
@@ -223,9 +229,17 @@ static void print_completion(void)
 		if (strstr(args, "VGPU"))
 			puts("\t\tlist+=\" $(gpuctl vgpu list 2>/dev/null | awk 'NR > 1 { print $1, $2 }')\"");
 		if (strstr(args, "DEV"))
-			printf("\t\t%slist%s\" $(gpuctl dev list 2>/dev/null | awk 'NR > 1 { print $1, $2 }')\"\n",
-			       commands[i].keys ? "[[ $prev == dev ]] && " : "",
-			       commands[i].keys ? "=" : "+=");
+			printf("\t\t%slist=\"$(gpuctl dev list 2>/dev/null | awk 'NR > 1 { print $1, $2 }')\"\n",
+			       is_word("dev", commands[i].keys) ?
+			       "[[ $prev == dev ]] && " :
+			       commands[i].keys ?
+			       "((${#words[@]} == 2)) && " : "");
+		if (commands[i].run == dev_set) {
+			fputs("\t\t[[ $prev == policy ]] && list='", stdout);
+			for (j = 0; dev_policies[j]; j++)
+				printf("%s%s", j ? " " : "", dev_policies[j]);
+			puts("'");
+		}
 		puts("\t\t;;");
 	}
 	for (i = 0; i < NR_COMMANDS; i++) {

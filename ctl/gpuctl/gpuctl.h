@@ -73,6 +73,14 @@ int failed(const struct mgpu_error *err);
 int parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *value);
 /* Decimal frames per second, or "none" (0), to millihertz. */
 int parse_fps(const char *text, uint32_t *millihertz);
+/* "30.5%", "305000ppm" or "none" (0), to parts per million. */
+int parse_share(const char *text, uint32_t *ppm);
+/*
+ * A number with us, ms or s, to a whole number of units of @unit_us
+ * microseconds; 0 needs no unit.
+ */
+int parse_time(const char *text, uint32_t unit_us, uint32_t min, uint32_t max,
+	       uint32_t *value);
 int parse_double(const char *text, double *value);
 /* The word of @words most like @word, NULL if none is. */
 const char *suggest(const char *word, const char *const *words);
@@ -87,11 +95,16 @@ struct json_object *out_object(const struct mgpu_field *fields,
 int out_json(const struct gpuctl *ctl, struct json_object *object);
 /* "name: value" for all fields, for people. */
 void out_fields(const struct mgpu_field *fields, const void *info);
+/* What became of a vGPU or a device, on one line. */
+void out_event(const struct mgpu_event *event);
 
 #define OUT_CELL	80
 
 /* Millihertz as frames per second. */
 const char *out_fps(char *buf, size_t size, uint64_t millihertz);
+/* As parse_share() and parse_time() read it: "30.5%", "10ms". */
+const char *out_share(char *buf, size_t size, uint64_t ppm);
+const char *out_us(char *buf, size_t size, uint64_t us);
 const char *out_bytes(char *buf, size_t size, uint64_t bytes);
 /* Now, with milliseconds, as RFC 3339. */
 const char *out_time(char *buf, size_t size);
@@ -118,12 +131,15 @@ void table_print(struct table *table, size_t rows);
 
 /* ---- commands ---- */
 
+extern const char *const dev_set_keys[];
+extern const char *const dev_policies[];	/* for the completion */
 extern const char *const vgpu_list_keys[];
 extern const char *const vgpu_set_keys[];
 extern const char *const ctl_set_keys[];
 
 int dev_list(const struct gpuctl *ctl, int argc, char **argv);
 int dev_show(const struct gpuctl *ctl, int argc, char **argv);
+int dev_set(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_list(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_show(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_set(const struct gpuctl *ctl, int argc, char **argv);

@@ -2,23 +2,8 @@
 /* gpuctl monitor */
 #include <errno.h>
 #include <json-c/json.h>
-#include <string.h>
 
 #include "gpuctl.h"
-
-/* "added" of "vgpu-added-ntf" */
-static void print_text(const struct mgpu_event *event, const char *time)
-{
-	const char *name = mgpu_event_name(event->cmd) + strlen("vgpu-");
-	const struct mgpu_vgpu_info *vgpu = &event->vgpu;
-
-	printf("%s %-7.*s vgpu %u %s dev %s type %s", time,
-	       (int)(strlen(name) - strlen("-ntf")), name, vgpu->id,
-	       vgpu->uuid, vgpu->dev_name, vgpu->type);
-	if (mgpu_has(vgpu, MGPU_A_VGPU_TGID))
-		printf(" pid %u", vgpu->tgid);
-	putchar('\n');
-}
 
 static void print_event(const struct gpuctl *ctl, const char *name,
 			const struct mgpu_event *event)
@@ -28,16 +13,21 @@ static void print_event(const struct gpuctl *ctl, const char *name,
 
 	out_time(time, sizeof(time));
 	if (!ctl->json) {
+		printf("%s ", time);
 		if (event)
-			print_text(event, time);
+			out_event(event);
 		else
-			printf("%s %s\n", time, name);
+			puts(name);
 		return;
 	}
 	object = json_object_new_object();
 	json_object_object_add(object, "time", json_object_new_string(time));
 	json_object_object_add(object, "event", json_object_new_string(name));
-	if (event)
+	if (event && mgpu_event_is_dev(event->cmd))
+		json_object_object_add(object, "dev",
+				       out_object(mgpu_dev_fields,
+						  &event->dev));
+	else if (event)
 		json_object_object_add(object, "vgpu",
 				       out_object(mgpu_vgpu_fields,
 						  &event->vgpu));

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,16 @@
 #include <time.h>
 
 #include "gpuctl.h"
+
+static struct json_object *hist_json(const uint64_t *hist)
+{
+	struct json_object *array = json_object_new_array();
+	size_t i;
+
+	for (i = 0; i < MGPU_HIST_BUCKETS; i++)
+		json_object_array_add(array, json_object_new_uint64(hist[i]));
+	return array;
+}
 
 static struct json_object *field_json(const struct mgpu_field *field,
 				      const void *info)
@@ -28,6 +39,11 @@ static struct json_object *field_json(const struct mgpu_field *field,
 	case MGPU_FIELD_U32:
 	case MGPU_FIELD_U64:
 		return json_object_new_uint64(mgpu_field_u64(field, info));
+	case MGPU_FIELD_S32:
+		return json_object_new_int64((int64_t)mgpu_field_u64(field,
+								     info));
+	case MGPU_FIELD_BINARY:
+		return hist_json(mgpu_field_hist(field, info));
 	case MGPU_FIELD_NEST:
 		return out_object(field->nest,
 				  (const char *)info + field->offset);
@@ -62,17 +78,56 @@ int out_json(const struct gpuctl *ctl, struct json_object *object)
 
 /* ---- values for people ---- */
 
+/* @value / 10^@decimals, without zeros at the end, and @unit. */
+static const char *out_decimal(char *buf, size_t size, uint64_t value,
+			       int decimals, const char *unit)
+{
+	uint64_t one = 1;
+	int i;
+
+	for (i = 0; i < decimals; i++)
+		one *= 10;
+	while (decimals && value % 10 == 0) {
+		value /= 10;
+		one /= 10;
+		decimals--;
+	}
+	if (decimals)
+		snprintf(buf, size, "%" PRIu64 ".%0*" PRIu64 "%s", value / one,
+			 decimals, value % one, unit);
+	else
+		snprintf(buf, size, "%" PRIu64 "%s", value, unit);
+	return buf;
+}
+
 const char *out_fps(char *buf, size_t size, uint64_t millihertz)
 {
-	int n;
+	return out_decimal(buf, size, millihertz, 3, "");
+}
 
-	n = snprintf(buf, size, "%" PRIu64 ".%03" PRIu64, millihertz / 1000,
-		     millihertz % 1000);
-	/* 30, 59.94 */
-	while (n > 0 && buf[n - 1] == '0')
-		buf[--n] = '\0';
-	if (n > 0 && buf[n - 1] == '.')
-		buf[--n] = '\0';
+const char *out_share(char *buf, size_t size, uint64_t ppm)
+{
+	return out_decimal(buf, size, ppm, 4, "%");
+}
+
+const char *out_us(char *buf, size_t size, uint64_t us)
+{
+	if (us >= 1000000)
+		return out_decimal(buf, size, us, 6, "s");
+	if (us >= 1000)
+		return out_decimal(buf, size, us, 3, "ms");
+	return out_decimal(buf, size, us, 0, "us");
+}
+
+/* To four digits. */
+static const char *out_about(char *buf, size_t size, double us)
+{
+	if (us >= 1e6)
+		snprintf(buf, size, "%.4g s", us / 1e6);
+	else if (us >= 1e3)
+		snprintf(buf, size, "%.4g ms", us / 1e3);
+	else
+		snprintf(buf, size, "%.4g us", us);
 	return buf;
 }
 
@@ -115,6 +170,80 @@ static bool ends_in(const char *name, const char *end)
 	return n >= e && !strcmp(name + n - e, end);
 }
 
+#define BAR	40
+
+static void print_quantile(const uint64_t *hist, const char *name, double q)
+{
+	double us = mgpu_hist_quantile(hist, q);
+	char buf[OUT_CELL];
+	double from;
+	double to;
+
+	mgpu_hist_bounds(MGPU_HIST_BUCKETS - 1, &from, &to);
+	printf(", %s %s%s", name, us >= from ? "at least " : "",
+	       out_about(buf, sizeof(buf), us));
+}
+
+/* A bar for each bucket, from the first to the last that is not empty. */
+static void print_hist(const uint64_t *hist)
+{
+	uint64_t total = mgpu_hist_total(hist);
+	char from[OUT_CELL];
+	char to[OUT_CELL];
+	uint64_t most = 0;
+	uint64_t seen = 0;
+	double low;
+	double high;
+	unsigned int i;
+	int bar;
+
+	if (!total) {
+		puts(" none yet");
+		return;
+	}
+	printf(" %" PRIu64, total);
+	print_quantile(hist, "p50", 0.5);
+	print_quantile(hist, "p99", 0.99);
+	puts(" (as if spread evenly over a bucket)");
+
+	for (i = 0; i < MGPU_HIST_BUCKETS; i++)
+		if (hist[i] > most)
+			most = hist[i];
+	for (i = 0; i < MGPU_HIST_BUCKETS && seen < total; i++) {
+		if (!hist[i] && !seen)
+			continue;
+		seen += hist[i];
+		mgpu_hist_bounds(i, &low, &high);
+		/* what is there is seen */
+		bar = (int)ceil((double)hist[i] / (double)most * BAR);
+		printf("  %9s to %-9s %10" PRIu64 "%s%.*s\n",
+		       out_about(from, sizeof(from), low),
+		       isinf(high) ? "any time" :
+		       out_about(to, sizeof(to), high), hist[i],
+		       bar ? "  " : "", bar,
+		       "########################################");
+	}
+}
+
+/* What it is on average for each job, where that says something. */
+static void print_per_job(const struct mgpu_field *field, const void *info,
+			  uint64_t value)
+{
+	const struct mgpu_field *jobs = mgpu_field_find(mgpu_stats_fields,
+							"jobs");
+	char buf[OUT_CELL];
+	uint64_t nr;
+
+	if (field != mgpu_field_find(mgpu_stats_fields, "queue-ns") &&
+	    field != mgpu_field_find(mgpu_stats_fields, "engine-ns"))
+		return;
+	nr = mgpu_field_present(jobs, info) ? mgpu_field_u64(jobs, info) : 0;
+	if (nr)
+		printf(" (%s per job)", out_about(buf, sizeof(buf),
+						  (double)value / 1e3 /
+						  (double)nr));
+}
+
 static void print_value(const struct mgpu_field *field, const void *info)
 {
 	char buf[OUT_CELL];
@@ -132,18 +261,34 @@ static void print_value(const struct mgpu_field *field, const void *info)
 	}
 
 	value = mgpu_field_u64(field, info);
-	if (field->type == MGPU_FIELD_U8)
+	if (field->type == MGPU_FIELD_U8) {
 		puts(value ? "yes" : "no");
-	else if (!strcmp(field->name, "fps-limit"))
+	} else if (!strcmp(field->name, "fps-limit")) {
 		puts(value ? out_fps(buf, sizeof(buf), value) : "none");
-	else if (ends_in(field->name, "-ns"))
-		printf("%.6f s\n", (double)value / 1e9);
-	else if (!strcmp(field->name, "bytes") ||
-		 !strncmp(field->name, "mem-", 4))
+	} else if (!strcmp(field->name, "gpu-limit")) {
+		puts(value ? out_share(buf, sizeof(buf), value) : "none");
+	} else if (!strcmp(field->name, "gpu-period") ||
+		   !strcmp(field->name, "gpu-burst")) {
+		puts(out_us(buf, sizeof(buf), value));
+	} else if (!strcmp(field->name, "job-timeout")) {
+		puts(out_us(buf, sizeof(buf), value * 1000));
+	} else if (ends_in(field->name, "-ns")) {
+		printf("%.6f s", (double)value / 1e9);
+		print_per_job(field, info, value);
+		putchar('\n');
+	} else if (!strcmp(field->name, "bytes") ||
+		   !strncmp(field->name, "mem-", 4)) {
 		printf("%" PRIu64 " (%s)\n", value,
 		       out_bytes(buf, sizeof(buf), value));
-	else
+	} else if (field->type == MGPU_FIELD_S32) {
+		printf("%" PRId64, (int64_t)value);
+		/* a negative errno */
+		if ((int64_t)value < 0)
+			printf(" (%s)", strerror((int)-(int64_t)value));
+		putchar('\n');
+	} else {
 		printf("%" PRIu64 "\n", value);
+	}
 }
 
 static void print_fields(const struct mgpu_field *fields, const void *info,
@@ -153,13 +298,18 @@ static void print_fields(const struct mgpu_field *fields, const void *info,
 	int len;
 
 	for (; fields->attr; fields++) {
-		if (fields->type == MGPU_FIELD_NEST) {
-			if (!mgpu_field_present(fields, info))
-				continue;
+		bool present = mgpu_field_present(fields, info);
+
+		if (fields->type == MGPU_FIELD_NEST && present) {
 			printf("%*s%s:\n", indent, "", fields->name);
 			print_fields(fields->nest,
 				     (const char *)info + fields->offset,
 				     indent + 2);
+			continue;
+		}
+		if (fields->type == MGPU_FIELD_BINARY && present) {
+			printf("%s:", fields->name);
+			print_hist(mgpu_field_hist(fields, info));
 			continue;
 		}
 		/* -ns is the unit of JSON; people get seconds */
@@ -177,6 +327,47 @@ static void print_fields(const struct mgpu_field *fields, const void *info,
 void out_fields(const struct mgpu_field *fields, const void *info)
 {
 	print_fields(fields, info, 0);
+}
+
+/* ---- events ---- */
+
+static void print_exit(const struct mgpu_policy_exit_info *why)
+{
+	const char *kind;
+
+	kind = mgpu_field_str(mgpu_field_find(mgpu_policy_exit_fields, "kind"),
+			      why);
+	printf(" ended %s", why->policy);
+	if (kind)
+		printf(" kind %s", kind);
+	else
+		printf(" kind %u", why->kind);
+	printf(" code %d", why->code);
+	if (mgpu_has(why, MGPU_A_POLICY_EXIT_VGPU_ID))
+		printf(" vgpu %u", why->vgpu_id);
+	printf(": %s", why->message);
+}
+
+/* "added" of "vgpu-added-ntf", "policy-exit" of "dev-policy-exit-ntf" */
+void out_event(const struct mgpu_event *event)
+{
+	const char *name = strchr(mgpu_event_name(event->cmd), '-') + 1;
+	const struct mgpu_vgpu_info *vgpu = &event->vgpu;
+	const struct mgpu_dev_info *dev = &event->dev;
+
+	printf("%-7.*s ", (int)(strlen(name) - strlen("-ntf")), name);
+	if (mgpu_event_is_dev(event->cmd)) {
+		printf("dev %u %s policy %s", dev->id, dev->name, dev->policy);
+		if (event->cmd == MGPU_CMD_DEV_POLICY_EXIT_NTF &&
+		    mgpu_has(dev, MGPU_A_DEV_POLICY_EXIT))
+			print_exit(&dev->policy_exit);
+	} else {
+		printf("vgpu %u %s dev %s type %s", vgpu->id, vgpu->uuid,
+		       vgpu->dev_name, vgpu->type);
+		if (mgpu_has(vgpu, MGPU_A_VGPU_TGID))
+			printf(" pid %u", vgpu->tgid);
+	}
+	putchar('\n');
 }
 
 /* ---- tables ---- */

@@ -22,44 +22,117 @@ int parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *value)
 	return 0;
 }
 
+/*
+ * The first @len characters of @text, a number with at most @decimals decimals
+ * and zeros behind them, times 10^decimals.
+ */
+static int parse_decimal(const char *text, size_t len, int decimals,
+			 uint64_t *value)
+{
+	uint64_t number = 0;
+	int seen = -1;		/* decimals; no point yet */
+	bool digits = false;
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (text[i] == '.' && seen < 0) {
+			seen = 0;
+			continue;
+		}
+		if (text[i] < '0' || text[i] > '9')
+			return -EINVAL;
+		digits = true;
+		if (seen == decimals) {
+			if (text[i] != '0')
+				return -EINVAL;
+			continue;
+		}
+		if (seen >= 0)
+			seen++;
+		number = number * 10 + (uint64_t)(text[i] - '0');
+		if (number > UINT32_MAX)
+			return -ERANGE;
+	}
+	if (!digits)
+		return -EINVAL;
+	for (seen = seen < 0 ? 0 : seen; seen < decimals; seen++)
+		number *= 10;
+	*value = number;
+	return 0;
+}
+
 int parse_fps(const char *text, uint32_t *millihertz)
 {
-	uint64_t value = 0;
-	int decimals = -1;	/* no point yet */
-	bool digits = false;
+	uint64_t value;
+	int ret;
 
 	if (!strcmp(text, "none")) {
 		*millihertz = 0;
 		return 0;
 	}
-
-	for (; *text; text++) {
-		if (*text == '.' && decimals < 0) {
-			decimals = 0;
-			continue;
-		}
-		if (*text < '0' || *text > '9')
-			return -EINVAL;
-		digits = true;
-		/* Beyond millihertz there may be zeros only. */
-		if (decimals == 3) {
-			if (*text != '0')
-				return -EINVAL;
-			continue;
-		}
-		if (decimals >= 0)
-			decimals++;
-		value = value * 10 + (uint64_t)(*text - '0');
-		if (value > UINT32_MAX)
-			return -ERANGE;
-	}
-	if (!digits)
-		return -EINVAL;
-	for (decimals = decimals < 0 ? 0 : decimals; decimals < 3; decimals++)
-		value *= 10;
+	ret = parse_decimal(text, strlen(text), 3, &value);
+	if (ret)
+		return ret;
 	if (value < MGPU_FPS_LIMIT_MIN || value > MGPU_FPS_LIMIT_MAX)
 		return -ERANGE;
 	*millihertz = (uint32_t)value;
+	return 0;
+}
+
+int parse_share(const char *text, uint32_t *ppm)
+{
+	size_t len = strspn(text, "0123456789.");
+	uint64_t value;
+	int ret;
+
+	if (!strcmp(text, "none")) {
+		*ppm = 0;
+		return 0;
+	}
+	if (!strcmp(text + len, "%"))
+		ret = parse_decimal(text, len, 4, &value);
+	else if (!strcmp(text + len, "ppm"))
+		ret = parse_decimal(text, len, 0, &value);
+	else
+		return -EINVAL;
+	if (ret)
+		return ret;
+	if (value < MGPU_GPU_LIMIT_MIN || value > MGPU_GPU_LIMIT_MAX)
+		return -ERANGE;
+	*ppm = (uint32_t)value;
+	return 0;
+}
+
+int parse_time(const char *text, uint32_t unit_us, uint32_t min, uint32_t max,
+	       uint32_t *value)
+{
+	static const struct {
+		const char *name;
+		int decimals;	/* down to a microsecond */
+	} units[] = {
+		{ "us", 0 }, { "ms", 3 }, { "s", 6 },
+	};
+	size_t len = strspn(text, "0123456789.");
+	uint64_t us;
+	size_t i;
+	int ret;
+
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(text + len, units[i].name))
+			break;
+	/* nothing is as much in any unit */
+	if (!strcmp(text, "0"))
+		i = 0;
+	if (i == sizeof(units) / sizeof(units[0]))
+		return -EINVAL;
+	ret = parse_decimal(text, len, units[i].decimals, &us);
+	if (ret)
+		return ret;
+	if (us % unit_us)
+		return -EINVAL;
+	if (us / unit_us < min || us / unit_us > max)
+		return -ERANGE;
+	*value = (uint32_t)(us / unit_us);
 	return 0;
 }
 
@@ -89,6 +162,20 @@ bool is_word(const char *word, const char *const *words)
 }
 
 #define WORD_MAX	32
+
+/* One of @word's parts, between hyphens, is @part. */
+static bool has_part(const char *word, const char *part)
+{
+	size_t len = strlen(part);
+	const char *at = word;
+
+	do {
+		if (!strncmp(at, part, len) && (!at[len] || at[len] == '-'))
+			return true;
+		at = strchr(at, '-');
+	} while (at++);
+	return false;
+}
 
 /* How many letters to insert, drop, replace or swap to make @b of @a. */
 static size_t distance(const char *a, const char *b)
@@ -133,6 +220,9 @@ const char *suggest(const char *word, const char *const *words)
 		/* An abbreviation is meant, whatever it leaves out. */
 		if (*word && !strncmp(word, *words, strlen(word)))
 			n = 0;
+		/* fps-limit for fps, timeout for job-timeout */
+		else if (has_part(word, *words) || has_part(*words, word))
+			n = 1;
 		/* Of a short word something must be left. */
 		if (n < least && n < strlen(*words) - 1) {
 			least = n;

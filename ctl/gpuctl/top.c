@@ -16,11 +16,11 @@
 #include "mgpud_client.h"
 
 static const char *const columns[] = {
-	">ID", "UUID", "STATE", ">FPS", ">TARGET", ">LIMIT", ">GPU%", ">CPU%",
-	">HELD%", ">MEM", "CHARGED-BY", NULL
+	">ID", "UUID", "STATE", ">FPS", ">TARGET", ">LIMIT", ">GPU%",
+	">GPU-LIMIT", ">CPU%", ">HELD%", ">MEM", "CHARGED-BY", NULL
 };
 
-/* Lines above and below the rows. */
+/* Lines above and below the rows; the devices' come to them. */
 #define OTHER_LINES	4
 
 /**
@@ -48,6 +48,7 @@ struct sample {
  * @gpu: part of the device's engines
  * @cpu: part of the CPUs that VMs share
  * @held: part of the time in which a frame was held back
+ * @limited: part of the time in which jobs waited for want of engine time
  */
 struct rates {
 	double fps;
@@ -55,6 +56,7 @@ struct rates {
 	double gpu;
 	double cpu;
 	double held;
+	double limited;
 };
 
 static void sample_free(struct sample *sample)
@@ -168,12 +170,15 @@ static void get_rates(struct rates *rates, const struct sample *now,
 	double seconds = now->time - before->time;
 	uint32_t nr = engines(now, vgpu->dev_id);
 
-	*rates = (struct rates){ NAN, NAN, NAN, NAN, NAN };
+	*rates = (struct rates){ NAN, NAN, NAN, NAN, NAN, NAN };
 	if (old && seconds > 0) {
 		rates->fps = (double)(vgpu->stats.frames -
 				      old->stats.frames) / seconds;
 		rates->held = (double)(vgpu->stats.throttled_ns -
 				       old->stats.throttled_ns) / 1e9 / seconds;
+		rates->limited = (double)(vgpu->stats.limited_ns -
+					  old->stats.limited_ns) / 1e9 /
+				 seconds;
 		if (nr)
 			rates->gpu = (double)(vgpu->stats.engine_ns -
 					      old->stats.engine_ns) / 1e9 /
@@ -200,15 +205,15 @@ static void add_json(struct json_object *object, const char *key, double value)
 }
 
 static void add_field(struct json_object *object,
-		      const struct mgpu_vgpu_info *vgpu, const char *name)
+		      const struct mgpu_field *fields, const void *info,
+		      const char *name)
 {
-	const struct mgpu_field *field = mgpu_field_find(mgpu_vgpu_fields,
-							 name);
-	const char *str = mgpu_field_str(field, vgpu);
-	uint64_t value = mgpu_field_u64(field, vgpu);
+	const struct mgpu_field *field = mgpu_field_find(fields, name);
+	const char *str = mgpu_field_str(field, info);
+	uint64_t value = mgpu_field_u64(field, info);
 	struct json_object *json = NULL;
 
-	if (!mgpu_field_present(field, vgpu))
+	if (!mgpu_field_present(field, info))
 		;	/* null */
 	else if (str)
 		json = json_object_new_string(str);
@@ -224,10 +229,14 @@ static void print_json(const struct gpuctl *ctl, const struct sample *now,
 {
 	static const char *const fields[] = {
 		"id", "uuid", "dev-id", "open", "weight", "fps-limit",
-		"mem-used", "charge-source", NULL
+		"gpu-limit", "mem-used", "charge-source", NULL
+	};
+	static const char *const dev_fields[] = {
+		"id", "name", "policy", "vgpus", "waiting", NULL
 	};
 	struct json_object *object = json_object_new_object();
 	struct json_object *array = json_object_new_array();
+	struct json_object *devs = json_object_new_array();
 	char time[OUT_CELL];
 	size_t i;
 	size_t j;
@@ -236,18 +245,29 @@ static void print_json(const struct gpuctl *ctl, const struct sample *now,
 	json_object_object_add(object, "time", json_object_new_string(time));
 	json_object_object_add(object, "mgpud",
 			       json_object_new_boolean(!!now->state));
+	for (i = 0; i < now->nr_devs; i++) {
+		struct json_object *entry = json_object_new_object();
+
+		for (j = 0; dev_fields[j]; j++)
+			add_field(entry, mgpu_dev_fields, &now->devs[i],
+				  dev_fields[j]);
+		json_object_array_add(devs, entry);
+	}
+	json_object_object_add(object, "devs", devs);
 	for (i = 0; i < now->nr; i++) {
 		struct json_object *entry = json_object_new_object();
 		struct rates rates;
 
 		get_rates(&rates, now, before, i);
 		for (j = 0; fields[j]; j++)
-			add_field(entry, &now->vgpus[i], fields[j]);
+			add_field(entry, mgpu_vgpu_fields, &now->vgpus[i],
+				  fields[j]);
 		add_json(entry, "fps", rates.fps);
 		add_json(entry, "target-fps", rates.target);
 		add_json(entry, "gpu-share", rates.gpu);
 		add_json(entry, "cpu-share", rates.cpu);
 		add_json(entry, "held-share", rates.held);
+		add_json(entry, "limited-share", rates.limited);
 		json_object_array_add(array, entry);
 	}
 	json_object_object_add(object, "vgpus", array);
@@ -282,20 +302,23 @@ static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu,
 	table_cell(table, "%s", vgpu->fps_limit ?
 		   out_fps(buf, sizeof(buf), vgpu->fps_limit) : "none");
 	add_number(table, rates->gpu, 100);
+	table_cell(table, "%s", vgpu->gpu_limit ?
+		   out_share(buf, sizeof(buf), vgpu->gpu_limit) : "none");
 	add_number(table, rates->cpu, 100);
 	add_number(table, rates->held, 100);
 	table_cell(table, "%s", out_bytes(buf, sizeof(buf), vgpu->mem_used));
 	table_cell(table, "%s", source);
 }
 
-static size_t screen_rows(bool tty)
+static size_t screen_rows(bool tty, size_t nr_devs)
 {
+	size_t others = OTHER_LINES + nr_devs;
 	struct winsize size;
 
 	if (!tty || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
-	    size.ws_row <= OTHER_LINES)
+	    size.ws_row <= others)
 		return SIZE_MAX;
-	return size.ws_row - OTHER_LINES;
+	return size.ws_row - others;
 }
 
 static void print_text(const struct sample *now, const struct sample *before,
@@ -314,9 +337,16 @@ static void print_text(const struct sample *now, const struct sample *before,
 	printf("%.19s  vGPUs: %zu, open: %zu; ", out_time(time, sizeof(time)),
 	       now->nr, open);
 	if (now->state && json_object_object_get_ex(now->state, "policy", &value))
-		printf("mgpud: policy %s\n\n", json_object_get_string(value));
+		printf("mgpud: policy %s\n", json_object_get_string(value));
 	else
-		puts("mgpud does not run\n");
+		puts("mgpud does not run");
+	for (i = 0; i < now->nr_devs; i++)
+		printf("%s: policy %s, %u of %u vGPUs wait for %u engine%s\n",
+		       now->devs[i].name, now->devs[i].policy,
+		       now->devs[i].waiting, now->devs[i].vgpus,
+		       now->devs[i].engines,
+		       now->devs[i].engines == 1 ? "" : "s");
+	putchar('\n');
 
 	for (i = 0; i < now->nr; i++) {
 		struct rates rates;
@@ -324,7 +354,7 @@ static void print_text(const struct sample *now, const struct sample *before,
 		get_rates(&rates, now, before, i);
 		add_row(&table, &now->vgpus[i], &rates);
 	}
-	table_print(&table, screen_rows(tty));
+	table_print(&table, screen_rows(tty, now->nr_devs));
 	if (!tty)
 		putchar('\n');
 }

@@ -8,11 +8,13 @@
 #include "gpuctl.h"
 
 const char *const vgpu_list_keys[] = { "dev", NULL };
-const char *const vgpu_set_keys[] = { "weight", "fps", NULL };
+const char *const vgpu_set_keys[] = {
+	"weight", "fps", "gpu-limit", "period", "burst", NULL
+};
 
 static const char *const columns[] = {
-	">ID", "UUID", "DEV", "TYPE", ">PID", ">WEIGHT", ">FPS-LIMIT", ">MEM",
-	"SCREEN", NULL
+	">ID", "UUID", "DEV", "TYPE", ">PID", ">WEIGHT", ">FPS-LIMIT",
+	">GPU-LIMIT", ">MEM", "SCREEN", NULL
 };
 
 static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu)
@@ -30,6 +32,8 @@ static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu)
 	table_cell(table, "%u", vgpu->weight);
 	table_cell(table, "%s", vgpu->fps_limit ?
 		   out_fps(buf, sizeof(buf), vgpu->fps_limit) : "none");
+	table_cell(table, "%s", vgpu->gpu_limit ?
+		   out_share(buf, sizeof(buf), vgpu->gpu_limit) : "none");
 	table_cell(table, "%s", out_bytes(buf, sizeof(buf), vgpu->mem_used));
 	if (mgpu_has(vgpu, MGPU_A_VGPU_SCANOUT_WIDTH))
 		table_cell(table, "%ux%u", vgpu->scanout_width,
@@ -154,38 +158,84 @@ fail:
 	exit(EXIT_FAILED);
 }
 
+static int parse_weight(const char *text, uint32_t *weight)
+{
+	return parse_u32(text, MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX, weight);
+}
+
+static int parse_period(const char *text, uint32_t *us)
+{
+	return parse_time(text, 1, MGPU_GPU_PERIOD_MIN, MGPU_GPU_PERIOD_MAX,
+			  us);
+}
+
+static int parse_burst(const char *text, uint32_t *us)
+{
+	return parse_time(text, 1, 0, MGPU_GPU_BURST_MAX, us);
+}
+
+#define SETTING(BIT, member, read, values)				\
+	{								\
+		.bit = MGPU_SETTING_##BIT,				\
+		.offset = offsetof(struct mgpu_vgpu_setting, member),	\
+		.parse = read,						\
+		.give = values,						\
+	}
+
+/**
+ * struct setting - what a word of vgpu_set_keys sets
+ * @bit: its MGPU_SETTING_*
+ * @offset: where its value goes
+ * @parse: its value; 0, or -errno
+ * @give: which values there are
+ */
+static const struct setting {
+	uint32_t bit;
+	size_t offset;
+	int (*parse)(const char *text, uint32_t *value);
+	const char *give;
+} settings[] = {
+	SETTING(WEIGHT, weight, parse_weight,
+		"a whole number from 1 to 10000"),
+	SETTING(FPS_LIMIT, fps_limit, parse_fps,
+		"a number from 1 to 10000 with at most three decimals, or 'none'"),
+	SETTING(GPU_LIMIT, gpu_limit, parse_share,
+		"a part of the engine time from 0.1% to 100%, as in 30.5% or 305000ppm, or 'none'"),
+	SETTING(GPU_PERIOD, gpu_period, parse_period,
+		"a time from 1ms to 1s, in whole microseconds, with its unit, as in 10ms or 500us"),
+	SETTING(GPU_BURST, gpu_burst, parse_burst,
+		"a time from 0 to 1s, in whole microseconds, with its unit, as in 10ms or 500us"),
+};
+
+_Static_assert(sizeof(vgpu_set_keys) / sizeof(vgpu_set_keys[0]) - 1 ==
+	       sizeof(settings) / sizeof(settings[0]),
+	       "in the order of the keys");
+_Static_assert(MGPU_WEIGHT_MIN == 1 && MGPU_WEIGHT_MAX == 10000 &&
+	       MGPU_FPS_LIMIT_MIN == 1000 && MGPU_FPS_LIMIT_MAX == 10000000 &&
+	       MGPU_GPU_LIMIT_MIN == 1000 && MGPU_GPU_LIMIT_MAX == 1000000 &&
+	       MGPU_GPU_PERIOD_MIN == 1000 && MGPU_GPU_PERIOD_MAX == 1000000 &&
+	       MGPU_GPU_BURST_MAX == 1000000, "the limits said above");
+
 /* @where: what comes before a complaint, "" or "FILE:LINE: " */
 static int parse_setting(struct mgpu_vgpu_setting *set, const char *target,
 			 const char *key, const char *value, const char *where)
 {
-	int ret;
+	const struct setting *setting = settings;
+	size_t i;
 
+	for (i = 0; strcmp(vgpu_set_keys[i], key); i++)
+		setting++;
 	if (!value)
-		return usage_error("%svGPU %s: %s wants a value", where, target,
-				   key);
-	if (!strcmp(key, "weight")) {
-		if (set->mask & MGPU_SETTING_WEIGHT)
-			return usage_error("%svGPU %s: weight is there twice",
-					   where, target);
-		set->mask |= MGPU_SETTING_WEIGHT;
-		if (parse_u32(value, MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX,
-			      &set->weight))
-			return usage_error("%svGPU %s: weight %s: give a whole number from %d to %d",
-					   where, target, value,
-					   MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX);
-		return 0;
-	}
-
-	if (set->mask & MGPU_SETTING_FPS_LIMIT)
-		return usage_error("%svGPU %s: fps is there twice", where,
-				   target);
-	set->mask |= MGPU_SETTING_FPS_LIMIT;
-	ret = parse_fps(value, &set->fps_limit);
-	if (ret)
-		return usage_error("%svGPU %s: fps %s: give a number from %d to %d with at most three decimals, or 'none'",
-				   where, target, value,
-				   MGPU_FPS_LIMIT_MIN / 1000,
-				   MGPU_FPS_LIMIT_MAX / 1000);
+		return usage_error("%svGPU %s: %s wants a value: give %s",
+				   where, target, key, setting->give);
+	if (set->mask & setting->bit)
+		return usage_error("%svGPU %s: %s is there twice", where,
+				   target, key);
+	set->mask |= setting->bit;
+	if (setting->parse(value, (uint32_t *)(void *)((char *)set +
+						       setting->offset)))
+		return usage_error("%svGPU %s: %s %s: give %s", where, target,
+				   key, value, setting->give);
 	return 0;
 }
 
@@ -214,7 +264,7 @@ static int parse_words(struct batch *batch, int argc, char **argv,
 				return usage_error("%svGPU %s: there is no setting '%s'; did you mean '%s'?",
 						   where, target, argv[i],
 						   like);
-			return usage_error("%svGPU %s: say what to set: 'weight N', 'fps F' or both",
+			return usage_error("%svGPU %s: say what to set: weight N, fps F, gpu-limit P%%, period TIME or burst TIME",
 					   where, target);
 		}
 

@@ -16,6 +16,36 @@
 		.size = sizeof(((struct strct *)0)->member),		\
 	}
 
+static const char *const exit_kinds[] = {
+	[MGPU_POLICY_EXIT_KIND_NONE] = "none",
+	[MGPU_POLICY_EXIT_KIND_UNLOADED] = "unloaded",
+	[MGPU_POLICY_EXIT_KIND_REPLACED] = "replaced",
+	[MGPU_POLICY_EXIT_KIND_SWITCHED] = "switched",
+	[MGPU_POLICY_EXIT_KIND_STARVED] = "starved",
+	[MGPU_POLICY_EXIT_KIND_STALLED] = "stalled",
+	[MGPU_POLICY_EXIT_KIND_ERROR] = "error",
+	NULL
+};
+
+#define POLICY_EXIT(ATTR, name, kind, member) \
+	FIELD(POLICY_EXIT, ATTR, name, kind, mgpu_policy_exit_info, member)
+
+const struct mgpu_field mgpu_policy_exit_fields[] = {
+	{
+		.name = "kind",
+		.attr = MGPU_A_POLICY_EXIT_KIND,
+		.type = MGPU_FIELD_U32,
+		.offset = offsetof(struct mgpu_policy_exit_info, kind),
+		.size = sizeof(uint32_t),
+		.values = exit_kinds,
+	},
+	POLICY_EXIT(CODE, "code", S32, code),
+	POLICY_EXIT(POLICY, "policy", STRING, policy),
+	POLICY_EXIT(VGPU_ID, "vgpu-id", U32, vgpu_id),
+	POLICY_EXIT(MESSAGE, "message", STRING, message),
+	{ .attr = 0 }
+};
+
 #define DEV(ATTR, name, kind, member) \
 	FIELD(DEV, ATTR, name, kind, mgpu_dev_info, member)
 
@@ -26,11 +56,22 @@ const struct mgpu_field mgpu_dev_fields[] = {
 	DEV(ENGINES, "engines", U32, engines),
 	DEV(ENGINE_ON_CPU, "engine-on-cpu", U8, engine_on_cpu),
 	DEV(POLICY, "policy", STRING, policy),
+	DEV(BUILTIN_POLICY, "builtin-policy", STRING, builtin_policy),
+	DEV(JOB_TIMEOUT, "job-timeout", U32, job_timeout),
 	DEV(VGPUS, "vgpus", U32, vgpus),
 	DEV(MAX_VGPUS, "max-vgpus", U32, max_vgpus),
+	DEV(WAITING, "waiting", U32, waiting),
 	DEV(ENGINE_NS, "engine-ns", U64, engine_ns),
 	DEV(CHARGED_BPF_NS, "charged-bpf-ns", U64, charged_bpf_ns),
 	DEV(CHARGED_SELF_NS, "charged-self-ns", U64, charged_self_ns),
+	{
+		.name = "policy-exit",
+		.attr = MGPU_A_DEV_POLICY_EXIT,
+		.type = MGPU_FIELD_NEST,
+		.offset = offsetof(struct mgpu_dev_info, policy_exit),
+		.size = sizeof(struct mgpu_policy_exit_info),
+		.nest = mgpu_policy_exit_fields,
+	},
 	{ .attr = 0 }
 };
 
@@ -48,7 +89,11 @@ const struct mgpu_field mgpu_stats_fields[] = {
 	STAT(CHARGED_SELF_NS, "charged-self-ns", charged_self_ns),
 	STAT(THROTTLED_NS, "throttled-ns", throttled_ns),
 	STAT(THROTTLED, "throttled", throttled),
+	STAT(LIMITED_NS, "limited-ns", limited_ns),
+	STAT(LIMITED, "limited", limited),
 	STAT(QUEUE_NS, "queue-ns", queue_ns),
+	STAT(PREEMPTED, "preempted", preempted),
+	STAT(TIMEOUTS, "timeouts", timeouts),
 	STAT(COMMANDS, "commands", commands),
 	STAT(COMMAND_ERRORS, "command-errors", command_errors),
 	STAT(DOORBELLS, "doorbells", doorbells),
@@ -76,6 +121,9 @@ const struct mgpu_field mgpu_vgpu_fields[] = {
 	VGPU(TGID, "tgid", U32, tgid),
 	VGPU(WEIGHT, "weight", U32, weight),
 	VGPU(FPS_LIMIT, "fps-limit", U32, fps_limit),
+	VGPU(GPU_LIMIT, "gpu-limit", U32, gpu_limit),
+	VGPU(GPU_PERIOD, "gpu-period", U32, gpu_period),
+	VGPU(GPU_BURST, "gpu-burst", U32, gpu_burst),
 	VGPU(MEM_USED, "mem-used", U64, mem_used),
 	VGPU(MEM_LIMIT, "mem-limit", U64, mem_limit),
 	VGPU(PINNED_PAGES, "pinned-pages", U64, pinned_pages),
@@ -97,16 +145,21 @@ const struct mgpu_field mgpu_vgpu_fields[] = {
 		.size = sizeof(struct mgpu_vgpu_stats),
 		.nest = mgpu_stats_fields,
 	},
+	VGPU(FRAME_INTERVAL_HIST, "frame-interval-hist", BINARY,
+	     frame_interval_hist),
+	VGPU(LATENCY_HIST, "latency-hist", BINARY, latency_hist),
 	{ .attr = 0 }
 };
 
 _Static_assert(MGPU_A_DEV_MAX < 32 && MGPU_A_VGPU_MAX < 32 &&
-	       MGPU_A_STATS_MAX < 32, "present has too few bits");
+	       MGPU_A_STATS_MAX < 32 && MGPU_A_POLICY_EXIT_MAX < 32,
+	       "present has too few bits");
 
 /* mgpu_has() finds it wherever the fields are. */
 _Static_assert(offsetof(struct mgpu_dev_info, present) == 0 &&
 	       offsetof(struct mgpu_vgpu_info, present) == 0 &&
-	       offsetof(struct mgpu_vgpu_stats, present) == 0,
+	       offsetof(struct mgpu_vgpu_stats, present) == 0 &&
+	       offsetof(struct mgpu_policy_exit_info, present) == 0,
 	       "present comes first");
 
 const struct mgpu_field *mgpu_field_find(const struct mgpu_field *fields,
@@ -130,6 +183,7 @@ uint64_t mgpu_field_u64(const struct mgpu_field *field, const void *info)
 	const char *at = (const char *)info + field->offset;
 	uint64_t u64;
 	uint32_t u32;
+	int32_t s32;
 
 	switch (field->type) {
 	case MGPU_FIELD_U8:
@@ -137,14 +191,27 @@ uint64_t mgpu_field_u64(const struct mgpu_field *field, const void *info)
 	case MGPU_FIELD_U32:
 		memcpy(&u32, at, sizeof(u32));
 		return u32;
+	case MGPU_FIELD_S32:
+		memcpy(&s32, at, sizeof(s32));
+		return (uint64_t)(int64_t)s32;
 	case MGPU_FIELD_U64:
 		memcpy(&u64, at, sizeof(u64));
 		return u64;
 	case MGPU_FIELD_STRING:
+	case MGPU_FIELD_BINARY:
 	case MGPU_FIELD_NEST:
 		break;
 	}
 	return 0;
+}
+
+const uint64_t *mgpu_field_hist(const struct mgpu_field *field,
+				const void *info)
+{
+	if (field->type != MGPU_FIELD_BINARY)
+		return NULL;
+	return (const uint64_t *)(const void *)((const char *)info +
+						field->offset);
 }
 
 const char *mgpu_field_str(const struct mgpu_field *field, const void *info)
@@ -174,6 +241,19 @@ const char *mgpu_event_name(uint8_t cmd)
 		return "vgpu-opened-ntf";
 	case MGPU_CMD_VGPU_CLOSED_NTF:
 		return "vgpu-closed-ntf";
+	case MGPU_CMD_VGPU_HUNG_NTF:
+		return "vgpu-hung-ntf";
+	case MGPU_CMD_DEV_POLICY_NTF:
+		return "dev-policy-ntf";
+	case MGPU_CMD_DEV_POLICY_EXIT_NTF:
+		return "dev-policy-exit-ntf";
 	}
 	return NULL;
+}
+
+bool mgpu_event_is_dev(uint8_t cmd)
+{
+	const char *name = mgpu_event_name(cmd);
+
+	return name && !strncmp(name, "dev-", 4);
 }

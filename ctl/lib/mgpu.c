@@ -69,7 +69,7 @@ int mgpu_open(struct mgpu **mgpu, struct mgpu_error *err)
 				nl_geterror(ret));
 		goto fail;
 	}
-	/* A batch for 1,024 vGPUs is up to 64 KiB, and in one piece. */
+	/* A batch for 1,024 vGPUs is up to 88 KiB, and in one piece. */
 	ret = nl_socket_set_buffer_size(m->sock, 1 << 20, 1 << 18);
 	if (ret) {
 		ret = mgpu_fail(err, -EIO, "no room for netlink messages: %s",
@@ -482,8 +482,9 @@ int mgpu_vgpu_find(struct mgpu *mgpu, const char *key,
 	if (ret)
 		return ret;
 	ret = mgpu_vgpu_match(vgpus, nr, key, &found, err);
+	/* asked for by itself, for what lists leave out */
 	if (!ret)
-		*vgpu = *found;
+		ret = get_vgpu(mgpu, NULL, found->uuid, vgpu, err);
 	free(vgpus);
 	return ret;
 }
@@ -492,6 +493,13 @@ int mgpu_vgpu_set(struct mgpu *mgpu, const struct mgpu_vgpu_setting *set,
 		  size_t nr, struct mgpu_error *err)
 {
 	return request(mgpu, mgpu_msg_set((uint16_t)mgpu->family, set, nr),
+		       NULL, NULL, NULL, err);
+}
+
+int mgpu_dev_set(struct mgpu *mgpu, const struct mgpu_dev_setting *set,
+		 struct mgpu_error *err)
+{
+	return request(mgpu, mgpu_msg_dev_set((uint16_t)mgpu->family, set),
 		       NULL, NULL, NULL, err);
 }
 
@@ -582,7 +590,11 @@ int mgpu_event_next(struct mgpu *mgpu, struct mgpu_event *event,
 
 		memset(event, 0, sizeof(*event));
 		event->cmd = genl->cmd;
-		ret = mgpu_msg_parse(nlh, mgpu_vgpu_fields, &event->vgpu);
+		if (mgpu_event_is_dev(genl->cmd))
+			ret = mgpu_msg_parse(nlh, mgpu_dev_fields, &event->dev);
+		else
+			ret = mgpu_msg_parse(nlh, mgpu_vgpu_fields,
+					     &event->vgpu);
 		if (ret)
 			return mgpu_fail(err, ret, "an event is malformed");
 		return 0;

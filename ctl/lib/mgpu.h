@@ -18,6 +18,7 @@
 
 #define MGPU_NAME_LEN		64	/* of a device, type, back end or policy */
 #define MGPU_UUID_LEN		(MGPU_UUID_STRLEN + 1)
+#define MGPU_MESSAGE_LEN	256	/* of how a policy ended */
 
 /**
  * struct mgpu_error - why a call failed
@@ -41,6 +42,16 @@ int mgpu_fail(struct mgpu_error *err, int code, const char *fmt, ...)
  */
 #define mgpu_has(info, attr)	(!!((info)->present & (UINT32_C(1) << (attr))))
 
+/* How a BPF policy ended. */
+struct mgpu_policy_exit_info {
+	uint32_t present;
+	uint32_t kind;			/* enum mgpu_policy_exit_kind */
+	int32_t code;			/* negative errno, or 0 */
+	char policy[MGPU_NAME_LEN];
+	uint32_t vgpu_id;		/* absent when it is about none */
+	char message[MGPU_MESSAGE_LEN];
+};
+
 struct mgpu_dev_info {
 	uint32_t present;
 	uint32_t id;
@@ -48,12 +59,16 @@ struct mgpu_dev_info {
 	char backend[MGPU_NAME_LEN];
 	uint32_t engines;
 	uint8_t engine_on_cpu;
-	char policy[MGPU_NAME_LEN];
+	char policy[MGPU_NAME_LEN];	/* in force */
+	char builtin_policy[MGPU_NAME_LEN];	/* chosen last */
+	uint32_t job_timeout;		/* milliseconds */
 	uint32_t vgpus;
 	uint32_t max_vgpus;
+	uint32_t waiting;		/* vGPUs that wait for an engine */
 	uint64_t engine_ns;
 	uint64_t charged_bpf_ns;
 	uint64_t charged_self_ns;
+	struct mgpu_policy_exit_info policy_exit; /* absent if there was none */
 };
 
 struct mgpu_vgpu_stats {
@@ -66,9 +81,13 @@ struct mgpu_vgpu_stats {
 	uint64_t engine_cycles;
 	uint64_t charged_bpf_ns;
 	uint64_t charged_self_ns;
-	uint64_t throttled_ns;
+	uint64_t throttled_ns;		/* frames held back: fps_limit */
 	uint64_t throttled;
+	uint64_t limited_ns;		/* out of engine time: gpu_limit, fixed */
+	uint64_t limited;
 	uint64_t queue_ns;
+	uint64_t preempted;
+	uint64_t timeouts;
 	uint64_t commands;
 	uint64_t command_errors;
 	uint64_t doorbells;
@@ -87,6 +106,9 @@ struct mgpu_vgpu_info {
 	uint32_t tgid;			/* absent when closed */
 	uint32_t weight;
 	uint32_t fps_limit;		/* millihertz, 0 = none */
+	uint32_t gpu_limit;		/* ppm of engine time, 0 = none */
+	uint32_t gpu_period;		/* microseconds */
+	uint32_t gpu_burst;		/* microseconds of engine time */
 	uint64_t mem_used;
 	uint64_t mem_limit;
 	uint64_t pinned_pages;
@@ -94,15 +116,39 @@ struct mgpu_vgpu_info {
 	uint32_t scanout_height;
 	uint32_t charge_source;		/* enum mgpu_charge_source */
 	struct mgpu_vgpu_stats stats;
+	/* Of one vGPU that was asked for; absent in lists and events. */
+	uint64_t frame_interval_hist[MGPU_HIST_BUCKETS];
+	uint64_t latency_hist[MGPU_HIST_BUCKETS];
 };
+
+/* ---- histograms ---- */
+
+/*
+ * Counts of times: bucket 0 of those below 2 us, bucket i of those from 2^i us
+ * up to 2^(i + 1) us, the last one of all above.
+ */
+uint64_t mgpu_hist_total(const uint64_t *hist);
+
+/* Where a bucket begins and ends, in microseconds; the last one at INFINITY. */
+void mgpu_hist_bounds(unsigned int bucket, double *from_us, double *to_us);
+
+/*
+ * The time, in microseconds, that the part @q (0 to 1) of the counted ones does
+ * not exceed, as if those of a bucket were spread evenly over it: off by less
+ * than a factor of two.  In the last bucket it is the bucket's beginning, which
+ * is a lower bound.  NAN if nothing was counted.
+ */
+double mgpu_hist_quantile(const uint64_t *hist, double q);
 
 /* ---- the same, for code that walks over all fields ---- */
 
 enum mgpu_field_type {
 	MGPU_FIELD_U8,
 	MGPU_FIELD_U32,
+	MGPU_FIELD_S32,
 	MGPU_FIELD_U64,
 	MGPU_FIELD_STRING,
+	MGPU_FIELD_BINARY,	/* a histogram: MGPU_HIST_BUCKETS uint64_t */
 	MGPU_FIELD_NEST,
 };
 
@@ -128,13 +174,18 @@ struct mgpu_field {
 };
 
 extern const struct mgpu_field mgpu_dev_fields[];	/* struct mgpu_dev_info */
+extern const struct mgpu_field mgpu_policy_exit_fields[];
 extern const struct mgpu_field mgpu_vgpu_fields[];	/* struct mgpu_vgpu_info */
 extern const struct mgpu_field mgpu_stats_fields[];	/* struct mgpu_vgpu_stats */
 
 const struct mgpu_field *mgpu_field_find(const struct mgpu_field *fields,
 					 const char *name);
 bool mgpu_field_present(const struct mgpu_field *field, const void *info);
+/* Of any number; one with a sign is to be cast to int64_t. */
 uint64_t mgpu_field_u64(const struct mgpu_field *field, const void *info);
+/* Of a histogram, else NULL. */
+const uint64_t *mgpu_field_hist(const struct mgpu_field *field,
+				const void *info);
 /* Of a string, or of the value of an enumeration; NULL if it has no name. */
 const char *mgpu_field_str(const struct mgpu_field *field, const void *info);
 
@@ -179,6 +230,9 @@ int mgpu_vgpu_match(const struct mgpu_vgpu_info *vgpus, size_t nr,
 
 #define MGPU_SETTING_WEIGHT	(1u << 0)
 #define MGPU_SETTING_FPS_LIMIT	(1u << 1)
+#define MGPU_SETTING_GPU_LIMIT	(1u << 2)
+#define MGPU_SETTING_GPU_PERIOD	(1u << 3)
+#define MGPU_SETTING_GPU_BURST	(1u << 4)
 
 /**
  * struct mgpu_vgpu_setting - what to change of one vGPU
@@ -186,7 +240,12 @@ int mgpu_vgpu_match(const struct mgpu_vgpu_info *vgpus, size_t nr,
  * @uuid: which; empty to use @id
  * @mask: what to change, MGPU_SETTING_*
  * @weight: MGPU_WEIGHT_MIN to MGPU_WEIGHT_MAX
- * @fps_limit: 0 for none, or MGPU_FPS_LIMIT_MIN to MGPU_FPS_LIMIT_MAX
+ * @fps_limit: millihertz: 0 for none, or MGPU_FPS_LIMIT_MIN to
+ *	MGPU_FPS_LIMIT_MAX
+ * @gpu_limit: parts per million of the device's engine time: 0 for none, or
+ *	MGPU_GPU_LIMIT_MIN to MGPU_GPU_LIMIT_MAX
+ * @gpu_period: microseconds, MGPU_GPU_PERIOD_MIN to MGPU_GPU_PERIOD_MAX
+ * @gpu_burst: microseconds of engine time, 0 to MGPU_GPU_BURST_MAX
  */
 struct mgpu_vgpu_setting {
 	uint32_t id;
@@ -194,27 +253,54 @@ struct mgpu_vgpu_setting {
 	uint32_t mask;
 	uint32_t weight;
 	uint32_t fps_limit;
+	uint32_t gpu_limit;
+	uint32_t gpu_period;
+	uint32_t gpu_burst;
 };
 
 /* All of them or none, in one message; needs CAP_NET_ADMIN. */
 int mgpu_vgpu_set(struct mgpu *mgpu, const struct mgpu_vgpu_setting *set,
 		  size_t nr, struct mgpu_error *err);
 
+#define MGPU_DEV_SETTING_POLICY		(1u << 0)
+#define MGPU_DEV_SETTING_JOB_TIMEOUT	(1u << 1)
+
+/**
+ * struct mgpu_dev_setting - what to change of a device
+ * @id: which
+ * @mask: what to change, MGPU_DEV_SETTING_*
+ * @policy: name of a built-in policy; a BPF policy that is in force ends
+ * @job_timeout: milliseconds, MGPU_JOB_TIMEOUT_MIN to MGPU_JOB_TIMEOUT_MAX
+ */
+struct mgpu_dev_setting {
+	uint32_t id;
+	uint32_t mask;
+	char policy[MGPU_NAME_LEN];
+	uint32_t job_timeout;
+};
+
+/* All of it or nothing; needs CAP_NET_ADMIN. */
+int mgpu_dev_set(struct mgpu *mgpu, const struct mgpu_dev_setting *set,
+		 struct mgpu_error *err);
+
 /* ---- watching ---- */
 
 /**
- * struct mgpu_event - what became of a vGPU
- * @cmd: MGPU_CMD_VGPU_ADDED_NTF, ..._REMOVED_NTF, ..._OPENED_NTF or
- *	..._CLOSED_NTF
- * @vgpu: the vGPU at that moment
+ * struct mgpu_event - what became of a vGPU or a device
+ * @cmd: MGPU_CMD_VGPU_..._NTF or MGPU_CMD_DEV_..._NTF
+ * @vgpu: the vGPU at that moment; of an event of a device all absent
+ * @dev: the device at that moment; of an event of a vGPU all absent
  */
 struct mgpu_event {
 	uint8_t cmd;
 	struct mgpu_vgpu_info vgpu;
+	struct mgpu_dev_info dev;
 };
 
 /* The specification's name of an event, NULL for what is none. */
 const char *mgpu_event_name(uint8_t cmd);
+/* Of a device, not of a vGPU. */
+bool mgpu_event_is_dev(uint8_t cmd);
 
 /* From here on the handle gives events only; use another one to ask. */
 int mgpu_subscribe(struct mgpu *mgpu, struct mgpu_error *err);

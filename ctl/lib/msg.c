@@ -49,11 +49,36 @@ struct nl_msg *mgpu_msg_new(uint16_t family, uint8_t cmd, bool dump,
 	return msg;
 }
 
+#define NR_SETTINGS	5
+
+/* Of one vGPU: the nest, its name and all settings. */
+#define SETTING_SIZE							\
+	((size_t)(nla_total_size(0) + nla_total_size(MGPU_UUID_LEN) +	\
+		  NR_SETTINGS * nla_total_size(sizeof(uint32_t))))
+
 static int put_setting(struct nl_msg *msg, const struct mgpu_vgpu_setting *set)
 {
+	const struct {
+		uint32_t bit;
+		int attr;
+		uint32_t value;
+	} values[] = {
+		{ MGPU_SETTING_WEIGHT, MGPU_A_VGPU_WEIGHT, set->weight },
+		{ MGPU_SETTING_FPS_LIMIT, MGPU_A_VGPU_FPS_LIMIT,
+		  set->fps_limit },
+		{ MGPU_SETTING_GPU_LIMIT, MGPU_A_VGPU_GPU_LIMIT,
+		  set->gpu_limit },
+		{ MGPU_SETTING_GPU_PERIOD, MGPU_A_VGPU_GPU_PERIOD,
+		  set->gpu_period },
+		{ MGPU_SETTING_GPU_BURST, MGPU_A_VGPU_GPU_BURST,
+		  set->gpu_burst },
+	};
 	struct nlattr *nest;
+	size_t i;
 	int err;
 
+	_Static_assert(sizeof(values) / sizeof(values[0]) == NR_SETTINGS,
+		       "SETTING_SIZE counts them");
 	nest = nla_nest_start(msg, MGPU_A_BATCH_VGPU | NLA_F_NESTED);
 	if (!nest)
 		return -NLE_NOMEM;
@@ -61,10 +86,9 @@ static int put_setting(struct nl_msg *msg, const struct mgpu_vgpu_setting *set)
 		err = nla_put_string(msg, MGPU_A_VGPU_UUID, set->uuid);
 	else
 		err = nla_put_u32(msg, MGPU_A_VGPU_ID, set->id);
-	if (!err && (set->mask & MGPU_SETTING_WEIGHT))
-		err = nla_put_u32(msg, MGPU_A_VGPU_WEIGHT, set->weight);
-	if (!err && (set->mask & MGPU_SETTING_FPS_LIMIT))
-		err = nla_put_u32(msg, MGPU_A_VGPU_FPS_LIMIT, set->fps_limit);
+	for (i = 0; i < NR_SETTINGS && !err; i++)
+		if (set->mask & values[i].bit)
+			err = nla_put_u32(msg, values[i].attr, values[i].value);
 	if (err)
 		return err;
 	/* not nla_nest_end(), which drops a nest that is empty */
@@ -72,11 +96,6 @@ static int put_setting(struct nl_msg *msg, const struct mgpu_vgpu_setting *set)
 				   (char *)nest);
 	return 0;
 }
-
-/* Of one vGPU: the nest, its name and both settings. */
-#define SETTING_SIZE							\
-	((size_t)(nla_total_size(0) + nla_total_size(MGPU_UUID_LEN) +	\
-		  2 * nla_total_size(sizeof(uint32_t))))
 
 struct nl_msg *mgpu_msg_set(uint16_t family,
 			    const struct mgpu_vgpu_setting *set, size_t nr)
@@ -94,6 +113,30 @@ struct nl_msg *mgpu_msg_set(uint16_t family,
 			nlmsg_free(msg);
 			return NULL;
 		}
+	}
+	return msg;
+}
+
+struct nl_msg *mgpu_msg_dev_set(uint16_t family,
+				const struct mgpu_dev_setting *set)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mgpu_msg_new(family, MGPU_CMD_DEV_SET, false,
+			   (size_t)(2 * nla_total_size(sizeof(uint32_t)) +
+				    nla_total_size(sizeof(set->policy))));
+	if (!msg)
+		return NULL;
+	err = nla_put_u32(msg, MGPU_A_DEV_ID, set->id);
+	if (!err && (set->mask & MGPU_DEV_SETTING_POLICY))
+		err = nla_put_string(msg, MGPU_A_DEV_POLICY, set->policy);
+	if (!err && (set->mask & MGPU_DEV_SETTING_JOB_TIMEOUT))
+		err = nla_put_u32(msg, MGPU_A_DEV_JOB_TIMEOUT,
+				  set->job_timeout);
+	if (err) {
+		nlmsg_free(msg);
+		return NULL;
 	}
 	return msg;
 }
@@ -141,7 +184,9 @@ static int parse_attr(const struct nlattr *nla, const struct mgpu_field *field,
 	switch (field->type) {
 	case MGPU_FIELD_U8:
 	case MGPU_FIELD_U32:
+	case MGPU_FIELD_S32:
 	case MGPU_FIELD_U64:
+	case MGPU_FIELD_BINARY:
 		if (len != field->size)
 			return -EBADMSG;
 		memcpy(to, nla_data(nla), len);
@@ -344,7 +389,7 @@ static void add_place(struct text *text, const struct nlmsghdr *request,
 	if (!nla)
 		return;
 
-	if (genl->cmd == MGPU_CMD_DEV_GET) {
+	if (genl->cmd == MGPU_CMD_DEV_GET || genl->cmd == MGPU_CMD_DEV_SET) {
 		add_attr(text, nla, mgpu_dev_fields);
 	} else if (genl->cmd == MGPU_CMD_VGPU_GET) {
 		add_attr(text, nla, mgpu_vgpu_fields);

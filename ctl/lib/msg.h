@@ -19,6 +19,10 @@ struct nl_msg *mgpu_msg_new(uint16_t family, uint8_t cmd, bool dump,
 struct nl_msg *mgpu_msg_set(uint16_t family,
 			    const struct mgpu_vgpu_setting *set, size_t nr);
 
+/* The message that changes a device, or NULL for want of memory. */
+struct nl_msg *mgpu_msg_dev_set(uint16_t family,
+				const struct mgpu_dev_setting *set);
+
 /* Fill @info from a message of the family; -EBADMSG if it is malformed. */
 int mgpu_msg_parse(const struct nlmsghdr *nlh, const struct mgpu_field *fields,
 		   void *info);

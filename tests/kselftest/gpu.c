@@ -46,7 +46,9 @@ int gpu_send(struct vm *vm, unsigned int q, const void *req, size_t len,
 			vm_addr(vm, vq->resp + (size_t)head * PAGE);
 	}
 	vq_publish(vm, q, (uint16_t)head);
-	ret = vq_kick(vm, q);
+	/* Published before the flag is read (VIRTIO 1.2, section 2.7.10). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	ret = vq->used->flags & VRING_USED_F_NO_NOTIFY ? 0 : vq_kick(vm, q);
 	return ret ? ret : head;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "nl.h"
@@ -123,6 +124,14 @@ static void text(char *to, size_t room_for, const uint8_t *data, size_t len)
 	snprintf(to, room_for, "%.*s", (int)len, (const char *)data);
 }
 
+static bool hist(uint64_t *to, const uint8_t *data, size_t len)
+{
+	if (len != MGPU_HIST_BUCKETS * sizeof(*to))
+		return false;
+	memcpy(to, data, len);
+	return true;
+}
+
 static void stats_attr(void *ctx, uint16_t type, const uint8_t *data,
 		       size_t len)
 {
@@ -166,6 +175,21 @@ static void vgpu_attr(void *ctx, uint16_t type, const uint8_t *data,
 	case MGPU_A_VGPU_FPS_LIMIT:
 		v->fps_limit = n;
 		break;
+	case MGPU_A_VGPU_GPU_LIMIT:
+		v->gpu_limit = n;
+		break;
+	case MGPU_A_VGPU_GPU_PERIOD:
+		v->gpu_period = n;
+		break;
+	case MGPU_A_VGPU_GPU_BURST:
+		v->gpu_burst = n;
+		break;
+	case MGPU_A_VGPU_FRAME_INTERVAL_HIST:
+		v->has_interval = hist(v->interval, data, len);
+		break;
+	case MGPU_A_VGPU_LATENCY_HIST:
+		v->has_latency = hist(v->latency, data, len);
+		break;
 	case MGPU_A_VGPU_MEM_USED:
 		v->mem_used = n;
 		break;
@@ -196,6 +220,90 @@ static void vgpu_parse(const struct nlmsghdr *h, struct nl_vgpu *v)
 	v->charge_source = ~0u;
 	attrs((const uint8_t *)h + NLMSG_HDRLEN + GENL_HDRLEN,
 	      h->nlmsg_len - NLMSG_HDRLEN - GENL_HDRLEN, vgpu_attr, v);
+}
+
+static void exit_attr(void *ctx, uint16_t type, const uint8_t *data,
+		      size_t len)
+{
+	struct nl_dev *d = ctx;
+	uint64_t n = number(data, len);
+
+	switch (type) {
+	case MGPU_A_POLICY_EXIT_KIND:
+		d->exit_kind = n;
+		break;
+	case MGPU_A_POLICY_EXIT_CODE:
+		d->exit_code = (int32_t)n;
+		break;
+	case MGPU_A_POLICY_EXIT_POLICY:
+		text(d->exit_policy, sizeof(d->exit_policy), data, len);
+		break;
+	case MGPU_A_POLICY_EXIT_VGPU_ID:
+		d->exit_vgpu = n;
+		break;
+	case MGPU_A_POLICY_EXIT_MESSAGE:
+		text(d->exit_message, sizeof(d->exit_message), data, len);
+		break;
+	}
+}
+
+static void dev_attr(void *ctx, uint16_t type, const uint8_t *data, size_t len)
+{
+	struct nl_dev *d = ctx;
+	uint64_t n = number(data, len);
+
+	switch (type) {
+	case MGPU_A_DEV_ID:
+		d->id = n;
+		break;
+	case MGPU_A_DEV_NAME:
+		text(d->name, sizeof(d->name), data, len);
+		break;
+	case MGPU_A_DEV_BACKEND:
+		text(d->backend, sizeof(d->backend), data, len);
+		break;
+	case MGPU_A_DEV_ENGINES:
+		d->engines = n;
+		break;
+	case MGPU_A_DEV_VGPUS:
+		d->vgpus = n;
+		break;
+	case MGPU_A_DEV_MAX_VGPUS:
+		d->max_vgpus = n;
+		break;
+	case MGPU_A_DEV_POLICY:
+		text(d->policy, sizeof(d->policy), data, len);
+		break;
+	case MGPU_A_DEV_BUILTIN_POLICY:
+		text(d->builtin, sizeof(d->builtin), data, len);
+		break;
+	case MGPU_A_DEV_JOB_TIMEOUT:
+		d->job_timeout = n;
+		break;
+	case MGPU_A_DEV_WAITING:
+		d->waiting = n;
+		break;
+	case MGPU_A_DEV_ENGINE_NS:
+		d->engine_ns = n;
+		break;
+	case MGPU_A_DEV_CHARGED_BPF_NS:
+		d->charged_bpf_ns = n;
+		break;
+	case MGPU_A_DEV_CHARGED_SELF_NS:
+		d->charged_self_ns = n;
+		break;
+	case MGPU_A_DEV_POLICY_EXIT:
+		d->has_exit = true;
+		attrs(data, len, exit_attr, d);
+		break;
+	}
+}
+
+static void dev_parse(const struct nlmsghdr *h, struct nl_dev *d)
+{
+	memset(d, 0, sizeof(*d));
+	attrs((const uint8_t *)h + NLMSG_HDRLEN + GENL_HDRLEN,
+	      h->nlmsg_len - NLMSG_HDRLEN - GENL_HDRLEN, dev_attr, d);
 }
 
 static void ack_attr(void *ctx, uint16_t type, const uint8_t *data, size_t len)
@@ -413,37 +521,205 @@ int nl_vgpu_dump(struct nl *nl, struct nl_vgpu *v, unsigned int max)
 	return ret ? ret : (int)l.n;
 }
 
-int nl_vgpu_set(struct nl *nl, const char *uuid, int64_t weight,
-		int64_t fps_limit)
+void nl_put_setting(struct nl_msg *m, const char *uuid, int64_t weight,
+		    int64_t fps_limit, int64_t gpu_limit, int64_t gpu_period,
+		    int64_t gpu_burst)
+{
+	const struct {
+		uint16_t attr;
+		int64_t val;
+	} set[] = {
+		{ MGPU_A_VGPU_WEIGHT, weight },
+		{ MGPU_A_VGPU_FPS_LIMIT, fps_limit },
+		{ MGPU_A_VGPU_GPU_LIMIT, gpu_limit },
+		{ MGPU_A_VGPU_GPU_PERIOD, gpu_period },
+		{ MGPU_A_VGPU_GPU_BURST, gpu_burst },
+	};
+	size_t at = nl_nest(m, MGPU_A_BATCH_VGPU);
+	size_t i;
+
+	nl_put_str(m, MGPU_A_VGPU_UUID, uuid);
+	for (i = 0; i < sizeof(set) / sizeof(set[0]); i++)
+		if (set[i].val >= 0)
+			nl_put_u32(m, set[i].attr, (uint32_t)set[i].val);
+	nl_nest_end(m, at);
+}
+
+int nl_vgpu_set_full(struct nl *nl, const char *uuid, int64_t weight,
+		     int64_t fps_limit, int64_t gpu_limit, int64_t gpu_period,
+		     int64_t gpu_burst)
 {
 	struct nl_msg m;
-	size_t at;
 
 	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
-	at = nl_nest(&m, MGPU_A_BATCH_VGPU);
-	nl_put_str(&m, MGPU_A_VGPU_UUID, uuid);
-	if (weight >= 0)
-		nl_put_u32(&m, MGPU_A_VGPU_WEIGHT, (uint32_t)weight);
-	if (fps_limit >= 0)
-		nl_put_u32(&m, MGPU_A_VGPU_FPS_LIMIT, (uint32_t)fps_limit);
-	nl_nest_end(&m, at);
+	nl_put_setting(&m, uuid, weight, fps_limit, gpu_limit, gpu_period,
+		       gpu_burst);
 	return nl_talk(nl, &m);
 }
 
-int nl_event(struct nl *nl, struct nl_vgpu *v, int timeout_ms)
+int nl_vgpu_set(struct nl *nl, const char *uuid, int64_t weight,
+		int64_t fps_limit)
+{
+	return nl_vgpu_set_full(nl, uuid, weight, fps_limit, NL_KEEP, NL_KEEP,
+				NL_KEEP);
+}
+
+int64_t nl_vgpu_hist(struct nl *nl, const char *uuid, uint16_t attr,
+		     uint64_t hist_to[MGPU_HIST_BUCKETS])
+{
+	bool interval = attr == MGPU_A_VGPU_FRAME_INTERVAL_HIST;
+	const uint64_t *from;
+	struct nl_vgpu v;
+	int64_t sum = 0;
+	unsigned int i;
+	int ret;
+
+	ret = nl_vgpu_get(nl, uuid, &v);
+	if (ret)
+		return ret;
+	if (interval ? !v.has_interval : !v.has_latency)
+		return -ENODATA;
+	from = interval ? v.interval : v.latency;
+	for (i = 0; i < MGPU_HIST_BUCKETS; i++) {
+		sum += (int64_t)from[i];
+		if (hist_to)
+			hist_to[i] = from[i];
+	}
+	return sum;
+}
+
+/* ---- devices ---- */
+
+struct wanted {
+	const char *name;	/* NULL for any */
+	struct nl_dev *d;
+	bool found;
+};
+
+static void dev_reply(struct nl *nl, const struct nlmsghdr *h, void *ctx)
+{
+	struct wanted *w = ctx;
+	struct nl_dev d;
+
+	(void)nl;
+	dev_parse(h, &d);
+	if (w->found || (w->name && strcmp(w->name, d.name)))
+		return;
+	*w->d = d;
+	w->found = true;
+}
+
+int nl_dev_get(struct nl *nl, const char *name, struct nl_dev *d)
+{
+	struct wanted w = { name, d, false };
+	struct nl_msg m;
+	int ret;
+
+	nl_begin(nl, &m, MGPU_CMD_DEV_GET, NLM_F_DUMP);
+	ret = exchange(nl, &m, dev_reply, &w);
+	return ret ? ret : w.found ? 0 : -ENODEV;
+}
+
+int nl_dev_get_id(struct nl *nl, uint32_t id, struct nl_dev *d)
+{
+	struct wanted w = { NULL, d, false };
+	struct nl_msg m;
+	int ret;
+
+	nl_begin(nl, &m, MGPU_CMD_DEV_GET, NLM_F_ACK);
+	nl_put_u32(&m, MGPU_A_DEV_ID, id);
+	ret = exchange(nl, &m, dev_reply, &w);
+	return ret ? ret : w.found ? 0 : -ENODEV;
+}
+
+int nl_dev_set(struct nl *nl, const char *name, const char *policy,
+	       int64_t job_timeout_ms)
+{
+	struct nl_dev d;
+	struct nl_msg m;
+	int ret;
+
+	ret = nl_dev_get(nl, name, &d);
+	if (ret)
+		return ret;
+	nl_begin(nl, &m, MGPU_CMD_DEV_SET, 0);
+	nl_put_u32(&m, MGPU_A_DEV_ID, d.id);
+	if (policy)
+		nl_put_str(&m, MGPU_A_DEV_POLICY, policy);
+	if (job_timeout_ms >= 0)
+		nl_put_u32(&m, MGPU_A_DEV_JOB_TIMEOUT,
+			   (uint32_t)job_timeout_ms);
+	return nl_talk(nl, &m);
+}
+
+int nl_dev_set_policy(struct nl *nl, const char *name, const char *policy)
+{
+	return nl_dev_set(nl, name, policy, NL_KEEP);
+}
+
+/* ---- events ---- */
+
+static bool is_dev_event(uint8_t cmd)
+{
+	return cmd == MGPU_CMD_DEV_POLICY_NTF ||
+	       cmd == MGPU_CMD_DEV_POLICY_EXIT_NTF;
+}
+
+int nl_event_next(struct nl *nl, struct nl_event *e, int timeout_ms)
 {
 	static uint8_t rx[RX_SIZE] __attribute__((aligned(8)));
 	struct pollfd p = { .fd = nl->fd, .events = POLLIN };
 	struct nlmsghdr *h = (void *)rx;
 	ssize_t n;
 
+	memset(e, 0, sizeof(*e));
 	if (poll(&p, 1, timeout_ms) <= 0)
 		return 0;
 	n = recv(nl->fd, rx, sizeof(rx), 0);
 	if (n < 0 || !NLMSG_OK(h, (uint32_t)n) || h->nlmsg_type != nl->family)
 		return 0;
-	vgpu_parse(h, v);
-	return ((struct genlmsghdr *)NLMSG_DATA(h))->cmd;
+	e->cmd = ((struct genlmsghdr *)NLMSG_DATA(h))->cmd;
+	if (is_dev_event(e->cmd))
+		dev_parse(h, &e->dev);
+	else
+		vgpu_parse(h, &e->vgpu);
+	return e->cmd;
+}
+
+int nl_event(struct nl *nl, struct nl_vgpu *v, int timeout_ms)
+{
+	struct nl_event e;
+	int cmd = nl_event_next(nl, &e, timeout_ms);
+
+	if (cmd)
+		*v = e.vgpu;
+	return cmd;
+}
+
+static uint64_t clock_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+bool nl_event_wait(struct nl *nl, uint8_t cmd, const char *uuid,
+		   struct nl_event *e, int timeout_ms)
+{
+	uint64_t end = clock_ms() + (uint64_t)timeout_ms;
+	struct nl_event one;
+	uint64_t now;
+
+	while ((now = clock_ms()) < end) {
+		if (nl_event_next(nl, &one, (int)(end - now)) != cmd ||
+		    (uuid && strcmp(uuid, one.vgpu.uuid)))
+			continue;
+		if (e)
+			*e = one;
+		return true;
+	}
+	return false;
 }
 
 uint64_t nl_stat(struct nl *nl, const char *uuid, unsigned int attr)

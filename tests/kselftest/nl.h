@@ -37,13 +37,49 @@ struct nl_vgpu {
 	uint32_t tgid;
 	uint32_t weight;
 	uint32_t fps_limit;
+	uint32_t gpu_limit;
+	uint32_t gpu_period;
+	uint32_t gpu_burst;
 	uint64_t mem_used;
 	uint64_t mem_limit;
 	uint64_t pinned;
 	uint32_t width;
 	uint32_t height;
 	uint32_t charge_source;	/* ~0 when absent */
-	uint64_t stats[MGPU_A_STATS_MAX + 1];
+	uint64_t stats[MGPU_A_STATS_MAX + 1];	/* by MGPU_A_STATS_* */
+	bool has_interval;	/* histograms come in no dump and no event */
+	bool has_latency;
+	uint64_t interval[MGPU_HIST_BUCKETS];
+	uint64_t latency[MGPU_HIST_BUCKETS];
+};
+
+struct nl_dev {
+	uint32_t id;
+	char name[32];
+	char backend[32];
+	uint32_t engines;
+	uint32_t vgpus;
+	uint32_t max_vgpus;
+	char policy[MGPU_POLICY_NAME_LEN];	/* in force */
+	char builtin[MGPU_POLICY_NAME_LEN];	/* chosen last */
+	uint32_t job_timeout;			/* milliseconds */
+	uint32_t waiting;
+	uint64_t engine_ns;
+	uint64_t charged_bpf_ns;
+	uint64_t charged_self_ns;
+	bool has_exit;		/* the rest is there */
+	uint32_t exit_kind;	/* MGPU_POLICY_EXIT_KIND_* */
+	int32_t exit_code;
+	uint32_t exit_vgpu;	/* 0 when absent */
+	char exit_policy[MGPU_POLICY_NAME_LEN];
+	char exit_message[MGPU_POLICY_EXIT_MSG_LEN];
+};
+
+/* What @cmd is about: a vGPU or a device; the other one is all zeros. */
+struct nl_event {
+	uint8_t cmd;
+	struct nl_vgpu vgpu;
+	struct nl_dev dev;
 };
 
 int nl_open(struct nl *nl);
@@ -62,8 +98,43 @@ int nl_vgpu_get(struct nl *nl, const char *uuid, struct nl_vgpu *v);
 int nl_vgpu_dump(struct nl *nl, struct nl_vgpu *v, unsigned int max);
 int nl_vgpu_set(struct nl *nl, const char *uuid, int64_t weight,
 		int64_t fps_limit);	/* -1: leave as it is */
+
+/* Every setting of a vGPU in one message; NL_KEEP leaves one as it is. */
+#define NL_KEEP		(-1)
+int nl_vgpu_set_full(struct nl *nl, const char *uuid, int64_t weight,
+		     int64_t fps_limit, int64_t gpu_limit, int64_t gpu_period,
+		     int64_t gpu_burst);
+/* The same as an entry of a batch: between nl_begin() and nl_talk(). */
+void nl_put_setting(struct nl_msg *m, const char *uuid, int64_t weight,
+		    int64_t fps_limit, int64_t gpu_limit, int64_t gpu_period,
+		    int64_t gpu_burst);
+
+/*
+ * One histogram, @attr MGPU_A_VGPU_FRAME_INTERVAL_HIST or
+ * MGPU_A_VGPU_LATENCY_HIST: the sum of its buckets, which go to @hist unless
+ * it is NULL.  -ENODATA when the vGPU has none yet.
+ */
+int64_t nl_vgpu_hist(struct nl *nl, const char *uuid, uint16_t attr,
+		     uint64_t hist[MGPU_HIST_BUCKETS]);
+
+/* Devices are named by name: VMM_PARENT. */
+int nl_dev_get(struct nl *nl, const char *name, struct nl_dev *d);
+int nl_dev_get_id(struct nl *nl, uint32_t id, struct nl_dev *d);
+/* NULL and NL_KEEP: leave as it is. */
+int nl_dev_set(struct nl *nl, const char *name, const char *policy,
+	       int64_t job_timeout_ms);
+int nl_dev_set_policy(struct nl *nl, const char *name, const char *policy);
+
 /* Command of the next event, 0 when none comes in time. */
 int nl_event(struct nl *nl, struct nl_vgpu *v, int timeout_ms);
+int nl_event_next(struct nl *nl, struct nl_event *e, int timeout_ms);
+/*
+ * Wait for an event @cmd of the vGPU @uuid, or of any vGPU or device if that is
+ * NULL, and pass over what comes before: true when it came in time.  @e may be
+ * NULL.
+ */
+bool nl_event_wait(struct nl *nl, uint8_t cmd, const char *uuid,
+		   struct nl_event *e, int timeout_ms);
 
 /* One counter; all ones when the vGPU cannot be asked. */
 uint64_t nl_stat(struct nl *nl, const char *uuid, unsigned int attr);

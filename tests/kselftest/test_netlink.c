@@ -17,6 +17,12 @@
 #define OK	VIRTIO_GPU_RESP_OK_NODATA
 #define MANY	1024
 
+#define DEFAULT_POLICY	"weighted"
+
+static const char *const policies[] = {
+	"best-effort", "equal", "fixed", "weighted"
+};
+
 FIXTURE(nl)
 {
 	struct nl nl;
@@ -34,6 +40,8 @@ FIXTURE_SETUP(nl)
 
 FIXTURE_TEARDOWN(nl)
 {
+	nl_dev_set(&self->nl, VMM_PARENT, DEFAULT_POLICY,
+		   MGPU_JOB_TIMEOUT_DEFAULT);
 	mdev_remove(self->uuid[0]);
 	mdev_remove(self->uuid[1]);
 	nl_close(&self->nl);
@@ -42,14 +50,7 @@ FIXTURE_TEARDOWN(nl)
 static void put_setting(struct nl_msg *m, const char *uuid, int64_t weight,
 			int64_t fps)
 {
-	size_t at = nl_nest(m, MGPU_A_BATCH_VGPU);
-
-	nl_put_str(m, MGPU_A_VGPU_UUID, uuid);
-	if (weight >= 0)
-		nl_put_u32(m, MGPU_A_VGPU_WEIGHT, weight);
-	if (fps >= 0)
-		nl_put_u32(m, MGPU_A_VGPU_FPS_LIMIT, fps);
-	nl_nest_end(m, at);
+	nl_put_setting(m, uuid, weight, fps, NL_KEEP, NL_KEEP, NL_KEEP);
 }
 
 TEST_F(nl, a_new_vgpu_has_its_type_s_settings)
@@ -64,6 +65,11 @@ TEST_F(nl, a_new_vgpu_has_its_type_s_settings)
 	EXPECT_FALSE(v.open);
 	EXPECT_EQ(0, v.tgid);
 	EXPECT_EQ(0, v.fps_limit);
+	EXPECT_EQ(0, v.gpu_limit);
+	EXPECT_EQ(MGPU_GPU_PERIOD_DEFAULT, v.gpu_period);
+	EXPECT_EQ(0, v.gpu_burst);
+	EXPECT_FALSE(v.has_interval);
+	EXPECT_FALSE(v.has_latency);
 	EXPECT_EQ(0, v.mem_used);
 	EXPECT_EQ(0, v.pinned);
 	EXPECT_EQ(~0u, v.charge_source);
@@ -120,6 +126,102 @@ TEST_F(nl, settings_are_set_one_by_one)
 	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
 	EXPECT_EQ(1, v.weight);
 	EXPECT_EQ(0, v.fps_limit);
+}
+
+static int set_gpu(struct nl *nl, const char *uuid, int64_t limit,
+		   int64_t period, int64_t burst)
+{
+	return nl_vgpu_set_full(nl, uuid, NL_KEEP, NL_KEEP, limit, period,
+				burst);
+}
+
+TEST_F(nl, gpu_settings_are_set_one_by_one)
+{
+	struct nl *nl = &self->nl;
+	struct nl_vgpu v;
+
+	ASSERT_EQ(0, set_gpu(nl, self->uuid[0], 305000, NL_KEEP, NL_KEEP));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(305000, v.gpu_limit);
+	EXPECT_EQ(MGPU_GPU_PERIOD_DEFAULT, v.gpu_period);
+	EXPECT_EQ(0, v.gpu_burst);
+	ASSERT_EQ(0, set_gpu(nl, self->uuid[0], NL_KEEP, 10000, NL_KEEP));
+	ASSERT_EQ(0, set_gpu(nl, self->uuid[0], NL_KEEP, NL_KEEP, 500));
+	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[0], 77, 30000));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(77, v.weight);
+	EXPECT_EQ(30000, v.fps_limit);
+	EXPECT_EQ(305000, v.gpu_limit);
+	EXPECT_EQ(10000, v.gpu_period);
+	EXPECT_EQ(500, v.gpu_burst);
+	/* Without a limit the other two are kept for the next one. */
+	ASSERT_EQ(0, set_gpu(nl, self->uuid[0], 0, NL_KEEP, NL_KEEP));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(0, v.gpu_limit);
+	EXPECT_EQ(10000, v.gpu_period);
+	EXPECT_EQ(500, v.gpu_burst);
+	ASSERT_EQ(0, nl_vgpu_set_full(nl, self->uuid[0], 1, 2000, 1000000,
+				      1000, 0));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(1, v.weight);
+	EXPECT_EQ(2000, v.fps_limit);
+	EXPECT_EQ(1000000, v.gpu_limit);
+	EXPECT_EQ(1000, v.gpu_period);
+	EXPECT_EQ(0, v.gpu_burst);
+	/* And the other vGPU's are its own. */
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[1], &v));
+	EXPECT_EQ(0, v.gpu_limit);
+	EXPECT_EQ(MGPU_GPU_PERIOD_DEFAULT, v.gpu_period);
+}
+
+TEST_F(nl, limits_of_gpu_settings_are_kept)
+{
+	static const struct {
+		int64_t limit, period, burst;
+		const char *says;	/* NULL: it is set */
+	} t[] = {
+		{ 0, -1, -1, NULL }, { 1000, -1, -1, NULL },
+		{ 1000000, -1, -1, NULL },
+		{ 1, -1, -1, "parts per million" },
+		{ 999, -1, -1, "parts per million" },
+		{ 1000001, -1, -1, "1000000" },
+		{ 0xffffffff, -1, -1, "parts per million" },
+		{ -1, 1000, -1, NULL }, { -1, 1000000, -1, NULL },
+		{ -1, 0, -1, "microseconds" }, { -1, 999, -1, "1000" },
+		{ -1, 1000001, -1, "1000000" },
+		{ -1, 0xffffffff, -1, "microseconds" },
+		{ -1, -1, 0, NULL }, { -1, -1, 1000000, NULL },
+		{ -1, -1, 1000001, "1000000" },
+		{ -1, -1, 0xffffffff, "microseconds" },
+		/* One is wrong: none is set. */
+		{ 500000, 20000, 1000001, "gpu-burst" },
+		{ 500000, 999, 2000, "gpu-period" },
+		{ 999, 20000, 2000, "gpu-limit" },
+	};
+	struct nl *nl = &self->nl;
+	struct nl_vgpu v;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_LEN(t); i++) {
+		ASSERT_EQ(0, set_gpu(nl, self->uuid[0], 250000, 5000, 700));
+		ret = set_gpu(nl, self->uuid[0], t[i].limit, t[i].period,
+			      t[i].burst);
+		EXPECT_EQ(t[i].says ? -ERANGE : 0, ret);
+		if (t[i].says) {
+			EXPECT_NE(NULL, strstr(nl->text, t[i].says)) {
+				TH_LOG("%u: %s", i, nl->text);
+			}
+			EXPECT_NE(0, nl->text_off);
+		}
+		ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+		EXPECT_EQ(t[i].says || t[i].limit < 0 ? 250000 : t[i].limit,
+			  v.gpu_limit);
+		EXPECT_EQ(t[i].says || t[i].period < 0 ? 5000 : t[i].period,
+			  v.gpu_period);
+		EXPECT_EQ(t[i].says || t[i].burst < 0 ? 700 : t[i].burst,
+			  v.gpu_burst);
+	}
 }
 
 TEST_F(nl, limits_of_settings_are_kept)
@@ -204,6 +306,7 @@ TEST_F(nl, what_cannot_be_set_and_is_unknown_is_refused)
 {
 	static const uint16_t attrs[] = {
 		MGPU_A_VGPU_MEM_LIMIT, MGPU_A_VGPU_OPEN, MGPU_A_VGPU_STATS,
+		MGPU_A_VGPU_FRAME_INTERVAL_HIST, MGPU_A_VGPU_LATENCY_HIST,
 		MGPU_A_VGPU_MAX + 1, 200,
 	};
 	struct nl *nl = &self->nl;
@@ -253,9 +356,9 @@ TEST_F(nl, a_batch_is_all_or_nothing)
 	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[0], 10, 0));
 	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[1], 20, 0));
 	mdev_uuid_new(none);
-	for (kind = 0; kind < 4; kind++) {
+	for (kind = 0; kind < 6; kind++) {
 		nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
-		put_setting(&m, self->uuid[0], 11, 30000);
+		nl_put_setting(&m, self->uuid[0], 11, 30000, 300000, 10000, 9);
 		put_setting(&m, self->uuid[1], 21, 60000);
 		switch (kind) {
 		case 0:
@@ -270,6 +373,13 @@ TEST_F(nl, a_batch_is_all_or_nothing)
 		case 3:
 			put_setting(&m, "rubbish", 5, -1);
 			break;
+		case 4:
+			nl_put_setting(&m, self->uuid[1], -1, -1, 999, -1, -1);
+			break;
+		case 5:
+			nl_put_setting(&m, self->uuid[1], -1, -1, -1, -1,
+				       MGPU_GPU_BURST_MAX + 1);
+			break;
 		}
 		EXPECT_GT(0, nl_talk(nl, &m));
 		EXPECT_LT(5, strlen(nl->text));
@@ -277,17 +387,24 @@ TEST_F(nl, a_batch_is_all_or_nothing)
 			ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[i], &v[i]));
 			EXPECT_EQ(i ? 20 : 10, v[i].weight);
 			EXPECT_EQ(0, v[i].fps_limit);
+			EXPECT_EQ(0, v[i].gpu_limit);
+			EXPECT_EQ(MGPU_GPU_PERIOD_DEFAULT, v[i].gpu_period);
+			EXPECT_EQ(0, v[i].gpu_burst);
 		}
 	}
 	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
-	put_setting(&m, self->uuid[0], 11, 30000);
+	nl_put_setting(&m, self->uuid[0], 11, 30000, 300000, 10000, 9);
 	put_setting(&m, self->uuid[1], 21, 60000);
 	EXPECT_EQ(0, nl_talk(nl, &m));
 	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v[0]));
 	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[1], &v[1]));
 	EXPECT_EQ(11, v[0].weight);
 	EXPECT_EQ(30000, v[0].fps_limit);
+	EXPECT_EQ(300000, v[0].gpu_limit);
+	EXPECT_EQ(10000, v[0].gpu_period);
+	EXPECT_EQ(9, v[0].gpu_burst);
 	EXPECT_EQ(21, v[1].weight);
+	EXPECT_EQ(0, v[1].gpu_limit);
 	EXPECT_EQ(60000, v[1].fps_limit);
 }
 
@@ -310,10 +427,248 @@ TEST_F(nl, an_unprivileged_user_may_look_and_not_touch)
 			_exit(12);
 		if (nl_vgpu_set(&nl, self->uuid[0], 5, -1) != -EPERM)
 			_exit(13);
+		if (nl_dev_set_policy(&nl, VMM_PARENT, "fixed") != -EPERM)
+			_exit(14);
 		_exit(0);
 	}
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
+}
+
+TEST_F(nl, a_device_tells_its_policy_and_its_timeout)
+{
+	struct nl_dev d, same;
+	struct nl_vgpu v;
+
+	ASSERT_EQ(0, nl_dev_get(&self->nl, VMM_PARENT, &d));
+	EXPECT_STREQ("soft", d.backend);
+	EXPECT_STREQ(DEFAULT_POLICY, d.policy);
+	EXPECT_STREQ(DEFAULT_POLICY, d.builtin);
+	EXPECT_EQ(MGPU_JOB_TIMEOUT_DEFAULT, d.job_timeout);
+	EXPECT_EQ(mdev_count(), d.vgpus);
+	EXPECT_EQ(0, d.waiting);
+	EXPECT_LT(0, d.engines);
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
+	EXPECT_EQ(d.id, v.dev_id);
+	ASSERT_EQ(0, nl_dev_get_id(&self->nl, d.id, &same));
+	EXPECT_EQ(0, memcmp(&d, &same, sizeof(d)));
+}
+
+TEST_F(nl, every_built_in_policy_can_be_chosen_and_is_told)
+{
+	struct nl *nl = &self->nl;
+	struct nl_event e;
+	struct nl_dev d;
+	unsigned int i;
+	struct nl ev;
+
+	ASSERT_EQ(0, nl_open(&ev));
+	ASSERT_EQ(0, nl_subscribe(&ev));
+	for (i = 0; i < ARRAY_LEN(policies); i++) {
+		EXPECT_EQ(0, nl_dev_set_policy(nl, VMM_PARENT, policies[i])) {
+			TH_LOG("%s: %s", policies[i], nl->text);
+		}
+		ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
+		EXPECT_STREQ(policies[i], d.policy);
+		EXPECT_STREQ(policies[i], d.builtin);
+		EXPECT_EQ(MGPU_JOB_TIMEOUT_DEFAULT, d.job_timeout);
+		ASSERT_EQ(MGPU_CMD_DEV_POLICY_NTF,
+			  nl_event_next(&ev, &e, VMM_TIMEOUT));
+		EXPECT_EQ(d.id, e.dev.id);
+		EXPECT_STREQ(VMM_PARENT, e.dev.name);
+		EXPECT_STREQ(policies[i], e.dev.policy);
+	}
+	EXPECT_EQ(0, nl_event_next(&ev, &e, VMM_QUIET));
+	nl_close(&ev);
+}
+
+TEST_F(nl, an_unknown_policy_is_refused_with_those_that_there_are)
+{
+	static const char *const names[] = {
+		"", "fair", "Weighted", "weighted ", "none",
+		"a-name-of-only-32-letters-in-all",
+	};
+	struct nl *nl = &self->nl;
+	struct nl_dev d;
+	unsigned int i, k;
+
+	for (i = 0; i < ARRAY_LEN(names); i++) {
+		/* The other setting is not made, either. */
+		EXPECT_EQ(-EINVAL, nl_dev_set(nl, VMM_PARENT, names[i], 777));
+		EXPECT_NE(0, nl->text_off);
+		for (k = 0; k < ARRAY_LEN(policies); k++) {
+			EXPECT_NE(NULL, strstr(nl->text, policies[k])) {
+				TH_LOG("'%s': %s", names[i], nl->text);
+			}
+		}
+		ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
+		EXPECT_STREQ(DEFAULT_POLICY, d.policy);
+		EXPECT_EQ(MGPU_JOB_TIMEOUT_DEFAULT, d.job_timeout);
+	}
+	/* Longer than any name can be. */
+	EXPECT_EQ(-EINVAL, nl_dev_set_policy(nl, VMM_PARENT,
+					     "a-name-of-more-than-thirty-two-letters"));
+	EXPECT_NE(0, nl->text_off);
+}
+
+TEST_F(nl, limits_of_a_device_s_settings_are_kept)
+{
+	static const struct {
+		int64_t ms;
+		bool ok;
+	} t[] = {
+		{ 100, true }, { 60000, true }, { 2500, true }, { 0, false },
+		{ 99, false }, { 60001, false }, { 0xffffffff, false },
+	};
+	struct nl *nl = &self->nl;
+	struct nl_dev d;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_LEN(t); i++) {
+		ASSERT_EQ(0, nl_dev_set(nl, VMM_PARENT, "equal", 1234));
+		ret = nl_dev_set(nl, VMM_PARENT, "fixed", t[i].ms);
+		EXPECT_EQ(t[i].ok ? 0 : -ERANGE, ret);
+		if (!t[i].ok) {
+			EXPECT_NE(NULL, strstr(nl->text, "milliseconds"));
+			EXPECT_NE(0, nl->text_off);
+		}
+		ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
+		EXPECT_EQ(t[i].ok ? t[i].ms : 1234, d.job_timeout);
+		EXPECT_STREQ(t[i].ok ? "fixed" : "equal", d.policy);
+	}
+	/* Alone it leaves the policy as it is. */
+	ASSERT_EQ(0, nl_dev_set(nl, VMM_PARENT, NULL, 5000));
+	ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
+	EXPECT_EQ(5000, d.job_timeout);
+	EXPECT_STREQ("equal", d.policy);
+}
+
+TEST_F(nl, every_refusal_of_a_device_s_setting_says_why)
+{
+	static const uint16_t attrs[] = {
+		MGPU_A_DEV_NAME, MGPU_A_DEV_VGPUS, MGPU_A_DEV_BUILTIN_POLICY,
+		MGPU_A_DEV_WAITING, MGPU_A_DEV_POLICY_EXIT, MGPU_A_DEV_MAX + 1,
+		200,
+	};
+	struct nl *nl = &self->nl;
+	struct nl_dev d;
+	struct nl_msg m;
+	unsigned int i;
+
+	ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
+
+	/* Which one? */
+	nl_begin(nl, &m, MGPU_CMD_DEV_SET, 0);
+	nl_put_str(&m, MGPU_A_DEV_POLICY, "fixed");
+	EXPECT_EQ(-EINVAL, nl_talk(nl, &m));
+	EXPECT_LT(10, strlen(nl->text));
+
+	/* What? */
+	nl_begin(nl, &m, MGPU_CMD_DEV_SET, 0);
+	nl_put_u32(&m, MGPU_A_DEV_ID, d.id);
+	EXPECT_EQ(-EINVAL, nl_talk(nl, &m));
+	EXPECT_NE(NULL, strstr(nl->text, "job-timeout"));
+
+	/* None has this id. */
+	nl_begin(nl, &m, MGPU_CMD_DEV_SET, 0);
+	nl_put_u32(&m, MGPU_A_DEV_ID, d.id + 1000);
+	nl_put_str(&m, MGPU_A_DEV_POLICY, "fixed");
+	EXPECT_EQ(-ENODEV, nl_talk(nl, &m));
+	EXPECT_LT(10, strlen(nl->text));
+	EXPECT_NE(0, nl->text_off);
+
+	for (i = 0; i < ARRAY_LEN(attrs); i++) {
+		nl_begin(nl, &m, MGPU_CMD_DEV_SET, 0);
+		nl_put_u32(&m, MGPU_A_DEV_ID, d.id);
+		nl_put_str(&m, MGPU_A_DEV_POLICY, "fixed");
+		nl_put_u32(&m, attrs[i], 5);
+		EXPECT_GT(0, nl_talk(nl, &m)) {
+			TH_LOG("attribute %u", attrs[i]);
+		}
+	}
+	/* Not a string that ends. */
+	nl_begin(nl, &m, MGPU_CMD_DEV_SET, 0);
+	nl_put_u32(&m, MGPU_A_DEV_ID, d.id);
+	nl_put(&m, MGPU_A_DEV_POLICY, "fixed", 5);
+	EXPECT_GT(0, nl_talk(nl, &m));
+
+	ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
+	EXPECT_STREQ(DEFAULT_POLICY, d.policy);
+}
+
+/* Counting comes after the answer: wait until it is so. */
+static bool counted(struct nl *nl, const char *uuid, int64_t intervals,
+		    int64_t latencies)
+{
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+
+	do {
+		if (nl_vgpu_hist(nl, uuid, MGPU_A_VGPU_FRAME_INTERVAL_HIST,
+				 NULL) == intervals &&
+		    nl_vgpu_hist(nl, uuid, MGPU_A_VGPU_LATENCY_HIST, NULL) ==
+		    latencies)
+			return true;
+		sleep_ms(10);
+	} while (now_ms() < end);
+	return false;
+}
+
+TEST_F(nl, histograms_add_up_to_frames_and_jobs)
+{
+	uint64_t hist[MGPU_HIST_BUCKETS];
+	static struct nl_vgpu all[64];
+	struct nl *nl = &self->nl;
+	struct gpu_screen s;
+	unsigned int below;
+	struct nl_vgpu v;
+	struct nl_event e;
+	struct vm vm;
+	struct nl ev;
+	int n, i;
+
+	EXPECT_EQ(-ENODATA, nl_vgpu_hist(nl, self->uuid[0],
+					 MGPU_A_VGPU_LATENCY_HIST, NULL));
+	ASSERT_EQ(0, vm_open(&vm, self->uuid[0], VMM_RAM));
+	ASSERT_EQ(0, vm_start(&vm));
+	EXPECT_TRUE(counted(nl, self->uuid[0], 0, 0));
+	ASSERT_EQ(0, gpu_screen_2d(&vm, &s, 1, VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM,
+				   64, 64));
+	/* 20 frames/s: no interval is below 32.768 ms, bucket 15. */
+	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[0], -1, 20000));
+	for (i = 0; i < 21; i++) {
+		ASSERT_EQ(0, gpu_show(&vm, &s));
+	}
+	/* Intervals lie between frames; a job each for transfer and flush. */
+	EXPECT_TRUE(counted(nl, self->uuid[0], 20, 42));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(21, v.stats[MGPU_A_STATS_FRAMES]);
+	EXPECT_EQ(42, v.stats[MGPU_A_STATS_JOBS]);
+	EXPECT_EQ(20, nl_vgpu_hist(nl, self->uuid[0],
+				   MGPU_A_VGPU_FRAME_INTERVAL_HIST, hist));
+	for (i = 0, below = 0; i < 15; i++)
+		below += hist[i];
+	/* A frame that was late is followed by one that is not. */
+	EXPECT_GE(10, below) {
+		TH_LOG("%u intervals below 32 ms", below);
+	}
+
+	/* Neither dumps nor events carry them. */
+	n = nl_vgpu_dump(nl, all, ARRAY_LEN(all));
+	ASSERT_LE(2, n);
+	for (i = 0; i < n; i++) {
+		EXPECT_FALSE(all[i].has_interval || all[i].has_latency);
+	}
+	ASSERT_EQ(0, nl_open(&ev));
+	ASSERT_EQ(0, nl_subscribe(&ev));
+	vm_close(&vm);
+	ASSERT_TRUE(nl_event_wait(&ev, MGPU_CMD_VGPU_CLOSED_NTF, self->uuid[0],
+				  &e, VMM_TIMEOUT));
+	EXPECT_FALSE(e.vgpu.has_interval || e.vgpu.has_latency);
+	nl_close(&ev);
+
+	/* They outlive the VMM, as counters do. */
+	EXPECT_TRUE(counted(nl, self->uuid[0], 20, 42));
 }
 
 TEST_F(nl, events_tell_of_a_vgpu_s_life)
@@ -435,18 +790,24 @@ TEST_F(nl, garbage_is_refused)
 	unsigned int seed = 1234, n = 0, i, k;
 	struct nl_msg m;
 	struct nl_vgpu v;
+	struct nl_dev d;
 	uint8_t junk[64];
 	size_t at, flip;
 
+	ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
 	TH_LOG("seed %u", seed);
 	srand(seed);
 	while (now_ms() < end) {
-		nl_begin(nl, &m, rand() % 10, rand() % 4 ? 0 : NLM_F_DUMP);
+		nl_begin(nl, &m, rand() % 14, rand() % 4 ? 0 : NLM_F_DUMP);
+		if (rand() % 4 == 0)
+			nl_put_u32(&m, MGPU_A_DEV_ID, d.id);
+		if (rand() % 4 == 0)
+			nl_put(&m, MGPU_A_DEV_POLICY, "weighted", rand() % 10);
 		for (i = rand() % 4; i; i--) {
 			at = nl_nest(&m, rand() % 20);
 			for (k = rand() % 6; k; k--) {
 				memset(junk, rand(), sizeof(junk));
-				nl_put(&m, rand() % 24 | (rand() % 8 ? 0 :
+				nl_put(&m, rand() % 28 | (rand() % 8 ? 0 :
 				       0x8000), junk, rand() % sizeof(junk));
 			}
 			if (rand() % 3 == 0)
@@ -466,6 +827,15 @@ TEST_F(nl, garbage_is_refused)
 	EXPECT_GE(10000, v.weight);
 	EXPECT_TRUE(!v.fps_limit || (v.fps_limit >= 1000 &&
 				     v.fps_limit <= 10000000));
+	EXPECT_TRUE(!v.gpu_limit || (v.gpu_limit >= MGPU_GPU_LIMIT_MIN &&
+				     v.gpu_limit <= MGPU_GPU_LIMIT_MAX));
+	EXPECT_LE(MGPU_GPU_PERIOD_MIN, v.gpu_period);
+	EXPECT_GE(MGPU_GPU_PERIOD_MAX, v.gpu_period);
+	EXPECT_GE(MGPU_GPU_BURST_MAX, v.gpu_burst);
+	ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
+	EXPECT_STREQ(DEFAULT_POLICY, d.policy);
+	EXPECT_LE(MGPU_JOB_TIMEOUT_MIN, d.job_timeout);
+	EXPECT_GE(MGPU_JOB_TIMEOUT_MAX, d.job_timeout);
 }
 
 TEST_HARNESS_MAIN

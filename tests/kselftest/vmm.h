@@ -26,7 +26,7 @@
 #define VMM_UUID_LEN	36
 #define VMM_RAM_BASE	0x40000000ull	/* guest address of its memory */
 #define VMM_RAM		(8u << 20)	/* bytes of it, unless said */
-#define VMM_TIMEOUT	10000		/* ms; for what must happen */
+#define VMM_TIMEOUT	(10000 * vmm_slow())	/* ms; for what must happen */
 #define VMM_QUIET	200		/* ms; for what must not */
 
 #define VMM_CONTROL	0
@@ -250,5 +250,8 @@ uint32_t *display_map(struct vm *vm, size_t *len);	/* NULL: errno */
 
 uint64_t now_ms(void);
 void sleep_ms(unsigned int ms);
+
+/* How many times as long as usual things may take: $MGPU_SLOW, at least 1. */
+int vmm_slow(void);
 
 #endif /* KSELFTEST_VMM_H */

@@ -70,6 +70,11 @@ result "$(
 	refused 2 'did you mean --delay' top --dealy 3
 	refused 2 "did you mean 'weight'" vgpu set 3 wieght 4
 	refused 2 "did you mean 'fps'" vgpu set 3 weight 4 fsp 3
+	refused 2 "did you mean 'fps'" vgpu set 3 fps-limit 30
+	refused 2 "did you mean 'period'" vgpu set 3 gpu-limit 30% gpu-period 10ms
+	refused 2 "did you mean 'gpu-limit'" vgpu set 3 gpu-limt 30%
+	refused 2 "did you mean 'policy'" dev set mgpu_soft.0 polcy fixed
+	refused 2 "did you mean 'job-timeout'" dev set 0 timeout 1s
 	refused 2 "did you mean 'lambda'" ctl set lamda 3
 	refused 2 "did you mean 'dev" vgpu list deb 1
 	refused 2 'help' banana
@@ -78,8 +83,15 @@ result "$(
 
 result "$(
 	refused 2 'one of: list, show, set' vgpu
-	refused 2 'list, show' dev wait
+	refused 2 'list, show, set' dev wait
 	refused 2 'takes one' dev show
+	refused 2 'as in' dev set
+	refused 2 'as in' dev set mgpu_soft.0
+	refused 2 'Name it first' dev set policy fixed
+	refused 2 'but policy and job-timeout' dev set mgpu_soft.0 banana 3
+	refused 2 'wants a value' dev set mgpu_soft.0 policy
+	refused 2 'wants a value' dev set mgpu_soft.0 policy fixed job-timeout
+	refused 2 'twice' dev set mgpu_soft.0 policy fixed policy equal
 	refused 2 'takes one' vgpu show 1 2
 	refused 2 'as in' vgpu set
 	refused 2 'as in' ctl set
@@ -87,9 +99,12 @@ result "$(
 	refused 2 'say what to set' vgpu set 3
 	refused 2 'say what to set' vgpu set 3 weight 4 5
 	refused 2 'wants a value' vgpu set 3 fps
+	refused 2 'wants a value: give a part' vgpu set 3 weight 4 gpu-limit
 	refused 2 'wants a value' ctl set policy
 	refused 2 'twice' vgpu set 3 fps 30 fps 31
 	refused 2 'twice' vgpu set 3 weight 30 weight 31
+	refused 2 'twice' vgpu set 3 gpu-limit 30% gpu-limit none
+	refused 2 'twice' vgpu set 3 period 1ms burst 1ms period 1ms
 	refused 2 'twice' ctl set beta 2 beta 3
 	refused 2 'takes no' monitor now
 	refused 2 'takes no' top now
@@ -103,6 +118,20 @@ result "$(
 	for weight in 0 10001 1.5 -1 many 4294967297; do
 		refused 2 "weight $weight: give a whole number from 1 to 10000" vgpu set 3 weight "$weight"
 	done
+	for share in 30 0 0.3 0% 0.05% 100.1% 999ppm 1000001ppm 33.33333% '30 %' -5% ''; do
+		refused 2 "gpu-limit $share: give a part .*from 0.1% to 100%" vgpu set 3 gpu-limit "$share"
+	done
+	for time in 10 0 999us 1.1s 10min 1.0005ms none -1ms ''; do
+		refused 2 "period $time: give a time from 1ms to 1s" vgpu set 3 gpu-limit 30% period "$time"
+	done
+	for time in 10 1.1s 10ns 0.5us none -1ms ''; do
+		refused 2 "burst $time: give a time from 0 to 1s" vgpu set 3 burst "$time"
+	done
+	for time in 500 99ms 61s 0 1min 100.5ms none ''; do
+		refused 2 "job-timeout $time: give a time from 100ms to 60s" dev set 0 job-timeout "$time"
+	done
+	refused 2 'at most 32 characters' dev set 0 policy ''
+	refused 2 'at most 32 characters' dev set 0 policy "$(printf 'p%.0s' {1..33})"
 	refused 2 'give a number' ctl set beta two
 	refused 2 'give a whole number' ctl set period-ms 1.5
 	refused 2 'from 0.1 to 86400' top -d 0
@@ -140,6 +169,8 @@ result "$(
 	grep -q '^gpuctl: stdin:1: .*fps 0.2' "$tmp/err" || echo "stdin: $(cat "$tmp/err")"
 	yes 1 fps 3 | tr '\n' ' ' | head -c 2000 >"$tmp/batch"
 	refused 2 'too long' vgpu set -b "$tmp/batch"
+	printf '1 weight 5 gpu-limit 30%% period 10ms burst 0 fps none\n2 burst 2s\n' >"$tmp/batch"
+	refused 2 "^gpuctl: $tmp/batch:2: vGPU 2: burst 2s: give" vgpu set -b "$tmp/batch"
 )" 'a batch is refused with the line that is wrong'
 
 result "$(
@@ -149,6 +180,9 @@ result "$(
 		refused 1 'modprobe mgpu_soft' dev list
 		refused 1 'modprobe mgpu_soft' vgpu list
 		refused 1 'modprobe mgpu_soft' vgpu set 1 fps 29.97 2 weight 3 fps none
+		refused 1 'modprobe mgpu_soft' vgpu set 1 gpu-limit 30.5% period 10ms burst 500us \
+			2 gpu-limit none burst 0 3 gpu-limit 300000ppm weight 2
+		refused 1 'modprobe mgpu_soft' dev set mgpu_soft.0 policy fixed job-timeout 2.5s
 		refused 1 'modprobe mgpu_soft' monitor
 		refused 1 'modprobe mgpu_soft' top -n1 -d.5 -jp
 	fi
@@ -181,19 +215,20 @@ result "$(
 	done <"$tmp/keys"
 )" 'the manual page has the commands, options and keys of the table'
 
+complete_words()	# WORD... : what bash would offer for the last one
+{
+	# shellcheck disable=SC1091
+	. "$tmp/completion"
+	COMP_WORDS=(gpuctl "$@")
+	COMP_CWORD=$#
+	COMPREPLY=()
+	_gpuctl
+	echo "${COMPREPLY[*]}"
+}
+
 result "$(
 	"$gpuctl" help --completion >"$tmp/completion" || echo "status $?"
 	bash -n "$tmp/completion" 2>&1
-	# shellcheck disable=SC1091
-	. "$tmp/completion"
-	complete_words()	# WORD... : what bash would offer for the last one
-	{
-		COMP_WORDS=(gpuctl "$@")
-		COMP_CWORD=$#
-		COMPREPLY=()
-		_gpuctl
-		echo "${COMPREPLY[*]}"
-	}
 	[ "$(complete_words vg)" = vgpu ] || echo "vg: $(complete_words vg)"
 	[ "$(complete_words vgpu '')" = 'list show set' ] ||
 		echo "vgpu: $(complete_words vgpu '')"
@@ -201,9 +236,31 @@ result "$(
 		echo "-j vgpu s: $(complete_words -j vgpu s)"
 	[ "$(complete_words vgpu set 3 w)" = weight ] ||
 		echo "vgpu set 3 w: $(complete_words vgpu set 3 w)"
+	[ "$(complete_words vgpu set 3 g)" = gpu-limit ] ||
+		echo "vgpu set 3 g: $(complete_words vgpu set 3 g)"
+	[ "$(complete_words dev '')" = 'list show set' ] ||
+		echo "dev: $(complete_words dev '')"
+	[ "$(complete_words dev set mgpu_soft.0 '')" = 'policy job-timeout' ] ||
+		echo "dev set mgpu_soft.0: $(complete_words dev set mgpu_soft.0 '')"
+	[ "$(complete_words dev set mgpu_soft.0 policy b)" = best-effort ] ||
+		echo "policy b: $(complete_words dev set mgpu_soft.0 policy b)"
 	[ "$(complete_words ctl set be)" = beta ] || echo 'ctl set be'
 	[ "$(complete_words top --de)" = --delay ] || echo 'top --de'
 )" 'the completion offers the words of the table'
+
+# The module's policies: gpuctl offers them and the manual page explains them.
+result "$(
+	awk -F '"' '/^const struct mgpu_policy_ops mgpu_policy_/ { policy = 1 }
+		policy && /^\t\.name = / { print $2; policy = 0 }' "$top"/kmod/policy_*.c |
+		sort >"$tmp/want"
+	[ -s "$tmp/want" ] || echo 'the module has no policies'
+	complete_words dev set mgpu_soft.0 policy '' | tr ' ' '\n' | sort |
+		diff "$tmp/want" -
+	while read -r policy; do
+		grep -qx -e ".B ${policy//-/\\\\-}" "$man" ||
+			echo "the manual page does not know the policy $policy"
+	done <"$tmp/want"
+)" 'the policies of the module are offered and explained'
 
 echo "1..$number"
 [ "$failures" -eq 0 ]

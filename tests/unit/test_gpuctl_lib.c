@@ -111,6 +111,10 @@ static void vgpu(struct bytes *b, uint32_t id, uint16_t flags)
 
 /* ---- building ---- */
 
+#define ALL_SETTINGS	(MGPU_SETTING_WEIGHT | MGPU_SETTING_FPS_LIMIT |	\
+			 MGPU_SETTING_GPU_LIMIT |			\
+			 MGPU_SETTING_GPU_PERIOD | MGPU_SETTING_GPU_BURST)
+
 static void builds_batch(void)
 {
 	struct mgpu_vgpu_setting set[] = {
@@ -118,8 +122,11 @@ static void builds_batch(void)
 		{ .id = 5, .uuid = "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001",
 		  .mask = MGPU_SETTING_WEIGHT | MGPU_SETTING_FPS_LIMIT,
 		  .weight = 1, .fps_limit = 29970 },
+		{ .id = 6, .mask = ALL_SETTINGS & ~MGPU_SETTING_WEIGHT,
+		  .weight = 9, .fps_limit = 0, .gpu_limit = 305000,
+		  .gpu_period = 10000, .gpu_burst = 500 },
 	};
-	struct nl_msg *msg = mgpu_msg_set(FAMILY, set, 2);
+	struct nl_msg *msg = mgpu_msg_set(FAMILY, set, 3);
 	struct bytes want = { 0 };
 	struct bytes nest = { 0 };
 
@@ -131,6 +138,13 @@ static void builds_batch(void)
 	put(&nest, MGPU_A_VGPU_UUID, set[1].uuid, MGPU_UUID_LEN);
 	put_u32(&nest, MGPU_A_VGPU_WEIGHT, 1);
 	put_u32(&nest, MGPU_A_VGPU_FPS_LIMIT, 29970);
+	put(&want, MGPU_A_BATCH_VGPU | NLA_F_NESTED, nest.at, nest.len);
+	nest.len = 0;
+	put_u32(&nest, MGPU_A_VGPU_ID, 6);
+	put_u32(&nest, MGPU_A_VGPU_FPS_LIMIT, 0);
+	put_u32(&nest, MGPU_A_VGPU_GPU_LIMIT, 305000);
+	put_u32(&nest, MGPU_A_VGPU_GPU_PERIOD, 10000);
+	put_u32(&nest, MGPU_A_VGPU_GPU_BURST, 500);
 	put(&want, MGPU_A_BATCH_VGPU | NLA_F_NESTED, nest.at, nest.len);
 
 	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + want.len);
@@ -157,7 +171,7 @@ static void builds_large_batch(void)
 	for (i = 0; i < nr; i++) {
 		snprintf(set[i].uuid, sizeof(set[i].uuid),
 			 "83b8f4f2-509f-382f-3c1e-%012zx", i);
-		set[i].mask = MGPU_SETTING_WEIGHT | MGPU_SETTING_FPS_LIMIT;
+		set[i].mask = ALL_SETTINGS;
 		set[i].weight = (uint32_t)i + 1;
 	}
 	msg = mgpu_msg_set(FAMILY, set, nr);
@@ -172,6 +186,41 @@ static void builds_large_batch(void)
 	}
 	nlmsg_free(msg);
 	free(set);
+}
+
+static void builds_dev_set(void)
+{
+	struct mgpu_dev_setting set = {
+		.id = 3,
+		.mask = MGPU_DEV_SETTING_POLICY | MGPU_DEV_SETTING_JOB_TIMEOUT,
+		.policy = "best-effort",
+		.job_timeout = 500,
+	};
+	struct nl_msg *msg = mgpu_msg_dev_set(FAMILY, &set);
+	struct bytes want = { 0 };
+
+	TAP_NEED(msg);
+	put_u32(&want, MGPU_A_DEV_ID, 3);
+	put(&want, MGPU_A_DEV_POLICY, "best-effort", 12);
+	put_u32(&want, MGPU_A_DEV_JOB_TIMEOUT, 500);
+	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + want.len);
+	if (nlmsg_hdr(msg)->nlmsg_len == HDR + want.len)
+		TAP_MEM((char *)nlmsg_hdr(msg) + HDR, want.at, want.len);
+	nlmsg_free(msg);
+
+	set.mask = MGPU_DEV_SETTING_JOB_TIMEOUT;
+	msg = mgpu_msg_dev_set(FAMILY, &set);
+	TAP_NEED(msg);
+	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + 16);
+	nlmsg_free(msg);
+
+	/* the longest name that fits */
+	set.mask = MGPU_DEV_SETTING_POLICY;
+	memset(set.policy, 'p', sizeof(set.policy) - 1);
+	msg = mgpu_msg_dev_set(FAMILY, &set);
+	TAP_CHECK(msg);
+	nlmsg_free(msg);
+	free(want.at);
 }
 
 /* ---- answers ---- */
@@ -201,6 +250,90 @@ static void reads_vgpu(void)
 	TAP_CHECK(!mgpu_has(&info, MGPU_A_VGPU_TGID));
 	TAP_CHECK(mgpu_has(&info.stats, MGPU_A_STATS_FRAMES));
 	TAP_CHECK(!mgpu_has(&info.stats, MGPU_A_STATS_JOBS));
+	free(b.at);
+}
+
+static void put_hist(struct bytes *b, uint16_t type, uint64_t first, size_t nr)
+{
+	uint64_t hist[MGPU_HIST_BUCKETS + 1];
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		hist[i] = first + i;
+	put(b, type, hist, nr * sizeof(hist[0]));
+}
+
+static void reads_hists(void)
+{
+	const struct mgpu_field *field =
+		mgpu_field_find(mgpu_vgpu_fields, "latency-hist");
+	struct mgpu_vgpu_info info = { 0 };
+	struct bytes b = { 0 };
+
+	TAP_NEED(field);
+	genl(&b, 0, MGPU_CMD_VGPU_GET);
+	/* at an address that is no multiple of 8 */
+	put_u32(&b, MGPU_A_VGPU_GPU_LIMIT, 300000);
+	put_hist(&b, MGPU_A_VGPU_LATENCY_HIST, 1ull << 33, MGPU_HIST_BUCKETS);
+	finish(&b, 0);
+	TAP_EQ(mgpu_msg_parse((void *)b.at, mgpu_vgpu_fields, &info), 0);
+	TAP_EQ(info.gpu_limit, 300000);
+	TAP_CHECK(mgpu_field_present(field, &info));
+	TAP_CHECK(!mgpu_has(&info, MGPU_A_VGPU_FRAME_INTERVAL_HIST));
+	TAP_CHECK(mgpu_field_hist(field, &info) == info.latency_hist);
+	TAP_EQ(info.latency_hist[0], 1ll << 33);
+	TAP_EQ(info.latency_hist[MGPU_HIST_BUCKETS - 1],
+	       (1ll << 33) + MGPU_HIST_BUCKETS - 1);
+	free(b.at);
+}
+
+static void refuses_short_hist(void)
+{
+	struct mgpu_vgpu_info info = { 0 };
+	size_t nr;
+
+	for (nr = MGPU_HIST_BUCKETS - 1; nr <= MGPU_HIST_BUCKETS + 1; nr += 2) {
+		struct bytes b = { 0 };
+
+		genl(&b, 0, MGPU_CMD_VGPU_GET);
+		put_hist(&b, MGPU_A_VGPU_LATENCY_HIST, 0, nr);
+		finish(&b, 0);
+		TAP_EQ(mgpu_msg_parse((void *)b.at, mgpu_vgpu_fields, &info),
+		       -EBADMSG);
+		TAP_CHECK(!mgpu_has(&info, MGPU_A_VGPU_LATENCY_HIST));
+		free(b.at);
+	}
+}
+
+static void reads_policy_exit(void)
+{
+	const struct mgpu_field *code =
+		mgpu_field_find(mgpu_policy_exit_fields, "code");
+	const struct mgpu_field *kind =
+		mgpu_field_find(mgpu_policy_exit_fields, "kind");
+	struct mgpu_dev_info info = { 0 };
+	struct bytes nest = { 0 };
+	struct bytes b = { 0 };
+
+	TAP_NEED(code && kind);
+	put_u32(&nest, MGPU_A_POLICY_EXIT_KIND, MGPU_POLICY_EXIT_KIND_STARVED);
+	put_u32(&nest, MGPU_A_POLICY_EXIT_CODE, (uint32_t)-ETIMEDOUT);
+	put(&nest, MGPU_A_POLICY_EXIT_POLICY, "edf", 4);
+	put(&nest, MGPU_A_POLICY_EXIT_MESSAGE, "vGPU 3 waited", 14);
+	genl(&b, 0, MGPU_CMD_DEV_GET);
+	put(&b, MGPU_A_DEV_BUILTIN_POLICY, "fixed", 6);
+	put(&b, MGPU_A_DEV_POLICY_EXIT | NLA_F_NESTED, nest.at, nest.len);
+	finish(&b, 0);
+	TAP_EQ(mgpu_msg_parse((void *)b.at, mgpu_dev_fields, &info), 0);
+	TAP_STR(info.builtin_policy, "fixed");
+	TAP_CHECK(mgpu_has(&info, MGPU_A_DEV_POLICY_EXIT));
+	TAP_STR(mgpu_field_str(kind, &info.policy_exit), "starved");
+	TAP_EQ(info.policy_exit.code, -ETIMEDOUT);
+	TAP_EQ((int64_t)mgpu_field_u64(code, &info.policy_exit), -ETIMEDOUT);
+	TAP_STR(info.policy_exit.policy, "edf");
+	TAP_STR(info.policy_exit.message, "vGPU 3 waited");
+	TAP_CHECK(!mgpu_has(&info.policy_exit, MGPU_A_POLICY_EXIT_VGPU_ID));
+	free(nest.at);
 	free(b.at);
 }
 
@@ -506,6 +639,30 @@ static void explains_bare_errors(void)
 	nlmsg_free(msg);
 }
 
+static void explains_refused_dev_set(void)
+{
+	struct mgpu_dev_setting set = {
+		.id = 3,
+		.mask = MGPU_DEV_SETTING_POLICY,
+		.policy = "wieghted",
+	};
+	struct nl_msg *msg = mgpu_msg_dev_set(FAMILY, &set);
+	struct mgpu_error err;
+	struct mgpu_reply reply = new_reply(&err);
+	struct bytes b = { 0 };
+
+	TAP_NEED(msg);
+	nlmsg_hdr(msg)->nlmsg_seq = SEQ;
+	nlmsg_hdr(msg)->nlmsg_pid = PORT;
+	reply.request = nlmsg_hdr(msg);
+	error(&b, reply.request, -EINVAL, "choose fixed", HDR + 8, false, true);
+	mgpu_reply_feed(&reply, b.at, b.len);
+	TAP_EQ(reply.result, -EINVAL);
+	TAP_STR(err.text, "policy 'wieghted': choose fixed");
+	free(b.at);
+	nlmsg_free(msg);
+}
+
 /* An error of a dump comes with its end. */
 static void explains_failed_dump(void)
 {
@@ -595,11 +752,75 @@ static void names_values(void)
 	TAP_CHECK(!mgpu_field_find(mgpu_vgpu_fields, "nothing"));
 }
 
+static void names_events(void)
+{
+	TAP_STR(mgpu_event_name(MGPU_CMD_VGPU_HUNG_NTF), "vgpu-hung-ntf");
+	TAP_CHECK(!mgpu_event_is_dev(MGPU_CMD_VGPU_HUNG_NTF));
+	TAP_CHECK(mgpu_event_is_dev(MGPU_CMD_DEV_POLICY_NTF));
+	TAP_CHECK(mgpu_event_is_dev(MGPU_CMD_DEV_POLICY_EXIT_NTF));
+	/* of no event */
+	TAP_CHECK(!mgpu_event_name(MGPU_CMD_DEV_GET));
+	TAP_CHECK(!mgpu_event_is_dev(MGPU_CMD_DEV_GET));
+	TAP_CHECK(!mgpu_event_is_dev(200));
+}
+
+/* ---- histograms ---- */
+
+static void quantiles(void)
+{
+	uint64_t hist[MGPU_HIST_BUCKETS] = { 0 };
+	double from;
+	double to;
+
+	TAP_CHECK(isnan(mgpu_hist_quantile(hist, 0.5)));
+	TAP_EQ(mgpu_hist_total(hist), 0);
+
+	/* 100 from 16.384 ms on: spread over that bucket */
+	hist[14] = 100;
+	TAP_NEAR(mgpu_hist_quantile(hist, 0), 16384, 1e-6);
+	TAP_NEAR(mgpu_hist_quantile(hist, 0.5), 16384 * 1.5, 1e-6);
+	TAP_NEAR(mgpu_hist_quantile(hist, 0.99), 16384 * 1.99, 1e-6);
+	TAP_NEAR(mgpu_hist_quantile(hist, 1), 32768, 1e-6);
+
+	/* half of them below 2 us, and empty buckets between */
+	hist[0] = 100;
+	TAP_NEAR(mgpu_hist_quantile(hist, 0.25), 1, 1e-9);
+	TAP_NEAR(mgpu_hist_quantile(hist, 0.5), 2, 1e-9);
+	TAP_NEAR(mgpu_hist_quantile(hist, 0.51), 16384 * 1.02, 1e-6);
+	TAP_EQ(mgpu_hist_total(hist), 200);
+
+	/* beyond the last bound: no more than that is known */
+	hist[MGPU_HIST_BUCKETS - 1] = 1000;
+	TAP_NEAR(mgpu_hist_quantile(hist, 0.99), 8388608, 1e-6);
+	TAP_NEAR(mgpu_hist_quantile(hist, 1), 8388608, 1e-6);
+
+	/* counts that a double cannot hold */
+	memset(hist, 0, sizeof(hist));
+	hist[3] = UINT64_MAX / 3;
+	hist[4] = UINT64_MAX / 3;
+	TAP_NEAR(mgpu_hist_quantile(hist, 0.5), 16, 1e-6);
+	TAP_NEAR(mgpu_hist_quantile(hist, 1), 32, 1e-6);
+
+	mgpu_hist_bounds(0, &from, &to);
+	TAP_NEAR(from, 0, 0);
+	TAP_NEAR(to, 2, 0);
+	mgpu_hist_bounds(1, &from, &to);
+	TAP_NEAR(from, 2, 0);
+	TAP_NEAR(to, 4, 0);
+	mgpu_hist_bounds(MGPU_HIST_BUCKETS - 1, &from, &to);
+	TAP_NEAR(from, 8388608, 0);
+	TAP_CHECK(isinf(to));
+}
+
 int main(void)
 {
 	tap_run(builds_batch, "a batch is the bytes that the specification says");
 	tap_run(builds_large_batch, "a batch of 1,024 vGPUs is one message");
+	tap_run(builds_dev_set, "a device's settings are the bytes that the specification says");
 	tap_run(reads_vgpu, "an answer is read, and what is unknown is told from 0");
+	tap_run(reads_hists, "histograms are read, and told from none");
+	tap_run(refuses_short_hist, "a histogram of another length is refused");
+	tap_run(reads_policy_exit, "how a BPF policy ended is read");
 	tap_run(refuses_wrong_length, "an attribute of a wrong length is refused");
 	tap_run(bounds_strings, "strings are bounded and terminated");
 	tap_run(survives_cut, "an answer that is cut off is read within its bounds");
@@ -611,9 +832,12 @@ int main(void)
 	tap_run(explains_refusals, "a refusal names the vGPU, the attribute and the reason");
 	tap_run(survives_wrong_offset, "an offset outside of the request is ignored");
 	tap_run(explains_bare_errors, "an error without a sentence gets one");
+	tap_run(explains_refused_dev_set, "a refusal of a device's setting names it");
 	tap_run(explains_failed_dump, "a dump that fails says why");
 	tap_run(bounds_text, "a long sentence is cut");
 	tap_run(matches_keys, "vGPUs are found by id, UUID and its beginning");
 	tap_run(names_values, "values of an enumeration have names");
+	tap_run(names_events, "events of devices are told from those of vGPUs");
+	tap_run(quantiles, "quantiles lie where the counts say");
 	return tap_done();
 }

@@ -62,6 +62,110 @@ static void fps_no_number(void)
 	check_fps("inf", -EINVAL, 0);
 }
 
+static void check_share(const char *text, int want, uint32_t ppm)
+{
+	uint32_t got = 12345;
+
+	if (!TAP_EQ(parse_share(text, &got), want))
+		tap_diag("share '%s'", text);
+	TAP_EQ(got, want ? 12345 : ppm);
+}
+
+static void shares(void)
+{
+	check_share("none", 0, 0);
+	check_share("30%", 0, 300000);
+	check_share("30.5%", 0, 305000);
+	check_share("33.3333%", 0, 333333);
+	check_share("33.33330000%", 0, 333333);
+	check_share("0.1%", 0, 1000);
+	check_share(".1%", 0, 1000);
+	check_share("100%", 0, 1000000);
+	check_share("300000ppm", 0, 300000);
+	check_share("1000ppm", 0, 1000);
+	check_share("1000000ppm", 0, 1000000);
+
+	check_share("0%", -ERANGE, 0);
+	check_share("0.0999%", -ERANGE, 0);
+	check_share("100.0001%", -ERANGE, 0);
+	check_share("999ppm", -ERANGE, 0);
+	check_share("1000001ppm", -ERANGE, 0);
+	/* wraps to 30 % in 32 bits */
+	check_share("4295267296ppm", -ERANGE, 0);
+	check_share("429526.7296%", -ERANGE, 0);
+
+	/* of which unit is not said */
+	check_share("30", -EINVAL, 0);
+	check_share("0", -EINVAL, 0);
+	check_share("0.3", -EINVAL, 0);
+	check_share("", -EINVAL, 0);
+	check_share("%", -EINVAL, 0);
+	check_share(".%", -EINVAL, 0);
+	check_share("ppm", -EINVAL, 0);
+	check_share("-30%", -EINVAL, 0);
+	check_share("30 %", -EINVAL, 0);
+	check_share("30%%", -EINVAL, 0);
+	check_share("1.2.3%", -EINVAL, 0);
+	check_share("33.33333%", -EINVAL, 0);
+	check_share("1000.5ppm", -EINVAL, 0);
+	check_share("None", -EINVAL, 0);
+	check_share("30percent", -EINVAL, 0);
+}
+
+static void check_time(const char *text, uint32_t unit_us, int want,
+		       uint32_t value)
+{
+	uint32_t got = 12345;
+
+	if (!TAP_EQ(parse_time(text, unit_us, 100, 1000000, &got), want))
+		tap_diag("time '%s' in units of %u us", text, unit_us);
+	TAP_EQ(got, want ? 12345 : value);
+}
+
+static void times(void)
+{
+	uint32_t got = 7;
+
+	check_time("500us", 1, 0, 500);
+	check_time("10ms", 1, 0, 10000);
+	check_time("0.5ms", 1, 0, 500);
+	check_time("1.001ms", 1, 0, 1001);
+	check_time("1s", 1, 0, 1000000);
+	check_time("0.000100s", 1, 0, 100);
+	check_time("0.1000000s", 1, 0, 100000);
+	check_time("4s", 1000, 0, 4000);
+	check_time("100000us", 1000, 0, 100);
+	check_time("250ms", 1000, 0, 250);
+
+	check_time("99us", 1, -ERANGE, 0);
+	check_time("1.000001s", 1, -ERANGE, 0);
+	check_time("0us", 1, -ERANGE, 0);
+	check_time("0", 1, -ERANGE, 0);
+	check_time("99ms", 1000, -ERANGE, 0);
+	/* wraps to 1000 us in 32 bits */
+	check_time("4294968296us", 1, -ERANGE, 0);
+	check_time("4294968.296ms", 1, -ERANGE, 0);
+	check_time("99999999999999999999s", 1, -ERANGE, 0);
+
+	check_time("10", 1, -EINVAL, 0);
+	check_time("", 1, -EINVAL, 0);
+	check_time("ms", 1, -EINVAL, 0);
+	check_time("10m", 1, -EINVAL, 0);
+	check_time("10 ms", 1, -EINVAL, 0);
+	check_time("10ns", 1, -EINVAL, 0);
+	check_time("10min", 1, -EINVAL, 0);
+	check_time("-10ms", 1, -EINVAL, 0);
+	check_time("1e3us", 1, -EINVAL, 0);
+	check_time("100.5us", 1, -EINVAL, 0);
+	check_time("1.0005ms", 1, -EINVAL, 0);
+	check_time("100.5ms", 1000, -EINVAL, 0);
+	check_time("none", 1, -EINVAL, 0);
+
+	/* nothing is as much in any unit */
+	TAP_EQ(parse_time("0", 1, 0, 1000000, &got), 0);
+	TAP_EQ(got, 0);
+}
+
 static void whole_numbers(void)
 {
 	uint32_t value = 7;
@@ -110,6 +214,7 @@ static void suggestions(void)
 		"dev", "vgpu", "monitor", "top", "ctl", "help", "version", NULL
 	};
 	static const char *const keys[] = { "weight", "fps", NULL };
+	static const char *const settings[] = { "gpu-limit", "period", NULL };
 	char longest[200];
 
 	TAP_STR(suggest("vgup", words), "vgpu");
@@ -118,6 +223,12 @@ static void suggestions(void)
 	TAP_STR(suggest("montior", words), "monitor");
 	TAP_STR(suggest("wieght", keys), "weight");
 	TAP_STR(suggest("fsp", keys), "fps");
+	/* the specification's name, or a part of ours */
+	TAP_STR(suggest("fps-limit", keys), "fps");
+	TAP_STR(suggest("gpu-period", settings), "period");
+	TAP_STR(suggest("gpu_limit", settings), "gpu-limit");
+	TAP_STR(suggest("limit", settings), "gpu-limit");
+	TAP_CHECK(!suggest("periods-of-time", keys));
 	TAP_CHECK(!suggest("banana", words));
 	TAP_CHECK(!suggest("12", keys));
 	TAP_CHECK(!suggest("dev", NULL));
@@ -131,6 +242,8 @@ int main(void)
 	tap_run(fps_good, "frames per second become millihertz without rounding");
 	tap_run(fps_out_of_range, "frames per second out of range are refused");
 	tap_run(fps_no_number, "what is no number of frames per second is refused");
+	tap_run(shares, "parts of the engine time become parts per million");
+	tap_run(times, "times become whole units without rounding");
 	tap_run(whole_numbers, "whole numbers are in range or refused");
 	tap_run(real_numbers, "real numbers are finite or refused");
 	tap_run(suggestions, "a mistyped word is recognized, another is not");

@@ -213,7 +213,7 @@ def library():
     text = read("ctl/lib/fields.c")
     got = {}
     for macro, attr, name, kind in re.findall(
-            r"\b(DEV|VGPU)\((\w+), \"([\w-]+)\", (\w+), \w+\)", text):
+            r"\b(DEV|POLICY_EXIT|VGPU)\((\w+), \"([\w-]+)\", (\w+),\s+\w+\)", text):
         got[f"MGPU_A_{macro}_{attr}"] = (name, kind)
     for attr, name in re.findall(r"\bSTAT\((\w+), \"([\w-]+)\", \w+\)", text):
         got[f"MGPU_A_STATS_{attr}"] = (name, "U64")
@@ -222,7 +222,7 @@ def library():
         got[attr] = (name, kind)
 
     want = {}
-    for set_name in ("dev", "vgpu", "stats"):
+    for set_name in ("dev", "policy-exit", "vgpu", "stats"):
         for attr in attributes(set_name):
             if attr["type"] != "pad":
                 want[attr_c_name(set_name, attr["name"])] = (attr["name"], attr["type"].upper())
@@ -233,19 +233,22 @@ def library():
             for op in SPEC["operations"]["list"] if "notify" in op}
     problems += differ("libmgpu's events", dict(events), want)
 
-    values = re.findall(r"\[(MGPU_CHARGE_SOURCE_\w+)\] = \"(\w+)\"", text)
-    want = {upper("mgpu-charge-source", e["name"]): e["name"] for e in ENUMS["charge-source"]}
-    return problems + differ("libmgpu's charge-source", dict(values), want)
+    for name, entries in ENUMS.items():
+        values = re.findall(rf"\[({upper('mgpu', name)}_\w+)\] = \"([\w-]+)\"", text)
+        want = {upper("mgpu", name, e["name"]): e["name"] for e in entries}
+        problems += differ(f"libmgpu's {name}", dict(values), want)
+    return problems
 
 
 def counters():
-    """stats has the module's counters, in their order."""
+    """stats has the module's counters, by their names, and each is sent as itself."""
     body = re.search(r"struct mgpu_stats {(.*?)^};", read("kmod/mgpu.h"), flags=re.S | re.M)
     members = re.findall(r"atomic64_t (\w+);", body.group(1))
-    got = dict(enumerate(members))
-    want = dict(enumerate(a["name"].replace("-", "_") for a in attributes("stats")
-                          if a["type"] != "pad"))
-    return differ("counters", got, want)
+    names = {a["name"].replace("-", "_") for a in attributes("stats") if a["type"] != "pad"}
+    problems = differ("counters", dict.fromkeys(members, "there"), dict.fromkeys(names, "there"))
+    sent = re.findall(r"MGPU_NL_STAT\((\w+), (\w+)\)", read("kmod/netlink.c"))
+    got = {attr: name for attr, name in sent if attr != "NAME"}
+    return problems + differ("counters sent", got, {name.upper(): name for name in names})
 
 
 def limits():
