@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,17 @@
 
 #define MAX_CARDS	16
 #define FLIP_TIMEOUT_MS	20000
+
+/* Say on standard error what went wrong, with the program's name in front. */
+void explain(const char *fmt, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "%s: ", program_name);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+}
 
 static int card_open(const char *path, bool any, char *driver, size_t len)
 {
@@ -54,7 +66,7 @@ static int find_card(const char *card)
 	if (card) {
 		fd = card_open(card, true, driver, sizeof(driver));
 		if (fd < 0)
-			fprintf(stderr, "mgpu-game: cannot open %s: %s\n",
+			explain("cannot open %s: %s\n",
 				card, strerror(-fd));
 		return fd;
 	}
@@ -65,7 +77,7 @@ static int find_card(const char *card)
 		if (fd >= 0)
 			return fd;
 		if (fd == -EACCES || fd == -EPERM) {
-			fprintf(stderr, "mgpu-game: cannot open %s: %s; run as root or in group video\n",
+			explain("cannot open %s: %s; run as root or in group video\n",
 				path, strerror(-fd));
 			return fd;
 		}
@@ -73,10 +85,10 @@ static int find_card(const char *card)
 			other++;
 	}
 	if (other)
-		fprintf(stderr, "mgpu-game: none of %d cards in /dev/dri is virtio_gpu's (last: %s); name one with --card\n",
+		explain("none of %d cards in /dev/dri is virtio_gpu's (last: %s); name one with --card\n",
 			other, driver[0] ? driver : "unknown");
 	else
-		fprintf(stderr, "mgpu-game: no card in /dev/dri; is virtio_gpu loaded and did it find its device (dmesg)?\n");
+		explain("no card in /dev/dri; is virtio_gpu loaded and did it find its device (dmesg)?\n");
 	return -ENODEV;
 }
 
@@ -94,7 +106,7 @@ static drmModeConnectorPtr find_connector(int fd, drmModeResPtr res)
 			return conn;
 		drmModeFreeConnector(conn);
 	}
-	fprintf(stderr, "mgpu-game: none of %d connectors has a screen attached\n",
+	explain("none of %d connectors has a screen attached\n",
 		res->count_connectors);
 	return NULL;
 }
@@ -115,7 +127,7 @@ static uint32_t find_crtc(int fd, drmModeResPtr res, drmModeConnectorPtr conn)
 			if (possible & (1u << j))
 				return res->crtcs[j];
 	}
-	fprintf(stderr, "mgpu-game: connector %u has no usable CRTC\n",
+	explain("connector %u has no usable CRTC\n",
 		conn->connector_id);
 	return 0;
 }
@@ -152,7 +164,7 @@ static int pick_mode(drmModeConnectorPtr conn, const char *want,
 	}
 
 	if (sscanf(want, "%ux%u%c", &w, &h, &tail) != 2) {
-		fprintf(stderr, "mgpu-game: mode '%s' is not of the form 1024x768\n",
+		explain("mode '%s' is not of the form 1024x768\n",
 			want);
 		return -EINVAL;
 	}
@@ -162,7 +174,7 @@ static int pick_mode(drmModeConnectorPtr conn, const char *want,
 		*mode = conn->modes[i];
 		return 0;
 	}
-	fprintf(stderr, "mgpu-game: the screen has no mode %s; it has:\n", want);
+	explain("the screen has no mode %s; it has:\n", want);
 	print_modes(stderr, conn);
 	return -EINVAL;
 }
@@ -177,7 +189,7 @@ static int buffer_create(struct display *d, struct buffer *b)
 	ret = drmModeCreateDumbBuffer(d->fd, d->mode.hdisplay, d->mode.vdisplay,
 				      32, 0, &b->handle, &pitch, &b->size);
 	if (ret) {
-		fprintf(stderr, "mgpu-game: cannot create a buffer of %ux%u: %s\n",
+		explain("cannot create a buffer of %ux%u: %s\n",
 			d->mode.hdisplay, d->mode.vdisplay, strerror(-ret));
 		return ret;
 	}
@@ -189,7 +201,7 @@ static int buffer_create(struct display *d, struct buffer *b)
 			    DRM_FORMAT_XRGB8888, handles, pitches, offsets,
 			    &b->fb, 0);
 	if (ret) {
-		fprintf(stderr, "mgpu-game: cannot make a framebuffer: %s\n",
+		explain("cannot make a framebuffer: %s\n",
 			strerror(-ret));
 		return ret;
 	}
@@ -205,7 +217,7 @@ static int buffer_create(struct display *d, struct buffer *b)
 			b->px = px;
 	}
 	if (ret)
-		fprintf(stderr, "mgpu-game: cannot map a buffer: %s\n",
+		explain("cannot map a buffer: %s\n",
 			strerror(-ret));
 	return ret;
 }
@@ -219,7 +231,7 @@ static int open_connector(const char *card, int *fd, drmModeResPtr *res,
 
 	*res = drmModeGetResources(*fd);
 	if (!*res) {
-		fprintf(stderr, "mgpu-game: the card cannot set modes: %s\n",
+		explain("the card cannot set modes: %s\n",
 			strerror(errno));
 		close(*fd);
 		return -ENODEV;
@@ -266,7 +278,7 @@ int display_open(struct display *d, const char *card, const char *mode,
 
 	ret = -ENOTSUP;
 	if (drmGetCap(d->fd, DRM_CAP_DUMB_BUFFER, &dumb) || !dumb) {
-		fprintf(stderr, "mgpu-game: the card has no dumb buffers\n");
+		explain("the card has no dumb buffers\n");
 		goto out;
 	}
 
@@ -323,7 +335,7 @@ int display_show(struct display *d, int buffer)
 			     &d->connector, 1, &d->mode);
 	if (ret) {
 		ret = -errno;
-		fprintf(stderr, "mgpu-game: cannot set mode %s: %s%s\n",
+		explain("cannot set mode %s: %s%s\n",
 			d->mode.name, strerror(-ret),
 			ret == -EACCES || ret == -EPERM ?
 			"; does another program hold the screen?" : "");
@@ -358,7 +370,7 @@ int display_flip(struct display *d, int buffer)
 	ret = drmModePageFlip(d->fd, d->crtc, d->buf[buffer].fb,
 			      DRM_MODE_PAGE_FLIP_EVENT, d);
 	if (ret) {
-		fprintf(stderr, "mgpu-game: page flip: %s\n", strerror(-ret));
+		explain("page flip: %s\n", strerror(-ret));
 		return ret;
 	}
 
@@ -366,16 +378,16 @@ int display_flip(struct display *d, int buffer)
 		ret = poll(&pfd, 1, FLIP_TIMEOUT_MS);
 		if (ret < 0 && errno != EINTR) {
 			ret = -errno;
-			fprintf(stderr, "mgpu-game: poll: %s\n", strerror(-ret));
+			explain("poll: %s\n", strerror(-ret));
 			return ret;
 		}
 		if (ret == 0) {
-			fprintf(stderr, "mgpu-game: no flip event for %d s; the device does not answer\n",
+			explain("no flip event for %d s; the device does not answer\n",
 				FLIP_TIMEOUT_MS / 1000);
 			return -ETIMEDOUT;
 		}
 		if (ret > 0 && drmHandleEvent(d->fd, &events)) {
-			fprintf(stderr, "mgpu-game: cannot read the flip event\n");
+			explain("cannot read the flip event\n");
 			return -EIO;
 		}
 	}

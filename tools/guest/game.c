@@ -14,6 +14,8 @@
 
 #include "game.h"
 
+const char *const program_name = "mgpu-game";
+
 struct options {
 	const char *card;
 	const char *mode;

@@ -3,6 +3,9 @@
  * mgpu-game: a game-like DRM client.  display.c talks KMS, world.c is the game
  * itself, team.c its threads, draw.c paints it, texture.c gives the GPU more to
  * do, stats.c counts frames, game.c is the main loop.
+ *
+ * mgpu-flip: the barest client, for measurements.  flip.c is the main loop,
+ * latency.c reads the kernel's trace, display.c and stats.c are shared.
  */
 #ifndef MGPU_GAME_H
 #define MGPU_GAME_H
@@ -18,6 +21,9 @@
 struct rect {
 	int x, y, w, h;
 };
+
+/* What messages begin with; each program has its own. */
+extern const char *const program_name;
 
 /* ---- display.c ---- */
 
@@ -44,6 +50,7 @@ struct display {
 	bool flipped;		/* the event of the last flip has come */
 };
 
+void explain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int display_open(struct display *d, const char *card, const char *mode,
 		 int nr_buffers);
 void display_close(struct display *d);
@@ -163,5 +170,26 @@ void stats_start(struct stats *s);
 void stats_frame(struct stats *s, uint64_t now);
 void stats_report(struct stats *s, const char *name, uint64_t now);
 void stats_summary(const struct stats *s, const char *name, uint64_t now);
+
+/* ---- latency.c ---- */
+
+/**
+ * struct latency - from the doorbell to the interrupt
+ * @pairs: doorbells that were followed by an interrupt before the next doorbell
+ * @alone: doorbells that were not; they count nowhere
+ * @interrupts: interrupts of that queue
+ * @p50_ns: median, nanoseconds; 0 without a pair
+ * @p99_ns: 99th percentile
+ */
+struct latency {
+	uint32_t pairs;
+	uint32_t alone;
+	uint32_t interrupts;
+	uint64_t p50_ns;
+	uint64_t p99_ns;
+};
+
+int latency_start(void);
+int latency_stop(struct latency *l);
 
 #endif /* MGPU_GAME_H */

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The scheduler's bench.  Runs in the test host, as root, with the modules
+ * loaded; tools/bench/run-sched calls it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sched.h"
+
+#define MAX_MACHINES	1024
+#define FDS_EACH	8	/* container, group, device, interrupts */
+
+/* ---- time, output ---- */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * SEC + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t self_cpu_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void sleep_until(uint64_t ns)
+{
+	struct timespec ts = { (time_t)(ns / SEC), (long)(ns % SEC) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) ==
+	       EINTR)
+		;
+}
+
+void complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("bench: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+void result(struct bench *b, const char *part, const char *fmt, ...)
+{
+	char line[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	fprintf(b->json, "{\"part\": \"%s\", %s}\n", part, line);
+	fflush(b->json);
+	if (b->json != stdout)
+		printf("%s: %s\n", part, line);
+	fflush(stdout);
+}
+
+/* ---- the module ---- */
+
+int bench_attach(struct bench *b)
+{
+	char why[512];
+	int ret;
+
+	if (b->counters)
+		return 0;
+	ret = counters_open(&b->counters, why, sizeof(why));
+	if (ret)
+		return ret;
+	if (why[0])
+		complain("%s", why);
+	if (counters_charge(b->counters))
+		return 0;
+	bench_detach(b);
+	return -ENOTSUP;
+}
+
+void bench_detach(struct bench *b)
+{
+	counters_close(b->counters);
+	b->counters = NULL;
+}
+
+void bench_usage(struct bench *b, const struct machine *m, uint64_t *engine_ns,
+		 uint64_t *jobs)
+{
+	const struct mgpu_account *a;
+	struct nl_vgpu v;
+
+	*engine_ns = *jobs = 0;
+	if (b->counters) {
+		a = counters_vgpu(b->counters, m->id);
+		*engine_ns = __atomic_load_n(&a->engine_ns, __ATOMIC_RELAXED);
+		*jobs = __atomic_load_n(&a->jobs, __ATOMIC_RELAXED);
+	} else if (!nl_vgpu_get(&b->nl, m->uuid, &v)) {
+		*engine_ns = v.stats[MGPU_A_STATS_ENGINE_NS];
+		*jobs = v.stats[MGPU_A_STATS_JOBS];
+	}
+}
+
+int bench_policy(struct bench *b, const char *name)
+{
+	struct nl_dev d;
+	int ret;
+
+	ret = nl_dev_get(&b->nl, VMM_PARENT, &d);
+	if (!ret && !strcmp(d.policy, name))
+		return 0;
+	if (!ret)
+		ret = nl_dev_set_policy(&b->nl, VMM_PARENT, name);
+	if (ret)
+		complain("policy %s: %s %s", name, strerror(-ret), b->nl.text);
+	return ret;
+}
+
+int bench_set(struct bench *b, const struct machine *m, int64_t weight,
+	      int64_t fps_mhz, int64_t limit_ppm, int64_t period_us)
+{
+	int ret = nl_vgpu_set_full(&b->nl, m->uuid, weight, fps_mhz, limit_ppm,
+				   period_us, NL_KEEP);
+
+	if (ret)
+		complain("vGPU %u: cannot set weight %lld, fps_limit %lld mHz, gpu_limit %lld ppm: %s %s",
+			 m->id, (long long)weight, (long long)fps_mhz,
+			 (long long)limit_ppm, strerror(-ret), b->nl.text);
+	return ret;
+}
+
+/* /proc/PID/schedstat begins with the time on a CPU; it lags a tick at most. */
+static uint64_t task_cpu_ns(const char *pid)
+{
+	char path[288], text[128];
+
+	snprintf(path, sizeof(path), "/proc/%s/schedstat", pid);
+	if (sysfs_read(path, text, sizeof(text)) <= 0)
+		return 0;
+	return strtoull(text, NULL, 10);
+}
+
+uint64_t engine_cpu_ns(void)
+{
+	static char pid[64][16];
+	static unsigned int n;
+	char path[288], comm[32];
+	uint64_t sum = 0;
+	struct dirent *e;
+	unsigned int i;
+	DIR *d;
+
+	d = n ? NULL : opendir("/proc");
+	while (d && (e = readdir(d))) {
+		if (e->d_name[0] < '0' || e->d_name[0] > '9' ||
+		    strlen(e->d_name) >= sizeof(pid[0]) || n == ARRAY_LEN(pid))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
+		if (sysfs_read(path, comm, sizeof(comm)) > 0 &&
+		    !strncmp(comm, "mgpu_soft/", 10))
+			strcpy(pid[n++], e->d_name);
+	}
+	if (d)
+		closedir(d);
+	for (i = 0; i < n; i++)
+		sum += task_cpu_ns(pid[i]);
+	return sum;
+}
+
+/* ---- the whole ---- */
+
+static const struct part {
+	const char *name;
+	int (*run)(struct bench *b);
+} parts[] = {
+	{ "shares", part_shares },
+	{ "fps", part_fps },
+	{ "idle", part_idle },
+	{ "cost", part_cost },
+};
+
+static void usage(FILE *to)
+{
+	fputs("usage: bench-sched [--quick] [--machines N] [--json FILE] [PART]...\n"
+	      "\n"
+	      "Measures the scheduler of the mgpu module that is loaded here.\n"
+	      "PART is shares, fps, idle or cost; all of them by default.\n"
+	      "\n"
+	      "  --quick       short runs: shows that it works, no figures to keep\n"
+	      "  --machines N  at most so many vGPUs (1024)\n"
+	      "  --json FILE   results, one JSON object a line\n",
+	      to);
+}
+
+static int init(struct bench *b)
+{
+	struct rlimit fds = { .rlim_cur = b->max * FDS_EACH + 256 };
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t set;
+	int ret;
+
+	fds.rlim_max = fds.rlim_cur;
+	if (setrlimit(RLIMIT_NOFILE, &fds)) {
+		complain("cannot have %llu open files: %s; run as root",
+			 (unsigned long long)fds.rlim_cur, strerror(errno));
+		return -errno;
+	}
+	/* The last processor is ours; the engine keeps clear of it by itself. */
+	b->cpu = (int)(cpus > 0 ? cpus - 1 : 0);
+	CPU_ZERO(&set);
+	CPU_SET(b->cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		return -errno;
+	prctl(PR_SET_TIMERSLACK, 1);
+	/* Nothing else here may keep the VMs from having work. */
+	setpriority(PRIO_PROCESS, 0, -15);
+
+	b->m = calloc(b->max, sizeof(*b->m));
+	if (!b->m)
+		return -ENOMEM;
+	ret = nl_open(&b->nl);
+	if (ret)
+		complain("the mgpu module does not answer (%s); is it loaded?",
+			 strerror(-ret));
+	return ret;
+}
+
+static void conditions(struct bench *b)
+{
+	char lazy[32] = "none", engines[32] = "?";
+	struct utsname u;
+
+	uname(&u);
+	sysfs_read("/sys/module/mgpu_soft/parameters/scanout", lazy,
+		   sizeof(lazy));
+	sysfs_read("/sys/module/mgpu_soft/parameters/engines", engines,
+		   sizeof(engines));
+	result(b, "conditions",
+	       "\"kernel\": \"%s\", \"host_cpus\": %ld, \"host_mem_mib\": %ld, \"engines\": %s, \"scanout\": \"%s\", \"client_cpu\": %d, \"client_tick_us\": %llu, \"quick\": %s",
+	       u.release, sysconf(_SC_NPROCESSORS_ONLN),
+	       sysconf(_SC_PHYS_PAGES) / 256, engines, lazy, b->cpu,
+	       BENCH_TICK_NS / 1000, b->quick ? "true" : "false");
+}
+
+static int run(struct bench *b, const struct part *p)
+{
+	uint64_t start = now_ns(), bad;
+	int ret;
+
+	b->late_ns = 0;
+	ret = p->run(b);
+	bench_detach(b);
+	bad = bench_bad(b, b->max);
+	bench_remove(b);
+	memset(b->m, 0, b->max * sizeof(*b->m));
+	if (bad) {
+		complain("%s: %llu answers were wrong or out of order", p->name,
+			 (unsigned long long)bad);
+		ret = ret ? ret : -EPROTO;
+	}
+	result(b, "took", "\"what\": \"%s\", \"seconds\": %.1f, \"late_max_us\": %.0f, \"status\": %d",
+	       p->name, (double)(now_ns() - start) / 1e9,
+	       (double)b->late_ns / 1e3, ret);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "quick", no_argument, NULL, 'q' },
+		{ "machines", required_argument, NULL, 'm' },
+		{ "json", required_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct bench b = { .max = MAX_MACHINES, .json = stdout };
+	int c, i, ret, failed = 0;
+	size_t p;
+
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (c) {
+		case 'q':
+			b.quick = true;
+			break;
+		case 'm':
+			b.max = (unsigned int)strtoul(optarg, NULL, 10);
+			if (b.max >= 2 && b.max <= MAX_MACHINES)
+				break;
+			complain("--machines takes 2 to %u, not '%s'",
+				 MAX_MACHINES, optarg);
+			return 2;
+		case 'j':
+			b.json = fopen(optarg, "w");
+			if (b.json)
+				break;
+			complain("%s: %s", optarg, strerror(errno));
+			return 2;
+		default:
+			usage(c == 'h' ? stdout : stderr);
+			return c == 'h' ? 0 : 2;
+		}
+	}
+	for (i = optind; i < argc; i++) {
+		for (p = 0; p < ARRAY_LEN(parts); p++)
+			if (!strcmp(argv[i], parts[p].name))
+				break;
+		if (p < ARRAY_LEN(parts))
+			continue;
+		complain("there is no part '%s'; see --help", argv[i]);
+		return 2;
+	}
+
+	ret = init(&b);
+	if (ret)
+		return 1;
+	conditions(&b);
+	for (p = 0; p < ARRAY_LEN(parts); p++) {
+		bool wanted = optind == argc;
+
+		for (i = optind; i < argc; i++)
+			wanted = wanted || !strcmp(argv[i], parts[p].name);
+		if (wanted && run(&b, &parts[p]))
+			failed = 1;
+	}
+	nl_close(&b.nl);
+	free(b.m);
+	return failed;
+}
