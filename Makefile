@@ -16,6 +16,13 @@ KMOD	:= $(BUILD)/kmod/$(if $(filter file,$(origin KDIR)),$(KERNEL),$(shell \
 
 export KERNEL BUILD
 
+# Guests of the debug kernel have the kernel it was made from: a checker of
+# their own would only slow them down.
+GUEST_KERNEL := $(if $(filter debug,$(KERNEL)),6.1,$(KERNEL))
+
+# What UBSAN looks at in our modules; the kernel proper is not theirs to check.
+KMOD_FLAGS := $(if $(filter debug,$(KERNEL)),UBSAN_SANITIZE=y)
+
 # Use all processors also when make was called without -j.
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
 SUBJOBS := -j$(JOBS)
@@ -23,9 +30,9 @@ endif
 SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
-.PHONY: help deps kernel kmod bpf ctl guest all unit fuzz kselftest demo check \
-	check-static check-unit check-fuzz check-kselftest check-e2e vm-shell \
-	clean distclean
+.PHONY: help deps kernel kmod libbpf bpf ctl guest all unit fuzz kselftest demo \
+	bench-sched check check-static check-unit check-fuzz check-kselftest \
+	check-e2e check-kernel check-debug vm-shell clean distclean
 
 help: ## say what can be made
 	@echo 'make TARGET [KERNEL=6.1|6.12|debug]'
@@ -56,16 +63,19 @@ kernel: deps ## fetch the test kernel
 	@tools/vm/kernel $(KERNEL)
 
 kmod: deps ## build the kernel modules, with BTF
-	@tools/setup/kmod-build $(KDIR) $(KMOD) $(SUBJOBS)
+	@tools/setup/kmod-build $(KDIR) $(KMOD) $(SUBJOBS) $(KMOD_FLAGS)
 
-bpf: kernel ## build the BPF programs
+libbpf: deps ## build a newer libbpf where the distribution's is too old
+	@[ ! -x tools/setup/libbpf ] || tools/setup/libbpf
+
+bpf: kernel libbpf ## build the BPF programs
 	$(SUB) -C bpf
 
 ctl: bpf ## build mgpud, gpuctl and libmgpu
 	$(SUB) -C ctl
 
 guest: kernel ## build the guest workloads and the image that guests boot
-	$(SUB) -C tools/guest
+	$(SUB) -C tools/guest KERNEL=$(GUEST_KERNEL)
 
 unit: deps ## build the unit tests
 	$(SUB) -C tests/unit
@@ -80,6 +90,10 @@ all: kmod bpf ctl guest ## build everything but the tests
 
 demo: all ## show three VMs share a GPU, before and after control
 	@tools/demo/run
+
+bench-sched: all ## measure the scheduler; writes build/bench/sched.json
+	$(SUB) -C tools/bench
+	@tools/bench/run-sched
 
 check: all unit fuzz kselftest ## run every test
 	@tests/run
@@ -99,12 +113,20 @@ check-kselftest: all kselftest ## only the tests on the loaded modules
 check-e2e: all ## only the tests with real VMs
 	@tests/run e2e
 
+check-kernel: all kselftest ## only what depends on the test kernel
+	@tests/run static/modules.sh kselftest e2e
+
+check-debug: ## what depends on the kernel, on one with checkers
+	+@$(MAKE) --no-print-directory KERNEL=debug all kselftest
+	@KERNEL=debug tests/run kselftest e2e
+
 vm-shell: kernel ## a shell in the test host
 	@tools/vm/shell --kernel $(KERNEL)
 
 clean: ## remove what was built; keep kernels and downloads
 	@rm -rf $(BUILD)/kmod $(BUILD)/bpf $(BUILD)/ctl $(BUILD)/guest \
-		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/kselftest $(BUILD)/check $(BUILD)/vm
+		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/kselftest $(BUILD)/check \
+		$(BUILD)/check-* $(BUILD)/ci-* $(BUILD)/bench $(BUILD)/vm
 
 distclean: ## remove build/
 	@rm -rf $(BUILD)

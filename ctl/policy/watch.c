@@ -186,8 +186,14 @@ static int look(struct watch *w)
 	}
 	/* What is left is neither in force nor reported. */
 	for (size_t i = 0; i < w->nr; i++) {
-		printf("%s: policy %s ended\n", w->in_force[i].name, w->policy);
-		if (w->status != STATUS_EVICTED)
+		const struct watched *left = &w->in_force[i];
+		bool gone = true;
+
+		for (size_t j = 0; j < nr_devs; j++)
+			gone &= devs[j].id != left->id;
+		printf("%s: %s\n", left->name,
+		       gone ? "the device is gone" : "the policy ended");
+		if ((!gone || *w->dev) && w->status != STATUS_EVICTED)
 			w->status = STATUS_ENDED;
 	}
 	fflush(stdout);
@@ -262,7 +268,7 @@ int watch_run(struct watch *w, int link_fd)
 		if (drain(w) || look(w))
 			return STATUS_FAILED;
 		/* One that is for every device waits for those to come. */
-		if (!w->nr && (w->status || *w->dev || fds[2].revents))
+		if (fds[2].revents || (!w->nr && (w->status || *w->dev)))
 			return w->status ? w->status : STATUS_ENDED;
 		if (poll(fds, 3, -1) < 0) {
 			if (errno == EINTR)

@@ -723,7 +723,7 @@ TEST_F_TIMEOUT(policy, nobody_waits_for_longer_than_the_bound, 240)
 	uint32_t low;
 
 	NEEDS_POLICIES();
-	ASSERT_EQ(0, add(self, 256));
+	ASSERT_EQ(0, add(self, 512));
 	ASSERT_EQ(0, add(self, 64));
 	low = id_of(self, &self->load[1]);
 	self->load[1].depth = 1;
