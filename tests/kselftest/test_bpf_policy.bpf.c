@@ -21,7 +21,7 @@ enum {
 
 const volatile __u32 mode = GOOD;
 const volatile __u32 victim;
-const volatile __s8 error = -61;
+const volatile __s8 error = -61;	/* ENODATA */
 
 SEC("struct_ops/init")
 int BPF_PROG(init, struct mgpu_runq *rq)

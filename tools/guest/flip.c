@@ -218,7 +218,9 @@ static int by_value(const void *a, const void *b)
 
 static double quantile_us(uint32_t percent)
 {
-	return nr_times ? times[(uint64_t)(nr_times - 1) * percent / 100] / 1e3 : 0;
+	if (!nr_times)
+		return 0;
+	return times[(uint64_t)(nr_times - 1) * percent / 100] / 1e3;
 }
 
 static void wait_until(uint64_t ns)
