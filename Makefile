@@ -20,8 +20,8 @@ export KERNEL BUILD
 # their own would only slow them down.
 GUEST_KERNEL := $(if $(filter debug,$(KERNEL)),6.1,$(KERNEL))
 
-# What UBSAN looks at in our modules; the kernel proper is not theirs to check.
-KMOD_FLAGS := $(if $(filter debug,$(KERNEL)),UBSAN_SANITIZE=y)
+# UBSAN looks only at who asks for it; the compiler is that of the kernel.
+KMOD_FLAGS := $(if $(filter debug,$(KERNEL)),UBSAN_SANITIZE=y CC=gcc-12)
 
 # Use all processors also when make was called without -j.
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
