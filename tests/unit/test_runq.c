@@ -253,9 +253,11 @@ static void equal_pairs(void)
 		pairs(&mgpu_policy_equal, seed, 1, seed % 2 ? 0 : 300000);
 }
 
+#define TILE	(100 * NSEC_US)
+
 /* What weights promise, over a second and over every tenth of one. */
 static void shares_of(const struct mgpu_policy_ops *policy, const u32 *weights,
-		      u32 n, u64 job_min, u64 job_max, u64 gap,
+		      u32 n, u64 job_min, u64 job_max, u64 gap, u64 tile,
 		      double most_100ms, double most_1s)
 {
 	double want, off, worst = 0, worst_1s = 0;
@@ -265,7 +267,7 @@ static void shares_of(const struct mgpu_policy_ops *policy, const u32 *weights,
 
 	srand(21);
 	sim_init(s, n, 1, policy);
-	s->tile = 100 * NSEC_US;
+	s->tile = tile;
 	s->timer_late = 60 * NSEC_US;
 	for (i = 0; i < n; i++) {
 		sim_vm(s, i, weights[i], 1, job_min, job_max)->gap_max = gap;
@@ -292,9 +294,10 @@ static void shares_of(const struct mgpu_policy_ops *policy, const u32 *weights,
 	}
 	SIM_CHECK(s, worst <= most_100ms);
 	SIM_CHECK(s, worst_1s <= most_1s);
-	tap_diag("%s, %u, jobs of %g to %g ms, gap %g ms: %.2f pp in 100 ms, %.3f pp in 1 s",
-		 policy->name, n, job_min / 1e6, job_max / 1e6, gap / 1e6,
-		 100 * worst, 100 * worst_1s);
+	tap_diag("%s, %u, jobs of %g to %g ms%s, gap %g ms: %.2f pp in 100 ms, %.3f pp in 1 s",
+		 policy->name, n, job_min / 1e6, job_max / 1e6,
+		 tile ? "" : " in one piece", gap / 1e6, 100 * worst,
+		 100 * worst_1s);
 }
 
 static const u32 thirty_seventy[] = { 30, 70 };
@@ -307,12 +310,17 @@ static void shares(const struct mgpu_policy_ops *policy)
 
 	for (i = 0; i < 64; i++)
 		sixty_four[i] = 100;
-	shares_of(policy, thirty_seventy, 2, 300000, 2 * MS, 0, .02, .005);
-	shares_of(policy, thirty_seventy, 2, 2 * MS, 10 * MS, 0, .02, .005);
-	shares_of(policy, doubling, 4, 300000, 2 * MS, 0, .02, .005);
-	shares_of(policy, doubling, 4, 2 * MS, 10 * MS, 0, .02, .005);
-	shares_of(policy, sixty_four, 64, 300000, 2 * MS, 0, .02, .005);
-	shares_of(policy, sixty_four, 64, 2 * MS, 10 * MS, 0, .02, .005);
+	shares_of(policy, thirty_seventy, 2, 300000, 2 * MS, 0, TILE, .02,
+		  .005);
+	shares_of(policy, thirty_seventy, 2, 2 * MS, 10 * MS, 0, TILE, .02,
+		  .005);
+	shares_of(policy, doubling, 4, 300000, 2 * MS, 0, TILE, .02, .005);
+	shares_of(policy, doubling, 4, 2 * MS, 10 * MS, 0, TILE, .02, .005);
+	shares_of(policy, sixty_four, 64, 300000, 2 * MS, 0, TILE, .02, .005);
+	shares_of(policy, sixty_four, 64, 2 * MS, 10 * MS, 0, TILE, .02, .005);
+	/* Where no job can be set aside, the longest one is the error. */
+	shares_of(policy, thirty_seventy, 2, 2 * MS, 10 * MS, 0, 0, .1, .012);
+	shares_of(policy, doubling, 4, 2 * MS, 10 * MS, 0, 0, .1, .012);
 }
 
 static void weighted_shares(void)
@@ -329,9 +337,9 @@ static void fixed_shares(void)
 static void refill_keeps_share(void)
 {
 	shares_of(&mgpu_policy_weighted, thirty_seventy, 2, 2 * MS, 4 * MS,
-		  300000, .03, .01);
+		  300000, TILE, .02, .005);
 	shares_of(&mgpu_policy_weighted, doubling, 4, 2 * MS, 4 * MS, 300000,
-		  .03, .01);
+		  TILE, .02, .005);
 }
 
 /* ---- idle vGPUs ---- */
@@ -601,6 +609,28 @@ static void weights_change_what_comes(void)
 	}
 }
 
+/* The same while a job of it runs: what it has used so far counts as it did. */
+static void weights_change_under_a_job(void)
+{
+	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
+	u64 now = SEC, ns;
+
+	by_hand(2, 2, &mgpu_policy_weighted, 1);
+	mgpu_runq_set_weight(&hand, b, 10000, now);
+	mgpu_runq_wake(&hand, a, now);
+	TAP_NEED(mgpu_runq_pick(&hand, now) == a);
+	mgpu_runq_wake(&hand, a, now);
+	TAP_NEED(mgpu_runq_pick(&hand, now) == a);
+	now += 5 * MS;
+	mgpu_runq_charge(&hand, a, 5 * MS, now);
+	mgpu_runq_set_weight(&hand, a, 10000, now);
+	now += 5 * MS;
+	mgpu_runq_charge(&hand, a, 10 * MS, now);
+	for (ns = 0; serve(&now, MS, 2) == b; ns += MS)
+		TAP_NEED(ns < SEC);
+	TAP_CHECK(ns >= 15 * MS && ns <= 16 * MS);
+}
+
 /*
  * Jobs of a minute at weight 1 drive virtual time around twice.  Whoever has
  * slept through any part of that comes first when it is back, and only once.
@@ -664,22 +694,33 @@ static void new_ones_owe_nothing(void)
 	}
 }
 
+/* Some that are nearly nothing once they are multiplied by 1,000 or 10,000. */
+static const u64 huge[] = {
+	61 * SEC, 3600 * SEC, U64_MAX / 1000 + 1, U64_MAX / 10000 + 1,
+	1ULL << 63, U64_MAX,
+};
+
 /* A charge beyond all reason costs no more than the longest job. */
 static void charges_are_bounded(void)
 {
 	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
 	u64 now = SEC;
-	int n;
+	size_t i;
+	int k, n;
 
-	by_hand(2, 1, &mgpu_policy_equal, 100);
-	mgpu_runq_wake(&hand, a, now);
-	TAP_NEED(mgpu_runq_pick(&hand, now) == a);
-	for (n = 0; n < 10; n++)
-		mgpu_runq_charge(&hand, a, U64_MAX, now);
-	for (n = 0; serve(&now, SEC, 2) == b; n++)
-		TAP_NEED(n < 1000);
-	/* Two queues with a job of 60 s each. */
-	TAP_CHECK(n == 120 || n == 121);
+	for (i = 0; i < NR(huge); i++)
+		for (k = 0; k < 2; k++) {
+			by_hand(2, 1, &mgpu_policy_weighted, 10);
+			mgpu_runq_wake(&hand, a, now);
+			TAP_NEED(mgpu_runq_pick(&hand, now) == a);
+			/* Of one queue, or of more than there are. */
+			for (n = 0; n < (k ? 10 : 1); n++)
+				mgpu_runq_charge(&hand, a, huge[i], now);
+			for (n = 0; serve(&now, SEC, 2) == b; n++)
+				TAP_NEED(n < 1000);
+			/* Jobs of 60 s each, of two queues. */
+			TAP_CHECK(n == (k ? 120 : 60) || n == (k ? 121 : 61));
+		}
 }
 
 /* ---- yielding ---- */
@@ -687,7 +728,7 @@ static void charges_are_bounded(void)
 static void who_yields(void)
 {
 	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
-	size_t k;
+	size_t i, k;
 	u64 now;
 
 	for (k = 0; k < NR(all); k++) {
@@ -711,7 +752,9 @@ static void who_yields(void)
 			continue;
 		}
 		TAP_CHECK(mgpu_runq_should_yield(&hand, a, 2 * MS, now));
-		TAP_CHECK(mgpu_runq_should_yield(&hand, a, U64_MAX, now));
+		for (i = 0; i < NR(huge); i++)
+			TAP_CHECK(mgpu_runq_should_yield(&hand, a, huge[i],
+							 now));
 	}
 }
 
@@ -733,6 +776,25 @@ static void slices_have_a_length(void)
 			TAP_CHECK(mgpu_runq_should_yield(&hand, a, MS + 2,
 							 SEC));
 		}
+}
+
+/* What the one that waits owes is counted, and under equal by no weight. */
+static void debtors_wait(void)
+{
+	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
+	u64 now = SEC;
+
+	by_hand(2, 1, &mgpu_policy_equal, 1);
+	mgpu_runq_wake(&hand, b, now);
+	TAP_NEED(mgpu_runq_pick(&hand, now) == b);
+	mgpu_runq_charge(&hand, b, 5 * MS, now);
+	mgpu_runq_wake(&hand, a, now);
+	mgpu_runq_wake(&hand, b, now);
+	TAP_NEED(mgpu_runq_pick(&hand, now) == a);
+	TAP_CHECK(!mgpu_runq_should_yield(&hand, a, 6 * MS, now));
+	TAP_CHECK(mgpu_runq_should_yield(&hand, a, 6 * MS + 1, now));
+	mgpu_runq_charge(&hand, a, MS, now);
+	TAP_EQ((s64)(b->vtime - a->vtime), 4 * MS);
 }
 
 /* One that was delayed counts from when its time has come. */
@@ -1072,6 +1134,65 @@ static void fixed_follows_who_exists(void)
 	v->seen = sim_used(s, v);
 	sim_run(s, s->now + SEC);
 	TAP_NEAR(share(s, v, v->seen, SEC), 1, 1e-9);
+}
+
+/* What may gather, by hand. */
+static void fixed_gathers_little(void)
+{
+	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
+	u64 now = SEC;
+	u32 i;
+
+	/* One that waits for a second behind a job: what 20 ms give. */
+	by_hand(2, 1, &mgpu_policy_fixed, 100);
+	mgpu_runq_wake(&hand, b, now);
+	TAP_NEED(mgpu_runq_pick(&hand, now) == b);
+	mgpu_runq_wake(&hand, a, now);
+	now += SEC;
+	mgpu_runq_charge(&hand, b, SEC, now);
+	TAP_NEED(mgpu_runq_pick(&hand, now) == a);
+	now += 100;
+	mgpu_runq_charge(&hand, a, 100, now);
+	TAP_EQ(a->share.level_ns, 10 * MS - 50);
+	/* One that went away with that: what 1 ms gives. */
+	now += SEC;
+	mgpu_runq_wake(&hand, a, now);
+	TAP_EQ(a->share.level_ns, MS / 2);
+
+	/* One that was waiting when the policy took over, too. */
+	by_hand(2, 1, &mgpu_policy_weighted, 100);
+	mgpu_runq_wake(&hand, a, now);
+	now += SEC;
+	mgpu_runq_set_policy(&hand, &mgpu_policy_fixed, NULL, now);
+	TAP_NEED(mgpu_runq_pick(&hand, now) == a);
+	TAP_EQ(a->share.level_ns, MS / 2);
+
+	/* However small its share is, one that wants something may begin. */
+	by_hand(80, 1, &mgpu_policy_fixed, 10000);
+	mgpu_runq_set_weight(&hand, a, 1, now);
+	hand.weights += 4015 * 10000;	/* as if all that may exist did */
+	for (i = 0; i < 3; i++) {
+		mgpu_runq_wake(&hand, a, now);
+		TAP_CHECK(mgpu_runq_pick(&hand, now) == a);
+		now += 3 * SEC;
+		mgpu_runq_charge(&hand, a, 3 * SEC, now);
+		now += 3 * SEC;
+	}
+}
+
+/* Of four engines a quarter is one, however many have nothing to do. */
+static void fixed_counts_engines(void)
+{
+	struct sim *s = &sim;
+	struct vm *v;
+
+	srand(55);
+	sim_init(s, 2, 4, &mgpu_policy_fixed);
+	s->tile = 100 * NSEC_US;
+	v = sim_vm(s, 0, 100, 2, MS, 3 * MS);
+	sim_vm(s, 1, 300, 0, 1, 1);
+	sim_run(s, s->now + SEC);
+	TAP_NEAR(share(s, v, 0, SEC), .25, .003);
 }
 
 /* One of weight 1 among thousands of weight 10,000 is served all the same. */
@@ -1421,11 +1542,13 @@ int main(void)
 	tap_run(switches_forgive, "a new policy forgives old debt");
 	tap_run(same_policy_forgives_nothing, "the same policy again does not");
 	tap_run(weights_change_what_comes, "a new weight leaves debt as it is");
+	tap_run(weights_change_under_a_job, "not even while a job runs");
 	tap_run(virtual_time_wraps, "virtual time goes around and nobody notices");
 	tap_run(new_ones_owe_nothing, "new ones begin as equals");
 	tap_run(charges_are_bounded, "no charge is larger than the longest job");
 	tap_run(who_yields, "each policy says when to yield");
 	tap_run(slices_have_a_length, "a slice has one length at all weights");
+	tap_run(debtors_wait, "and counts what the others owe");
 	tap_run(due_ones_are_yielded_to, "whoever is due again is yielded to");
 	tap_run(waits_are_counted_from_the_start,
 		"it is known since when one waits");
@@ -1438,6 +1561,8 @@ int main(void)
 	tap_run(fixed_saves_nothing, "fixed: nobody saves up");
 	tap_run(fixed_is_bounded, "fixed: no stretch of time has too much");
 	tap_run(fixed_follows_who_exists, "fixed: shares follow who exists");
+	tap_run(fixed_gathers_little, "fixed: a share gathers, but not for long");
+	tap_run(fixed_counts_engines, "fixed: shares are of all engines");
 	tap_run(fixed_starves_nobody, "fixed: the smallest share is served");
 	tap_run(first_come_first_served, "best effort: first come, first served");
 	tap_run(queues_and_keys, "queues keep the order of keys and arrivals");
