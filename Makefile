@@ -77,7 +77,7 @@ ctl: bpf ## build mgpud, gpuctl and libmgpu
 guest: kernel ## build the guest workloads and the image that guests boot
 	$(SUB) -C tools/guest KERNEL=$(GUEST_KERNEL)
 
-unit: deps ## build the unit tests
+unit: kernel ## build the unit tests
 	$(SUB) -C tests/unit
 
 fuzz: deps ## build the fuzz targets

@@ -381,6 +381,9 @@ bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
 	u64 now = ktime_get_ns(), charged;
 	bool yield;
 
+	if (!mgpu_runq_may_yield(&sched->rq))
+		return false;
+
 	spin_lock_irq(&sched->lock);
 	yield = !job->cancelled && !job->expired &&
 		mgpu_runq_should_yield(&sched->rq, &vgpu->entity, engine_ns,
@@ -404,10 +407,13 @@ bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
 	list_move(&job->node, &vgpu->jobs);
 	vgpu->running--;
 	/* A reset that came meanwhile has dropped what waited before. */
-	if (job->cancelled)
+	if (job->cancelled) {
 		list_del_init(&job->node);
-	else
+	} else {
+		/* A job of its other queue may wait: that is not the oldest. */
+		mgpu_runq_sleep(&sched->rq, &vgpu->entity);
 		wake(sched, vgpu, now);
+	}
 	spin_unlock_irq(&sched->lock);
 	wake_up_all(&sched->idle);
 	return true;

@@ -56,6 +56,14 @@ static void draw(struct gpu_screen *s, uint32_t salt)
 			s->pixels[y * s->width + x] = colour(x, y, salt);
 }
 
+/* What is on the screen: asked for first, as a VMM does before each look. */
+static uint32_t *look(FIXTURE_DATA(display) * self)
+{
+	struct vfio_device_gfx_plane_info plane;
+
+	return display_plane(&self->vm, &plane) ? NULL : self->seen;
+}
+
 /* Number of pixels of the rectangle that do not have the salt's colour. */
 static unsigned int wrong(const uint32_t *seen, uint32_t width,
 			  struct virtio_gpu_rect r, uint32_t salt)
@@ -157,7 +165,7 @@ TEST_F(display, a_whole_picture_arrives)
 					   sizes[i][1]));
 		draw(&s, i);
 		ASSERT_EQ(0, gpu_show(vm, &s));
-		EXPECT_EQ(0, wrong(self->seen, s.width,
+		EXPECT_EQ(0, wrong(look(self), s.width,
 				   gpu_rect(0, 0, s.width, s.height), i)) {
 			TH_LOG("%u x %u", s.width, s.height);
 		}
@@ -173,14 +181,14 @@ TEST_F(display, nothing_shows_before_transfer_and_flush)
 	ASSERT_EQ(0, gpu_screen_2d(vm, &s, 1, BGRX, 64, 64));
 	draw(&s, 1);
 	ASSERT_EQ(0, gpu_show(vm, &s));
-	ASSERT_EQ(0, wrong(self->seen, 64, all, 1));
+	ASSERT_EQ(0, wrong(look(self), 64, all, 1));
 	draw(&s, 2);
 	ASSERT_EQ(OK, gpu_flush(vm, 1, all));
-	EXPECT_EQ(0, wrong(self->seen, 64, all, 1));
+	EXPECT_EQ(0, wrong(look(self), 64, all, 1));
 	ASSERT_EQ(OK, gpu_transfer(vm, 1, all, 0));
-	EXPECT_EQ(0, wrong(self->seen, 64, all, 1));
+	EXPECT_EQ(0, wrong(look(self), 64, all, 1));
 	ASSERT_EQ(OK, gpu_flush(vm, 1, all));
-	EXPECT_EQ(0, wrong(self->seen, 64, all, 2));
+	EXPECT_EQ(0, wrong(look(self), 64, all, 2));
 }
 
 TEST_F(display, a_part_arrives_and_the_rest_stays)
@@ -204,11 +212,11 @@ TEST_F(display, a_part_arrives_and_the_rest_stays)
 		ASSERT_EQ(OK, gpu_transfer(vm, 1, p, (p.y * 100 + p.x) * 4 <
 					   32000 ? (p.y * 100 + p.x) * 4 : 0));
 		ASSERT_EQ(OK, gpu_flush(vm, 1, p));
-		EXPECT_EQ(0, wrong(self->seen, 100, p, i));
+		EXPECT_EQ(0, wrong(look(self), 100, p, i));
 		/* All the others have their old colour. */
 		area = p.width * p.height;
-		in = area - wrong(self->seen, 100, p, 100);
-		EXPECT_EQ(area - in, wrong(self->seen, 100, all, 100));
+		in = area - wrong(look(self), 100, p, 100);
+		EXPECT_EQ(area - in, wrong(look(self), 100, all, 100));
 	}
 }
 
@@ -225,8 +233,8 @@ TEST_F(display, damage_outside_of_what_was_transferred_shows_the_old)
 	draw(&s, 2);
 	ASSERT_EQ(OK, gpu_transfer(vm, 1, left, 0));
 	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, 64, 64)));
-	EXPECT_EQ(0, wrong(self->seen, 64, left, 2));
-	EXPECT_EQ(0, wrong(self->seen, 64, right, 1));
+	EXPECT_EQ(0, wrong(look(self), 64, left, 2));
+	EXPECT_EQ(0, wrong(look(self), 64, right, 1));
 }
 
 TEST_F(display, the_scanout_may_be_a_part_of_the_resource)
@@ -245,7 +253,7 @@ TEST_F(display, the_scanout_may_be_a_part_of_the_resource)
 	EXPECT_EQ(60, plane.height);
 	for (y = 0; y < 60; y++)
 		for (x = 0; x < 100; x++)
-			bad += (self->seen[y * 100 + x] & RGB) !=
+			bad += (look(self)[y * 100 + x] & RGB) !=
 			       colour(x + 50, y + 30, 3);
 	EXPECT_EQ(0, bad);
 	/* Damage that the scanout does not show changes nothing. */
@@ -253,14 +261,14 @@ TEST_F(display, the_scanout_may_be_a_part_of_the_resource)
 	ASSERT_EQ(OK, gpu_transfer(vm, 1, gpu_rect(0, 0, 200, 100), 0));
 	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, 200, 30)));
 	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, 50, 100)));
-	EXPECT_EQ(colour(50, 30, 3), self->seen[0] & RGB);
-	EXPECT_EQ(colour(149, 89, 3), self->seen[59 * 100 + 99] & RGB);
+	EXPECT_EQ(colour(50, 30, 3), look(self)[0] & RGB);
+	EXPECT_EQ(colour(149, 89, 3), look(self)[59 * 100 + 99] & RGB);
 	/* Damage that straddles its edge changes the inside only. */
 	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(40, 20, 20, 20)));
-	EXPECT_EQ(colour(50, 30, 4), self->seen[0] & RGB);
-	EXPECT_EQ(colour(59, 39, 4), self->seen[9 * 100 + 9] & RGB);
-	EXPECT_EQ(colour(60, 39, 3), self->seen[9 * 100 + 10] & RGB);
-	EXPECT_EQ(colour(59, 40, 3), self->seen[10 * 100 + 9] & RGB);
+	EXPECT_EQ(colour(50, 30, 4), look(self)[0] & RGB);
+	EXPECT_EQ(colour(59, 39, 4), look(self)[9 * 100 + 9] & RGB);
+	EXPECT_EQ(colour(60, 39, 3), look(self)[9 * 100 + 10] & RGB);
+	EXPECT_EQ(colour(59, 40, 3), look(self)[10 * 100 + 9] & RGB);
 }
 
 TEST_F(display, every_format_shows_the_same_colours)
@@ -289,7 +297,7 @@ TEST_F(display, every_format_shows_the_same_colours)
 			memcpy(&s.pixels[k], f[i].bytes, 4);
 		ASSERT_EQ(0, gpu_show(vm, &s));
 		for (k = 0; k < 256; k++) {
-			ASSERT_EQ(0x112233, self->seen[k] & RGB) {
+			ASSERT_EQ(0x112233, look(self)[k] & RGB) {
 				TH_LOG("format %u", f[i].format);
 			}
 		}
@@ -341,7 +349,7 @@ TEST_F(display, scattered_backing_is_put_together)
 	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, w, h)));
 	for (k = 0; k < w * h; k++) {
 		memcpy(&px, flat + k * 4, 4);
-		ASSERT_EQ(px & RGB, self->seen[k] & RGB) {
+		ASSERT_EQ(px & RGB, look(self)[k] & RGB) {
 			TH_LOG("pixel %u", k);
 		}
 	}
@@ -359,15 +367,15 @@ TEST_F(display, a_blob_shows_without_a_transfer)
 	ASSERT_EQ(0, gpu_screen_blob(vm, &s, 1, 320, 240));
 	draw(&s, 1);
 	ASSERT_EQ(OK, gpu_flush(vm, 1, all));
-	EXPECT_EQ(0, wrong(self->seen, 320, all, 1));
+	EXPECT_EQ(0, wrong(look(self), 320, all, 1));
 	draw(&s, 2);
-	EXPECT_EQ(0, wrong(self->seen, 320, all, 1));
+	EXPECT_EQ(0, wrong(look(self), 320, all, 1));
 	/* Guests transfer all the same; it is answered and does nothing. */
 	EXPECT_EQ(OK, gpu_transfer(vm, 1, all, 0));
-	EXPECT_EQ(0, wrong(self->seen, 320, all, 1));
+	EXPECT_EQ(0, wrong(look(self), 320, all, 1));
 	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, 320, 120)));
-	EXPECT_EQ(0, wrong(self->seen, 320, gpu_rect(0, 0, 320, 120), 2));
-	EXPECT_EQ(0, wrong(self->seen, 320, gpu_rect(0, 120, 320, 120), 1));
+	EXPECT_EQ(0, wrong(look(self), 320, gpu_rect(0, 0, 320, 120), 2));
+	EXPECT_EQ(0, wrong(look(self), 320, gpu_rect(0, 120, 320, 120), 1));
 }
 
 TEST_F(display, a_blob_has_its_own_stride_and_offset)
@@ -384,7 +392,7 @@ TEST_F(display, a_blob_has_its_own_stride_and_offset)
 	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, 300, 200)));
 	for (y = 0; y < 200; y++)
 		for (x = 0; x < 300; x++)
-			bad += (self->seen[y * 300 + x] & RGB) !=
+			bad += (look(self)[y * 300 + x] & RGB) !=
 			       colour(x, y, 5);
 	EXPECT_EQ(0, bad);
 }
@@ -420,7 +428,7 @@ TEST_F(display, a_blob_may_be_of_any_pages)
 	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, w, h)));
 	for (y = 0; y < h; y++)
 		for (x = 0; x < w; x++)
-			bad += (self->seen[y * w + x] & RGB) != colour(x, y, 6);
+			bad += (look(self)[y * w + x] & RGB) != colour(x, y, 6);
 	EXPECT_EQ(0, bad);
 }
 
@@ -440,14 +448,14 @@ TEST_F(display, a_flip_shows_the_other_resource)
 	for (i = 0; i < 5; i++) {
 		ASSERT_EQ(OK, gpu_set_scanout(vm, 1, all));
 		ASSERT_EQ(0, gpu_show(vm, &a));
-		EXPECT_EQ(0, wrong(self->seen, 64, all, 1));
+		EXPECT_EQ(0, wrong(look(self), 64, all, 1));
 		/* A flush of what is not shown changes nothing. */
 		ASSERT_EQ(OK, gpu_flush(vm, 2, all));
-		EXPECT_EQ(0, wrong(self->seen, 64, all, 1));
+		EXPECT_EQ(0, wrong(look(self), 64, all, 1));
 		ASSERT_EQ(OK, gpu_set_scanout_blob(vm, 2, BGRX, 64, 64, 256,
 						   0));
 		ASSERT_EQ(OK, gpu_flush(vm, 2, all));
-		EXPECT_EQ(0, wrong(self->seen, 64, all, 2));
+		EXPECT_EQ(0, wrong(look(self), 64, all, 2));
 	}
 }
 
@@ -480,7 +488,7 @@ TEST_F(display, reads_and_mappings_agree)
 	draw(&s, 8);
 	ASSERT_EQ(0, gpu_show(vm, &s));
 	ASSERT_EQ(0, vm_read(vm, MGPU_REGION_DISPLAY, 5 * 256, buf, 256));
-	EXPECT_EQ(0, memcmp(buf, self->seen + 5 * 64, 256));
+	EXPECT_EQ(0, memcmp(buf, look(self) + 5 * 64, 256));
 	EXPECT_GT(0, vm_read(vm, MGPU_REGION_DISPLAY, self->seen_len, buf, 4));
 }
 
@@ -562,14 +570,14 @@ TEST_F(display, the_cursor_shows_moves_and_goes)
 	ASSERT_EQ(0, gpu_cursor(vm, 2, at[0][0], at[0][1], 3, 4));
 	for (i = 0; i < ARRAY_LEN(at); i++) {
 		ASSERT_EQ(0, gpu_cursor_move(vm, at[i][0], at[i][1]));
-		EXPECT_EQ(0, cursor_wrong(self->seen, 320, 200, at[i][0],
+		EXPECT_EQ(0, cursor_wrong(look(self), 320, 200, at[i][0],
 					  at[i][1], 0x00ff00, 1)) {
 			TH_LOG("at %d, %d", at[i][0], at[i][1]);
 		}
 	}
 	/* Resource 0 takes it away, and the picture is whole again. */
 	ASSERT_EQ(0, gpu_cursor(vm, 0, 100, 100, 0, 0));
-	EXPECT_EQ(0, wrong(self->seen, 320, gpu_rect(0, 0, 320, 200), 1));
+	EXPECT_EQ(0, wrong(look(self), 320, gpu_rect(0, 0, 320, 200), 1));
 }
 
 TEST_F(display, a_transparent_cursor_lets_the_picture_through)
@@ -582,7 +590,7 @@ TEST_F(display, a_transparent_cursor_lets_the_picture_through)
 	ASSERT_EQ(0, gpu_show(vm, &s));
 	ASSERT_EQ(0, cursor_make(vm, 2, 0x00000000));
 	ASSERT_EQ(0, gpu_cursor(vm, 2, 10, 10, 0, 0));
-	EXPECT_EQ(0, wrong(self->seen, 320, gpu_rect(0, 0, 320, 200), 1));
+	EXPECT_EQ(0, wrong(look(self), 320, gpu_rect(0, 0, 320, 200), 1));
 }
 
 TEST_F(display, a_frame_under_the_cursor_keeps_both)
@@ -599,12 +607,12 @@ TEST_F(display, a_frame_under_the_cursor_keeps_both)
 	for (i = 1; i < 6; i++) {
 		draw(&s, i);
 		ASSERT_EQ(0, gpu_show(vm, &s));
-		EXPECT_EQ(0, cursor_wrong(self->seen, 320, 200, 30, 40,
+		EXPECT_EQ(0, cursor_wrong(look(self), 320, 200, 30, 40,
 					  0x123456, i));
 	}
 	/* The picture below the cursor is the new one. */
 	ASSERT_EQ(0, gpu_cursor_move(vm, 200, 100));
-	EXPECT_EQ(0, cursor_wrong(self->seen, 320, 200, 200, 100, 0x123456, 5));
+	EXPECT_EQ(0, cursor_wrong(look(self), 320, 200, 200, 100, 0x123456, 5));
 }
 
 TEST_F(display, the_cursor_survives_a_new_mode)
@@ -620,9 +628,9 @@ TEST_F(display, the_cursor_survives_a_new_mode)
 	ASSERT_EQ(0, gpu_screen_2d(vm, &b, 2, BGRX, 200, 300));
 	draw(&b, 2);
 	ASSERT_EQ(0, gpu_show(vm, &b));
-	EXPECT_EQ(0, cursor_wrong(self->seen, 200, 300, 250, 150, 0xabcdef, 2));
+	EXPECT_EQ(0, cursor_wrong(look(self), 200, 300, 250, 150, 0xabcdef, 2));
 	ASSERT_EQ(0, gpu_cursor_move(vm, 20, 30));
-	EXPECT_EQ(0, cursor_wrong(self->seen, 200, 300, 20, 30, 0xabcdef, 2));
+	EXPECT_EQ(0, cursor_wrong(look(self), 200, 300, 20, 30, 0xabcdef, 2));
 }
 
 TEST_F(display, a_cursor_resource_may_go_and_the_cursor_stays)
@@ -637,7 +645,7 @@ TEST_F(display, a_cursor_resource_may_go_and_the_cursor_stays)
 	ASSERT_EQ(0, gpu_cursor(vm, 2, 10, 10, 0, 0));
 	ASSERT_EQ(OK, gpu_unref(vm, 2));
 	ASSERT_EQ(0, gpu_cursor_move(vm, 60, 60));
-	EXPECT_EQ(0, cursor_wrong(self->seen, 320, 200, 60, 60, 0x777777, 1));
+	EXPECT_EQ(0, cursor_wrong(look(self), 320, 200, 60, 60, 0x777777, 1));
 }
 
 /* ---- two at once ---- */
@@ -647,6 +655,7 @@ TEST_F(display, two_vgpus_show_each_its_own)
 	struct virtio_gpu_rect all = gpu_rect(0, 0, 256, 256);
 	struct vm *vm = &self->vm, other;
 	struct gpu_screen a, b;
+	struct vfio_device_gfx_plane_info plane;
 	uint32_t *seen;
 	size_t len;
 	int i, k, ha, hb;
@@ -671,7 +680,8 @@ TEST_F(display, two_vgpus_show_each_its_own)
 			ASSERT_EQ(OK, gpu_result(&other, VMM_CONTROL, hb, NULL,
 						 0, VMM_TIMEOUT));
 		}
-		EXPECT_EQ(0, wrong(self->seen, 256, all, 2 * i));
+		EXPECT_EQ(0, wrong(look(self), 256, all, 2 * i));
+		ASSERT_EQ(0, display_plane(&other, &plane));
 		EXPECT_EQ(0, wrong(seen, 256, all, 2 * i + 1));
 	}
 	vm_delete(&other);
