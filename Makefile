@@ -116,9 +116,9 @@ check-e2e: all ## only the tests with real VMs
 check-kernel: all kselftest ## only what depends on the test kernel
 	@tests/run static/modules.sh kselftest e2e
 
-check-debug: ## what depends on the kernel, on one with checkers
+check-debug: ## the kernel self-tests on a kernel with checkers
 	+@$(MAKE) --no-print-directory KERNEL=debug all kselftest
-	@KERNEL=debug tests/run kselftest e2e
+	@KERNEL=debug tests/run kselftest
 
 vm-shell: kernel ## a shell in the test host
 	@tools/vm/shell --kernel $(KERNEL)
