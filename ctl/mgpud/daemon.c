@@ -109,7 +109,8 @@ static int period(struct daemon *d)
 		disconnect(d);
 		return ret;
 	}
-	ret = estimate_update(&d->estimate, sample);
+	ret = estimate_update(&d->estimate, sample,
+			      d->set.headroom);
 	if (!ret) {
 		plan_free(&d->plan);
 		ret = decide(&d->estimate, &d->set, &d->control, &d->plan);

@@ -26,7 +26,7 @@ static const struct {
 	const char *help;
 } table[] = {
 	{ { "policy", required_argument, NULL, OPT_POLICY }, "policy", "NAME",
-	  "who allocates: fea (default), vgasa or none" },
+	  "who allocates: exact (default), fea, drf, maxmin, static, vgasa or none" },
 	{ { "period", required_argument, NULL, OPT_PERIOD }, "period_ms", "MS",
 	  "length of a period, 100 to 60000 ms (default 1000)" },
 	{ { "iterations", required_argument, NULL, OPT_ITERATIONS }, "iterations", "N",

@@ -138,6 +138,7 @@ static void fill_vgpu(struct observer *o, struct sample_vgpu *s,
 	s->dev = v->dev_id;
 	s->open = v->open;
 	s->tgid = v->open ? v->tgid : 0;
+	s->weight = v->weight;
 	s->fps_limit = v->fps_limit;
 	s->frames_total = v->stats.frames;
 	s->charged_bpf_ns = v->stats.charged_bpf_ns;

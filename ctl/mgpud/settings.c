@@ -25,9 +25,11 @@ static int wrong(struct settings_error *err, const char *key, const char *fmt, .
 void settings_default(struct settings *set)
 {
 	*set = (struct settings){
-		.policy = &alloc_fea,
+		.policy = &alloc_exact,
 		.period_ms = 1000,
 		.iterations = 10,
+		.headroom = ESTIMATE_HEADROOM,
+		.sla = SLA_NONE,
 		.param = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
 	};
 }

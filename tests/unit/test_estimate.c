@@ -35,7 +35,7 @@ static void begin(size_t n)
 		.devs = devs, .nr_devs = 2,
 	};
 	estimate_free(&e);
-	TAP_EQ(estimate_update(&e, &now), 0);
+	TAP_EQ(estimate_update(&e, &now, ESTIMATE_HEADROOM), 0);
 }
 
 static void all_finite(void)
@@ -60,7 +60,7 @@ static void all_finite(void)
 static void period(uint64_t ns)
 {
 	now.now_ns += ns;
-	TAP_EQ(estimate_update(&e, &now), 0);
+	TAP_EQ(estimate_update(&e, &now, ESTIMATE_HEADROOM), 0);
 	all_finite();
 }
 
@@ -370,7 +370,7 @@ static void capacity(void)
 	/* VMs used more than the CPUs, by the clocks: never below what was used */
 	work(0, 1, 5000, 1);
 	now.now_ns += SEC;
-	TAP_EQ(estimate_update(&e, &now), 0);
+	TAP_EQ(estimate_update(&e, &now, ESTIMATE_HEADROOM), 0);
 	TAP_CHECK(e.vgpus[0].cpu_share <= 1);
 }
 
@@ -431,7 +431,7 @@ static void anything(void)
 			work(j, (r >> 40) % 100, (r >> 45) % 900, (r >> 50) % 900);
 		}
 		now.now_ns += (r >> 20) % SEC;
-		TAP_EQ(estimate_update(&e, &now), 0);
+		TAP_EQ(estimate_update(&e, &now, ESTIMATE_HEADROOM), 0);
 		for (j = 0; j < e.nr_vgpus; j++) {
 			const struct estimate_vgpu *v = &e.vgpus[j];
 

@@ -314,7 +314,7 @@ static void one_bottleneck(void)
 	/* three tasks that need the engine most; each gets a third of it */
 	double need[] = { 0.002, 0.004, 0.001, 0.010, 0.020, 0.005 };
 	double capacity[] = { 2, 1 }, none[] = { INFINITY, INFINITY, INFINITY };
-	struct fds_problem p = { 3, 2, need, capacity, none, standard };
+	struct fds_problem p = { 3, 2, need, capacity, none, NULL, NULL, standard };
 	struct alloc_state state = { 0 };
 	double x[3] = { 1, 1, 1 };
 
@@ -332,7 +332,7 @@ static void complementary(void)
 {
 	double need[] = { 0.010, 0.001, 0.001, 0.010 }, capacity[] = { 1, 1 };
 	double none[] = { INFINITY, INFINITY }, x[2];
-	struct fds_problem p = { 2, 2, need, capacity, none, standard };
+	struct fds_problem p = { 2, 2, need, capacity, none, NULL, NULL, standard };
 
 	TAP_NEED(!fds_best(&p, x));
 	TAP_CHECK(value(&p, x) > -2 + 0.4);
@@ -382,7 +382,7 @@ static void best_refuses(void)
 {
 	double need[] = { 0.01, 0, 0.01, 0 }, capacity[] = { 1, 1 };
 	double none[] = { INFINITY, INFINITY }, x[2];
-	struct fds_problem p = { 2, 2, need, capacity, none, standard };
+	struct fds_problem p = { 2, 2, need, capacity, none, NULL, NULL, standard };
 
 	TAP_CHECK(fds_best(&p, x) < 0);		/* a task that needs nothing */
 	p.n = 0;
@@ -537,28 +537,11 @@ static void from_anywhere(void)
 	}
 }
 
-/* A task with little use for the machine keeps room up to its equal share. */
-static void demand_keeps_room(void)
-{
-	double need[] = { 0.001, 0.001, 0.010, 0.010 }, capacity[] = { 2, 1 };
-	double demand[] = { 2, INFINITY }, x[] = { 1.6, 90 };
-	struct fds_problem p = { 2, 2, need, capacity, demand, standard };
-	struct alloc_state state = { 0 };
-
-	for (unsigned int k = 0; k < 20; k++) {
-		TAP_EQ(alloc_fea.allocate(&state, &p, 10, x), 0);
-		if (k < 19)
-			x[0] = 1.6;
-	}
-	TAP_NEAR(x[0], 50, 1e-6);	/* half an engine at 10 ms a frame */
-	TAP_NEAR(x[1], 98, 0.2);	/* what 2 frames a second leave */
-}
-
 static void others(void)
 {
 	double need[] = { 0.01, 0.02, 0.01, 0.02 }, capacity[] = { 1, 1 };
 	double demand[] = { 5, INFINITY }, x[] = { 4, 500 };
-	struct fds_problem p = { 2, 2, need, capacity, demand, standard };
+	struct fds_problem p = { 2, 2, need, capacity, demand, NULL, NULL, standard };
 	struct alloc_state state = { 0 };
 
 	TAP_EQ(alloc_vgasa.allocate(&state, &p, 10, x), 0);
@@ -568,7 +551,8 @@ static void others(void)
 	TAP_CHECK(alloc_find("fea") == &alloc_fea);
 	TAP_CHECK(alloc_find("vgasa") == &alloc_vgasa);
 	TAP_CHECK(alloc_find("none") == &alloc_none);
-	TAP_CHECK(!alloc_find("drf"));
+	TAP_CHECK(!alloc_find("fea-printed"));
+	TAP_CHECK(alloc_find_any("fea-printed") == &alloc_fea_printed);
 	TAP_CHECK(!alloc_find(""));
 }
 
@@ -589,7 +573,6 @@ int main(void)
 	tap_run(converges_demand, "FEA: the same with limited demand");
 	tap_run(tracks, "FEA: ten iterations a period follow moving costs");
 	tap_run(from_anywhere, "FEA: any start leads there");
-	tap_run(demand_keeps_room, "FEA: a task at its demand keeps room up to its equal share");
 	tap_run(others, "vGASA caps at 30, none sets nothing, unknown names are none");
 	return tap_done();
 }

@@ -133,6 +133,7 @@ static void live(struct machine *m, const struct alloc_ops *policy, unsigned int
 {
 	struct settings set = {
 		.policy = policy, .period_ms = 1000, .iterations = 10,
+		.headroom = ESTIMATE_HEADROOM, .sla = SLA_NONE,
 		.param = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
 	};
 	struct estimate e = { 0 };
@@ -150,7 +151,7 @@ static void live(struct machine *m, const struct alloc_ops *policy, unsigned int
 
 		run(m);
 		observe(m, &s);
-		TAP_NEED(!estimate_update(&e, &s));
+		TAP_NEED(!estimate_update(&e, &s, set.headroom));
 		TAP_NEED(!decide(&e, &set, &control, &plan));
 		TAP_EQ(plan.nr, m->n);
 		for (size_t j = 0; j < plan.nr; j++)

@@ -197,7 +197,7 @@ static void set_wrong(void)
 		{ "{\"policy\":\"none\",\"beta\":0.5}", "lambda" },
 		{ "{\"policy\":\"none\",\"lambda\":0}", "lambda" },
 		{ "{\"policy\":\"none\",\"lambda\":null}", "lambda" },
-		{ "{\"period_ms\":200,\"policy\":\"drf\"}", "policy" },
+		{ "{\"period_ms\":200,\"policy\":\"drv\"}", "policy" },
 		{ "{\"period_ms\":200,\"policy\":3}", "policy" },
 		{ "{\"period_ms\":200,\"colour\":3}", "colour" },
 		{ "[]", "settings" },
@@ -215,7 +215,7 @@ static void set_wrong(void)
 		put(fd, text);
 		TAP_CHECK(answered(fd, bad[k].key));
 		/* all or nothing */
-		TAP_STR(settings.policy->name, "fea");
+		TAP_STR(settings.policy->name, "exact");
 		TAP_EQ(settings.period_ms, 1000);
 	}
 	put(fd, "{\"request\":\"set\"}\n");
@@ -436,7 +436,7 @@ static void other_user(void)
 		}
 		usleep(2000);
 	}
-	TAP_STR(settings.policy->name, "fea");
+	TAP_STR(settings.policy->name, "exact");
 	if (pid) {
 		int fd = dial();
 

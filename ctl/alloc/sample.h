@@ -3,8 +3,8 @@
  * What is observed at one moment, as plain structs: counters, not rates. Made
  * by observe.c, or by a test.
  */
-#ifndef MGPUD_SAMPLE_H
-#define MGPUD_SAMPLE_H
+#ifndef MGPU_SAMPLE_H
+#define MGPU_SAMPLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +19,7 @@
  * @dev: id of its device
  * @open: a VMM has it open
  * @tgid: of the VMM, 0 when closed
+ * @weight: of its share, 1 to 10000; 0 where that is not known
  * @fps_limit: in force, millihertz, 0 for none
  * @frames_total: shown since the vGPU was created
  * @frames: counter of frames shown
@@ -35,6 +36,7 @@ struct sample_vgpu {
 	uint32_t dev;
 	bool open;
 	uint32_t tgid;
+	uint32_t weight;
 	uint32_t fps_limit;
 	uint64_t frames_total;
 	uint64_t frames;
@@ -88,4 +90,4 @@ struct sample {
 	size_t nr_devs;
 };
 
-#endif /* MGPUD_SAMPLE_H */
+#endif /* MGPU_SAMPLE_H */

@@ -164,7 +164,7 @@ static double average(double old, double frames_before, double now, double frame
 }
 
 static void measure(const struct estimate *e, const struct change *c,
-		    struct estimate_vgpu *v)
+		    double headroom, struct estimate_vgpu *v)
 {
 	double t = e->seconds;
 
@@ -192,7 +192,7 @@ static void measure(const struct estimate *e, const struct change *c,
 
 	/* what a limit holds back cannot show how much it would use */
 	v->held = c->throttled > ESTIMATE_THROTTLED * t;
-	v->demand = v->held || !(v->fps > 0) ? INFINITY : v->fps * ESTIMATE_HEADROOM;
+	v->demand = v->held || !(v->fps > 0) ? INFINITY : v->fps * headroom;
 }
 
 /*
@@ -225,7 +225,7 @@ static void cpu_capacity(struct estimate *e, const struct sample *s, double idle
 		e->cpu_capacity_smooth = e->cpu_capacity;
 }
 
-int estimate_update(struct estimate *e, const struct sample *s)
+int estimate_update(struct estimate *e, const struct sample *s, double headroom)
 {
 	struct estimate next = {
 		.now_ns = s->now_ns,
@@ -297,7 +297,7 @@ int estimate_update(struct estimate *e, const struct sample *s)
 			v->idle_ns = c[j].frames > 0 ? 0 :
 				v->idle_ns + (s->now_ns - e->now_ns);
 			if (v->state == VGPU_ACTIVE)
-				measure(&next, &c[j], v);
+				measure(&next, &c[j], headroom, v);
 		}
 	}
 	free(c);

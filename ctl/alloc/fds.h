@@ -14,8 +14,8 @@
  *   f(x) = sgn(1 - beta) (sum_j y_j^(1 - beta))^(1 / beta) S1^(1 + lambda - 1 / beta)
  *   with y_j = mu_j x_j and S1 = sum_j y_j
  */
-#ifndef MGPUD_FDS_H
-#define MGPUD_FDS_H
+#ifndef MGPU_FDS_H
+#define MGPU_FDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,8 +42,12 @@ struct fds_param {
  * @m: resources, at most MGPU_MAX_RES
  * @need: R, m rows of n, all >= 0 and in each column one > 0
  * @capacity: C, m values > 0
- * @demand: n values > 0, the rate above which a task has no use for more;
- *	INFINITY where that is not known
+ * @demand: n values > 0, the rate above which a task has no use for more, or may
+ *	have no more; INFINITY where there is none
+ * @floor: n values >= 0, the rate that a task is promised; within @demand, and
+ *	all together feasible (sla_floors() sees to that). NULL for none
+ * @weight: n values > 0, for allocators that know weights; f does not. NULL for
+ *	equal ones
  * @param: of f
  */
 struct fds_problem {
@@ -52,8 +56,20 @@ struct fds_problem {
 	const double *need;
 	const double *capacity;
 	const double *demand;
+	const double *floor;
+	const double *weight;
 	struct fds_param param;
 };
+
+static inline double fds_floor(const struct fds_problem *p, size_t j)
+{
+	return p->floor ? p->floor[j] : 0;
+}
+
+static inline double fds_weight(const struct fds_problem *p, size_t j)
+{
+	return p->weight ? p->weight[j] : 1;
+}
 
 static inline double fds_need(const struct fds_problem *p, size_t i, size_t j)
 {
@@ -84,4 +100,4 @@ bool fds_feasible(const struct fds_problem *p, const double *x, double tolerance
  */
 int fds_best(const struct fds_problem *p, double *x);
 
-#endif /* MGPUD_FDS_H */
+#endif /* MGPU_FDS_H */

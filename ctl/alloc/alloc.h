@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The contract between mgpud and an allocator: rates measured go in, target
- * rates come out. Allocators are pure: no input or output, no clock, no state
- * but struct alloc_state.
+ * The contract between a controller (mgpud, the simulator) and an allocator:
+ * rates measured go in, target rates come out. Allocators are pure: no input or
+ * output, no clock, no state but struct alloc_state.
  */
-#ifndef MGPUD_ALLOC_H
-#define MGPUD_ALLOC_H
+#ifndef MGPU_ALLOC_H
+#define MGPU_ALLOC_H
 
 #include "fds.h"
 
@@ -13,10 +13,15 @@
  * struct alloc_state - what an allocator keeps from one period to the next
  * @step: FEA: step length, in dominant share; 0 before the first period
  * @streak: FEA: full steps in a row that were the best of three
+ * @price: exact: the dual price of each resource, where the next solve starts;
+ *	0 for unknown
+ *
+ * All of it only helps: zeroes, or what belonged to another problem, are fine.
  */
 struct alloc_state {
 	double step;
 	unsigned int streak;
+	double price[MGPU_MAX_RES];
 };
 
 /**
@@ -26,6 +31,8 @@ struct alloc_state {
  * @summary: one line for people.
  * @reach: targets are rates to be reached, and limits may be higher where that
  *	keeps the machine busy; else a target is never to be exceeded.
+ * @floors: gives each task its floor at least.
+ * @bench_only: for comparison; nothing to run VMs with, and not in alloc_all.
  * @allocate: optional; without it no targets are set. Given the problem and,
  *	in @x, the rates just measured (n values > 0, which need not be feasible),
  *	writes target rates into @x: n values > 0, INFINITY for a task that is not
@@ -37,18 +44,27 @@ struct alloc_ops {
 	const char *name;
 	const char *summary;
 	bool reach;
+	bool floors;
+	bool bench_only;
 	int (*allocate)(struct alloc_state *state, const struct fds_problem *p,
 			unsigned int iterations, double *x);
 };
 
 extern const struct alloc_ops alloc_none;
 extern const struct alloc_ops alloc_vgasa;
+extern const struct alloc_ops alloc_static;
+extern const struct alloc_ops alloc_maxmin;
+extern const struct alloc_ops alloc_drf;
 extern const struct alloc_ops alloc_fea;
+extern const struct alloc_ops alloc_exact;
+extern const struct alloc_ops alloc_fea_printed;	/* bench_only */
 
-/* All allocators, NULL at the end. */
+/* All allocators that can run VMs, NULL at the end. */
 extern const struct alloc_ops *const alloc_all[];
 
+/* Of alloc_all; alloc_find_any() knows those that are bench_only, too. */
 const struct alloc_ops *alloc_find(const char *name);
+const struct alloc_ops *alloc_find_any(const char *name);
 
 /* alloc_vgasa: the rate above which no task may run, frames per second. */
 #define ALLOC_VGASA_FPS		30.0
@@ -59,6 +75,7 @@ struct fea_problem *fea_problem_new(const struct fds_problem *p);
 void fea_problem_free(struct fea_problem *fp);
 void fea_start(struct fea_problem *fp, struct alloc_state *state, const double *x);
 void fea_iterate(struct fea_problem *fp, struct alloc_state *state);
+void fea_iterate_printed(struct fea_problem *fp, struct alloc_state *state);
 void fea_result(const struct fea_problem *fp, double *x);
 
-#endif /* MGPUD_ALLOC_H */
+#endif /* MGPU_ALLOC_H */

@@ -3,13 +3,13 @@
  * From counters to rates, costs, capacities and demand: what each vGPU did in
  * the period between two samples. Pure.
  */
-#ifndef MGPUD_ESTIMATE_H
-#define MGPUD_ESTIMATE_H
+#ifndef MGPU_ESTIMATE_H
+#define MGPU_ESTIMATE_H
 
 #include "sample.h"
 
 /* Documentation/allocation.rst says why. */
-#define ESTIMATE_HEADROOM	1.25	/* demand of a vGPU that nothing holds back */
+#define ESTIMATE_HEADROOM	1.25	/* demand over rate where nothing holds back */
 #define ESTIMATE_THROTTLED	0.02	/* of the time held: held back */
 #define ESTIMATE_KEEP		0.75	/* weight of the periods before this one */
 #define ESTIMATE_RISE		1.25	/* of an average cost in one period, at most */
@@ -101,8 +101,11 @@ struct estimate {
 	size_t nr_vmms;
 };
 
-/* The next period ends with @s. Returns 0 or -ENOMEM, with @e as it was. */
-int estimate_update(struct estimate *e, const struct sample *s);
+/*
+ * The next period ends with @s; @headroom is that of struct settings. Returns 0
+ * or -ENOMEM, with @e as it was.
+ */
+int estimate_update(struct estimate *e, const struct sample *s, double headroom);
 void estimate_free(struct estimate *e);
 
-#endif /* MGPUD_ESTIMATE_H */
+#endif /* MGPU_ESTIMATE_H */

@@ -42,7 +42,6 @@
 #define FEA_SHORT		0.618	/* the short trial step */
 #define FEA_PASSES		8	/* to find the tasks that demand holds */
 #define FEA_SHARE_MIN		1e-4	/* of a task's equal share: x > 0 */
-#define FEA_AT_DEMAND		1e-3	/* below demand that counts as at it */
 #define FEA_ON_PLANE		1e-9	/* unused capacity that counts as none */
 
 struct fea_problem {
@@ -50,12 +49,12 @@ struct fea_problem {
 	double *a;		/* R_ij / (C_i mu_j), m rows of n */
 	double *mu;
 	double *cap;		/* demand, in dominant share */
+	double *low;		/* floor, in dominant share; above 0 */
 	double *y;
 	double *d;
 	double *b;
 	double *c;
 	bool *fixed;		/* at its demand, and would rise */
-	double min;
 	double norm2[MGPU_MAX_RES];
 };
 
@@ -68,7 +67,7 @@ struct fea_problem *fea_problem_new(const struct fds_problem *p)
 	if (!n || !p->m || p->m > MGPU_MAX_RES)
 		return NULL;
 	fp = calloc(1, sizeof(*fp));
-	mem = calloc(n * (6 + p->m), sizeof(*mem));
+	mem = calloc(n * (7 + p->m), sizeof(*mem));
 	if (fp)
 		fp->fixed = calloc(n, sizeof(*fp->fixed));
 	if (!fp || !mem || !fp->fixed)
@@ -80,13 +79,15 @@ struct fea_problem *fea_problem_new(const struct fds_problem *p)
 	fp->d = mem + 3 * n;
 	fp->b = mem + 4 * n;
 	fp->c = mem + 5 * n;
-	fp->a = mem + 6 * n;
-	fp->min = FEA_SHARE_MIN / (double)n;
+	fp->low = mem + 6 * n;
+	fp->a = mem + 7 * n;
 	for (size_t j = 0; j < n; j++) {
 		fp->mu[j] = fds_mu(p, j);
 		if (!(fp->mu[j] > 0) || !(p->demand[j] > 0))
 			goto err;
 		fp->cap[j] = p->demand[j] * fp->mu[j];
+		fp->low[j] = fmax(fds_floor(p, j) * fp->mu[j],
+				  FEA_SHARE_MIN / (double)n);
 		for (size_t i = 0; i < p->m; i++) {
 			double a = fds_need(p, i, j) / (p->capacity[i] * fp->mu[j]);
 
@@ -122,15 +123,10 @@ static double use(const struct fea_problem *fp, size_t i, const double *y)
 	return sum;
 }
 
-/*
- * Bring y into the feasible set: project onto each capacity that is exceeded,
- * in turn, and into the bounds of each task; what the later steps undid of the
- * earlier ones, scaling all rates down repairs.
- */
-static void make_feasible(const struct fea_problem *fp, double *y)
+/* Project y onto each capacity that is exceeded, in turn. */
+static void onto_capacities(const struct fea_problem *fp, double *y)
 {
 	size_t n = fp->p->n;
-	double most = 1;
 
 	for (size_t i = 0; i < fp->p->m; i++) {
 		const double *a = fp->a + i * n;
@@ -140,13 +136,31 @@ static void make_feasible(const struct fea_problem *fp, double *y)
 			for (size_t j = 0; j < n; j++)
 				y[j] -= over / fp->norm2[i] * a[j];
 	}
+}
+
+/*
+ * Bring y into the feasible set: onto the capacities, and into the bounds of
+ * each task; what the second step undid of the first, going back towards the
+ * floors repairs, which are feasible together.
+ */
+static void make_feasible(const struct fea_problem *fp, double *y)
+{
+	size_t n = fp->p->n;
+	double part = 1;
+
+	onto_capacities(fp, y);
 	for (size_t j = 0; j < n; j++)
-		y[j] = fmin(fmax(y[j], fp->min), fp->cap[j]);
-	for (size_t i = 0; i < fp->p->m; i++)
-		most = fmax(most, use(fp, i, y));
-	if (most > 1)
+		y[j] = fmin(fmax(y[j], fp->low[j]), fp->cap[j]);
+	for (size_t i = 0; i < fp->p->m; i++) {
+		double all = use(fp, i, y), least = use(fp, i, fp->low);
+
+		if (all > 1 && all > least)
+			part = fmin(part, fmax(1 - least, 0) / (all - least));
+	}
+	if (part < 1)
 		for (size_t j = 0; j < n; j++)
-			y[j] /= most;
+			y[j] = fmin(fp->low[j], y[j]) +
+				part * fmax(y[j] - fp->low[j], 0);
 }
 
 /* Solve g l = r for k unknowns; false when g is singular. */
@@ -321,12 +335,70 @@ void fea_result(const struct fea_problem *fp, double *x)
 }
 
 /*
- * A task that gets all it has use for is in nobody's way, so it is limited only
- * to what would be its equal share if all wanted more: it finds room at once
- * when it wants more itself.
+ * One iteration as the source prints it: b is the full step and c the short
+ * one, so that s grows when the short step wins; trial points are not brought
+ * back, and of several capacities that y lies on, the direction is projected
+ * onto one after the other. What the print leaves open is as above.
  */
-static int fea_allocate(struct alloc_state *state, const struct fds_problem *p,
-			unsigned int iterations, double *x)
+void fea_iterate_printed(struct fea_problem *fp, struct alloc_state *state)
+{
+	size_t n = fp->p->n;
+	double a, b, c, s, norm = 0;
+	bool projected = false;
+
+	onto_capacities(fp, fp->y);
+	for (size_t j = 0; j < n; j++)
+		fp->y[j] = fmin(fmax(fp->y[j], fp->low[j]), fp->cap[j]);
+	a = fds_gradient(&fp->p->param, n, fp->y, fp->d);
+	for (size_t j = 0; j < n; j++)
+		norm += fp->d[j] * fp->d[j];
+	norm = sqrt(norm);
+	for (size_t j = 0; j < n; j++)
+		fp->d[j] /= norm;
+	for (size_t i = 0; i < fp->p->m; i++) {
+		const double *row = fp->a + i * n;
+		double out = 0;
+
+		if (use(fp, i, fp->y) < 1 - FEA_ON_PLANE)
+			continue;
+		for (size_t j = 0; j < n; j++)
+			out += row[j] * fp->d[j];
+		if (out <= 0)
+			continue;
+		for (size_t j = 0; j < n; j++)
+			fp->d[j] -= out / fp->norm2[i] * row[j];
+		projected = true;
+	}
+	if (projected)
+		state->step *= FEA_SLIGHTLY;
+	state->step = fmax(state->step, FEA_STEP_MIN);
+
+	s = state->step;
+	for (size_t j = 0; j < n; j++) {
+		fp->b[j] = fmax(fp->y[j] + s * fp->d[j], fp->low[j]);
+		fp->c[j] = fmax(fp->y[j] + FEA_SHORT * s * fp->d[j], fp->low[j]);
+	}
+	b = fds_value(&fp->p->param, n, fp->b);
+	c = fds_value(&fp->p->param, n, fp->c);
+	if (c >= b && b >= a) {
+		memcpy(fp->y, fp->c, n * sizeof(*fp->y));
+		if (!(c > b && b > a))
+			state->streak = 0;
+		else if (++state->streak >= FEA_STREAK)
+			state->step = fmin(state->step * FEA_GROW, FEA_STEP_MAX);
+	} else if (b < a) {
+		state->streak = 0;
+		state->step *= FEA_A_LOT;
+	} else {
+		state->streak = 0;
+		memcpy(fp->y, fp->b, n * sizeof(*fp->y));
+		state->step *= FEA_A_LITTLE;
+	}
+}
+
+static int run(struct alloc_state *state, const struct fds_problem *p,
+	       unsigned int iterations, double *x,
+	       void (*iterate)(struct fea_problem *fp, struct alloc_state *state))
 {
 	struct fea_problem *fp = fea_problem_new(p);
 
@@ -334,18 +406,35 @@ static int fea_allocate(struct alloc_state *state, const struct fds_problem *p,
 		return -ENOMEM;
 	fea_start(fp, state, x);
 	for (unsigned int i = 0; i < iterations; i++)
-		fea_iterate(fp, state);
+		iterate(fp, state);
 	fea_result(fp, x);
-	for (size_t j = 0; j < p->n; j++)
-		if (x[j] >= p->demand[j] * (1 - FEA_AT_DEMAND))
-			x[j] = fmax(x[j], 1 / ((double)p->n * fp->mu[j]));
 	fea_problem_free(fp);
 	return 0;
+}
+
+static int fea_allocate(struct alloc_state *state, const struct fds_problem *p,
+			unsigned int iterations, double *x)
+{
+	return run(state, p, iterations, x, fea_iterate);
+}
+
+static int printed_allocate(struct alloc_state *state, const struct fds_problem *p,
+			    unsigned int iterations, double *x)
+{
+	return run(state, p, iterations, x, fea_iterate_printed);
 }
 
 const struct alloc_ops alloc_fea = {
 	.name = "fea",
 	.summary = "fairness on dominant shares, iterated",
 	.reach = true,
+	.floors = true,
 	.allocate = fea_allocate,
+};
+
+const struct alloc_ops alloc_fea_printed = {
+	.name = "fea-printed",
+	.summary = "the iteration as its source prints it",
+	.bench_only = true,
+	.allocate = printed_allocate,
 };

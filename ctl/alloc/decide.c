@@ -15,7 +15,7 @@ struct division {
 	size_t *who;		/* index in the estimate of each task */
 	uint32_t dev[MGPU_MAX_RES];
 	double *need;		/* MGPU_MAX_RES rows of n */
-	double *rate, *share, *demand;
+	double *rate, *share, *demand, *floor, *weight;
 	double capacity[MGPU_MAX_RES];
 };
 
@@ -56,7 +56,7 @@ static int divide(struct division *d, const struct estimate *e, bool smooth)
 	memset(d, 0, sizeof(*d));
 	d->who = calloc(room, sizeof(*d->who));
 	d->need = calloc(room * MGPU_MAX_RES, sizeof(*d->need));
-	d->rate = calloc(3 * room, sizeof(*d->rate));
+	d->rate = calloc(5 * room, sizeof(*d->rate));
 	if (!d->who || !d->need || !d->rate) {
 		division_free(d);
 		return -ENOMEM;
@@ -69,6 +69,8 @@ static int divide(struct division *d, const struct estimate *e, bool smooth)
 			d->who[d->n++] = j;
 	d->share = d->rate + d->n;
 	d->demand = d->share + d->n;
+	d->floor = d->demand + d->n;
+	d->weight = d->floor + d->n;
 	for (size_t k = 0; k < d->n; k++) {
 		const struct estimate_vgpu *v = &e->vgpus[d->who[k]];
 		size_t i = resource(d, e, v->last.dev);
@@ -78,6 +80,7 @@ static int divide(struct division *d, const struct estimate *e, bool smooth)
 		d->rate[k] = fmax(v->fps, DECIDE_RATE_MIN);
 		d->share[k] = v->share;
 		d->demand[k] = smooth ? v->demand : INFINITY;
+		d->weight[k] = v->last.weight ? v->last.weight : 1;
 	}
 	return 0;
 }
@@ -91,8 +94,26 @@ static struct fds_problem problem(const struct division *d,
 		.need = d->need,
 		.capacity = d->capacity,
 		.demand = d->demand,
+		.floor = d->floor,
+		.weight = d->weight,
 		.param = set->param,
 	};
+}
+
+static int compare_sla(const void *key, const void *entry)
+{
+	const struct sla_vgpu *s = entry;
+
+	return strcmp(key, s->uuid);
+}
+
+static struct sla agreement(const struct settings *set, const char *uuid)
+{
+	const struct sla_vgpu *s = NULL;
+
+	if (set->nr_vgpus)
+		s = bsearch(uuid, set->vgpus, set->nr_vgpus, sizeof(*s), compare_sla);
+	return s ? s->sla : set->sla;
 }
 
 /* How fair was it, and how fair could it have been? */
@@ -193,15 +214,49 @@ static void remember(const struct division *d, struct control *c)
 	}
 }
 
-/* Turn the allocator's rates into targets and limits. */
-static void set_targets(const struct division *d, bool reach, struct control *c,
-			struct plan *plan)
+/*
+ * Bring the agreements into the problem: no demand above a ceiling, and as much
+ * of the floors as there is room for.
+ */
+static void keep_agreements(struct division *d, const struct fds_problem *p,
+			    const struct estimate *e, const struct settings *set,
+			    struct plan *plan)
 {
+	for (size_t k = 0; k < d->n; k++) {
+		struct sla sla = agreement(set, e->vgpus[d->who[k]].last.uuid);
+
+		d->demand[k] = fmin(d->demand[k], sla.ceiling);
+		d->floor[k] = set->policy->floors ? sla.floor : 0;
+	}
+	plan->nr_short = sla_floors(p, d->floor, d->floor);
 	for (size_t k = 0; k < d->n; k++) {
 		struct target *t = &plan->targets[d->who[k]];
 
-		t->fps = d->rate[k];
-		t->limit = limit(reach ? t->fps * c->lead : t->fps);
+		if (d->floor[k] < fmin(t->floor, d->demand[k]) * (1 - 1e-6))
+			t->granted = d->floor[k];
+	}
+}
+
+/*
+ * Turn the allocator's rates into targets and limits. A task that gets all it
+ * has use for is in nobody's way, so it is limited only to what would be its
+ * equal share if all wanted more: it finds room at once when it wants more.
+ */
+static void set_targets(const struct division *d, const struct fds_problem *p,
+			const struct estimate *e, const struct settings *set,
+			struct control *c, struct plan *plan)
+{
+	bool reach = set->policy->reach;
+
+	for (size_t k = 0; k < d->n; k++) {
+		struct target *t = &plan->targets[d->who[k]];
+		double ceiling = agreement(set, e->vgpus[d->who[k]].last.uuid).ceiling;
+		double rate = d->rate[k];
+
+		if (reach && rate >= d->demand[k] * (1 - DECIDE_AT_DEMAND))
+			rate = fmax(rate, 1 / ((double)d->n * fds_mu(p, k)));
+		t->fps = fmin(rate, ceiling);
+		t->limit = limit(fmin(reach ? rate * c->lead : rate, ceiling));
 	}
 	remember(d, c);
 }
@@ -232,6 +287,8 @@ int decide(const struct estimate *e, const struct settings *set,
 		t->id = v->last.id;
 		t->fps = INFINITY;
 		t->limit = INFINITY;
+		t->floor = policy->floors ? agreement(set, v->last.uuid).floor : 0;
+		t->granted = t->floor;
 		/* one frame that is late, or held back, does not free it */
 		t->keep = policy->allocate && v->state == VGPU_IDLE &&
 			v->idle_ns < DECIDE_RELEASE_NS;
@@ -243,10 +300,11 @@ int decide(const struct estimate *e, const struct settings *set,
 	if (ret)
 		return ret;
 	p = problem(&d, set);
+	keep_agreements(&d, &p, e, set, plan);
 	update_lead(&d, e, control);
 	ret = policy->allocate(&control->alloc, &p, set->iterations, d.rate);
 	if (!ret)
-		set_targets(&d, policy->reach, control, plan);
+		set_targets(&d, &p, e, set, control, plan);
 	else
 		for (size_t k = 0; k < d.n; k++)
 			plan->targets[d.who[k]].keep = true;

@@ -3,11 +3,12 @@
  * From an estimate to a plan: how fair the period was, and which limit each
  * vGPU is to have in the next one. Pure.
  */
-#ifndef MGPUD_DECIDE_H
-#define MGPUD_DECIDE_H
+#ifndef MGPU_DECIDE_H
+#define MGPU_DECIDE_H
 
 #include "alloc.h"
 #include "estimate.h"
+#include "sla.h"
 
 /* A vGPU that shows no frames for so long loses its limit. */
 #define DECIDE_RELEASE_NS	ESTIMATE_IDLE_NS
@@ -32,6 +33,7 @@
 #define DECIDE_LEAD_GAIN	1.5	/* relative change per unit of use missed */
 #define DECIDE_LEAD_MAX		2.0
 #define DECIDE_LEAD_DECAY	0.9	/* of a lead while no limit holds anything */
+#define DECIDE_AT_DEMAND	1e-3	/* below demand that counts as at it */
 #define DECIDE_BINDS		0.98	/* planned use of a capacity to be used up */
 
 /**
@@ -39,13 +41,21 @@
  * @policy: who allocates
  * @period_ms: length of a period
  * @iterations: of allocators that iterate, per period
+ * @headroom: demand over the rate measured, of a vGPU that nothing holds back
  * @param: of f
+ * @sla: of vGPUs that are not in @vgpus
+ * @vgpus: vGPUs with an agreement of their own, in the order of their UUIDs
+ * @nr_vgpus: number of these
  */
 struct settings {
 	const struct alloc_ops *policy;
 	unsigned int period_ms;
 	unsigned int iterations;
+	double headroom;
 	struct fds_param param;
+	struct sla sla;
+	struct sla_vgpu *vgpus;
+	size_t nr_vgpus;
 };
 
 /**
@@ -54,12 +64,19 @@ struct settings {
  * @keep: leave its limit as it is
  * @fps: the rate, frames per second, INFINITY for any
  * @limit: the limit to set, INFINITY for none
+ * @floor: what its agreement promises, frames per second; 0 for nothing
+ * @granted: how much of @floor it gets if it has use for it
+ *
+ * @granted is below @floor only while the vGPU is active and the promises to all
+ * active ones exceed a capacity.
  */
 struct target {
 	uint32_t id;
 	bool keep;
 	double fps;
 	double limit;
+	double floor;
+	double granted;
 };
 
 /**
@@ -84,6 +101,7 @@ struct control {
  * @active: number of vGPUs that were active
  * @targets: one for each vGPU of the estimate, in its order
  * @nr: number of targets
+ * @nr_short: vGPUs that are granted less than they are promised
  */
 struct plan {
 	double fds;
@@ -91,6 +109,7 @@ struct plan {
 	size_t active;
 	struct target *targets;
 	size_t nr;
+	size_t nr_short;
 };
 
 /* Returns 0, -ENOMEM, or what the allocator returned; @plan is to be freed. */
@@ -98,4 +117,4 @@ int decide(const struct estimate *e, const struct settings *set,
 	   struct control *control, struct plan *plan);
 void plan_free(struct plan *plan);
 
-#endif /* MGPUD_DECIDE_H */
+#endif /* MGPU_DECIDE_H */

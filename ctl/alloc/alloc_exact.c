@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The allocation that maximises f, every period. */
+#include "alloc.h"
+
+static int exact_allocate(struct alloc_state *state, const struct fds_problem *p,
+			  unsigned int iterations, double *x)
+{
+	(void)state;
+	(void)iterations;
+	return fds_best(p, x);
+}
+
+const struct alloc_ops alloc_exact = {
+	.name = "exact",
+	.summary = "fairness on dominant shares, at its optimum",
+	.reach = true,
+	.floors = true,
+	.allocate = exact_allocate,
+};

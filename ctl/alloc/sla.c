@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Promises, and what becomes of them when there are too many. Pure. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fill.h"
+#include "sla.h"
+
+/* Less missing than this is rounding. */
+#define SHORT	1e-6
+
+const char *sla_check(const struct sla *sla)
+{
+	if (sla->floor != 0 &&
+	    !(sla->floor >= SLA_FPS_MIN && sla->floor <= SLA_FPS_MAX))
+		return "floor must be from 1 to 10000 frames per second, or none";
+	if (!(sla->ceiling >= SLA_FPS_MIN) ||
+	    (isfinite(sla->ceiling) && sla->ceiling > SLA_FPS_MAX))
+		return "ceiling must be from 1 to 10000 frames per second, or none";
+	if (sla->floor > sla->ceiling)
+		return "floor must not be above ceiling";
+	return NULL;
+}
+
+size_t sla_floors(const struct fds_problem *p, const double *asked, double *floor)
+{
+	size_t n = p->n, missing = 0;
+	double *spare, *want;
+	bool any = false;
+
+	for (size_t j = 0; j < n; j++)
+		any |= asked[j] > 0;
+	spare = any ? calloc(2 * n, sizeof(*spare)) : NULL;
+	if (!spare) {
+		/* out of memory: promise nothing rather than too much */
+		memset(floor, 0, n * sizeof(*floor));
+		return 0;
+	}
+	want = spare + n;
+	for (size_t j = 0; j < n; j++) {
+		spare[j] = fmin(SLA_SPARE / ((double)n * fds_mu(p, j)), p->demand[j]);
+		want[j] = fmax(fmin(asked[j], p->demand[j]), spare[j]);
+	}
+	/* in steps of what each asks for: equal shares of the promises */
+	if (fill(p, asked, spare, want, spare)) {
+		memset(floor, 0, n * sizeof(*floor));
+		free(spare);
+		return 0;
+	}
+	for (size_t j = 0; j < n; j++) {
+		if (asked[j] > 0) {
+			missing += spare[j] < want[j] * (1 - SHORT);
+			floor[j] = fmin(spare[j], p->demand[j]);
+		} else {
+			floor[j] = 0;
+		}
+	}
+	free(spare);
+	return missing;
+}
