@@ -3,12 +3,20 @@
 #include <errno.h>
 #include <json-c/json.h>
 #include <string.h>
+#include <strings.h>
 
 #include "gpuctl.h"
 #include "mgpud_client.h"
 
 const char *const ctl_set_keys[] = {
-	"policy", "period-ms", "iterations", "beta", "lambda", NULL
+	"policy", "period-ms", "iterations", "headroom", "beta", "lambda", NULL
+};
+
+const char *const ctl_sla_keys[] = { "default", "floor", "ceiling", NULL };
+
+/* A test compares them with what mgpud has. */
+const char *const ctl_policies[] = {
+	"exact", "fea", "drf", "maxmin", "static", "vgasa", "none", NULL
 };
 
 static struct json_object *get(struct json_object *object, const char *key)
@@ -42,10 +50,32 @@ static const char *number(char *buf, struct json_object *object,
 	return buf;
 }
 
+static bool is_true(struct json_object *object, const char *key)
+{
+	struct json_object *value = get(object, key);
+
+	return value && json_object_get_boolean(value);
+}
+
+/* "30.0", or "21.5/30.0": what it gets, where that is less than it is promised. */
+static const char *floor_text(char *buf, struct json_object *vgpu)
+{
+	char granted[OUT_CELL], floor[OUT_CELL];
+
+	number(floor, vgpu, "floor", 1, 1);
+	if (is_true(vgpu, "shortfall"))
+		snprintf(buf, OUT_CELL, "%.30s/%.30s",
+			 number(granted, vgpu, "granted", 1, 1), floor);
+	else
+		strcpy(buf, floor);
+	return buf;
+}
+
 static void print_vgpus(struct json_object *vgpus)
 {
 	static const char *const columns[] = {
-		">ID", "UUID", "STATE", ">FPS", ">TARGET", ">CPU%", ">GPU%",
+		">ID", "UUID", "STATE", ">FPS", ">TARGET", ">FLOOR", ">CEILING",
+		">CPU%", ">GPU%",
 		">CPU-MS/FRAME", ">GPU-MS/FRAME", ">FRAMES", NULL
 	};
 	struct table table = { .columns = columns };
@@ -63,6 +93,8 @@ static void print_vgpus(struct json_object *vgpus)
 		table_cell(&table, "%s", get_string(vgpu, "state"));
 		table_cell(&table, "%s", number(buf, vgpu, "fps", 1, 1));
 		table_cell(&table, "%s", number(buf, vgpu, "target_fps", 1, 1));
+		table_cell(&table, "%s", floor_text(buf, vgpu));
+		table_cell(&table, "%s", number(buf, vgpu, "ceiling", 1, 1));
 		table_cell(&table, "%s", number(buf, vgpu, "cpu_share", 100, 1));
 		table_cell(&table, "%s", number(buf, vgpu, "gpu_share", 100, 1));
 		table_cell(&table, "%s",
@@ -89,8 +121,14 @@ static void print_state(struct json_object *state)
 		{ "period (ms)", "period_ms" },
 		{ "periods", "periods" },
 		{ "iterations", "iterations" },
+		{ "headroom", "headroom" },
 		{ "beta", "beta" },
 		{ "lambda", "lambda" },
+		{ "configuration", "config" },
+		{ "state file", "state_file" },
+		{ "log", "log" },
+		{ "keeps floors", "floors" },
+		{ "shortfalls", "shortfalls" },
 		{ "dry run", "dry_run" },
 		{ "eBPF", "bpf" },
 		{ "charge source", "charge_source" },
@@ -165,7 +203,8 @@ static int parse_setting(struct json_object *settings, const char *key,
 
 	if (!strcmp(key, "policy")) {
 		json = json_object_new_string(value);
-	} else if (!strcmp(key, "beta") || !strcmp(key, "lambda")) {
+	} else if (!strcmp(key, "beta") || !strcmp(key, "lambda") ||
+		   !strcmp(key, "headroom")) {
 		if (parse_double(value, &real))
 			return usage_error("%s %s: give a number", key, value);
 		json = json_object_new_double(real);
@@ -195,7 +234,7 @@ int ctl_set(const struct gpuctl *ctl, int argc, char **argv)
 	int i;
 
 	if (!argc)
-		ret = usage_error("ctl set: say what to set, as in 'gpuctl ctl set policy fea'");
+		ret = usage_error("ctl set: say what to set, as in 'gpuctl ctl set policy exact'");
 	for (i = 0; i < argc && !ret; i += 2) {
 		if (!is_word(argv[i], ctl_set_keys)) {
 			const char *like = suggest(argv[i], ctl_set_keys);
@@ -227,4 +266,285 @@ out:
 	mgpud_close(mgpud);
 	json_object_put(settings);
 	return ret;
+}
+
+/* ---- agreements ---- */
+
+/* The vGPU's UUID that mgpud knows by this id or beginning; NULL: complained. */
+static const char *find_uuid(struct json_object *state, const char *word)
+{
+	struct json_object *list = get(state, "vgpus");
+	const char *found = NULL;
+	uint32_t id;
+	bool is_id = !parse_u32(word, 0, UINT32_MAX, &id);
+	size_t i;
+
+	for (i = 0; list && i < json_object_array_length(list); i++) {
+		struct json_object *vgpu = json_object_array_get_idx(list, i);
+		const char *uuid = get_string(vgpu, "uuid");
+		struct json_object *number = get(vgpu, "id");
+
+		if (is_id ? !number || json_object_get_int64(number) != id :
+		    strncasecmp(uuid, word, strlen(word)))
+			continue;
+		if (found) {
+			usage_error("the UUIDs of several vGPUs begin with '%s'; write more of it",
+				    word);
+			return NULL;
+		}
+		found = uuid;
+	}
+	if (!found)
+		usage_error("mgpud knows no vGPU '%s'; for one that is not there yet write its whole UUID",
+			    word);
+	return found;
+}
+
+/* A UUID is 36 characters long; mgpud judges the rest. */
+static bool is_uuid(const char *word)
+{
+	return strlen(word) == 36;
+}
+
+static void print_agreement(struct table *table, const char *who,
+			    struct json_object *sla, struct json_object *vgpu)
+{
+	char buf[OUT_CELL];
+
+	table_cell(table, "%s", who);
+	table_cell(table, "%s", get(sla, "floor") ?
+		   number(buf, sla, "floor", 1, 3) : "none");
+	table_cell(table, "%s", get(sla, "ceiling") ?
+		   number(buf, sla, "ceiling", 1, 3) : "none");
+	table_cell(table, "%s", vgpu ? number(buf, vgpu, "granted", 1, 1) : "-");
+	table_cell(table, "%s", vgpu ? number(buf, vgpu, "fps", 1, 1) : "-");
+	table_cell(table, "%s", !vgpu ? "-" : is_true(vgpu, "shortfall") ?
+		   "short" : get_string(vgpu, "state"));
+}
+
+static struct json_object *find_vgpu(struct json_object *state, const char *uuid)
+{
+	struct json_object *list = get(state, "vgpus");
+	size_t i;
+
+	for (i = 0; list && i < json_object_array_length(list); i++) {
+		struct json_object *vgpu = json_object_array_get_idx(list, i);
+
+		if (!strcasecmp(get_string(vgpu, "uuid"), uuid))
+			return vgpu;
+	}
+	return NULL;
+}
+
+/* All, or those of one. */
+static void print_agreements(struct json_object *state, const char *only)
+{
+	static const char *const columns[] = {
+		"VGPU", ">FLOOR", ">CEILING", ">GRANTED", ">FPS", "STATE", NULL
+	};
+	struct table table = { .columns = columns };
+	struct json_object *own = get(state, "agreements");
+	size_t i;
+
+	if (!only || !strcmp(only, "default"))
+		print_agreement(&table, "default", get(state, "sla"), NULL);
+	if (only && strcmp(only, "default")) {
+		struct json_object *vgpu = find_vgpu(state, only);
+		struct json_object *sla = vgpu ? vgpu : get(state, "sla");
+
+		for (i = 0; own && i < json_object_array_length(own); i++)
+			if (!strcasecmp(get_string(json_object_array_get_idx(own, i),
+						   "uuid"), only))
+				sla = json_object_array_get_idx(own, i);
+		print_agreement(&table, only, sla, vgpu);
+	}
+	for (i = 0; !only && own && i < json_object_array_length(own); i++) {
+		struct json_object *sla = json_object_array_get_idx(own, i);
+		const char *uuid = get_string(sla, "uuid");
+
+		print_agreement(&table, uuid, sla, find_vgpu(state, uuid));
+	}
+	table_print(&table, SIZE_MAX);
+	if (!is_true(state, "floors"))
+		printf("\nThe policy %s keeps no floors.\n", get_string(state, "policy"));
+}
+
+/* For -j: what is shown as text. */
+static struct json_object *agreements_object(struct json_object *state)
+{
+	static const char *const keys[] = { "policy", "floors", "sla", "agreements" };
+	struct json_object *object = json_object_new_object();
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		json_object_object_add(object, keys[i],
+				       json_object_get(get(state, keys[i])));
+	return object;
+}
+
+/* "floor 30 ceiling none" becomes {"floor":30,"ceiling":null}. */
+static int parse_sla(struct json_object *sla, int argc, char **argv)
+{
+	uint32_t millihertz;
+	int i;
+
+	for (i = 0; i < argc; i += 2) {
+		if (strcmp(argv[i], "floor") && strcmp(argv[i], "ceiling")) {
+			const char *like = suggest(argv[i], ctl_sla_keys);
+
+			return usage_error("an agreement has no '%s'%s%s%s", argv[i],
+					   like ? "; did you mean '" : ", but floor and ceiling",
+					   like ? like : "", like ? "'?" : "");
+		}
+		if (i + 1 == argc)
+			return usage_error("%s wants a value: frames per second or none",
+					   argv[i]);
+		if (json_object_object_get_ex(sla, argv[i], NULL))
+			return usage_error("%s is there twice", argv[i]);
+		if (parse_fps(argv[i + 1], &millihertz))
+			return usage_error("%s %s: give a number from 1 to 10000 with at most three decimals, or none",
+					   argv[i], argv[i + 1]);
+		json_object_object_add(sla, argv[i], millihertz ?
+				       json_object_new_double(millihertz / 1000.0) :
+				       NULL);
+	}
+	return 0;
+}
+
+int ctl_sla(const struct gpuctl *ctl, int argc, char **argv)
+{
+	struct json_object *sla = NULL, *all, *settings = NULL, *state = NULL;
+	const char *who = argc ? argv[0] : NULL;
+	struct mgpud *mgpud = NULL;
+	char uuid[OUT_CELL];
+	struct mgpu_error err;
+	/* a lone "default" behind a vGPU: as all others again */
+	bool drop = argc == 2 && strcmp(who, "default") && !strcmp(argv[1], "default");
+	int ret = 0;
+
+	if (who && is_word(who, ctl_sla_keys) && strcmp(who, "default"))
+		return usage_error("say whose %s first: a vGPU, or default for all others",
+				   who);
+	if (argc > 1 && !drop) {
+		sla = json_object_new_object();
+		ret = parse_sla(sla, argc - 1, argv + 1);
+		if (ret)
+			goto out;
+	}
+	if (mgpud_connect(&mgpud, NULL, &err) || mgpud_get(mgpud, &state, &err)) {
+		ret = failed(&err);
+		goto out;
+	}
+	if (who && strcmp(who, "default") && !is_uuid(who)) {
+		who = find_uuid(state, who);
+		if (!who) {
+			ret = EXIT_USAGE;
+			goto out;
+		}
+	}
+	if (who) {
+		snprintf(uuid, sizeof(uuid), "%s", who);
+		who = uuid;
+	}
+	if (argc > 1) {
+		settings = json_object_new_object();
+		all = json_object_new_object();
+		json_object_object_add(all, who, json_object_get(sla));
+		json_object_object_add(settings, "sla", all);
+		json_object_put(state);
+		state = NULL;
+		if (mgpud_set(mgpud, settings, &state, &err)) {
+			ret = failed(&err);
+			goto out;
+		}
+	}
+	if (ctl->json)
+		ret = out_json(ctl, agreements_object(state));
+	else if (argc < 2)
+		print_agreements(state, who);
+out:
+	json_object_put(state);
+	json_object_put(settings);
+	json_object_put(sla);
+	mgpud_close(mgpud);
+	return ret;
+}
+
+/* ---- watching ---- */
+
+static void print_period(struct json_object *state)
+{
+	struct json_object *vgpus = get(state, "vgpus");
+	char fds[OUT_CELL], best[OUT_CELL], time[OUT_CELL];
+	size_t active = 0, nr = 0;
+	size_t i;
+
+	if (vgpus && json_object_is_type(vgpus, json_type_array))
+		nr = json_object_array_length(vgpus);
+	for (i = 0; i < nr; i++)
+		active += !strcmp(get_string(json_object_array_get_idx(vgpus, i),
+					     "state"), "active");
+	printf("%s period %s, policy %s: %zu of %zu vGPUs active, f %s, best %s, shortfalls %s\n",
+	       out_time(time, sizeof(time)), get_string(state, "periods"),
+	       get_string(state, "policy"), active, nr,
+	       number(fds, state, "fds", 1, 3),
+	       number(best, state, "fds_optimal", 1, 3),
+	       get_string(state, "shortfalls"));
+}
+
+static void print_watch_event(struct json_object *event)
+{
+	char floor[OUT_CELL], granted[OUT_CELL], time[OUT_CELL];
+	const char *name = get_string(event, "event");
+
+	out_time(time, sizeof(time));
+	if (!get(event, "uuid")) {
+		printf("%s %s\n", time, name);
+		return;
+	}
+	printf("%s %s vgpu %s %s floor %s granted %s%s\n", time, name,
+	       get_string(event, "id"), get_string(event, "uuid"),
+	       number(floor, event, "floor", 1, 1),
+	       number(granted, event, "granted", 1, 1),
+	       is_true(event, "gone") ? " gone" : "");
+}
+
+int ctl_watch(const struct gpuctl *ctl, int argc, char **argv)
+{
+	struct json_object *state, *event;
+	struct mgpud *mgpud = NULL;
+	struct mgpu_error err;
+	uint32_t seen = 0;
+	int ret;
+
+	if (argc)
+		return usage_error("ctl watch takes no '%s'", argv[0]);
+	if (mgpud_connect(&mgpud, NULL, &err))
+		return failed(&err);
+	stop_on_signals();
+	setvbuf(stdout, NULL, _IOLBF, 0);
+
+	ret = mgpud_watch(mgpud, &err);
+	while (!ret && !gpuctl_stop && (!ctl->count || seen < ctl->count)) {
+		ret = mgpud_next_any(mgpud, &state, &event, -1, &err);
+		if (ret == -EINTR) {
+			ret = 0;
+			continue;
+		}
+		if (ret)
+			break;
+		seen++;
+		if (ctl->json) {
+			out_json(ctl, event ? event : state);
+			continue;
+		}
+		if (event)
+			print_watch_event(event);
+		else
+			print_period(state);
+		json_object_put(event);
+		json_object_put(state);
+	}
+	mgpud_close(mgpud);
+	return ret ? failed(&err) : EXIT_OK;
 }

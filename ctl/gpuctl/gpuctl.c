@@ -45,6 +45,14 @@ static const struct command commands[] = {
 	  "show what mgpud, the controller, does", ctl_show },
 	{ "ctl", "set", "{ KEY VALUE } ...", "", ctl_set_keys,
 	  "change mgpud's settings, all or nothing", ctl_set },
+	{ "ctl", "sla",
+	  "[{ VGPU | default } [floor FPS|none] [ceiling FPS|none] | VGPU default]", "",
+	  ctl_sla_keys,
+	  "show what VMs are promised, or change it for one, or for all others (default)",
+	  ctl_sla },
+	{ "ctl", "watch", "", "n", NULL,
+	  "print what mgpud does each period, and which promises are not kept",
+	  ctl_watch },
 	{ "help", NULL, "[OBJECT]", "CT", NULL,
 	  "print this help", help },
 	{ "version", NULL, "", "", NULL,
@@ -70,7 +78,7 @@ static const struct option {
 	{ 'p', "pretty", NULL, "print JSON over several lines" },
 	{ 'h', "help", NULL, "print this help" },
 	{ 'b', "batch", "FILE", "vgpu set: read FILE, one vGPU per line; '-' is standard input" },
-	{ 'n', "count", "COUNT", "monitor, top: end after COUNT events or refreshes" },
+	{ 'n', "count", "COUNT", "monitor, top, ctl watch: end after COUNT events, refreshes or lines" },
 	{ 'd', "delay", "SECONDS", "top: time between two refreshes, 1 unless told" },
 	{ 'C', "completion", NULL, NULL },
 	{ 'T', "table", NULL, NULL },
@@ -238,6 +246,12 @@ static void print_completion(void)
 			fputs("\t\t[[ $prev == policy ]] && list='", stdout);
 			for (j = 0; dev_policies[j]; j++)
 				printf("%s%s", j ? " " : "", dev_policies[j]);
+			puts("'");
+		}
+		if (commands[i].run == ctl_set) {
+			fputs("\t\t[[ $prev == policy ]] && list='", stdout);
+			for (j = 0; ctl_policies[j]; j++)
+				printf("%s%s", j ? " " : "", ctl_policies[j]);
 			puts("'");
 		}
 		puts("\t\t;;");

@@ -136,6 +136,8 @@ extern const char *const dev_policies[];	/* for the completion */
 extern const char *const vgpu_list_keys[];
 extern const char *const vgpu_set_keys[];
 extern const char *const ctl_set_keys[];
+extern const char *const ctl_sla_keys[];
+extern const char *const ctl_policies[];	/* for the completion */
 
 int dev_list(const struct gpuctl *ctl, int argc, char **argv);
 int dev_show(const struct gpuctl *ctl, int argc, char **argv);
@@ -147,5 +149,7 @@ int monitor(const struct gpuctl *ctl, int argc, char **argv);
 int top(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_show(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_set(const struct gpuctl *ctl, int argc, char **argv);
+int ctl_sla(const struct gpuctl *ctl, int argc, char **argv);
+int ctl_watch(const struct gpuctl *ctl, int argc, char **argv);
 
 #endif /* GPUCTL_H */

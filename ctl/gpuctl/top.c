@@ -16,7 +16,7 @@
 #include "mgpud_client.h"
 
 static const char *const columns[] = {
-	">ID", "UUID", "STATE", ">FPS", ">TARGET", ">LIMIT", ">GPU%",
+	">ID", "UUID", "STATE", ">FPS", ">TARGET", ">FLOOR", ">LIMIT", ">GPU%",
 	">GPU-LIMIT", ">CPU%", ">HELD%", ">MEM", "CHARGED-BY", NULL
 };
 
@@ -45,6 +45,8 @@ struct sample {
  * struct rates - of one vGPU; NAN is unknown
  * @fps: frames shown per second
  * @target: frames per second that mgpud wants, INFINITY for any number
+ * @floor: frames per second that it is promised
+ * @granted: how much of that it gets
  * @gpu: part of the device's engines
  * @cpu: part of the CPUs that VMs share
  * @held: part of the time in which a frame was held back
@@ -53,6 +55,8 @@ struct sample {
 struct rates {
 	double fps;
 	double target;
+	double floor;
+	double granted;
 	double gpu;
 	double cpu;
 	double held;
@@ -170,7 +174,7 @@ static void get_rates(struct rates *rates, const struct sample *now,
 	double seconds = now->time - before->time;
 	uint32_t nr = engines(now, vgpu->dev_id);
 
-	*rates = (struct rates){ NAN, NAN, NAN, NAN, NAN, NAN };
+	*rates = (struct rates){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
 	if (old && seconds > 0) {
 		rates->fps = (double)(vgpu->stats.frames -
 				      old->stats.frames) / seconds;
@@ -187,6 +191,8 @@ static void get_rates(struct rates *rates, const struct sample *now,
 	if (entry) {
 		rates->cpu = number(entry, "cpu_share");
 		rates->target = number(entry, "target_fps");
+		rates->floor = number(entry, "floor");
+		rates->granted = number(entry, "granted");
 	}
 }
 
@@ -264,6 +270,8 @@ static void print_json(const struct gpuctl *ctl, const struct sample *now,
 				  fields[j]);
 		add_json(entry, "fps", rates.fps);
 		add_json(entry, "target-fps", rates.target);
+		add_json(entry, "floor-fps", rates.floor);
+		add_json(entry, "granted-fps", rates.granted);
 		add_json(entry, "gpu-share", rates.gpu);
 		add_json(entry, "cpu-share", rates.cpu);
 		add_json(entry, "held-share", rates.held);
@@ -299,6 +307,10 @@ static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu,
 	table_cell(table, "%s", vgpu->open ? "open" : "closed");
 	add_number(table, rates->fps, 1);
 	add_number(table, rates->target, 1);
+	if (rates->granted < rates->floor)
+		table_cell(table, "%.1f/%.1f", rates->granted, rates->floor);
+	else
+		add_number(table, rates->floor, 1);
 	table_cell(table, "%s", vgpu->fps_limit ?
 		   out_fps(buf, sizeof(buf), vgpu->fps_limit) : "none");
 	add_number(table, rates->gpu, 100);

@@ -237,9 +237,10 @@ static int read_line(struct mgpud *client, struct json_object **object,
 	return 0;
 }
 
-/* {"ok":true,"state":{...}}, or why not. */
+/* {"ok":true,"state":{...}}, or why not; or {"event":...}, which is *event's. */
 static int read_answer(struct mgpud *client, struct json_object **state,
-		       int timeout_ms, struct mgpu_error *err)
+		       struct json_object **event, int timeout_ms,
+		       struct mgpu_error *err)
 {
 	struct json_object *answer;
 	struct json_object *value;
@@ -247,10 +248,15 @@ static int read_answer(struct mgpud *client, struct json_object **state,
 	const char *key = NULL;
 	int ret;
 
+	*event = NULL;
 	ret = read_line(client, &answer, timeout_ms, err);
 	if (ret)
 		return ret;
 
+	if (json_object_object_get_ex(answer, "event", &value)) {
+		*event = answer;
+		return 0;
+	}
 	if (json_object_object_get_ex(answer, "ok", &value) &&
 	    json_object_get_boolean(value)) {
 		if (json_object_object_get_ex(answer, "state", &value) &&
@@ -295,7 +301,7 @@ static int ask(struct mgpud *client, const char *what,
 	json_object_put(request);
 	if (ret || !state)
 		return ret;
-	return read_answer(client, state, ANSWER_MS, err);
+	return mgpud_next(client, state, ANSWER_MS, err);
 }
 
 int mgpud_get(struct mgpud *client, struct json_object **state,
@@ -324,8 +330,23 @@ int mgpud_watch(struct mgpud *client, struct mgpu_error *err)
 	return ask(client, "watch", NULL, NULL, err);
 }
 
+int mgpud_next_any(struct mgpud *client, struct json_object **state,
+		   struct json_object **event, int timeout_ms,
+		   struct mgpu_error *err)
+{
+	*state = NULL;
+	return read_answer(client, state, event, timeout_ms, err);
+}
+
 int mgpud_next(struct mgpud *client, struct json_object **state,
 	       int timeout_ms, struct mgpu_error *err)
 {
-	return read_answer(client, state, timeout_ms, err);
+	struct json_object *event;
+	int ret;
+
+	do {
+		ret = read_answer(client, state, &event, timeout_ms, err);
+		json_object_put(event);
+	} while (!ret && event);
+	return ret;
 }

@@ -5,7 +5,9 @@
  *
  * Requests are {"request":"get"}, {"request":"set","settings":{...}} and
  * {"request":"watch"}.  Answers are {"ok":true,"state":{...}} or
- * {"ok":false,"error":"a sentence","key":"what it is about"}.
+ * {"ok":false,"error":"a sentence","key":"what it is about"}.  Who watches also
+ * gets {"event":"name",...}: sla-shortfall, sla-met, and lost when there were more
+ * than it read.
  */
 #ifndef LIBMGPU_MGPUD_CLIENT_H
 #define LIBMGPU_MGPUD_CLIENT_H
@@ -36,10 +38,17 @@ int mgpud_get(struct mgpud *client, struct json_object **state,
 int mgpud_set(struct mgpud *client, struct json_object *settings,
 	      struct json_object **state, struct mgpu_error *err);
 
-/* Ask for the state at the end of each period; only mgpud_next() then. */
+/*
+ * Ask for the state at the end of each period; only mgpud_next(), which passes
+ * over events, and mgpud_next_any() then, which sets one of *state and *event and
+ * the other one to NULL.
+ */
 int mgpud_watch(struct mgpud *client, struct mgpu_error *err);
 int mgpud_next(struct mgpud *client, struct json_object **state,
 	       int timeout_ms, struct mgpu_error *err);
+int mgpud_next_any(struct mgpud *client, struct json_object **state,
+		   struct json_object **event, int timeout_ms,
+		   struct mgpu_error *err);
 
 int mgpud_fd(const struct mgpud *client);
 

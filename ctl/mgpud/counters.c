@@ -80,7 +80,7 @@ static void explain(char *why, size_t len, const char *what, int code)
 {
 	complaint[strcspn(complaint, "\n")] = '\0';
 	if (code == -EPERM || code == -EACCES)
-		say(why, len, "No permission to load the %s programs: run as root, or with CAP_BPF and CAP_PERFMON.",
+		say(why, len, "No permission to load the %s programs: run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN.",
 		    what);
 	else if (access("/sys/kernel/btf/vmlinux", R_OK))
 		say(why, len, "The kernel offers no BTF (CONFIG_DEBUG_INFO_BTF), which the %s programs need.",

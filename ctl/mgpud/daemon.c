@@ -12,18 +12,30 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
+#include <json-c/json.h>
 
 #include "daemon.h"
 #include "notify.h"
 
 #define PRIORITY	(-15)
+#define NSEC		1000000000ULL
 
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+}
+
+static const char *status_text(const struct daemon *d)
+{
+	return d->trouble[0] ? d->trouble : "dividing CPU and GPU time";
+}
+
+static void tell_ready(const struct daemon *d)
+{
+	notify("READY=1\nSTATUS=%s", status_text(d));
 }
 
 /* Said once, not every period, and again when it is over. */
@@ -32,10 +44,11 @@ static void trouble(struct daemon *d, const char *text)
 	if (!strcmp(d->trouble, text))
 		return;
 	if (text[0])
-		fprintf(stderr, "mgpud: %s\n", text);
+		log_text(LEVEL_ERROR, "trouble", "%s", text);
 	else
-		fprintf(stderr, "mgpud: works again\n");
+		log_text(LEVEL_WARNING, "trouble-over", "works again");
 	snprintf(d->trouble, sizeof(d->trouble), "%s", text);
+	notify("STATUS=%s", status_text(d));
 }
 
 /* ---- the kernel's side ---- */
@@ -61,9 +74,81 @@ static int connect_kernel(struct daemon *d, struct mgpu_error *err)
 		return ret;
 	}
 	if (why[0])
-		fprintf(stderr, "mgpud: %s Going on with the kernel module's own accounting.\n",
-			why);
+		log_text(LEVEL_WARNING, "no-bpf", "%s Going on with the kernel module's own accounting.",
+			 why);
 	return 0;
+}
+
+/* ---- the state file ---- */
+
+static bool keeps_state(const struct daemon *d)
+{
+	return d->config.state_file[0] && !d->opt->dry_run;
+}
+
+static void restore(struct daemon *d)
+{
+	const char *path = d->config.state_file;
+	char why[256];
+	int ret;
+
+	if (!path[0])
+		return;
+	ret = statefile_read(path, d->boot, &d->estimate, &d->control, why, sizeof(why));
+	if (!ret) {
+		d->restored = d->estimate.nr_vgpus;
+		log_event(LEVEL_INFO, "restored vgpus=%zu state_file=%s", d->restored, path);
+	} else if (ret != -ENOENT) {
+		log_text(ret == -ESTALE ? LEVEL_INFO : LEVEL_WARNING, "state-ignored",
+			 "state file %s is not used: %s", path, why);
+	}
+}
+
+/* Said once for each reason. */
+static void not_saved(struct daemon *d, int ret)
+{
+	const char *why = ret ? strerror(-ret) : "";
+
+	if (!strcmp(d->not_saved, why))
+		return;
+	snprintf(d->not_saved, sizeof(d->not_saved), "%s", why);
+	if (ret)
+		log_text(LEVEL_WARNING, "state-not-saved",
+			 "cannot write state file %s: %s; a restart will begin anew. Mend it, or choose another --state-file or none",
+			 d->config.state_file, why);
+	else
+		log_event(LEVEL_INFO, "state-saved state_file=%s", d->config.state_file);
+}
+
+/* Every so often, and not while there is nothing to be kept. */
+static void save(struct daemon *d, bool last)
+{
+	uint64_t now = now_ns();
+	char *text;
+	int ret;
+
+	if (!keeps_state(d) || !d->estimate.now_ns)
+		return;
+	ret = statefile_writer_result(d->writer);
+	if (ret)
+		not_saved(d, ret);
+	if (!last && now - d->saved_ns < d->config.state_period_s * NSEC)
+		return;
+	text = statefile_make(&d->estimate, &d->control, d->boot);
+	if (!text)
+		return;
+	d->saved_ns = now;
+	if (!last) {
+		/* one that is still under way is soon enough */
+		ret = statefile_writer_start(d->writer, d->config.state_file, text);
+		if (ret && ret != -EBUSY)
+			not_saved(d, ret);
+		return;
+	}
+	statefile_writer_free(d->writer);
+	d->writer = NULL;
+	not_saved(d, statefile_write(d->config.state_file, text));
+	free(text);
 }
 
 /* ---- a period ---- */
@@ -72,10 +157,11 @@ static void print_would_set(const struct applied *done)
 {
 	for (size_t j = 0; j < done->changed; j++) {
 		if (done->set[j].fps_limit)
-			printf("would set vgpu=%u fps_limit=%.3f\n", done->set[j].id,
-			       done->set[j].fps_limit / 1000.0);
+			log_event(LEVEL_INFO, "would set vgpu=%u fps_limit=%.3f",
+				  done->set[j].id, done->set[j].fps_limit / 1000.0);
 		else
-			printf("would set vgpu=%u fps_limit=none\n", done->set[j].id);
+			log_event(LEVEL_INFO, "would set vgpu=%u fps_limit=none",
+				  done->set[j].id);
 	}
 }
 
@@ -84,13 +170,32 @@ static int act(struct daemon *d, struct mgpu_error *err)
 	struct applied done = { 0 };
 	int ret;
 
-	ret = apply(&d->applier, d->opt->dry_run ? NULL : d->mgpu, &d->set,
+	ret = apply(&d->applier, d->opt->dry_run ? NULL : d->mgpu, &d->config.set,
 		    &d->estimate, &d->plan, &done, err);
 	d->changed = done.changed;
 	if (d->opt->dry_run && !ret)
 		print_would_set(&done);
 	free(done.set);
 	return ret;
+}
+
+/* Promises that begin not to be kept, and those that are again. */
+static void watch_agreements(struct daemon *d)
+{
+	struct sla_event *events;
+	size_t nr;
+
+	if (sla_watch_update(&d->sla_watch, &d->estimate, &d->plan, &events, &nr))
+		return;		/* out of memory: the next period tells it */
+	for (size_t i = 0; i < nr; i++) {
+		const struct sla_event *e = &events[i];
+
+		log_event(LEVEL_WARNING, "%s vgpu=%u uuid=%s floor=%.2f granted=%.2f%s",
+			  e->shortfall ? "sla-shortfall" : "sla-met", e->id, e->uuid,
+			  e->floor, e->granted, e->gone ? " gone=yes" : "");
+		server_event(d->server, daemon_event(d, e));
+	}
+	free(events);
 }
 
 static int period(struct daemon *d)
@@ -109,30 +214,33 @@ static int period(struct daemon *d)
 		disconnect(d);
 		return ret;
 	}
-	ret = estimate_update(&d->estimate, sample,
-			      d->set.headroom);
+	ret = estimate_update(&d->estimate, sample, d->config.set.headroom);
 	if (!ret) {
 		plan_free(&d->plan);
-		ret = decide(&d->estimate, &d->set, &d->control, &d->plan);
+		ret = decide(&d->estimate, &d->config.set, &d->control, &d->plan);
 	}
-	if (ret)
+	if (ret) {
 		mgpu_fail(&err, ret, "no plan for this period: %s", strerror(-ret));
-	else
+	} else {
+		watch_agreements(d);
 		ret = act(d, &err);
+	}
 	trouble(d, ret ? err.text : "");
 
 	d->took_ms = (double)(now_ns() - start) / 1e6;
 	if (!(d->estimate.seconds > 0))
 		return ret;	/* the first one only has something to compare with */
 	d->periods++;
-	daemon_log(d, stdout);
+	if (log_periods())
+		daemon_log(d, stdout);
 	if (d->json_log)
 		daemon_log_json(d, d->json_log);
 	server_publish(d->server);
+	save(d, false);
 	return ret;
 }
 
-/* ---- what the socket asks for ---- */
+/* ---- settings ---- */
 
 static struct json_object *on_state(void *arg)
 {
@@ -145,32 +253,53 @@ static struct json_object *on_state(void *arg)
  */
 static int arm(struct daemon *d)
 {
-	uint64_t length = (uint64_t)d->set.period_ms * 1000000, now = now_ns();
+	uint64_t length = (uint64_t)d->config.set.period_ms * 1000000, now = now_ns();
 	uint64_t next = d->estimate.now_ns + length;
 	struct itimerspec t = { 0 };
 
 	if (next < now + length / 2)
 		next = now + length;
-	t.it_value.tv_sec = (time_t)(next / 1000000000);
-	t.it_value.tv_nsec = (long)(next % 1000000000);
+	t.it_value.tv_sec = (time_t)(next / NSEC);
+	t.it_value.tv_nsec = (long)(next % NSEC);
+	d->due_ns = next;
 	return timerfd_settime(d->timer, TFD_TIMER_ABSTIME, &t, NULL) ? -errno : 0;
+}
+
+static bool any_floor(const struct settings *set)
+{
+	if (set->sla.floor > 0)
+		return true;
+	for (size_t i = 0; i < set->nr_vgpus; i++)
+		if (set->vgpus[i].sla.floor > 0)
+			return true;
+	return false;
+}
+
+static void log_settings(const struct daemon *d, const char *event, const char *more)
+{
+	const struct settings *set = &d->config.set;
+
+	log_event(LEVEL_INFO, "%s policy=%s period_ms=%u iterations=%u headroom=%g beta=%g lambda=%g agreements=%zu%s",
+		  event, set->policy->name, set->period_ms, set->iterations, set->headroom,
+		  set->param.beta, set->param.lambda, set->nr_vgpus, more);
+	if (any_floor(set) && !set->policy->floors)
+		log_text(LEVEL_WARNING, "no-floors",
+			 "the policy %s keeps no floors: choose exact, fea, drf or maxmin, or promise none",
+			 set->policy->name);
 }
 
 static int on_set(void *arg, struct json_object *settings, struct settings_error *err)
 {
 	struct daemon *d = arg;
-	struct settings old = d->set;
+	unsigned int period_ms = d->config.set.period_ms;
 	int ret;
 
-	ret = settings_json(&d->set, settings, err);
-	if (!ret && old.period_ms != d->set.period_ms)
+	ret = settings_json(&d->config.set, settings, err);
+	if (!ret && period_ms != d->config.set.period_ms)
 		ret = arm(d);
 	if (ret)
 		return ret;
-	printf("settings policy=%s period_ms=%u iterations=%u beta=%g lambda=%g\n",
-	       d->set.policy->name, d->set.period_ms, d->set.iterations,
-	       d->set.param.beta, d->set.param.lambda);
-	fflush(stdout);
+	log_settings(d, "settings", "");
 	return 0;
 }
 
@@ -178,6 +307,80 @@ static const struct server_ops server_ops = {
 	.state = on_state,
 	.set = on_set,
 };
+
+static int open_json_log(const struct config *c, FILE **log)
+{
+	*log = NULL;
+	if (!c->json_log[0])
+		return 0;
+	*log = fopen(c->json_log, "ae");
+	if (*log)
+		return 0;
+	log_text(LEVEL_ERROR, "json-log", "cannot write %s: %s; choose another json_log or none",
+		 c->json_log, strerror(errno));
+	return -errno;
+}
+
+/*
+ * The configuration again, all of it or none: the file, and what the command
+ * line said. What the socket changed in the meantime is replaced.
+ */
+static int take_config(struct daemon *d)
+{
+	struct config new = { 0 };
+	char why[512];
+	FILE *log;
+	int ret;
+
+	ret = config_load(&new, &d->opt->source, why, sizeof(why));
+	if (ret) {
+		log_text(LEVEL_ERROR, "reload-refused", "%s; the settings stay as they were",
+			 why);
+		return ret;
+	}
+	/* it is opened anew even under its old name, which may have been moved away */
+	ret = open_json_log(&new, &log);
+	if (ret) {
+		log_text(LEVEL_ERROR, "reload-refused", "the settings stay as they were");
+		config_free(&new);
+		return ret;
+	}
+	if (strcmp(new.socket, d->config.socket)) {
+		log_text(LEVEL_WARNING, "reload", "socket stays %s until mgpud is restarted; the rest is in force",
+			 d->config.socket);
+		strcpy(new.socket, d->config.socket);
+	}
+	if (d->json_log)
+		fclose(d->json_log);
+	d->json_log = log;
+	config_free(&d->config);
+	d->config = new;
+	log_set_mode(new.log);
+	return 0;
+}
+
+static int reload(struct daemon *d)
+{
+	unsigned int period_ms = d->config.set.period_ms;
+	int ret;
+
+	/* CLOCK_MONOTONIC: newer service managers tell by it which reload this is */
+	notify("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reading the configuration",
+	       (unsigned long long)(now_ns() / 1000));
+	ret = take_config(d);
+	if (!ret) {
+		d->reloads++;
+		log_settings(d, "reloaded", d->config.found ? "" : " config=none");
+		if (period_ms != d->config.set.period_ms && arm(d))
+			return -errno;
+	}
+	if (ret)
+		notify("READY=1\nSTATUS=%s",
+		       "the configuration file is wrong, the settings before it are in force");
+	else
+		tell_ready(d);
+	return 0;
+}
 
 /* ---- running ---- */
 
@@ -188,6 +391,7 @@ static int open_events(struct daemon *d)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	signal(SIGPIPE, SIG_IGN);
@@ -196,6 +400,17 @@ static int open_events(struct daemon *d)
 		return -errno;
 	d->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	return d->timer < 0 ? -errno : 0;
+}
+
+/* 1 to end, 0 to go on, or -errno. */
+static int on_signal(struct daemon *d)
+{
+	struct signalfd_siginfo info;
+	int ret = 0;
+
+	while (!ret && read(d->signals, &info, sizeof(info)) == sizeof(info))
+		ret = info.ssi_signo == SIGHUP ? reload(d) : 1;
+	return ret;
 }
 
 static int loop(struct daemon *d)
@@ -210,85 +425,132 @@ static int loop(struct daemon *d)
 		uint64_t ticks;
 		int ret;
 
-		if (poll(fds, 3, -1) < 0 && errno != EINTR)
-			return -errno;
-		if (fds[0].revents)
-			return 0;
+		if (poll(fds, 3, watchdog_wait_ms(&d->watchdog, now_ns())) < 0) {
+			if (errno != EINTR)
+				return -errno;
+			continue;
+		}
+		if (fds[0].revents) {
+			ret = on_signal(d);
+			if (ret)
+				return ret < 0 ? ret : 0;
+		}
 		if (fds[1].revents && read(d->timer, &ticks, sizeof(ticks)) > 0) {
 			ret = period(d);
 			if (arm(d))
 				return -errno;
-			notify("WATCHDOG=1\nSTATUS=%s", d->trouble[0] ? d->trouble :
-			       "dividing CPU and GPU time");
 			if (d->opt->once && (ret || d->periods))
 				return ret;
 		}
 		if (fds[2].revents)
 			server_run(d->server);
+		if (watchdog_due(&d->watchdog, now_ns(), d->due_ns))
+			notify("WATCHDOG=1");
 	}
 }
 
-int daemon_run(const struct options *opt)
+static int exit_status(int ret)
+{
+	switch (ret) {
+	case 0:
+		return END_OK;
+	case -EPERM:
+	case -EACCES:
+		return END_PERMISSION;
+	default:
+		return END_FAILED;
+	}
+}
+
+/* The socket, the log and the kernel; else why not. Returns an exit status. */
+static int set_up(struct daemon *d)
+{
+	struct mgpu_error err = { .text = "" };
+	char why[256];
+	int ret;
+
+	/* from here on signals wait for the loop */
+	ret = open_events(d);
+	if (ret) {
+		log_text(LEVEL_ERROR, "failed", "cannot wait for events: %s", strerror(-ret));
+		return END_FAILED;
+	}
+	ret = mgpu_open(&d->mgpu, &err);
+	if (ret) {
+		log_text(LEVEL_ERROR, "failed", "%s", err.text);
+		return ret == -ENOENT ? END_MODULE : exit_status(ret);
+	}
+	mgpu_close(d->mgpu);
+	d->mgpu = NULL;
+	ret = server_open(&d->server, d->config.socket, &server_ops, d, why, sizeof(why));
+	if (ret) {
+		log_text(LEVEL_ERROR, "failed", "%s", why);
+		return ret == -EBUSY ? END_RUNNING : exit_status(ret);
+	}
+	ret = open_json_log(&d->config, &d->json_log);
+	if (ret)
+		return exit_status(ret);
+	d->writer = statefile_writer_new();
+	if (!d->writer) {
+		log_text(LEVEL_ERROR, "failed", "out of memory");
+		return END_FAILED;
+	}
+	ret = connect_kernel(d, &err);
+	if (ret) {
+		log_text(LEVEL_ERROR, "failed", "%s", err.text);
+		return ret == -ENOENT ? END_MODULE : exit_status(ret);
+	}
+	return END_OK;
+}
+
+int daemon_run(struct options *opt)
 {
 	struct daemon d = {
 		.opt = opt,
-		.set = opt->set,
+		.config = opt->config,
 		.plan = { .fds = NAN, .fds_best = NAN },
 		.timer = -1,
 		.signals = -1,
 		.start_ns = now_ns(),
 	};
-	struct mgpu_error err = { .text = "" };
-	char why[256];
-	int ret;
+	int status, ret;
 
-	ret = mgpu_open(&d.mgpu, &err);
-	if (ret) {
-		fprintf(stderr, "mgpud: %s\n", err.text);
+	memset(&opt->config, 0, sizeof(opt->config));
+	log_set_mode(d.config.log);
+	statefile_boot(d.boot);
+	status = set_up(&d);
+	if (status)
 		goto out;
-	}
-	mgpu_close(d.mgpu);
-	d.mgpu = NULL;
-	ret = server_open(&d.server, opt->socket, &server_ops, &d, why, sizeof(why));
-	if (ret) {
-		fprintf(stderr, "mgpud: %s\n", why);
-		goto out;
-	}
-	if (opt->json_log) {
-		d.json_log = fopen(opt->json_log, "ae");
-		if (!d.json_log) {
-			ret = -errno;
-			fprintf(stderr, "mgpud: cannot write %s: %s\n", opt->json_log,
-				strerror(errno));
-			goto out;
-		}
-	}
-	ret = connect_kernel(&d, &err);
-	if (ret) {
-		fprintf(stderr, "mgpud: %s\n", err.text);
-		goto out;
-	}
 	/* what divides the CPUs must not wait for them behind those it divides */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
-	ret = open_events(&d);
-	if (ret) {
-		fprintf(stderr, "mgpud: cannot wait for events: %s\n", strerror(-ret));
-		goto out;
-	}
-	printf("ready policy=%s period_ms=%u iterations=%u beta=%g lambda=%g bpf=%s charge=%s socket=%s\n",
-	       d.set.policy->name, d.set.period_ms, d.set.iterations, d.set.param.beta,
-	       d.set.param.lambda, observer_bpf(d.observer) ? "yes" : "no",
-	       observer_charge(d.observer) ? "bpf" : "module", opt->socket);
-	fflush(stdout);
+	restore(&d);
+	d.saved_ns = d.start_ns;
+	log_event(LEVEL_INFO, "ready policy=%s period_ms=%u iterations=%u headroom=%g beta=%g lambda=%g bpf=%s charge=%s socket=%s config=%s",
+		  d.config.set.policy->name, d.config.set.period_ms,
+		  d.config.set.iterations, d.config.set.headroom,
+		  d.config.set.param.beta, d.config.set.param.lambda,
+		  observer_bpf(d.observer) ? "yes" : "no",
+		  observer_charge(d.observer) ? "bpf" : "module", d.config.socket,
+		  d.config.found ? opt->source.path : "none");
+	if (any_floor(&d.config.set) && !d.config.set.policy->floors)
+		log_settings(&d, "settings", "");
 	period(&d);
-	notify("READY=1");
+	watchdog_init(&d.watchdog, getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"),
+		      getpid(), now_ns());
 	ret = arm(&d);
+	tell_ready(&d);
 	if (!ret)
 		ret = loop(&d);
 	notify("STOPPING=1");
+	save(&d, true);
 	if (d.observer && observer_missed(d.observer))
-		fprintf(stderr, "mgpud: eBPF missed %llu events\n",
-			(unsigned long long)observer_missed(d.observer));
+		log_event(LEVEL_WARNING, "bpf-missed events=%llu",
+			  (unsigned long long)observer_missed(d.observer));
+	if (ret)
+		log_text(LEVEL_ERROR, "failed", "%s", d.trouble[0] ? d.trouble : strerror(-ret));
+	else
+		log_event(LEVEL_INFO, "stopped periods=%llu", (unsigned long long)d.periods);
+	status = ret ? exit_status(ret) : END_OK;
 out:
 	/* limits stay as they are: VMs go on under their last ones */
 	server_close(d.server);
@@ -298,9 +560,12 @@ out:
 		close(d.signals);
 	if (d.json_log)
 		fclose(d.json_log);
+	statefile_writer_free(d.writer);
 	disconnect(&d);
 	estimate_free(&d.estimate);
 	plan_free(&d.plan);
 	applier_free(&d.applier);
-	return ret ? EXIT_FAILURE : EXIT_SUCCESS;
+	sla_watch_free(&d.sla_watch);
+	config_free(&d.config);
+	return status;
 }

@@ -17,6 +17,7 @@
 
 #include "server.h"
 
+#define LOST "{\"event\":\"lost\"}\n"
 #define FULL "{\"ok\":false,\"error\":\"mgpud has too many clients\",\"key\":\"request\"}\n"
 
 /**
@@ -28,6 +29,8 @@
  * @ended: sends no more requests
  * @in: bytes of a request that is not complete
  * @out: answer on its way, NULL for none
+ * @events: bytes of events in @out, or behind it
+ * @lost: there was no room for events
  */
 struct client {
 	int fd;
@@ -39,6 +42,8 @@ struct client {
 	size_t in_len;
 	char *out;
 	size_t out_len, out_done;
+	size_t events;
+	bool lost;
 };
 
 struct server {
@@ -346,6 +351,22 @@ static void answer_line(struct server *s, struct client *c, const char *line, si
 
 /* ---- bytes ---- */
 
+/* Behind what is on its way; true when there was memory for it. */
+static bool append(struct client *c, const char *text, size_t len)
+{
+	size_t used = c->out ? c->out_len : 0;
+	char *out = realloc(c->out, used + len);
+
+	if (!out)
+		return false;
+	if (!used)
+		c->out_done = 0;
+	memcpy(out + used, text, len);
+	c->out = out;
+	c->out_len = used + len;
+	return true;
+}
+
 /* False when the connection is of no more use. */
 static bool flush(struct client *c)
 {
@@ -356,9 +377,14 @@ static bool flush(struct client *c)
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
 		c->out_done += (size_t)n;
-		if (c->out_done == c->out_len) {
-			free(c->out);
-			c->out = NULL;
+		if (c->out_done < c->out_len)
+			continue;
+		free(c->out);
+		c->out = NULL;
+		c->events = 0;
+		if (c->lost) {
+			c->lost = false;
+			append(c, LOST, strlen(LOST));
 		}
 	}
 	return true;
@@ -500,4 +526,33 @@ void server_publish(struct server *s)
 		send_state(s, c);
 		serve(s, c, 0);
 	}
+}
+
+void server_event(struct server *s, struct json_object *event)
+{
+	const char *text = NULL;
+	size_t len = 0;
+	char *line;
+
+	if (event)
+		text = json_object_to_json_string_length(event, JSON_C_TO_STRING_PLAIN, &len);
+	line = text ? malloc(len + 1) : NULL;
+	if (line) {
+		memcpy(line, text, len);
+		line[len++] = '\n';
+	}
+	json_object_put(event);
+	for (size_t i = 0; line && i < SERVER_CLIENTS; i++) {
+		struct client *c = &s->clients[i];
+
+		if (c->fd < 0 || !c->watch)
+			continue;
+		if (c->events + len > SERVER_EVENTS_MAX || !append(c, line, len)) {
+			c->lost = true;
+			continue;
+		}
+		c->events += len;
+		serve(s, c, 0);
+	}
+	free(line);
 }

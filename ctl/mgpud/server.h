@@ -4,7 +4,8 @@
  * client does or leaves undone makes mgpud wait or grow: reads and writes never
  * block, a line is at most SERVER_LINE_MAX bytes, a client's next request is
  * looked at when its last answer has been read, a watcher that does not read
- * misses states, and there are at most SERVER_CLIENTS.
+ * misses states, and beyond SERVER_EVENTS_MAX bytes of them events, of which it is
+ * told, and there are at most SERVER_CLIENTS.
  */
 #ifndef MGPUD_SERVER_H
 #define MGPUD_SERVER_H
@@ -13,6 +14,7 @@
 
 #define SERVER_CLIENTS		32
 #define SERVER_LINE_MAX		8192
+#define SERVER_EVENTS_MAX	16384
 
 struct json_object;
 struct server;
@@ -42,5 +44,8 @@ void server_run(struct server *s);
 
 /* A period is over: tell the watchers. */
 void server_publish(struct server *s);
+
+/* Something happened: one line to each watcher. Takes over @event. */
+void server_event(struct server *s, struct json_object *event);
 
 #endif /* MGPUD_SERVER_H */

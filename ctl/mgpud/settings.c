@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Settings: names, ranges, and what to say when one is wrong. Pure. */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,8 +11,7 @@
 
 #include "settings.h"
 
-__attribute__((format(printf, 3, 4)))
-static int wrong(struct settings_error *err, const char *key, const char *fmt, ...)
+int settings_wrong(struct settings_error *err, const char *key, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -34,6 +34,28 @@ void settings_default(struct settings *set)
 	};
 }
 
+int settings_copy(struct settings *to, const struct settings *from)
+{
+	struct sla_vgpu *vgpus = NULL;
+
+	if (from->nr_vgpus) {
+		vgpus = calloc(from->nr_vgpus, sizeof(*vgpus));
+		if (!vgpus)
+			return -ENOMEM;
+		memcpy(vgpus, from->vgpus, from->nr_vgpus * sizeof(*vgpus));
+	}
+	*to = *from;
+	to->vgpus = vgpus;
+	return 0;
+}
+
+void settings_free(struct settings *set)
+{
+	free(set->vgpus);
+	set->vgpus = NULL;
+	set->nr_vgpus = 0;
+}
+
 static int set_policy(struct settings *set, const char *name,
 		      struct settings_error *err)
 {
@@ -50,7 +72,7 @@ static int set_policy(struct settings *set, const char *name,
 		snprintf(names + len, sizeof(names) - len, "%s%s",
 			 p == alloc_all ? "" : p[1] ? ", " : " or ", (*p)->name);
 	}
-	return wrong(err, "policy", "there is no policy \"%.32s\"; it is %s", name, names);
+	return settings_wrong(err, "policy", "there is no policy \"%.32s\"; it is %s", name, names);
 }
 
 static int set_whole(unsigned int *to, const char *key, double value,
@@ -58,7 +80,7 @@ static int set_whole(unsigned int *to, const char *key, double value,
 		     struct settings_error *err)
 {
 	if (!(value >= min && value <= max) || value != floor(value))
-		return wrong(err, key, "%s must be a whole number from %u to %u%s",
+		return settings_wrong(err, key, "%s must be a whole number from %u to %u%s",
 			     key, min, max, unit);
 	*to = (unsigned int)value;
 	return 0;
@@ -74,7 +96,14 @@ static int set_number(struct settings *set, const char *key, double value,
 		return set_whole(&set->iterations, key, value, 1,
 				 SETTINGS_ITERATIONS_MAX, "", err);
 	if (!isfinite(value))
-		return wrong(err, key, "%s must be a finite number", key);
+		return settings_wrong(err, key, "%s must be a finite number", key);
+	if (!strcmp(key, "headroom")) {
+		if (value < SETTINGS_HEADROOM_MIN || value > SETTINGS_HEADROOM_MAX)
+			return settings_wrong(err, key, "headroom must be from %g to %g times the rate measured",
+					      SETTINGS_HEADROOM_MIN, SETTINGS_HEADROOM_MAX);
+		set->headroom = value;
+		return 0;
+	}
 	if (!strcmp(key, "beta"))
 		set->param.beta = value;
 	else
@@ -85,12 +114,18 @@ static int set_number(struct settings *set, const char *key, double value,
 static bool is_number(const char *key)
 {
 	return !strcmp(key, "period_ms") || !strcmp(key, "iterations") ||
-		!strcmp(key, "beta") || !strcmp(key, "lambda");
+		!strcmp(key, "headroom") || !strcmp(key, "beta") ||
+		!strcmp(key, "lambda");
+}
+
+bool settings_is_key(const char *key)
+{
+	return !strcmp(key, "policy") || is_number(key);
 }
 
 static int unknown(const char *key, struct settings_error *err)
 {
-	return wrong(err, key, "there is no setting \"%.32s\"; they are policy, period_ms, iterations, beta and lambda",
+	return settings_wrong(err, key, "there is no setting \"%.32s\"; they are policy, period_ms, iterations, headroom, beta, lambda and sla",
 		     key);
 }
 
@@ -107,7 +142,7 @@ int settings_parse(struct settings *set, const char *key, const char *value,
 	errno = 0;
 	number = strtod(value, &end);
 	if (end == value || *end || errno == ERANGE)
-		return wrong(err, key, "%s must be a number, not \"%.32s\"", key, value);
+		return settings_wrong(err, key, "%s must be a number, not \"%.32s\"", key, value);
 	return set_number(set, key, number, err);
 }
 
@@ -117,37 +152,233 @@ int settings_check(const struct settings *set, struct settings_error *err)
 
 	if (!why)
 		return 0;
-	return wrong(err, strncmp(why, "beta", 4) ? "lambda" : "beta", "%s", why);
+	return settings_wrong(err, strncmp(why, "beta", 4) ? "lambda" : "beta", "%s", why);
+}
+
+/* ---- agreements ---- */
+
+static int compare_sla(const void *key, const void *entry)
+{
+	const struct sla_vgpu *s = entry;
+
+	return strcmp(key, s->uuid);
+}
+
+static struct sla_vgpu *find_sla(const struct settings *set, const char *uuid)
+{
+	if (!set->nr_vgpus)
+		return NULL;
+	return bsearch(uuid, set->vgpus, set->nr_vgpus, sizeof(*set->vgpus), compare_sla);
+}
+
+struct sla settings_sla(const struct settings *set, const char *uuid)
+{
+	const struct sla_vgpu *own = find_sla(set, uuid);
+
+	return own ? own->sla : set->sla;
+}
+
+bool settings_uuid(const char *text, char uuid[SAMPLE_UUID_LEN])
+{
+	char lower[SAMPLE_UUID_LEN];
+
+	if (strlen(text) != SAMPLE_UUID_LEN - 1)
+		return false;
+	for (size_t i = 0; i < SAMPLE_UUID_LEN; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+		lower[i] = (char)tolower((unsigned char)text[i]);
+		if (i < SAMPLE_UUID_LEN - 1 &&
+		    (dash ? text[i] != '-' : !isxdigit((unsigned char)text[i])))
+			return false;
+	}
+	memcpy(uuid, lower, sizeof(lower));
+	return true;
+}
+
+static int add_sla(struct settings *set, const char *uuid, const struct sla *sla,
+		   struct settings_error *err)
+{
+	struct sla_vgpu *more;
+	size_t at = 0;
+
+	if (set->nr_vgpus == SETTINGS_VGPUS_MAX)
+		return settings_wrong(err, "sla", "at most %d vGPUs may have an agreement of their own; take that of another one away first",
+				      SETTINGS_VGPUS_MAX);
+	more = realloc(set->vgpus, (set->nr_vgpus + 1) * sizeof(*more));
+	if (!more) {
+		settings_wrong(err, "sla", "out of memory");
+		return -ENOMEM;
+	}
+	set->vgpus = more;
+	while (at < set->nr_vgpus && strcmp(more[at].uuid, uuid) < 0)
+		at++;
+	memmove(more + at + 1, more + at, (set->nr_vgpus - at) * sizeof(*more));
+	memcpy(more[at].uuid, uuid, sizeof(more[at].uuid));
+	more[at].sla = *sla;
+	set->nr_vgpus++;
+	return 0;
+}
+
+int settings_sla_set(struct settings *set, const char *uuid, const struct sla *sla,
+		     struct settings_error *err)
+{
+	const char *why = sla ? sla_check(sla) : NULL;
+	char lower[SAMPLE_UUID_LEN];
+	struct sla_vgpu *own;
+
+	if (why)
+		return settings_wrong(err, strncmp(why, "ceiling", 7) ? "floor" : "ceiling",
+				      "%s", why);
+	if (!uuid) {
+		set->sla = sla ? *sla : SLA_NONE;
+		return 0;
+	}
+	if (!settings_uuid(uuid, lower))
+		return settings_wrong(err, "sla", "\"%.40s\" is no UUID: write 32 hexadecimal digits in groups of 8-4-4-4-12",
+				      uuid);
+	own = find_sla(set, lower);
+	if (own && sla) {
+		own->sla = *sla;
+	} else if (sla) {
+		return add_sla(set, lower, sla, err);
+	} else if (own) {
+		set->nr_vgpus--;
+		memmove(own, own + 1, (size_t)(set->vgpus + set->nr_vgpus - own) *
+			sizeof(*own));
+	}
+	return 0;
+}
+
+/* @value is NAN for none. */
+static int set_fps(struct sla *sla, const char *key, double value,
+		   struct settings_error *err)
+{
+	bool is_floor = !strcmp(key, "floor");
+
+	if (!isnan(value) && !(value >= SLA_FPS_MIN && value <= SLA_FPS_MAX))
+		return settings_wrong(err, key, "%s must be from %g to %g frames per second, or none",
+				      key, SLA_FPS_MIN, SLA_FPS_MAX);
+	if (is_floor)
+		sla->floor = isnan(value) ? 0 : value;
+	else
+		sla->ceiling = isnan(value) ? INFINITY : value;
+	return 0;
+}
+
+int settings_sla_parse(struct sla *sla, const char *key, const char *value,
+		       struct settings_error *err)
+{
+	double number;
+	char *end;
+
+	if (strcmp(key, "floor") && strcmp(key, "ceiling"))
+		return settings_wrong(err, key, "an agreement has floor and ceiling, not \"%.32s\"",
+				      key);
+	if (!strcmp(value, "none"))
+		return set_fps(sla, key, NAN, err);
+	number = strtod(value, &end);
+	if (end == value || *end || isnan(number))
+		return settings_wrong(err, key, "%s must be frames per second or none, not \"%.32s\"",
+				      key, value);
+	return set_fps(sla, key, number, err);
+}
+
+/* {"floor":30,"ceiling":null}: null is none, and what is absent stays. */
+static int json_one_sla(struct settings *set, const char *uuid,
+			struct json_object *obj, struct settings_error *err)
+{
+	struct sla sla = uuid ? settings_sla(set, uuid) : set->sla;
+	int ret;
+
+	if (!obj)
+		return settings_sla_set(set, uuid, NULL, err);
+	if (!json_object_is_type(obj, json_type_object))
+		return settings_wrong(err, "sla", "an agreement must be an object, such as {\"floor\":30,\"ceiling\":null}, or null");
+	json_object_object_foreach(obj, key, value) {
+		enum json_type type = json_object_get_type(value);
+		double number = NAN;
+
+		if (strcmp(key, "floor") && strcmp(key, "ceiling"))
+			return settings_wrong(err, "sla", "an agreement has floor and ceiling, not \"%.32s\"",
+					      key);
+		if (type == json_type_int || type == json_type_double)
+			number = json_object_get_double(value);
+		if (value && !isfinite(number))
+			return settings_wrong(err, key, "%s must be a number or null", key);
+		ret = set_fps(&sla, key, number, err);
+		if (ret)
+			return ret;
+	}
+	return settings_sla_set(set, uuid, &sla, err);
+}
+
+static int json_sla(struct settings *set, struct json_object *obj,
+		    struct settings_error *err)
+{
+	char uuid[SAMPLE_UUID_LEN];
+	int ret;
+
+	if (!json_object_is_type(obj, json_type_object))
+		return settings_wrong(err, "sla", "sla must be an object of agreements by UUID or \"default\"");
+	json_object_object_foreach(obj, key, value) {
+		bool others = !strcmp(key, "default");
+
+		if (!others && !settings_uuid(key, uuid))
+			return settings_wrong(err, "sla", "\"%.40s\" is neither a UUID nor \"default\"",
+					      key);
+		ret = json_one_sla(set, others ? NULL : uuid, value, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* ---- all at once ---- */
+
+static int json_setting(struct settings *set, const char *key, struct json_object *value,
+			struct settings_error *err)
+{
+	enum json_type type = json_object_get_type(value);
+
+	if (!strcmp(key, "sla"))
+		return json_sla(set, value, err);
+	if (!strcmp(key, "policy")) {
+		if (type != json_type_string)
+			return settings_wrong(err, key, "policy must be a string");
+		return set_policy(set, json_object_get_string(value), err);
+	}
+	if (!is_number(key))
+		return unknown(key, err);
+	if (type != json_type_int && type != json_type_double)
+		return settings_wrong(err, key, "%s must be a number", key);
+	return set_number(set, key, json_object_get_double(value), err);
 }
 
 int settings_json(struct settings *set, struct json_object *obj,
 		  struct settings_error *err)
 {
-	struct settings new = *set;
-	int ret;
+	struct settings new;
+	int ret = 0;
 
 	if (!json_object_is_type(obj, json_type_object))
-		return wrong(err, "settings", "settings must be an object, such as {\"policy\":\"fea\"}");
-	json_object_object_foreach(obj, key, value) {
-		enum json_type type = json_object_get_type(value);
-
-		if (!strcmp(key, "policy")) {
-			if (type != json_type_string)
-				return wrong(err, key, "policy must be a string");
-			ret = set_policy(&new, json_object_get_string(value), err);
-		} else if (is_number(key)) {
-			if (type != json_type_int && type != json_type_double)
-				return wrong(err, key, "%s must be a number", key);
-			ret = set_number(&new, key, json_object_get_double(value), err);
-		} else {
-			ret = unknown(key, err);
-		}
-		if (ret)
-			return ret;
+		return settings_wrong(err, "settings", "settings must be an object, such as {\"policy\":\"fea\"}");
+	if (settings_copy(&new, set)) {
+		settings_wrong(err, "settings", "out of memory");
+		return -ENOMEM;
 	}
-	ret = settings_check(&new, err);
-	if (ret)
+	json_object_object_foreach(obj, key, value) {
+		ret = json_setting(&new, key, value, err);
+		if (ret)
+			break;
+	}
+	if (!ret)
+		ret = settings_check(&new, err);
+	if (ret) {
+		settings_free(&new);
 		return ret;
+	}
+	settings_free(set);
 	*set = new;
 	return 0;
 }

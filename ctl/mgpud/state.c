@@ -71,17 +71,58 @@ static double target(const struct daemon *d, size_t j)
 {
 	const struct sample_vgpu *v = &d->estimate.vgpus[j].last;
 
-	if (!d->set.policy->allocate || j >= d->plan.nr)
+	if (!d->config.set.policy->allocate || j >= d->plan.nr)
 		return INFINITY;
 	if (!d->plan.targets[j].keep)
 		return d->plan.targets[j].fps;
 	return v->fps_limit ? v->fps_limit / 1000.0 : INFINITY;
 }
 
+/* Null is none: no promise, no limit. */
+static void add_agreement(struct json_object *o, const struct sla *sla)
+{
+	json_object_object_add(o, "floor", sla->floor > 0 ? number(sla->floor) : NULL);
+	json_object_object_add(o, "ceiling", number(sla->ceiling));
+}
+
+static struct json_object *agreement(const struct sla *sla)
+{
+	struct json_object *o = json_object_new_object();
+
+	if (o)
+		add_agreement(o, sla);
+	return o;
+}
+
+/* How much of its floor it gets; NAN without one, or where nobody looks at it. */
+static double granted(const struct daemon *d, size_t j)
+{
+	if (j >= d->plan.nr || !(d->plan.targets[j].floor > 0))
+		return NAN;
+	return d->plan.targets[j].granted;
+}
+
+static struct json_object *agreements(const struct settings *set)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; list && i < set->nr_vgpus; i++) {
+		struct json_object *o = agreement(&set->vgpus[i].sla);
+
+		if (!o)
+			continue;
+		json_object_object_add(o, "uuid",
+				       json_object_new_string(set->vgpus[i].uuid));
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
 static struct json_object *vgpu(const struct daemon *d, size_t j)
 {
 	const struct estimate_vgpu *v = &d->estimate.vgpus[j];
 	struct json_object *o = json_object_new_object();
+	struct sla sla = settings_sla(&d->config.set, v->last.uuid);
 	double cost_mu = mu(&d->estimate, v);
 
 	if (!o)
@@ -98,6 +139,11 @@ static struct json_object *vgpu(const struct daemon *d, size_t j)
 	json_object_object_add(o, "frames",
 			       json_object_new_uint64(v->last.frames_total));
 	json_object_object_add(o, "state", json_object_new_string(state_name(v->state)));
+	add_agreement(o, &sla);
+	json_object_object_add(o, "granted", number(granted(d, j)));
+	json_object_object_add(o, "shortfall",
+			       json_object_new_boolean(sla_watch_has(&d->sla_watch,
+								     v->last.uuid)));
 	return o;
 }
 
@@ -137,20 +183,34 @@ struct json_object *daemon_state(const struct daemon *d)
 
 	json_object_object_add(o, "version", json_object_new_string(MGPU_VERSION));
 	json_object_object_add(o, "pid", json_object_new_int(getpid()));
-	json_object_object_add(o, "policy", json_object_new_string(d->set.policy->name));
+	json_object_object_add(o, "policy", json_object_new_string(d->config.set.policy->name));
 	json_object_object_add(o, "policies", policies);
 	json_object_object_add(o, "period_ms",
-			       json_object_new_int64(d->set.period_ms));
+			       json_object_new_int64(d->config.set.period_ms));
 	json_object_object_add(o, "iterations",
-			       json_object_new_int64(d->set.iterations));
-	json_object_object_add(o, "beta", number(d->set.param.beta));
-	json_object_object_add(o, "lambda", number(d->set.param.lambda));
+			       json_object_new_int64(d->config.set.iterations));
+	json_object_object_add(o, "headroom", number(d->config.set.headroom));
+	json_object_object_add(o, "beta", number(d->config.set.param.beta));
+	json_object_object_add(o, "lambda", number(d->config.set.param.lambda));
+	json_object_object_add(o, "floors",
+			       json_object_new_boolean(d->config.set.policy->floors));
+	json_object_object_add(o, "sla", agreement(&d->config.set.sla));
+	json_object_object_add(o, "agreements", agreements(&d->config.set));
+	json_object_object_add(o, "shortfalls", json_object_new_uint64(d->sla_watch.nr));
 	json_object_object_add(o, "dry_run", json_object_new_boolean(d->opt->dry_run));
 	json_object_object_add(o, "bpf",
 			       json_object_new_boolean(d->observer &&
 						       observer_bpf(d->observer)));
 	json_object_object_add(o, "charge_source",
 			       json_object_new_string(bpf_charges(d) ? "bpf" : "module"));
+	json_object_object_add(o, "config", d->config.found ?
+			       json_object_new_string(d->opt->source.path) : NULL);
+	json_object_object_add(o, "log",
+			       json_object_new_string(log_mode_name(d->config.log)));
+	json_object_object_add(o, "state_file", d->config.state_file[0] ?
+			       json_object_new_string(d->config.state_file) : NULL);
+	json_object_object_add(o, "restored", json_object_new_uint64(d->restored));
+	json_object_object_add(o, "reloads", json_object_new_uint64(d->reloads));
 	json_object_object_add(o, "periods", json_object_new_uint64(d->periods));
 	json_object_object_add(o, "uptime_s",
 			       precise((double)ts.tv_sec + ts.tv_nsec / 1e9 -
@@ -159,6 +219,23 @@ struct json_object *daemon_state(const struct daemon *d)
 	json_object_object_add(o, "fds", number(d->plan.fds));
 	json_object_object_add(o, "fds_optimal", number(d->plan.fds_best));
 	json_object_object_add(o, "vgpus", vgpus);
+	return o;
+}
+
+struct json_object *daemon_event(const struct daemon *d, const struct sla_event *event)
+{
+	struct json_object *o = json_object_new_object();
+
+	if (!o)
+		return NULL;
+	json_object_object_add(o, "event", json_object_new_string(event->shortfall ?
+								  "sla-shortfall" : "sla-met"));
+	json_object_object_add(o, "time_s", precise((double)d->estimate.now_ns / 1e9));
+	json_object_object_add(o, "id", json_object_new_int64(event->id));
+	json_object_object_add(o, "uuid", json_object_new_string(event->uuid));
+	json_object_object_add(o, "floor", event->floor > 0 ? number(event->floor) : NULL);
+	json_object_object_add(o, "granted", number(event->granted));
+	json_object_object_add(o, "gone", json_object_new_boolean(event->gone));
 	return o;
 }
 
@@ -193,8 +270,9 @@ void daemon_log(const struct daemon *d, FILE *to)
 		cpu += e->vgpus[j].cpu_use;
 		gpu += e->vgpus[j].gpu_use;
 	}
-	fprintf(to, "period=%llu policy=%s vgpus=%zu active=%zu",
-		(unsigned long long)d->periods, d->set.policy->name, e->nr_vgpus,
+	fprintf(to, "%speriod=%llu policy=%s vgpus=%zu active=%zu",
+		log_prefix(LEVEL_INFO, to), (unsigned long long)d->periods,
+		d->config.set.policy->name, e->nr_vgpus,
 		d->plan.active);
 	value(to, "fds", d->plan.fds);
 	value(to, "best", d->plan.fds_best);
@@ -202,6 +280,8 @@ void daemon_log(const struct daemon *d, FILE *to)
 		cpu, e->cpu_capacity, gpu, capacity_gpu(e),
 		bpf_charges(d) ? "bpf" : "module",
 		d->opt->dry_run ? "would_set" : "set", d->changed, d->took_ms);
+	if (d->plan.nr_short)
+		fprintf(to, " short=%zu", d->plan.nr_short);
 	for (size_t j = 0; j < e->nr_vgpus && shown < LOG_VGPUS; j++) {
 		double t = target(d, j);
 
