@@ -248,7 +248,7 @@ static struct agreement *get_agreement(struct reading *r, const char *uuid)
 		return NULL;
 	r->list = list;
 	memset(&list[r->nr], 0, sizeof(*list));
-	memcpy(list[r->nr].uuid, uuid, sizeof(list->uuid));
+	strcpy(list[r->nr].uuid, uuid);
 	list[r->nr].sla = SLA_NONE;
 	return &list[r->nr++];
 }

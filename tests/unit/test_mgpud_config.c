@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* mgpud's configuration file, and where its log lines go. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <sys/stat.h>
+
+#include "config.h"
+#include "tap.h"
+
+#define NR(a)	(sizeof(a) / sizeof((a)[0]))
+#define A	"01234567-89ab-cdef-0123-456789abcdef"
+#define B	"89abcdef-0123-4567-89ab-cdef01234567"
+
+static char folder[64], path[96], why[512];
+
+static void put(const char *text, size_t len)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f || fwrite(text, 1, len, f) != len || fclose(f))
+		abort();
+}
+
+static int load(struct config *c, const char *text)
+{
+	struct config_source source = { .path = path, .must = true };
+
+	put(text, strlen(text));
+	why[0] = '\0';
+	return config_load(c, &source, why, sizeof(why));
+}
+
+static void everything(void)
+{
+	static const char text[] =
+		"# a comment\r\n"
+		"[sla]\r\n"
+		"ceiling = 90\n"
+		"\n"
+		"[vgpu " A "]\n"
+		"floor = 30\n"
+		"; another comment\n"
+		"[mgpud]\n"
+		"policy=drf\n"
+		"period_ms : 500\n"
+		"\titerations = 20\n"
+		"headroom = 1.5 ; behind a key\n"
+		"beta = 3\nlambda = -1\n"
+		"socket = /run/x/y.sock\n"
+		"log = quiet\n"
+		"json_log = /var/log/mgpud.json\n"
+		"state_file = none\n"
+		"state_period_s = 10\n"
+		"[vgpu 89ABCDEF-0123-4567-89ab-CDEF01234567]\n"
+		"ceiling = none\n"
+		"[vgpu " A "]\n"
+		"ceiling = 60";
+	struct config c = { 0 };
+	struct sla sla;
+
+	if (!TAP_EQ(load(&c, text), 0))
+		tap_diag("%s", why);
+	TAP_STR(c.set.policy->name, "drf");
+	TAP_EQ(c.set.period_ms, 500);
+	TAP_EQ(c.set.iterations, 20);
+	TAP_NEAR(c.set.headroom, 1.5, 0);
+	TAP_NEAR(c.set.param.beta, 3, 0);
+	TAP_NEAR(c.set.param.lambda, -1, 0);
+	TAP_STR(c.socket, "/run/x/y.sock");
+	TAP_STR(c.json_log, "/var/log/mgpud.json");
+	TAP_STR(c.state_file, "");
+	TAP_EQ(c.state_period_s, 10);
+	TAP_EQ(c.log, LOG_QUIET);
+	TAP_CHECK(c.found);
+	TAP_EQ(c.set.nr_vgpus, 2);
+	sla = settings_sla(&c.set, A);
+	TAP_NEAR(sla.floor, 30, 0);
+	TAP_NEAR(sla.ceiling, 60, 0);
+	sla = settings_sla(&c.set, B);
+	TAP_NEAR(sla.floor, 0, 0);
+	TAP_CHECK(isinf(sla.ceiling));
+	sla = settings_sla(&c.set, "ffffffff-ffff-ffff-ffff-ffffffffffff");
+	TAP_NEAR(sla.ceiling, 90, 0);
+	config_free(&c);
+}
+
+static void wrong(void)
+{
+	static const struct {
+		const char *text;
+		unsigned int line;
+		const char *says;
+	} bad[] = {
+		{ "[mgpud]\npolicy = drv\n", 2, "exact, fea, drf, maxmin, static, vgasa or none" },
+		{ "[mgpud]\n\nperiod_ms = 99\n", 3, "100 to 60000" },
+		{ "[mgpud]\nperiod_ms = 1s\n", 2, "number" },
+		{ "[mgpud]\nperiod_ms =\n", 2, "number" },
+		{ "[mgpud]\nperiod_ms = 500 # half\n", 2, "number" },
+		{ "[mgpud]\niterations = 0\n", 2, "1 to 10000" },
+		{ "[mgpud]\nheadroom = 1\n", 2, "1.05 to 4" },
+		{ "[mgpud]\nheadroom = 4.1\n", 2, "1.05 to 4" },
+		{ "[mgpud]\nheadroom = nan\n", 2, "headroom" },
+		{ "[mgpud]\nbeta = 1\n", 2, "beta" },
+		{ "[mgpud]\n# x\nbeta = 0.5\npolicy = fea\n", 3, "lambda" },
+		{ "[mgpud]\nlambda = 0\n", 2, "lambda" },
+		{ "[mgpud]\nlog = verbose\n", 2, "auto, periods, changes or quiet" },
+		{ "[mgpud]\nsocket =\n", 2, "path" },
+		{ "[mgpud]\nsocket = /12345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890\n",
+		  2, "at most 107 bytes" },
+		{ "[mgpud]\nstate_period_s = 0\n", 2, "1 to 3600" },
+		{ "[mgpud]\nstate_period_s = 1.5\n", 2, "whole number" },
+		{ "[mgpud]\nspeed = 3\n", 2, "period_ms" },
+		{ "[mgpud]\npolicy = fea\npolicy = drf\n", 3, "line 2" },
+		{ "[mgpud]\npolicy\n", 2, "key = value" },
+		{ "[mgpud\npolicy = fea\n", 1, "]" },
+		{ "policy = fea\n", 1, "[mgpud]" },
+		{ "[mgpud]\n[mpgud]\n", 2, "[sla]" },
+		{ "[vgpu]\nfloor = 3\n", 1, "[vgpu 0" },
+		{ "[vgpu 3]\nfloor = 3\n", 1, "UUID" },
+		{ "[vgpu " A "0]\nfloor = 3\n", 1, "UUID" },
+		{ "[vgpux " A "]\nfloor = 3\n", 1, "UUID" },
+		{ "[sla]\nfloor = 0\n", 2, "1 to 10000" },
+		{ "[sla]\nfloor = 10001\n", 2, "1 to 10000" },
+		{ "[sla]\nceiling = 0.5\n", 2, "1 to 10000" },
+		{ "[sla]\nceiling = inf\n", 2, "1 to 10000" },
+		{ "[sla]\nfloor = many\n", 2, "none" },
+		{ "[sla]\nfloor = nan\n", 2, "none" },
+		{ "[sla]\nfloor = 31\nceiling = 30\n", 3, "above ceiling" },
+		{ "[vgpu " A "]\nfloor = 31\n[sla]\nceiling = 30\n", 2, A },
+		{ "[vgpu " A "]\nfloor = 31\n[vgpu " A "]\nfloor = 30\n", 4, "line 2" },
+		{ "[vgpu " A "]\nweight = 3\n", 2, "floor and ceiling" },
+		{ "[sla]\npolicy = fea\n", 2, "floor and ceiling" },
+		/* the first mistake counts, whoever finds it */
+		{ "[mgpud]\nnonsense\nlog = x\n", 2, "key = value" },
+		{ "[mgpud]\nlog = x\nnonsense\n", 2, "log" },
+	};
+	struct config c = { 0 };
+	char place[128];
+
+	TAP_EQ(load(&c, "[mgpud]\npolicy = maxmin\n[vgpu " A "]\nfloor = 7\n"), 0);
+	for (size_t k = 0; k < NR(bad); k++) {
+		TAP_CHECK(load(&c, bad[k].text) < 0);
+		snprintf(place, sizeof(place), "%s:%u: ", path, bad[k].line);
+		if (!TAP_CHECK(!strncmp(why, place, strlen(place))) ||
+		    !TAP_CHECK(strstr(why, bad[k].says)))
+			tap_diag("to \"%s\": \"%s\"", bad[k].text, why);
+		/* all or nothing */
+		TAP_STR(c.set.policy->name, "maxmin");
+		TAP_EQ(c.set.nr_vgpus, 1);
+	}
+	config_free(&c);
+}
+
+static void no_text(void)
+{
+	struct config_source source = { .path = path, .must = true };
+	char zeros[] = "[mgpud]\npolicy = fea\0x\n", *large;
+	char line[400] = "[mgpud]\nsocket = /";
+	struct config c = { 0 };
+
+	put(zeros, sizeof(zeros) - 1);
+	TAP_EQ(config_load(&c, &source, why, sizeof(why)), -EINVAL);
+	TAP_CHECK(strstr(why, path) && strstr(why, "0"));
+	memset(line + strlen(line), 'x', 300);
+	line[399] = '\0';
+	TAP_EQ(load(&c, line), -EINVAL);
+	if (!TAP_CHECK(strstr(why, ":2: ") && strstr(why, "longer")))
+		tap_diag("%s", why);
+	/* a comment may be as long as it likes */
+	line[8] = '#';
+	if (!TAP_EQ(load(&c, line), 0))
+		tap_diag("%s", why);
+	config_free(&c);
+	large = calloc(1, CONFIG_SIZE_MAX + 2);
+	memset(large, '\n', CONFIG_SIZE_MAX + 1);
+	put(large, CONFIG_SIZE_MAX + 1);
+	TAP_EQ(config_load(&c, &source, why, sizeof(why)), -EFBIG);
+	free(large);
+	source.path = folder;
+	TAP_CHECK(config_load(&c, &source, why, sizeof(why)) < 0);
+	TAP_CHECK(strstr(why, folder) && strstr(why, "--config"));
+	source.path = "/dev/zero";
+	TAP_CHECK(config_load(&c, &source, why, sizeof(why)) < 0);
+}
+
+static void missing(void)
+{
+	struct config_source source = { .path = "/nonexistent/mgpud.conf" };
+	struct config c = { 0 };
+
+	TAP_EQ(config_load(&c, &source, why, sizeof(why)), 0);
+	TAP_CHECK(!c.found);
+	TAP_STR(c.set.policy->name, "exact");
+	config_free(&c);
+	source.must = true;
+	TAP_EQ(config_load(&c, &source, why, sizeof(why)), -ENOENT);
+	TAP_CHECK(strstr(why, source.path) && strstr(why, "--config"));
+}
+
+static void overrides(void)
+{
+	static const char text[] = "[mgpud]\npolicy = fea\nperiod_ms = 500\nbeta = 0.5\n";
+	struct config_source source = { .path = path, .must = true };
+	struct config c = { 0 };
+
+	put(text, strlen(text));
+	source.override[0].key = "policy";
+	source.override[0].value = "none";
+	source.override[1].key = "lambda";
+	source.override[1].value = "1";
+	source.nr = 2;
+	if (!TAP_EQ(config_load(&c, &source, why, sizeof(why)), 0))
+		tap_diag("%s", why);
+	TAP_STR(c.set.policy->name, "none");
+	TAP_EQ(c.set.period_ms, 500);
+	TAP_NEAR(c.set.param.lambda, 1, 0);
+	config_free(&c);
+}
+
+/* What is commented out in the example is what holds without it. */
+static void example(void)
+{
+	struct config c = { 0 }, defaults;
+	char text[16384], line[256];
+	size_t len = 0, keys = 0, nr = 0;
+	FILE *f = fopen(EXAMPLE, "r");
+
+	TAP_NEED(f);
+	while (fgets(line, sizeof(line), f)) {
+		char *from = line;
+
+		if (*from == '#' && from[1] >= 'a' && from[1] <= 'z') {
+			from++;
+			keys++;
+			/* where it stands, its value is said */
+			TAP_CHECK(strstr(from, " = "));
+		}
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s", from);
+	}
+	fclose(f);
+	if (!TAP_EQ(load(&c, text), 0))
+		tap_diag("%s", why);
+	config_default(&defaults);
+	TAP_STR(c.set.policy->name, defaults.set.policy->name);
+	TAP_EQ(c.set.period_ms, defaults.set.period_ms);
+	TAP_EQ(c.set.iterations, defaults.set.iterations);
+	TAP_NEAR(c.set.headroom, defaults.set.headroom, 0);
+	TAP_NEAR(c.set.param.beta, defaults.set.param.beta, 0);
+	TAP_NEAR(c.set.param.lambda, defaults.set.param.lambda, 0);
+	TAP_STR(c.socket, defaults.socket);
+	TAP_STR(c.json_log, defaults.json_log);
+	TAP_STR(c.state_file, defaults.state_file);
+	TAP_EQ(c.state_period_s, defaults.state_period_s);
+	TAP_EQ(c.log, defaults.log);
+	TAP_NEAR(c.set.sla.floor, 0, 0);
+	TAP_CHECK(isinf(c.set.sla.ceiling));
+	TAP_EQ(c.set.nr_vgpus, 0);
+	/* and no key is left out */
+	for (size_t k = 0; config_keys[k]; k++) {
+		nr++;
+		snprintf(line, sizeof(line), "\n%s = ", config_keys[k]);
+		if (!TAP_CHECK(strstr(text, line)))
+			tap_diag("no %s", config_keys[k]);
+	}
+	TAP_EQ(keys, nr + 2);	/* floor and ceiling of [sla] */
+	config_free(&c);
+}
+
+/* Any bytes: refused with a place, or taken; never worse. */
+static void garbage(void)
+{
+	static const char *const words[] = {
+		"[", "]", "mgpud", "sla", "vgpu ", A, "\n", "=", " ", "\t", "#", ";",
+		"floor", "ceiling", "none", "30", "-1", "1e999", "policy", "exact", "\r",
+		"beta", "\xff", "\xef\xbb\xbf", ":", "period_ms", "socket", "/x", "nan",
+	};
+	struct config_source source = { .path = path, .must = true };
+	unsigned int seed = 1;
+	char text[2048];
+
+	for (unsigned int k = 0; k < 3000; k++) {
+		struct config c = { 0 };
+		size_t len = 0;
+
+		while (len < sizeof(text) - 64 && rand_r(&seed) % 60) {
+			if (rand_r(&seed) % 30) {
+				const char *w = words[(size_t)rand_r(&seed) % NR(words)];
+
+				memcpy(text + len, w, strlen(w));
+				len += strlen(w);
+			} else {
+				text[len++] = (char)rand_r(&seed);
+			}
+		}
+		put(text, len);
+		why[0] = '\0';
+		if (config_load(&c, &source, why, sizeof(why)))
+			TAP_CHECK(!strncmp(why, path, strlen(path)));
+		else
+			TAP_CHECK(c.set.policy && !sla_check(&c.set.sla));
+		config_free(&c);
+	}
+}
+
+static void many_agreements(void)
+{
+	struct settings set, copy;
+	struct settings_error err;
+	struct sla sla = { .floor = 1, .ceiling = 2 };
+	char uuid[SAMPLE_UUID_LEN];
+
+	settings_default(&set);
+	for (unsigned int k = 0; k < SETTINGS_VGPUS_MAX; k++) {
+		/* in no order */
+		snprintf(uuid, sizeof(uuid), "%08x-0000-0000-0000-000000000000",
+			 k * 2654435761u);
+		TAP_EQ(settings_sla_set(&set, uuid, &sla, &err), 0);
+	}
+	TAP_EQ(set.nr_vgpus, SETTINGS_VGPUS_MAX);
+	TAP_EQ(settings_sla_set(&set, A, &sla, &err), -EINVAL);
+	for (size_t k = 1; k < set.nr_vgpus; k++)
+		TAP_CHECK(strcmp(set.vgpus[k - 1].uuid, set.vgpus[k].uuid) < 0);
+	TAP_EQ(settings_copy(&copy, &set), 0);
+	TAP_EQ(settings_sla_set(&set, uuid, NULL, &err), 0);
+	TAP_EQ(set.nr_vgpus, SETTINGS_VGPUS_MAX - 1);
+	TAP_NEAR(settings_sla(&set, uuid).floor, 0, 0);
+	TAP_NEAR(settings_sla(&copy, uuid).floor, 1, 0);
+	TAP_EQ(settings_sla_set(&set, A, &sla, &err), 0);
+	settings_free(&set);
+	settings_free(&copy);
+}
+
+/* ---- the log ---- */
+
+static char *said(enum log_level level, bool text)
+{
+	static char buf[512];
+	int pipes[2], keep = dup(level <= LEVEL_WARNING ? 2 : 1);
+	ssize_t n;
+
+	if (pipe(pipes))
+		abort();
+	fflush(stdout);
+	dup2(pipes[1], level <= LEVEL_WARNING ? 2 : 1);
+	log_start();
+	if (text)
+		log_text(level, "what", "two\nlines \"%s\"", "x");
+	else
+		log_event(level, "what a=%d\nb=2", 1);
+	fflush(stdout);
+	dup2(keep, level <= LEVEL_WARNING ? 2 : 1);
+	close(keep);
+	close(pipes[1]);
+	n = read(pipes[0], buf, sizeof(buf) - 1);
+	buf[n > 0 ? n : 0] = '\0';
+	close(pipes[0]);
+	return buf;
+}
+
+static void log_lines(void)
+{
+	struct stat st;
+	char stream[64];
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+
+	log_set_mode(LOG_AUTO);
+	TAP_STR(said(LEVEL_INFO, false), "what a=1 b=2\n");
+	TAP_STR(said(LEVEL_ERROR, true), "mgpud: two lines \"x\"\n");
+	TAP_CHECK(log_periods());
+	log_set_mode(LOG_CHANGES);
+	TAP_CHECK(!log_periods());
+	TAP_STR(said(LEVEL_INFO, false), "what a=1 b=2\n");
+	log_set_mode(LOG_QUIET);
+	TAP_STR(said(LEVEL_INFO, false), "");
+	TAP_STR(said(LEVEL_WARNING, false), "what a=1 b=2\n");
+
+	TAP_NEED(fd >= 0 && !fstat(fd, &st));
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	TAP_CHECK(log_is_stream(stream, fd));
+	TAP_CHECK(!log_is_stream(stream, 0));
+	TAP_CHECK(!log_is_stream("", fd));
+	TAP_CHECK(!log_is_stream(NULL, fd));
+	TAP_CHECK(!log_is_stream("1:2:3", fd));
+	strcat(stream, "x");
+	TAP_CHECK(!log_is_stream(stream, fd));
+	close(fd);
+}
+
+/* Standard error is the journal: priorities, and text that is one value. */
+static void journal_lines(void)
+{
+	struct stat st;
+	char stream[64];
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), keep = dup(2);
+	char buf[512];
+	ssize_t n;
+
+	TAP_NEED(fd >= 0 && !fstat(fd, &st));
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	dup2(fd, 2);
+	log_start();
+	log_set_mode(LOG_AUTO);
+	log_event(LEVEL_WARNING, "sla-shortfall vgpu=%d", 3);
+	log_text(LEVEL_ERROR, "trouble", "no \"such\"\nthing");
+	dup2(keep, 2);
+	close(keep);
+	unsetenv("JOURNAL_STREAM");
+	n = pread(fd, buf, sizeof(buf) - 1, 0);
+	buf[n > 0 ? n : 0] = '\0';
+	TAP_STR(buf, "<4>sla-shortfall vgpu=3\n<3>trouble text=\"no 'such' thing\"\n");
+	/* standard output goes elsewhere, and stays for people */
+	TAP_STR(log_prefix(LEVEL_INFO, stdout), "");
+	log_start();
+	close(fd);
+}
+
+int main(void)
+{
+	strcpy(folder, "/tmp/test-config-XXXXXX");
+	if (!mkdtemp(folder))
+		return 1;
+	snprintf(path, sizeof(path), "%s/mgpud.conf", folder);
+
+	tap_run(everything, "every key is read");
+	tap_run(wrong, "a mistake is named with file, line and key and changes nothing");
+	tap_run(no_text, "what is no text is refused");
+	tap_run(missing, "the default file may be missing, one that was named may not");
+	tap_run(overrides, "the command line counts more than the file");
+	tap_run(example, "the example's commented values are the defaults, of all keys");
+	tap_run(garbage, "garbage is refused with its place");
+	tap_run(many_agreements, "thousands of agreements, in order, and no more than that");
+	tap_run(log_lines, "one event is one line, and quiet is quiet");
+	tap_run(journal_lines, "to the journal lines begin with their priority");
+
+	snprintf(why, sizeof(why), "rm -rf %s", folder);
+	if (system(why))
+		return 1;
+	return tap_done();
+}

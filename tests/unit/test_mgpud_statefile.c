@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What one mgpud leaves for the next, and files that are nothing of the kind. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <sys/stat.h>
+
+#include "statefile.h"
+#include "tap.h"
+
+#define NR(a)	(sizeof(a) / sizeof((a)[0]))
+#define BOOT	"b007b007-0000-4000-8000-000000000001"
+#define A	"01234567-89ab-cdef-0123-456789abcdef"
+#define B	"89abcdef-0123-4567-89ab-cdef01234567"
+
+static char folder[64], path[96], why[256];
+
+/* Two vGPUs that are open and one that is not. */
+static void fill(struct estimate *e, struct control *c)
+{
+	memset(e, 0, sizeof(*e));
+	memset(c, 0, sizeof(*c));
+	e->now_ns = 5;
+	e->cpu_capacity_smooth = 1.75;
+	e->nr_vgpus = 3;
+	e->vgpus = calloc(3, sizeof(*e->vgpus));
+	for (unsigned int j = 0; j < 3; j++) {
+		struct estimate_vgpu *v = &e->vgpus[j];
+
+		v->last.id = 2 + 3 * j;
+		strcpy(v->last.uuid, j ? B : A);
+		v->last.tgid = 100 + j;
+		v->last.open = j != 1;
+		v->state = j == 0 ? VGPU_ACTIVE : j == 1 ? VGPU_CLOSED : VGPU_IDLE;
+		v->kept.frames = 120.5;
+		v->kept.cpu = 1.0 / 3 + j;
+		v->kept.gpu = 1e-5;
+		v->idle_ns = j * 1234567890123ULL;
+	}
+	c->alloc.step = 0.07;
+	c->alloc.streak = 1;
+	c->alloc.price[0] = 2.5;
+	c->alloc.price[1] = 1e-9;
+	c->lead = 1.25;
+	c->binds[0] = true;
+	c->dev[1] = 7;
+}
+
+static struct sample sample(struct sample_vgpu *v, size_t n, uint64_t now)
+{
+	return (struct sample){
+		.now_ns = now,
+		.cpus = 2,
+		.vgpus = v,
+		.nr_vgpus = n,
+	};
+}
+
+static void round_trip(void)
+{
+	struct estimate e, back = { 0 };
+	struct control c, c_back = { 0 };
+	char *text;
+
+	fill(&e, &c);
+	text = statefile_make(&e, &c, BOOT);
+	TAP_NEED(text);
+	TAP_EQ(statefile_parse(text, strlen(text), BOOT, &back, &c_back, why, sizeof(why)), 0);
+	TAP_EQ(back.nr_vgpus, 2);
+	TAP_EQ(back.now_ns, 0);
+	TAP_NEAR(back.cpu_capacity_smooth, 1.75, 0);
+	TAP_EQ(back.vgpus[0].last.id, 2);
+	TAP_STR(back.vgpus[0].last.uuid, A);
+	TAP_EQ(back.vgpus[0].last.tgid, 100);
+	TAP_CHECK(back.vgpus[0].last.open);
+	TAP_NEAR(back.vgpus[0].kept.frames, 120.5, 0);
+	TAP_NEAR(back.vgpus[0].kept.cpu, 1.0 / 3, 0);
+	TAP_NEAR(back.vgpus[1].kept.gpu, 1e-5, 0);
+	TAP_EQ(back.vgpus[1].idle_ns, 2 * 1234567890123LL);
+	TAP_NEAR(c_back.alloc.step, 0.07, 0);
+	TAP_EQ(c_back.alloc.streak, 1);
+	TAP_NEAR(c_back.alloc.price[0], 2.5, 0);
+	TAP_NEAR(c_back.alloc.price[1], 1e-9, 0);
+	TAP_NEAR(c_back.lead, 1.25, 0);
+	TAP_CHECK(c_back.binds[0] && !c_back.binds[1]);
+	TAP_EQ(c_back.dev[1], 7);
+	free(text);
+	estimate_free(&e);
+	estimate_free(&back);
+}
+
+/* Averages go on in the same VMM only, and no limit is taken away. */
+static void resumes(void)
+{
+	struct sample_vgpu v[3] = {
+		{ .id = 2, .uuid = A, .open = true, .tgid = 100, .fps_limit = 30000 },
+		{ .id = 5, .uuid = "ffffffff-0000-4000-8000-000000000000", .open = true,
+		  .tgid = 101 },
+		{ .id = 8, .uuid = B, .open = true, .tgid = 999 },
+	};
+	struct sample s = sample(v, 3, 1000000000);
+	struct estimate e, back = { 0 };
+	struct control c, c_back;
+	struct settings set = {
+		.policy = &alloc_exact, .period_ms = 1000, .iterations = 10,
+		.headroom = ESTIMATE_HEADROOM, .sla = SLA_NONE,
+		.param = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
+	};
+	struct plan plan;
+	char *text;
+
+	fill(&e, &c);
+	text = statefile_make(&e, &c, BOOT);
+	TAP_EQ(statefile_parse(text, strlen(text), BOOT, &back, &c_back, why, sizeof(why)), 0);
+	free(text);
+	TAP_EQ(estimate_update(&back, &s, ESTIMATE_HEADROOM), 0);
+	TAP_NEAR(back.seconds, 0, 0);
+	TAP_NEAR(back.cpu_capacity_smooth, 1.75, 0);
+	TAP_NEAR(back.vgpus[0].kept.cpu, 1.0 / 3, 0);
+	TAP_NEAR(back.vgpus[1].kept.cpu, 0, 0);		/* not known before */
+	TAP_NEAR(back.vgpus[2].kept.cpu, 0, 0);		/* another VMM now */
+	TAP_EQ(decide(&back, &set, &c_back, &plan), 0);
+	TAP_CHECK(plan.targets[0].keep);
+	plan_free(&plan);
+	estimate_free(&e);
+	estimate_free(&back);
+}
+
+static int parse(const char *text, const char *boot)
+{
+	struct estimate e = { .cpu_capacity_smooth = 3 };
+	struct control c = { .lead = 1.5 };
+	int ret = statefile_parse(text, strlen(text), boot, &e, &c, why, sizeof(why));
+
+	if (ret) {
+		/* as it was, and a reason */
+		TAP_CHECK(!e.vgpus && e.cpu_capacity_smooth == 3 && c.lead == 1.5);
+		TAP_CHECK(strlen(why) > 10);
+	}
+	estimate_free(&e);
+	return ret;
+}
+
+#define CONTROL	"\"control\":{\"step\":0.1,\"streak\":0,\"lead\":1,\"price\":[],\"binds\":[],\"dev\":[]}"
+#define HEAD	"{\"version\":1,\"boot_id\":\"" BOOT "\",\"cpu_capacity\":2," CONTROL ",\"vgpus\":["
+#define VGPU(id, uuid, tgid, frames, cpu, idle) \
+	"{\"id\":" id ",\"uuid\":\"" uuid "\",\"tgid\":" tgid ",\"frames\":" frames \
+	",\"cpu\":" cpu ",\"gpu\":0,\"idle_ns\":" idle "}"
+#define GOOD	VGPU("1", A, "5", "60", "0.1", "0")
+
+static void others(void)
+{
+	TAP_EQ(parse(HEAD GOOD "]}", BOOT), 0);
+	TAP_EQ(parse(HEAD "]}", BOOT), 0);
+	TAP_EQ(parse(HEAD "]}", "another"), -ESTALE);
+	TAP_EQ(parse(HEAD "]}", ""), -ESTALE);
+	TAP_EQ(parse("{\"version\":2}", BOOT), -EPROTO);
+	TAP_EQ(parse("{\"version\":0,\"boot_id\":\"x\"}", BOOT), -EPROTO);
+}
+
+static void hostile(void)
+{
+	static const char *const bad[] = {
+		"", "\n", "x", "{}", "[]", "null", "3", "{\"version\":\"1\"}",
+		"{\"version\":-1}", "{\"version\":1.0}",
+		"[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]",
+		HEAD GOOD "]", HEAD GOOD "]}}", HEAD GOOD "]} x",
+		HEAD GOOD "," GOOD "]}",			/* twice */
+		HEAD "3]}", HEAD "null]}", HEAD "{}]}", HEAD "[]]}",
+		HEAD VGPU("-1", A, "5", "60", "0.1", "0") "]}",
+		HEAD VGPU("4294967296", A, "5", "60", "0.1", "0") "]}",
+		HEAD VGPU("1.5", A, "5", "60", "0.1", "0") "]}",
+		HEAD VGPU("\"1\"", A, "5", "60", "0.1", "0") "]}",
+		HEAD VGPU("1", "x", "5", "60", "0.1", "0") "]}",
+		HEAD VGPU("1", A "0", "5", "60", "0.1", "0") "]}",
+		HEAD VGPU("1", A, "0", "60", "0.1", "0") "]}",
+		HEAD VGPU("1", A, "-5", "60", "0.1", "0") "]}",
+		HEAD VGPU("1", A, "99999999999", "60", "0.1", "0") "]}",
+		HEAD VGPU("1", A, "5", "-60", "0.1", "0") "]}",
+		HEAD VGPU("1", A, "5", "1e300", "0.1", "0") "]}",
+		HEAD VGPU("1", A, "5", "NaN", "0.1", "0") "]}",
+		HEAD VGPU("1", A, "5", "Infinity", "0.1", "0") "]}",
+		HEAD VGPU("1", A, "5", "60", "1e9", "0") "]}",
+		HEAD VGPU("1", A, "5", "60", "null", "0") "]}",
+		HEAD VGPU("1", A, "5", "60", "0.1", "-1") "]}",
+		HEAD VGPU("1", A, "5", "60", "0.1", "1.5") "]}",
+		HEAD VGPU("1", A, "5", "60", "0.1", "18446744073709551615") "]}",
+		"{\"version\":1,\"boot_id\":\"" BOOT "\",\"cpu_capacity\":-2," CONTROL ",\"vgpus\":[]}",
+		"{\"version\":1,\"boot_id\":\"" BOOT "\",\"cpu_capacity\":2,\"vgpus\":[]}",
+		"{\"version\":1,\"boot_id\":\"" BOOT "\",\"cpu_capacity\":2,\"control\":[],\"vgpus\":[]}",
+		"{\"version\":1,\"boot_id\":\"" BOOT "\",\"cpu_capacity\":2," CONTROL "}",
+		"{\"version\":1,\"boot_id\":\"" BOOT "\",\"cpu_capacity\":2," CONTROL ",\"vgpus\":{}}",
+		"{\"version\":1,\"cpu_capacity\":2,\"vgpus\":[]}x",
+	};
+	static const char *const controls[] = {
+		"\"step\":2,\"streak\":0,\"lead\":1,\"price\":[],\"binds\":[],\"dev\":[]",
+		"\"step\":0,\"streak\":-1,\"lead\":1,\"price\":[],\"binds\":[],\"dev\":[]",
+		"\"step\":0,\"streak\":4000000000,\"lead\":1,\"price\":[],\"binds\":[],\"dev\":[]",
+		"\"step\":0,\"streak\":0,\"lead\":1e9,\"price\":[],\"binds\":[],\"dev\":[]",
+		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[-1],\"binds\":[],\"dev\":[]",
+		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[1e99],\"binds\":[],\"dev\":[]",
+		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[\"1\"],\"binds\":[],\"dev\":[]",
+		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[],\"binds\":[true],\"dev\":[]",
+		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[],\"binds\":[1],\"dev\":[1]",
+		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[],\"binds\":[true],\"dev\":[-1]",
+		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],\"binds\":[],\"dev\":[]",
+		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":{},\"binds\":[],\"dev\":[]",
+		"\"step\":0,\"streak\":0,\"lead\":1",
+	};
+	char text[1024];
+
+	for (size_t k = 0; k < NR(bad); k++)
+		if (!TAP_EQ(parse(bad[k], BOOT), -EBADMSG))
+			tap_diag("to: %s", bad[k]);
+	for (size_t k = 0; k < NR(controls); k++) {
+		snprintf(text, sizeof(text), "{\"version\":1,\"boot_id\":\"" BOOT "\",\"cpu_capacity\":2,\"control\":{%s},\"vgpus\":[]}",
+			 controls[k]);
+		if (!TAP_EQ(parse(text, BOOT), -EBADMSG))
+			tap_diag("to: %s", controls[k]);
+	}
+}
+
+/* Cut off anywhere, or a byte changed anywhere: taken or refused, never worse. */
+static void mutations(void)
+{
+	unsigned int seed = 7, taken = 0;
+	struct estimate e;
+	struct control c;
+	size_t len;
+	char *text;
+
+	fill(&e, &c);
+	text = statefile_make(&e, &c, BOOT);
+	estimate_free(&e);
+	TAP_NEED(text);
+	len = strlen(text);
+	for (size_t cut = 0; cut + 1 < len; cut++) {
+		memset(&e, 0, sizeof(e));
+		/* of its own size, so that the sanitizer sees who reads beyond */
+		char *part = malloc(cut ? cut : 1);
+
+		memcpy(part, text, cut);
+		TAP_EQ(statefile_parse(part, cut, BOOT, &e, &c, why, sizeof(why)), -EBADMSG);
+		free(part);
+	}
+	for (unsigned int k = 0; k < 20000; k++) {
+		char *copy = malloc(len);
+		int ret;
+
+		memcpy(copy, text, len);
+		for (unsigned int n = 1 + (unsigned int)rand_r(&seed) % 3; n; n--)
+			copy[(size_t)rand_r(&seed) % len] = rand_r(&seed) % 2 ?
+				(char)rand_r(&seed) : "0123456789{}[]\",:-e."[rand_r(&seed) % 20];
+		memset(&e, 0, sizeof(e));
+		ret = statefile_parse(copy, len, BOOT, &e, &c, why, sizeof(why));
+		taken += !ret;
+		for (size_t j = 0; !ret && j < e.nr_vgpus; j++) {
+			const struct estimate_vgpu *v = &e.vgpus[j];
+
+			TAP_CHECK(isfinite(v->kept.cpu) && v->kept.cpu >= 0 &&
+				  v->kept.frames >= 0 && v->last.tgid &&
+				  strlen(v->last.uuid) == 36 &&
+				  (!j || v->last.id > v[-1].last.id));
+		}
+		estimate_free(&e);
+		free(copy);
+	}
+	TAP_CHECK(taken > 0 && taken < 20000);
+	free(text);
+}
+
+static void files(void)
+{
+	struct estimate e, back = { 0 };
+	char name[192], *text, *large;
+	struct control c, c_back;
+	struct stat st;
+	FILE *f;
+
+	fill(&e, &c);
+	text = statefile_make(&e, &c, BOOT);
+	snprintf(name, sizeof(name), "%s/sub/mgpud.state", folder);
+	TAP_EQ(statefile_read(name, BOOT, &back, &c_back, why, sizeof(why)), -ENOENT);
+	TAP_EQ(statefile_write(name, text), 0);		/* makes the folder */
+	TAP_EQ(statefile_write(name, text), 0);
+	TAP_EQ(stat(name, &st), 0);
+	TAP_EQ(st.st_mode & 0777, 0600);
+	TAP_EQ(statefile_read(name, BOOT, &back, &c_back, why, sizeof(why)), 0);
+	TAP_EQ(back.nr_vgpus, 2);
+	/* one that was killed left half of a file: it stands in nobody's way */
+	strcat(name, ".new");
+	f = fopen(name, "w");
+	TAP_NEED(f);
+	fputs("{", f);
+	fclose(f);
+	name[strlen(name) - 4] = '\0';
+	TAP_EQ(statefile_write(name, text), 0);
+	strcat(name, ".new");
+	TAP_EQ(access(name, F_OK), -1);
+	name[strlen(name) - 4] = '\0';
+	/* what cannot be written leaves the old one */
+	TAP_CHECK(statefile_write("/proc/mgpud.state", text) < 0);
+	snprintf(name, sizeof(name), "%s/no/such/mgpud.state", folder);
+	TAP_EQ(statefile_write(name, text), -ENOENT);
+	/* a pipe, a folder, a link, a device, and one that is too large */
+	snprintf(name, sizeof(name), "%s/pipe", folder);
+	TAP_EQ(mkfifo(name, 0600), 0);
+	TAP_EQ(statefile_read(name, BOOT, &back, &c_back, why, sizeof(why)), -EBADMSG);
+	TAP_EQ(statefile_read(folder, BOOT, &back, &c_back, why, sizeof(why)), -EBADMSG);
+	snprintf(name, sizeof(name), "%s/link", folder);
+	TAP_EQ(symlink("/etc/passwd", name), 0);
+	TAP_EQ(statefile_read(name, BOOT, &back, &c_back, why, sizeof(why)), -ELOOP);
+	TAP_EQ(statefile_read("/dev/zero", BOOT, &back, &c_back, why, sizeof(why)), -EBADMSG);
+	large = calloc(1, STATEFILE_SIZE_MAX + 2);
+	memset(large, ' ', STATEFILE_SIZE_MAX + 1);
+	TAP_EQ(statefile_write(path, large), 0);
+	TAP_EQ(statefile_read(path, BOOT, &back, &c_back, why, sizeof(why)), -EBADMSG);
+	free(large);
+	TAP_EQ(back.nr_vgpus, 2);
+	free(text);
+	estimate_free(&e);
+	estimate_free(&back);
+}
+
+static void background(void)
+{
+	struct statefile_writer *w = statefile_writer_new();
+	char name[192];
+	int ret;
+
+	TAP_NEED(w);
+	TAP_EQ(statefile_writer_result(w), 0);
+	TAP_EQ(statefile_writer_start(w, path, strdup("one\n")), 0);
+	/* it goes on by itself; its end is seen some time */
+	do {
+		usleep(1000);
+		TAP_EQ(statefile_writer_result(w), 0);
+		ret = statefile_writer_start(w, path, strdup("two\n"));
+	} while (ret == -EBUSY);
+	TAP_EQ(ret, 0);
+	statefile_writer_free(w);		/* waits */
+	w = statefile_writer_new();
+	snprintf(name, sizeof(name), "%s/no/such/file", folder);
+	TAP_EQ(statefile_writer_start(w, name, strdup("x")), 0);
+	do {
+		usleep(1000);
+		ret = statefile_writer_result(w);
+	} while (!ret);
+	TAP_EQ(ret, -ENOENT);
+	TAP_EQ(statefile_writer_result(w), 0);	/* once */
+	statefile_writer_free(w);
+	statefile_writer_free(NULL);
+	TAP_EQ(access(path, F_OK), 0);
+}
+
+static void many(void)
+{
+	struct estimate e = { .cpu_capacity_smooth = 2 }, back = { 0 };
+	struct control c = { 0 }, c_back;
+	char *text;
+
+	e.nr_vgpus = STATEFILE_VGPUS_MAX;
+	e.vgpus = calloc(e.nr_vgpus, sizeof(*e.vgpus));
+	for (size_t j = 0; j < e.nr_vgpus; j++) {
+		e.vgpus[j].last.id = (uint32_t)j;
+		snprintf(e.vgpus[j].last.uuid, sizeof(e.vgpus[j].last.uuid),
+			 "%08x-89ab-cdef-0123-456789abcdef", (unsigned int)j);
+		e.vgpus[j].last.tgid = 1 + (uint32_t)j;
+		e.vgpus[j].state = VGPU_ACTIVE;
+		e.vgpus[j].kept.cpu = 1.0 / 3;
+		e.vgpus[j].kept.gpu = 1.0 / 7;
+		e.vgpus[j].kept.frames = 1e2 / 3;
+		e.vgpus[j].idle_ns = INT64_MAX;
+	}
+	text = statefile_make(&e, &c, BOOT);
+	TAP_NEED(text);
+	TAP_CHECK(strlen(text) <= STATEFILE_SIZE_MAX / 3);
+	TAP_EQ(statefile_parse(text, strlen(text), BOOT, &back, &c_back, why, sizeof(why)), 0);
+	TAP_EQ(back.nr_vgpus, STATEFILE_VGPUS_MAX);
+	free(text);
+	estimate_free(&e);
+	estimate_free(&back);
+}
+
+int main(void)
+{
+	char boot[64];
+
+	strcpy(folder, "/tmp/test-state-XXXXXX");
+	if (!mkdtemp(folder))
+		return 1;
+	snprintf(path, sizeof(path), "%s/mgpud.state", folder);
+
+	tap_run(round_trip, "what is written is read, to the last digit");
+	tap_run(resumes, "averages go on in the same VMM, and limits stay");
+	tap_run(others, "files of another boot or version are told apart");
+	tap_run(hostile, "values that cannot be are refused");
+	tap_run(mutations, "cut and changed files are refused or sane");
+	tap_run(files, "a file is there whole or as it was before");
+	tap_run(background, "writing goes on by itself");
+	tap_run(many, "4,096 vGPUs fit");
+	statefile_boot(boot);
+	tap_diag("boot %s", boot);
+
+	snprintf(why, sizeof(why), "rm -rf %s", folder);
+	if (system(why))
+		return 1;
+	return tap_done();
+}
