@@ -30,7 +30,7 @@ endif
 SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
-.PHONY: help deps kernel kmod libbpf bpf ctl guest all unit fuzz kselftest demo \
+.PHONY: help deps kernel kmod libbpf bpf ctl guest sim all unit fuzz kselftest demo \
 	bench-sched check check-static check-unit check-fuzz check-kselftest \
 	check-e2e check-kernel check-debug vm-shell clean distclean
 
@@ -77,6 +77,9 @@ ctl: bpf ## build mgpud, gpuctl and libmgpu
 guest: kernel ## build the guest workloads and the image that guests boot
 	$(SUB) -C tools/guest KERNEL=$(GUEST_KERNEL)
 
+sim: ctl kernel ## build the simulator
+	$(SUB) -C tools/sim
+
 unit: kernel ## build the unit tests
 	$(SUB) -C tests/unit
 
@@ -86,7 +89,7 @@ fuzz: deps ## build the fuzz targets
 kselftest: ctl ## build the kernel self-tests
 	$(SUB) -C tests/kselftest
 
-all: kmod bpf ctl guest ## build everything but the tests
+all: kmod bpf ctl guest sim ## build everything but the tests
 
 demo: all ## show three VMs share a GPU, before and after control
 	@tools/demo/run
@@ -126,7 +129,8 @@ vm-shell: kernel ## a shell in the test host
 clean: ## remove what was built; keep kernels and downloads
 	@rm -rf $(BUILD)/kmod $(BUILD)/bpf $(BUILD)/ctl $(BUILD)/guest \
 		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/kselftest $(BUILD)/check \
-		$(BUILD)/check-* $(BUILD)/ci-* $(BUILD)/bench $(BUILD)/vm
+		$(BUILD)/check-* $(BUILD)/ci-* $(BUILD)/bench $(BUILD)/sim \
+		$(BUILD)/vm
 
 distclean: ## remove build/
 	@rm -rf $(BUILD)

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* mgpud's loop over the machine, in simulated time. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sim.h"
+
+/* As ctl/mgpud/apply.c. */
+#define LIMIT_MIN	1000.0
+#define LIMIT_MAX	10000000.0
+
+static uint32_t millihertz(double fps)
+{
+	double mhz = round(fps * 1000);
+
+	if (!isfinite(fps) || mhz > LIMIT_MAX)
+		return 0;
+	return mhz < LIMIT_MIN ? (uint32_t)LIMIT_MIN : (uint32_t)mhz;
+}
+
+static double cpu_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* Is it there at a time, as far as the scenario knows? */
+static bool away(const struct sim_away *a, double s)
+{
+	if (!(a->cycle_s > 0))
+		return false;
+	s = fmod(s, a->cycle_s);
+	return s >= a->from_s && s < a->to_s;
+}
+
+static bool wants(const struct sim *s, size_t j, uint64_t ns)
+{
+	return !away(&s->vms[j].away, (double)ns * 1e-9) &&
+		costs_wants(s->costs, j, ns);
+}
+
+/* Starts, ends and pauses VMs; they do so when a period begins. */
+static void come_and_go(const struct sim *s, struct machine *m, uint64_t from,
+			uint64_t to, struct sim_point *points)
+{
+	for (size_t j = 0; j < s->nr_vms; j++) {
+		const struct sim_away *a = &s->vms[j].away;
+		bool there = !away(a, (double)from * 1e-9);
+
+		machine_open(m, j, there || !a->closed);
+		machine_pause(m, j, !there || !costs_wants(s->costs, j, from));
+		points[j].present = wants(s, j, from) && wants(s, j, to - 1);
+	}
+}
+
+/* ---- the clairvoyant ---- */
+
+/*
+ * The best rates for the period's true costs. Leaves them in @x, INFINITY for VMs
+ * that are not present, and returns their f; NAN for none.
+ */
+static double foresee(const struct sim *s, const struct sim_point *points, uint64_t from,
+		      uint64_t to, bool agreements, double *x)
+{
+	size_t n = 0, *who = calloc(s->nr_vms, sizeof(*who));
+	double *mem = calloc(s->nr_vms * 6, sizeof(*mem));
+	double *need = mem, *demand = mem + 2 * s->nr_vms;
+	double *floors = demand + s->nr_vms, *rate = floors + s->nr_vms;
+	double *share = rate + s->nr_vms, f = NAN;
+	double capacity[2] = {
+		s->machine.cpus - s->machine.host, s->machine.engines,
+	};
+	struct fds_problem p = {
+		.m = 2, .need = need, .capacity = capacity, .demand = demand,
+		.floor = agreements ? floors : NULL, .param = s->set.param,
+	};
+	struct machine_frame *frames = calloc(s->nr_vms, sizeof(*frames));
+
+	if (!who || !mem || !frames)
+		goto out;
+	for (size_t j = 0; j < s->nr_vms; j++) {
+		x[j] = INFINITY;
+		if (points[j].present &&
+		    costs_mean(s->costs, j, from, to, &frames[n]))
+			who[n++] = j;
+		if (!away(&s->vms[j].away, (double)from * 1e-9))
+			capacity[0] -= s->vms[j].machine.background;
+	}
+	p.n = n;
+	if (!n)
+		goto out;
+	for (size_t k = 0; k < n; k++) {
+		const struct sim_vm *v = &s->vms[who[k]];
+
+		need[k] = frames[k].cpu_ns * 1e-9;
+		need[n + k] = frames[k].engine_ns * 1e-9;
+		demand[k] = machine_rate_alone(&s->machine, &v->machine, &frames[k]);
+		if (agreements)
+			demand[k] = fmin(demand[k], v->sla.ceiling);
+		floors[k] = v->sla.floor;
+	}
+	if (agreements) {
+		p.floor = NULL;
+		sla_floors(&p, floors, floors);
+		p.floor = floors;
+	}
+	/* engines on CPUs leave VMs what the rates leave them: a fixed point */
+	for (unsigned int i = 0; i < (s->machine.engines_on_cpus ? 20 : 1); i++) {
+		double cpus = capacity[0], engines = 0;
+
+		if (s->machine.engines_on_cpus && i) {
+			for (size_t k = 0; k < n; k++)
+				engines += need[n + k] * rate[k];
+			capacity[0] = fmax(s->machine.cpus - s->machine.host - engines, 0.1);
+			capacity[0] = (capacity[0] + cpus) / 2;
+		}
+		if (fds_best(&p, rate))
+			goto out;
+	}
+	for (size_t k = 0; k < n; k++) {
+		share[k] = fds_mu(&p, k) * rate[k];
+		x[who[k]] = rate[k];
+	}
+	f = fds_value(&s->set.param, n, share);
+out:
+	free(frames);
+	free(who);
+	free(mem);
+	return f;
+}
+
+/* ---- a period ---- */
+
+static void observe(const struct sim *s, const struct estimate *e,
+		    const struct plan *plan, struct sim_period *period,
+		    struct sim_point *points)
+{
+	bool all = plan->active > 0;
+
+	for (size_t j = 0; j < s->nr_vms; j++) {
+		const struct estimate_vgpu *v = &e->vgpus[j];
+		struct sim_point *p = &points[j];
+		double floor = fmin(s->vms[j].sla.floor, s->vms[j].machine.rate);
+
+		p->fps = v->fps;
+		p->cpu_share = v->cpu_share;
+		p->gpu_share = v->gpu_share;
+		p->active = v->state == VGPU_ACTIVE;
+		p->limit = v->last.fps_limit ? v->last.fps_limit / 1000.0 : INFINITY;
+		p->below = p->present && v->fps * e->seconds < floor * e->seconds - 1;
+		all &= p->active == p->present;
+	}
+	period->end_s = (double)e->now_ns * 1e-9 - 1;
+	period->fds = all ? plan->fds : NAN;
+	period->best = all ? plan->fds_best : NAN;
+	if (!all)
+		period->bound = NAN;
+	period->nr_short = plan->nr_short;
+}
+
+static int live(const struct sim *s, struct machine *m, const struct alloc_ops *policy,
+		struct sim_run *run)
+{
+	uint64_t step = s->set.period_ms * 1000000ULL, now = 0;
+	size_t settle = (size_t)ceil(SIM_SETTLE_S * 1000 / s->set.period_ms);
+	double *x = calloc(s->nr_vms, sizeof(*x));
+	struct sim_point *spare = calloc(s->nr_vms, sizeof(*spare));
+	struct sim_period unused;
+	struct settings set = s->set;
+	struct control control = { 0 };
+	struct estimate e = { 0 };
+	struct sample sample;
+	int ret = x && spare ? 0 : -ENOMEM;
+
+	/* it measures like none, and sets limits of its own */
+	set.policy = policy ? policy : &alloc_none;
+	if (!ret) {
+		machine_sample(m, &sample);
+		ret = estimate_update(&e, &sample, set.headroom);
+	}
+	for (size_t k = 0; !ret && k < settle + run->nr; k++) {
+		bool counts = k >= settle;
+		struct sim_period *period = counts ? &run->periods[k - settle] : &unused;
+		struct sim_point *points = counts ?
+			&run->points[(k - settle) * s->nr_vms] : spare;
+		struct plan plan;
+
+		come_and_go(s, m, now, now + step, points);
+		if (!policy) {
+			foresee(s, points, now, now + step, true, x);
+			for (size_t j = 0; j < s->nr_vms; j++)
+				machine_set_limit(m, j, millihertz(x[j]));
+		}
+		period->bound = counts ? foresee(s, points, now, now + step, false, x) : NAN;
+		now += step;
+		machine_run(m, now);
+		machine_sample(m, &sample);
+		ret = estimate_update(&e, &sample, set.headroom);
+		if (ret)
+			break;
+		ret = decide(&e, &set, &control, &plan);
+		if (!ret)
+			observe(s, &e, &plan, period, points);
+		for (size_t j = 0; !ret && j < plan.nr && set.policy->allocate; j++)
+			if (!plan.targets[j].keep)
+				machine_set_limit(m, j, millihertz(plan.targets[j].limit));
+		plan_free(&plan);
+	}
+	estimate_free(&e);
+	free(spare);
+	free(x);
+	return ret;
+}
+
+int sim_run(const struct sim *s, const char *policy, struct sim_run *run)
+{
+	const struct alloc_ops *ops = alloc_find_any(policy);
+	struct machine_config cfg = s->machine;
+	struct machine_vm *vms = calloc(s->nr_vms, sizeof(*vms));
+	double began = cpu_clock();
+	struct machine *m = NULL;
+	int ret = -ENOMEM;
+
+	memset(run, 0, sizeof(*run));
+	if (!ops && strcmp(policy, SIM_CLAIRVOYANT)) {
+		free(vms);
+		return -ENOENT;
+	}
+	run->policy = ops ? ops->name : SIM_CLAIRVOYANT;
+	run->nr = (size_t)fmax(floor(s->seconds * 1000 / s->set.period_ms), 1);
+	run->periods = calloc(run->nr, sizeof(*run->periods));
+	run->points = calloc(run->nr * s->nr_vms, sizeof(*run->points));
+	if (!vms || !run->periods || !run->points)
+		goto out;
+	for (size_t j = 0; j < s->nr_vms; j++)
+		vms[j] = s->vms[j].machine;
+	cfg.vms = vms;
+	cfg.nr_vms = s->nr_vms;
+	cfg.frame = costs_frame;
+	cfg.data = s->costs;
+	costs_rewind(s->costs);
+	m = machine_new(&cfg);
+	if (!m)
+		goto out;
+	ret = live(s, m, ops, run);
+	run->use = *machine_use(m);
+	run->simulated_s = (double)run->use.now_ns * 1e-9;
+	run->cpu_s = cpu_clock() - began;
+out:
+	machine_free(m);
+	free(vms);
+	return ret;
+}
+
+void sim_run_free(struct sim_run *run)
+{
+	free(run->periods);
+	free(run->points);
+	memset(run, 0, sizeof(*run));
+}
