@@ -15,6 +15,7 @@
  * @streak: FEA: full steps in a row that were the best of three
  * @price: exact: the dual price of each resource, where the next solve starts;
  *	0 for unknown
+ * @gap: exact: log |f| of the last result is at most so far from the optimum
  *
  * All of it only helps: zeroes, or what belonged to another problem, are fine.
  */
@@ -22,6 +23,7 @@ struct alloc_state {
 	double step;
 	unsigned int streak;
 	double price[MGPU_MAX_RES];
+	double gap;
 };
 
 /**

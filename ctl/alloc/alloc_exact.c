@@ -5,9 +5,8 @@
 static int exact_allocate(struct alloc_state *state, const struct fds_problem *p,
 			  unsigned int iterations, double *x)
 {
-	(void)state;
 	(void)iterations;
-	return fds_best(p, x);
+	return fds_best_from(p, state->price, x, &state->gap);
 }
 
 const struct alloc_ops alloc_exact = {

@@ -17,6 +17,7 @@
 #ifndef MGPU_FDS_H
 #define MGPU_FDS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -94,10 +95,36 @@ double fds_gradient(const struct fds_param *param, size_t n, const double *y,
 /* True when every rate is > 0, within demand, and no capacity is exceeded. */
 bool fds_feasible(const struct fds_problem *p, const double *x, double tolerance);
 
-/*
- * The x that maximises f, to about nine digits of f. Returns 0, -EINVAL when
- * the problem is not one, -ENOMEM.
+/* log |f| is at most so far from its optimum, or fds_best_from() says so. */
+#define FDS_GAP		1e-8
+
+/**
+ * fds_best_from() - the rates that maximise f
+ * @p: the problem
+ * @price: in: where to start, m values, what a similar problem left there; 0 for
+ *	unknown. Out: the prices of the capacities. NULL for neither
+ * @x: the rates, n values
+ * @left: the most by which log |f| may still be improved, proven for this very
+ *	result
+ *
+ * Time is linear in n.
+ *
+ * Return: 0, -EINVAL when the problem is not one, -ERANGE when its numbers are
+ * beyond what arithmetic can do, -ENOMEM
  */
+int fds_best_from(const struct fds_problem *p, double *price, double *x, double *left);
+
+/* The same from scratch. */
 int fds_best(const struct fds_problem *p, double *x);
+
+/* S1 and S2 of f. */
+void fds_sums(const struct fds_param *param, size_t n, const double *y,
+	      double *s1, double *s2);
+
+/* y^(-beta); the default needs no pow(). */
+static inline double fds_inverse_power(double y, double beta)
+{
+	return beta == 2 ? 1 / (y * y) : pow(y, -beta);
+}
 
 #endif /* MGPU_FDS_H */

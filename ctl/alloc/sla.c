@@ -50,8 +50,11 @@ size_t sla_floors(const struct fds_problem *p, const double *asked, double *floo
 	}
 	for (size_t j = 0; j < n; j++) {
 		if (asked[j] > 0) {
-			missing += spare[j] < want[j] * (1 - SHORT);
-			floor[j] = fmin(spare[j], p->demand[j]);
+			bool less = spare[j] < want[j] * (1 - SHORT);
+
+			missing += less;
+			floor[j] = fmin(spare[j], p->demand[j]) *
+				(less ? 1 - SLA_ROOM : 1);
 		} else {
 			floor[j] = 0;
 		}

@@ -55,4 +55,7 @@ size_t sla_floors(const struct fds_problem *p, const double *asked, double *floo
 /* Of the equal share of a task: what floors of others leave it in any case. */
 #define SLA_SPARE	0.01
 
+/* Of a floor that cannot be met in full: left to the allocator to divide. */
+#define SLA_ROOM	1e-3
+
 #endif /* MGPU_SLA_H */

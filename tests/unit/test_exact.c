@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The exact optimum: against Ipopt on random problems of all sizes, and the
+ * properties that the theory promises (Joe-Wong, Sen, Lan, Chiang,
+ * "Multi-resource allocation: fairness-efficiency tradeoffs in a unifying
+ * framework", IEEE/ACM Transactions on Networking 21(6), 2013).
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "fds_barrier.h"
+#include "ipopt_fds.h"
+#include "random_problem.h"
+#include "tap.h"
+
+#define PROBLEMS	1000
+#define NR(a)		(sizeof(a) / sizeof((a)[0]))
+
+/* Ipopt keeps what it allocated once, and so does the solver that it uses. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libipopt\nleak:libdmumps\nleak:libcoinmumps\nleak:libgomp\nleak:libopenblas\n";
+}
+
+static double value(const struct fds_problem *p, const double *x)
+{
+	double *y = calloc(p->n, sizeof(*y)), f;
+
+	for (size_t j = 0; j < p->n; j++)
+		y[j] = fds_mu(p, j) * x[j];
+	f = fds_value(&p->param, p->n, y);
+	free(y);
+	return f;
+}
+
+/* Every other one at the default parameters, the rest all over the allowed ones. */
+static struct fds_param some_param(uint64_t *seed, unsigned int k)
+{
+	struct fds_param param = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT };
+
+	if (k % 2)
+		return param;
+	param.beta = random_uniform(seed) < 0.5 ? random_spread(seed, 0.3, 0.9) :
+		random_spread(seed, 1.1, 3);
+	param.lambda = (1 - param.beta) / param.beta;
+	/* the least lambda, where all hangs on the prices; or more */
+	if (random_uniform(seed) < 0.7)
+		param.lambda *= 1 + 0.6 * random_uniform(seed);
+	return param;
+}
+
+static bool floors_kept(const struct fds_problem *p, const double *x)
+{
+	for (size_t j = 0; j < p->n; j++)
+		if (x[j] < fds_floor(p, j) * (1 - 1e-12))
+			return false;
+	return true;
+}
+
+static void ipopt_agrees(void)
+{
+	static const double demands[] = { 0, 0.4, 0.9 };
+	unsigned int solved = 0, slow = 0;
+	double worst = 0, proven = 0;
+	struct random_problem r = { .seed = 2024 };
+
+	for (unsigned int k = 0; k < PROBLEMS; k++) {
+		size_t n = (size_t)round(random_spread(&r.seed, 1.6, 1000.4));
+		size_t m = 2 + (k % 5 == 0) * (1 + k % 3);
+		double left, ours, theirs, *x, *other;
+		int status;
+
+		n = n < 2 ? 2 : n;
+		TAP_NEED(random_problem(&r, n, m, demands[k % NR(demands)],
+					k % 4 == 3 ? 0.3 : 0));
+		r.p.param = some_param(&r.seed, k);
+		x = calloc(2 * n, sizeof(*x));
+		other = x + n;
+		TAP_EQ(fds_best_from(&r.p, NULL, x, &left), 0);
+		TAP_CHECK(fds_feasible(&r.p, x, 1e-12));
+		TAP_CHECK(floors_kept(&r.p, x));
+		status = ipopt_fds(&r.p, other);
+		ours = value(&r.p, x);
+		theirs = value(&r.p, other);
+		/* never worse than what Ipopt found; and where Ipopt is sure, equal */
+		if (!(ours >= theirs - 1e-8 * fabs(theirs)) || left > FDS_GAP) {
+			tap_diag("problem %u, n %zu, m %zu, beta %g, lambda %g: f %.12g, Ipopt %.12g, proven to %.1e",
+				 k, n, m, r.p.param.beta, r.p.param.lambda, ours,
+				 theirs, left);
+			TAP_CHECK(ours >= theirs - 1e-8 * fabs(theirs));
+			TAP_CHECK(left <= FDS_GAP);
+		}
+		worst = fmax(worst, (theirs - ours) / fabs(theirs));
+		proven = fmax(proven, left);
+		if (status == 0 || status == 1) {
+			solved++;
+			if (!(fabs(ours - theirs) <= 1e-6 * fabs(ours)))
+				tap_diag("problem %u, n %zu, beta %g, lambda %g: f %.12g, Ipopt %.12g",
+					 k, n, r.p.param.beta, r.p.param.lambda,
+					 ours, theirs);
+			TAP_CHECK(fabs(ours - theirs) <= 1e-6 * fabs(ours));
+		} else {
+			slow++;
+		}
+		free(x);
+		random_problem_free(&r);
+	}
+	tap_diag("%u problems that Ipopt solved, %u that it did not quite; Ipopt better by %.1e at most, proven to %.1e",
+		 solved, slow, worst, proven);
+	/* a comparison needs somebody to compare with */
+	TAP_CHECK(solved >= PROBLEMS * 9 / 10);
+}
+
+/* Nobody can have more without another having less: it all depends on a capacity. */
+static void pareto(void)
+{
+	struct random_problem r = { .seed = 3 };
+
+	for (unsigned int k = 0; k < 300; k++) {
+		double use[MGPU_MAX_RES], *x;
+
+		TAP_NEED(random_problem(&r, 2 + k % 60, 2 + k % 3, 0.5, 0.2));
+		r.p.param = some_param(&r.seed, k);
+		x = calloc(r.p.n, sizeof(*x));
+		TAP_EQ(fds_best(&r.p, x), 0);
+		for (size_t i = 0; i < r.p.m; i++) {
+			use[i] = 0;
+			for (size_t j = 0; j < r.p.n; j++)
+				use[i] += fds_need(&r.p, i, j) * x[j];
+			use[i] /= r.p.capacity[i];
+		}
+		for (size_t j = 0; j < r.p.n; j++) {
+			bool stuck = x[j] >= r.demand[j] * (1 - 1e-6);
+
+			for (size_t i = 0; i < r.p.m; i++)
+				stuck |= fds_need(&r.p, i, j) > 0 && use[i] > 1 - 1e-6;
+			TAP_CHECK(stuck);
+		}
+		free(x);
+		random_problem_free(&r);
+	}
+}
+
+/*
+ * With beta > 1 and the least lambda, nobody has less than with an n-th of each
+ * capacity, and nobody would rather have the resources that another has (there,
+ * theorem 3), provided that all have use for any rate.
+ */
+static void incentive_and_envy(void)
+{
+	static const double betas[] = { 1.2, 1.5, 2, 3, 5, 10 };
+	struct random_problem r = { .seed = 5 };
+
+	for (unsigned int k = 0; k < 300; k++) {
+		double b = betas[k % NR(betas)], *x;
+
+		TAP_NEED(random_problem(&r, 2 + k % 40, 2, 0, 0));
+		r.p.param = (struct fds_param){ b, (1 - b) / b };
+		x = calloc(r.p.n, sizeof(*x));
+		TAP_EQ(fds_best(&r.p, x), 0);
+		for (size_t j = 0; j < r.p.n; j++) {
+			double n = (double)r.p.n;
+
+			TAP_CHECK(x[j] * fds_mu(&r.p, j) >= 1 / n - 1e-9);
+			/* with what k has of each, j could run at this rate */
+			for (size_t o = 0; o < r.p.n; o++) {
+				double rate = INFINITY;
+
+				for (size_t i = 0; i < r.p.m; i++)
+					rate = fmin(rate, fds_need(&r.p, i, o) * x[o] /
+						    fds_need(&r.p, i, j));
+				TAP_CHECK(rate <= x[j] * (1 + 1e-9));
+			}
+		}
+		free(x);
+		random_problem_free(&r);
+	}
+}
+
+/* A start from another problem's prices changes nothing but the time. */
+static void warm(void)
+{
+	struct random_problem r = { .seed = 7 };
+	double price[MGPU_MAX_RES] = { 0 };
+
+	for (unsigned int k = 0; k < 400; k++) {
+		double left, *cold, *x;
+
+		TAP_NEED(random_problem(&r, 2 + k % 50, 2 + k % 2, 0.4, k % 3 ? 0 : 0.3));
+		if (k % 7 == 0)
+			r.p.param = (struct fds_param){ 3, -1 };
+		if (k % 11 == 0)
+			price[0] = k % 22 ? NAN : 1e300;
+		x = calloc(2 * r.p.n, sizeof(*x));
+		cold = x + r.p.n;
+		TAP_EQ(fds_best(&r.p, cold), 0);
+		TAP_EQ(fds_best_from(&r.p, price, x, &left), 0);
+		TAP_CHECK(left <= FDS_GAP);
+		TAP_NEAR(value(&r.p, x), value(&r.p, cold),
+			 1e-8 * fabs(value(&r.p, cold)));
+		free(x);
+		random_problem_free(&r);
+	}
+}
+
+/* The help that it has when few unknowns are too few agrees, too. */
+static void barrier_agrees(void)
+{
+	struct random_problem r = { .seed = 9 };
+	double price[MGPU_MAX_RES];
+
+	for (unsigned int k = 0; k < 200; k++) {
+		double *x;
+
+		TAP_NEED(random_problem(&r, 2 + k % 30, 2, 0.4, k % 3 ? 0 : 0.3));
+		r.p.param = some_param(&r.seed, k);
+		x = calloc(2 * r.p.n, sizeof(*x));
+		TAP_EQ(fds_best(&r.p, x), 0);
+		TAP_EQ(fds_barrier(&r.p, x + r.p.n, price), 0);
+		TAP_NEAR(value(&r.p, x), value(&r.p, x + r.p.n),
+			 1e-7 * fabs(value(&r.p, x)));
+		free(x);
+		random_problem_free(&r);
+	}
+}
+
+/* Numbers that no machine has, and shapes that only a hostile one has. */
+static void extremes(void)
+{
+	struct random_problem r = { .seed = 11 };
+
+	for (unsigned int k = 0; k < 500; k++) {
+		double left, *x;
+
+		TAP_NEED(random_problem(&r, 1 + k % 20, 1 + k % 4, 0.3, k % 2 ? 0.5 : 0));
+		for (size_t j = 0; j < r.p.n * r.p.m; j++)
+			if (random_uniform(&r.seed) < 0.2 && r.need[j] > 0)
+				r.need[j] *= random_spread(&r.seed, 1e-6, 1e6);
+		if (r.p.floor)
+			sla_floors(&r.p, r.floor, r.floor);
+		r.p.param.beta = random_spread(&r.seed, 0.06, 40);
+		if (fabs(r.p.param.beta - 1) < 0.02)
+			r.p.param.beta = 2;
+		r.p.param.lambda = (1 - r.p.param.beta) / r.p.param.beta *
+			(1 + random_uniform(&r.seed));
+		x = calloc(r.p.n, sizeof(*x));
+		if (!fds_best_from(&r.p, NULL, x, &left)) {
+			TAP_CHECK(left >= 0);
+			TAP_CHECK(fds_feasible(&r.p, x, 1e-9));
+			TAP_CHECK(floors_kept(&r.p, x));
+		}
+		free(x);
+		random_problem_free(&r);
+	}
+}
+
+/* What the bound says of a result holds for a worse result, too. */
+static void bound_holds(void)
+{
+	struct random_problem r = { .seed = 13 };
+
+	for (unsigned int k = 0; k < 100; k++) {
+		double left, best, *x;
+
+		TAP_NEED(random_problem(&r, 2 + k % 10, 2, 0.4, 0));
+		r.p.param = (struct fds_param){ 8, -1.7 };
+		x = calloc(2 * r.p.n, sizeof(*x));
+		TAP_EQ(fds_best_from(&r.p, NULL, x, &left), 0);
+		ipopt_fds(&r.p, x + r.p.n);
+		best = value(&r.p, x + r.p.n);
+		/* log |f|: Ipopt may be better by so much and no more */
+		TAP_CHECK(log(value(&r.p, x) / best) <= left + 1e-6);
+		free(x);
+		random_problem_free(&r);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	/* Ipopt's linear algebra starts threads for matrices that are small here */
+	if (!getenv("OMP_NUM_THREADS")) {
+		setenv("OMP_NUM_THREADS", "1", 1);
+		execv("/proc/self/exe", argv);
+	}
+	tap_run(ipopt_agrees, "1,000 random problems, 2 to 1,000 tasks: never worse than Ipopt, and equal");
+	tap_run(pareto, "Pareto-efficient: all that could have more lack a capacity");
+	tap_run(incentive_and_envy, "sharing incentive and no envy, where the theory promises it");
+	tap_run(warm, "where it starts does not matter");
+	tap_run(barrier_agrees, "the barrier method finds the same");
+	tap_run(extremes, "extreme numbers: feasible, floors kept, or refused");
+	tap_run(bound_holds, "nothing is better by more than the bound says");
+	return tap_done();
+}
