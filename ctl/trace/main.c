@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* mgpu-trace: records what each frame costs. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace.h"
+
+#define STATUS_USAGE	2
+
+static const char usage_text[] =
+	"Usage: mgpu-trace record -o FILE [-s SECONDS] [-v] [VGPU...]\n"
+	"\n"
+	"Records what each frame of the vGPUs costs: CPU time of its VMM and engine\n"
+	"time, one line of CSV per frame. mgpu-sim replays it.\n"
+	"\n"
+	"VGPU is a UUID, its beginning, or an id; without one all are recorded.\n"
+	"\n"
+	"  -o, --output FILE      where to write\n"
+	"  -s, --seconds SECONDS  for how long; else until Ctrl-C\n"
+	"  -v, --verbose          show what libbpf says\n"
+	"  -h, --help             print this help\n"
+	"      --version          print the version\n";
+
+void complain(const char *fmt, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fputs("mgpu-trace: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+static int parse_seconds(const char *s, double *seconds)
+{
+	char *end;
+
+	errno = 0;
+	*seconds = strtod(s, &end);
+	if (!errno && end != s && !*end && *seconds >= 0.1 &&
+	    *seconds <= TRACE_SECONDS_MAX)
+		return 0;
+	complain("--seconds '%s': must be a number from 0.1 to %.0f", s,
+		 TRACE_SECONDS_MAX);
+	return -EINVAL;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "seconds", required_argument, NULL, 's' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	struct record r = { 0 };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "o:s:vh", options, NULL)) != -1) {
+		switch (c) {
+		case 'o':
+			r.path = optarg;
+			break;
+		case 's':
+			if (parse_seconds(optarg, &r.seconds))
+				return STATUS_USAGE;
+			break;
+		case 'v':
+			r.verbose = true;
+			break;
+		case 'h':
+			fputs(usage_text, stdout);
+			return 0;
+		case 'V':
+			puts("mgpu-trace " MGPU_VERSION);
+			return 0;
+		default:
+			complain("try --help");
+			return STATUS_USAGE;
+		}
+	}
+	if (optind == argc || strcmp(argv[optind], "record")) {
+		complain("%s%s; the command is: record -o FILE (see mgpu-trace --help)",
+			 optind == argc ? "no command" : "unknown command ",
+			 optind == argc ? "" : argv[optind]);
+		return STATUS_USAGE;
+	}
+	if (!r.path) {
+		complain("record needs -o FILE");
+		return STATUS_USAGE;
+	}
+	r.vgpus = argv + optind + 1;
+	r.nr_vgpus = (size_t)(argc - optind - 1);
+	return record(&r) ? 1 : 0;
+}
