@@ -137,7 +137,7 @@ static int on_event(void *ctx, void *data, size_t size)
 	}
 	last = &v->last;
 	if (!e.tgid) {
-		rec->unknown++;
+		rec->unknown += e.now_ns >= rec->begin_ns;
 	} else if (last->frame && e.cpu_ns >= last->cpu_ns &&
 		   e.engine_ns >= last->engine_ns && e.now_ns >= rec->begin_ns) {
 		fprintf(rec->f, "%.9f,%s,%llu,%llu,%.9f,%.9f,%.9f\n",

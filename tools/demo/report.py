@@ -8,14 +8,16 @@ DIR has what tools/demo/in-host left there:
 
   mgpud.log    one JSON object per line and period, as mgpud writes it
   phases.json  which time belongs to which policy, and what ran
+  trace-none.csv  what every frame cost without control; may be missing
 
 Only periods that lie inside a phase and ran under its policy are counted; the
 time after each switch of policy is not part of a phase (settle_s). f is that of
 all the VMs: a period in which one of them showed no frame has none, and is
 counted as such (periods_without_fds) instead of as one with fewer VMs.
 
-Written to DIR: result.json, plot.png and the plot's data. The standard
-deviations are those of a sample (n - 1).
+Written to DIR: result.json, plot.png and the plot's data, and replay.json, what
+the simulator made of the trace. The standard deviations are those of a sample
+(n - 1). A gain is the part of |f| that a policy takes away.
 """
 import json
 import math
@@ -25,6 +27,11 @@ import subprocess
 import sys
 
 WINDOW = 30                 # intervals of the moving average
+PUBLISHED = {"none": 0.115, "vgasa": 0.45}      # gains of the source's FEA
+VGASA_FPS = 30
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SIM = os.path.join(os.environ.get("BUILD", os.path.join(TOP, "build")),
+                   "sim", "mgpu-sim")
 
 
 class ReportError(Exception):
@@ -152,6 +159,51 @@ def summarise(records, info):
     }
 
 
+def gain(run, base):
+    """Part of |f| that run has less than base, None when one is not known."""
+    if run["fds_mean"] is None or not base or not base["fds_mean"]:
+        return None
+    return (run["fds_mean"] - base["fds_mean"]) / abs(base["fds_mean"])
+
+
+def add_gains(result):
+    by_policy = {run["policy"]: run for run in result["runs"]}
+    for run in result["runs"]:
+        for base in PUBLISHED:
+            run[f"gain_over_{base}"] = gain(run, by_policy.get(base))
+
+
+# ---- replay ----
+
+def host_cpus(part, cpus):
+    """CPUs that neither VMs nor the engines had, nor could have had."""
+    used = []
+    for r in part:
+        cpu = number(r.get("capacity", {}).get("cpu"))
+        gpu = sum(number(v.get("gpu_share")) or 0 for v in r["vgpus"].values())
+        if cpu is not None:
+            used.append(cpus - cpu - gpu)
+    return max(0.0, min(mean(used) or 0.0, cpus - 0.5))
+
+
+def replay(directory, records, info):
+    """What the simulator makes of the trace without control, None without one."""
+    trace = os.path.join(directory, "trace-none.csv")
+    phase = next((p for p in info["phases"] if p["policy"] == "none"), None)
+    if not phase or not os.path.exists(trace) or not os.path.exists(SIM):
+        return None
+    path = os.path.join(directory, "replay.json")
+    host = host_cpus(in_phase(records, phase), info["cpus"])
+    done = subprocess.run(
+        [SIM, "--trace", trace, "--cpus", str(info["cpus"]), "--host-cpus",
+         f"{host:.4f}", "--engines-on-cpus", "--json", path],
+        capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ReportError(f"the trace cannot be replayed: {done.stderr.strip()}")
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
 # ---- text ----
 
 def fmt(value, form, scale=1):
@@ -191,6 +243,103 @@ def table(result):
     out.append("f: the higher (nearer to 0) the fairer; best: what the optimal "
                "rates of the same\nseconds would score, the mean over them. "
                "Shares: of what all VMs together can have.")
+    return "\n".join(out)
+
+
+def percent(value):
+    return "-" if value is None else f"{value * 100:+.1f} %"
+
+
+def gains(result):
+    out = ["gain in f         measured   published",
+           "                  on this    for the source's"]
+    for base, published in PUBLISHED.items():
+        for run in result["runs"]:
+            if run["policy"] in PUBLISHED or run[f"gain_over_{base}"] is None:
+                continue
+            note = "FEA: up to" if base == "vgasa" else "FEA:"
+            out.append(f"{run['policy']:6} over {base:6} "
+                       f"{percent(run[f'gain_over_{base}']):>8}   {note} "
+                       f"{published * 100:.1f} %")
+    return "\n".join(out) if len(out) > 2 else ""
+
+
+def dominant(v):
+    return max(((v["gpu_share"], "GPU"), (v["cpu_share"], "CPU")),
+               key=lambda x: x[0] or 0)
+
+
+def reasons(result):
+    """Why the gain over none is what it is, from the figures."""
+    by_policy = {run["policy"]: run for run in result["runs"]}
+    none = by_policy.get("none")
+    if not none or none["fds_mean"] is None or none["fds_optimal_mean"] is None:
+        return ""
+    first = none["vgpus"][0]
+    costs = []
+    for v in none["vgpus"]:
+        if None in (v["cpu_s_per_frame"], v["gpu_s_per_frame"]):
+            return ""
+        ratio = [v[k] / first[k] if first[k] else 0
+                 for k in ("cpu_s_per_frame", "gpu_s_per_frame")]
+        share, what = dominant(v)
+        costs.append(f"  {v['name']}: {v['cpu_s_per_frame'] * 1e3:.1f} ms of CPU and "
+                     f"{v['gpu_s_per_frame'] * 1e3:.1f} ms of GPU ({ratio[0]:.2f} and "
+                     f"{ratio[1]:.2f} times {first['name']}'s); has "
+                     f"{share * 100:.0f} % of the {what}")
+    room = (none["fds_optimal_mean"] - none["fds_mean"]) / abs(none["fds_mean"])
+    out = ["what a frame costs, and each VM's dominant share, without control:"]
+    out += costs
+    out.append(f"Without control f is {none['fds_mean']:.3f}; the best rates of the "
+               f"same seconds would have\nscored {none['fds_optimal_mean']:.3f}. So "
+               f"{room * 100:.1f} % is the most that any policy can gain here.")
+    if room < PUBLISHED["none"]:
+        out.append("That is below the published gain: this host's scheduler and the "
+                   "engine's order are\nnearly fair by themselves, which the source's "
+                   "were not.")
+    best = none["fds_optimal_mean"]
+    for run in result["runs"]:
+        if run["policy"] in PUBLISHED or run["fds_mean"] is None:
+            continue
+        if run["fds_optimal_mean"] is not None:
+            lost = (run["fds_optimal_mean"] - run["fds_mean"]) / abs(run["fds_mean"])
+            moved = (run["fds_optimal_mean"] - best) / abs(best)
+            out.append(f"{run['policy']}: {lost * 100:.1f} % below the best of its own "
+                       f"seconds, whose best was {percent(moved)}\nagainst that of "
+                       f"none's (costs differ from phase to phase).")
+    vgasa = by_policy.get("vgasa")
+    slow = all(v["fps"] is not None and v["fps"] < VGASA_FPS for v in none["vgpus"])
+    if vgasa and slow:
+        out.append(f"No VM reached {VGASA_FPS} frames/s without control, so vgasa's cap "
+                   f"held back next to nothing,\nand the gain over it is about that "
+                   f"over none.")
+    return "\n".join(out)
+
+
+def replay_table(result, sim, info):
+    """Measured and replayed, side by side."""
+    if not sim:
+        return ""
+    names = {v["uuid"]: v["name"] for v in info["vgpus"]}
+    measured = {run["policy"]: run for run in result["runs"]}
+    out = ["replay of none's frames in the simulator, beside what was measured:",
+           "policy           f mean (sd)          frames/s",
+           "             measured    replayed     measured -> replayed"]
+    for run in sim["runs"]:
+        m = measured.get(run["policy"])
+        fps = {v["uuid"]: v["fps"] for v in m["vgpus"]} if m else {}
+        rates = []
+        for v in run["vms"]:
+            have = fps.get(v["name"])
+            rates.append(f"{names.get(v['name'], v['name'])} {fmt(have, '.1f')}"
+                         f" -> {fmt(v['fps'], '.1f')}")
+        out.append(f"{run['policy']:11} "
+                   f"{fmt(m and m['fds_mean'], '.3f'):>6} "
+                   f"({fmt(m and m['fds_std'], '.2f')})  "
+                   f"{fmt(run['mean'], '.3f'):>6} ({fmt(run['std'], '.2f')})   "
+                   + "   ".join(rates))
+    out.append(f"{sim['simulated_s']:.0f} s were simulated in "
+               f"{sim['cpu_s'] * 1e3:.0f} ms.")
     return "\n".join(out)
 
 
@@ -330,11 +479,19 @@ def main(argv):
         with open(os.path.join(directory, "mgpud.log"), encoding="utf-8") as f:
             records = read_log(f.readlines())
         result = summarise(records, info)
+        add_gains(result)
+        sim = replay(directory, records, info)
+        if sim:
+            result["replay"] = [{k: r[k] for k in ("policy", "mean", "std")}
+                                for r in sim["runs"]]
         with open(os.path.join(directory, "result.json"), "w",
                   encoding="utf-8") as f:
             json.dump(result, f, indent=2)
             f.write("\n")
-        print(table(result))
+        for text in (table(result), gains(result), reasons(result),
+                     replay_table(result, sim, info)):
+            if text:
+                print(text + "\n")
         plot(directory, records, info, result)
     except (OSError, ValueError, KeyError, ReportError) as e:
         print(f"report: {e}", file=sys.stderr)

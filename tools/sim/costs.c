@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "costs.h"
-#include "trace.h"
+#include "tracefile.h"
 
 #define MADE_STEP_NS	(MACHINE_NSEC / 10)
 #define TRACE_STEP_NS	MACHINE_NSEC

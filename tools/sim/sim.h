@@ -10,7 +10,7 @@
 #include "costs.h"
 #include "decide.h"
 #include "machine.h"
-#include "trace.h"
+#include "tracefile.h"
 
 #define SIM_WINDOW	30		/* intervals of the moving average */
 #define SIM_SETTLE_S	5.0		/* at the beginning; not counted */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace.h"
+#include "tracefile.h"
 
 #define MAX_COLUMNS	32
 

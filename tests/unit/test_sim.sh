@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# mgpu-sim's command line: what it writes, what it refuses, that the same seed
+# gives the same result, and that it is as fast as it says.
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+export BUILD=${BUILD:-$top/build}
+sim=$BUILD/sim/mgpu-sim
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+number=0
+failures=0
+
+result()	# PROBLEM BEHAVIOUR
+{
+	number=$((number + 1))
+	if [ -n "$1" ]; then
+		printf '%s\n' "$1" | sed 's/^/# /'
+		echo "not ok $number $2"
+		failures=$((failures + 1))
+	else
+		echo "ok $number $2"
+	fi
+}
+
+# Exit status, nothing on standard output, and a pattern in one line of complaint.
+refused()	# STATUS PATTERN WORD...
+{
+	local want=$1 pattern=$2 got
+	shift 2
+	"$sim" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	got=$?
+	[ "$got" -eq "$want" ] || echo "mgpu-sim $*: status $got, not $want"
+	[ ! -s "$tmp/out" ] || echo "mgpu-sim $*: prints $(head -1 "$tmp/out")"
+	[ "$(wc -l <"$tmp/err")" -eq 1 ] || echo "mgpu-sim $*: $(cat "$tmp/err")"
+	grep -qe "$pattern" "$tmp/err" ||
+		echo "mgpu-sim $*: no '$pattern' in: $(cat "$tmp/err")"
+}
+
+# A look at a JSON file: prints what is wrong.
+look()	# FILE PYTHON-CONDITION
+{
+	python3 - "$1" "$2" <<-'END' 2>&1
+	import json, sys
+	d = json.load(open(sys.argv[1], encoding="utf-8"))
+	runs = {r["policy"]: r for r in d["runs"]}
+	if not eval(sys.argv[2]):
+	    print("not true:", sys.argv[2], "in", json.dumps(d)[:2000])
+	END
+}
+
+echo 'TAP version 13'
+if ! out=$(make -s -C "$top/tools/sim" 2>&1); then
+	printf '%s\n' "$out" | sed 's/^/# /'
+	echo '1..1'
+	echo 'not ok 1 mgpu-sim is built'
+	exit 1
+fi
+
+problem=$(
+	"$sim" --seconds 60 --json "$tmp/a.json" --csv "$tmp/a.csv" >"$tmp/a.txt" ||
+		echo "status $?"
+	look "$tmp/a.json" '[r["policy"] for r in d["reference"]] == ["none", "vgasa", "fea", "exact", "clairvoyant"]'
+	look "$tmp/a.json" 'all(r["mean"] < 0 and r["std"] > 0 for r in d["reference"])'
+	look "$tmp/a.json" 'all(r["mean"] <= r["bound_mean"] + 0.01 for r in d["runs"])'
+	look "$tmp/a.json" 'all(0 < r["engine_use"] <= 1 and 0 < r["cpu_use"] <= 1 for r in d["runs"])'
+	look "$tmp/a.json" 'all(v["fps"] <= 31 for v in runs["vgasa"]["vms"])'
+	[ "$(wc -l <"$tmp/a.csv")" -eq 301 ] || echo "$(wc -l <"$tmp/a.csv") lines of CSV"
+	grep -q 'times real time' "$tmp/a.txt" || cat "$tmp/a.txt"
+)
+result "$problem" 'the reference scenario gives a table, JSON and CSV'
+
+problem=$(
+	"$sim" --seconds 60 --csv "$tmp/b.csv" >/dev/null || echo "status $?"
+	"$sim" --seconds 60 --csv "$tmp/c.csv" --seed 2 >/dev/null || echo "status $?"
+	cmp "$tmp/a.csv" "$tmp/b.csv"
+	! cmp -s "$tmp/a.csv" "$tmp/c.csv" || echo 'another seed gives the same'
+)
+result "$problem" 'the same seed gives the same, another seed does not'
+
+# Far below what is measured, so that a machine that is busy passes.
+problem=$("$sim" --seconds 600 --json "$tmp/d.json" >/dev/null
+	look "$tmp/d.json" 'd["times_real_time"] > 1000')
+result "$problem" 'it is a thousand times as fast as real time'
+
+problem=$(
+	for s in $("$sim" --list | sed -n '/^Scen/,/^Pol/s/^  \([a-z]*\) .*/\1/p'); do
+		"$sim" --scenario "$s" --seconds 40 --policy all --json "$tmp/s.json" \
+			>"$tmp/s.txt" 2>&1 || echo "$s: status $?: $(tail -1 "$tmp/s.txt")"
+		look "$tmp/s.json" 'len(d["runs"]) >= 8 and all(r["mean"] is not None for r in d["runs"])'
+	done
+)
+result "$problem" 'every scenario runs under every policy'
+
+problem=$(
+	"$sim" --seconds 100 --policy exact,none --floor C=80 --ceiling B=20 \
+		--json "$tmp/e.json" >/dev/null || echo "status $?"
+	look "$tmp/e.json" 'runs["exact"]["vms"][1]["fps"] <= 20.1'
+	look "$tmp/e.json" 'runs["exact"]["vms"][2]["periods_below_floor"] < runs["none"]["vms"][2]["periods_below_floor"]'
+	look "$tmp/e.json" 'runs["exact"]["vms"][2]["fps"] > 1.5 * runs["none"]["vms"][2]["fps"]'
+)
+result "$problem" 'floors and ceilings are kept where there is room'
+
+awk 'BEGIN {
+	print "time_s,vgpu,frame,frames,cpu_s,engine_s,held_s"
+	for (i = 1; i <= 4000; i++)
+		printf "%.6f,%s,%d,1,%s,0\n", i / 100, i % 3 ? "fast" : "slow", i,
+			i % 3 ? "0.004,0.003" : "0.008,0.012"
+}' >"$tmp/t.csv"
+problem=$(
+	"$sim" --trace "$tmp/t.csv" --cpus 4 --json "$tmp/t.json" >/dev/null ||
+		echo "status $?"
+	look "$tmp/t.json" 'd["scenario"] == "trace" and d["seconds"] == 40'
+	look "$tmp/t.json" 'abs(d["vms"][0]["cpu_s_per_frame"] - 0.004) < 1e-6'
+	look "$tmp/t.json" 'abs(d["vms"][1]["gpu_s_per_frame"] - 0.012) < 1e-6'
+	look "$tmp/t.json" 'abs(runs["exact"]["mean"] / runs["clairvoyant"]["mean"] - 1) < 0.05'
+)
+result "$problem" 'a trace is replayed with its costs'
+
+problem=$(
+	"$sim" --seconds 30 --plot "$tmp/p.png" >/dev/null || echo "status $?"
+	[ "$(head -c 4 "$tmp/p.png" | tail -c 3)" = PNG ] || echo 'no PNG'
+)
+result "$problem" 'it draws a plot'
+
+printf 'time_s,vgpu,cpu_s,engine_s\n1,a,0.1,x\n' >"$tmp/bad.csv"
+problem=$(
+	refused 1 "bad.csv:2: engine_s is 'x'" --trace "$tmp/bad.csv"
+	refused 1 'No such file' --trace "$tmp/none.csv"
+	refused 1 'is directory\|zero byte\|cannot be read\|Is a directory' --trace "$tmp"
+	refused 1 "no scenario 'x'; --list" --scenario x
+	refused 1 "no VM 'X'" --floor X=30
+	refused 1 'floor must not be above ceiling' --floor A=30 --ceiling A=20
+	refused 1 'leave no CPU time' --host-cpus 4
+	refused 1 "order is weighted" --order fixed
+	refused 1 'beta' --beta 1
+	refused 2 "no such policy; --list" --policy nobody
+	refused 2 'whole number from 100 to 60000' --period-ms 99
+	refused 2 'from 1 to 100000' --seconds nan
+	refused 2 'VM=VALUE' --floor 30
+	refused 2 'one of both' --scenario cpu --trace "$tmp/t.csv"
+	refused 2 "'more' is no option" more
+)
+result "$problem" 'what is wrong is refused, and it says how to mend it'
+
+echo "1..$number"
+exit $((failures > 0))
