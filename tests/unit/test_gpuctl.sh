@@ -109,6 +109,12 @@ result "$(
 	refused 2 'takes no' monitor now
 	refused 2 'takes no' top now
 	refused 2 'takes no' ctl show now
+	refused 2 'takes no' ctl watch now
+	refused 2 'say whose floor first' ctl sla floor 30
+	refused 2 'wants a value' ctl sla default floor
+	refused 2 'twice' ctl sla default floor 30 floor 31
+	refused 2 "did you mean 'ceiling'" ctl sla default cieling 30
+	refused 2 'but floor and ceiling' ctl sla 3 banana 30
 )" 'missing and surplus words are refused'
 
 result "$(
@@ -132,7 +138,11 @@ result "$(
 	done
 	refused 2 'at most 32 characters' dev set 0 policy ''
 	refused 2 'at most 32 characters' dev set 0 policy "$(printf 'p%.0s' {1..33})"
+	for fps in 0 0.5 10001 1e3 30fps -30 ''; do
+		refused 2 "floor $fps: give a number from 1 to 10000" ctl sla default floor "$fps"
+	done
 	refused 2 'give a number' ctl set beta two
+	refused 2 'give a number' ctl set headroom much
 	refused 2 'give a whole number' ctl set period-ms 1.5
 	refused 2 'from 0.1 to 86400' top -d 0
 	refused 2 'from 0.1 to 86400' top -d soon
@@ -175,7 +185,10 @@ result "$(
 
 result "$(
 	refused 1 "$tmp/mgpud.sock" ctl show
-	refused 1 'mgpud does not run' ctl set policy fea lambda -0.5
+	refused 1 'mgpud does not run' ctl set policy fea lambda -0.5 headroom 1.5
+	refused 1 'mgpud does not run' ctl sla
+	refused 1 'mgpud does not run' ctl sla default floor 30 ceiling none
+	refused 1 'mgpud does not run' ctl watch -n 1
 	if [ ! -d /sys/module/mgpu ]; then
 		refused 1 'modprobe mgpu_soft' dev list
 		refused 1 'modprobe mgpu_soft' vgpu list
@@ -245,6 +258,8 @@ result "$(
 	[ "$(complete_words dev set mgpu_soft.0 policy b)" = best-effort ] ||
 		echo "policy b: $(complete_words dev set mgpu_soft.0 policy b)"
 	[ "$(complete_words ctl set be)" = beta ] || echo 'ctl set be'
+	[ "$(complete_words ctl sla de)" = default ] || echo 'ctl sla de'
+	[ "$(complete_words ctl set policy ex)" = exact ] || echo 'ctl set policy ex'
 	[ "$(complete_words top --de)" = --delay ] || echo 'top --de'
 )" 'the completion offers the words of the table'
 
@@ -261,6 +276,21 @@ result "$(
 			echo "the manual page does not know the policy $policy"
 	done <"$tmp/want"
 )" 'the policies of the module are offered and explained'
+
+# mgpud's policies, in the order of its table.
+result "$(
+	sed -n '/^const struct alloc_ops \*const alloc_all/,/^}/s/^\t&alloc_\(.*\),/\1/p' \
+		"$top/ctl/alloc/alloc.c" | tr '\n' ' ' >"$tmp/want"
+	[ -s "$tmp/want" ] || echo 'no policies found'
+	printf '%s ' $(complete_words ctl set policy '') >"$tmp/got"
+	diff "$tmp/want" "$tmp/got"
+	for policy in $(cat "$tmp/want"); do
+		grep -q "^\\.BR\? $policy\b" "$top/Documentation/man/mgpud.8" ||
+			echo "mgpud(8) does not explain $policy"
+		grep -q "\b$policy\b" "$top/ctl/mgpud/mgpud.conf" ||
+			echo "the example does not name $policy"
+	done
+)" 'the policies of mgpud are offered and explained'
 
 echo "1..$number"
 [ "$failures" -eq 0 ]

@@ -215,6 +215,42 @@ static void watches(void)
 	TAP_STR(server.request, "{\"request\":\"watch\"}\n");
 }
 
+static void events(void)
+{
+	static const char lines[] =
+		"{\"ok\":true,\"state\":{\"periods\":1}}\n"
+		"{\"event\":\"sla-shortfall\",\"id\":3}\n"
+		"{\"ok\":true,\"state\":{\"periods\":2}}\n"
+		"{\"event\":\"sla-met\",\"id\":3}\n"
+		"{\"ok\":true,\"state\":{\"periods\":3}}\n";
+	struct json_object *state = NULL;
+	struct json_object *event = NULL;
+	struct json_object *value = NULL;
+	struct mgpu_error err = { 0 };
+	struct mgpud *client;
+	struct server server;
+
+	client = start(&server, lines, sizeof(lines) - 1, sizeof(lines));
+	TAP_EQ(mgpud_watch(client, &err), 0);
+	TAP_EQ(mgpud_next_any(client, &state, &event, 5000, &err), 0);
+	TAP_CHECK(state && !event);
+	json_object_put(state);
+	TAP_EQ(mgpud_next_any(client, &state, &event, 5000, &err), 0);
+	TAP_CHECK(!state && event);
+	TAP_CHECK(json_object_object_get_ex(event, "event", &value));
+	TAP_STR(json_object_get_string(value), "sla-shortfall");
+	json_object_put(event);
+	/* who wants states only gets them */
+	TAP_EQ(mgpud_next(client, &state, 5000, &err), 0);
+	json_object_put(state);
+	TAP_EQ(mgpud_next(client, &state, 5000, &err), 0);
+	TAP_CHECK(json_object_object_get_ex(state, "periods", &value));
+	TAP_EQ(json_object_get_int(value), 3);
+	json_object_put(state);
+	TAP_EQ(mgpud_next_any(client, &state, &event, 5000, &err), -EPIPE);
+	stop(&server, client);
+}
+
 static void times_out(void)
 {
 	struct json_object *state = NULL;
@@ -256,6 +292,7 @@ int main(void)
 	tap_run(refusals, "a refusal is told in mgpud's words with the key");
 	tap_run(nonsense, "what is no answer is refused");
 	tap_run(watches, "states are read one by one until mgpud goes");
+	tap_run(events, "events come between states, for who wants them");
 	tap_run(times_out, "no answer in time is an error");
 	tap_run(nobody_listens, "without mgpud the error says where it was looked for");
 	return tap_done();

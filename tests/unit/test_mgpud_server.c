@@ -61,6 +61,7 @@ static void down(void)
 {
 	server_close(server);
 	server = NULL;
+	settings_free(&settings);
 }
 
 /* Let the server work until it has nothing to do. */
@@ -167,11 +168,12 @@ static void set(void)
 
 	up();
 	fd = dial();
-	put(fd, "{\"request\":\"set\",\"settings\":{\"policy\":\"vgasa\",\"period_ms\":500,\"iterations\":20,\"beta\":3,\"lambda\":-1}}\n");
+	put(fd, "{\"request\":\"set\",\"settings\":{\"policy\":\"vgasa\",\"period_ms\":500,\"iterations\":20,\"headroom\":1.5,\"beta\":3,\"lambda\":-1}}\n");
 	TAP_CHECK(answered(fd, NULL));
 	TAP_STR(settings.policy->name, "vgasa");
 	TAP_EQ(settings.period_ms, 500);
 	TAP_EQ(settings.iterations, 20);
+	TAP_NEAR(settings.headroom, 1.5, 0);
 	TAP_NEAR(settings.param.beta, 3, 0);
 	TAP_NEAR(settings.param.lambda, -1, 0);
 	put(fd, "{\"request\":\"set\",\"settings\":{}}\n");
@@ -192,6 +194,8 @@ static void set_wrong(void)
 		{ "{\"policy\":\"none\",\"iterations\":0}", "iterations" },
 		{ "{\"policy\":\"none\",\"iterations\":1e99}", "iterations" },
 		{ "{\"policy\":\"none\",\"iterations\":-1}", "iterations" },
+		{ "{\"policy\":\"none\",\"headroom\":1}", "headroom" },
+		{ "{\"policy\":\"none\",\"headroom\":4.5}", "headroom" },
 		{ "{\"policy\":\"none\",\"beta\":1}", "beta" },
 		{ "{\"policy\":\"none\",\"beta\":1e999}", "beta" },
 		{ "{\"policy\":\"none\",\"beta\":0.5}", "lambda" },
@@ -200,6 +204,15 @@ static void set_wrong(void)
 		{ "{\"period_ms\":200,\"policy\":\"drv\"}", "policy" },
 		{ "{\"period_ms\":200,\"policy\":3}", "policy" },
 		{ "{\"period_ms\":200,\"colour\":3}", "colour" },
+		{ "{\"policy\":\"none\",\"sla\":3}", "sla" },
+		{ "{\"policy\":\"none\",\"sla\":{\"me\":{\"floor\":30}}}", "sla" },
+		{ "{\"policy\":\"none\",\"sla\":{\"default\":30}}", "sla" },
+		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"speed\":30}}}", "sla" },
+		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"floor\":\"30\"}}}", "floor" },
+		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"floor\":0.5}}}", "floor" },
+		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"ceiling\":1e99}}}", "ceiling" },
+		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"ceiling\":20,\"floor\":30}}}", "floor" },
+		{ "{\"sla\":{\"default\":{\"floor\":30}},\"policy\":\"drv\"}", "policy" },
 		{ "[]", "settings" },
 		{ "7", "settings" },
 		{ "null", "settings" },
@@ -217,9 +230,123 @@ static void set_wrong(void)
 		/* all or nothing */
 		TAP_STR(settings.policy->name, "exact");
 		TAP_EQ(settings.period_ms, 1000);
+		TAP_NEAR(settings.sla.floor, 0, 0);
+		TAP_EQ(settings.nr_vgpus, 0);
 	}
 	put(fd, "{\"request\":\"set\"}\n");
 	TAP_CHECK(answered(fd, "settings"));
+	close(fd);
+	down();
+}
+
+#define A	"01234567-89ab-cdef-0123-456789abcdef"
+#define SLA	"{\"request\":\"set\",\"settings\":{\"sla\":{"
+
+static void agreements(void)
+{
+	struct sla sla;
+	int fd;
+
+	up();
+	fd = dial();
+	put(fd, SLA "\"default\":{\"ceiling\":60},\"01234567-89AB-cdef-0123-456789abcdef\":{\"floor\":30}}}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	TAP_EQ(settings.nr_vgpus, 1);
+	sla = settings_sla(&settings, A);
+	TAP_NEAR(sla.floor, 30, 0);
+	TAP_NEAR(sla.ceiling, 60, 0);		/* as all others then */
+	/* what is absent stays, null is none */
+	put(fd, SLA "\"" A "\":{\"ceiling\":null},\"default\":{\"ceiling\":50}}}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	sla = settings_sla(&settings, A);
+	TAP_NEAR(sla.floor, 30, 0);
+	TAP_CHECK(isinf(sla.ceiling));
+	TAP_NEAR(settings.sla.ceiling, 50, 0);
+	/* away with it */
+	put(fd, SLA "\"" A "\":null}}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	TAP_EQ(settings.nr_vgpus, 0);
+	put(fd, SLA "\"" A "\":null,\"default\":null}}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	TAP_CHECK(isinf(settings.sla.ceiling));
+	close(fd);
+	down();
+}
+
+static struct json_object *event(unsigned int k)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "event", json_object_new_string("sla-shortfall"));
+	json_object_object_add(o, "id", json_object_new_int((int)k));
+	return o;
+}
+
+static void events(void)
+{
+	int fd, other;
+
+	up();
+	fd = dial();
+	other = dial();
+	put(fd, "{\"request\":\"watch\"}\n");
+	put(other, "{\"request\":\"get\"}\n");
+	TAP_CHECK(answered(fd, NULL) && answered(other, NULL));
+	for (unsigned int k = 0; k < 3; k++)
+		server_event(server, event(k));
+	TAP_STR(line(fd), "{\"event\":\"sla-shortfall\",\"id\":0}\n");
+	TAP_STR(line(fd), "{\"event\":\"sla-shortfall\",\"id\":1}\n");
+	TAP_STR(line(fd), "{\"event\":\"sla-shortfall\",\"id\":2}\n");
+	TAP_CHECK(!line(fd) && !line(other));
+	server_event(server, NULL);		/* out of memory */
+	TAP_CHECK(!line(fd));
+	close(fd);
+	close(other);
+	turn();
+	server_event(server, event(3));
+	down();
+}
+
+/* Who does not read keeps a bounded number of events, and is told of the rest. */
+static void events_lost(void)
+{
+	unsigned int got = 0, lost = 0;
+	size_t n = 0;
+	char c, text[128];
+	int fd;
+
+	up();
+	padding = 4 << 20;
+	fd = dial();
+	put(fd, "{\"request\":\"watch\"}\n");
+	for (unsigned int k = 0; k < 5000; k++)
+		server_event(server, event(k));
+	for (unsigned int idle = 0; idle < 3;) {
+		ssize_t r = recv(fd, &c, 1, 0);
+
+		if (r != 1) {
+			turn();
+			idle++;
+			continue;
+		}
+		idle = 0;
+		if (n < sizeof(text) - 1)
+			text[n++] = c;
+		if (c != '\n')
+			continue;
+		text[n] = '\0';
+		got += !strncmp(text, "{\"event\":\"sla", 13);
+		/* the first of them, in order, and the note behind them */
+		if (!strncmp(text, "{\"event\":\"sla", 13) && !lost)
+			TAP_EQ(atoi(strstr(text, "id\":") + 4), got - 1);
+		lost += !strcmp(text, "{\"event\":\"lost\"}\n");
+		n = 0;
+	}
+	TAP_CHECK(got > 100 && got * 33 <= SERVER_EVENTS_MAX + 33);
+	TAP_EQ(lost, 1);
+	/* and from then on it gets them again */
+	server_event(server, event(7));
+	TAP_STR(line(fd), "{\"event\":\"sla-shortfall\",\"id\":7}\n");
 	close(fd);
 	down();
 }
@@ -527,7 +654,7 @@ static void command_line(void)
 	struct settings s;
 	struct settings_error err;
 	static const char *const bad[][2] = {
-		{ "period_ms", "" }, { "period_ms", "1s" }, { "period_ms", "0x" },
+		{ "headroom", "1" }, { "headroom", "x" }, { "period_ms", "" }, { "period_ms", "1s" }, { "period_ms", "0x" },
 		{ "iterations", "10 " }, { "iterations", "1e400" }, { "beta", "nan" },
 		{ "beta", "two" }, { "lambda", "inf" }, { "policy", "" },
 		{ "speed", "3" }, { "period_ms", "-1000" },
@@ -565,6 +692,9 @@ int main(void)
 	tap_run(get, "get answers, whole lines or pieces");
 	tap_run(set, "set changes settings");
 	tap_run(set_wrong, "wrong settings change nothing and are named");
+	tap_run(agreements, "agreements are set, one by one and for all others");
+	tap_run(events, "events go to watchers, one line each, in order");
+	tap_run(events_lost, "a watcher that does not read is told that it lost events");
 	tap_run(nonsense, "nonsense is refused and the connection goes on");
 	tap_run(too_long, "a line without end is refused");
 	tap_run(watch, "watch sends one state per period");
