@@ -111,6 +111,61 @@ def test_keys_of_the_result():
     json.dumps(result, allow_nan=False)
 
 
+def run_of(policy, mean, **more):
+    vgpus = [{"uuid": A, "name": "A", "fps": more.get("fps", 20), "fps_std": 1,
+              "gpu_share": 0.5, "cpu_share": 0.1, "cpu_s_per_frame": 0.01,
+              "gpu_s_per_frame": 0.02},
+             {"uuid": B, "name": "B", "fps": 25, "fps_std": 1,
+              "gpu_share": 0.2, "cpu_share": 0.4, "cpu_s_per_frame": 0.03,
+              "gpu_s_per_frame": 0.01}]
+    return {"policy": policy, "fds_mean": mean, "fds_std": 0.1,
+            "fds_optimal_mean": more.get("best", -3), "vgpus": vgpus}
+
+
+def test_gain_is_that_of_the_published_figures():
+    result = {"runs": [run_of("none", -3.436), run_of("vgasa", -5.53),
+                       run_of("fea", -3.042), run_of("exact", None)]}
+    report.add_gains(result)
+    fea, exact = result["runs"][2:]
+    assert abs(fea["gain_over_none"] - 0.115) < 5e-4
+    assert abs(fea["gain_over_vgasa"] - 0.45) < 5e-4
+    assert exact["gain_over_none"] is None
+    text = report.gains(result)
+    assert "+11.5 %" in text and "45.0 %" in text and "exact" not in text
+
+
+def test_reasons_come_from_the_figures():
+    result = {"runs": [run_of("none", -3.1), run_of("vgasa", -3.1),
+                       run_of("fea", -3.05)]}
+    text = report.reasons(result)
+    assert "3.2 % is the most" in text, text
+    assert "below the published gain" in text
+    assert "next to nothing" in text
+    assert "3.00 and 0.50 times A's" in text
+    far = {"runs": [run_of("none", -4, fps=60), run_of("vgasa", -4)]}
+    text = report.reasons(far)
+    assert "25.0 % is the most" in text, text
+    assert "below the published" not in text and "next to nothing" not in text
+
+
+def test_replay_stands_beside_what_was_measured():
+    result = {"runs": [run_of("none", -3.1)]}
+    sim = {"simulated_s": 100, "cpu_s": 0.01, "runs": [
+        {"policy": p, "mean": -3.2, "std": 0.1,
+         "vms": [{"name": A, "fps": 21}, {"name": B, "fps": 24}]}
+        for p in ("none", "clairvoyant")]}
+    text = report.replay_table(result, sim, INFO)
+    assert "A 20.0 -> 21.0   B 25.0 -> 24.0" in text, text
+    assert "A - -> 21.0" in text and "-3.100" in text and "-3.200" in text
+    assert report.replay_table(result, None, INFO) == ""
+
+
+def test_host_time_is_what_neither_vms_nor_engines_have():
+    records = report.read_log(LOG)
+    near(report.host_cpus(records[2:6], 4), 4 - 2 - 0.75)
+    near(report.host_cpus(records[2:6], 2), 0)
+
+
 def test_moving_average_starts_when_the_window_is_full():
     values = list(range(40))
     out = report.moving_average(values)
