@@ -282,7 +282,7 @@ result "$(
 	sed -n '/^const struct alloc_ops \*const alloc_all/,/^}/s/^\t&alloc_\(.*\),/\1/p' \
 		"$top/ctl/alloc/alloc.c" | tr '\n' ' ' >"$tmp/want"
 	[ -s "$tmp/want" ] || echo 'no policies found'
-	printf '%s ' $(complete_words ctl set policy '') >"$tmp/got"
+	complete_words ctl set policy "" | sed "s,\$, ," | tr -d "\n" >"$tmp/got"
 	diff "$tmp/want" "$tmp/got"
 	for policy in $(cat "$tmp/want"); do
 		grep -q "^\\.BR\? $policy\b" "$top/Documentation/man/mgpud.8" ||

@@ -211,7 +211,8 @@ static void set_wrong(void)
 		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"floor\":\"30\"}}}", "floor" },
 		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"floor\":0.5}}}", "floor" },
 		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"ceiling\":1e99}}}", "ceiling" },
-		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"ceiling\":20,\"floor\":30}}}", "floor" },
+		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"ceiling\":20,\"floor\":30}}}",
+		  "floor" },
 		{ "{\"sla\":{\"default\":{\"floor\":30}},\"policy\":\"drv\"}", "policy" },
 		{ "[]", "settings" },
 		{ "7", "settings" },
@@ -654,7 +655,8 @@ static void command_line(void)
 	struct settings s;
 	struct settings_error err;
 	static const char *const bad[][2] = {
-		{ "headroom", "1" }, { "headroom", "x" }, { "period_ms", "" }, { "period_ms", "1s" }, { "period_ms", "0x" },
+		{ "headroom", "1" }, { "headroom", "x" },
+		{ "period_ms", "" }, { "period_ms", "1s" }, { "period_ms", "0x" },
 		{ "iterations", "10 " }, { "iterations", "1e400" }, { "beta", "nan" },
 		{ "beta", "two" }, { "lambda", "inf" }, { "policy", "" },
 		{ "speed", "3" }, { "period_ms", "-1000" },

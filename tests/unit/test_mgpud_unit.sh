@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# mgpud's unit is one that systemd takes, its settings are true of mgpud, and what
+# the manual page says of options is what mgpud has.
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${BUILD:-$top/build}
+unit=$top/ctl/mgpud/mgpud.service
+man=$top/Documentation/man/mgpud.8
+mgpud=$BUILD/ctl/mgpud
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+number=0
+failures=0
+
+result()	# PROBLEM BEHAVIOUR
+{
+	number=$((number + 1))
+	case $1 in
+	'')	echo "ok $number $2" ;;
+	SKIP*)	echo "ok $number $2 # $1" ;;
+	*)	printf '%s\n' "$1" | sed 's/^/# /'
+		echo "not ok $number $2"
+		failures=$((failures + 1)) ;;
+	esac
+}
+
+echo 'TAP version 13'
+
+# The unit's mgpud is where it is installed; what is checked is all the rest.
+verify()
+{
+	if ! command -v systemd-analyze >/dev/null; then
+		echo 'SKIP no systemd-analyze'
+		return
+	fi
+	sed 's,^ExecStart=[^ ]*,ExecStart=/bin/true,' "$unit" >"$tmp/mgpud.service"
+	systemd-analyze verify --man=no "$tmp/mgpud.service" >"$tmp/out" 2>&1 ||
+		cat "$tmp/out"
+	# of our unit only: what others on this machine lack is not ours to mend
+	grep -F mgpud.service "$tmp/out"
+}
+result "$(verify)" 'systemd takes the unit'
+
+security()
+{
+	if ! systemd-analyze security --help 2>/dev/null | grep -q -e --offline; then
+		echo 'SKIP no systemd-analyze that looks at files'
+		return
+	fi
+	systemd-analyze security --offline=true --threshold=30 "$tmp/mgpud.service" \
+		>"$tmp/out" 2>&1 || tail -n 1 "$tmp/out"
+}
+result "$(security)" 'its exposure is low'
+
+has()		# LINE...
+{
+	local line
+
+	for line in "$@"; do
+		grep -qxF -e "$line" "$unit" || echo "no line '$line'"
+	done
+}
+
+result "$(
+	has Type=notify 'ExecReload=/bin/kill -HUP $MAINPID' RuntimeDirectory=mgpu \
+		StateDirectory=mgpu
+	grep -q '^WatchdogSec=[1-9]' "$unit" || echo 'no watchdog'
+	# final are all but success, anything else, and a module that may come
+	statuses=$(sed -n '/^\.SH EXIT STATUS/,/^\.SH ENV/s/^\.B \([0-9]*\)$/\1/p' "$man")
+	[ "$(echo $statuses)" = '0 1 2 3 4 5 6' ] || echo "statuses: $statuses"
+	has 'RestartPreventExitStatus=2 3 4 6'
+	grep -qF '/run/mgpu/mgpud.sock' "$top/ctl/lib/mgpud_client.h" || echo 'another socket'
+	grep -qF '/var/lib/mgpu/' "$top/ctl/mgpud/config.h" || echo 'another state file'
+)" 'what it says of mgpud is true'
+
+options()
+{
+	if [ ! -x "$mgpud" ]; then
+		echo 'SKIP mgpud is not built'
+		return
+	fi
+	"$mgpud" --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' >"$tmp/want"
+	sed -n '/^\.SH OPTIONS/,/^\.SH OUTPUT\|^\.SH CONF/{s/^\.BI\? \\-\\-\([a-z\\-]*\).*/\1/p}' \
+		"$man" | tr -d '\\' >"$tmp/got"
+	diff "$tmp/want" "$tmp/got"
+	[ -s "$tmp/want" ] || echo 'no options'
+}
+result "$(options)" 'the manual page has the options'
+
+install_to()
+{
+	if [ ! -x "$mgpud" ]; then
+		echo 'SKIP mgpud is not built'
+		return
+	fi
+	for prefix in /usr/local /usr; do
+		rm -rf "$tmp/root"
+		make -s -C "$top/ctl" install BUILD="$BUILD" PREFIX=$prefix \
+			DESTDIR="$tmp/root" >"$tmp/out" 2>&1 || cat "$tmp/out"
+		installed=$(find "$tmp/root" -name mgpud.service)
+		grep -q "^ExecStart=$prefix/sbin/mgpud$" "$installed" ||
+			echo "$installed: $(grep ExecStart "$installed")"
+		[ -x "$tmp/root$prefix/sbin/mgpud" ] || echo "no $prefix/sbin/mgpud"
+		[ -f "$tmp/root/etc/mgpu/mgpud.conf" ] || echo 'no configuration file'
+	done
+	# what somebody wrote stays
+	echo '# mine' >"$tmp/root/etc/mgpu/mgpud.conf"
+	make -s -C "$top/ctl" install BUILD="$BUILD" PREFIX=/usr DESTDIR="$tmp/root" \
+		>"$tmp/out" 2>&1 || cat "$tmp/out"
+	[ "$(cat "$tmp/root/etc/mgpu/mgpud.conf")" = '# mine' ] ||
+		echo 'the configuration file was replaced'
+}
+result "$(install_to)" 'it is installed with what it starts, and no configuration is lost'
+
+echo "1..$number"
+[ "$failures" -eq 0 ]
