@@ -94,8 +94,9 @@ def test_rates_and_shares_of_each_vm():
 
 def test_cost_is_that_of_a_frame_not_of_a_period():
     log = [json.loads(x) for x in LOG[2:4]]
-    for record, frames, cost in zip(log, (30, 10), (0.01, 0.05)):
-        record["vgpus"][0].update(frames=frames, cpu_s_per_frame=cost)
+    # a record's frames are those since the vGPU was created
+    for record, fps, cost in zip(log, (30, 10), (0.01, 0.05)):
+        record["vgpus"][0].update(fps=fps, frames=1000, cpu_s_per_frame=cost)
     records = report.read_log([json.dumps(x) for x in log])
     near(report.per_frame(records, A, "cpu_s_per_frame"), 0.02)
 
@@ -118,7 +119,8 @@ def run_of(policy, mean, **more):
              {"uuid": B, "name": "B", "fps": 25, "fps_std": 1,
               "gpu_share": 0.2, "cpu_share": 0.4, "cpu_s_per_frame": 0.03,
               "gpu_s_per_frame": 0.01}]
-    return {"policy": policy, "fds_mean": mean, "fds_std": 0.1,
+    return {"policy": policy, "fds_mean": mean, "fds_std": more.get("std", 0.1),
+            "periods": 41, "periods_without_fds": 1,
             "fds_optimal_mean": more.get("best", -3), "vgpus": vgpus}
 
 
@@ -132,6 +134,15 @@ def test_gain_is_that_of_the_published_figures():
     assert exact["gain_over_none"] is None
     text = report.gains(result)
     assert "+11.5 %" in text and "45.0 %" in text and "exact" not in text
+    # 2 sqrt(0.1^2 / 40 * 2) of 3.436
+    near(fea["gain_error_none"], 2 * (2 * 0.01 / 40) ** 0.5 / 3.436)
+    assert "chance" not in text
+
+
+def test_gain_within_its_error_is_no_gain():
+    result = {"runs": [run_of("none", -3.1), run_of("fea", -3.08, std=0.3)]}
+    report.add_gains(result)
+    assert "from chance" in report.gains(result)
 
 
 def test_reasons_come_from_the_figures():

@@ -102,11 +102,15 @@ def series(records, uuid, key):
 
 
 def per_frame(records, uuid, key):
-    """Mean cost of a frame: every frame counts the same, not every period."""
+    """Mean cost of a frame: every frame counts the same, not every period.
+
+    Periods are equally long, so the rate tells how many frames were in one; a
+    record's frames are those since the vGPU was created.
+    """
     total = frames = 0
     for r in records:
         v = r["vgpus"].get(uuid, {})
-        cost, n = number(v.get(key)), number(v.get("frames"))
+        cost, n = number(v.get(key)), number(v.get("fps"))
         if cost is not None and n:
             total += cost * n
             frames += n
@@ -166,11 +170,27 @@ def gain(run, base):
     return (run["fds_mean"] - base["fds_mean"]) / abs(base["fds_mean"])
 
 
+def error(run):
+    """Standard error of a mean f, as if its periods were independent."""
+    n = run["periods"] - run["periods_without_fds"]
+    if run["fds_std"] is None or run["fds_mean"] is None or n < 2:
+        return None
+    return run["fds_std"] / math.sqrt(n)
+
+
+def gain_error(run, base):
+    """Two standard errors of a gain, None when they are not known."""
+    if not base or gain(run, base) is None or None in (error(run), error(base)):
+        return None
+    return 2 * math.hypot(error(run), error(base)) / abs(base["fds_mean"])
+
+
 def add_gains(result):
     by_policy = {run["policy"]: run for run in result["runs"]}
     for run in result["runs"]:
         for base in PUBLISHED:
             run[f"gain_over_{base}"] = gain(run, by_policy.get(base))
+            run[f"gain_error_{base}"] = gain_error(run, by_policy.get(base))
 
 
 # ---- replay ----
@@ -251,17 +271,21 @@ def percent(value):
 
 
 def gains(result):
-    out = ["gain in f         measured   published",
-           "                  on this    for the source's"]
+    out = ["gain in f         measured (+/- 2 s.e.)   published"]
     for base, published in PUBLISHED.items():
         for run in result["runs"]:
             if run["policy"] in PUBLISHED or run[f"gain_over_{base}"] is None:
                 continue
-            note = "FEA: up to" if base == "vgasa" else "FEA:"
+            note = "up to " if base == "vgasa" else ""
+            around = run[f"gain_error_{base}"]
             out.append(f"{run['policy']:6} over {base:6} "
-                       f"{percent(run[f'gain_over_{base}']):>8}   {note} "
-                       f"{published * 100:.1f} %")
-    return "\n".join(out) if len(out) > 2 else ""
+                       f"{percent(run[f'gain_over_{base}']):>8} "
+                       f"(+/- {fmt(around, '.1f', 100)} %)        {note}"
+                       f"{published * 100:.1f} %, FEA"
+                       + ("" if around is None or
+                          abs(run[f"gain_over_{base}"]) > around
+                          else "; no difference that can be told from chance"))
+    return "\n".join(out) if len(out) > 1 else ""
 
 
 def dominant(v):
@@ -329,7 +353,7 @@ def replay_table(result, sim, info):
         m = measured.get(run["policy"])
         fps = {v["uuid"]: v["fps"] for v in m["vgpus"]} if m else {}
         rates = []
-        for v in run["vms"]:
+        for v in sorted(run["vms"], key=lambda v: names.get(v["name"], v["name"])):
             have = fps.get(v["name"])
             rates.append(f"{names.get(v['name'], v['name'])} {fmt(have, '.1f')}"
                          f" -> {fmt(v['fps'], '.1f')}")
