@@ -244,7 +244,10 @@ static int begin(struct recorder *rec)
 	fprintf(rec->f, "# mgpu-trace cpus=%ld", sysconf(_SC_NPROCESSORS_ONLN));
 	if (nr_devs)
 		fprintf(rec->f, " engines=%u", devs[0].engines);
-	fputs("\ntime_s,vgpu,frame,frames,cpu_s,engine_s,held_s\n", rec->f);
+	fprintf(rec->f, " begin_s=%.9f\ntime_s,vgpu,frame,frames,cpu_s,engine_s,held_s\n",
+		seconds(rec->begin_ns));
+	/* who waits for the beginning sees it */
+	fflush(rec->f);
 out:
 	free(list);
 	free(devs);
