@@ -31,7 +31,7 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
 .PHONY: help deps kernel kmod libbpf bpf ctl guest sim all unit fuzz kselftest demo \
-	bench-sched check check-static check-unit check-fuzz check-kselftest \
+	bench-sched bench-alloc check check-static check-unit check-fuzz check-kselftest \
 	check-e2e check-kernel check-debug vm-shell clean distclean
 
 help: ## say what can be made
@@ -97,6 +97,14 @@ demo: all ## show three VMs share a GPU, before and after control
 bench-sched: all ## measure the scheduler; writes build/bench/sched.json
 	$(SUB) -C tools/bench
 	@tools/bench/run-sched
+
+bench-alloc: sim ## measure the allocators; writes build/bench/alloc.json
+	$(SUB) -C tools/bench $(BUILD)/bench/bench-alloc
+	@$(BUILD)/sim/mgpu-sim --scenario reference \
+		--policy none,vgasa,fea,exact,clairvoyant \
+		--json $(BUILD)/bench/reference.json
+	@$(BUILD)/bench/bench-alloc --json $(BUILD)/bench/alloc.json \
+		--reference $(BUILD)/bench/reference.json
 
 check: all unit fuzz kselftest ## run every test
 	@tests/run

@@ -107,13 +107,13 @@ static int compare_sla(const void *key, const void *entry)
 	return strcmp(key, s->uuid);
 }
 
-static struct sla agreement(const struct settings *set, const char *uuid)
+const struct sla *settings_sla(const struct settings *set, const char *uuid)
 {
 	const struct sla_vgpu *s = NULL;
 
 	if (set->nr_vgpus)
 		s = bsearch(uuid, set->vgpus, set->nr_vgpus, sizeof(*s), compare_sla);
-	return s ? s->sla : set->sla;
+	return s ? &s->sla : &set->sla;
 }
 
 /* How fair was it, and how fair could it have been? */
@@ -223,10 +223,10 @@ static void keep_agreements(struct division *d, const struct fds_problem *p,
 			    struct plan *plan)
 {
 	for (size_t k = 0; k < d->n; k++) {
-		struct sla sla = agreement(set, e->vgpus[d->who[k]].last.uuid);
+		const struct sla *sla = settings_sla(set, e->vgpus[d->who[k]].last.uuid);
 
-		d->demand[k] = fmin(d->demand[k], sla.ceiling);
-		d->floor[k] = set->policy->floors ? sla.floor : 0;
+		d->demand[k] = fmin(d->demand[k], sla->ceiling);
+		d->floor[k] = set->policy->floors ? sla->floor : 0;
 	}
 	plan->nr_short = sla_floors(p, d->floor, d->floor);
 	for (size_t k = 0; k < d->n; k++) {
@@ -250,7 +250,7 @@ static void set_targets(const struct division *d, const struct fds_problem *p,
 
 	for (size_t k = 0; k < d->n; k++) {
 		struct target *t = &plan->targets[d->who[k]];
-		double ceiling = agreement(set, e->vgpus[d->who[k]].last.uuid).ceiling;
+		double ceiling = settings_sla(set, e->vgpus[d->who[k]].last.uuid)->ceiling;
 		double rate = d->rate[k];
 
 		if (reach && rate >= d->demand[k] * (1 - DECIDE_AT_DEMAND))
@@ -287,7 +287,7 @@ int decide(const struct estimate *e, const struct settings *set,
 		t->id = v->last.id;
 		t->fps = INFINITY;
 		t->limit = INFINITY;
-		t->floor = policy->floors ? agreement(set, v->last.uuid).floor : 0;
+		t->floor = policy->floors ? settings_sla(set, v->last.uuid)->floor : 0;
 		t->granted = t->floor;
 		/* one frame that is late, or held back, does not free it */
 		t->keep = policy->allocate && v->state == VGPU_IDLE &&

@@ -112,6 +112,9 @@ struct plan {
 	size_t nr_short;
 };
 
+/* The agreement of a vGPU: its own, or the one for all others. */
+const struct sla *settings_sla(const struct settings *set, const char *uuid);
+
 /* Returns 0, -ENOMEM, or what the allocator returned; @plan is to be freed. */
 int decide(const struct estimate *e, const struct settings *set,
 	   struct control *control, struct plan *plan);

@@ -151,16 +151,19 @@ static void split_cpu(const struct estimate *e, const struct sample *s,
 }
 
 /*
- * Averages weigh frames, not periods. They rise slowly and fall at once: a
- * stall of the host makes frames look dear for one period, and a limit made
- * from that would hold the VM back long after the stall.
+ * Averages weigh frames, not periods. They fall at once, but rise slowly until a
+ * second period says the same: a stall of the host makes frames look dear for one
+ * period, and a limit made from that would hold the VM back.
  */
-static double average(double old, double frames_before, double now, double frames)
+static double average(double old, double frames_before, double last, double now,
+		      double frames)
 {
+	double next;
+
 	if (!(frames_before > 0))
 		return now;
-	now = old + (now - old) * frames / (frames_before + frames);
-	return old > 0 ? fmin(now, old * ESTIMATE_RISE) : now;
+	next = old + (now - old) * frames / (frames_before + frames);
+	return old > 0 ? fmin(next, fmax(old * ESTIMATE_RISE, fmin(now, last))) : next;
 }
 
 static void measure(const struct estimate *e, const struct change *c,
@@ -180,8 +183,12 @@ static void measure(const struct estimate *e, const struct change *c,
 
 		v->cpu_cost = c->cpu / c->frames;
 		v->gpu_cost = c->gpu / c->frames;
-		v->kept.cpu = average(v->kept.cpu, before, v->cpu_cost, c->frames);
-		v->kept.gpu = average(v->kept.gpu, before, v->gpu_cost, c->frames);
+		v->kept.cpu = average(v->kept.cpu, before, v->kept.cpu_last,
+				      v->cpu_cost, c->frames);
+		v->kept.gpu = average(v->kept.gpu, before, v->kept.gpu_last,
+				      v->gpu_cost, c->frames);
+		v->kept.cpu_last = v->cpu_cost;
+		v->kept.gpu_last = v->gpu_cost;
 		v->kept.frames = before + c->frames;
 	} else {
 		v->cpu_cost = v->kept.cpu;
@@ -267,9 +274,7 @@ int estimate_update(struct estimate *e, const struct sample *s, double headroom)
 		v->state = v->last.open ? VGPU_IDLE : VGPU_CLOSED;
 		if (!old || !v->last.open || old->last.tgid != v->last.tgid)
 			continue;
-		v->kept.frames = old->kept.frames;
-		v->kept.cpu = old->kept.cpu;
-		v->kept.gpu = old->kept.gpu;
+		v->kept = old->kept;
 		v->idle_ns = old->idle_ns;
 	}
 

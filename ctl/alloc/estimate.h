@@ -9,10 +9,10 @@
 #include "sample.h"
 
 /* Documentation/allocation.rst says why. */
-#define ESTIMATE_HEADROOM	1.25	/* demand over rate where nothing holds back */
+#define ESTIMATE_HEADROOM	2.0	/* demand over rate where nothing holds back */
 #define ESTIMATE_THROTTLED	0.02	/* of the time held: held back */
-#define ESTIMATE_KEEP		0.75	/* weight of the periods before this one */
-#define ESTIMATE_RISE		1.25	/* of an average cost in one period, at most */
+#define ESTIMATE_KEEP		0.25	/* weight of the periods before this one */
+#define ESTIMATE_RISE		1.25	/* of an average cost in one period, at first */
 #define ESTIMATE_WORKING	0.5	/* of a frame's CPU time: works on a frame */
 #define ESTIMATE_IDLE_NS	3000000000ULL /* without a frame: idle in any case */
 #define ESTIMATE_CPU_MIN	0.1	/* cores for VMs, at least */
@@ -42,8 +42,8 @@ enum vgpu_state {
  * @held: its limit held frames back
  * @demand: rate that it has use for, INFINITY when not known
  * @idle_ns: for how long it has shown no frame; kept in all states
- * @kept: the averages, and the frames that they are made of; kept while it is
- *	open
+ * @kept: the averages, the frames that they are made of, and the costs of the
+ *	last period with frames; kept while it is open
  */
 struct estimate_vgpu {
 	struct sample_vgpu last;
@@ -59,6 +59,7 @@ struct estimate_vgpu {
 	uint64_t idle_ns;
 	struct {
 		double frames, cpu, gpu;
+		double cpu_last, gpu_last;
 	} kept;
 };
 

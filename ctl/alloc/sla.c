@@ -53,7 +53,7 @@ size_t sla_floors(const struct fds_problem *p, const double *asked, double *floo
 			bool less = spare[j] < want[j] * (1 - SHORT);
 
 			missing += less;
-			floor[j] = fmin(spare[j], p->demand[j]) *
+			floor[j] = fmin(spare[j], fmin(asked[j], p->demand[j])) *
 				(less ? 1 - SLA_ROOM : 1);
 		} else {
 			floor[j] = 0;

@@ -35,7 +35,7 @@ static const struct {
 	{ { "iterations", required_argument, NULL, OPT_KEY }, "iterations", "N",
 	  "iterations of fea per period, 1 to 10000 (default 10)" },
 	{ { "headroom", required_argument, NULL, OPT_KEY }, "headroom", "H",
-	  "demand over the rate measured, 1.05 to 4 (default 1.25)" },
+	  "demand over the rate measured, 1.05 to 4 (default 2)" },
 	{ { "beta", required_argument, NULL, OPT_KEY }, "beta", "B",
 	  "fairness parameter, above 0, not 1 (default 2)" },
 	{ { "lambda", required_argument, NULL, OPT_KEY }, "lambda", "L",

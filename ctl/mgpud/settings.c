@@ -171,13 +171,6 @@ static struct sla_vgpu *find_sla(const struct settings *set, const char *uuid)
 	return bsearch(uuid, set->vgpus, set->nr_vgpus, sizeof(*set->vgpus), compare_sla);
 }
 
-struct sla settings_sla(const struct settings *set, const char *uuid)
-{
-	const struct sla_vgpu *own = find_sla(set, uuid);
-
-	return own ? own->sla : set->sla;
-}
-
 bool settings_uuid(const char *text, char uuid[SAMPLE_UUID_LEN])
 {
 	char lower[SAMPLE_UUID_LEN];
@@ -288,7 +281,7 @@ int settings_sla_parse(struct sla *sla, const char *key, const char *value,
 static int json_one_sla(struct settings *set, const char *uuid,
 			struct json_object *obj, struct settings_error *err)
 {
-	struct sla sla = uuid ? settings_sla(set, uuid) : set->sla;
+	struct sla sla = uuid ? *settings_sla(set, uuid) : set->sla;
 	int ret;
 
 	if (!obj)

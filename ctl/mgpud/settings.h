@@ -46,9 +46,6 @@ bool settings_is_key(const char *key);
 
 /* ---- agreements ---- */
 
-/* The agreement of a vGPU: its own, or the one for all others. */
-struct sla settings_sla(const struct settings *set, const char *uuid);
-
 /*
  * Give the vGPU an agreement of its own, or take it away: @sla NULL. @uuid NULL is
  * the agreement of all others. Returns 0, -EINVAL or -ENOMEM; @set is then

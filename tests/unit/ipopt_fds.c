@@ -204,6 +204,8 @@ static int solve(struct model *s, const double *mu, double *x)
 	AddIpoptNumOption(ip, "compl_inf_tol", 1e-10);
 	AddIpoptNumOption(ip, "bound_relax_factor", 0);
 	AddIpoptIntOption(ip, "max_iter", 500);
+	/* minimum degree: what MUMPS takes for large matrices stumbles over full rows */
+	AddIpoptIntOption(ip, "mumps_pivot_order", 0);
 	status = IpoptSolve(ip, v, NULL, &value, NULL, NULL, NULL, s);
 	FreeIpoptProblem(ip);
 

@@ -75,13 +75,13 @@ static void everything(void)
 	TAP_EQ(c.log, LOG_QUIET);
 	TAP_CHECK(c.found);
 	TAP_EQ(c.set.nr_vgpus, 2);
-	sla = settings_sla(&c.set, A);
+	sla = *settings_sla(&c.set, A);
 	TAP_NEAR(sla.floor, 30, 0);
 	TAP_NEAR(sla.ceiling, 60, 0);
-	sla = settings_sla(&c.set, B);
+	sla = *settings_sla(&c.set, B);
 	TAP_NEAR(sla.floor, 0, 0);
 	TAP_CHECK(isinf(sla.ceiling));
-	sla = settings_sla(&c.set, "ffffffff-ffff-ffff-ffff-ffffffffffff");
+	sla = *settings_sla(&c.set, "ffffffff-ffff-ffff-ffff-ffffffffffff");
 	TAP_NEAR(sla.ceiling, 90, 0);
 	config_free(&c);
 }
@@ -325,8 +325,8 @@ static void many_agreements(void)
 	TAP_EQ(settings_copy(&copy, &set), 0);
 	TAP_EQ(settings_sla_set(&set, uuid, NULL, &err), 0);
 	TAP_EQ(set.nr_vgpus, SETTINGS_VGPUS_MAX - 1);
-	TAP_NEAR(settings_sla(&set, uuid).floor, 0, 0);
-	TAP_NEAR(settings_sla(&copy, uuid).floor, 1, 0);
+	TAP_NEAR(settings_sla(&set, uuid)->floor, 0, 0);
+	TAP_NEAR(settings_sla(&copy, uuid)->floor, 1, 0);
 	TAP_EQ(settings_sla_set(&set, A, &sla, &err), 0);
 	settings_free(&set);
 	settings_free(&copy);

@@ -253,13 +253,13 @@ static void agreements(void)
 	put(fd, SLA "\"default\":{\"ceiling\":60},\"01234567-89AB-cdef-0123-456789abcdef\":{\"floor\":30}}}}\n");
 	TAP_CHECK(answered(fd, NULL));
 	TAP_EQ(settings.nr_vgpus, 1);
-	sla = settings_sla(&settings, A);
+	sla = *settings_sla(&settings, A);
 	TAP_NEAR(sla.floor, 30, 0);
 	TAP_NEAR(sla.ceiling, 60, 0);		/* as all others then */
 	/* what is absent stays, null is none */
 	put(fd, SLA "\"" A "\":{\"ceiling\":null},\"default\":{\"ceiling\":50}}}}\n");
 	TAP_CHECK(answered(fd, NULL));
-	sla = settings_sla(&settings, A);
+	sla = *settings_sla(&settings, A);
 	TAP_NEAR(sla.floor, 30, 0);
 	TAP_CHECK(isinf(sla.ceiling));
 	TAP_NEAR(settings.sla.ceiling, 50, 0);

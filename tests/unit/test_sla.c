@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Max-min allocators, promises, and what becomes of both in a plan: targets and
+ * limits.
+ */
+#include <stdlib.h>
+
+#include "decide.h"
+#include "random_problem.h"
+#include "tap.h"
+
+#define NR(a)	(sizeof(a) / sizeof((a)[0]))
+#define SEC	1000000000ULL
+#define MS	1000000ULL
+
+static const struct fds_param standard = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT };
+
+static double use(const struct fds_problem *p, const double *x, size_t i)
+{
+	double sum = 0;
+
+	for (size_t j = 0; j < p->n; j++)
+		sum += fds_need(p, i, j) * x[j];
+	return sum / p->capacity[i];
+}
+
+/* ---- max-min fairness ---- */
+
+/*
+ * An allocation is max-min fair if and only if each task has all it may have, or
+ * a bottleneck: a capacity that is used up and of which no user is at a higher
+ * level that could be lowered (Bertsekas and Gallager, section 6.5.2).
+ */
+static void check_maxmin(const struct random_problem *r, const double *x, bool dominant)
+{
+	const struct fds_problem *p = &r->p;
+
+	TAP_CHECK(fds_feasible(p, x, 1e-9));
+	for (size_t j = 0; j < p->n; j++) {
+		double mu = fds_mu(p, j), level = x[j] * (dominant ? mu : 1) /
+			fds_weight(p, j);
+		bool done = x[j] >= p->demand[j] * (1 - 1e-9);
+
+		for (size_t i = 0; !done && i < p->m; i++) {
+			if (!(fds_need(p, i, j) > 0) || use(p, x, i) < 1 - 1e-6)
+				continue;
+			done = true;
+			for (size_t k = 0; k < p->n; k++) {
+				double other = x[k] * (dominant ? fds_mu(p, k) : 1) /
+					fds_weight(p, k);
+
+				if (fds_need(p, i, k) > 0 && other > level * (1 + 1e-6) &&
+				    x[k] > fds_floor(p, k) * (1 + 1e-9))
+					done = false;
+			}
+		}
+		TAP_CHECK(done);
+	}
+}
+
+static void maxmin(void)
+{
+	struct alloc_state state = { 0 };
+	struct random_problem r = { .seed = 21 };
+
+	for (unsigned int k = 0; k < 400; k++) {
+		const struct alloc_ops *ops = k % 2 ? &alloc_drf : &alloc_maxmin;
+		double *x, *weight;
+
+		TAP_NEED(random_problem(&r, 1 + k % 40, 2 + k % 3, 0.4, k % 5 ? 0 : 0.3));
+		x = calloc(2 * r.p.n, sizeof(*x));
+		weight = x + r.p.n;
+		for (size_t j = 0; j < r.p.n; j++)
+			weight[j] = k % 3 ? 1 : random_spread(&r.seed, 1, 100);
+		r.p.weight = weight;
+		TAP_EQ(ops->allocate(&state, &r.p, 1, x), 0);
+		check_maxmin(&r, x, ops == &alloc_drf);
+		free(x);
+		random_problem_free(&r);
+	}
+}
+
+/* The example of the paper on dominant resource fairness: 9 CPUs, 18 GB. */
+static void drf_example(void)
+{
+	double need[] = { 1, 3, 4, 1 }, capacity[] = { 9, 18 }, x[2];
+	double none[] = { INFINITY, INFINITY };
+	struct fds_problem p = { 2, 2, need, capacity, none, NULL, NULL, standard };
+	struct alloc_state state = { 0 };
+
+	TAP_EQ(alloc_drf.allocate(&state, &p, 1, x), 0);
+	TAP_NEAR(x[0], 3, 1e-9);
+	TAP_NEAR(x[1], 2, 1e-9);
+	TAP_EQ(alloc_maxmin.allocate(&state, &p, 1, x), 0);
+	TAP_NEAR(x[0], 2.25, 1e-9);
+	TAP_NEAR(x[1], 2.25, 1e-9);
+	/* half of 9 CPUs are 1.5 times 3, half of 18 GB 2.25 times 4 */
+	TAP_EQ(alloc_static.allocate(&state, &p, 1, x), 0);
+	TAP_NEAR(x[0], 2.25, 1e-9);
+	TAP_NEAR(x[1], 1.5, 1e-9);
+}
+
+/* ---- promises ---- */
+
+static void floors_met(void)
+{
+	struct random_problem r = { .seed = 23 };
+
+	for (unsigned int k = 0; k < 300; k++) {
+		double *asked, *got, over = 0;
+		size_t missing;
+
+		TAP_NEED(random_problem(&r, 1 + k % 30, 2 + k % 2, 0.3, 0));
+		asked = calloc(2 * r.p.n, sizeof(*asked));
+		got = asked + r.p.n;
+		/* from far too little to far too much */
+		for (size_t j = 0; j < r.p.n; j++)
+			if (random_uniform(&r.seed) < 0.6)
+				asked[j] = r.rate[j] * random_spread(&r.seed, 0.1, 10);
+		missing = sla_floors(&r.p, asked, got);
+		for (size_t i = 0; i < r.p.m; i++)
+			over = fmax(over, use(&r.p, got, i));
+		TAP_CHECK(over <= 1 + 1e-9);
+		for (size_t j = 0; j < r.p.n; j++) {
+			double want = fmin(asked[j], r.demand[j]);
+
+			TAP_CHECK(got[j] <= want * (1 + 1e-12));
+			TAP_CHECK(!(want > 0) || got[j] > 0);
+			if (got[j] < want * (1 - 1e-6)) {
+				bool lacks = false;
+
+				missing--;
+				/* some capacity is why, but for the room left */
+				for (size_t i = 0; i < r.p.m; i++)
+					lacks |= fds_need(&r.p, i, j) > 0 &&
+						use(&r.p, got, i) > 1 - SLA_ROOM - 2 * SLA_SPARE;
+				TAP_CHECK(lacks);
+			}
+		}
+		TAP_EQ(missing, 0);
+		free(asked);
+		random_problem_free(&r);
+	}
+}
+
+/* Those that share what is short get the same part of what they were promised. */
+static void equal_shortfall(void)
+{
+	double need[] = { 0.001, 0.001, 0.001, 0.001, 0.02, 0.01, 0.01, 0.001 };
+	double capacity[] = { 4, 1 }, none[] = { INFINITY, INFINITY, INFINITY, INFINITY };
+	double asked[] = { 60, 30, 60, 0 }, got[4];
+	struct fds_problem p = { 4, 2, need, capacity, none, NULL, NULL, standard };
+
+	/* 1.2, 0.3 and 0.6 engines are promised: about 0.47 of it can be had */
+	TAP_EQ(sla_floors(&p, asked, got), 3);
+	TAP_NEAR(got[0] / asked[0], got[1] / asked[1], 1e-9);
+	TAP_NEAR(got[0] / asked[0], got[2] / asked[2], 1e-9);
+	TAP_CHECK(got[0] / asked[0] > 0.45 && got[0] / asked[0] < 1 / 2.1);
+	TAP_NEAR(got[3], 0, 0);
+	/* one that hardly needs the engine has its promise kept */
+	asked[3] = 40;
+	need[7] = 0;
+	TAP_EQ(sla_floors(&p, asked, got), 3);
+	TAP_NEAR(got[3], 40, 1e-9);
+	/* use for less than was promised is no shortfall */
+	none[0] = 5, none[1] = 5, none[2] = 5;
+	TAP_EQ(sla_floors(&p, asked, got), 0);
+	TAP_NEAR(got[0], 5, 1e-9);
+}
+
+static void checked(void)
+{
+	struct sla good[] = { SLA_NONE, { 30, 60 }, { 0, 60 }, { 30, INFINITY }, { 1, 1 } };
+	struct sla bad[] = { { -1, 60 }, { 0.5, 60 }, { 30, 20 }, { 30, 0 }, { NAN, 60 },
+			     { 30, NAN }, { 20000, INFINITY }, { 0, 20000 },
+			     { INFINITY, INFINITY } };
+
+	for (size_t k = 0; k < NR(good); k++)
+		TAP_CHECK(!sla_check(&good[k]));
+	for (size_t k = 0; k < NR(bad); k++)
+		TAP_CHECK(sla_check(&bad[k]));
+}
+
+/* ---- in a plan ---- */
+
+#define VMS	4
+
+static struct sample_vgpu vgpus[VMS];
+static struct sample_vmm vmms[VMS];
+static struct sample_dev dev = { .id = 0, .engines = 1 };
+static struct estimate e;
+static struct sla_vgpu own[VMS];
+
+static struct settings settings(const struct alloc_ops *policy)
+{
+	return (struct settings){
+		.policy = policy, .period_ms = 1000, .iterations = 10,
+		.headroom = ESTIMATE_HEADROOM, .param = standard, .sla = SLA_NONE,
+	};
+}
+
+/* VMs that showed so many frames of so many milliseconds of engine time. */
+static void observe(const unsigned int *fps, const unsigned int *gpu_us, bool held)
+{
+	struct sample s = {
+		.now_ns = 5 * SEC, .cpus = 4, .vgpus = vgpus, .nr_vgpus = VMS,
+		.vmms = vmms, .nr_vmms = VMS, .devs = &dev, .nr_devs = 1,
+	};
+
+	memset(vgpus, 0, sizeof(vgpus));
+	for (size_t j = 0; j < VMS; j++) {
+		vgpus[j] = (struct sample_vgpu){
+			.id = (uint32_t)j, .open = true, .tgid = 10 + (uint32_t)j,
+		};
+		snprintf(vgpus[j].uuid, sizeof(vgpus[j].uuid), "uuid-%zu", j);
+		vmms[j] = (struct sample_vmm){ .tgid = 10 + (uint32_t)j };
+		own[j].sla = SLA_NONE;
+		snprintf(own[j].uuid, sizeof(own[j].uuid), "uuid-%zu", j);
+	}
+	estimate_free(&e);
+	TAP_EQ(estimate_update(&e, &s, ESTIMATE_HEADROOM), 0);
+	s.now_ns += SEC;
+	s.idle_ns += 3 * SEC;
+	for (size_t j = 0; j < VMS; j++) {
+		vgpus[j].frames += fps[j];
+		vgpus[j].engine_ns += (uint64_t)fps[j] * gpu_us[j] * 1000;
+		vgpus[j].throttled_ns += held ? 100 * MS : 0;
+		vmms[j].cpu_ns += fps[j] * MS;
+	}
+	TAP_EQ(estimate_update(&e, &s, ESTIMATE_HEADROOM), 0);
+}
+
+static const unsigned int busy_fps[VMS] = { 25, 25, 25, 25 };
+static const unsigned int heavy_us[VMS] = { 10000, 10000, 10000, 10000 };
+
+/* Four alike share 100 frames/s; two are promised more than a quarter of it. */
+static void plan_floors(void)
+{
+	static const struct alloc_ops *const keep[] = {
+		&alloc_exact, &alloc_fea, &alloc_drf, &alloc_maxmin,
+	};
+
+	for (size_t k = 0; k < NR(keep); k++) {
+		struct settings set = settings(keep[k]);
+		struct control control = { 0 };
+		struct plan plan;
+
+		observe(busy_fps, heavy_us, true);
+		own[0].sla.floor = 40;
+		set.vgpus = own;
+		set.nr_vgpus = VMS;
+		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		TAP_EQ(plan.nr_short, 0);
+		TAP_CHECK(plan.targets[0].fps >= 40 * (1 - 1e-9));
+		TAP_NEAR(plan.targets[0].granted, 40, 1e-9);
+		for (size_t j = 1; j < VMS; j++)
+			TAP_NEAR(plan.targets[j].fps, 20, 0.3);
+		plan_free(&plan);
+
+		/* 80 + 40 of 100: each gets the same part, and says so */
+		own[0].sla.floor = 80;
+		own[1].sla.floor = 40;
+		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		TAP_EQ(plan.nr_short, 2);
+		TAP_NEAR(plan.targets[0].granted / 80, plan.targets[1].granted / 40, 1e-6);
+		TAP_CHECK(plan.targets[0].granted < 80 && plan.targets[0].granted > 60);
+		TAP_NEAR(plan.targets[0].floor, 80, 0);
+		TAP_CHECK(plan.targets[0].fps >= plan.targets[0].granted * (1 - 1e-9));
+		TAP_CHECK(plan.targets[2].fps > 0);
+		TAP_NEAR(plan.targets[2].granted, 0, 0);
+		plan_free(&plan);
+	}
+}
+
+/* No policy that limits anything goes above a ceiling, whatever leads it there. */
+static void plan_ceilings(void)
+{
+	static const unsigned int light_us[VMS] = { 500, 500, 500, 500 };
+
+	for (const struct alloc_ops *const *ops = alloc_all; *ops; ops++) {
+		struct settings set = settings(*ops);
+		struct control control = { .lead = 2 };
+		struct plan plan;
+
+		if (!(*ops)->allocate)
+			continue;
+		observe(busy_fps, light_us, true);
+		set.sla = (struct sla){ 0, 28 };
+		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		for (size_t j = 0; j < VMS; j++) {
+			TAP_CHECK(plan.targets[j].fps <= 28 + 1e-9);
+			TAP_CHECK(plan.targets[j].limit <= 28 + 1e-9);
+		}
+		plan_free(&plan);
+		/* one may have more */
+		own[2].sla = SLA_NONE;
+		set.vgpus = &own[2];
+		set.nr_vgpus = 1;
+		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		TAP_CHECK(plan.targets[2].limit > 28);
+		plan_free(&plan);
+	}
+}
+
+/* A task with little use for the machine keeps room up to its equal share. */
+static void plan_keeps_room(void)
+{
+	static const unsigned int fps[VMS] = { 2, 32, 33, 33 };
+	struct settings set = settings(&alloc_exact);
+	struct control control = { 0 };
+	struct plan plan;
+
+	observe(fps, heavy_us, false);
+	TAP_EQ(decide(&e, &set, &control, &plan), 0);
+	TAP_NEAR(plan.targets[0].fps, 25, 1e-6);
+	for (size_t j = 1; j < VMS; j++)
+		TAP_CHECK(plan.targets[j].fps > 31);
+	plan_free(&plan);
+}
+
+/* A promise to a VM that is idle, or under a policy without floors, is no event. */
+static void plan_no_shortfall(void)
+{
+	static const unsigned int fps[VMS] = { 0, 33, 33, 33 };
+	struct settings set = settings(&alloc_exact);
+	struct control control = { 0 };
+	struct plan plan;
+
+	observe(fps, heavy_us, true);
+	own[0].sla.floor = 5000;
+	set.vgpus = own;
+	set.nr_vgpus = VMS;
+	TAP_EQ(decide(&e, &set, &control, &plan), 0);
+	TAP_EQ(plan.nr_short, 0);
+	TAP_NEAR(plan.targets[0].granted, 5000, 0);
+	plan_free(&plan);
+	observe(busy_fps, heavy_us, true);
+	own[0].sla.floor = 5000;
+	set.policy = &alloc_static;
+	TAP_EQ(decide(&e, &set, &control, &plan), 0);
+	TAP_EQ(plan.nr_short, 0);
+	TAP_NEAR(plan.targets[0].floor, 0, 0);
+	plan_free(&plan);
+}
+
+int main(void)
+{
+	tap_run(maxmin, "max-min fair on rates and on dominant shares, by weight");
+	tap_run(drf_example, "the example of the paper on dominant resource fairness");
+	tap_run(floors_met, "floors are met, or a capacity is why not");
+	tap_run(equal_shortfall, "those that share what is short get the same part");
+	tap_run(checked, "agreements that are none are refused");
+	tap_run(plan_floors, "a plan keeps floors, or grants equal parts and says so");
+	tap_run(plan_ceilings, "a plan keeps ceilings");
+	tap_run(plan_keeps_room, "a task at its demand keeps room up to its equal share");
+	tap_run(plan_no_shortfall, "who needs nothing falls short of nothing");
+	estimate_free(&e);
+	return tap_done();
+}
