@@ -95,7 +95,7 @@ static void pass_default(struct best *s)
 	double p0 = s->p[0], p1 = s->p[1];
 	double u0 = 0, u1 = 0, h00 = 0, h01 = 0, h11 = 0;
 
-#pragma omp simd reduction(+:u0, u1, h00, h01, h11)
+	_Pragma("omp simd reduction(+:u0, u1, h00, h01, h11)")
 	for (size_t j = 0; j < s->n; j++) {
 		double q = p0 * a0[j] + p1 * a1[j];
 
