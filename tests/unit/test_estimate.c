@@ -185,6 +185,115 @@ static void stall(void)
 	TAP_CHECK(e.vgpus[0].cpu_cost_smooth < 0.0355);
 }
 
+/* What a second period agrees to is a change, not a stall. */
+static void change_of_scene(void)
+{
+	begin(1);
+	for (unsigned int k = 0; k < 10; k++) {
+		work(0, 50, 500, 100);
+		period(SEC);
+	}
+	for (unsigned int k = 0; k < 2; k++) {
+		work(0, 25, 500, 100);
+		period(SEC);
+	}
+	TAP_CHECK(e.vgpus[0].cpu_cost_smooth > 0.017);
+	/* and down again, at once */
+	work(0, 100, 500, 100);
+	period(SEC);
+	TAP_CHECK(e.vgpus[0].cpu_cost_smooth < 0.0065);
+}
+
+/* A sample that came a period late, or early, changes no rate and no cost. */
+static void missed(void)
+{
+	begin(1);
+	for (unsigned int k = 0; k < 12; k++) {
+		unsigned int periods = k % 4 == 3 ? 2 : 1;
+
+		work(0, 30 * periods, 300 * periods, 150 * periods);
+		now.idle_ns += periods * SEC;
+		period(periods * SEC);
+		TAP_NEAR(e.vgpus[0].fps, 30, 1e-9);
+		TAP_NEAR(e.vgpus[0].cpu_cost_smooth, 0.010, 1e-12);
+		TAP_NEAR(e.vgpus[0].gpu_share, 0.15, 1e-9);
+	}
+	work(0, 15, 150, 75);
+	period(SEC / 2);
+	TAP_NEAR(e.vgpus[0].fps, 30, 1e-9);
+}
+
+/* With steady input nothing moves, not even where frames fall unevenly. */
+static void steady(void)
+{
+	double low = INFINITY, high = 0;
+
+	begin(2);
+	for (unsigned int k = 0; k < 200; k++) {
+		/* 7 and 8 frames of 20 ms by turns; the other exactly 60 */
+		work(0, 7 + k % 2, 20 * (7 + k % 2), 5 * (7 + k % 2));
+		work(1, 60, 600, 120);
+		now.idle_ns += SEC;
+		period(SEC);
+		if (k < 5)
+			continue;
+		TAP_NEAR(e.vgpus[1].cpu_cost_smooth, 0.010, 1e-12);
+		TAP_NEAR(e.vgpus[0].cpu_cost_smooth, 0.020, 1e-12);
+		low = fmin(low, e.cpu_capacity_smooth);
+		high = fmax(high, e.cpu_capacity_smooth);
+	}
+	TAP_CHECK(high - low < 0.02);
+}
+
+/*
+ * Three games as mgpu-trace recorded them, on an emulated machine that stalls now
+ * and then: what the estimate says of the next period is nearer to it than the
+ * period before is.
+ */
+static void recorded(void)
+{
+	static const char tail[] = "cab";
+	double error = 0, naive = 0, t, cpu, engine, held;
+	unsigned int frame, frames, second = 1, compared = 0;
+	struct estimate_vgpu before[3] = { 0 };
+	FILE *f = fopen(DATA "/frames.csv", "r");
+	char line[256], uuid[64];
+
+	TAP_NEED(f);
+	begin(3);
+	while (fgets(line, sizeof(line), f)) {
+		size_t j;
+
+		if (sscanf(line, "%lf,%63[^,],%u,%u,%lf,%lf,%lf", &t, uuid, &frame,
+			   &frames, &cpu, &engine, &held) != 7)
+			continue;
+		for (; t >= second; second++) {
+			memcpy(before, e.vgpus, sizeof(before));
+			period(SEC);
+			for (j = 0; j < 3; j++) {
+				double real = e.vgpus[j].cpu_cost;
+
+				if (!(before[j].cpu_cost > 0) || !(e.vgpus[j].fps > 0))
+					continue;
+				error += fabs(log(before[j].cpu_cost_smooth / real));
+				naive += fabs(log(before[j].cpu_cost / real));
+				compared++;
+			}
+		}
+		j = (size_t)(strchr(tail, uuid[strlen(uuid) - 1]) - tail);
+		TAP_NEED(j < 3);
+		vgpus[j].frames += frames;
+		vgpus[j].engine_ns += (uint64_t)(engine * 1e9);
+		vgpus[j].throttled_ns += (uint64_t)(held * 1e9);
+		vmms[j].cpu_ns += (uint64_t)(cpu * 1e9);
+	}
+	fclose(f);
+	tap_diag("%u costs: off by %.1f %% in the mean, the period before by %.1f %%",
+		 compared, 100 * error / compared, 100 * naive / compared);
+	TAP_CHECK(compared > 40);
+	TAP_CHECK(error < naive);
+}
+
 static void between_frames(void)
 {
 	begin(2);
@@ -455,6 +564,10 @@ int main(void)
 	tap_run(held, "the demand of what a limit holds back is not known");
 	tap_run(smooth, "costs follow changes, but not at once");
 	tap_run(stall, "a stall of the host is not taken for a cost");
+	tap_run(change_of_scene, "what two periods say is believed");
+	tap_run(missed, "a period missed changes nothing");
+	tap_run(steady, "steady input gives a steady estimate");
+	tap_run(recorded, "recorded games: the estimate foretells more than the period before");
 	tap_run(between_frames, "who works on a frame is active without one");
 	tap_run(comes_and_goes, "vGPUs may come, close and go");
 	tap_run(other_vgpu_same_id, "an id may pass to another vGPU");
