@@ -11,8 +11,8 @@
  *
  * One iteration, from a feasible y, with step length s:
  *
- *  1. Where a capacity is exceeded, y is replaced by its orthogonal projection
- *     onto that capacity's hyperplane.
+ *  1. Where capacities are exceeded, y is replaced by its orthogonal projection
+ *     onto their hyperplanes, jointly.
  *  2. D = gradient of f, scaled to unit length: the direction of descent of -f.
  *  3. Where y lies on capacities, d = D projected onto what these allow: off
  *     those that D points away from, along the others, jointly. A task at its
@@ -32,7 +32,8 @@
 /* Documentation/allocation.rst says where these come from. */
 #define FEA_STEP_INITIAL	0.10	/* s before the first period */
 #define FEA_STEP_MAX		1.00	/* no y_j exceeds 1 */
-#define FEA_STEP_START_MIN	0.02	/* s at a period's start, at least */
+#define FEA_STEP_START_MIN	0.02	/* s at a period's start, at least; or, */
+#define FEA_STEP_START_SHARE	0.2	/* if less, this part of an equal share */
 #define FEA_STEP_MIN		1e-12	/* s at any time */
 #define FEA_STREAK		2	/* "several" */
 #define FEA_GROW		2.00
@@ -123,46 +124,6 @@ static double use(const struct fea_problem *fp, size_t i, const double *y)
 	return sum;
 }
 
-/* Project y onto each capacity that is exceeded, in turn. */
-static void onto_capacities(const struct fea_problem *fp, double *y)
-{
-	size_t n = fp->p->n;
-
-	for (size_t i = 0; i < fp->p->m; i++) {
-		const double *a = fp->a + i * n;
-		double over = use(fp, i, y) - 1;
-
-		if (over > 0)
-			for (size_t j = 0; j < n; j++)
-				y[j] -= over / fp->norm2[i] * a[j];
-	}
-}
-
-/*
- * Bring y into the feasible set: onto the capacities, and into the bounds of
- * each task; what the second step undid of the first, going back towards the
- * floors repairs, which are feasible together.
- */
-static void make_feasible(const struct fea_problem *fp, double *y)
-{
-	size_t n = fp->p->n;
-	double part = 1;
-
-	onto_capacities(fp, y);
-	for (size_t j = 0; j < n; j++)
-		y[j] = fmin(fmax(y[j], fp->low[j]), fp->cap[j]);
-	for (size_t i = 0; i < fp->p->m; i++) {
-		double all = use(fp, i, y), least = use(fp, i, fp->low);
-
-		if (all > 1 && all > least)
-			part = fmin(part, fmax(1 - least, 0) / (all - least));
-	}
-	if (part < 1)
-		for (size_t j = 0; j < n; j++)
-			y[j] = fmin(fp->low[j], y[j]) +
-				part * fmax(y[j] - fp->low[j], 0);
-}
-
 /* Solve g l = r for k unknowns; false when g is singular. */
 static bool solve_gram(double g[MGPU_MAX_RES][MGPU_MAX_RES], double *r, size_t k)
 {
@@ -183,6 +144,88 @@ static bool solve_gram(double g[MGPU_MAX_RES][MGPU_MAX_RES], double *r, size_t k
 		r[c] /= g[c][c];
 	}
 	return true;
+}
+
+/* As printed: project y onto each capacity that is exceeded, in turn. */
+static void onto_capacities(const struct fea_problem *fp, double *y)
+{
+	size_t n = fp->p->n;
+
+	for (size_t i = 0; i < fp->p->m; i++) {
+		const double *a = fp->a + i * n;
+		double over = use(fp, i, y) - 1;
+
+		if (over > 0)
+			for (size_t j = 0; j < n; j++)
+				y[j] -= over / fp->norm2[i] * a[j];
+	}
+}
+
+/*
+ * Project y onto the capacities that are exceeded, jointly with those that this
+ * makes exceeded: one after the other, the second projection would undo the
+ * first where both bind.
+ */
+static void onto_all_capacities(const struct fea_problem *fp, double *y)
+{
+	size_t n = fp->p->n, plane[MGPU_MAX_RES], k = 0;
+	bool in[MGPU_MAX_RES] = { false };
+
+	for (size_t round = 0; round < fp->p->m; round++) {
+		double gram[MGPU_MAX_RES][MGPU_MAX_RES], l[MGPU_MAX_RES];
+		size_t before = k;
+
+		for (size_t i = 0; i < fp->p->m; i++) {
+			if (in[i] || use(fp, i, y) <= 1)
+				continue;
+			in[i] = true;
+			plane[k++] = i;
+		}
+		if (k == before)
+			return;
+		for (size_t r = 0; r < k; r++) {
+			const double *ar = fp->a + plane[r] * n;
+
+			l[r] = use(fp, plane[r], y) - 1;
+			for (size_t c = 0; c < k; c++) {
+				const double *ac = fp->a + plane[c] * n;
+
+				gram[r][c] = 0;
+				for (size_t j = 0; j < n; j++)
+					gram[r][c] += ar[j] * ac[j];
+			}
+		}
+		if (!solve_gram(gram, l, k))
+			return;		/* parallel: the bounds' step repairs it */
+		for (size_t r = 0; r < k; r++)
+			for (size_t j = 0; j < n; j++)
+				y[j] -= l[r] * fp->a[plane[r] * n + j];
+	}
+}
+
+/*
+ * Bring y into the feasible set: onto the capacities, and into the bounds of
+ * each task; what the second step undid of the first, going back towards the
+ * floors repairs, which are feasible together.
+ */
+static void make_feasible(const struct fea_problem *fp, double *y)
+{
+	size_t n = fp->p->n;
+	double part = 1;
+
+	onto_all_capacities(fp, y);
+	for (size_t j = 0; j < n; j++)
+		y[j] = fmin(fmax(y[j], fp->low[j]), fp->cap[j]);
+	for (size_t i = 0; i < fp->p->m; i++) {
+		double all = use(fp, i, y), least = use(fp, i, fp->low);
+
+		if (all > 1 && all > least)
+			part = fmin(part, fmax(1 - least, 0) / (all - least));
+	}
+	if (part < 1)
+		for (size_t j = 0; j < n; j++)
+			y[j] = fmin(fp->low[j], y[j]) +
+				part * fmax(y[j] - fp->low[j], 0);
 }
 
 /*
@@ -287,7 +330,8 @@ void fea_start(struct fea_problem *fp, struct alloc_state *state, const double *
 	make_feasible(fp, fp->y);
 	if (!(state->step > 0))
 		state->step = FEA_STEP_INITIAL;
-	state->step = fmax(state->step, FEA_STEP_START_MIN);
+	state->step = fmax(state->step, fmin(FEA_STEP_START_MIN,
+					     FEA_STEP_START_SHARE / (double)fp->p->n));
 }
 
 void fea_iterate(struct fea_problem *fp, struct alloc_state *state)
