@@ -29,7 +29,7 @@
  *	F(y) + sum_i p_i + sum_j max(low_j <= z <= high_j) (F'_j - q_j) z - F' y
  *
  * (linear programming duality on the tangent plane of F). Where this leaves more
- * than FDS_GAP, the barrier method takes over, which is slow and never fails.
+ * than FDS_GAP, a barrier method, which is slow, finds another start (help()).
  */
 #include <errno.h>
 #include <float.h>

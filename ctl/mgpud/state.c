@@ -157,6 +157,13 @@ static bool bpf_charges(const struct daemon *d)
 	return d->observer && observer_charge(d->observer);
 }
 
+/* What the plan's f may be from the optimum, where that is proven. */
+static double gap(const struct daemon *d)
+{
+	return d->config.set.policy == &alloc_exact && d->plan.active ?
+		d->control.alloc.gap : NAN;
+}
+
 struct json_object *daemon_state(const struct daemon *d)
 {
 	const struct estimate *e = &d->estimate;
@@ -218,6 +225,7 @@ struct json_object *daemon_state(const struct daemon *d)
 	json_object_object_add(o, "capacity", capacity);
 	json_object_object_add(o, "fds", number(d->plan.fds));
 	json_object_object_add(o, "fds_optimal", number(d->plan.fds_best));
+	json_object_object_add(o, "gap", number(gap(d)));
 	json_object_object_add(o, "vgpus", vgpus);
 	return o;
 }

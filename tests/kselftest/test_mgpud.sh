@@ -292,6 +292,7 @@ holds '[.vgpus[] | select(.state == "active")] | length == 2'
 holds '[.vgpus[] | select(.target_fps != null)] | length == 2'
 holds '.periods >= 15'
 holds '.restored == 0'
+holds '.gap != null and .gap < 1e-6'
 stop
 before=$(limits)
 [[ $before != *,0* && $before != '[0'* ]] || bad "no limits: $before"
