@@ -334,6 +334,29 @@ void fea_start(struct fea_problem *fp, struct alloc_state *state, const double *
 					     FEA_STEP_START_SHARE / (double)fp->p->n));
 }
 
+/* Step 5, with the values at y, fp->b and fp->c. */
+static void choose(struct fea_problem *fp, struct alloc_state *state, double a,
+		   double b, double c)
+{
+	size_t size = fp->p->n * sizeof(*fp->y);
+
+	if (c >= b && b >= a) {
+		memcpy(fp->y, fp->c, size);
+		if (!(c > b && b > a))
+			state->streak = 0;
+		else if (++state->streak >= FEA_STREAK)
+			state->step = fmin(state->step * FEA_GROW, FEA_STEP_MAX);
+		return;
+	}
+	state->streak = 0;
+	if (b < a) {
+		state->step *= FEA_A_LOT;
+	} else {
+		memcpy(fp->y, fp->b, size);
+		state->step *= FEA_A_LITTLE;
+	}
+}
+
 void fea_iterate(struct fea_problem *fp, struct alloc_state *state)
 {
 	size_t n = fp->p->n;
@@ -354,22 +377,7 @@ void fea_iterate(struct fea_problem *fp, struct alloc_state *state)
 	make_feasible(fp, fp->c);
 	b = fds_value(&fp->p->param, n, fp->b);
 	c = fds_value(&fp->p->param, n, fp->c);
-
-	if (c >= b && b >= a) {
-		memcpy(fp->y, fp->c, n * sizeof(*fp->y));
-		if (!(c > b && b > a))
-			state->streak = 0;
-		else if (++state->streak >= FEA_STREAK)
-			state->step = fmin(state->step * FEA_GROW, FEA_STEP_MAX);
-	} else {
-		state->streak = 0;
-		if (b < a) {
-			state->step *= FEA_A_LOT;
-		} else {
-			memcpy(fp->y, fp->b, n * sizeof(*fp->y));
-			state->step *= FEA_A_LITTLE;
-		}
-	}
+	choose(fp, state, a, b, c);
 }
 
 void fea_result(const struct fea_problem *fp, double *x)
@@ -424,20 +432,7 @@ void fea_iterate_printed(struct fea_problem *fp, struct alloc_state *state)
 	}
 	b = fds_value(&fp->p->param, n, fp->b);
 	c = fds_value(&fp->p->param, n, fp->c);
-	if (c >= b && b >= a) {
-		memcpy(fp->y, fp->c, n * sizeof(*fp->y));
-		if (!(c > b && b > a))
-			state->streak = 0;
-		else if (++state->streak >= FEA_STREAK)
-			state->step = fmin(state->step * FEA_GROW, FEA_STEP_MAX);
-	} else if (b < a) {
-		state->streak = 0;
-		state->step *= FEA_A_LOT;
-	} else {
-		state->streak = 0;
-		memcpy(fp->y, fp->b, n * sizeof(*fp->y));
-		state->step *= FEA_A_LITTLE;
-	}
+	choose(fp, state, a, b, c);
 }
 
 static int run(struct alloc_state *state, const struct fds_problem *p,

@@ -64,6 +64,8 @@ int main(int argc, char **argv)
 	struct record r = { 0 };
 	int c;
 
+	/* one line of complaint, our own */
+	opterr = 0;
 	while ((c = getopt_long(argc, argv, "o:s:vh", options, NULL)) != -1) {
 		switch (c) {
 		case 'o':
@@ -83,7 +85,8 @@ int main(int argc, char **argv)
 			puts("mgpu-trace " MGPU_VERSION);
 			return 0;
 		default:
-			complain("try --help");
+			complain("'%s' is no option, or lacks its value; try --help",
+				 argv[optind - 1]);
 			return STATUS_USAGE;
 		}
 	}

@@ -9,40 +9,10 @@ set -uo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$top/build}
 gpuctl=$BUILD/ctl-sanitize/gpuctl
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
 export MGPUD_SOCKET=$tmp/mgpud.sock
-number=0
-failures=0
 
-result()	# PROBLEM BEHAVIOUR
-{
-	number=$((number + 1))
-	if [ -n "$1" ]; then
-		printf '%s\n' "$1" | sed 's/^/# /'
-		echo "not ok $number $2"
-		failures=$((failures + 1))
-	else
-		echo "ok $number $2"
-	fi
-}
-
-# Exit status, nothing on standard output, and a pattern in the complaint.
-refused()	# STATUS PATTERN WORD...
-{
-	local want=$1 pattern=$2 got
-	shift 2
-	"$gpuctl" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
-	got=$?
-	[ "$got" -eq "$want" ] || echo "gpuctl $*: status $got, not $want"
-	[ -s "$tmp/out" ] && echo "gpuctl $*: prints $(head -1 "$tmp/out")"
-	[ "$(wc -l <"$tmp/err")" -eq 1 ] ||
-		echo "gpuctl $*: complains in $(wc -l <"$tmp/err") lines: $(head -3 "$tmp/err")"
-	grep -q -e "$pattern" "$tmp/err" ||
-		echo "gpuctl $*: says '$(cat "$tmp/err")', nothing like '$pattern'"
-}
-
-echo 'TAP version 13'
 if ! make -s -C "$top/ctl" gpuctl SANITIZE=1 BUILD="$BUILD" >"$tmp/make" 2>&1; then
 	sed 's/^/# /' "$tmp/make"
 	echo 'not ok 1 gpuctl builds with sanitizers'
@@ -64,101 +34,101 @@ result "$(
 )" 'help and version are printed'
 
 result "$(
-	refused 2 "did you mean 'vgpu'" vgup list
-	refused 2 "did you mean 'list'" vgpu lsit
-	refused 2 "did you mean 'monitor'" montior
-	refused 2 'did you mean --delay' top --dealy 3
-	refused 2 "did you mean 'weight'" vgpu set 3 wieght 4
-	refused 2 "did you mean 'fps'" vgpu set 3 weight 4 fsp 3
-	refused 2 "did you mean 'fps'" vgpu set 3 fps-limit 30
-	refused 2 "did you mean 'period'" vgpu set 3 gpu-limit 30% gpu-period 10ms
-	refused 2 "did you mean 'gpu-limit'" vgpu set 3 gpu-limt 30%
-	refused 2 "did you mean 'policy'" dev set mgpu_soft.0 polcy fixed
-	refused 2 "did you mean 'job-timeout'" dev set 0 timeout 1s
-	refused 2 "did you mean 'lambda'" ctl set lamda 3
-	refused 2 "did you mean 'dev" vgpu list deb 1
-	refused 2 'help' banana
-	refused 2 'did you mean' help vgup
+	refused "$gpuctl" 2 "did you mean 'vgpu'" vgup list
+	refused "$gpuctl" 2 "did you mean 'list'" vgpu lsit
+	refused "$gpuctl" 2 "did you mean 'monitor'" montior
+	refused "$gpuctl" 2 'did you mean --delay' top --dealy 3
+	refused "$gpuctl" 2 "did you mean 'weight'" vgpu set 3 wieght 4
+	refused "$gpuctl" 2 "did you mean 'fps'" vgpu set 3 weight 4 fsp 3
+	refused "$gpuctl" 2 "did you mean 'fps'" vgpu set 3 fps-limit 30
+	refused "$gpuctl" 2 "did you mean 'period'" vgpu set 3 gpu-limit 30% gpu-period 10ms
+	refused "$gpuctl" 2 "did you mean 'gpu-limit'" vgpu set 3 gpu-limt 30%
+	refused "$gpuctl" 2 "did you mean 'policy'" dev set mgpu_soft.0 polcy fixed
+	refused "$gpuctl" 2 "did you mean 'job-timeout'" dev set 0 timeout 1s
+	refused "$gpuctl" 2 "did you mean 'lambda'" ctl set lamda 3
+	refused "$gpuctl" 2 "did you mean 'dev" vgpu list deb 1
+	refused "$gpuctl" 2 'help' banana
+	refused "$gpuctl" 2 'did you mean' help vgup
 )" 'a mistyped word is refused with a suggestion'
 
 result "$(
-	refused 2 'one of: list, show, set' vgpu
-	refused 2 'list, show, set' dev wait
-	refused 2 'takes one' dev show
-	refused 2 'as in' dev set
-	refused 2 'as in' dev set mgpu_soft.0
-	refused 2 'Name it first' dev set policy fixed
-	refused 2 'but policy and job-timeout' dev set mgpu_soft.0 banana 3
-	refused 2 'wants a value' dev set mgpu_soft.0 policy
-	refused 2 'wants a value' dev set mgpu_soft.0 policy fixed job-timeout
-	refused 2 'twice' dev set mgpu_soft.0 policy fixed policy equal
-	refused 2 'takes one' vgpu show 1 2
-	refused 2 'as in' vgpu set
-	refused 2 'as in' ctl set
-	refused 2 'name it first\|Name it first' vgpu set fps 30
-	refused 2 'say what to set' vgpu set 3
-	refused 2 'say what to set' vgpu set 3 weight 4 5
-	refused 2 'wants a value' vgpu set 3 fps
-	refused 2 'wants a value: give a part' vgpu set 3 weight 4 gpu-limit
-	refused 2 'wants a value' ctl set policy
-	refused 2 'twice' vgpu set 3 fps 30 fps 31
-	refused 2 'twice' vgpu set 3 weight 30 weight 31
-	refused 2 'twice' vgpu set 3 gpu-limit 30% gpu-limit none
-	refused 2 'twice' vgpu set 3 period 1ms burst 1ms period 1ms
-	refused 2 'twice' ctl set beta 2 beta 3
-	refused 2 'takes no' monitor now
-	refused 2 'takes no' top now
-	refused 2 'takes no' ctl show now
-	refused 2 'takes no' ctl watch now
-	refused 2 'say whose floor first' ctl sla floor 30
-	refused 2 'wants a value' ctl sla default floor
-	refused 2 'twice' ctl sla default floor 30 floor 31
-	refused 2 "did you mean 'ceiling'" ctl sla default cieling 30
-	refused 2 'but floor and ceiling' ctl sla 3 banana 30
+	refused "$gpuctl" 2 'one of: list, show, set' vgpu
+	refused "$gpuctl" 2 'list, show, set' dev wait
+	refused "$gpuctl" 2 'takes one' dev show
+	refused "$gpuctl" 2 'as in' dev set
+	refused "$gpuctl" 2 'as in' dev set mgpu_soft.0
+	refused "$gpuctl" 2 'Name it first' dev set policy fixed
+	refused "$gpuctl" 2 'but policy and job-timeout' dev set mgpu_soft.0 banana 3
+	refused "$gpuctl" 2 'wants a value' dev set mgpu_soft.0 policy
+	refused "$gpuctl" 2 'wants a value' dev set mgpu_soft.0 policy fixed job-timeout
+	refused "$gpuctl" 2 'twice' dev set mgpu_soft.0 policy fixed policy equal
+	refused "$gpuctl" 2 'takes one' vgpu show 1 2
+	refused "$gpuctl" 2 'as in' vgpu set
+	refused "$gpuctl" 2 'as in' ctl set
+	refused "$gpuctl" 2 'name it first\|Name it first' vgpu set fps 30
+	refused "$gpuctl" 2 'say what to set' vgpu set 3
+	refused "$gpuctl" 2 'say what to set' vgpu set 3 weight 4 5
+	refused "$gpuctl" 2 'wants a value' vgpu set 3 fps
+	refused "$gpuctl" 2 'wants a value: give a part' vgpu set 3 weight 4 gpu-limit
+	refused "$gpuctl" 2 'wants a value' ctl set policy
+	refused "$gpuctl" 2 'twice' vgpu set 3 fps 30 fps 31
+	refused "$gpuctl" 2 'twice' vgpu set 3 weight 30 weight 31
+	refused "$gpuctl" 2 'twice' vgpu set 3 gpu-limit 30% gpu-limit none
+	refused "$gpuctl" 2 'twice' vgpu set 3 period 1ms burst 1ms period 1ms
+	refused "$gpuctl" 2 'twice' ctl set beta 2 beta 3
+	refused "$gpuctl" 2 'takes no' monitor now
+	refused "$gpuctl" 2 'takes no' top now
+	refused "$gpuctl" 2 'takes no' ctl show now
+	refused "$gpuctl" 2 'takes no' ctl watch now
+	refused "$gpuctl" 2 'say whose floor first' ctl sla floor 30
+	refused "$gpuctl" 2 'wants a value' ctl sla default floor
+	refused "$gpuctl" 2 'twice' ctl sla default floor 30 floor 31
+	refused "$gpuctl" 2 "did you mean 'ceiling'" ctl sla default cieling 30
+	refused "$gpuctl" 2 'but floor and ceiling' ctl sla 3 banana 30
 )" 'missing and surplus words are refused'
 
 result "$(
 	for fps in 0 0.5 10000.5 1e3 30fps 29.9701 -30 ''; do
-		refused 2 "fps $fps: give a number from 1 to 10000" vgpu set 3 fps "$fps"
+		refused "$gpuctl" 2 "fps $fps: give a number from 1 to 10000" vgpu set 3 fps "$fps"
 	done
 	for weight in 0 10001 1.5 -1 many 4294967297; do
-		refused 2 "weight $weight: give a whole number from 1 to 10000" vgpu set 3 weight "$weight"
+		refused "$gpuctl" 2 "weight $weight: give a whole number from 1 to 10000" vgpu set 3 weight "$weight"
 	done
 	for share in 30 0 0.3 0% 0.05% 100.1% 999ppm 1000001ppm 33.33333% '30 %' -5% ''; do
-		refused 2 "gpu-limit $share: give a part .*from 0.1% to 100%" vgpu set 3 gpu-limit "$share"
+		refused "$gpuctl" 2 "gpu-limit $share: give a part .*from 0.1% to 100%" vgpu set 3 gpu-limit "$share"
 	done
 	for time in 10 0 999us 1.1s 10min 1.0005ms none -1ms ''; do
-		refused 2 "period $time: give a time from 1ms to 1s" vgpu set 3 gpu-limit 30% period "$time"
+		refused "$gpuctl" 2 "period $time: give a time from 1ms to 1s" vgpu set 3 gpu-limit 30% period "$time"
 	done
 	for time in 10 1.1s 10ns 0.5us none -1ms ''; do
-		refused 2 "burst $time: give a time from 0 to 1s" vgpu set 3 burst "$time"
+		refused "$gpuctl" 2 "burst $time: give a time from 0 to 1s" vgpu set 3 burst "$time"
 	done
 	for time in 500 99ms 61s 0 1min 100.5ms none ''; do
-		refused 2 "job-timeout $time: give a time from 100ms to 60s" dev set 0 job-timeout "$time"
+		refused "$gpuctl" 2 "job-timeout $time: give a time from 100ms to 60s" dev set 0 job-timeout "$time"
 	done
-	refused 2 'at most 32 characters' dev set 0 policy ''
-	refused 2 'at most 32 characters' dev set 0 policy "$(printf 'p%.0s' {1..33})"
+	refused "$gpuctl" 2 'at most 32 characters' dev set 0 policy ''
+	refused "$gpuctl" 2 'at most 32 characters' dev set 0 policy "$(printf 'p%.0s' {1..33})"
 	for fps in 0 0.5 10001 1e3 30fps -30 ''; do
-		refused 2 "floor $fps: give a number from 1 to 10000" ctl sla default floor "$fps"
+		refused "$gpuctl" 2 "floor $fps: give a number from 1 to 10000" ctl sla default floor "$fps"
 	done
-	refused 2 'give a number' ctl set beta two
-	refused 2 'give a number' ctl set headroom much
-	refused 2 'give a whole number' ctl set period-ms 1.5
-	refused 2 'from 0.1 to 86400' top -d 0
-	refused 2 'from 0.1 to 86400' top -d soon
-	refused 2 'from 1 on' top -n 0
-	refused 2 'from 1 on' monitor --count=-1
+	refused "$gpuctl" 2 'give a number' ctl set beta two
+	refused "$gpuctl" 2 'give a number' ctl set headroom much
+	refused "$gpuctl" 2 'give a whole number' ctl set period-ms 1.5
+	refused "$gpuctl" 2 'from 0.1 to 86400' top -d 0
+	refused "$gpuctl" 2 'from 0.1 to 86400' top -d soon
+	refused "$gpuctl" 2 'from 1 on' top -n 0
+	refused "$gpuctl" 2 'from 1 on' monitor --count=-1
 )" 'values that cannot be meant are refused with those that can'
 
 result "$(
-	refused 2 'no option -x' -x vgpu list
-	refused 2 'no option' vgpu list -jx
-	refused 2 'no option --' vgpu list --=3
-	refused 2 'wants a value' top -n
-	refused 2 'takes no value' vgpu list --json=yes
-	refused 2 'no meaning' vgpu list -n 3
-	refused 2 'no meaning' top --batch file
-	refused 2 'takes nothing' dev list -- -j
+	refused "$gpuctl" 2 'no option -x' -x vgpu list
+	refused "$gpuctl" 2 'no option' vgpu list -jx
+	refused "$gpuctl" 2 'no option --' vgpu list --=3
+	refused "$gpuctl" 2 'wants a value' top -n
+	refused "$gpuctl" 2 'takes no value' vgpu list --json=yes
+	refused "$gpuctl" 2 'no meaning' vgpu list -n 3
+	refused "$gpuctl" 2 'no meaning' top --batch file
+	refused "$gpuctl" 2 'takes nothing' dev list -- -j
 )" 'options that make no sense are refused'
 
 result "$(
@@ -169,35 +139,35 @@ result "$(
 		2 fps none
 		83b8f4f2 wieght 7
 	END
-	refused 2 "^gpuctl: $tmp/batch:5: .*did you mean 'weight'" vgpu set -b "$tmp/batch"
-	refused 2 'not both' vgpu set 1 fps 30 -b "$tmp/batch"
-	refused 1 'No such file' vgpu set -b "$tmp/nothing"
-	refused 1 'directory' vgpu set -b "$tmp"
-	refused 2 'as in' vgpu set --batch=-
+	refused "$gpuctl" 2 "^gpuctl: $tmp/batch:5: .*did you mean 'weight'" vgpu set -b "$tmp/batch"
+	refused "$gpuctl" 2 'not both' vgpu set 1 fps 30 -b "$tmp/batch"
+	refused "$gpuctl" 1 'No such file' vgpu set -b "$tmp/nothing"
+	refused "$gpuctl" 1 'directory' vgpu set -b "$tmp"
+	refused "$gpuctl" 2 'as in' vgpu set --batch=-
 	echo '4 fps 0.2' >"$tmp/batch"
 	"$gpuctl" vgpu set -b - <"$tmp/batch" 2>"$tmp/err"
 	grep -q '^gpuctl: stdin:1: .*fps 0.2' "$tmp/err" || echo "stdin: $(cat "$tmp/err")"
 	yes 1 fps 3 | tr '\n' ' ' | head -c 2000 >"$tmp/batch"
-	refused 2 'too long' vgpu set -b "$tmp/batch"
+	refused "$gpuctl" 2 'too long' vgpu set -b "$tmp/batch"
 	printf '1 weight 5 gpu-limit 30%% period 10ms burst 0 fps none\n2 burst 2s\n' >"$tmp/batch"
-	refused 2 "^gpuctl: $tmp/batch:2: vGPU 2: burst 2s: give" vgpu set -b "$tmp/batch"
+	refused "$gpuctl" 2 "^gpuctl: $tmp/batch:2: vGPU 2: burst 2s: give" vgpu set -b "$tmp/batch"
 )" 'a batch is refused with the line that is wrong'
 
 result "$(
-	refused 1 "$tmp/mgpud.sock" ctl show
-	refused 1 'mgpud does not run' ctl set policy fea lambda -0.5 headroom 1.5
-	refused 1 'mgpud does not run' ctl sla
-	refused 1 'mgpud does not run' ctl sla default floor 30 ceiling none
-	refused 1 'mgpud does not run' ctl watch -n 1
+	refused "$gpuctl" 1 "$tmp/mgpud.sock" ctl show
+	refused "$gpuctl" 1 'mgpud does not run' ctl set policy fea lambda -0.5 headroom 1.5
+	refused "$gpuctl" 1 'mgpud does not run' ctl sla
+	refused "$gpuctl" 1 'mgpud does not run' ctl sla default floor 30 ceiling none
+	refused "$gpuctl" 1 'mgpud does not run' ctl watch -n 1
 	if [ ! -d /sys/module/mgpu ]; then
-		refused 1 'modprobe mgpu_soft' dev list
-		refused 1 'modprobe mgpu_soft' vgpu list
-		refused 1 'modprobe mgpu_soft' vgpu set 1 fps 29.97 2 weight 3 fps none
-		refused 1 'modprobe mgpu_soft' vgpu set 1 gpu-limit 30.5% period 10ms burst 500us \
+		refused "$gpuctl" 1 'modprobe mgpu_soft' dev list
+		refused "$gpuctl" 1 'modprobe mgpu_soft' vgpu list
+		refused "$gpuctl" 1 'modprobe mgpu_soft' vgpu set 1 fps 29.97 2 weight 3 fps none
+		refused "$gpuctl" 1 'modprobe mgpu_soft' vgpu set 1 gpu-limit 30.5% period 10ms burst 500us \
 			2 gpu-limit none burst 0 3 gpu-limit 300000ppm weight 2
-		refused 1 'modprobe mgpu_soft' dev set mgpu_soft.0 policy fixed job-timeout 2.5s
-		refused 1 'modprobe mgpu_soft' monitor
-		refused 1 'modprobe mgpu_soft' top -n1 -d.5 -jp
+		refused "$gpuctl" 1 'modprobe mgpu_soft' dev set mgpu_soft.0 policy fixed job-timeout 2.5s
+		refused "$gpuctl" 1 'modprobe mgpu_soft' monitor
+		refused "$gpuctl" 1 'modprobe mgpu_soft' top -n1 -d.5 -jp
 	fi
 )" 'without module or mgpud, the error says what to do'
 

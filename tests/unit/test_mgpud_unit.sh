@@ -10,24 +10,8 @@ BUILD=${BUILD:-$top/build}
 unit=$top/ctl/mgpud/mgpud.service
 man=$top/Documentation/man/mgpud.8
 mgpud=$BUILD/ctl/mgpud
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-number=0
-failures=0
-
-result()	# PROBLEM BEHAVIOUR
-{
-	number=$((number + 1))
-	case $1 in
-	'')	echo "ok $number $2" ;;
-	SKIP*)	echo "ok $number $2 # $1" ;;
-	*)	printf '%s\n' "$1" | sed 's/^/# /'
-		echo "not ok $number $2"
-		failures=$((failures + 1)) ;;
-	esac
-}
-
-echo 'TAP version 13'
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
 
 # The unit's mgpud is where it is installed; what is checked is all the rest.
 verify()

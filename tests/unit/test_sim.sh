@@ -8,36 +8,8 @@ set -uo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 export BUILD=${BUILD:-$top/build}
 sim=$BUILD/sim/mgpu-sim
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-number=0
-failures=0
-
-result()	# PROBLEM BEHAVIOUR
-{
-	number=$((number + 1))
-	if [ -n "$1" ]; then
-		printf '%s\n' "$1" | sed 's/^/# /'
-		echo "not ok $number $2"
-		failures=$((failures + 1))
-	else
-		echo "ok $number $2"
-	fi
-}
-
-# Exit status, nothing on standard output, and a pattern in one line of complaint.
-refused()	# STATUS PATTERN WORD...
-{
-	local want=$1 pattern=$2 got
-	shift 2
-	"$sim" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
-	got=$?
-	[ "$got" -eq "$want" ] || echo "mgpu-sim $*: status $got, not $want"
-	[ ! -s "$tmp/out" ] || echo "mgpu-sim $*: prints $(head -1 "$tmp/out")"
-	[ "$(wc -l <"$tmp/err")" -eq 1 ] || echo "mgpu-sim $*: $(cat "$tmp/err")"
-	grep -qe "$pattern" "$tmp/err" ||
-		echo "mgpu-sim $*: no '$pattern' in: $(cat "$tmp/err")"
-}
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
 
 # A look at a JSON file: prints what is wrong.
 look()	# FILE PYTHON-CONDITION
@@ -51,7 +23,6 @@ look()	# FILE PYTHON-CONDITION
 	END
 }
 
-echo 'TAP version 13'
 if ! out=$(make -s -C "$top/tools/sim" 2>&1); then
 	printf '%s\n' "$out" | sed 's/^/# /'
 	echo '1..1'
@@ -127,21 +98,21 @@ result "$problem" 'it draws a plot'
 
 printf 'time_s,vgpu,cpu_s,engine_s\n1,a,0.1,x\n' >"$tmp/bad.csv"
 problem=$(
-	refused 1 "bad.csv:2: engine_s is 'x'" --trace "$tmp/bad.csv"
-	refused 1 'No such file' --trace "$tmp/none.csv"
-	refused 1 'is directory\|zero byte\|cannot be read\|Is a directory' --trace "$tmp"
-	refused 1 "no scenario 'x'; --list" --scenario x
-	refused 1 "no VM 'X'" --floor X=30
-	refused 1 'floor must not be above ceiling' --floor A=30 --ceiling A=20
-	refused 1 'leave no CPU time' --host-cpus 4
-	refused 1 "order is weighted" --order fixed
-	refused 1 'beta' --beta 1
-	refused 2 "no such policy; --list" --policy nobody
-	refused 2 'whole number from 100 to 60000' --period-ms 99
-	refused 2 'from 1 to 100000' --seconds nan
-	refused 2 'VM=VALUE' --floor 30
-	refused 2 'one of both' --scenario cpu --trace "$tmp/t.csv"
-	refused 2 "'more' is no option" more
+	refused "$sim" 1 "bad.csv:2: engine_s is 'x'" --trace "$tmp/bad.csv"
+	refused "$sim" 1 'No such file' --trace "$tmp/none.csv"
+	refused "$sim" 1 'is directory\|zero byte\|cannot be read\|Is a directory' --trace "$tmp"
+	refused "$sim" 1 "no scenario 'x'; --list" --scenario x
+	refused "$sim" 1 "no VM 'X'" --floor X=30
+	refused "$sim" 1 'floor must not be above ceiling' --floor A=30 --ceiling A=20
+	refused "$sim" 1 'leave no CPU time' --host-cpus 4
+	refused "$sim" 1 "order is weighted" --order fixed
+	refused "$sim" 1 'beta' --beta 1
+	refused "$sim" 2 "no such policy; --list" --policy nobody
+	refused "$sim" 2 'whole number from 100 to 60000' --period-ms 99
+	refused "$sim" 2 'from 1 to 100000' --seconds nan
+	refused "$sim" 2 'VM=VALUE' --floor 30
+	refused "$sim" 2 'one of both' --scenario cpu --trace "$tmp/t.csv"
+	refused "$sim" 2 "'more' is no option" more
 )
 result "$problem" 'what is wrong is refused, and it says how to mend it'
 

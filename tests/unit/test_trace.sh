@@ -7,36 +7,9 @@ set -uo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$top/build}
 trace=$BUILD/ctl/mgpu-trace
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-number=0
-failures=0
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
 
-result()	# PROBLEM BEHAVIOUR
-{
-	number=$((number + 1))
-	if [ -n "$1" ]; then
-		printf '%s\n' "$1" | sed 's/^/# /'
-		echo "not ok $number $2"
-		failures=$((failures + 1))
-	else
-		echo "ok $number $2"
-	fi
-}
-
-refused()	# STATUS PATTERN WORD...
-{
-	local want=$1 pattern=$2 got
-	shift 2
-	"$trace" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
-	got=$?
-	[ "$got" -eq "$want" ] || echo "mgpu-trace $*: status $got, not $want"
-	[ ! -s "$tmp/out" ] || echo "mgpu-trace $*: prints $(head -1 "$tmp/out")"
-	grep -qe "$pattern" "$tmp/err" ||
-		echo "mgpu-trace $*: no '$pattern' in: $(cat "$tmp/err")"
-}
-
-echo 'TAP version 13'
 if ! make -s -C "$top/ctl" trace BUILD="$BUILD" >"$tmp/make" 2>&1; then
 	sed 's/^/# /' "$tmp/make"
 	echo '1..1'
@@ -45,13 +18,13 @@ if ! make -s -C "$top/ctl" trace BUILD="$BUILD" >"$tmp/make" 2>&1; then
 fi
 
 problem=$(
-	refused 2 'no command; the command is: record -o FILE'
-	refused 2 'unknown command play' play
-	refused 2 'record needs -o FILE' record
-	refused 2 "seconds 'x': must be a number from 0.1 to 100000" record -o "$tmp/f" -s x
-	refused 2 'seconds .0.: must be' record -o "$tmp/f" -s 0
-	refused 2 'seconds .nan.: must be' record -o "$tmp/f" -s nan
-	refused 2 'try --help' record --nonsense
+	refused "$trace" 2 'no command; the command is: record -o FILE'
+	refused "$trace" 2 'unknown command play' play
+	refused "$trace" 2 'record needs -o FILE' record
+	refused "$trace" 2 "seconds 'x': must be a number from 0.1 to 100000" record -o "$tmp/f" -s x
+	refused "$trace" 2 'seconds .0.: must be' record -o "$tmp/f" -s 0
+	refused "$trace" 2 'seconds .nan.: must be' record -o "$tmp/f" -s nan
+	refused "$trace" 2 'try --help' record --nonsense
 )
 result "$problem" 'calls that make no sense are refused'
 
@@ -71,7 +44,7 @@ problem=$(
 result "$problem" 'the manual page knows its options and columns'
 
 if [ ! -d /sys/module/mgpu ]; then
-	problem=$(refused 1 'mgpu' record -o "$tmp/f" -s 1
+	problem=$(refused "$trace" 1 'mgpu' record -o "$tmp/f" -s 1
 		[ ! -e "$tmp/f" ] || echo 'it left a file')
 	result "$problem" 'without the module it says so, and writes nothing'
 else
