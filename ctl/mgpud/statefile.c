@@ -20,7 +20,7 @@
 #define COST_MAX	1e4
 #define FRAMES_MAX	1e9
 #define CORES_MAX	1e5
-#define PRICE_MAX	1e12
+#define PRICE_MAX	1e30
 #define STREAK_MAX	1000
 
 /* ---- writing ---- */
@@ -56,7 +56,10 @@ static struct json_object *control_object(const struct control *c)
 		return NULL;
 	}
 	for (size_t i = 0; i < MGPU_MAX_RES; i++) {
-		json_object_array_add(price, json_object_new_double(c->alloc.price[i]));
+		double p = c->alloc.price[i];
+
+		/* 0 is "unknown": it is only where to start */
+		json_object_array_add(price, json_object_new_double(p <= PRICE_MAX ? p : 0));
 		json_object_array_add(binds, json_object_new_boolean(c->binds[i]));
 		json_object_array_add(dev, json_object_new_int64(c->dev[i]));
 	}
