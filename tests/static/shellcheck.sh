@@ -29,7 +29,7 @@ for f in "${scripts[@]}"; do
 	case $(sed -n 1p "$f") in
 	*busybox*) shell=(-s dash) ;;
 	esac
-	if out=$(shellcheck -S warning -e SC1091 "${shell[@]}" "$f" 2>&1); then
+	if out=$(shellcheck -x -S warning -e SC1091 "${shell[@]}" "$f" 2>&1); then
 		echo "ok $n - shellcheck $f"
 	else
 		printf '%s\n' "$out" | sed 's/^/# /'
