@@ -132,15 +132,21 @@ const char *preempt_param_check(const struct preempt_param *p)
 
 static const char *ctx_check(const struct preempt_ctx *c)
 {
+	bool runs;
+
 	if (c->state > PREEMPT_HELD || c->class > PREEMPT_UNKNOWN ||
 	    c->share > PREEMPT_OVER)
 		return "a context's state, class or share is none";
 	if (c->state == PREEMPT_IDLE)
-		return c->held ? "an idle context holds slots" : NULL;
-	if ((c->state == PREEMPT_RUNNING) != (c->held > 0))
+		return c->held || c->coming || c->leaving ?
+			"an idle context holds slots" : NULL;
+	runs = c->state == PREEMPT_RUNNING;
+	if (runs != !!c->held)
 		return "a context holds slots exactly while it is running";
 	if (c->leaving > c->held)
 		return "a context leaves more slots than it holds";
+	if (c->coming && c->state == PREEMPT_HELD)
+		return "slots are coming for a context that is held";
 	if (!c->wanted)
 		return "a context that is not idle wants a slot at least";
 	if (!within(c->ipc, IPC_MIN, IPC_MAX))
@@ -157,7 +163,7 @@ static const char *ctx_check(const struct preempt_ctx *c)
 
 const char *preempt_snapshot_check(const struct preempt_snapshot *s)
 {
-	unsigned int used;
+	unsigned int used, leaving = 0;
 
 	if (s->slots < 1 || s->slots > PREEMPT_SLOTS_MAX)
 		return "a device has from 1 to 64 slots";
@@ -176,6 +182,12 @@ const char *preempt_snapshot_check(const struct preempt_snapshot *s)
 		if (s->ctx[i].held > s->slots - used)
 			return "more slots are free or held than there are";
 		used += s->ctx[i].held;
+		leaving += s->ctx[i].leaving;
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->ctx[i].coming > leaving)
+			return "more slots are coming than are leaving";
+		leaving -= s->ctx[i].coming;
 	}
 	return NULL;
 }
@@ -218,7 +230,7 @@ struct view {
 	size_t nr_users;
 	double count[PREEMPT_CLASSES + 1];	/* slots held, by class */
 	unsigned int free;
-	unsigned int leaving;
+	unsigned int leaving;	/* and promised to nobody */
 	uint16_t wait[PREEMPT_CTX_MAX];
 	size_t nr_wait;
 };
@@ -249,27 +261,33 @@ static struct user *add_user(struct view *v, size_t ctx, unsigned int held,
 static void begin(struct view *v, const struct preempt_snapshot *s,
 		  const struct preempt_param *p, struct preempt_plan *plan)
 {
+	unsigned int leaving = 0, coming = 0;
+
 	v->s = s;
 	v->p = p;
 	v->plan = plan;
 	v->nr_users = 0;
 	v->nr_wait = 0;
 	v->free = s->free;
-	v->leaving = 0;
 	memset(v->count, 0, sizeof(v->count));
 	plan->n = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct preempt_ctx *c = &s->ctx[i];
 
-		if (c->state == PREEMPT_WAITING || c->state == PREEMPT_PREEMPTED) {
+		leaving += c->leaving;
+		coming += c->coming;
+		if (c->state == PREEMPT_RUNNING) {
+			if (c->held + c->coming > c->leaving)
+				add_user(v, i, c->held + c->coming - c->leaving,
+					 c->coming ? COMING : RAN, 0);
+		} else if (c->coming) {
+			add_user(v, i, c->coming, COMING, 0);
+		} else if (c->state == PREEMPT_WAITING || c->state == PREEMPT_PREEMPTED) {
 			v->wait[v->nr_wait++] = (uint16_t)i;
-		} else if (c->state == PREEMPT_RUNNING) {
-			v->leaving += c->leaving;
-			if (c->held > c->leaving)
-				add_user(v, i, c->held - c->leaving, RAN, 0);
 		}
 	}
+	v->leaving = leaving - coming;
 	/* sums come out the same for any order */
 	for (size_t i = 1; i < v->nr_users; i++) {
 		struct user u = v->user[i];
@@ -340,7 +358,7 @@ static bool earlier(const struct preempt_ctx *a, const struct preempt_ctx *b)
 static bool goes_before(const struct view *v, const double *score,
 			const struct preempt_ctx *a, const struct preempt_ctx *b)
 {
-	bool late = starves(v, a);
+	bool late = starves(v, a), ran;
 
 	if (late != starves(v, b))
 		return late;
@@ -351,8 +369,9 @@ static bool goes_before(const struct view *v, const double *score,
 			return true;
 		if (score[b->class] > score[a->class] + 1e-9)
 			return false;
-		if ((a->state == PREEMPT_PREEMPTED) != (b->state == PREEMPT_PREEMPTED))
-			return a->state == PREEMPT_PREEMPTED;
+		ran = a->state == PREEMPT_PREEMPTED;
+		if (a->state != b->state && (ran || b->state == PREEMPT_PREEMPTED))
+			return ran;
 	}
 	return earlier(a, b);
 }

@@ -136,6 +136,7 @@ const char *preempt_norm_check(const struct preempt_norm *t);
  * @held: slots that it has, with those that are being taken from it
  * @leaving: of these, slots that an earlier decision takes, and which are not
  *	free yet
+ * @coming: slots that an earlier decision promised it, which still leave others
  * @wanted: slots that it has use for, at least 1 unless it is idle
  * @ipc: instructions per cycle on one slot when it is alone on the device
  * @rest_inst: estimated instructions until its work is done; 0 and below when
@@ -159,6 +160,7 @@ struct preempt_ctx {
 	enum preempt_share share;
 	unsigned int held;
 	unsigned int leaving;
+	unsigned int coming;
 	unsigned int wanted;
 	double ipc;
 	double rest_inst;
