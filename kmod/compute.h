@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MGPU_COMPUTE_H
+#define MGPU_COMPUTE_H
+
+#include <uapi/linux/mgpu_compute.h>
+
+#include "pure.h"
+
+#define MGPU_COMPUTE_MAX_RANGES	3
+
+/**
+ * struct mgpu_compute_range - a part of a resource that a job reads or writes
+ * @buf: which of the job's resources
+ * @write: it is written; then nothing else of the job may overlap it
+ * @offset: first byte, a multiple of 8
+ * @size: bytes, not 0
+ */
+struct mgpu_compute_range {
+	u32 buf;
+	bool write;
+	u64 offset;
+	u64 size;
+};
+
+/**
+ * struct mgpu_compute_size - of a picture
+ * @width: pixels
+ * @height: rows
+ * @stride: bytes from row to row
+ */
+struct mgpu_compute_size {
+	u32 width;
+	u32 height;
+	u32 stride;
+};
+
+/**
+ * struct mgpu_compute - a compute job, checked as far as that is possible
+ * without its resources
+ * @op: enum mgpu_compute_op
+ * @flags: 0
+ * @slots: run at most so many tiles at once; 0: as many as there are slots
+ * @nr_bufs: resources
+ * @res: their ids, as the guest knows them; not 0
+ * @nr_ranges: parts of them that the job touches
+ * @range: these
+ * @tiles: @groups * ceil(@items / @per_tile), at least 1
+ * @local: bytes of memory that a slot needs while it works on the job, at most
+ *	MGPU_COMPUTE_LOCAL_MAX: live state, then what could be rebuilt
+ * @regs: bytes of it, from its start, that cannot be rebuilt
+ * @inst: work units of the whole job, see Documentation/compute.rst
+ * @bytes: memory traffic of the whole job
+ * @idempotent: to run the job again from its start, after any part of it, gives
+ *	the same result
+ * @items: what a group of tiles shares: words, rows, pixels, chunks or walks
+ * @per_tile: items of a tile; the last tile of a group may have fewer
+ * @groups: MATMUL: blocks of columns; otherwise 1
+ * @fill: what FILL needs
+ * @scale: what SCALE needs; steps are 1/65536 pixel
+ * @matmul: what MATMUL needs; width of a block of columns
+ * @mandelbrot: what MANDELBROT needs
+ * @hash: what HASH needs
+ * @gather: what GATHER needs; mask is for the number of a table's entry
+ */
+struct mgpu_compute {
+	u32 op;
+	u32 flags;
+	u32 slots;
+	u32 nr_bufs;
+	u32 res[MGPU_COMPUTE_MAX_BUFS];
+	u32 nr_ranges;
+	struct mgpu_compute_range range[MGPU_COMPUTE_MAX_RANGES];
+
+	u32 tiles;
+	u32 local;
+	u32 regs;
+	u64 inst;
+	u64 bytes;
+	bool idempotent;
+
+	u64 items;
+	u32 per_tile;
+	u32 groups;
+	union {
+		struct {
+			u64 pattern;
+		} fill;
+		struct {
+			struct mgpu_compute_size dst;
+			struct mgpu_compute_size src;
+			u32 step_x;
+			u32 step_y;
+		} scale;
+		struct {
+			u32 n;
+			u32 cols;
+		} matmul;
+		struct {
+			u32 width;
+			u32 iterations;
+			s64 left;
+			s64 top;
+			s64 dx;
+			s64 dy;
+		} mandelbrot;
+		struct {
+			u64 length;
+			u32 chunk;
+		} hash;
+		struct {
+			u64 seed;
+			u64 mask;
+			u32 steps;
+		} gather;
+	};
+};
+
+/**
+ * struct mgpu_compute_buf - a resource of a job
+ * @base: its first byte, aligned to 8
+ * @size: bytes that can be touched from there
+ */
+struct mgpu_compute_buf {
+	void *base;
+	u64 size;
+};
+
+/**
+ * struct mgpu_compute_usage - what tiles cost
+ * @inst: work units
+ * @bytes: memory traffic
+ */
+struct mgpu_compute_usage {
+	u64 inst;
+	u64 bytes;
+};
+
+int mgpu_compute_decode(const void *buf, size_t len, struct mgpu_compute *job);
+int mgpu_compute_check(const struct mgpu_compute *job,
+		       const struct mgpu_compute_buf *bufs);
+void mgpu_compute_prepare(const struct mgpu_compute *job,
+			  const struct mgpu_compute_buf *bufs);
+void mgpu_compute_begin(const struct mgpu_compute *job, void *local);
+void mgpu_compute_tile(const struct mgpu_compute *job,
+		       const struct mgpu_compute_buf *bufs, void *local,
+		       u32 tile, struct mgpu_compute_usage *usage);
+void mgpu_compute_end(const struct mgpu_compute *job,
+		      const struct mgpu_compute_buf *bufs, void *local);
+u32 mgpu_compute_live(const struct mgpu_compute *job);
+void mgpu_compute_capset(struct mgpu_capset_compute *cap, u32 slots);
+const char *mgpu_compute_op_name(u32 op);
+
+#endif /* MGPU_COMPUTE_H */
