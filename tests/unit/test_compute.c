@@ -793,6 +793,62 @@ static void slots_forget(void)
 	free(local);
 }
 
+/* Threads that take the next tile each. */
+struct crew {
+	struct setup *s;
+	pthread_mutex_t lock;		/* of the merging, and of @usage */
+	u32 next;
+	struct mgpu_compute_usage usage;
+};
+
+static void *crew_member(void *data)
+{
+	struct crew *crew = data;
+	const struct mgpu_compute *job = &crew->s->job;
+	struct mgpu_compute_usage usage = { 0 };
+	void *local = grab(job->local);
+	u32 tile;
+
+	mgpu_compute_begin(job, local);
+	while ((tile = __atomic_fetch_add(&crew->next, 1, __ATOMIC_RELAXED)) <
+	       job->tiles)
+		mgpu_compute_tile(job, crew->s->bufs, local, tile, &usage);
+	pthread_mutex_lock(&crew->lock);
+	mgpu_compute_end(job, crew->s->bufs, local);
+	crew->usage.inst += usage.inst;
+	crew->usage.bytes += usage.bytes;
+	pthread_mutex_unlock(&crew->lock);
+	free(local);
+	return NULL;
+}
+
+static void at_once(void)
+{
+	pthread_t ids[3];
+	struct setup s;
+	bool good = true;
+	u32 round, i;
+
+	rng = 13;
+	for (round = 0; round < 160 && good; round++) {
+		struct crew crew = { .s = &s };
+
+		pthread_mutex_init(&crew.lock, NULL);
+		good = setup(&s, 1 + round % (MGPU_COMPUTE_NR_OPS - 1), 300);
+		retile(&s.job, (u32)(s.job.items / 30 + 1));
+		restore(&s);
+		mgpu_compute_prepare(&s.job, s.bufs);
+		for (i = 0; i < 3; i++)
+			if (pthread_create(&ids[i], NULL, crew_member, &crew))
+				abort();
+		for (i = 0; i < 3; i++)
+			pthread_join(ids[i], NULL);
+		good = good && compare(&s, &crew.usage, "at once");
+		pthread_mutex_destroy(&crew.lock);
+		forget(&s);
+	}
+}
+
 /* ---- What is refused ---- */
 
 static struct mgpu_compute_cmd sample_cmd(u32 op)
@@ -1295,6 +1351,7 @@ int main(void)
 	tap_run(real_tiles, "nor do those of jobs with tiles of the real size");
 	tap_run(tall_panels, "large matrices have narrow blocks");
 	tap_run(slots_forget, "nothing is left in a slot from job to job");
+	tap_run(at_once, "tiles may run at the same time");
 	tap_run(headers, "what is wrong with the header is refused");
 	tap_run(unused_parameters, "what an operation does not use must be zero");
 	tap_run(parameters, "parameters out of bounds are refused");
