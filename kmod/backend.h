@@ -23,11 +23,14 @@ struct mgpu_vgpu;
  * @MGPU_JOB_FLUSH: show a rectangle of a resource on the scanout
  * @MGPU_JOB_TRANSFER: copy a rectangle from guest memory to a 2D resource
  * @MGPU_JOB_CURSOR: redraw the scanout where the cursor was and is
+ * @MGPU_JOB_COMPUTE: a context's share of a compute job, see compute.h; comes
+ *	only to a back end whose caps say that it computes
  */
 enum mgpu_job_kind {
 	MGPU_JOB_FLUSH = 1,
 	MGPU_JOB_TRANSFER,
 	MGPU_JOB_CURSOR,
+	MGPU_JOB_COMPUTE,
 };
 
 /**
@@ -64,12 +67,15 @@ struct mgpu_backend_ops {
  *	capacity left for VMs excludes it
  * @lazy_scanout: a FLUSH only notes what changed; the copy is made when the
  *	VMM looks at the screen, in its own time
+ * @compute: it runs compute jobs: calls mgpu_job_begin() for each job that it
+ *	takes, and has render types
  * @max_vgpus: upper bound on vGPUs of all types together
  */
 struct mgpu_device_caps {
 	u32 engines;
 	bool engine_on_cpu;
 	bool lazy_scanout;
+	bool compute;
 	u32 max_vgpus;
 };
 
@@ -82,6 +88,7 @@ void mgpu_device_free(struct mgpu_device *mdev);
 void *mgpu_device_priv(struct mgpu_device *mdev);
 
 struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev);
+int mgpu_job_begin(struct mgpu_job *job, void *local);
 bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles);
 void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 		   u64 engine_cycles);

@@ -4,6 +4,7 @@
  */
 #include <linux/string.h>
 #include <linux/virtio_gpu.h>
+#include <uapi/linux/mgpu_compute.h>
 
 #include "mgpu.h"
 
@@ -51,7 +52,8 @@ static void prepare_job(struct mgpu_lane *lane, enum mgpu_job_kind kind,
 		mgpu_resource_get(res);
 }
 
-static u32 flush(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool *job)
+static u32 flush(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+		 enum mgpu_cmd_next *next)
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	const struct mgpu_view *view = &vgpu->screen.view;
@@ -76,11 +78,12 @@ static u32 flush(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool *job)
 
 	prepare_job(lane, MGPU_JOB_FLUSH, res);
 	lane->job.frame = true;
-	*job = true;
+	*next = MGPU_CMD_JOB;
 	return 0;
 }
 
-static u32 transfer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool *job)
+static u32 transfer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+		    enum mgpu_cmd_next *next)
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	struct mgpu_resource *res;
@@ -107,11 +110,12 @@ static u32 transfer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool *job)
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 
 	prepare_job(lane, MGPU_JOB_TRANSFER, res);
-	*job = true;
+	*next = MGPU_CMD_JOB;
 	return 0;
 }
 
-static u32 cursor(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool *job)
+static u32 cursor(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+		  enum mgpu_cmd_next *next)
 {
 	struct mgpu_resource *res = NULL;
 	u32 err;
@@ -125,8 +129,85 @@ static u32 cursor(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool *job)
 
 	prepare_job(lane, MGPU_JOB_CURSOR, res);
 	lane->job.bytes = MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * 4;
-	*job = true;
+	*next = MGPU_CMD_JOB;
 	return 0;
+}
+
+static u32 get_capset_info(const struct mgpu_cmd *cmd, void *resp, size_t *len)
+{
+	struct virtio_gpu_resp_capset_info *info = resp;
+
+	if (cmd->capset_index)
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	memset(info, 0, sizeof(*info));
+	info->capset_id = cpu_to_le32(MGPU_CAPSET_COMPUTE);
+	info->capset_max_version = cpu_to_le32(MGPU_COMPUTE_VERSION);
+	info->capset_max_size = cpu_to_le32(sizeof(struct mgpu_capset_compute));
+	*len = sizeof(*info);
+	return VIRTIO_GPU_RESP_OK_CAPSET_INFO;
+}
+
+static u32 get_capset(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd,
+		      void *resp, size_t *len)
+{
+	struct virtio_gpu_resp_capset *capset = resp;
+	struct mgpu_capset_compute compute;
+
+	BUILD_BUG_ON(sizeof(*capset) + sizeof(compute) > MGPU_MAX_RESP);
+	if (cmd->capset != MGPU_CAPSET_COMPUTE)
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	mgpu_compute_capset(&compute, vgpu->mdev->caps.engines);
+	memset(capset, 0, sizeof(*capset));
+	memcpy(capset->capset_data, &compute, sizeof(compute));
+	*len = sizeof(*capset) + sizeof(compute);
+	return VIRTIO_GPU_RESP_OK_CAPSET;
+}
+
+/**
+ * mgpu_cmd_offered - whether a vGPU has a command at all
+ * @vgpu: vGPU
+ * @cmd: command, which may be malformed
+ */
+bool mgpu_cmd_offered(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
+{
+	switch (cmd->type) {
+	case VIRTIO_GPU_CMD_GET_CAPSET_INFO:
+	case VIRTIO_GPU_CMD_GET_CAPSET:
+	case VIRTIO_GPU_CMD_CTX_CREATE ... VIRTIO_GPU_CMD_SUBMIT_3D:
+		return vgpu->type->desc->render;
+	default:
+		return true;
+	}
+}
+
+/* What only guests of a render type may ask for. */
+static u32 render(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
+		  size_t *resp_len, enum mgpu_cmd_next *next)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+	u32 err;
+
+	switch (cmd->type) {
+	case VIRTIO_GPU_CMD_GET_CAPSET_INFO:
+		return get_capset_info(cmd, resp, resp_len);
+	case VIRTIO_GPU_CMD_GET_CAPSET:
+		return get_capset(vgpu, cmd, resp, resp_len);
+	case VIRTIO_GPU_CMD_CTX_CREATE:
+		return mgpu_context_create(vgpu, cmd);
+	case VIRTIO_GPU_CMD_CTX_DESTROY:
+		return mgpu_context_destroy(vgpu, cmd->ctx_id);
+	case VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE:
+		return mgpu_context_attach(vgpu, cmd);
+	case VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE:
+		return mgpu_context_detach(vgpu, cmd);
+	case VIRTIO_GPU_CMD_SUBMIT_3D:
+		err = mgpu_context_submit(vgpu, lane);
+		if (!err)
+			*next = MGPU_CMD_WORK;
+		return err;
+	default:
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+	}
 }
 
 /**
@@ -136,14 +217,13 @@ static u32 cursor(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool *job)
  * @resp: where to build an answer with data, MGPU_MAX_RESP bytes; the caller
  *	writes the header
  * @resp_len: its length, 0 when the answer is a header only
- * @job: set when @lane's job is ready to be submitted; its end answers the
- *	command
+ * @next: set unless the command is done
  *
  * Context: ring_lock held.
- * Return: VIRTIO_GPU_RESP_*; meaningless with @job set.
+ * Return: VIRTIO_GPU_RESP_*; meaningless with @next set.
  */
 u32 mgpu_cmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
-		 size_t *resp_len, bool *job)
+		 size_t *resp_len, enum mgpu_cmd_next *next)
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
 
@@ -166,13 +246,13 @@ u32 mgpu_cmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
 	case VIRTIO_GPU_CMD_SET_SCANOUT_BLOB:
 		return mgpu_screen_set(vgpu, cmd);
 	case VIRTIO_GPU_CMD_RESOURCE_FLUSH:
-		return flush(vgpu, lane, job);
+		return flush(vgpu, lane, next);
 	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D:
-		return transfer(vgpu, lane, job);
+		return transfer(vgpu, lane, next);
 	case VIRTIO_GPU_CMD_UPDATE_CURSOR:
 	case VIRTIO_GPU_CMD_MOVE_CURSOR:
-		return cursor(vgpu, lane, job);
+		return cursor(vgpu, lane, next);
 	default:
-		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+		return render(vgpu, lane, resp, resp_len, next);
 	}
 }

@@ -277,6 +277,87 @@ static u32 decode_cursor(const void *buf, size_t len, struct mgpu_cmd *cmd)
 	return 0;
 }
 
+static u32 decode_capset_info(const void *buf, size_t len,
+			      struct mgpu_cmd *cmd)
+{
+	struct virtio_gpu_get_capset_info c;
+
+	if (!fetch(&c, sizeof(c), buf, len))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	cmd->capset_index = le32_to_cpu(c.capset_index);
+	return 0;
+}
+
+static u32 decode_capset(const void *buf, size_t len, struct mgpu_cmd *cmd)
+{
+	struct virtio_gpu_get_capset c;
+
+	if (!fetch(&c, sizeof(c), buf, len))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	cmd->capset = le32_to_cpu(c.capset_id);
+	return 0;
+}
+
+static u32 decode_ctx_create(const void *buf, size_t len, struct mgpu_cmd *cmd)
+{
+	struct virtio_gpu_ctx_create c;
+	u32 i, nlen;
+
+	static_assert(sizeof(c.debug_name) == MGPU_CMD_NAME_LEN - 1,
+		      "a name and its end fit");
+	if (!fetch(&c, sizeof(c), buf, len))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	if (!cmd->ctx_id)
+		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+	nlen = le32_to_cpu(c.nlen);
+	if (nlen > sizeof(c.debug_name))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	/* Terminals and logs see it: nothing but text. */
+	for (i = 0; i < nlen && c.debug_name[i]; i++)
+		cmd->name[i] = c.debug_name[i] >= ' ' &&
+			       c.debug_name[i] <= '~' ? c.debug_name[i] : '?';
+	cmd->capset = le32_to_cpu(c.context_init) &
+		      VIRTIO_GPU_CONTEXT_INIT_CAPSET_ID_MASK;
+	return 0;
+}
+
+static u32 decode_ctx_destroy(const void *buf, size_t len,
+			      struct mgpu_cmd *cmd)
+{
+	(void)buf;
+	if (len < sizeof(struct virtio_gpu_ctx_destroy))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	return cmd->ctx_id ? 0 : VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+}
+
+static u32 decode_ctx_resource(const void *buf, size_t len,
+			       struct mgpu_cmd *cmd)
+{
+	struct virtio_gpu_ctx_resource c;
+
+	if (!fetch(&c, sizeof(c), buf, len))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	cmd->res_id = le32_to_cpu(c.resource_id);
+	if (!cmd->ctx_id)
+		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+	return cmd->res_id ? 0 : VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+}
+
+static u32 decode_submit(const void *buf, size_t len, struct mgpu_cmd *cmd)
+{
+	struct virtio_gpu_cmd_submit c;
+
+	if (!fetch(&c, sizeof(c), buf, len))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	if (!cmd->ctx_id)
+		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+	cmd->size = le32_to_cpu(c.size);
+	if (!cmd->size || cmd->size > len - sizeof(c))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	cmd->payload = (const u8 *)buf + sizeof(c);
+	return 0;
+}
+
 /**
  * mgpu_cmd_decode - check one command
  * @buf: the command, a private copy
@@ -333,6 +414,19 @@ u32 mgpu_cmd_decode(const void *buf, size_t len, u32 vq, struct mgpu_cmd *cmd)
 		return decode_flush(buf, len, cmd);
 	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D:
 		return decode_transfer(buf, len, cmd);
+	case VIRTIO_GPU_CMD_GET_CAPSET_INFO:
+		return decode_capset_info(buf, len, cmd);
+	case VIRTIO_GPU_CMD_GET_CAPSET:
+		return decode_capset(buf, len, cmd);
+	case VIRTIO_GPU_CMD_CTX_CREATE:
+		return decode_ctx_create(buf, len, cmd);
+	case VIRTIO_GPU_CMD_CTX_DESTROY:
+		return decode_ctx_destroy(buf, len, cmd);
+	case VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE:
+	case VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE:
+		return decode_ctx_resource(buf, len, cmd);
+	case VIRTIO_GPU_CMD_SUBMIT_3D:
+		return decode_submit(buf, len, cmd);
 	default:
 		return VIRTIO_GPU_RESP_ERR_UNSPEC;
 	}

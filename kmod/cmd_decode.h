@@ -31,6 +31,9 @@ struct mgpu_entry {
 	u32 length;
 };
 
+/* Bytes of a context's name, as in struct virtio_gpu_ctx_create, and a NUL. */
+#define MGPU_CMD_NAME_LEN	65
+
 /**
  * struct mgpu_cmd - a virtio-gpu command, checked as far as that is possible
  * without the vGPU's state
@@ -47,7 +50,7 @@ struct mgpu_entry {
  * @stride: SET_SCANOUT_BLOB: bytes from row to row
  * @offset: TRANSFER: first byte in the backing; SET_SCANOUT_BLOB: first byte
  *	in the blob
- * @size: CREATE_BLOB: bytes
+ * @size: CREATE_BLOB, SUBMIT_3D: bytes
  * @blob_mem: CREATE_BLOB: VIRTIO_GPU_BLOB_MEM_*
  * @blob_flags: CREATE_BLOB: VIRTIO_GPU_BLOB_FLAG_*
  * @nr_entries: entries that follow the command
@@ -59,6 +62,11 @@ struct mgpu_entry {
  * @pos_y: cursor commands: top row of the image
  * @hot_x: UPDATE_CURSOR: hot spot in the image
  * @hot_y: UPDATE_CURSOR: hot spot in the image
+ * @capset: GET_CAPSET, CTX_CREATE: capability set; of the latter 0 for none
+ * @capset_index: GET_CAPSET_INFO: which of the device's sets
+ * @name: CTX_CREATE: what the guest calls it, for people; printable, terminated
+ * @payload: SUBMIT_3D: command stream, @size bytes in the buffer handed to
+ *	mgpu_cmd_decode(); not aligned
  */
 struct mgpu_cmd {
 	u32 type;
@@ -84,6 +92,10 @@ struct mgpu_cmd {
 	u32 pos_y;
 	u32 hot_x;
 	u32 hot_y;
+	u32 capset;
+	u32 capset_index;
+	char name[MGPU_CMD_NAME_LEN];
+	const void *payload;
 };
 
 /* Longest command there is. */

@@ -315,6 +315,8 @@ int mgpu_job_step(struct mgpu_job *job)
 		return transfer_step(job);
 	case MGPU_JOB_CURSOR:
 		return cursor_step(job);
+	case MGPU_JOB_COMPUTE:
+		return mgpu_context_step(job);
 	}
 	return -EINVAL;
 }

@@ -13,32 +13,24 @@
 /* Ids index arrays that BPF programs and user space share. */
 #define MGPU_MAX_ID	4095
 
+#define SMALL	.weight = 100, .mem_limit = 32ULL << 20, \
+		.max_width = 1024, .max_height = 768, .max_instances = 1024
+#define MEDIUM	.weight = 200, .mem_limit = 128ULL << 20, \
+		.max_width = 1920, .max_height = 1080, .max_instances = 256
+#define LARGE	.weight = 400, .mem_limit = 512ULL << 20, \
+		.max_width = 3840, .max_height = 2160, .max_instances = 64
+
+/* Those with contexts are last: a back end may have none. */
 static const struct mgpu_type_desc mgpu_types[] = {
-	{
-		.name = "small",
-		.pretty = "mgpu small",
-		.weight = 100,
-		.mem_limit = 32ULL << 20,
-		.max_width = 1024,
-		.max_height = 768,
-		.max_instances = 1024,
-	}, {
-		.name = "medium",
-		.pretty = "mgpu medium",
-		.weight = 200,
-		.mem_limit = 128ULL << 20,
-		.max_width = 1920,
-		.max_height = 1080,
-		.max_instances = 256,
-	}, {
-		.name = "large",
-		.pretty = "mgpu large",
-		.weight = 400,
-		.mem_limit = 512ULL << 20,
-		.max_width = 3840,
-		.max_height = 2160,
-		.max_instances = 64,
-	},
+	{ .name = "small", .pretty = "mgpu small", SMALL },
+	{ .name = "medium", .pretty = "mgpu medium", MEDIUM },
+	{ .name = "large", .pretty = "mgpu large", LARGE },
+	{ .name = "small-render", .pretty = "mgpu small, render",
+	  .render = true, SMALL },
+	{ .name = "medium-render", .pretty = "mgpu medium, render",
+	  .render = true, MEDIUM },
+	{ .name = "large-render", .pretty = "mgpu large, render",
+	  .render = true, LARGE },
 };
 
 static struct mgpu_type *to_mgpu_type(struct mdev_type *mtype)
@@ -69,9 +61,9 @@ static ssize_t mgpu_show_description(struct mdev_type *mtype, char *buf)
 	const struct mgpu_type_desc *d = to_mgpu_type(mtype)->desc;
 
 	return sysfs_emit(buf,
-			  "virtio-gpu 2D, largest mode %ux%u, memory %llu MiB, weight %u\n",
-			  d->max_width, d->max_height, d->mem_limit >> 20,
-			  d->weight);
+			  "virtio-gpu %s, largest mode %ux%u, memory %llu MiB, weight %u\n",
+			  d->render ? "2D and compute" : "2D", d->max_width,
+			  d->max_height, d->mem_limit >> 20, d->weight);
 }
 
 /*
@@ -184,9 +176,11 @@ void mgpu_mdev_exit(void)
 /* Types are allocated anew: a struct mdev_type cannot be registered twice. */
 int mgpu_mdev_register(struct mgpu_device *mdev)
 {
-	const unsigned int nr = ARRAY_SIZE(mgpu_types);
-	unsigned int i;
+	unsigned int nr = ARRAY_SIZE(mgpu_types), i;
 	int ret;
+
+	while (!mdev->caps.compute && mgpu_types[nr - 1].render)
+		nr--;
 
 	mdev->types = kcalloc(nr, sizeof(*mdev->types), GFP_KERNEL);
 	mdev->mtypes = kcalloc(nr, sizeof(*mdev->mtypes), GFP_KERNEL);

@@ -29,6 +29,7 @@
 #include <linux/hrtimer.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/mdev.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
@@ -41,6 +42,7 @@
 
 #include "backend.h"
 #include "cmd_decode.h"
+#include "compute.h"
 #include "device.h"
 #include "sched_policy.h"
 #include "throttle.h"
@@ -57,6 +59,7 @@ struct eventfd_ctx;
  * @max_width: width of the largest mode, pixels
  * @max_height: height of the largest mode, pixels
  * @max_instances: how many of the type may exist on a parent
+ * @render: its guests may create contexts; only of a back end that computes
  */
 struct mgpu_type_desc {
 	const char *name;
@@ -66,6 +69,7 @@ struct mgpu_type_desc {
 	u32 max_width;
 	u32 max_height;
 	u32 max_instances;
+	bool render;
 };
 
 struct mgpu_type {
@@ -103,6 +107,10 @@ struct mgpu_bpf_policy_state;	/* policy_bpf.c */
  * @rq: run queue
  * @timer: wakes the engines when a delayed entity becomes eligible
  * @running: jobs on the engines
+ * @nr_running: how many they are
+ * @slots: how many they may be, 1 to the device's engines
+ * @parked: contexts from which slots were taken and that may have them again
+ *	when nobody else wants them, oldest first
  * @next_seq: number of the job that was submitted last
  * @next_job: id of the job that was made last
  * @timer_due: when @timer fires, U64_MAX when it is not armed
@@ -120,6 +128,9 @@ struct mgpu_sched {
 	struct mgpu_runq rq;
 	struct hrtimer timer;
 	struct list_head running;
+	u32 nr_running;
+	u32 slots;
+	struct list_head parked;
 	u64 next_seq;
 	atomic64_t next_job;
 	u64 timer_due;
@@ -157,9 +168,12 @@ struct mgpu_sched {
  * @charge: @id while its completion is being accounted and nobody has charged
  *	it, else 0
  * @charged_ns: what mgpu_charge() charged
+ * @shard: COMPUTE: the context's share in a slot that this is, else NULL
+ * @stop: COMPUTE: leave the engine at the next tile's end; sched->lock
+ * @resample: COMPUTE: other contexts came or went; sched->lock
  *
- * Lives inside its vGPU's lane: one in flight per queue.  The scheduler owns
- * it from mgpu_sched_submit() to mgpu_job_done().
+ * Lives inside its vGPU's lane, one in flight per queue, or in a context's
+ * shard.  The scheduler owns it from mgpu_sched_submit() to mgpu_job_done().
  */
 struct mgpu_job {
 	struct list_head node;
@@ -183,7 +197,166 @@ struct mgpu_job {
 	u64 held_ns;
 	atomic64_t charge;
 	u64 charged_ns;
+	struct mgpu_shard *shard;
+	bool stop;
+	bool resample;
 };
+
+/* ---- compute contexts ---- */
+
+/**
+ * struct mgpu_work - a job that a guest submitted to a context
+ * @node: in ctx->works while it waits, then in vgpu->works_ending
+ * @done: in vgpu->works_done
+ * @ctx: number of the context
+ * @job: the checked command
+ * @res: the resources that it names, each with a reference
+ * @slots: how many it can use
+ * @next: first tile that nobody has taken
+ * @inst_done: work units done
+ * @prepared: mgpu_compute_prepare() was called; ctx->merge
+ * @error: 0 or the first negative errno
+ * @live: bytes that are saved when a slot is taken away
+ * @save: room for that, @slots times
+ * @charged: bytes that @save counts for against the memory limit
+ * @arrived_ns: when it was submitted
+ * @hdr: the answer, but for its type
+ * @chain: where the answer goes
+ * @segs: @chain's
+ */
+struct mgpu_work {
+	struct list_head node;
+	struct llist_node done;
+	u32 ctx;
+	struct mgpu_compute job;
+	struct mgpu_resource *res[MGPU_COMPUTE_MAX_BUFS];
+	u32 slots;
+	atomic64_t next;
+	atomic64_t inst_done;
+	bool prepared;
+	int error;
+	u32 live;
+	void *save;
+	u64 charged;
+	u64 arrived_ns;
+	struct virtio_gpu_ctrl_hdr hdr;
+	struct mgpu_chain chain;
+	struct mgpu_seg segs[];
+};
+
+/**
+ * enum mgpu_shard_place - where a shard is
+ * @MGPU_SHARD_NONE: its work does not use it, or is done with it
+ * @MGPU_SHARD_QUEUED: in vgpu->jobs
+ * @MGPU_SHARD_RUNNING: on an engine
+ * @MGPU_SHARD_PARKED: may not run
+ */
+enum mgpu_shard_place {
+	MGPU_SHARD_NONE,
+	MGPU_SHARD_QUEUED,
+	MGPU_SHARD_RUNNING,
+	MGPU_SHARD_PARKED,
+};
+
+/**
+ * struct mgpu_shard - a context's share in one slot
+ * @job: what the scheduler sees of it
+ * @ctx: whose it is
+ * @place: sched->lock
+ * @begun: it has live state, in the slot's memory or saved
+ * @local: the slot's memory, while it runs
+ * @usage: work done since its work began
+ * @sampled: of that, told to who counts
+ * @sampled_ns: engine time since it was taken, told
+ * @sampled_cycles: the same in TSC ticks
+ * @peer_vgpu: vGPU of another context that has run beside it since then, or 0
+ * @peer: that context
+ */
+struct mgpu_shard {
+	struct mgpu_job job;
+	struct mgpu_context *ctx;
+	enum mgpu_shard_place place;
+	bool begun;
+	void *local;
+	struct mgpu_compute_usage usage;
+	struct mgpu_compute_usage sampled;
+	u64 sampled_ns;
+	u64 sampled_cycles;
+	u32 peer_vgpu;
+	u32 peer;
+};
+
+/**
+ * struct mgpu_context_stats - a context's counters; names as in netlink
+ */
+struct mgpu_context_stats {
+	atomic64_t jobs;
+	atomic64_t job_errors;
+	atomic64_t inst;
+	atomic64_t bytes;
+	atomic64_t engine_ns;
+	atomic64_t engine_cycles;
+	atomic64_t preemptions;
+	atomic64_t resumes;
+	atomic64_t flushes;
+	atomic64_t switch_ns;
+};
+
+/**
+ * struct mgpu_context - a context that a guest made
+ * @vgpu: whose it is
+ * @id: the guest's number for it
+ * @capset: what it was made for; 0 for nothing that can be submitted
+ * @name: the guest's name for it
+ * @attached: resources by id, each with a reference; ring_lock
+ * @merge: mutex; results that its shards have in common
+ * @works: submitted and not begun, oldest first
+ * @queued: how many works there are, the one in progress included
+ * @work: in progress
+ * @out: shards of it that are not done
+ * @running: shards on engines
+ * @allowed: shards that may be queued or run
+ * @held: it goes on only when it is resumed
+ * @dying: nothing begins any more
+ * @draining: slots are taken when @work is done
+ * @flushing: @work begins anew once none of its shards runs
+ * @hold_next: draining: it is held then
+ * @keep: draining: how many slots stay
+ * @parked: in sched->parked
+ * @parked_ns: when slots were taken
+ * @stats: counters
+ * @shards: as many as the device has engines
+ *
+ * Fields from @works to @parked_ns are under sched->lock.
+ */
+struct mgpu_context {
+	struct mgpu_vgpu *vgpu;
+	u32 id;
+	u32 capset;
+	char name[MGPU_CMD_NAME_LEN];
+	struct xarray attached;
+	struct mutex merge;	/* results */
+	struct list_head works;
+	u32 queued;
+	struct mgpu_work *work;
+	u32 out;
+	u32 running;
+	u32 allowed;
+	bool held;
+	bool dying;
+	bool draining;
+	bool flushing;
+	bool hold_next;
+	u32 keep;
+	struct list_head parked;
+	u64 parked_ns;
+	struct mgpu_context_stats stats;
+	struct mgpu_shard shards[];
+};
+
+/* As many contexts may a vGPU have, and resources a context. */
+#define MGPU_MAX_CONTEXTS	256
+#define MGPU_MAX_ATTACHED	4096
 
 /* ---- devices ---- */
 
@@ -510,6 +683,10 @@ struct mgpu_vgpu {
 	struct xarray resources;
 	struct xarray bad_contexts;	/* refused since a job of theirs hung */
 	u32 nr_bad_contexts;
+	struct xarray contexts;		/* looked up under sched->lock, too */
+	u32 nr_contexts;
+	struct llist_head works_done;	/* no lock: engines add */
+	struct list_head works_ending;	/* done, not answered, oldest first */
 
 	struct mgpu_guest_mem mem;
 	struct mgpu_screen screen;
@@ -561,11 +738,13 @@ struct mgpu_settings {
 
 #define MGPU_DEV_SET_POLICY		BIT(0)
 #define MGPU_DEV_SET_JOB_TIMEOUT	BIT(1)
+#define MGPU_DEV_SET_SLOTS		BIT(2)
 
 struct mgpu_dev_settings {
 	u32 mask;
 	const struct mgpu_policy_ops *policy;	/* a built-in one */
 	u32 job_timeout_ms;
+	u32 slots;
 };
 
 struct mgpu_vgpu *mgpu_vgpu_find(u32 id);
@@ -637,10 +816,81 @@ void mgpu_ring_stop(struct mgpu_vgpu *vgpu);
 void mgpu_ring_kick(struct mgpu_vgpu *vgpu);
 void mgpu_ring_doorbell(struct mgpu_vgpu *vgpu);
 void mgpu_ring_job_done(struct mgpu_job *job);
+void mgpu_ring_work_done(struct mgpu_vgpu *vgpu, struct mgpu_work *work);
+
+/**
+ * enum mgpu_cmd_next - how a command goes on
+ * @MGPU_CMD_ANSWER: it is done
+ * @MGPU_CMD_JOB: the lane's job is ready; its end answers the command
+ * @MGPU_CMD_WORK: a context has it; its end answers the command, and the queue
+ *	goes on meanwhile
+ */
+enum mgpu_cmd_next {
+	MGPU_CMD_ANSWER,
+	MGPU_CMD_JOB,
+	MGPU_CMD_WORK,
+};
 
 /* cmd.c: a checked command against the vGPU's state */
 u32 mgpu_cmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
-		 size_t *resp_len, bool *job);
+		 size_t *resp_len, enum mgpu_cmd_next *next);
+bool mgpu_cmd_offered(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
+
+/* context.c: compute contexts */
+u32 mgpu_context_create(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
+u32 mgpu_context_destroy(struct mgpu_vgpu *vgpu, u32 id);
+u32 mgpu_context_attach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
+u32 mgpu_context_detach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
+u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, const struct mgpu_lane *lane);
+void mgpu_context_release_all(struct mgpu_vgpu *vgpu);
+void mgpu_work_free(struct mgpu_vgpu *vgpu, struct mgpu_work *work);
+int mgpu_context_step(struct mgpu_job *job);
+void mgpu_context_sample(struct mgpu_job *job, u64 engine_ns,
+			 u64 engine_cycles);
+bool mgpu_context_sample_due(const struct mgpu_job *job, u64 engine_ns);
+u64 mgpu_context_save(struct mgpu_job *job);
+void mgpu_context_taken(struct mgpu_job *job);
+bool mgpu_context_left(struct mgpu_job *job, u64 now);
+void mgpu_context_job_done(struct mgpu_job *job);
+bool mgpu_context_unpark(struct mgpu_sched *sched, u64 now);
+void mgpu_context_watch(struct mgpu_sched *sched, u64 now);
+int mgpu_context_preempt(struct mgpu_vgpu *vgpu, u32 id, u32 keep,
+			 enum mgpu_preempt_method method, bool hold,
+			 const char **why);
+int mgpu_context_resume(struct mgpu_vgpu *vgpu, u32 id, bool first);
+
+/**
+ * struct mgpu_context_info - what is told of a context; names as in netlink
+ */
+struct mgpu_context_info {
+	u32 id;
+	char name[MGPU_CMD_NAME_LEN];
+	enum mgpu_ctx_state state;
+	u32 op;			/* 0: no job */
+	u32 slots;
+	u32 slots_allowed;
+	u32 slots_wanted;
+	u32 queued;
+	bool idempotent;
+	u64 job_inst;
+	u64 job_inst_done;
+	u64 job_bytes;
+	u32 live_bytes;
+	u64 arrived_ns;
+	u64 jobs;
+	u64 job_errors;
+	u64 inst;
+	u64 bytes;
+	u64 engine_ns;
+	u64 engine_cycles;
+	u64 preemptions;
+	u64 resumes;
+	u64 flushes;
+	u64 switch_ns;
+};
+
+int mgpu_context_info(struct mgpu_vgpu *vgpu, unsigned long from, bool exact,
+		      struct mgpu_context_info *info);
 
 #define MGPU_MAX_RESP	sizeof(struct virtio_gpu_resp_edid)
 
@@ -686,6 +936,9 @@ void mgpu_sched_exit(struct mgpu_device *mdev);
 void mgpu_sched_attach(struct mgpu_vgpu *vgpu);
 void mgpu_sched_detach(struct mgpu_vgpu *vgpu);
 void mgpu_sched_submit(struct mgpu_job *job);
+void mgpu_sched_enqueue(struct mgpu_job *job, bool first, u64 now);
+void mgpu_sched_dequeue(struct mgpu_job *job, u64 now);
+void mgpu_sched_slots(struct mgpu_device *mdev, u32 slots);
 void mgpu_hist_add(struct mgpu_hist *h, u64 ns);
 void mgpu_sched_cancel(struct mgpu_vgpu *vgpu);
 void mgpu_sched_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set);
@@ -725,5 +978,6 @@ void mgpu_netlink_exit(void);
 void mgpu_netlink_event(struct mgpu_vgpu *vgpu, enum mgpu_event event);
 void mgpu_netlink_dev_event(struct mgpu_device *mdev,
 			    enum mgpu_dev_event event);
+void mgpu_netlink_ctx_event(struct mgpu_vgpu *vgpu, u32 ctx);
 
 #endif /* MGPU_MGPU_H */

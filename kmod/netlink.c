@@ -84,6 +84,11 @@ static_assert(MGPU_A_DEV_MAX * MGPU_NL_U64 +
 	      MGPU_NL_ATTR(MGPU_POLICY_EXIT_MSG_LEN) <= GENLMSG_DEFAULT_SIZE,
 	      "a device does not fit into a message");
 
+static_assert(MGPU_A_CTX_MAX * MGPU_NL_U64 +
+	      2 * MGPU_NL_ATTR(MGPU_CMD_NAME_LEN) <= GENLMSG_DEFAULT_SIZE,
+	      "a context does not fit into a message");
+static_assert(sizeof_field(struct mgpu_cmd, name) == MGPU_CTX_NAME_LEN + 1);
+
 static u64 mgpu_nl_stat_read(const struct mgpu_stats *stats,
 			     const struct mgpu_nl_stat *stat)
 {
@@ -254,6 +259,7 @@ static int mgpu_nl_put_sched(struct sk_buff *skb, struct mgpu_device *mdev)
 	    nla_put_u32(skb, MGPU_A_DEV_JOB_TIMEOUT,
 			READ_ONCE(sched->job_timeout_ms)) ||
 	    nla_put_u32(skb, MGPU_A_DEV_WAITING, waiting) ||
+	    nla_put_u32(skb, MGPU_A_DEV_SLOTS, READ_ONCE(sched->slots)) ||
 	    mgpu_nl_put_exit(skb, &sched->exit))
 		return -EMSGSIZE;
 	return 0;
@@ -493,6 +499,7 @@ int mgpu_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	const struct nlattr *policy = info->attrs[MGPU_A_DEV_POLICY];
 	const struct nlattr *timeout = info->attrs[MGPU_A_DEV_JOB_TIMEOUT];
+	const struct nlattr *slots = info->attrs[MGPU_A_DEV_SLOTS];
 	struct mgpu_dev_settings set = { .mask = 0 };
 	struct mgpu_device *mdev;
 	int err = 0;
@@ -521,18 +528,27 @@ int mgpu_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 			return -ERANGE;
 		}
 	}
+	if (slots) {
+		set.mask |= MGPU_DEV_SET_SLOTS;
+		set.slots = nla_get_u32(slots);
+	}
 	if (!set.mask) {
 		NL_SET_ERR_MSG(info->extack,
-			       "nothing to set for this device: add policy or job-timeout");
+			       "nothing to set for this device: add policy, job-timeout or slots");
 		return -EINVAL;
 	}
 
 	mutex_lock(&mgpu_registry_lock);
 	mdev = mgpu_nl_find_dev(info->attrs[MGPU_A_DEV_ID], info->extack);
-	if (IS_ERR(mdev))
+	if (IS_ERR(mdev)) {
 		err = PTR_ERR(mdev);
-	else
+	} else if (slots && (!set.slots || set.slots > mdev->caps.engines)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, slots,
+				    "slots is 1 to the device's number of engines");
+		err = -ERANGE;
+	} else {
 		mgpu_device_apply(mdev, &set);
+	}
 	mutex_unlock(&mgpu_registry_lock);
 	return err;
 }
@@ -777,6 +793,223 @@ unlock:
 	return err;
 }
 
+/* ---- contexts ---- */
+
+static int mgpu_nl_ctx_msg(struct sk_buff *skb, const struct mgpu_vgpu *vgpu,
+			   const struct mgpu_context_info *c, u32 portid,
+			   u32 seq, int flags, u8 cmd)
+{
+	const struct {
+		u16 attr;
+		u64 value;
+	} counters[] = {
+		{ MGPU_A_CTX_JOB_INST, c->job_inst },
+		{ MGPU_A_CTX_JOB_INST_DONE, c->job_inst_done },
+		{ MGPU_A_CTX_JOB_BYTES, c->job_bytes },
+		{ MGPU_A_CTX_ARRIVED_NS, c->arrived_ns },
+		{ MGPU_A_CTX_JOBS, c->jobs },
+		{ MGPU_A_CTX_JOB_ERRORS, c->job_errors },
+		{ MGPU_A_CTX_INST, c->inst },
+		{ MGPU_A_CTX_BYTES, c->bytes },
+		{ MGPU_A_CTX_ENGINE_NS, c->engine_ns },
+		{ MGPU_A_CTX_ENGINE_CYCLES, c->engine_cycles },
+		{ MGPU_A_CTX_PREEMPTIONS, c->preemptions },
+		{ MGPU_A_CTX_RESUMES, c->resumes },
+		{ MGPU_A_CTX_FLUSHES, c->flushes },
+		{ MGPU_A_CTX_SWITCH_NS, c->switch_ns },
+	};
+	void *hdr = genlmsg_put(skb, portid, seq, &mgpu_nl_family, flags, cmd);
+	size_t i;
+
+	if (!hdr)
+		return -EMSGSIZE;
+	if (nla_put_u32(skb, MGPU_A_CTX_VGPU_ID, vgpu->id) ||
+	    nla_put_u32(skb, MGPU_A_CTX_ID, c->id) ||
+	    nla_put_u32(skb, MGPU_A_CTX_DEV_ID, vgpu->mdev->id) ||
+	    nla_put_string(skb, MGPU_A_CTX_NAME, c->name) ||
+	    nla_put_u32(skb, MGPU_A_CTX_STATE, c->state) ||
+	    (c->op && nla_put_string(skb, MGPU_A_CTX_OP,
+				     mgpu_compute_op_name(c->op))) ||
+	    nla_put_u32(skb, MGPU_A_CTX_SLOTS, c->slots) ||
+	    nla_put_u32(skb, MGPU_A_CTX_SLOTS_ALLOWED, c->slots_allowed) ||
+	    nla_put_u32(skb, MGPU_A_CTX_SLOTS_WANTED, c->slots_wanted) ||
+	    nla_put_u32(skb, MGPU_A_CTX_QUEUED, c->queued) ||
+	    nla_put_u8(skb, MGPU_A_CTX_IDEMPOTENT, c->idempotent) ||
+	    nla_put_u32(skb, MGPU_A_CTX_LIVE_BYTES, c->live_bytes))
+		goto full;
+	for (i = 0; i < ARRAY_SIZE(counters); i++) {
+		if (nla_put_u64_64bit(skb, counters[i].attr, counters[i].value,
+				      MGPU_A_CTX_PAD))
+			goto full;
+	}
+	genlmsg_end(skb, hdr);
+	return 0;
+
+full:
+	genlmsg_cancel(skb, hdr);
+	return -EMSGSIZE;
+}
+
+static struct mgpu_vgpu *mgpu_nl_ctx_vgpu(struct nlattr **tb,
+					  struct netlink_ext_ack *extack)
+{
+	if (!tb[MGPU_A_CTX_VGPU_ID] || !tb[MGPU_A_CTX_ID]) {
+		NL_SET_ERR_MSG(extack,
+			       "which context is not said: add vgpu-id and id");
+		return ERR_PTR(-EINVAL);
+	}
+	return mgpu_nl_find_vgpu(tb[MGPU_A_CTX_VGPU_ID], NULL, NULL, extack);
+}
+
+static void mgpu_nl_no_ctx(struct nlattr **tb, struct netlink_ext_ack *extack)
+{
+	NL_SET_ERR_MSG_ATTR(extack, tb[MGPU_A_CTX_ID],
+			    "the vGPU has no context with this id: list the contexts, guests make and end them");
+}
+
+int mgpu_nl_ctx_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct mgpu_context_info ctx;
+	struct mgpu_vgpu *vgpu;
+	struct sk_buff *msg;
+	int err;
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		return -ENOMEM;
+
+	mutex_lock(&mgpu_registry_lock);
+	vgpu = mgpu_nl_ctx_vgpu(info->attrs, info->extack);
+	if (IS_ERR(vgpu)) {
+		err = PTR_ERR(vgpu);
+	} else {
+		err = mgpu_context_info(vgpu,
+					nla_get_u32(info->attrs[MGPU_A_CTX_ID]),
+					true, &ctx);
+		if (err)
+			mgpu_nl_no_ctx(info->attrs, info->extack);
+		else
+			err = mgpu_nl_ctx_msg(msg, vgpu, &ctx, info->snd_portid,
+					      info->snd_seq, 0,
+					      MGPU_CMD_CTX_GET);
+	}
+	mutex_unlock(&mgpu_registry_lock);
+
+	if (err) {
+		nlmsg_free(msg);
+		return err;
+	}
+	return genlmsg_reply(msg, info);
+}
+
+int mgpu_nl_ctx_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct nlattr *tb[MGPU_A_CTX_ID + 1];
+	struct mgpu_context_info ctx;
+	struct mgpu_vgpu *vgpu;
+	unsigned long id;
+	u32 only = 0;
+	int err;
+
+	err = genlmsg_parse(cb->nlh, &mgpu_nl_family, tb, MGPU_A_CTX_ID,
+			    mgpu_ctx_get_nl_policy, cb->extack);
+	if (err)
+		return err;
+	if (tb[MGPU_A_CTX_ID]) {
+		NL_SET_ERR_MSG_ATTR(cb->extack, tb[MGPU_A_CTX_ID],
+				    "a dump takes vgpu-id only: to get one context, do not ask for a dump");
+		return -EINVAL;
+	}
+
+	mutex_lock(&mgpu_registry_lock);
+	if (tb[MGPU_A_CTX_VGPU_ID]) {
+		vgpu = mgpu_nl_find_vgpu(tb[MGPU_A_CTX_VGPU_ID], NULL, NULL,
+					 cb->extack);
+		if (IS_ERR(vgpu)) {
+			err = PTR_ERR(vgpu);
+			goto unlock;
+		}
+		only = vgpu->id;
+	}
+
+	/* args: first vGPU that is not done, and its first context not sent */
+	xa_for_each_start(&mgpu_vgpus, id, vgpu, cb->args[0]) {
+		if (id != cb->args[0]) {
+			cb->args[0] = id;
+			cb->args[1] = 0;
+		}
+		if (only && vgpu->id != only)
+			continue;
+		while (cb->args[1] <= U32_MAX &&
+		       !mgpu_context_info(vgpu, cb->args[1], false, &ctx)) {
+			err = mgpu_nl_ctx_msg(skb, vgpu, &ctx,
+					      NETLINK_CB(cb->skb).portid,
+					      cb->nlh->nlmsg_seq, NLM_F_MULTI,
+					      MGPU_CMD_CTX_GET);
+			if (err)
+				goto unlock;
+			cb->args[1] = (unsigned long)ctx.id + 1;
+		}
+		cb->args[1] = 1UL + U32_MAX;
+	}
+unlock:
+	mutex_unlock(&mgpu_registry_lock);
+
+	return skb->len ?: err;
+}
+
+int mgpu_nl_ctx_preempt_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	const struct nlattr *slots = info->attrs[MGPU_A_CTX_SLOTS];
+	const struct nlattr *method = info->attrs[MGPU_A_CTX_METHOD];
+	const struct nlattr *hold = info->attrs[MGPU_A_CTX_HOLD];
+	const char *why = NULL;
+	struct mgpu_vgpu *vgpu;
+	int err;
+
+	mutex_lock(&mgpu_registry_lock);
+	vgpu = mgpu_nl_ctx_vgpu(info->attrs, info->extack);
+	if (IS_ERR(vgpu)) {
+		err = PTR_ERR(vgpu);
+		goto unlock;
+	}
+	err = mgpu_context_preempt(vgpu, nla_get_u32(info->attrs[MGPU_A_CTX_ID]),
+				   slots ? nla_get_u32(slots) : 0,
+				   method ? nla_get_u32(method) :
+					    MGPU_PREEMPT_METHOD_SWITCH,
+				   hold && nla_get_u8(hold), &why);
+	if (err == -ENOENT)
+		mgpu_nl_no_ctx(info->attrs, info->extack);
+	if (why) {
+		NL_SET_BAD_ATTR(info->extack, info->attrs[MGPU_A_CTX_ID]);
+		info->extack->_msg = why;
+	}
+unlock:
+	mutex_unlock(&mgpu_registry_lock);
+	return err;
+}
+
+int mgpu_nl_ctx_resume_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	const struct nlattr *first = info->attrs[MGPU_A_CTX_FIRST];
+	struct mgpu_vgpu *vgpu;
+	int err;
+
+	mutex_lock(&mgpu_registry_lock);
+	vgpu = mgpu_nl_ctx_vgpu(info->attrs, info->extack);
+	if (IS_ERR(vgpu)) {
+		err = PTR_ERR(vgpu);
+		goto unlock;
+	}
+	err = mgpu_context_resume(vgpu, nla_get_u32(info->attrs[MGPU_A_CTX_ID]),
+				  first && nla_get_u8(first));
+	if (err)
+		mgpu_nl_no_ctx(info->attrs, info->extack);
+unlock:
+	mutex_unlock(&mgpu_registry_lock);
+	return err;
+}
+
 static u8 mgpu_nl_event_cmd(enum mgpu_event event)
 {
 	switch (event) {
@@ -869,6 +1102,35 @@ void mgpu_netlink_dev_event(struct mgpu_device *mdev,
 		err = mgpu_nl_dev_msg(msg, mdev, 0, 0, 0,
 				      mgpu_nl_dev_event_cmd(event));
 	mgpu_nl_send_event(msg, err);
+}
+
+/**
+ * mgpu_netlink_ctx_event() - tell who decides about contexts to look again
+ * @vgpu: the vGPU; the caller keeps it
+ * @ctx: the context; nothing is told if it is gone
+ *
+ * May sleep.  Called with none of the vGPU's locks but ring_lock.
+ */
+void mgpu_netlink_ctx_event(struct mgpu_vgpu *vgpu, u32 ctx)
+{
+	struct mgpu_context_info info;
+	struct sk_buff *msg;
+
+	if (!genl_has_listeners(&mgpu_nl_family, &init_net,
+				MGPU_NLGRP_CONTEXTS) ||
+	    mgpu_context_info(vgpu, ctx, true, &info))
+		return;
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (msg && !mgpu_nl_ctx_msg(msg, vgpu, &info, 0, 0, 0,
+				    MGPU_CMD_CTX_NTF)) {
+		genlmsg_multicast_netns(&mgpu_nl_family, &init_net, msg, 0,
+					MGPU_NLGRP_CONTEXTS, GFP_KERNEL);
+		return;
+	}
+	nlmsg_free(msg);
+	genl_set_err(&mgpu_nl_family, &init_net, 0, MGPU_NLGRP_CONTEXTS,
+		     ENOBUFS);
 }
 
 static struct genl_family mgpu_nl_family __ro_after_init = {

@@ -39,14 +39,37 @@ const struct nla_policy mgpu_vgpu_set_nl_policy[MGPU_A_BATCH_VGPU + 1] = {
 };
 
 /* MGPU_CMD_DEV_SET - do */
-const struct nla_policy mgpu_dev_set_nl_policy[MGPU_A_DEV_JOB_TIMEOUT + 1] = {
+const struct nla_policy mgpu_dev_set_nl_policy[MGPU_A_DEV_SLOTS + 1] = {
 	[MGPU_A_DEV_ID] = { .type = NLA_U32, },
 	[MGPU_A_DEV_POLICY] = { .type = NLA_NUL_STRING, .len = MGPU_POLICY_NAME_LEN, },
 	[MGPU_A_DEV_JOB_TIMEOUT] = { .type = NLA_U32, },
+	[MGPU_A_DEV_SLOTS] = { .type = NLA_U32, },
+};
+
+/* MGPU_CMD_CTX_GET - do */
+const struct nla_policy mgpu_ctx_get_nl_policy[MGPU_A_CTX_ID + 1] = {
+	[MGPU_A_CTX_VGPU_ID] = { .type = NLA_U32, },
+	[MGPU_A_CTX_ID] = { .type = NLA_U32, },
+};
+
+/* MGPU_CMD_CTX_PREEMPT - do */
+const struct nla_policy mgpu_ctx_preempt_nl_policy[MGPU_A_CTX_HOLD + 1] = {
+	[MGPU_A_CTX_VGPU_ID] = { .type = NLA_U32, },
+	[MGPU_A_CTX_ID] = { .type = NLA_U32, },
+	[MGPU_A_CTX_SLOTS] = { .type = NLA_U32, },
+	[MGPU_A_CTX_METHOD] = NLA_POLICY_MAX(NLA_U32, 2),
+	[MGPU_A_CTX_HOLD] = { .type = NLA_U8, },
+};
+
+/* MGPU_CMD_CTX_RESUME - do */
+const struct nla_policy mgpu_ctx_resume_nl_policy[MGPU_A_CTX_FIRST + 1] = {
+	[MGPU_A_CTX_VGPU_ID] = { .type = NLA_U32, },
+	[MGPU_A_CTX_ID] = { .type = NLA_U32, },
+	[MGPU_A_CTX_FIRST] = { .type = NLA_U8, },
 };
 
 /* Ops table for mgpu */
-const struct genl_ops mgpu_nl_ops[4] = {
+const struct genl_ops mgpu_nl_ops[7] = {
 	{
 		.cmd		= MGPU_CMD_DEV_GET,
 		.doit		= mgpu_nl_dev_get_doit,
@@ -72,11 +95,33 @@ const struct genl_ops mgpu_nl_ops[4] = {
 		.cmd		= MGPU_CMD_DEV_SET,
 		.doit		= mgpu_nl_dev_set_doit,
 		.policy		= mgpu_dev_set_nl_policy,
-		.maxattr	= MGPU_A_DEV_JOB_TIMEOUT,
+		.maxattr	= MGPU_A_DEV_SLOTS,
+		.flags		= GENL_ADMIN_PERM,
+	},
+	{
+		.cmd		= MGPU_CMD_CTX_GET,
+		.doit		= mgpu_nl_ctx_get_doit,
+		.dumpit		= mgpu_nl_ctx_get_dumpit,
+		.policy		= mgpu_ctx_get_nl_policy,
+		.maxattr	= MGPU_A_CTX_ID,
+	},
+	{
+		.cmd		= MGPU_CMD_CTX_PREEMPT,
+		.doit		= mgpu_nl_ctx_preempt_doit,
+		.policy		= mgpu_ctx_preempt_nl_policy,
+		.maxattr	= MGPU_A_CTX_HOLD,
+		.flags		= GENL_ADMIN_PERM,
+	},
+	{
+		.cmd		= MGPU_CMD_CTX_RESUME,
+		.doit		= mgpu_nl_ctx_resume_doit,
+		.policy		= mgpu_ctx_resume_nl_policy,
+		.maxattr	= MGPU_A_CTX_FIRST,
 		.flags		= GENL_ADMIN_PERM,
 	},
 };
 
 const struct genl_multicast_group mgpu_nl_mcgrps[] = {
 	[MGPU_NLGRP_EVENTS] = { "events", },
+	[MGPU_NLGRP_CONTEXTS] = { "contexts", },
 };

@@ -20,10 +20,16 @@ extern const struct nla_policy mgpu_vgpu_get_nl_policy[MGPU_A_VGPU_DEV_ID + 1];
 
 extern const struct nla_policy mgpu_vgpu_set_nl_policy[MGPU_A_BATCH_VGPU + 1];
 
-extern const struct nla_policy mgpu_dev_set_nl_policy[MGPU_A_DEV_JOB_TIMEOUT + 1];
+extern const struct nla_policy mgpu_dev_set_nl_policy[MGPU_A_DEV_SLOTS + 1];
+
+extern const struct nla_policy mgpu_ctx_get_nl_policy[MGPU_A_CTX_ID + 1];
+
+extern const struct nla_policy mgpu_ctx_preempt_nl_policy[MGPU_A_CTX_HOLD + 1];
+
+extern const struct nla_policy mgpu_ctx_resume_nl_policy[MGPU_A_CTX_FIRST + 1];
 
 /* Ops table for mgpu */
-extern const struct genl_ops mgpu_nl_ops[4];
+extern const struct genl_ops mgpu_nl_ops[7];
 
 int mgpu_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info);
 int mgpu_nl_dev_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
@@ -31,11 +37,16 @@ int mgpu_nl_vgpu_get_doit(struct sk_buff *skb, struct genl_info *info);
 int mgpu_nl_vgpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int mgpu_nl_vgpu_set_doit(struct sk_buff *skb, struct genl_info *info);
 int mgpu_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info);
+int mgpu_nl_ctx_get_doit(struct sk_buff *skb, struct genl_info *info);
+int mgpu_nl_ctx_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int mgpu_nl_ctx_preempt_doit(struct sk_buff *skb, struct genl_info *info);
+int mgpu_nl_ctx_resume_doit(struct sk_buff *skb, struct genl_info *info);
 
 enum {
 	MGPU_NLGRP_EVENTS,
+	MGPU_NLGRP_CONTEXTS,
 };
 
-extern const struct genl_multicast_group mgpu_nl_mcgrps[MGPU_NLGRP_EVENTS + 1];
+extern const struct genl_multicast_group mgpu_nl_mcgrps[MGPU_NLGRP_CONTEXTS + 1];
 
 #endif /* _LINUX_MGPU_GEN_H */

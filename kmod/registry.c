@@ -182,6 +182,8 @@ void mgpu_device_apply(struct mgpu_device *mdev,
 
 	if (set->mask & MGPU_DEV_SET_JOB_TIMEOUT)
 		WRITE_ONCE(mdev->sched.job_timeout_ms, set->job_timeout_ms);
+	if (set->mask & MGPU_DEV_SET_SLOTS)
+		mgpu_sched_slots(mdev, set->slots);
 	if (!(set->mask & MGPU_DEV_SET_POLICY))
 		return;
 

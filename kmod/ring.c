@@ -111,9 +111,9 @@ static int fetch_cmd(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
  * without room for a header there is no answer.
  */
 static void answer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
-		   const void *resp, size_t len)
+		   const struct mgpu_chain *c, bool fenced, const void *resp,
+		   size_t len)
 {
-	const struct mgpu_chain *c = &lane->chain;
 	size_t done = 0, n;
 	u32 i;
 
@@ -130,8 +130,7 @@ static void answer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	mgpu_vring_push(&lane->vring, c->head, done);
 	lane->answered = true;
 	/* Somebody in the guest may be waiting for just this. */
-	if (lane->cmd.flags & VIRTIO_GPU_FLAG_FENCE ||
-	    len > sizeof(struct virtio_gpu_ctrl_hdr))
+	if (fenced || len > sizeof(struct virtio_gpu_ctrl_hdr))
 		lane->awaited = true;
 }
 
@@ -155,6 +154,11 @@ static void announce(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 		mgpu_irq_queue(vgpu, vq);
 }
 
+static bool is_fenced(const struct mgpu_cmd *cmd)
+{
+	return cmd->flags & VIRTIO_GPU_FLAG_FENCE;
+}
+
 static void answer_status(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			  u32 type)
 {
@@ -163,13 +167,13 @@ static void answer_status(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	if (type != VIRTIO_GPU_RESP_OK_NODATA)
 		atomic64_inc(&vgpu->stats.command_errors);
 	mgpu_cmd_reply(&lane->cmd, type, &hdr);
-	answer(vgpu, lane, &hdr, sizeof(hdr));
+	answer(vgpu, lane, &lane->chain, is_fenced(&lane->cmd), &hdr,
+	       sizeof(hdr));
 }
 
 /* Whether the answer can be written without waiting for anything. */
-static bool can_answer(struct mgpu_vgpu *vgpu, const struct mgpu_lane *lane)
+static bool can_answer(struct mgpu_vgpu *vgpu, const struct mgpu_chain *c)
 {
-	const struct mgpu_chain *c = &lane->chain;
 	size_t left = MGPU_MAX_RESP, n;
 	u32 i;
 
@@ -219,6 +223,7 @@ static bool is_heavy(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 	case VIRTIO_GPU_CMD_MOVE_CURSOR:
 	case VIRTIO_GPU_CMD_UPDATE_CURSOR:
 	case VIRTIO_GPU_CMD_GET_DISPLAY_INFO:
+	case VIRTIO_GPU_CMD_SUBMIT_3D:
 		return false;
 	default:
 		return true;
@@ -242,11 +247,11 @@ static bool start(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 {
 	u8 resp[MGPU_MAX_RESP];
 	size_t resp_len = 0, len = 0;
-	bool job = false;
+	enum mgpu_cmd_next next = MGPU_CMD_ANSWER;
 	u32 type;
 	int ret;
 
-	if (!can_answer(vgpu, lane))
+	if (!can_answer(vgpu, &lane->chain))
 		return false;
 	ret = fetch_cmd(vgpu, lane, &len);
 	if (ret == -EAGAIN)
@@ -262,15 +267,19 @@ static bool start(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 	}
 
 	type = mgpu_cmd_decode(lane->buf, len, vq, &lane->cmd);
+	if (!mgpu_cmd_offered(vgpu, &lane->cmd))
+		type = VIRTIO_GPU_RESP_ERR_UNSPEC;
 	if (!type && vgpu->ring_nowait && is_heavy(vgpu, &lane->cmd))
 		return false;
 	atomic64_inc(&vgpu->stats.commands);
 	if (!type && is_refused(vgpu, &lane->cmd))
 		type = VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
 	if (!type)
-		type = mgpu_cmd_run(vgpu, lane, resp, &resp_len, &job);
+		type = mgpu_cmd_run(vgpu, lane, resp, &resp_len, &next);
 
-	if (job) {
+	if (next == MGPU_CMD_WORK)
+		return true;
+	if (next == MGPU_CMD_JOB) {
 		lane->job.id = atomic64_inc_return(&vgpu->mdev->sched.next_job);
 		lane->job.arrived_ns = ktime_get_ns();
 		lane->job.held_ns = 0;
@@ -284,18 +293,17 @@ static bool start(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 		}
 	} else if (resp_len) {
 		mgpu_cmd_reply(&lane->cmd, type, (void *)resp);
-		answer(vgpu, lane, resp, resp_len);
+		answer(vgpu, lane, &lane->chain, is_fenced(&lane->cmd), resp,
+		       resp_len);
 	} else {
 		answer_status(vgpu, lane, type);
 	}
 	return true;
 }
 
-/* The lane's job took too long: its context is refused from now on. */
-static void hung(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
+/* A job took too long: its context is refused from now on. */
+static void hung(struct mgpu_vgpu *vgpu, u32 ctx)
 {
-	u32 ctx = lane->cmd.ctx_id;
-
 	if (ctx && !xa_load(&vgpu->bad_contexts, ctx) &&
 	    vgpu->nr_bad_contexts < MAX_BAD_CONTEXTS) {
 		vgpu->nr_bad_contexts++;
@@ -310,6 +318,68 @@ static void hung(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 	mgpu_netlink_event(vgpu, MGPU_EVENT_HUNG);
 }
 
+/* A VIRTIO_GPU_RESP_* for how a job ended. */
+static u32 job_answer(int error)
+{
+	switch (error) {
+	case 0:
+		return VIRTIO_GPU_RESP_OK_NODATA;
+	case -ENOMEM:
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	case -ECANCELED:
+		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+	default:
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+	}
+}
+
+/* Whether a work's end can be told by an engine, which must not wait. */
+static bool can_end(struct mgpu_vgpu *vgpu, const struct mgpu_work *work)
+{
+	u32 i;
+
+	if (!vgpu->ring_nowait)
+		return true;
+	if (work->error == -ETIMEDOUT || !can_answer(vgpu, &work->chain))
+		return false;
+	for (i = 0; i < work->job.nr_bufs; i++) {
+		if (work->res[i] && mgpu_resource_is_last(work->res[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Answers for the works that contexts are done with; whether some are left. */
+static bool end_works(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
+{
+	struct mgpu_work *work, *next;
+	LIST_HEAD(ended);
+
+	/* The newest is first there. */
+	llist_for_each_entry_safe(work, next, llist_del_all(&vgpu->works_done),
+				  done)
+		list_add(&work->node, &ended);
+	list_splice_tail(&ended, &vgpu->works_ending);
+
+	list_for_each_entry_safe(work, next, &vgpu->works_ending, node) {
+		if (!can_end(vgpu, work))
+			return true;
+		list_del_init(&work->node);
+		if (work->error == -ETIMEDOUT)
+			hung(vgpu, work->ctx);
+		if (work->error)
+			atomic64_inc(&vgpu->stats.command_errors);
+		work->hdr.type = cpu_to_le32(job_answer(work->error));
+		answer(vgpu, lane, &work->chain,
+		       work->hdr.flags & cpu_to_le32(VIRTIO_GPU_FLAG_FENCE),
+		       &work->hdr, sizeof(work->hdr));
+		mgpu_hist_add(&vgpu->hists->latency,
+			      ktime_get_ns() - work->arrived_ns);
+		mgpu_work_free(vgpu, work);
+	}
+	return false;
+}
+
 /*
  * The lane's job is done: answer its command.  False to leave that to the work
  * item.
@@ -317,19 +387,15 @@ static void hung(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 static bool finish(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 {
 	struct mgpu_job *job = &lane->job;
-	u32 type = VIRTIO_GPU_RESP_OK_NODATA;
+	u32 type = job_answer(job->error);
 
 	if (vgpu->ring_nowait &&
-	    (job->error == -ETIMEDOUT || !can_answer(vgpu, lane) ||
+	    (job->error == -ETIMEDOUT || !can_answer(vgpu, &lane->chain) ||
 	     (job->res && mgpu_resource_is_last(job->res))))
 		return false;
 
-	if (job->error == -ENOMEM)
-		type = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	else if (job->error)
-		type = VIRTIO_GPU_RESP_ERR_UNSPEC;
 	if (job->error == -ETIMEDOUT)
-		hung(vgpu, lane);
+		hung(vgpu, lane->cmd.ctx_id);
 
 	if (job->res)
 		mgpu_resource_put(job->res);
@@ -379,6 +445,8 @@ static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq)
 	}
 
 	mgpu_vring_notify_disable(vr);
+	if (vq == MGPU_VQ_CONTROL)
+		more = end_works(vgpu, lane);
 	while (!lane->broken) {
 		/* Pairs with the release in mgpu_ring_job_done(). */
 		switch (smp_load_acquire(&lane->state)) {
@@ -488,6 +556,13 @@ void mgpu_ring_job_done(struct mgpu_job *job)
 	ring_run(job->vgpu, true);
 }
 
+/* A context is done with a work; called in an engine's thread. */
+void mgpu_ring_work_done(struct mgpu_vgpu *vgpu, struct mgpu_work *work)
+{
+	llist_add(&work->done, &vgpu->works_done);
+	ring_run(vgpu, true);
+}
+
 void mgpu_ring_init(struct mgpu_vgpu *vgpu)
 {
 	int i;
@@ -498,6 +573,9 @@ void mgpu_ring_init(struct mgpu_vgpu *vgpu)
 				  CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	xa_init(&vgpu->resources);
 	xa_init(&vgpu->bad_contexts);
+	xa_init(&vgpu->contexts);
+	init_llist_head(&vgpu->works_done);
+	INIT_LIST_HEAD(&vgpu->works_ending);
 	for (i = 0; i < MGPU_NR_VQS; i++)
 		vgpu->lane[i].job.vgpu = vgpu;
 }
@@ -611,6 +689,7 @@ void mgpu_ring_stop(struct mgpu_vgpu *vgpu)
 	mutex_lock(&vgpu->ring_lock);
 	mutex_unlock(&vgpu->ring_lock);
 	hrtimer_cancel(&vgpu->hold_timer);
+	mgpu_context_release_all(vgpu);
 	mgpu_sched_cancel(vgpu);
 	cancel_work_sync(&vgpu->ring_work);
 

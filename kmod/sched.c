@@ -69,6 +69,7 @@ static void watch(struct work_struct *work)
 		if (mdev->ops->job_timeout)
 			mdev->ops->job_timeout(job);
 	}
+	mgpu_context_watch(sched, now);
 	sched->watching = !list_empty(&sched->running);
 	if (sched->watching)
 		queue_delayed_work(mgpu_wq, &sched->watchdog,
@@ -83,6 +84,8 @@ void mgpu_sched_init(struct mgpu_device *mdev)
 	spin_lock_init(&sched->lock);
 	init_waitqueue_head(&sched->idle);
 	INIT_LIST_HEAD(&sched->running);
+	INIT_LIST_HEAD(&sched->parked);
+	sched->slots = mdev->caps.engines;
 	INIT_DELAYED_WORK(&sched->watchdog, watch);
 	sched->timer_due = U64_MAX;
 	mgpu_compat_hrtimer_setup(&sched->timer, due, CLOCK_MONOTONIC,
@@ -231,6 +234,81 @@ static void wake(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu, u64 now)
 }
 
 /**
+ * mgpu_sched_slots - how many jobs may be on the device's engines
+ * @mdev: device
+ * @slots: 1 to the device's engines
+ *
+ * What runs beyond that goes on to the end of its tile, or of its job if it has
+ * none.
+ */
+void mgpu_sched_slots(struct mgpu_device *mdev, u32 slots)
+{
+	struct mgpu_sched *sched = &mdev->sched;
+
+	spin_lock_irq(&sched->lock);
+	WRITE_ONCE(sched->slots, slots);
+	sched->rq.engines = slots;
+	spin_unlock_irq(&sched->lock);
+
+	mdev->ops->kick(mdev);
+}
+
+/**
+ * mgpu_sched_enqueue - a job waits for an engine
+ * @job: in no list
+ * @first: of a context: ahead of those of the vGPU's other contexts
+ * @now: CLOCK_MONOTONIC nanoseconds
+ *
+ * What shows something goes ahead of what computes.
+ *
+ * Context: sched->lock held.
+ */
+void mgpu_sched_enqueue(struct mgpu_job *job, bool first, u64 now)
+{
+	struct mgpu_vgpu *vgpu = job->vgpu;
+	struct mgpu_sched *sched = &vgpu->mdev->sched;
+	struct list_head *before = &vgpu->jobs;
+	struct mgpu_job *other;
+
+	lockdep_assert_held(&sched->lock);
+
+	job->submit_ns = now;
+	job->seq = ++sched->next_seq;
+	if (!job->shard || first) {
+		list_for_each_entry(other, &vgpu->jobs, node) {
+			if (!other->shard)
+				continue;
+			before = &other->node;
+			break;
+		}
+	}
+	list_add_tail(&job->node, before);
+	/* Another is the oldest now. */
+	if (before != &vgpu->jobs && list_is_first(&job->node, &vgpu->jobs))
+		mgpu_runq_sleep(&sched->rq, &vgpu->entity);
+	wake(sched, vgpu, now);
+}
+
+/**
+ * mgpu_sched_dequeue - a job does not wait any more
+ * @job: from mgpu_sched_enqueue()
+ * @now: CLOCK_MONOTONIC nanoseconds
+ *
+ * Context: sched->lock held.
+ */
+void mgpu_sched_dequeue(struct mgpu_job *job, u64 now)
+{
+	struct mgpu_vgpu *vgpu = job->vgpu;
+	struct mgpu_sched *sched = &vgpu->mdev->sched;
+
+	lockdep_assert_held(&sched->lock);
+
+	list_del_init(&job->node);
+	mgpu_runq_sleep(&sched->rq, &vgpu->entity);
+	wake(sched, vgpu, now);
+}
+
+/**
  * mgpu_sched_submit - hand a job to the scheduler
  * @job: filled in; the scheduler's until mgpu_ring_job_done()
  *
@@ -238,18 +316,14 @@ static void wake(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu, u64 now)
  */
 void mgpu_sched_submit(struct mgpu_job *job)
 {
-	struct mgpu_vgpu *vgpu = job->vgpu;
-	struct mgpu_device *mdev = vgpu->mdev;
+	struct mgpu_device *mdev = job->vgpu->mdev;
 	struct mgpu_sched *sched = &mdev->sched;
 	unsigned long flags;
 
-	job->submit_ns = ktime_get_ns();
 	job->ran_ns = 0;
 
 	spin_lock_irqsave(&sched->lock, flags);
-	job->seq = ++sched->next_seq;
-	list_add_tail(&job->node, &vgpu->jobs);
-	wake(sched, vgpu, job->submit_ns);
+	mgpu_sched_enqueue(job, false, ktime_get_ns());
 	spin_unlock_irqrestore(&sched->lock, flags);
 
 	mdev->ops->kick(mdev);
@@ -267,16 +341,23 @@ struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev)
 {
 	struct mgpu_sched *sched = &mdev->sched;
 	u64 now = ktime_get_ns(), waited;
-	struct mgpu_sched_entity *e;
+	struct mgpu_sched_entity *e = NULL;
 	struct mgpu_job *job = NULL;
 	struct mgpu_vgpu *vgpu;
 
 	spin_lock_irq(&sched->lock);
-	e = mgpu_runq_pick(&sched->rq, now);
+	if (sched->nr_running < sched->slots) {
+		e = mgpu_runq_pick(&sched->rq, now);
+		if (!e && mgpu_context_unpark(sched, now))
+			e = mgpu_runq_pick(&sched->rq, now);
+	}
 	if (e) {
 		vgpu = vgpu_of(e);
 		job = list_first_entry(&vgpu->jobs, struct mgpu_job, node);
 		list_move_tail(&job->node, &sched->running);
+		sched->nr_running++;
+		if (job->shard)
+			mgpu_context_taken(job);
 		job->start_ns = now;
 		vgpu->running++;
 		atomic64_set(&vgpu->stats.limited, e->limited);
@@ -364,6 +445,31 @@ static void frame_done(struct mgpu_job *job)
 			 job->rect.height);
 }
 
+/* Behind what a preempted job goes: of a context, what the vGPU shows. */
+static struct list_head *own_first(struct mgpu_vgpu *vgpu,
+				   const struct mgpu_job *job)
+{
+	struct list_head *behind = &vgpu->jobs;
+	struct mgpu_job *other;
+
+	list_for_each_entry(other, &vgpu->jobs, node) {
+		if (!job->shard || other->shard)
+			break;
+		behind = &other->node;
+	}
+	return behind;
+}
+
+/* What the vGPU shows goes ahead of what it computes. */
+static bool own_goes_first(const struct mgpu_job *job)
+{
+	const struct mgpu_job *first;
+
+	first = list_first_entry_or_null(&job->vgpu->jobs, struct mgpu_job,
+					 node);
+	return job->shard && first && !first->shard;
+}
+
 /**
  * mgpu_job_yield - whether to let another vGPU's job go first
  * @job: on an engine, between two tiles
@@ -381,17 +487,27 @@ bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
 	u64 now = ktime_get_ns(), charged;
 	bool yield;
 
-	if (!mgpu_runq_may_yield(&sched->rq))
+	if (job->shard && mgpu_context_sample_due(job, engine_ns))
+		mgpu_context_sample(job, engine_ns, engine_cycles);
+	if (!mgpu_runq_may_yield(&sched->rq) && !READ_ONCE(job->stop) &&
+	    READ_ONCE(sched->nr_running) <= READ_ONCE(sched->slots) &&
+	    !(job->shard && !list_empty(&vgpu->jobs)))
 		return false;
 
 	spin_lock_irq(&sched->lock);
 	yield = !job->cancelled && !job->expired &&
-		mgpu_runq_should_yield(&sched->rq, &vgpu->entity, engine_ns,
-				       now);
+		(job->stop || sched->nr_running > sched->slots ||
+		 own_goes_first(job) ||
+		 mgpu_runq_should_yield(&sched->rq, &vgpu->entity, engine_ns,
+					now));
 	spin_unlock_irq(&sched->lock);
 	if (!yield)
 		return false;
 
+	if (job->shard) {
+		engine_ns += mgpu_context_save(job);
+		mgpu_context_sample(job, engine_ns, engine_cycles);
+	}
 	charge_begin(job, engine_ns, engine_cycles);
 	trace_mgpu_job_preempt(vgpu->id, job->id, job->kind, engine_ns,
 			       engine_cycles);
@@ -404,12 +520,12 @@ bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
 	job->ran_ns += now - job->start_ns;
 	job->start_ns = now;
 	job->submit_ns = now;
-	list_move(&job->node, &vgpu->jobs);
+	list_del_init(&job->node);
+	sched->nr_running--;
 	vgpu->running--;
 	/* A reset that came meanwhile has dropped what waited before. */
-	if (job->cancelled) {
-		list_del_init(&job->node);
-	} else {
+	if (job->shard ? mgpu_context_left(job, now) : !job->cancelled) {
+		list_add(&job->node, own_first(vgpu, job));
 		/* A job of its other queue may wait: that is not the oldest. */
 		mgpu_runq_sleep(&sched->rq, &vgpu->entity);
 		wake(sched, vgpu, now);
@@ -445,6 +561,10 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 		atomic64_inc(&st->timeouts);
 	}
 	job->error = error;
+	if (job->shard) {
+		job->bytes = job->shard->usage.bytes;
+		mgpu_context_sample(job, engine_ns, engine_cycles);
+	}
 	atomic64_inc(&st->jobs);
 	if (error)
 		atomic64_inc(&st->job_errors);
@@ -459,10 +579,14 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 
 	spin_lock_irq(&sched->lock);
 	list_del_init(&job->node);
+	sched->nr_running--;
 	mgpu_runq_charge(&sched->rq, &vgpu->entity, charged, ktime_get_ns());
 	spin_unlock_irq(&sched->lock);
 
-	mgpu_ring_job_done(job);
+	if (job->shard)
+		mgpu_context_job_done(job);
+	else
+		mgpu_ring_job_done(job);
 
 	/* The vGPU may go away once nothing of it runs. */
 	spin_lock_irq(&sched->lock);

@@ -178,6 +178,44 @@ TRACE_EVENT(mgpu_frame,
 		  __entry->width, __entry->height)
 );
 
+/*
+ * A context was on a slot: op, one of mgpu_compute.h, did inst work units and
+ * moved bytes in engine_ns.  peer of vGPU peer_vgpu is one of the contexts that
+ * had other slots meanwhile; peer_vgpu is 0 when there was none.
+ */
+TRACE_EVENT(mgpu_context_run,
+	TP_PROTO(u32 vgpu, u32 ctx, u32 op, u32 peer_vgpu, u32 peer, u64 inst,
+		 u64 bytes, u64 engine_ns, u64 engine_cycles),
+	TP_ARGS(vgpu, ctx, op, peer_vgpu, peer, inst, bytes, engine_ns,
+		engine_cycles),
+	TP_STRUCT__entry(
+		__field(u64, inst)
+		__field(u64, bytes)
+		__field(u64, engine_ns)
+		__field(u64, engine_cycles)
+		__field(u32, vgpu)
+		__field(u32, ctx)
+		__field(u32, op)
+		__field(u32, peer_vgpu)
+		__field(u32, peer)
+	),
+	TP_fast_assign(
+		__entry->inst = inst;
+		__entry->bytes = bytes;
+		__entry->engine_ns = engine_ns;
+		__entry->engine_cycles = engine_cycles;
+		__entry->vgpu = vgpu;
+		__entry->ctx = ctx;
+		__entry->op = op;
+		__entry->peer_vgpu = peer_vgpu;
+		__entry->peer = peer;
+	),
+	TP_printk("vgpu=%u ctx=%u op=%u peer=%u/%u inst=%llu bytes=%llu engine_ns=%llu engine_cycles=%llu",
+		  __entry->vgpu, __entry->ctx, __entry->op,
+		  __entry->peer_vgpu, __entry->peer, __entry->inst,
+		  __entry->bytes, __entry->engine_ns, __entry->engine_cycles)
+);
+
 /* A frame was held back for hold_ns; reason is enum mgpu_throttle_reason. */
 TRACE_EVENT(mgpu_throttle,
 	TP_PROTO(u32 vgpu, u64 frame, u64 hold_ns, u32 reason),

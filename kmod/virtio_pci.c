@@ -16,6 +16,15 @@
 		       BIT_ULL(VIRTIO_GPU_F_EDID) |			\
 		       BIT_ULL(VIRTIO_GPU_F_RESOURCE_BLOB))
 
+/* What the guest may negotiate. */
+static u64 features(const struct mgpu_vgpu *vgpu)
+{
+	if (!vgpu->type->desc->render)
+		return MGPU_FEATURES;
+	return MGPU_FEATURES | BIT_ULL(VIRTIO_GPU_F_VIRGL) |
+	       BIT_ULL(VIRTIO_GPU_F_CONTEXT_INIT);
+}
+
 static const u16 vq_size_max[MGPU_NR_VQS] = {
 	[MGPU_VQ_CONTROL] = MGPU_VQ_CONTROL_SIZE,
 	[MGPU_VQ_CURSOR] = MGPU_VQ_CURSOR_SIZE,
@@ -89,7 +98,7 @@ static void set_status(struct mgpu_vgpu *vgpu, u8 status)
 
 	/* Section 3.1.1: without VERSION_1 this device cannot work. */
 	if ((set & VIRTIO_CONFIG_S_FEATURES_OK) &&
-	    (vgpu->guest_features & ~MGPU_FEATURES ||
+	    (vgpu->guest_features & ~features(vgpu) ||
 	     !(vgpu->guest_features & BIT_ULL(VIRTIO_F_VERSION_1))))
 		status &= ~VIRTIO_CONFIG_S_FEATURES_OK;
 	if ((set & VIRTIO_CONFIG_S_DRIVER_OK) &&
@@ -116,7 +125,7 @@ static void common_fill(struct mgpu_vgpu *vgpu,
 	memset(c, 0, sizeof(*c));
 	c->device_feature_select = cpu_to_le32(vgpu->feature_select);
 	if (vgpu->feature_select < 2)
-		c->device_feature = cpu_to_le32(MGPU_FEATURES >>
+		c->device_feature = cpu_to_le32(features(vgpu) >>
 						(32 * vgpu->feature_select));
 	c->guest_feature_select = cpu_to_le32(vgpu->driver_feature_select);
 	if (vgpu->driver_feature_select < 2)
@@ -240,6 +249,7 @@ static void devcfg_fill(struct mgpu_vgpu *vgpu, struct virtio_gpu_config *c)
 	memset(c, 0, sizeof(*c));
 	c->events_read = cpu_to_le32(vgpu->events_read);
 	c->num_scanouts = cpu_to_le32(MGPU_NR_SCANOUTS);
+	c->num_capsets = cpu_to_le32(vgpu->type->desc->render ? 1 : 0);
 }
 
 /*

@@ -5,6 +5,7 @@
  * Engine time is the thread's time on a CPU: the time that a tile took less
  * the time that the thread was ready but another task ran.
  */
+#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
@@ -12,6 +13,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/timex.h>
+#include <linux/vmalloc.h>
 #include <linux/wait.h>
 
 #include "../compat.h"
@@ -20,9 +22,13 @@
 #define MAX_ENGINES	64
 #define ENGINE_NICE	(-10)
 
-static unsigned int engines = 1;
+static unsigned int engines;
 module_param(engines, uint, 0444);
-MODULE_PARM_DESC(engines, "Jobs that run at once, each on a thread of its own (1 to 64)");
+MODULE_PARM_DESC(engines, "Slots: jobs that run at once, each on a thread of its own (1 to 64; default: one for each of cpus, or 1)");
+
+static char *cpus;
+module_param(cpus, charp, 0444);
+MODULE_PARM_DESC(cpus, "CPUs that the engines may use, a list such as 2-3,6 (default: all)");
 
 static unsigned int max_vgpus = 1024;
 module_param(max_vgpus, uint, 0444);
@@ -36,13 +42,21 @@ static unsigned int hang;
 module_param(hang, uint, 0644);
 MODULE_PARM_DESC(hang, "For tests: the next job of the vGPU with this id does not end by itself (0: none)");
 
+/* An engine: a thread, and the memory that a compute job has there. */
+struct engine {
+	struct mgpu_soft *soft;
+	struct task_struct *task;
+	void *local;
+};
+
 struct mgpu_soft {
 	struct mgpu_device *mdev;
 	wait_queue_head_t wait;
 	atomic_t kicks;
-	unsigned int nr_threads;
-	struct task_struct *threads[];
+	struct engine engines[];
 };
+
+static cpumask_var_t allowed;
 
 /* Time that the current task was kept from running, nanoseconds. */
 static u64 run_delay(void)
@@ -92,7 +106,7 @@ static void hang_if_asked(struct mgpu_job *job)
 		usleep_range(1000, 2000);
 }
 
-static void run(struct mgpu_job *job)
+static void run(struct mgpu_job *job, void *local)
 {
 	struct usage u;
 	u64 ns, cycles;
@@ -100,21 +114,25 @@ static void run(struct mgpu_job *job)
 
 	usage_begin(&u);
 	hang_if_asked(job);
+	ret = mgpu_job_begin(job, local);
 	for (;;) {
-		ret = mgpu_job_step(job);
+		if (!ret)
+			ret = mgpu_job_step(job);
 		ns = usage_of(&u, &cycles);
 		if (ret <= 0)
 			break;
 		if (mgpu_job_yield(job, ns, cycles))
 			return;
 		cond_resched();
+		ret = 0;
 	}
 	mgpu_job_done(job, ret, ns, cycles);
 }
 
 static int engine(void *data)
 {
-	struct mgpu_soft *soft = data;
+	struct engine *e = data;
+	struct mgpu_soft *soft = e->soft;
 	struct mgpu_job *job;
 	int seen;
 
@@ -123,7 +141,7 @@ static int engine(void *data)
 		seen = atomic_read(&soft->kicks);
 		job = mgpu_sched_next(soft->mdev);
 		if (job)
-			run(job);
+			run(job, e->local);
 		else
 			wait_event_interruptible(soft->wait,
 						 atomic_read(&soft->kicks) !=
@@ -148,8 +166,33 @@ static const struct mgpu_backend_ops soft_ops = {
 
 static void stop_engines(struct mgpu_soft *soft)
 {
-	while (soft->nr_threads)
-		kthread_stop(soft->threads[--soft->nr_threads]);
+	unsigned int i;
+
+	for (i = 0; i < engines; i++) {
+		if (soft->engines[i].task)
+			kthread_stop(soft->engines[i].task);
+		vfree(soft->engines[i].local);
+	}
+}
+
+static int start_engine(struct mgpu_soft *soft, unsigned int i)
+{
+	struct engine *e = &soft->engines[i];
+	struct task_struct *task;
+
+	e->soft = soft;
+	/* Page-aligned, and out of the way of others' cache lines. */
+	e->local = vzalloc(MGPU_COMPUTE_LOCAL_MAX);
+	if (!e->local)
+		return -ENOMEM;
+	task = kthread_create(engine, e, "mgpu_soft/%u", i);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	e->task = task;
+	if (cpus)
+		set_cpus_allowed_ptr(task, allowed);
+	wake_up_process(task);
+	return 0;
 }
 
 static int soft_probe(struct platform_device *pdev)
@@ -158,13 +201,14 @@ static int soft_probe(struct platform_device *pdev)
 		.engines = engines,
 		.engine_on_cpu = true,
 		.lazy_scanout = !strcmp(scanout, "lazy"),
+		.compute = true,
 		.max_vgpus = max_vgpus,
 	};
-	struct task_struct *task;
 	struct mgpu_soft *soft;
+	unsigned int i;
 	int ret;
 
-	soft = kzalloc(struct_size(soft, threads, engines), GFP_KERNEL);
+	soft = kzalloc(struct_size(soft, engines, engines), GFP_KERNEL);
 	if (!soft)
 		return -ENOMEM;
 	init_waitqueue_head(&soft->wait);
@@ -176,14 +220,10 @@ static int soft_probe(struct platform_device *pdev)
 		goto err_free;
 	}
 
-	while (soft->nr_threads < engines) {
-		task = kthread_run(engine, soft, "mgpu_soft/%u",
-				   soft->nr_threads);
-		if (IS_ERR(task)) {
-			ret = PTR_ERR(task);
+	for (i = 0; i < engines; i++) {
+		ret = start_engine(soft, i);
+		if (ret)
 			goto err_unregister;
-		}
-		soft->threads[soft->nr_threads++] = task;
 	}
 	return 0;
 
@@ -219,11 +259,30 @@ static struct platform_driver soft_driver = {
 
 static struct platform_device *soft_pdev;
 
-static int __init soft_init(void)
+/* What cpus says; the default number of engines. */
+static int parse_cpus(void)
+{
+	if (!cpus)
+		return 1;
+	if (cpulist_parse(cpus, allowed) ||
+	    !cpumask_and(allowed, allowed, cpu_online_mask)) {
+		pr_err("mgpu_soft: cpus=%s: must be a list of CPUs that are online, such as 2-3,6\n",
+		       cpus);
+		return -EINVAL;
+	}
+	return min_t(unsigned int, cpumask_weight(allowed), MAX_ENGINES);
+}
+
+static int __init soft_start(void)
 {
 	int ret;
 
-	if (!engines || engines > MAX_ENGINES) {
+	ret = parse_cpus();
+	if (ret < 0)
+		return ret;
+	if (!engines)
+		engines = ret;
+	if (engines > MAX_ENGINES) {
 		pr_err("mgpu_soft: engines=%u: must be 1 to %u\n", engines,
 		       MAX_ENGINES);
 		return -EINVAL;
@@ -251,10 +310,23 @@ static int __init soft_init(void)
 	return 0;
 }
 
+static int __init soft_init(void)
+{
+	int ret;
+
+	if (!zalloc_cpumask_var(&allowed, GFP_KERNEL))
+		return -ENOMEM;
+	ret = soft_start();
+	if (ret)
+		free_cpumask_var(allowed);
+	return ret;
+}
+
 static void __exit soft_exit(void)
 {
 	platform_device_unregister(soft_pdev);
 	platform_driver_unregister(&soft_driver);
+	free_cpumask_var(allowed);
 }
 
 module_init(soft_init);

@@ -206,6 +206,11 @@ int gpu_flush_send(struct vm *vm, uint32_t id, struct virtio_gpu_rect r)
 
 int gpu_create_blob(struct vm *vm, uint32_t id, const void *p, size_t size)
 {
+	return gpu_create_blob_at(vm, id, vm_addr(vm, p), size);
+}
+
+int gpu_create_blob_at(struct vm *vm, uint32_t id, uint64_t addr, size_t size)
+{
 	struct {
 		struct virtio_gpu_resource_create_blob c;
 		struct virtio_gpu_mem_entry e;
@@ -217,7 +222,7 @@ int gpu_create_blob(struct vm *vm, uint32_t id, const void *p, size_t size)
 			.nr_entries = 1,
 			.size = size,
 		},
-		.e = { .addr = vm_addr(vm, p), .length = (uint32_t)size },
+		.e = { .addr = addr, .length = (uint32_t)size },
 	};
 
 	gpu_hdr(&c.c.hdr, VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB);

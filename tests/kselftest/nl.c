@@ -521,6 +521,91 @@ int nl_vgpu_dump(struct nl *nl, struct nl_vgpu *v, unsigned int max)
 	return ret ? ret : (int)l.n;
 }
 
+static void ctx_attr(void *ctx, uint16_t type, const uint8_t *data, size_t len)
+{
+	struct nl_ctx *c = ctx;
+	const struct {
+		uint16_t type;
+		uint64_t *to;
+	} numbers[] = {
+		{ MGPU_A_CTX_VGPU_ID, &c->vgpu_id },
+		{ MGPU_A_CTX_ID, &c->id },
+		{ MGPU_A_CTX_STATE, &c->state },
+		{ MGPU_A_CTX_SLOTS, &c->slots },
+		{ MGPU_A_CTX_SLOTS_ALLOWED, &c->slots_allowed },
+		{ MGPU_A_CTX_SLOTS_WANTED, &c->slots_wanted },
+		{ MGPU_A_CTX_QUEUED, &c->queued },
+		{ MGPU_A_CTX_JOB_INST, &c->job_inst },
+		{ MGPU_A_CTX_JOB_INST_DONE, &c->job_inst_done },
+		{ MGPU_A_CTX_JOBS, &c->jobs },
+		{ MGPU_A_CTX_JOB_ERRORS, &c->job_errors },
+		{ MGPU_A_CTX_INST, &c->inst },
+		{ MGPU_A_CTX_BYTES, &c->bytes },
+		{ MGPU_A_CTX_ENGINE_NS, &c->engine_ns },
+		{ MGPU_A_CTX_PREEMPTIONS, &c->preemptions },
+		{ MGPU_A_CTX_RESUMES, &c->resumes },
+		{ MGPU_A_CTX_FLUSHES, &c->flushes },
+		{ MGPU_A_CTX_SWITCH_NS, &c->switch_ns },
+	};
+	size_t i;
+
+	if (type == MGPU_A_CTX_NAME)
+		text(c->name, sizeof(c->name), data, len);
+	else if (type == MGPU_A_CTX_OP)
+		text(c->op, sizeof(c->op), data, len);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (numbers[i].type == type)
+			*numbers[i].to = number(data, len);
+	}
+}
+
+struct ctx_list {
+	struct nl_ctx *c;
+	unsigned int max;
+	unsigned int n;
+};
+
+static void ctx_reply(struct nl *nl, const struct nlmsghdr *h, void *ctx)
+{
+	struct ctx_list *l = ctx;
+
+	(void)nl;
+	if (l->n < l->max) {
+		memset(&l->c[l->n], 0, sizeof(*l->c));
+		attrs((const uint8_t *)h + NLMSG_HDRLEN + GENL_HDRLEN,
+		      h->nlmsg_len - NLMSG_HDRLEN - GENL_HDRLEN, ctx_attr,
+		      &l->c[l->n]);
+	}
+	l->n++;
+}
+
+int nl_ctx_get(struct nl *nl, uint32_t vgpu, uint32_t id, struct nl_ctx *c)
+{
+	struct ctx_list l = { c, 1, 0 };
+	struct nl_msg m;
+	int ret;
+
+	nl_begin(nl, &m, MGPU_CMD_CTX_GET, NLM_F_ACK);
+	nl_put_u32(&m, MGPU_A_CTX_VGPU_ID, vgpu);
+	nl_put_u32(&m, MGPU_A_CTX_ID, id);
+	ret = exchange(nl, &m, ctx_reply, &l);
+	return ret ? ret : l.n == 1 ? 0 : -ENOENT;
+}
+
+int nl_ctx_dump(struct nl *nl, uint32_t vgpu, struct nl_ctx *c,
+		unsigned int max)
+{
+	struct ctx_list l = { c, max, 0 };
+	struct nl_msg m;
+	int ret;
+
+	nl_begin(nl, &m, MGPU_CMD_CTX_GET, NLM_F_DUMP);
+	if (vgpu)
+		nl_put_u32(&m, MGPU_A_CTX_VGPU_ID, vgpu);
+	ret = exchange(nl, &m, ctx_reply, &l);
+	return ret ? ret : (int)l.n;
+}
+
 void nl_put_setting(struct nl_msg *m, const char *uuid, int64_t weight,
 		    int64_t fps_limit, int64_t gpu_limit, int64_t gpu_period,
 		    int64_t gpu_burst)

@@ -75,6 +75,29 @@ struct nl_dev {
 	char exit_message[MGPU_POLICY_EXIT_MSG_LEN];
 };
 
+struct nl_ctx {
+	uint64_t vgpu_id;
+	uint64_t id;
+	char name[MGPU_CTX_NAME_LEN + 1];
+	char op[16];
+	uint64_t state;		/* MGPU_CTX_STATE_* */
+	uint64_t slots;
+	uint64_t slots_allowed;
+	uint64_t slots_wanted;
+	uint64_t queued;
+	uint64_t job_inst;
+	uint64_t job_inst_done;
+	uint64_t jobs;
+	uint64_t job_errors;
+	uint64_t inst;
+	uint64_t bytes;
+	uint64_t engine_ns;
+	uint64_t preemptions;
+	uint64_t resumes;
+	uint64_t flushes;
+	uint64_t switch_ns;
+};
+
 /* What @cmd is about: a vGPU or a device; the other one is all zeros. */
 struct nl_event {
 	uint8_t cmd;
@@ -116,6 +139,11 @@ void nl_put_setting(struct nl_msg *m, const char *uuid, int64_t weight,
  */
 int64_t nl_vgpu_hist(struct nl *nl, const char *uuid, uint16_t attr,
 		     uint64_t hist[MGPU_HIST_BUCKETS]);
+
+int nl_ctx_get(struct nl *nl, uint32_t vgpu, uint32_t id, struct nl_ctx *c);
+/* Of one vGPU, or of all if @vgpu is 0; how many there are. */
+int nl_ctx_dump(struct nl *nl, uint32_t vgpu, struct nl_ctx *c,
+		unsigned int max);
 
 /* Devices are named by name: VMM_PARENT. */
 int nl_dev_get(struct nl *nl, const char *name, struct nl_dev *d);

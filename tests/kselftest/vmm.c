@@ -600,12 +600,17 @@ int vio_driver_ok(struct vm *vm)
 
 int vm_start(struct vm *vm)
 {
+	return vm_start_with(vm, VMM_FEATURES);
+}
+
+int vm_start_with(struct vm *vm, uint64_t features)
+{
 	unsigned int q;
 	int ret;
 
 	ret = vio_reset(vm);
 	if (!ret)
-		ret = vio_negotiate(vm, VMM_FEATURES);
+		ret = vio_negotiate(vm, features);
 	if (!ret)
 		ret = irq_msix(vm, 3);
 	if (ret)

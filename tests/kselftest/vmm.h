@@ -177,6 +177,7 @@ int irq_wait(int fd, int timeout_ms);	/* count, 0 for none */
 
 /* All of it: features, MSI-X, both queues, DRIVER_OK; again after a reset. */
 int vm_start(struct vm *vm);
+int vm_start_with(struct vm *vm, uint64_t features);
 int vm_new_started(struct vm *vm, const char *type, size_t ram);
 
 /* Queues. */
@@ -218,6 +219,7 @@ int gpu_set_scanout(struct vm *vm, uint32_t id, struct virtio_gpu_rect r);
 int gpu_flush(struct vm *vm, uint32_t id, struct virtio_gpu_rect r);
 int gpu_flush_send(struct vm *vm, uint32_t id, struct virtio_gpu_rect r);
 int gpu_create_blob(struct vm *vm, uint32_t id, const void *p, size_t size);
+int gpu_create_blob_at(struct vm *vm, uint32_t id, uint64_t addr, size_t size);
 int gpu_set_scanout_blob(struct vm *vm, uint32_t id, uint32_t format,
 			 uint32_t w, uint32_t h, uint32_t stride,
 			 uint32_t offset);

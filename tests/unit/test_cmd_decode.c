@@ -13,6 +13,7 @@
 #define PARAM	VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER
 #define NORES	VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID
 #define NOSCAN	VIRTIO_GPU_RESP_ERR_INVALID_SCANOUT_ID
+#define NOCTX	VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID
 
 #define FENCE_ID	0x1122334455667788ULL
 #define CTX_ID		0xcafe0001u
@@ -32,6 +33,11 @@ union wire {
 	struct virtio_gpu_transfer_to_host_2d transfer;
 	struct virtio_gpu_resource_create_blob create_blob;
 	struct virtio_gpu_update_cursor cursor;
+	struct virtio_gpu_get_capset_info capset_info;
+	struct virtio_gpu_get_capset capset;
+	struct virtio_gpu_ctx_create ctx_create;
+	struct virtio_gpu_ctx_resource ctx_resource;
+	struct virtio_gpu_cmd_submit submit;
 	u8 bytes[512];
 };
 
@@ -133,6 +139,27 @@ static size_t valid(union wire *w, u32 type)
 		w->cursor.hot_x = cpu_to_le32(4);
 		w->cursor.hot_y = cpu_to_le32(5);
 		return sizeof(w->cursor);
+	case VIRTIO_GPU_CMD_GET_CAPSET_INFO:
+		w->capset_info.capset_index = cpu_to_le32(6);
+		return sizeof(w->capset_info);
+	case VIRTIO_GPU_CMD_GET_CAPSET:
+		w->capset.capset_id = cpu_to_le32(10);
+		return sizeof(w->capset);
+	case VIRTIO_GPU_CMD_CTX_CREATE:
+		w->ctx_create.nlen = cpu_to_le32(5);
+		w->ctx_create.context_init = cpu_to_le32(10);
+		memcpy(w->ctx_create.debug_name, "a\033\377cde", 6);
+		return sizeof(w->ctx_create);
+	case VIRTIO_GPU_CMD_CTX_DESTROY:
+		return sizeof(struct virtio_gpu_ctx_destroy);
+	case VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE:
+	case VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE:
+		w->ctx_resource.resource_id = cpu_to_le32(3);
+		return sizeof(w->ctx_resource);
+	case VIRTIO_GPU_CMD_SUBMIT_3D:
+		w->submit.size = cpu_to_le32(24);
+		memset(w->bytes + sizeof(w->submit), 0x5a, 24);
+		return sizeof(w->submit) + 24;
 	}
 	abort();
 }
@@ -149,6 +176,13 @@ static const u32 control_types[] = {
 	VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING,
 	VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB,
 	VIRTIO_GPU_CMD_SET_SCANOUT_BLOB,
+	VIRTIO_GPU_CMD_GET_CAPSET_INFO,
+	VIRTIO_GPU_CMD_GET_CAPSET,
+	VIRTIO_GPU_CMD_CTX_CREATE,
+	VIRTIO_GPU_CMD_CTX_DESTROY,
+	VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE,
+	VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE,
+	VIRTIO_GPU_CMD_SUBMIT_3D,
 };
 
 static const u32 cursor_types[] = {
@@ -301,6 +335,79 @@ static void fields_arrive(void)
 	TAP_EQ(cmd.pos_y, 0xfffffff0u);
 	TAP_EQ(cmd.hot_x, 4);
 	TAP_EQ(cmd.hot_y, 5);
+
+	len = valid(&w, VIRTIO_GPU_CMD_GET_CAPSET_INFO);
+	TAP_EQ(decode(&w, len, &cmd), 0);
+	TAP_EQ(cmd.capset_index, 6);
+
+	len = valid(&w, VIRTIO_GPU_CMD_GET_CAPSET);
+	TAP_EQ(decode(&w, len, &cmd), 0);
+	TAP_EQ(cmd.capset, 10);
+
+	len = valid(&w, VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE);
+	TAP_EQ(decode(&w, len, &cmd), 0);
+	TAP_EQ(cmd.res_id, 3);
+
+	len = valid(&w, VIRTIO_GPU_CMD_SUBMIT_3D);
+	TAP_EQ(decode(&w, len, &cmd), 0);
+	TAP_EQ(cmd.size, 24);
+	TAP_CHECK(!memcmp(cmd.payload, w.bytes + sizeof(w.submit), 24));
+}
+
+static void context_names(void)
+{
+	struct mgpu_cmd cmd;
+	union wire w;
+	size_t len;
+
+	/* as long as it says, and nothing that a terminal obeys */
+	len = valid(&w, VIRTIO_GPU_CMD_CTX_CREATE);
+	TAP_EQ(decode(&w, len, &cmd), 0);
+	TAP_EQ(cmd.capset, 10);
+	TAP_CHECK(!strcmp(cmd.name, "a??cd"));
+
+	memset(w.ctx_create.debug_name, 'x', 64);
+	w.ctx_create.nlen = cpu_to_le32(64);
+	w.ctx_create.context_init = cpu_to_le32(0x1234560a);
+	TAP_EQ(decode(&w, len, &cmd), 0);
+	TAP_EQ(cmd.capset, 10);
+	TAP_EQ(strlen(cmd.name), 64);
+	w.ctx_create.nlen = cpu_to_le32(65);
+	TAP_EQ(decode(&w, len, &cmd), PARAM);
+	w.ctx_create.nlen = cpu_to_le32(0xffffffff);
+	TAP_EQ(decode(&w, len, &cmd), PARAM);
+}
+
+static void context_zero(void)
+{
+	static const u32 types[] = {
+		VIRTIO_GPU_CMD_CTX_CREATE, VIRTIO_GPU_CMD_CTX_DESTROY,
+		VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE,
+		VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE, VIRTIO_GPU_CMD_SUBMIT_3D,
+	};
+	struct mgpu_cmd cmd;
+	union wire w;
+	size_t i, len;
+
+	for (i = 0; i < NR(types); i++) {
+		len = valid(&w, types[i]);
+		w.hdr.ctx_id = 0;
+		TAP_EQ(decode(&w, len, &cmd), NOCTX);
+	}
+}
+
+static void stream_sizes(void)
+{
+	static const u32 bad[] = { 0, 25, 0x10000, 0xffffffff };
+	struct mgpu_cmd cmd;
+	union wire w;
+	size_t i, len;
+
+	len = valid(&w, VIRTIO_GPU_CMD_SUBMIT_3D);
+	for (i = 0; i < NR(bad); i++) {
+		w.submit.size = cpu_to_le32(bad[i]);
+		TAP_EQ(decode(&w, len, &cmd), PARAM);
+	}
 }
 
 static void truncate_all(u32 type, u32 vq)
@@ -415,6 +522,8 @@ static void resource_zero(void)
 		VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING,
 		VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING,
 		VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB,
+		VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE,
+		VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE,
 	};
 	struct mgpu_cmd cmd;
 	union wire w;
@@ -803,6 +912,9 @@ static void random_bytes(void)
 							  &end));
 		}
 		TAP_EQ(cmd.backing_size, sum);
+		TAP_CHECK(memchr(cmd.name, 0, sizeof(cmd.name)));
+		TAP_CHECK(!cmd.payload ||
+			  (const u8 *)cmd.payload + cmd.size <= block + len + 8);
 	}
 	TAP_CHECK(accepted > 1000);
 }
@@ -827,6 +939,9 @@ int main(void)
 	tap_run(entry_limits, "empty and wrapping entries are refused");
 	tap_run(most_entries, "the longest command is accepted, sizes add up");
 	tap_run(reply_echo, "fence, context and ring index come back");
+	tap_run(context_names, "a context's name is text, and as long as it says");
+	tap_run(context_zero, "context 0 names none");
+	tap_run(stream_sizes, "a command stream lies within its command");
 	tap_run(rect_inside, "a rectangle inside is told from one outside");
 	tap_run(random_bytes, "whatever is accepted keeps the promises");
 	free(block);

@@ -61,6 +61,40 @@ enum mgpu_policy_exit_kind {
 	MGPU_POLICY_EXIT_KIND_ERROR,
 };
 
+#define MGPU_CTX_NAME_LEN	64
+#define MGPU_PREEMPT_MAX_MS	2000
+
+/**
+ * enum mgpu_ctx_state - what a context is doing
+ * @MGPU_CTX_STATE_IDLE: it has no work
+ * @MGPU_CTX_STATE_WAITING: it has work and no slot, and did not begin with it
+ * @MGPU_CTX_STATE_RUNNING: it has a slot or more
+ * @MGPU_CTX_STATE_PREEMPTED: slots were taken from it and it has none; it goes
+ *   on when it is resumed, when a slot is free, or after preempt-max-ms
+ * @MGPU_CTX_STATE_HELD: preempted, and goes on only when it is resumed
+ */
+enum mgpu_ctx_state {
+	MGPU_CTX_STATE_IDLE,
+	MGPU_CTX_STATE_WAITING,
+	MGPU_CTX_STATE_RUNNING,
+	MGPU_CTX_STATE_PREEMPTED,
+	MGPU_CTX_STATE_HELD,
+};
+
+/**
+ * enum mgpu_preempt_method - how slots are taken from a context
+ * @MGPU_PREEMPT_METHOD_SWITCH: at the next tile's end, with what it computed
+ *   saved
+ * @MGPU_PREEMPT_METHOD_DRAIN: when the job that it is at is done
+ * @MGPU_PREEMPT_METHOD_FLUSH: at the next tile's end; the job begins anew when
+ *   it goes on, which only jobs allow that do not change what they read
+ */
+enum mgpu_preempt_method {
+	MGPU_PREEMPT_METHOD_SWITCH,
+	MGPU_PREEMPT_METHOD_DRAIN,
+	MGPU_PREEMPT_METHOD_FLUSH,
+};
+
 enum {
 	MGPU_A_DEV_PAD = 1,
 	MGPU_A_DEV_ID,
@@ -78,6 +112,7 @@ enum {
 	MGPU_A_DEV_JOB_TIMEOUT,
 	MGPU_A_DEV_WAITING,
 	MGPU_A_DEV_POLICY_EXIT,
+	MGPU_A_DEV_SLOTS,
 
 	__MGPU_A_DEV_MAX,
 	MGPU_A_DEV_MAX = (__MGPU_A_DEV_MAX - 1)
@@ -150,6 +185,42 @@ enum {
 };
 
 enum {
+	MGPU_A_CTX_PAD = 1,
+	MGPU_A_CTX_VGPU_ID,
+	MGPU_A_CTX_ID,
+	MGPU_A_CTX_DEV_ID,
+	MGPU_A_CTX_NAME,
+	MGPU_A_CTX_STATE,
+	MGPU_A_CTX_OP,
+	MGPU_A_CTX_SLOTS,
+	MGPU_A_CTX_SLOTS_ALLOWED,
+	MGPU_A_CTX_SLOTS_WANTED,
+	MGPU_A_CTX_QUEUED,
+	MGPU_A_CTX_METHOD,
+	MGPU_A_CTX_HOLD,
+	MGPU_A_CTX_FIRST,
+	MGPU_A_CTX_IDEMPOTENT,
+	MGPU_A_CTX_JOB_INST,
+	MGPU_A_CTX_JOB_INST_DONE,
+	MGPU_A_CTX_JOB_BYTES,
+	MGPU_A_CTX_LIVE_BYTES,
+	MGPU_A_CTX_ARRIVED_NS,
+	MGPU_A_CTX_JOBS,
+	MGPU_A_CTX_JOB_ERRORS,
+	MGPU_A_CTX_INST,
+	MGPU_A_CTX_BYTES,
+	MGPU_A_CTX_ENGINE_NS,
+	MGPU_A_CTX_ENGINE_CYCLES,
+	MGPU_A_CTX_PREEMPTIONS,
+	MGPU_A_CTX_RESUMES,
+	MGPU_A_CTX_FLUSHES,
+	MGPU_A_CTX_SWITCH_NS,
+
+	__MGPU_A_CTX_MAX,
+	MGPU_A_CTX_MAX = (__MGPU_A_CTX_MAX - 1)
+};
+
+enum {
 	MGPU_A_BATCH_VGPU = 1,
 
 	__MGPU_A_BATCH_MAX,
@@ -168,11 +239,16 @@ enum {
 	MGPU_CMD_VGPU_HUNG_NTF,
 	MGPU_CMD_DEV_POLICY_NTF,
 	MGPU_CMD_DEV_POLICY_EXIT_NTF,
+	MGPU_CMD_CTX_GET,
+	MGPU_CMD_CTX_PREEMPT,
+	MGPU_CMD_CTX_RESUME,
+	MGPU_CMD_CTX_NTF,
 
 	__MGPU_CMD_MAX,
 	MGPU_CMD_MAX = (__MGPU_CMD_MAX - 1)
 };
 
 #define MGPU_MCGRP_EVENTS	"events"
+#define MGPU_MCGRP_CONTEXTS	"contexts"
 
 #endif /* _UAPI_LINUX_MGPU_H */

@@ -1,0 +1,674 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Compute contexts: commands, jobs and their results, what hostile guests try, and
+ * slots that are taken away and given back meanwhile.  What the jobs compute is
+ * tested as pure code in tests/unit/test_compute.c.
+ */
+#include <errno.h>
+#include <linux/netlink.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kselftest_harness.h>
+
+#include "../../include/uapi/linux/mgpu_compute.h"
+#include "nl.h"
+#include "vmm.h"
+
+#define OK	VIRTIO_GPU_RESP_OK_NODATA
+#define UNSPEC	VIRTIO_GPU_RESP_ERR_UNSPEC
+#define NOMEM	VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY
+#define NORES	VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID
+#define NOCTX	VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID
+#define PARAM	VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER
+
+#define RENDER_FEATURES	(VMM_FEATURES | VMM_F(VIRTIO_GPU_F_VIRGL) | \
+			 VMM_F(VIRTIO_GPU_F_CONTEXT_INIT))
+
+#define RAM	(64u << 20)
+
+static int ctx_create(struct vm *vm, uint32_t id, uint32_t capset)
+{
+	struct virtio_gpu_ctx_create c = { .nlen = 4, .context_init = capset };
+
+	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_CTX_CREATE);
+	c.hdr.ctx_id = id;
+	memcpy(c.debug_name, "test", 4);
+	return gpu_call(vm, &c, sizeof(c), NULL, 0);
+}
+
+static int ctx_destroy(struct vm *vm, uint32_t id)
+{
+	struct virtio_gpu_ctx_destroy c;
+
+	memset(&c, 0, sizeof(c));
+	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_CTX_DESTROY);
+	c.hdr.ctx_id = id;
+	return gpu_call(vm, &c, sizeof(c), NULL, 0);
+}
+
+static int ctx_resource(struct vm *vm, uint32_t id, uint32_t res, uint32_t type)
+{
+	struct virtio_gpu_ctx_resource c;
+
+	memset(&c, 0, sizeof(c));
+	gpu_hdr(&c.hdr, type);
+	c.hdr.ctx_id = id;
+	c.resource_id = res;
+	return gpu_call(vm, &c, sizeof(c), NULL, 0);
+}
+
+static int ctx_attach(struct vm *vm, uint32_t id, uint32_t res)
+{
+	return ctx_resource(vm, id, res, VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE);
+}
+
+/* The head, without a wait. */
+static int submit_bytes(struct vm *vm, uint32_t id, const void *p, uint32_t len)
+{
+	uint8_t buf[sizeof(struct virtio_gpu_cmd_submit) + 512];
+	struct virtio_gpu_cmd_submit c;
+
+	memset(&c, 0, sizeof(c));
+	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_SUBMIT_3D);
+	c.hdr.ctx_id = id;
+	c.hdr.flags = VIRTIO_GPU_FLAG_FENCE;
+	c.hdr.fence_id = ++vm->next_fence;
+	c.size = len;
+	memcpy(buf, &c, sizeof(c));
+	memcpy(buf + sizeof(c), p, len);
+	return gpu_send(vm, VMM_CONTROL, buf, sizeof(c) + len,
+			sizeof(struct virtio_gpu_ctrl_hdr));
+}
+
+static int submit(struct vm *vm, uint32_t id, const struct mgpu_compute_cmd *c)
+{
+	return submit_bytes(vm, id, c, sizeof(*c));
+}
+
+static int result(struct vm *vm, int head)
+{
+	if (head < 0)
+		return head;
+	return gpu_result(vm, VMM_CONTROL, head, NULL, 0, VMM_TIMEOUT);
+}
+
+static struct mgpu_compute_cmd job(uint32_t op, uint32_t nr, uint32_t r0,
+				   uint32_t r1, uint32_t r2)
+{
+	struct mgpu_compute_cmd c = {
+		.magic = MGPU_COMPUTE_MAGIC,
+		.version = MGPU_COMPUTE_VERSION,
+		.op = op,
+		.nr_res = nr,
+		.res = { r0, r1, r2 },
+	};
+
+	return c;
+}
+
+static struct mgpu_compute_cmd mandelbrot(uint32_t res, uint32_t width,
+					  uint32_t height, uint32_t iterations)
+{
+	struct mgpu_compute_cmd c = job(MGPU_COMPUTE_MANDELBROT, 1, res, 0, 0);
+	int64_t one = 1ll << MGPU_COMPUTE_FIXED_SHIFT;
+
+	c.mandelbrot.hist_offset = (uint64_t)width * height * 4;
+	c.mandelbrot.width = width;
+	c.mandelbrot.height = height;
+	c.mandelbrot.iterations = iterations;
+	c.mandelbrot.left = (uint64_t)(-2 * one);
+	c.mandelbrot.top = (uint64_t)(-one);
+	c.mandelbrot.dx = 3 * one / width;
+	c.mandelbrot.dy = 2 * one / height;
+	return c;
+}
+
+static size_t mandelbrot_size(uint32_t width, uint32_t height,
+			      uint32_t iterations)
+{
+	return (size_t)width * height * 4 + ((size_t)iterations + 1) * 8;
+}
+
+FIXTURE(ctx)
+{
+	struct vm vm;
+	struct nl nl;
+	uint32_t vgpu;
+};
+
+FIXTURE_SETUP(ctx)
+{
+	struct vm *vm = &self->vm;
+	struct nl_vgpu v;
+
+	ASSERT_EQ(0, nl_open(&self->nl));
+	ASSERT_EQ(0, vm_new(vm, "medium-render", RAM));
+	ASSERT_EQ(0, vm_start_with(vm, RENDER_FEATURES));
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, vm->uuid, &v));
+	self->vgpu = v.id;
+}
+
+FIXTURE_TEARDOWN(ctx)
+{
+	struct nl_vgpu v;
+
+	vm_close(&self->vm);
+	EXPECT_EQ(0, nl_vgpu_get(&self->nl, self->vm.uuid, &v));
+	EXPECT_EQ(0, v.mem_used);
+	EXPECT_EQ(0, v.pinned);
+	vm_delete(&self->vm);
+	nl_close(&self->nl);
+}
+
+/* A blob of the guest's in a context. */
+static void *blob(struct __test_metadata *_metadata, struct vm *vm,
+		  uint32_t ctx, uint32_t id, size_t size)
+{
+	void *p = vm_alloc(vm, (size + 4095) & ~4095ul, 4096);
+
+	ASSERT_NE(NULL, p);
+	ASSERT_EQ(OK, gpu_create_blob(vm, id, p, (size + 4095) & ~4095ul));
+	ASSERT_EQ(OK, ctx_attach(vm, ctx, id));
+	return p;
+}
+
+static int ctx_ask(struct nl *nl, uint8_t cmd, uint32_t vgpu, uint32_t ctx,
+		   int method, int slots, int hold)
+{
+	struct nl_msg m;
+	uint8_t one = 1;
+
+	nl_begin(nl, &m, cmd, NLM_F_ACK);
+	nl_put_u32(&m, MGPU_A_CTX_VGPU_ID, vgpu);
+	nl_put_u32(&m, MGPU_A_CTX_ID, ctx);
+	if (method >= 0)
+		nl_put_u32(&m, MGPU_A_CTX_METHOD, method);
+	if (slots >= 0)
+		nl_put_u32(&m, MGPU_A_CTX_SLOTS, slots);
+	if (hold)
+		nl_put(&m, MGPU_A_CTX_HOLD, &one, sizeof(one));
+	return nl_talk(nl, &m);
+}
+
+#define preempt(self, ctx, method, hold) \
+	ctx_ask(&(self)->nl, MGPU_CMD_CTX_PREEMPT, (self)->vgpu, ctx, method, \
+		-1, hold)
+#define resume(self, ctx) \
+	ctx_ask(&(self)->nl, MGPU_CMD_CTX_RESUME, (self)->vgpu, ctx, -1, -1, 0)
+
+/* Until a context's state is one, or time is up. */
+static bool wait_state(struct nl *nl, uint32_t vgpu, uint32_t ctx,
+		       uint32_t state, struct nl_ctx *c)
+{
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+
+	while (!nl_ctx_get(nl, vgpu, ctx, c)) {
+		if (c->state == state)
+			return true;
+		if (now_ms() > end)
+			break;
+		sleep_ms(1);
+	}
+	return false;
+}
+
+static bool wait_slots(struct nl *nl, uint32_t vgpu, uint32_t ctx,
+		       uint64_t slots)
+{
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+	struct nl_ctx c;
+
+	while (!nl_ctx_get(nl, vgpu, ctx, &c)) {
+		if (c.slots == slots)
+			return true;
+		if (now_ms() > end)
+			break;
+		sleep_ms(1);
+	}
+	return false;
+}
+
+TEST_F(ctx, the_capset_says_what_there_is)
+{
+	struct virtio_gpu_get_capset_info gi;
+	struct virtio_gpu_resp_capset_info info;
+	struct virtio_gpu_get_capset gc;
+	struct {
+		struct virtio_gpu_ctrl_hdr hdr;
+		struct mgpu_capset_compute c;
+	} cap;
+
+	memset(&gi, 0, sizeof(gi));
+	gpu_hdr(&gi.hdr, VIRTIO_GPU_CMD_GET_CAPSET_INFO);
+	ASSERT_EQ(VIRTIO_GPU_RESP_OK_CAPSET_INFO,
+		  gpu_call(&self->vm, &gi, sizeof(gi), &info, sizeof(info)));
+	EXPECT_EQ(MGPU_CAPSET_COMPUTE, info.capset_id);
+	EXPECT_EQ(sizeof(cap.c), info.capset_max_size);
+	gi.capset_index = 1;
+	EXPECT_EQ(PARAM, gpu_call(&self->vm, &gi, sizeof(gi), NULL, 0));
+
+	memset(&gc, 0, sizeof(gc));
+	gpu_hdr(&gc.hdr, VIRTIO_GPU_CMD_GET_CAPSET);
+	gc.capset_id = MGPU_CAPSET_COMPUTE;
+	ASSERT_EQ(VIRTIO_GPU_RESP_OK_CAPSET,
+		  gpu_call(&self->vm, &gc, sizeof(gc), &cap, sizeof(cap)));
+	EXPECT_EQ(MGPU_COMPUTE_VERSION, cap.c.version);
+	EXPECT_LE(1, cap.c.slots);
+	EXPECT_NE(0, cap.c.ops & (1ull << MGPU_COMPUTE_MATMUL));
+	gc.capset_id = 1;
+	EXPECT_EQ(PARAM, gpu_call(&self->vm, &gc, sizeof(gc), NULL, 0));
+}
+
+TEST_F(ctx, jobs_compute)
+{
+	const size_t n = 1u << 20;
+	struct mgpu_compute_cmd c;
+	uint64_t *a, *b;
+	size_t i;
+
+	ASSERT_EQ(OK, ctx_create(&self->vm, 1, MGPU_CAPSET_COMPUTE));
+	a = blob(_metadata, &self->vm, 1, 1, n);
+	b = blob(_metadata, &self->vm, 1, 2, n);
+
+	c = job(MGPU_COMPUTE_FILL, 1, 1, 0, 0);
+	c.fill.length = n;
+	c.fill.pattern = 0x1122334455667788ull;
+	ASSERT_EQ(OK, result(&self->vm, submit(&self->vm, 1, &c)));
+	for (i = 0; i < n / 8 && a[i] == 0x1122334455667788ull; i++)
+		;
+	EXPECT_EQ(n / 8, i);
+
+	for (i = 0; i < n / 8; i++)
+		a[i] = i * 0x9e3779b97f4a7c15ull;
+	c = job(MGPU_COMPUTE_COPY, 2, 2, 1, 0);
+	c.move.length = n;
+	ASSERT_EQ(OK, result(&self->vm, submit(&self->vm, 1, &c)));
+	EXPECT_EQ(0, memcmp(a, b, n));
+}
+
+TEST_F(ctx, contexts_are_told_apart)
+{
+	struct mgpu_compute_cmd c = job(MGPU_COMPUTE_FILL, 1, 1, 0, 0);
+	struct vm *vm = &self->vm;
+
+	c.fill.length = 8;
+	EXPECT_EQ(NOCTX, ctx_create(vm, 0, MGPU_CAPSET_COMPUTE));
+	EXPECT_EQ(PARAM, ctx_create(vm, 1, 2));
+	EXPECT_EQ(NOCTX, result(vm, submit(vm, 1, &c)));
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	ASSERT_EQ(OK, ctx_create(vm, 2, MGPU_CAPSET_COMPUTE));
+	/* what a display's owner makes */
+	ASSERT_EQ(OK, ctx_create(vm, 3, 0));
+	EXPECT_EQ(NOCTX, ctx_create(vm, 2, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, 4096);
+	EXPECT_EQ(OK, result(vm, submit(vm, 1, &c)));
+	/* attached to one, not to the other */
+	EXPECT_EQ(NORES, result(vm, submit(vm, 2, &c)));
+	EXPECT_EQ(PARAM, result(vm, submit(vm, 3, &c)));
+	EXPECT_EQ(NORES, ctx_attach(vm, 2, 77));
+	EXPECT_EQ(NOCTX, ctx_attach(vm, 77, 1));
+	EXPECT_EQ(OK, ctx_resource(vm, 1, 1, VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE));
+	EXPECT_EQ(NORES, ctx_resource(vm, 1, 1,
+				      VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE));
+	EXPECT_EQ(NORES, result(vm, submit(vm, 1, &c)));
+	EXPECT_EQ(OK, ctx_destroy(vm, 1));
+	EXPECT_EQ(NOCTX, ctx_destroy(vm, 1));
+	EXPECT_EQ(NOCTX, result(vm, submit(vm, 1, &c)));
+}
+
+TEST_F(ctx, bad_jobs_are_refused)
+{
+	struct mgpu_compute_cmd c = job(MGPU_COMPUTE_FILL, 1, 1, 0, 0);
+	struct vm *vm = &self->vm;
+	uint8_t junk[512];
+	unsigned int i;
+
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, 4096);
+	c.fill.length = 4104;
+	EXPECT_EQ(PARAM, result(vm, submit(vm, 1, &c)));
+	c.fill.length = 8;
+	c.fill.offset = 4096;
+	EXPECT_EQ(PARAM, result(vm, submit(vm, 1, &c)));
+	c.fill.offset = ~7ull;
+	EXPECT_EQ(PARAM, result(vm, submit(vm, 1, &c)));
+	c.fill.offset = 0;
+	EXPECT_EQ(OK, result(vm, submit(vm, 1, &c)));
+	c.op = 99;
+	EXPECT_EQ(PARAM, result(vm, submit(vm, 1, &c)));
+	EXPECT_EQ(PARAM, result(vm, submit_bytes(vm, 1, &c, 7)));
+
+	srand(1);
+	for (i = 0; i < 200; i++) {
+		unsigned int j, len = 1 + (unsigned int)rand() % sizeof(junk);
+
+		for (j = 0; j < len; j++)
+			junk[j] = (uint8_t)rand();
+		/* half of them get past the first fields */
+		if (i & 1 && len >= 24)
+			memcpy(junk, &c, 16);
+		EXPECT_EQ(PARAM, result(vm, submit_bytes(vm, 1, junk, len)));
+	}
+}
+
+TEST_F(ctx, a_type_without_render_has_no_contexts)
+{
+	struct vm vm;
+
+	ASSERT_EQ(0, vm_new_started(&vm, "small", VMM_RAM));
+	EXPECT_EQ(0, vio_features(&vm) & VMM_F(VIRTIO_GPU_F_VIRGL));
+	EXPECT_EQ(UNSPEC, ctx_create(&vm, 1, MGPU_CAPSET_COMPUTE));
+	vm_delete(&vm);
+}
+
+/* The queue goes on while a context computes. */
+TEST_F(ctx, a_long_job_holds_nobody_up)
+{
+	struct mgpu_compute_cmd c = mandelbrot(1, 1024, 1024, 4095);
+	struct vm *vm = &self->vm;
+	struct nl_ctx info;
+	uint32_t w, h;
+	int head;
+
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(1024, 1024, 4095));
+	head = submit(vm, 1, &c);
+	ASSERT_LE(0, head);
+	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1,
+			       MGPU_CTX_STATE_RUNNING, &info));
+	EXPECT_STREQ("mandelbrot", info.op);
+	EXPECT_STREQ("test", info.name);
+	EXPECT_EQ(VIRTIO_GPU_RESP_OK_DISPLAY_INFO, gpu_display_info(vm, &w, &h));
+	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
+	EXPECT_EQ(MGPU_CTX_STATE_RUNNING, info.state);
+	EXPECT_LT(info.job_inst_done, info.job_inst);
+	/* Its end, with the job in it. */
+	EXPECT_EQ(OK, ctx_destroy(vm, 1));
+	EXPECT_EQ(NOCTX, result(vm, head));
+}
+
+TEST_F(ctx, a_reset_ends_jobs)
+{
+	struct mgpu_compute_cmd c = mandelbrot(1, 1024, 1024, 4095);
+	struct vm *vm = &self->vm;
+	struct nl_ctx info;
+	struct nl_vgpu v;
+
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(1024, 1024, 4095));
+	ASSERT_LE(0, submit(vm, 1, &c));
+	ASSERT_LE(0, submit(vm, 1, &c));
+	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1,
+			       MGPU_CTX_STATE_RUNNING, &info));
+	ASSERT_EQ(0, vio_reset(vm));
+	EXPECT_EQ(-ENOENT, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, vm->uuid, &v));
+	EXPECT_EQ(0, v.mem_used);
+	ASSERT_EQ(0, vm_start_with(vm, RENDER_FEATURES));
+	EXPECT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+}
+
+TEST_F(ctx, a_held_context_waits_until_it_is_resumed)
+{
+	struct mgpu_compute_cmd c = mandelbrot(1, 256, 256, 255);
+	struct vm *vm = &self->vm;
+	struct nl_ctx info;
+	int head;
+
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(256, 256, 255));
+	EXPECT_EQ(-EINVAL, preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 0));
+	EXPECT_NE(NULL, strstr(self->nl.text, "no job"));
+	EXPECT_EQ(-ENOENT, preempt(self, 9, MGPU_PREEMPT_METHOD_SWITCH, 0));
+	ASSERT_EQ(0, preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 1));
+	head = submit(vm, 1, &c);
+	ASSERT_LE(0, head);
+	EXPECT_TRUE(vq_quiet(vm, VMM_CONTROL, VMM_QUIET));
+	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
+	EXPECT_EQ(MGPU_CTX_STATE_HELD, info.state);
+	ASSERT_EQ(0, resume(self, 1));
+	EXPECT_EQ(OK, result(vm, head));
+}
+
+/* Nobody resumes it, and nobody else wants the slot. */
+TEST_F(ctx, a_preempted_context_takes_what_nobody_wants)
+{
+	struct mgpu_compute_cmd c = mandelbrot(1, 512, 512, 1023);
+	struct vm *vm = &self->vm;
+	struct nl_ctx info;
+	int head, ret;
+
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(512, 512, 1023));
+	head = submit(vm, 1, &c);
+	ASSERT_LE(0, head);
+	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1,
+			       MGPU_CTX_STATE_RUNNING, &info));
+	ret = preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 0);
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ(OK, result(vm, head));
+	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
+	EXPECT_EQ(1, info.preemptions);
+	EXPECT_EQ(1, info.resumes);
+	EXPECT_EQ(1, info.jobs);
+	EXPECT_EQ(0, info.job_errors);
+}
+
+/* Slots come and go at random; the bytes are those of an undisturbed run. */
+TEST_F(ctx, preemption_changes_no_byte)
+{
+	const uint32_t side = 128, iterations = 200;
+	size_t size = mandelbrot_size(side, side, iterations);
+	struct mgpu_compute_cmd c = mandelbrot(1, side, side, iterations);
+	struct vm *vm = &self->vm;
+	uint64_t taken = 0, flushed = 0;
+	struct nl_ctx info;
+	unsigned int i;
+	uint8_t *p, *want;
+	int head;
+
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	p = blob(_metadata, vm, 1, 1, size);
+	want = malloc(size);
+	ASSERT_NE(NULL, want);
+	ASSERT_EQ(OK, result(vm, submit(vm, 1, &c)));
+	memcpy(want, p, size);
+
+	srand(7);
+	for (i = 0; i < 40; i++) {
+		memset(p, (int)i, size);
+		head = submit(vm, 1, &c);
+		ASSERT_LE(0, head);
+		do {
+			preempt(self, 1, rand() % 3 ? MGPU_PREEMPT_METHOD_SWITCH :
+						     MGPU_PREEMPT_METHOD_FLUSH,
+				rand() & 1);
+			if (rand() & 1)
+				sleep_ms(1);
+			resume(self, 1);
+			ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
+		} while (info.queued && rand() % 8);
+		ASSERT_EQ(OK, result(vm, head));
+		EXPECT_EQ(0, memcmp(want, p, size));
+	}
+	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
+	taken = info.preemptions;
+	flushed = info.flushes;
+	TH_LOG("%llu preemptions, %llu flushes", (unsigned long long)taken,
+	       (unsigned long long)flushed);
+	EXPECT_LT(20, taken);
+	EXPECT_LT(0, flushed);
+	EXPECT_EQ(41, info.jobs);
+	EXPECT_EQ(0, info.job_errors);
+	free(want);
+}
+
+TEST_F(ctx, what_changes_its_input_is_not_flushed)
+{
+	struct mgpu_compute_cmd c = job(MGPU_COMPUTE_ACCUMULATE, 2, 1, 2, 0);
+	struct vm *vm = &self->vm;
+	const size_t n = 16u << 20;
+	uint64_t *a, *b;
+	struct nl_ctx info;
+	size_t i;
+	int head;
+
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	a = blob(_metadata, vm, 1, 1, n);
+	b = blob(_metadata, vm, 1, 2, n);
+	for (i = 0; i < n / 8; i++) {
+		a[i] = i;
+		b[i] = 3 * i;
+	}
+	c.move.length = n;
+	ASSERT_EQ(0, preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 1));
+	head = submit(vm, 1, &c);
+	ASSERT_LE(0, head);
+	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1, MGPU_CTX_STATE_HELD,
+			       &info));
+	EXPECT_EQ(-EOPNOTSUPP, preempt(self, 1, MGPU_PREEMPT_METHOD_FLUSH, 1));
+	EXPECT_NE(NULL, strstr(self->nl.text, "drain"));
+	ASSERT_EQ(0, resume(self, 1));
+	while (!nl_ctx_get(&self->nl, self->vgpu, 1, &info) && info.queued) {
+		preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 1);
+		resume(self, 1);
+	}
+	EXPECT_EQ(OK, result(vm, head));
+	for (i = 0; i < n / 8 && a[i] == 4 * i; i++)
+		;
+	EXPECT_EQ(n / 8, i);
+}
+
+TEST_F(ctx, a_drained_context_ends_its_job_first)
+{
+	struct mgpu_compute_cmd c = mandelbrot(1, 512, 512, 1023);
+	struct vm *vm = &self->vm;
+	struct nl_ctx info;
+	int head[2];
+
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(512, 512, 1023));
+	head[0] = submit(vm, 1, &c);
+	head[1] = submit(vm, 1, &c);
+	ASSERT_LE(0, head[1]);
+	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1,
+			       MGPU_CTX_STATE_RUNNING, &info));
+	ASSERT_EQ(0, preempt(self, 1, MGPU_PREEMPT_METHOD_DRAIN, 1));
+	EXPECT_EQ(OK, result(vm, head[0]));
+	EXPECT_TRUE(vq_quiet(vm, VMM_CONTROL, VMM_QUIET));
+	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
+	EXPECT_EQ(MGPU_CTX_STATE_HELD, info.state);
+	EXPECT_EQ(1, info.queued);
+	ASSERT_EQ(0, resume(self, 1));
+	EXPECT_EQ(OK, result(vm, head[1]));
+}
+
+/* ---- several slots ---- */
+
+/* Skips where the device has one slot; test_slots.sh has two. */
+#define NEED_SLOTS(n) do {						\
+	struct nl_dev dev;						\
+									\
+	ASSERT_EQ(0, nl_dev_get(&self->nl, VMM_PARENT, &dev));		\
+	if (dev.engines < (n))						\
+		SKIP(return, "needs %u slots, there are %u", n,		\
+		     dev.engines);					\
+} while (0)
+
+TEST_F(ctx, a_job_uses_the_slots_that_it_asks_for)
+{
+	struct mgpu_compute_cmd c = mandelbrot(1, 1024, 1024, 4095);
+	struct vm *vm = &self->vm;
+	struct nl_ctx info;
+
+	NEED_SLOTS(2);
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(1024, 1024, 4095));
+	ASSERT_LE(0, submit(vm, 1, &c));
+	ASSERT_TRUE(wait_slots(&self->nl, self->vgpu, 1, 2));
+	ASSERT_EQ(OK, ctx_destroy(vm, 1));
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	ASSERT_EQ(OK, ctx_attach(vm, 1, 1));
+	c.slots = 1;
+	ASSERT_LE(0, submit(vm, 1, &c));
+	ASSERT_TRUE(wait_slots(&self->nl, self->vgpu, 1, 1));
+	sleep_ms(VMM_QUIET);
+	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
+	EXPECT_EQ(1, info.slots);
+	EXPECT_EQ(1, info.slots_wanted);
+}
+
+TEST_F(ctx, only_the_shortfall_is_taken)
+{
+	struct mgpu_compute_cmd c = mandelbrot(1, 1024, 1024, 4095);
+	struct vm *vm = &self->vm;
+	struct nl_ctx a, b;
+
+	NEED_SLOTS(2);
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	ASSERT_EQ(OK, ctx_create(vm, 2, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(1024, 1024, 4095));
+	ASSERT_EQ(OK, ctx_attach(vm, 2, 1));
+	ASSERT_LE(0, submit(vm, 1, &c));
+	ASSERT_TRUE(wait_slots(&self->nl, self->vgpu, 1, 2));
+	c.slots = 1;
+	ASSERT_LE(0, submit(vm, 2, &c));
+	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 2, &b));
+	EXPECT_EQ(MGPU_CTX_STATE_WAITING, b.state);
+	ASSERT_EQ(0, ctx_ask(&self->nl, MGPU_CMD_CTX_PREEMPT, self->vgpu, 1,
+			     MGPU_PREEMPT_METHOD_SWITCH, 1, 0));
+	ASSERT_TRUE(wait_slots(&self->nl, self->vgpu, 2, 1));
+	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &a));
+	EXPECT_EQ(1, a.slots);
+	EXPECT_EQ(1, a.preemptions);
+	/* What it lost comes back when the other one is gone. */
+	ASSERT_EQ(OK, ctx_destroy(vm, 2));
+	EXPECT_TRUE(wait_slots(&self->nl, self->vgpu, 1, 2));
+}
+
+/* A job on the engine for longer than its time ends, and its context. */
+TEST_F(ctx, a_job_that_takes_too_long_is_ended)
+{
+	struct mgpu_compute_cmd c = mandelbrot(1, 2048, 1024, 4095);
+	struct vm *vm = &self->vm;
+	struct nl_dev dev;
+	int head;
+
+	ASSERT_EQ(0, nl_dev_get(&self->nl, VMM_PARENT, &dev));
+	ASSERT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, NULL, 100));
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(2048, 1024, 4095));
+	head = submit(vm, 1, &c);
+	EXPECT_EQ(UNSPEC, result(vm, head));
+	EXPECT_EQ(NOCTX, result(vm, submit(vm, 1, &c)));
+	EXPECT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, NULL,
+				dev.job_timeout));
+}
+
+/* Memory that goes while a job uses it: an error, and nobody falls. */
+TEST_F(ctx, memory_may_go_under_a_job)
+{
+	struct mgpu_compute_cmd c = mandelbrot(1, 1024, 1024, 4095);
+	size_t size = (mandelbrot_size(1024, 1024, 4095) + 4095) & ~4095ul;
+	struct vm *vm = &self->vm;
+	struct nl_ctx info;
+	void *p;
+	int head;
+
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	p = vm_alloc(vm, size, 4096);
+	ASSERT_NE(NULL, p);
+	/* a second name for it, which can be taken away */
+	ASSERT_EQ(0, vm_map(vm, p, size, 0x200000000ull));
+	ASSERT_EQ(OK, gpu_create_blob_at(vm, 1, 0x200000000ull, size));
+	ASSERT_EQ(OK, ctx_attach(vm, 1, 1));
+	head = submit(vm, 1, &c);
+	ASSERT_LE(0, head);
+	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1,
+			       MGPU_CTX_STATE_RUNNING, &info));
+	ASSERT_EQ(0, vm_unmap(vm, 0x200000000ull, size));
+	EXPECT_EQ(UNSPEC, result(vm, head));
+}
+
+TEST_HARNESS_MAIN
