@@ -449,8 +449,8 @@ TEST_F(ctx, a_preempted_context_takes_what_nobody_wants)
 	EXPECT_EQ(0, ret);
 	EXPECT_EQ(OK, result(vm, head));
 	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
-	EXPECT_EQ(1, info.preemptions);
-	EXPECT_EQ(1, info.resumes);
+	EXPECT_LE(1, info.preemptions);
+	EXPECT_EQ(info.preemptions, info.resumes);
 	EXPECT_EQ(1, info.jobs);
 	EXPECT_EQ(0, info.job_errors);
 }
@@ -458,7 +458,8 @@ TEST_F(ctx, a_preempted_context_takes_what_nobody_wants)
 /* Slots come and go at random; the bytes are those of an undisturbed run. */
 TEST_F(ctx, preemption_changes_no_byte)
 {
-	const uint32_t side = 128, iterations = 200;
+	const uint32_t side = 256, iterations = 300;
+	const unsigned int jobs = 20;
 	size_t size = mandelbrot_size(side, side, iterations);
 	struct mgpu_compute_cmd c = mandelbrot(1, side, side, iterations);
 	struct vm *vm = &self->vm;
@@ -476,7 +477,7 @@ TEST_F(ctx, preemption_changes_no_byte)
 	memcpy(want, p, size);
 
 	srand(7);
-	for (i = 0; i < 40; i++) {
+	for (i = 0; i < jobs; i++) {
 		memset(p, (int)i, size);
 		head = submit(vm, 1, &c);
 		ASSERT_LE(0, head);
@@ -488,7 +489,7 @@ TEST_F(ctx, preemption_changes_no_byte)
 				sleep_ms(1);
 			resume(self, 1);
 			ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
-		} while (info.queued && rand() % 8);
+		} while (info.queued && rand() % 16);
 		ASSERT_EQ(OK, result(vm, head));
 		EXPECT_EQ(0, memcmp(want, p, size));
 	}
@@ -497,9 +498,9 @@ TEST_F(ctx, preemption_changes_no_byte)
 	flushed = info.flushes;
 	TH_LOG("%llu preemptions, %llu flushes", (unsigned long long)taken,
 	       (unsigned long long)flushed);
-	EXPECT_LT(20, taken);
+	EXPECT_LT(jobs / 2, taken);
 	EXPECT_LT(0, flushed);
-	EXPECT_EQ(41, info.jobs);
+	EXPECT_EQ(jobs + 1, info.jobs);
 	EXPECT_EQ(0, info.job_errors);
 	free(want);
 }
