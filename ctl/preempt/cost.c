@@ -54,7 +54,7 @@ const char *cost_fit(const struct cost_sample *s, size_t n, double *scratch,
 		raw_mz += s[i].miss * per_byte;
 	}
 	if (sqrt(smm / (double)n) < COST_MISS_SPREAD_MIN)
-		return "all samples have about the same miss rate: measure beside compute- and memory-intensive work";
+		return "miss rates are all about the same: measure beside other work, too";
 	c.a = smz / smm;
 	c.b = z - c.a * m;
 	if (c.a < 0) {
@@ -65,7 +65,7 @@ const char *cost_fit(const struct cost_sample *s, size_t n, double *scratch,
 		c.b = 0;
 	}
 	if (!(c.a <= PREEMPT_COST_MAX && c.b <= PREEMPT_COST_MAX))
-		return "a switch would cost more than 1000 cycles per byte: samples must be in cycles and bytes";
+		return "above 1000 cycles per byte: samples must be in cycles and bytes";
 	for (size_t i = 0; i < n; i++) {
 		double error = preempt_cost_cycles(&c, s[i].miss, s[i].bytes) -
 			s[i].cycles;

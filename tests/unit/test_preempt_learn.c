@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the preemption policy learns: costs, instructions, speeds, and how to keep it. */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+
+#include "analyse.h"
+#include "cost.h"
+#include "tap.h"
+
+static uint64_t seed = 3;
+
+static double uniform(void)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (double)(seed >> 11) / (double)(1ULL << 53);
+}
+
+static double normal(void)
+{
+	double u = uniform(), v = uniform();
+
+	return sqrt(-2 * log(1 - u)) * cos(2 * M_PI * v);
+}
+
+/* ---- cost ---- */
+
+#define SAMPLES	400
+
+static struct cost_sample sample[SAMPLES];
+static double scratch[SAMPLES];
+
+static void measure(double a, double b, double noise)
+{
+	for (int i = 0; i < SAMPLES; i++) {
+		struct cost_sample *s = &sample[i];
+
+		s->miss = uniform();
+		s->bytes = 1024 * pow(300, uniform());
+		s->cycles = (a * s->miss + b) * s->bytes * exp(noise * normal());
+	}
+}
+
+static void recovers(void)
+{
+	struct cost_fit fit;
+
+	measure(PREEMPT_COST_A, PREEMPT_COST_B, 0);
+	TAP_CHECK(!cost_fit(sample, SAMPLES, scratch, &fit));
+	TAP_NEAR(fit.cost.a, PREEMPT_COST_A, 1e-12);
+	TAP_NEAR(fit.cost.b, PREEMPT_COST_B, 1e-12);
+	TAP_NEAR(fit.r2, 1, 1e-12);
+	TAP_NEAR(fit.median_error, 0, 1e-12);
+	TAP_EQ(fit.samples, SAMPLES);
+	measure(PREEMPT_COST_A, PREEMPT_COST_B, 0.1);
+	TAP_CHECK(!cost_fit(sample, SAMPLES, scratch, &fit));
+	tap_diag("10 %% noise: a %.5f b %.5f r2 %.4f median error %.3f", fit.cost.a,
+		 fit.cost.b, fit.r2, fit.median_error);
+	TAP_NEAR(fit.cost.a, PREEMPT_COST_A, 0.05 * PREEMPT_COST_A);
+	TAP_NEAR(fit.cost.b, PREEMPT_COST_B, 0.15 * PREEMPT_COST_B);
+	TAP_CHECK(fit.r2 > 0.9 && fit.r2 < 1);
+	TAP_CHECK(fit.median_error > 0.03 && fit.median_error < 0.1);
+}
+
+static void not_negative(void)
+{
+	struct cost_fit fit;
+
+	for (int i = 0; i < SAMPLES; i++)
+		sample[i] = (struct cost_sample){ i % 2, 1000, i % 2 ? 500 : 1000 };
+	TAP_CHECK(!cost_fit(sample, SAMPLES, scratch, &fit));
+	TAP_NEAR(fit.cost.a, 0, 0);
+	TAP_NEAR(fit.cost.b, 0.75, 1e-12);
+	for (int i = 0; i < SAMPLES; i++)
+		sample[i] = (struct cost_sample){ i % 2 ? 1 : 0.5, 1000, i % 2 ? 1000 : 1 };
+	TAP_CHECK(!cost_fit(sample, SAMPLES, scratch, &fit));
+	TAP_NEAR(fit.cost.b, 0, 0);
+	TAP_NEAR(fit.cost.a, (1 + 0.5 * 0.001) / 1.25, 1e-12);
+}
+
+static void no_fit(void)
+{
+	struct cost_fit fit = { .samples = 77 };
+
+	measure(1, 1, 0);
+	TAP_CHECK(cost_fit(sample, COST_SAMPLES_MIN - 1, scratch, &fit));
+	TAP_CHECK(!cost_fit(sample, COST_SAMPLES_MIN, scratch, &fit));
+	fit.samples = 77;
+#define BAD(field, value) do {						\
+		measure(1, 1, 0);					\
+		sample[5].field = (value);				\
+		TAP_CHECK(cost_fit(sample, SAMPLES, scratch, &fit));	\
+	} while (0)
+	BAD(miss, -0.1);
+	BAD(miss, NAN);
+	BAD(bytes, 0);
+	BAD(bytes, INFINITY);
+	BAD(cycles, 0);
+	BAD(cycles, NAN);
+#undef BAD
+	measure(1e6, 1, 0);
+	TAP_CHECK(cost_fit(sample, SAMPLES, scratch, &fit));
+	for (int i = 0; i < SAMPLES; i++)
+		sample[i].miss = 0.5;
+	TAP_CHECK(cost_fit(sample, SAMPLES, scratch, &fit));
+	TAP_EQ(fit.samples, 77);	/* the old ones are kept */
+}
+
+/* ---- norm_ipc ---- */
+
+static void learns_norm(void)
+{
+	struct preempt_norm t;
+	double one[3] = { 0, 1, 0 }, both[3] = { 1, 1, 0 }, none[3] = { 0 };
+
+	preempt_norm_cold(&t);
+	TAP_NEAR(preempt_norm_ipc(&t, PREEMPT_COMPUTE, none), 1, 0);
+	TAP_NEAR(preempt_norm_ipc(&t, PREEMPT_COMPUTE, one), PREEMPT_COLD_CM, 1e-12);
+	TAP_NEAR(preempt_norm_ipc(&t, PREEMPT_MEMORY, one), PREEMPT_COLD_MM, 1e-12);
+	for (int i = 0; i < 200; i++)
+		preempt_norm_observe(&t, PREEMPT_MEMORY, one, 0.5 * exp(0.1 * normal()));
+	TAP_NEAR(preempt_norm_ipc(&t, PREEMPT_MEMORY, one), 0.5, 0.03);
+	TAP_NEAR(preempt_norm_ipc(&t, PREEMPT_COMPUTE, one), PREEMPT_COLD_CM, 1e-12);
+	/* what is beside it together is told apart by what is known of one */
+	for (int i = 0; i < 500; i++)
+		preempt_norm_observe(&t, PREEMPT_MEMORY, both, 1 / 2.5);
+	TAP_NEAR(preempt_norm_ipc(&t, PREEMPT_MEMORY, both), 0.4, 0.02);
+	preempt_norm_observe(&t, PREEMPT_MEMORY, one, NAN);
+	preempt_norm_observe(&t, PREEMPT_MEMORY, one, 0);
+	preempt_norm_observe(&t, PREEMPT_UNKNOWN, one, 0.1);
+	preempt_norm_observe(&t, PREEMPT_MEMORY, none, 0.1);
+	for (int i = 0; i < 5000; i++)
+		preempt_norm_observe(&t, PREEMPT_COMPUTE, one, 1e9);
+	TAP_CHECK(!preempt_norm_check(&t));
+	TAP_NEAR(preempt_norm_ipc(&t, PREEMPT_COMPUTE, one), 1, 0);
+}
+
+/* ---- instructions ---- */
+
+static const struct {
+	double factor, exponent;
+} truth[] = { { 20, 1 }, { 3, 1.5 }, { 500, 0.5 }, { 1, 1.2 } };
+
+#define NR_KINDS 4
+
+static double size_of(void)
+{
+	return floor(pow(10, 3 + 4 * uniform()));
+}
+
+static double takes(int kind, double size)
+{
+	return truth[kind].factor * pow(size, truth[kind].exponent) * exp(0.1 * normal());
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Median and 90th percentile of the relative error for jobs that were not seen. */
+static void errors(const struct analyse *a, double *median, double *p90)
+{
+	const struct preempt_param p = PREEMPT_PARAM_DEFAULT;
+	static double error[1000];
+
+	for (int i = 0; i < 1000; i++) {
+		double size = size_of(), inst = takes(i % NR_KINDS, size);
+		struct analyse_guess g;
+
+		analyse_guess(a, &p, (uint32_t)(i % NR_KINDS), size, &g);
+		TAP_CHECK(g.known);
+		error[i] = fabs(g.inst - inst) / inst;
+	}
+	qsort(error, 1000, sizeof(error[0]), by_value);
+	*median = error[500];
+	*p90 = error[900];
+}
+
+static void held_out(void)
+{
+	static struct analyse a;
+	double median, p90;
+
+	analyse_init(&a);
+	for (int i = 0; i < 200; i++) {
+		double size = size_of();
+
+		analyse_done(&a, (uint32_t)(i % NR_KINDS), size, takes(i % NR_KINDS, size));
+	}
+	errors(&a, &median, &p90);
+	tap_diag("50 jobs a kind, 10 %% noise: error %.3f median, %.3f 90th percentile",
+		 median, p90);
+	TAP_CHECK(median < 0.12 && p90 < 0.35);
+	/* every tenth is off by a factor of 30 */
+	for (int i = 0; i < 400; i++) {
+		double size = size_of(), inst = takes(i % NR_KINDS, size);
+
+		analyse_done(&a, (uint32_t)(i % NR_KINDS), size,
+			     i % 10 == 7 ? inst * 30 : inst);
+	}
+	errors(&a, &median, &p90);
+	tap_diag("with outliers: error %.3f median, %.3f 90th percentile", median, p90);
+	TAP_CHECK(median < 0.2 && p90 < 0.5);
+	/* and something that is really new gets through */
+	for (int i = 0; i < 150; i++) {
+		double size = size_of();
+
+		analyse_done(&a, 0, size, 10 * takes(0, size));
+	}
+	{
+		const struct preempt_param p = PREEMPT_PARAM_DEFAULT;
+		struct analyse_guess g;
+
+		analyse_guess(&a, &p, 0, 1e5, &g);
+		TAP_NEAR(g.inst, 200e5, 60e5);
+	}
+}
+
+static void strangers(void)
+{
+	const struct preempt_param p = PREEMPT_PARAM_DEFAULT;
+	static struct analyse a;
+	struct analyse_guess g;
+
+	analyse_init(&a);
+	analyse_guess(&a, &p, 9, 1000, &g);
+	TAP_CHECK(!g.known && g.class == PREEMPT_UNKNOWN && isnan(g.bound));
+	TAP_NEAR(g.inst, 1000 * ANALYSE_COLD_INST, 1e-6);
+	TAP_NEAR(g.ipc, ANALYSE_COLD_IPC, 0);
+	TAP_NEAR(g.miss, ANALYSE_COLD_MISS, 0);
+	for (int i = 0; i < 10; i++)
+		analyse_done(&a, 1, 1000 + i, 50 * (1000 + i));
+	analyse_alone(&a, 1, 2);
+	analyse_memory(&a, 1, 0.9, 0.7);
+	analyse_guess(&a, &p, 1, 1000, &g);
+	TAP_CHECK(g.known && g.class == PREEMPT_MEMORY);
+	TAP_NEAR(g.inst, 50e3, 10);
+	TAP_NEAR(g.miss, 0.7, 1e-12);
+	/* one slope cannot be told from sizes that are all alike: it is 1 */
+	analyse_guess(&a, &p, 1, 1e6, &g);
+	TAP_NEAR(g.inst, 50e6, 5e5);
+	/* a stranger is like the others, but of no class */
+	analyse_guess(&a, &p, 9, 1000, &g);
+	TAP_CHECK(!g.known && g.class == PREEMPT_UNKNOWN);
+	TAP_NEAR(g.inst, 50e3, 10);
+	TAP_NEAR(g.ipc, 2, 0);
+	/* nothing breaks it */
+	analyse_done(&a, 1, NAN, 1);
+	analyse_done(&a, 1, 1, -1);
+	analyse_done(&a, 1, 1e300, 1);
+	analyse_alone(&a, 1, INFINITY);
+	analyse_memory(&a, 1, 2, 0);
+	for (double s = 1e-3; s < 1e30; s *= 1000) {
+		analyse_guess(&a, &p, 1, s > 1e28 ? NAN : s < 1 ? -1 : s, &g);
+		TAP_CHECK(g.inst >= 1 && g.inst <= ANALYSE_NUMBER_MAX);
+	}
+	for (uint32_t k = 100; k < 1000; k++)
+		analyse_done(&a, k, 10, 10);
+	TAP_EQ(a.n, ANALYSE_KINDS_MAX);
+	analyse_guess(&a, &p, 999, 10, &g);
+	TAP_CHECK(g.known);
+	analyse_guess(&a, &p, 100, 10, &g);
+	TAP_CHECK(!g.known);
+	TAP_NEAR(analyse_rest(100, 30), 70, 0);
+	TAP_NEAR(analyse_rest(100, 200), 20, 1e-12);
+}
+
+static void shared_time(void)
+{
+	const struct preempt_param p = PREEMPT_PARAM_DEFAULT;
+	static struct analyse a;
+	double one[3] = { 0, 1, 0 };
+	struct analyse_guess g;
+
+	analyse_init(&a);
+	analyse_memory(&a, 1, 0.9, 0.5);
+	analyse_shared(&a, &p, 1, one, 0.6);
+	analyse_guess(&a, &p, 1, 1, &g);
+	TAP_NEAR(g.ipc, 0.6 / PREEMPT_COLD_MM, 1e-12);
+	TAP_NEAR(a.norm.count[PREEMPT_MEMORY][PREEMPT_MEMORY], 0, 0);
+	analyse_alone(&a, 1, 2);
+	for (int i = 0; i < 300; i++)
+		analyse_shared(&a, &p, 1, one, 1.5);
+	analyse_guess(&a, &p, 1, 1, &g);
+	TAP_NEAR(g.ipc, 2, 0);
+	TAP_NEAR(preempt_norm_ipc(&a.norm, PREEMPT_MEMORY, one), 0.75, 0.01);
+}
+
+/* ---- JSON ---- */
+
+static struct analyse *experienced(void)
+{
+	const struct preempt_param p = PREEMPT_PARAM_DEFAULT;
+	double others[3] = { 1, 2, 0 };
+	static struct analyse a;
+
+	analyse_init(&a);
+	for (int i = 0; i < 100; i++) {
+		uint32_t kind = (uint32_t)(i % 3) * 2000000000u;
+		double size = size_of();
+
+		analyse_done(&a, kind, size, takes(i % 3, size));
+		if (i % 4)
+			analyse_alone(&a, kind, 1 + uniform());
+		analyse_memory(&a, kind, uniform(), uniform());
+		analyse_shared(&a, &p, kind, others, uniform() + 0.1);
+	}
+	return &a;
+}
+
+static void round_trip(void)
+{
+	const struct analyse *a = experienced();
+	struct json_object *o = analyse_to_json(a), *again;
+	static struct analyse b;
+	char why[200];
+
+	again = json_tokener_parse(json_object_to_json_string(o));
+	TAP_EQ(analyse_from_json(again, &b, why, sizeof(why)), 0);
+	TAP_MEM(&b, a, sizeof(b));
+	json_object_put(o);
+	json_object_put(again);
+}
+
+/* Whatever is done to the text, what is taken from it can be worked with. */
+static void garbled(void)
+{
+	static const char *const bad[] = {
+		"null", "[]", "{}", "3", "{\"now\":1}",
+		"{\"now\":1,\"kinds\":[],\"any\":{},\"norm\":[]}",
+		"{\"now\":-1,\"kinds\":{},\"any\":[],\"norm\":3}",
+	};
+	const struct preempt_param p = PREEMPT_PARAM_DEFAULT;
+	struct json_object *o = analyse_to_json(experienced());
+	char *text = strdup(json_object_to_json_string(o));
+	static struct analyse b, before;
+	size_t len = strlen(text), taken = 0, wrong = 0;
+	char why[200];
+
+	json_object_put(o);
+	memset(&before, 0x5a, sizeof(before));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		b = before;
+		o = json_tokener_parse(bad[i]);
+		TAP_EQ(analyse_from_json(o, &b, why, sizeof(why)), -EBADMSG);
+		TAP_MEM(&b, &before, sizeof(b));
+		json_object_put(o);
+	}
+	for (int k = 0; k < 4000; k++) {
+		size_t at = (size_t)(uniform() * (double)len);
+		char old = text[at];
+
+		text[at] = "0123456789-.eE{}[],\"xn"[(size_t)(uniform() * 22)];
+		o = json_tokener_parse(text);
+		b = before;
+		if (o && !analyse_from_json(o, &b, why, sizeof(why))) {
+			struct analyse_guess g;
+
+			taken++;
+			TAP_CHECK(!preempt_norm_check(&b.norm));
+			for (uint32_t kind = 0; kind < 3; kind++) {
+				analyse_guess(&b, &p, kind * 2000000000u, 1e6, &g);
+				TAP_CHECK(g.inst >= 1 && g.inst <= ANALYSE_NUMBER_MAX &&
+					  g.ipc > 0 && g.miss >= 0 && g.miss <= 1);
+				analyse_done(&b, kind, 1e6, 1e7);
+			}
+		} else {
+			wrong++;
+			TAP_MEM(&b, &before, sizeof(b));
+		}
+		json_object_put(o);
+		text[at] = old;
+	}
+	tap_diag("%zu taken, %zu refused", taken, wrong);
+	TAP_CHECK(taken && wrong);
+	free(text);
+}
+
+int main(void)
+{
+	tap_run(recovers, "known coefficients are found in measured switches");
+	tap_run(not_negative, "no coefficient is below 0");
+	tap_run(no_fit, "samples that say nothing are refused, and the old fit is kept");
+	tap_run(learns_norm, "norm_ipc of pairs is learned from shared time");
+	tap_run(held_out, "instructions of jobs that were not seen are guessed");
+	tap_run(strangers, "kinds that were never seen, and more than can be kept");
+	tap_run(shared_time, "shared time teaches speed alone until that is seen");
+	tap_run(round_trip, "what was learned is the same after a restart");
+	tap_run(garbled, "garbled state is refused, or can be worked with");
+	return tap_done();
+}

@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# mgpu-sim-preempt: that the same stream gives the same result, that the policy is
+# worth having, on a stream that it was looked at with and on one that it was not,
+# and what is refused.
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+export BUILD=${BUILD:-$top/build}
+sim=$BUILD/sim/mgpu-sim-preempt
+streams=$top/tools/bench/streams
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
+
+# A look at a JSON file: prints what is wrong.
+look()	# FILE PYTHON-CONDITION
+{
+	python3 - "$1" "$2" <<-'END' 2>&1
+	import json, sys
+	d = json.load(open(sys.argv[1], encoding="utf-8"))
+	runs = {r["policy"]: r for r in d["runs"]}
+	if not eval(sys.argv[2]):
+	    print("not true:", sys.argv[2], "in", json.dumps(d)[:2000])
+	END
+}
+
+if ! out=$(make -s -C "$top/tools/sim" preempt 2>&1); then
+	printf '%s\n' "$out" | sed 's/^/# /'
+	echo '1..1'
+	echo 'not ok 1 mgpu-sim-preempt is built'
+	exit 1
+fi
+
+problem=$(
+	for s in tuned untuned; do
+		sed -n 's/^# mgpu-sim-preempt //p' "$streams/$s.csv" |
+			xargs "$sim" | cmp - "$streams/$s.csv" || echo "$s: differs"
+	done
+	cmp -s "$streams/tuned.csv" "$streams/untuned.csv" && echo 'both are the same'
+)
+result "$problem" 'the streams are what their seeds give'
+
+for s in tuned untuned; do
+	problem=$(
+		"$sim" --stream "$streams/$s.csv" --json "$tmp/$s.json" >"$tmp/$s.txt" ||
+			echo "status $?"
+		look "$tmp/$s.json" 'list(runs) == ["none", "always", "drain", "flush", "mgpu", "clairvoyant"]'
+		look "$tmp/$s.json" 'all(0 < r["norm_ipc"] <= d["slots"] for r in d["runs"])'
+		look "$tmp/$s.json" 'runs["none"]["preemptions"] == 0 < runs["mgpu"]["preemptions"]'
+		look "$tmp/$s.json" 'runs["mgpu"]["norm_ipc"] >= runs["none"]["norm_ipc"]'
+		look "$tmp/$s.json" 'runs["mgpu"]["norm_ipc"] >= max(runs[p]["norm_ipc"] for p in ("always", "drain", "flush"))'
+		look "$tmp/$s.json" 'runs["mgpu"]["norm_ipc"] >= 0.95 * runs["clairvoyant"]["norm_ipc"]'
+		look "$tmp/$s.json" 'runs["mgpu"]["turnaround_mean_s"] <= runs["none"]["turnaround_mean_s"]'
+		look "$tmp/$s.json" 'runs["flush"]["wasted_cycles"] > runs["always"]["wasted_cycles"] > 0'
+	)
+	sed 's/^/# /' "$tmp/$s.txt"
+	result "$problem" "$s: mgpu is better than all but near the clairvoyant"
+done
+
+problem=$(
+	"$sim" --stream "$streams/tuned.csv" --json "$tmp/again.json" >/dev/null ||
+		echo "status $?"
+	cmp "$tmp/tuned.json" "$tmp/again.json"
+	"$sim" --stream "$streams/tuned.csv" --cost published --decay 0.9 \
+		--json "$tmp/published.json" >/dev/null || echo "status $?"
+	cmp "$tmp/tuned.json" "$tmp/published.json"
+	"$sim" --stream "$streams/tuned.csv" --policy mgpu --cost 50,50 --decay 0.5 \
+		--json "$tmp/dear.json" >/dev/null || echo "status $?"
+	look "$tmp/dear.json" 'runs["mgpu"]["switch"] == 0'
+)
+result "$problem" 'the same gives the same, other coefficients do not'
+
+problem=$(
+	for k in 1 3 16; do
+		"$sim" --stream "$streams/tuned.csv" --slots "$k" \
+			--policy none,always,drain,flush,mgpu --json "$tmp/k.json" \
+			>/dev/null || echo "$k slots: status $?"
+		look "$tmp/k.json" "d['slots'] == $k and all(r['norm_ipc'] <= $k + 1e-9 for r in d['runs'])"
+	done
+	"$sim" --stream "$streams/tuned.csv" --starve-ms 50 --policy mgpu \
+		--json "$tmp/starve.json" >/dev/null || echo "status $?"
+	look "$tmp/starve.json" 'runs["mgpu"]["starved"] > 0'
+)
+result "$problem" 'any number of slots, and a bound on waiting'
+
+head -3 "$streams/tuned.csv" >"$tmp/bad.csv"
+echo '1,0,1,1,1,x,1,0,0,0,1,0' >>"$tmp/bad.csv"
+head -3 "$streams/tuned.csv" >"$tmp/short.csv"
+echo '1,0,1' >>"$tmp/short.csv"
+head -3 "$streams/tuned.csv" >"$tmp/empty.csv"
+echo 'a,b' >"$tmp/other.csv"
+problem=$(
+	refused "$sim" 1 "bad.csv:4: instr is 'x'" --stream "$tmp/bad.csv"
+	refused "$sim" 1 'short.csv:4: there must be 12 columns' --stream "$tmp/short.csv"
+	refused "$sim" 1 'has no jobs' --stream "$tmp/empty.csv"
+	refused "$sim" 1 'the columns must be' --stream "$tmp/other.csv"
+	refused "$sim" 1 'No such file' --stream "$tmp/none.csv"
+	refused "$sim" 1 'cannot be read' --stream "$tmp"
+	refused "$sim" 2 'no such policy; --list' --stream "$tmp/bad.csv" --policy nobody
+	refused "$sim" 2 'published, or A,B' --stream "$tmp/bad.csv" --cost 1
+	refused "$sim" 2 'from 0 to 1000' --stream "$tmp/bad.csv" --cost=-1,1
+	refused "$sim" 2 'from 0.5 to 1' --stream "$tmp/bad.csv" --decay 0.4
+	refused "$sim" 2 'from 1 to 64' --stream "$tmp/bad.csv" --slots 65
+	refused "$sim" 2 'one of --stream and --generate' --slots 2
+	refused "$sim" 2 "'more' is no option" --stream "$tmp/bad.csv" more
+)
+result "$problem" 'what is wrong is refused, and it says how to mend it'
+
+echo "1..$number"
+exit $((failures > 0))

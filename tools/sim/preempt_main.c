@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* mgpu-sim-preempt: the command line, the table and the JSON. */
+#include <errno.h>
+#include <getopt.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "preempt_sim.h"
+
+#define MAX_POLICIES	16
+
+enum {
+	OPT_STREAM = 256, OPT_POLICY, OPT_LIST, OPT_COST, OPT_TRUE_COST, OPT_DECAY,
+	OPT_SLOTS, OPT_STARVE, OPT_GAIN, OPT_JSON, OPT_GENERATE, OPT_JOBS, OPT_LOAD,
+	OPT_WIDE, OPT_HELP,
+};
+
+/* The one table of options: parser and help agree with it. */
+static const struct {
+	struct option opt;
+	const char *arg;
+	const char *help;
+} table[] = {
+	{ { "stream", required_argument, NULL, OPT_STREAM }, "FILE.csv",
+	  "jobs that arrive" },
+	{ { "policy", required_argument, NULL, OPT_POLICY }, "NAME,...",
+	  "one or several, or all (all); --list names them" },
+	{ { "list", no_argument, NULL, OPT_LIST }, NULL, "print policies, and exit" },
+	{ { "cost", required_argument, NULL, OPT_COST }, "A,B",
+	  "what the policy thinks a switch costs, cycles per byte, or published" },
+	{ { "true-cost", required_argument, NULL, OPT_TRUE_COST }, "A,B",
+	  "what it does cost (published)" },
+	{ { "decay", required_argument, NULL, OPT_DECAY }, "X",
+	  "of memory-intensive contexts in a switch, 0.5 to 1 (0.9)" },
+	{ { "slots", required_argument, NULL, OPT_SLOTS }, "K",
+	  "of the device, 1 to 64 (2)" },
+	{ { "starve-ms", required_argument, NULL, OPT_STARVE }, "MS",
+	  "nobody waits for longer without going first (500)" },
+	{ { "min-gain", required_argument, NULL, OPT_GAIN }, "X",
+	  "a smaller gain is none, 0 to 1 (0.02)" },
+	{ { "json", required_argument, NULL, OPT_JSON }, "FILE", "write the result" },
+	{ { "generate", required_argument, NULL, OPT_GENERATE }, "SEED",
+	  "print a stream instead" },
+	{ { "jobs", required_argument, NULL, OPT_JOBS }, "N", "of it (400)" },
+	{ { "load", required_argument, NULL, OPT_LOAD }, "X",
+	  "its time alone over the slots' time (1)" },
+	{ { "wide", required_argument, NULL, OPT_WIDE }, "X",
+	  "part of its jobs that want several slots (0)" },
+	{ { "help", no_argument, NULL, OPT_HELP }, NULL, "print this" },
+};
+
+#define NR_OPTIONS (sizeof(table) / sizeof(table[0]))
+
+struct options {
+	const char *stream, *json;
+	const char *policy[MAX_POLICIES];
+	size_t nr_policies;
+	char policies[256];
+	struct psim_setup setup;
+	struct psim_shape shape;
+	bool generate;
+};
+
+__attribute__((format(printf, 1, 2)))
+static int bad(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("mgpu-sim-preempt: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return -EINVAL;
+}
+
+static void help(void)
+{
+	puts("mgpu-sim-preempt - runs mgpud's preemption policy on a modelled device\n\n"
+	     "Usage: mgpu-sim-preempt --stream FILE.csv [OPTION...]\n"
+	     "       mgpu-sim-preempt --generate SEED [--jobs N] [--load X] [--slots K] [--wide X]\n");
+	for (size_t i = 0; i < NR_OPTIONS; i++)
+		printf("  --%-10s %-9s %s\n", table[i].opt.name,
+		       table[i].arg ? table[i].arg : "", table[i].help);
+}
+
+static void list(void)
+{
+	for (size_t i = 0; preempt_all[i]; i++)
+		printf("%-12s %s\n", preempt_all[i]->name, preempt_all[i]->summary);
+	printf("%-12s %s\n", PSIM_CLAIRVOYANT,
+	       "knows everything, tries what it could do, and does the best");
+}
+
+static int number(const char *option, const char *s, double min, double max, bool whole,
+		  double *v)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtod(s, &end);
+	if (errno || end == s || *end || !(*v >= min && *v <= max) ||
+	    (whole && *v != floor(*v)))
+		return bad("--%s '%s': must be a %snumber from %.15g to %.15g", option, s,
+			   whole ? "whole " : "", min, max);
+	return 0;
+}
+
+static int coefficients(const char *option, const char *s, struct preempt_cost *c)
+{
+	struct preempt_param p = PREEMPT_PARAM_DEFAULT;
+	int end = 0;
+
+	if (!strcmp(s, "published")) {
+		*c = PREEMPT_COST_PUBLISHED;
+		return 0;
+	}
+	if (sscanf(s, "%lf,%lf%n", &p.cost.a, &p.cost.b, &end) != 2 || s[end])
+		return bad("--%s '%s': must be published, or A,B as in 0.09526,0.01633",
+			   option, s);
+	if (preempt_param_check(&p))
+		return bad("--%s '%s': %s", option, s, preempt_param_check(&p));
+	*c = p.cost;
+	return 0;
+}
+
+static int add_policy(struct options *o, const char *name)
+{
+	const struct preempt_ops *ops = preempt_find(name);
+
+	if (!ops && strcmp(name, PSIM_CLAIRVOYANT))
+		return bad("--policy '%s': no such policy; --list names all", name);
+	if (o->nr_policies == MAX_POLICIES)
+		return bad("--policy: more than %d policies", MAX_POLICIES);
+	o->policy[o->nr_policies++] = ops ? ops->name : PSIM_CLAIRVOYANT;
+	return 0;
+}
+
+static int policies(struct options *o, const char *s)
+{
+	int ret = 0;
+
+	o->nr_policies = 0;
+	if (!strcmp(s, "all")) {
+		for (size_t i = 0; preempt_all[i]; i++)
+			add_policy(o, preempt_all[i]->name);
+		return add_policy(o, PSIM_CLAIRVOYANT);
+	}
+	if (strlen(s) >= sizeof(o->policies))
+		return bad("--policy: too long");
+	strcpy(o->policies, s);
+	for (char *rest = o->policies, *name; !ret && (name = strsep(&rest, ","));)
+		ret = add_policy(o, name);
+	return ret;
+}
+
+/* Returns 0, -EINVAL after a complaint, or 1 when all is done. */
+static int parse(struct options *o, int argc, char **argv)
+{
+	struct option opts[NR_OPTIONS + 1] = { 0 };
+	int opt, ret = 0;
+	double v;
+
+	for (size_t i = 0; i < NR_OPTIONS; i++)
+		opts[i] = table[i].opt;
+	policies(o, "all");
+	opterr = 0;
+	while (!ret && (opt = getopt_long(argc, argv, "", opts, NULL)) != -1) {
+		switch (opt) {
+		case OPT_STREAM:
+			o->stream = optarg;
+			break;
+		case OPT_JSON:
+			o->json = optarg;
+			break;
+		case OPT_POLICY:
+			ret = policies(o, optarg);
+			break;
+		case OPT_COST:
+			ret = coefficients("cost", optarg, &o->setup.param.cost);
+			break;
+		case OPT_TRUE_COST:
+			ret = coefficients("true-cost", optarg, &o->setup.truth);
+			break;
+		case OPT_DECAY:
+			ret = number("decay", optarg, PREEMPT_DECAY_MIN, 1, false,
+				     &o->setup.param.decay_memory);
+			break;
+		case OPT_SLOTS:
+			ret = number("slots", optarg, 1, PREEMPT_SLOTS_MAX, true, &v);
+			o->setup.slots = ret ? 1 : (unsigned int)v;
+			break;
+		case OPT_STARVE:
+			ret = number("starve-ms", optarg, 1, 3.6e6, false, &v);
+			o->setup.param.starve_ns = ret ? 1 : (uint64_t)(v * 1e6);
+			break;
+		case OPT_GAIN:
+			ret = number("min-gain", optarg, 0, 1, false,
+				     &o->setup.param.min_gain);
+			break;
+		case OPT_GENERATE:
+			ret = number("generate", optarg, 0, 1e15, true, &v);
+			o->shape.seed = ret ? 0 : (uint64_t)v;
+			o->generate = true;
+			break;
+		case OPT_JOBS:
+			ret = number("jobs", optarg, 1, PSIM_JOBS_MAX, true, &v);
+			o->shape.jobs = ret ? 1 : (unsigned int)v;
+			break;
+		case OPT_LOAD:
+			ret = number("load", optarg, 0.01, 100, false, &o->shape.load);
+			break;
+		case OPT_WIDE:
+			ret = number("wide", optarg, 0, 1, false, &o->shape.wide);
+			break;
+		case OPT_LIST:
+			list();
+			return 1;
+		case OPT_HELP:
+			help();
+			return 1;
+		default:
+			return bad("'%s' is no option, or lacks its value; --help lists all",
+				   argv[optind - 1]);
+		}
+	}
+	o->shape.slots = o->setup.slots;
+	if (!ret && optind < argc)
+		ret = bad("'%s' is no option; --help lists all", argv[optind]);
+	if (!ret && o->generate == !!o->stream)
+		ret = bad("one of --stream and --generate is needed");
+	return ret;
+}
+
+static void add(struct json_object *o, const char *key, double v)
+{
+	json_object_object_add(o, key, json_object_new_double(v));
+}
+
+static struct json_object *result_object(const char *policy, const struct psim_result *r)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "policy", json_object_new_string(policy));
+	add(o, "norm_ipc", r->norm_ipc);
+	add(o, "busy_s", r->busy / PSIM_HZ);
+	add(o, "turnaround_mean_s", r->mean);
+	add(o, "turnaround_p99_s", r->p99);
+	add(o, "slowdown_mean", r->slowdown);
+	json_object_object_add(o, "preemptions", json_object_new_int64(r->preemptions));
+	for (enum preempt_method m = 0; m < PREEMPT_METHODS; m++)
+		json_object_object_add(o, preempt_method_name(m),
+				       json_object_new_int64(r->by[m]));
+	json_object_object_add(o, "starved", json_object_new_int64(r->starved));
+	add(o, "wasted_cycles", r->wasted);
+	return o;
+}
+
+static int write_json(const struct options *o, size_t jobs, struct json_object *runs)
+{
+	struct json_object *all = json_object_new_object();
+	int ret = 0;
+
+	json_object_object_add(all, "stream", json_object_new_string(o->stream));
+	json_object_object_add(all, "jobs", json_object_new_int64((int64_t)jobs));
+	json_object_object_add(all, "slots", json_object_new_int64(o->setup.slots));
+	add(all, "cost_a", o->setup.param.cost.a);
+	add(all, "cost_b", o->setup.param.cost.b);
+	add(all, "decay", o->setup.param.decay_memory);
+	json_object_object_add(all, "runs", json_object_get(runs));
+	if (json_object_to_file_ext(o->json, all, JSON_C_TO_STRING_PRETTY))
+		ret = bad("--json %s: %s", o->json, json_util_get_last_err());
+	json_object_put(all);
+	return ret;
+}
+
+static int run(struct options *o, const struct psim_stream *s)
+{
+	struct json_object *runs = json_object_new_array();
+	int ret = 0;
+
+	printf("%-12s %8s %9s %9s %9s %8s %8s %7s %9s %8s\n", "policy", "norm_ipc", "busy_s",
+	       "mean_ms", "p99_ms", "slowdown", "preempt", "starved", "wasted_Mc", "us/decn");
+	for (size_t i = 0; !ret && i < o->nr_policies; i++) {
+		struct psim_result r;
+
+		o->setup.policy = preempt_find(o->policy[i]);
+		ret = psim_run(s, &o->setup, &r);
+		if (ret) {
+			bad("policy %s: %s", o->policy[i], strerror(-ret));
+			break;
+		}
+		printf("%-12s %8.4f %9.4f %9.2f %9.2f %8.2f %8u %7u %9.2f ", o->policy[i],
+		       r.norm_ipc, r.busy / PSIM_HZ, r.mean * 1e3, r.p99 * 1e3, r.slowdown,
+		       r.preemptions, r.starved, r.wasted / 1e6);
+		if (r.decisions)
+			printf("%8.2f\n", r.seconds_per_decision * 1e6);
+		else
+			printf("%8s\n", "-");
+		json_object_array_add(runs, result_object(o->policy[i], &r));
+	}
+	if (!ret && o->json)
+		ret = write_json(o, s->n, runs);
+	json_object_put(runs);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {
+		.setup = {
+			.param = PREEMPT_PARAM_DEFAULT,
+			.truth = PREEMPT_COST_PUBLISHED,
+			.slots = 2,
+		},
+		.shape = { .jobs = 400, .load = 1 },
+	};
+	struct psim_stream *s;
+	char why[512];
+	int ret;
+
+	ret = parse(&o, argc, argv);
+	if (ret)
+		return ret < 0 ? 2 : 0;
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		bad("out of memory");
+		return 1;
+	}
+	if (o.generate) {
+		psim_generate(s, &o.shape);
+		ret = psim_write(s, &o.shape, stdout);
+		if (ret)
+			bad("standard output: cannot be written");
+	} else {
+		ret = psim_read(s, o.stream, why, sizeof(why));
+		ret = ret ? bad("%s", why) : run(&o, s);
+	}
+	free(s);
+	return ret ? 1 : 0;
+}
