@@ -72,6 +72,7 @@ const struct mgpu_field mgpu_dev_fields[] = {
 		.size = sizeof(struct mgpu_policy_exit_info),
 		.nest = mgpu_policy_exit_fields,
 	},
+	DEV(SLOTS, "slots", U32, slots),
 	{ .attr = 0 }
 };
 
@@ -151,15 +152,94 @@ const struct mgpu_field mgpu_vgpu_fields[] = {
 	{ .attr = 0 }
 };
 
+static const char *const ctx_states[] = {
+	[MGPU_CTX_STATE_IDLE] = "idle",
+	[MGPU_CTX_STATE_WAITING] = "waiting",
+	[MGPU_CTX_STATE_RUNNING] = "running",
+	[MGPU_CTX_STATE_PREEMPTED] = "preempted",
+	[MGPU_CTX_STATE_HELD] = "held",
+	NULL
+};
+
+const char *const mgpu_preempt_methods[] = {
+	[MGPU_PREEMPT_METHOD_SWITCH] = "switch",
+	[MGPU_PREEMPT_METHOD_DRAIN] = "drain",
+	[MGPU_PREEMPT_METHOD_FLUSH] = "flush",
+	NULL
+};
+
+#define CTX(ATTR, name, kind, member) \
+	FIELD(CTX, ATTR, name, kind, mgpu_ctx, member)
+
+const struct mgpu_field mgpu_ctx_fields[] = {
+	CTX(VGPU_ID, "vgpu-id", U32, vgpu_id),
+	CTX(ID, "id", U32, id),
+	CTX(DEV_ID, "dev-id", U32, dev_id),
+	CTX(NAME, "name", STRING, name),
+	{
+		.name = "state",
+		.attr = MGPU_A_CTX_STATE,
+		.type = MGPU_FIELD_U32,
+		.offset = offsetof(struct mgpu_ctx, state),
+		.size = sizeof(uint32_t),
+		.values = ctx_states,
+	},
+	CTX(OP, "op", STRING, op),
+	CTX(SLOTS, "slots", U32, slots),
+	CTX(SLOTS_ALLOWED, "slots-allowed", U32, slots_allowed),
+	CTX(SLOTS_WANTED, "slots-wanted", U32, slots_wanted),
+	CTX(QUEUED, "queued", U32, queued),
+	CTX(IDEMPOTENT, "idempotent", U8, idempotent),
+	CTX(JOB_INST, "job-inst", U64, job_inst),
+	CTX(JOB_INST_DONE, "job-inst-done", U64, job_inst_done),
+	CTX(JOB_BYTES, "job-bytes", U64, job_bytes),
+	CTX(LIVE_BYTES, "live-bytes", U32, live_bytes),
+	CTX(ARRIVED_NS, "arrived-ns", U64, arrived_ns),
+	CTX(JOBS, "jobs", U64, jobs),
+	CTX(JOB_ERRORS, "job-errors", U64, job_errors),
+	CTX(INST, "inst", U64, inst),
+	CTX(BYTES, "bytes", U64, bytes),
+	CTX(ENGINE_NS, "engine-ns", U64, engine_ns),
+	CTX(ENGINE_CYCLES, "engine-cycles", U64, engine_cycles),
+	CTX(PREEMPTIONS, "preemptions", U64, preemptions),
+	CTX(RESUMES, "resumes", U64, resumes),
+	CTX(FLUSHES, "flushes", U64, flushes),
+	CTX(SWITCH_NS, "switch-ns", U64, switch_ns),
+	{ .attr = 0 }
+};
+
+#define CTX_ORDER(ATTR, name, kind, member) \
+	FIELD(CTX, ATTR, name, kind, mgpu_ctx_order, member)
+
+const struct mgpu_field mgpu_ctx_order_fields[] = {
+	CTX_ORDER(VGPU_ID, "vgpu-id", U32, vgpu_id),
+	CTX_ORDER(ID, "id", U32, id),
+	CTX_ORDER(SLOTS, "slots", U32, slots),
+	{
+		.name = "method",
+		.attr = MGPU_A_CTX_METHOD,
+		.type = MGPU_FIELD_U32,
+		.offset = offsetof(struct mgpu_ctx_order, method),
+		.size = sizeof(uint32_t),
+		.values = mgpu_preempt_methods,
+	},
+	CTX_ORDER(HOLD, "hold", U8, hold),
+	CTX_ORDER(FIRST, "first", U8, first),
+	{ .attr = 0 }
+};
+
 _Static_assert(MGPU_A_DEV_MAX < 32 && MGPU_A_VGPU_MAX < 32 &&
-	       MGPU_A_STATS_MAX < 32 && MGPU_A_POLICY_EXIT_MAX < 32,
+	       MGPU_A_STATS_MAX < 32 && MGPU_A_POLICY_EXIT_MAX < 32 &&
+	       MGPU_A_CTX_MAX < 32,
 	       "present has too few bits");
 
 /* mgpu_has() finds it wherever the fields are. */
 _Static_assert(offsetof(struct mgpu_dev_info, present) == 0 &&
 	       offsetof(struct mgpu_vgpu_info, present) == 0 &&
 	       offsetof(struct mgpu_vgpu_stats, present) == 0 &&
-	       offsetof(struct mgpu_policy_exit_info, present) == 0,
+	       offsetof(struct mgpu_policy_exit_info, present) == 0 &&
+	       offsetof(struct mgpu_ctx, present) == 0 &&
+	       offsetof(struct mgpu_ctx_order, present) == 0,
 	       "present comes first");
 
 const struct mgpu_field *mgpu_field_find(const struct mgpu_field *fields,
@@ -247,6 +327,8 @@ const char *mgpu_event_name(uint8_t cmd)
 		return "dev-policy-ntf";
 	case MGPU_CMD_DEV_POLICY_EXIT_NTF:
 		return "dev-policy-exit-ntf";
+	case MGPU_CMD_CTX_NTF:
+		return "ctx-ntf";
 	}
 	return NULL;
 }
@@ -256,4 +338,9 @@ bool mgpu_event_is_dev(uint8_t cmd)
 	const char *name = mgpu_event_name(cmd);
 
 	return name && !strncmp(name, "dev-", 4);
+}
+
+bool mgpu_event_is_ctx(uint8_t cmd)
+{
+	return cmd == MGPU_CMD_CTX_NTF;
 }

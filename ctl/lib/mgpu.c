@@ -201,8 +201,11 @@ static int request(struct mgpu *mgpu, struct nl_msg *msg,
 		mgpu_reply_feed(&reply, mgpu->buf, (size_t)len);
 	}
 	ret = reply.result;
-	/* The id of a family is void when its module went. */
-	if (ret == -ENOENT)
+	/*
+	 * The id of a family is void when its module went, of which the kernel
+	 * says no more; the module says what else is not there.
+	 */
+	if (ret == -ENOENT && !reply.explained)
 		ret = no_module(err);
 	if (interrupted)
 		*interrupted = reply.interrupted;
@@ -249,7 +252,8 @@ static int list_add(const struct nlmsghdr *nlh, void *arg)
 	return mgpu_msg_parse(nlh, list->fields, entry);
 }
 
-static int dump(struct mgpu *mgpu, uint8_t cmd, const uint32_t *dev_id,
+/* Of all, or of those whose attribute @attr is *@id. */
+static int dump(struct mgpu *mgpu, uint8_t cmd, int attr, const uint32_t *id,
 		struct list *list, struct mgpu_error *err)
 {
 	bool interrupted;
@@ -260,9 +264,9 @@ static int dump(struct mgpu *mgpu, uint8_t cmd, const uint32_t *dev_id,
 		struct nl_msg *msg;
 
 		msg = mgpu_msg_new((uint16_t)mgpu->family, cmd, true,
-				   (size_t)nla_total_size(sizeof(*dev_id)));
-		if (msg && dev_id)
-			nla_put_u32(msg, MGPU_A_VGPU_DEV_ID, *dev_id);
+				   (size_t)nla_total_size(sizeof(*id)));
+		if (msg && id)
+			nla_put_u32(msg, attr, *id);
 
 		list->nr = 0;
 		interrupted = false;
@@ -286,7 +290,7 @@ int mgpu_dev_list(struct mgpu *mgpu, struct mgpu_dev_info **devs, size_t *nr,
 		.fields = mgpu_dev_fields,
 		.size = sizeof(**devs),
 	};
-	int ret = dump(mgpu, MGPU_CMD_DEV_GET, NULL, &list, err);
+	int ret = dump(mgpu, MGPU_CMD_DEV_GET, 0, NULL, &list, err);
 
 	*devs = (struct mgpu_dev_info *)list.entries;
 	*nr = list.nr;
@@ -301,9 +305,25 @@ int mgpu_vgpu_list(struct mgpu *mgpu, const uint32_t *dev_id,
 		.fields = mgpu_vgpu_fields,
 		.size = sizeof(**vgpus),
 	};
-	int ret = dump(mgpu, MGPU_CMD_VGPU_GET, dev_id, &list, err);
+	int ret = dump(mgpu, MGPU_CMD_VGPU_GET, MGPU_A_VGPU_DEV_ID, dev_id,
+		       &list, err);
 
 	*vgpus = (struct mgpu_vgpu_info *)list.entries;
+	*nr = list.nr;
+	return ret;
+}
+
+int mgpu_ctx_dump(struct mgpu *mgpu, const uint32_t *vgpu_id,
+		  struct mgpu_ctx **ctxs, size_t *nr, struct mgpu_error *err)
+{
+	struct list list = {
+		.fields = mgpu_ctx_fields,
+		.size = sizeof(**ctxs),
+	};
+	int ret = dump(mgpu, MGPU_CMD_CTX_GET, MGPU_A_CTX_VGPU_ID, vgpu_id,
+		       &list, err);
+
+	*ctxs = (struct mgpu_ctx *)list.entries;
 	*nr = list.nr;
 	return ret;
 }
@@ -356,6 +376,22 @@ int mgpu_vgpu_get(struct mgpu *mgpu, uint32_t id, struct mgpu_vgpu_info *vgpu,
 		  struct mgpu_error *err)
 {
 	return get_vgpu(mgpu, &id, NULL, vgpu, err);
+}
+
+int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
+		 struct mgpu_ctx *ctx, struct mgpu_error *err)
+{
+	struct one one = { .fields = mgpu_ctx_fields, .info = ctx };
+	struct nl_msg *msg;
+
+	memset(ctx, 0, sizeof(*ctx));
+	msg = mgpu_msg_new((uint16_t)mgpu->family, MGPU_CMD_CTX_GET, false,
+			   (size_t)(2 * nla_total_size(sizeof(uint32_t))));
+	if (msg) {
+		nla_put_u32(msg, MGPU_A_CTX_VGPU_ID, vgpu_id);
+		nla_put_u32(msg, MGPU_A_CTX_ID, ctx_id);
+	}
+	return request(mgpu, msg, one_message, &one, NULL, err);
 }
 
 /* Digits only: an id, or -ERANGE; else -EINVAL. */
@@ -503,6 +539,24 @@ int mgpu_dev_set(struct mgpu *mgpu, const struct mgpu_dev_setting *set,
 		       NULL, NULL, NULL, err);
 }
 
+int mgpu_ctx_preempt(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
+		     uint32_t keep, enum mgpu_preempt_method method, bool hold,
+		     struct mgpu_error *err)
+{
+	return request(mgpu, mgpu_msg_ctx_preempt((uint16_t)mgpu->family,
+						  vgpu_id, ctx_id, keep,
+						  (uint32_t)method, hold),
+		       NULL, NULL, NULL, err);
+}
+
+int mgpu_ctx_resume(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
+		    bool first, struct mgpu_error *err)
+{
+	return request(mgpu, mgpu_msg_ctx_resume((uint16_t)mgpu->family,
+						 vgpu_id, ctx_id, first),
+		       NULL, NULL, NULL, err);
+}
+
 /* ---- watching ---- */
 
 static int join(struct mgpu *mgpu, struct nl_sock *other, const char *family,
@@ -512,8 +566,8 @@ static int join(struct mgpu *mgpu, struct nl_sock *other, const char *family,
 
 	if (ret < 0)
 		return mgpu_fail(err, -ENOENT,
-				 "generic netlink has no events of %s: %s",
-				 family, nl_geterror(ret));
+				 "generic netlink has no group %s of %s: %s",
+				 group, family, nl_geterror(ret));
 	ret = nl_socket_add_membership(mgpu->sock, ret);
 	if (ret)
 		return mgpu_fail(err, -EIO, "no events of %s: %s", family,
@@ -521,7 +575,8 @@ static int join(struct mgpu *mgpu, struct nl_sock *other, const char *family,
 	return 0;
 }
 
-int mgpu_subscribe(struct mgpu *mgpu, struct mgpu_error *err)
+static int subscribe(struct mgpu *mgpu, const char *group,
+		     struct mgpu_error *err)
 {
 	struct nl_sock *other;
 	int ret;
@@ -539,10 +594,24 @@ int mgpu_subscribe(struct mgpu *mgpu, struct mgpu_error *err)
 	/* nlctrl tells when the family goes. */
 	ret = join(mgpu, other, "nlctrl", "notify", err);
 	if (!ret)
-		ret = join(mgpu, other, MGPU_FAMILY_NAME, MGPU_MCGRP_EVENTS,
-			   err);
+		ret = join(mgpu, other, MGPU_FAMILY_NAME, group, err);
 out:
 	nl_socket_free(other);
+	return ret;
+}
+
+int mgpu_subscribe(struct mgpu *mgpu, struct mgpu_error *err)
+{
+	return subscribe(mgpu, MGPU_MCGRP_EVENTS, err);
+}
+
+int mgpu_subscribe_ctx(struct mgpu *mgpu, struct mgpu_error *err)
+{
+	int ret = subscribe(mgpu, MGPU_MCGRP_CONTEXTS, err);
+
+	if (ret == -ENOENT)
+		mgpu_fail(err, ret,
+			  "the module tells no events of contexts: it is older than this program, or was unloaded");
 	return ret;
 }
 
@@ -592,6 +661,8 @@ int mgpu_event_next(struct mgpu *mgpu, struct mgpu_event *event,
 		event->cmd = genl->cmd;
 		if (mgpu_event_is_dev(genl->cmd))
 			ret = mgpu_msg_parse(nlh, mgpu_dev_fields, &event->dev);
+		else if (mgpu_event_is_ctx(genl->cmd))
+			ret = mgpu_msg_parse(nlh, mgpu_ctx_fields, &event->ctx);
 		else
 			ret = mgpu_msg_parse(nlh, mgpu_vgpu_fields,
 					     &event->vgpu);

@@ -69,6 +69,7 @@ struct mgpu_dev_info {
 	uint64_t charged_bpf_ns;
 	uint64_t charged_self_ns;
 	struct mgpu_policy_exit_info policy_exit; /* absent if there was none */
+	uint32_t slots;			/* jobs at once now, 1 to engines */
 };
 
 struct mgpu_vgpu_stats {
@@ -120,6 +121,54 @@ struct mgpu_vgpu_info {
 	uint64_t frame_interval_hist[MGPU_HIST_BUCKETS];
 	uint64_t latency_hist[MGPU_HIST_BUCKETS];
 };
+
+/*
+ * A compute context of a vGPU's guest.  What it says of the job is 0 when there
+ * is none, and @op is absent then.
+ */
+struct mgpu_ctx {
+	uint32_t present;
+	uint32_t vgpu_id;
+	uint32_t id;			/* the guest's choice */
+	uint32_t dev_id;
+	char name[MGPU_CTX_NAME_LEN + 1];	/* the guest's choice */
+	uint32_t state;			/* enum mgpu_ctx_state */
+	char op[MGPU_NAME_LEN];		/* what its job does */
+	uint32_t slots;			/* that it has */
+	uint32_t slots_allowed;
+	uint32_t slots_wanted;
+	uint32_t queued;		/* jobs submitted and not done */
+	uint8_t idempotent;		/* its job may be flushed */
+	uint64_t job_inst;		/* work units of its job */
+	uint64_t job_inst_done;
+	uint64_t job_bytes;
+	uint32_t live_bytes;		/* to save for each slot taken */
+	uint64_t arrived_ns;		/* of its job, CLOCK_MONOTONIC */
+	uint64_t jobs;
+	uint64_t job_errors;
+	uint64_t inst;
+	uint64_t bytes;
+	uint64_t engine_ns;
+	uint64_t engine_cycles;
+	uint64_t preemptions;		/* slots taken */
+	uint64_t resumes;		/* slots got back */
+	uint64_t flushes;		/* jobs begun anew */
+	uint64_t switch_ns;
+};
+
+/* What ctx-preempt and ctx-resume say of a context; for naming what they said. */
+struct mgpu_ctx_order {
+	uint32_t present;
+	uint32_t vgpu_id;
+	uint32_t id;
+	uint32_t slots;			/* that it may keep */
+	uint32_t method;		/* enum mgpu_preempt_method */
+	uint8_t hold;
+	uint8_t first;
+};
+
+/* Names of enum mgpu_preempt_method, NULL at the end. */
+extern const char *const mgpu_preempt_methods[];
 
 /* ---- histograms ---- */
 
@@ -177,6 +226,8 @@ extern const struct mgpu_field mgpu_dev_fields[];	/* struct mgpu_dev_info */
 extern const struct mgpu_field mgpu_policy_exit_fields[];
 extern const struct mgpu_field mgpu_vgpu_fields[];	/* struct mgpu_vgpu_info */
 extern const struct mgpu_field mgpu_stats_fields[];	/* struct mgpu_vgpu_stats */
+extern const struct mgpu_field mgpu_ctx_fields[];	/* struct mgpu_ctx */
+extern const struct mgpu_field mgpu_ctx_order_fields[];
 
 const struct mgpu_field *mgpu_field_find(const struct mgpu_field *fields,
 					 const char *name);
@@ -226,6 +277,18 @@ int mgpu_vgpu_match(const struct mgpu_vgpu_info *vgpus, size_t nr,
 		    const char *key, const struct mgpu_vgpu_info **found,
 		    struct mgpu_error *err);
 
+/*
+ * Compute contexts, in the order of their vGPUs' ids and their own.  @vgpu_id: of
+ * which vGPU; NULL for all.  free(*ctxs).  -ENODEV: there is no such vGPU;
+ * -EOPNOTSUPP: the module is too old to know contexts.
+ */
+int mgpu_ctx_dump(struct mgpu *mgpu, const uint32_t *vgpu_id,
+		  struct mgpu_ctx **ctxs, size_t *nr, struct mgpu_error *err);
+
+/* -ENODEV: there is no such vGPU; -ENOENT: it has no such context. */
+int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
+		 struct mgpu_ctx *ctx, struct mgpu_error *err);
+
 /* ---- setting ---- */
 
 #define MGPU_SETTING_WEIGHT	(1u << 0)
@@ -264,6 +327,7 @@ int mgpu_vgpu_set(struct mgpu *mgpu, const struct mgpu_vgpu_setting *set,
 
 #define MGPU_DEV_SETTING_POLICY		(1u << 0)
 #define MGPU_DEV_SETTING_JOB_TIMEOUT	(1u << 1)
+#define MGPU_DEV_SETTING_SLOTS		(1u << 2)
 
 /**
  * struct mgpu_dev_setting - what to change of a device
@@ -271,46 +335,101 @@ int mgpu_vgpu_set(struct mgpu *mgpu, const struct mgpu_vgpu_setting *set,
  * @mask: what to change, MGPU_DEV_SETTING_*
  * @policy: name of a built-in policy; a BPF policy that is in force ends
  * @job_timeout: milliseconds, MGPU_JOB_TIMEOUT_MIN to MGPU_JOB_TIMEOUT_MAX
+ * @slots: jobs that the device may run at once, 1 to its engines
  */
 struct mgpu_dev_setting {
 	uint32_t id;
 	uint32_t mask;
 	char policy[MGPU_NAME_LEN];
 	uint32_t job_timeout;
+	uint32_t slots;
 };
 
 /* All of it or nothing; needs CAP_NET_ADMIN. */
 int mgpu_dev_set(struct mgpu *mgpu, const struct mgpu_dev_setting *set,
 		 struct mgpu_error *err);
 
+/**
+ * mgpu_ctx_preempt() - take slots from a context
+ * @mgpu: handle
+ * @vgpu_id: its vGPU
+ * @ctx_id: the context
+ * @keep: slots that it may keep; 0 for MGPU_PREEMPT_METHOD_FLUSH
+ * @method: how they are taken
+ * @hold: keep it from going on until it is resumed; else it goes on when a slot
+ *	is free, and after MGPU_PREEMPT_MAX_MS at the latest
+ * @err: where a sentence goes, may be NULL
+ *
+ * Returns when it is settled, not when the slots are free: the context may be at
+ * a tile, or, with MGPU_PREEMPT_METHOD_DRAIN, at its job, for a while yet.  Needs
+ * CAP_NET_ADMIN.
+ *
+ * Return: 0; -ENODEV, there is no such vGPU; -ENOENT, it has no such context;
+ * -EINVAL, the context has no job to take slots from and @hold is not set, or
+ * slots are to be kept in a flush; -EOPNOTSUPP, its job cannot begin anew, or the
+ * module is too old; -ERANGE, there is no such method; -EPERM.
+ */
+int mgpu_ctx_preempt(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
+		     uint32_t keep, enum mgpu_preempt_method method, bool hold,
+		     struct mgpu_error *err);
+
+/**
+ * mgpu_ctx_resume() - let a context have as many slots as its job can use
+ * @mgpu: handle
+ * @vgpu_id: its vGPU
+ * @ctx_id: the context
+ * @first: ahead of the other contexts of its vGPU
+ * @err: where a sentence goes, may be NULL
+ *
+ * One from which nothing was taken stays as it is, but for @first.  Needs
+ * CAP_NET_ADMIN.
+ *
+ * Return: 0; -ENODEV, there is no such vGPU; -ENOENT, it has no such context;
+ * -EOPNOTSUPP, the module is too old; -EPERM.
+ */
+int mgpu_ctx_resume(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
+		    bool first, struct mgpu_error *err);
+
 /* ---- watching ---- */
 
 /**
- * struct mgpu_event - what became of a vGPU or a device
- * @cmd: MGPU_CMD_VGPU_..._NTF or MGPU_CMD_DEV_..._NTF
- * @vgpu: the vGPU at that moment; of an event of a device all absent
- * @dev: the device at that moment; of an event of a vGPU all absent
+ * struct mgpu_event - what became of a vGPU, a device or a context
+ * @cmd: MGPU_CMD_VGPU_..._NTF, MGPU_CMD_DEV_..._NTF or MGPU_CMD_CTX_NTF
+ * @vgpu: the vGPU at that moment; of another's event all absent
+ * @dev: the device at that moment; of another's event all absent
+ * @ctx: the context at that moment; of another's event all absent
  */
 struct mgpu_event {
 	uint8_t cmd;
 	struct mgpu_vgpu_info vgpu;
 	struct mgpu_dev_info dev;
+	struct mgpu_ctx ctx;
 };
 
 /* The specification's name of an event, NULL for what is none. */
 const char *mgpu_event_name(uint8_t cmd);
-/* Of a device, not of a vGPU. */
+/* Of a device, not of a vGPU or a context. */
 bool mgpu_event_is_dev(uint8_t cmd);
+/* Of a context, not of a vGPU or a device. */
+bool mgpu_event_is_ctx(uint8_t cmd);
 
-/* From here on the handle gives events only; use another one to ask. */
+/*
+ * Of vGPUs and devices.  From here on the handle gives events only; use another
+ * one to ask.
+ */
 int mgpu_subscribe(struct mgpu *mgpu, struct mgpu_error *err);
+/*
+ * Of contexts, of which there may be thousands a second; alone or with the other.
+ * -ENOENT: the module does not know contexts, or is not there any more.
+ */
+int mgpu_subscribe_ctx(struct mgpu *mgpu, struct mgpu_error *err);
 
 /* For poll(): readable when mgpu_event_next() will not wait. */
 int mgpu_fd(const struct mgpu *mgpu);
 
 /*
- * Wait for the next event.  -ENOBUFS: events were lost, list the vGPUs again
- * and go on.  -ENODEV: the module was unloaded.  -EINTR: a signal came.
+ * Wait for the next event.  -ENOBUFS: events were lost, list what they are about
+ * again and go on.  -ENODEV: the module was unloaded.  -EINTR: a signal came.
  */
 int mgpu_event_next(struct mgpu *mgpu, struct mgpu_event *event,
 		    struct mgpu_error *err);

@@ -124,7 +124,7 @@ struct nl_msg *mgpu_msg_dev_set(uint16_t family,
 	int err;
 
 	msg = mgpu_msg_new(family, MGPU_CMD_DEV_SET, false,
-			   (size_t)(2 * nla_total_size(sizeof(uint32_t)) +
+			   (size_t)(3 * nla_total_size(sizeof(uint32_t)) +
 				    nla_total_size(sizeof(set->policy))));
 	if (!msg)
 		return NULL;
@@ -134,7 +134,50 @@ struct nl_msg *mgpu_msg_dev_set(uint16_t family,
 	if (!err && (set->mask & MGPU_DEV_SETTING_JOB_TIMEOUT))
 		err = nla_put_u32(msg, MGPU_A_DEV_JOB_TIMEOUT,
 				  set->job_timeout);
+	if (!err && (set->mask & MGPU_DEV_SETTING_SLOTS))
+		err = nla_put_u32(msg, MGPU_A_DEV_SLOTS, set->slots);
 	if (err) {
+		nlmsg_free(msg);
+		return NULL;
+	}
+	return msg;
+}
+
+struct nl_msg *mgpu_msg_ctx_preempt(uint16_t family, uint32_t vgpu_id,
+				    uint32_t ctx_id, uint32_t keep,
+				    uint32_t method, bool hold)
+{
+	struct nl_msg *msg;
+
+	msg = mgpu_msg_new(family, MGPU_CMD_CTX_PREEMPT, false,
+			   (size_t)(4 * nla_total_size(sizeof(uint32_t)) +
+				    nla_total_size(sizeof(uint8_t))));
+	if (!msg)
+		return NULL;
+	if (nla_put_u32(msg, MGPU_A_CTX_VGPU_ID, vgpu_id) ||
+	    nla_put_u32(msg, MGPU_A_CTX_ID, ctx_id) ||
+	    nla_put_u32(msg, MGPU_A_CTX_SLOTS, keep) ||
+	    nla_put_u32(msg, MGPU_A_CTX_METHOD, method) ||
+	    nla_put_u8(msg, MGPU_A_CTX_HOLD, hold)) {
+		nlmsg_free(msg);
+		return NULL;
+	}
+	return msg;
+}
+
+struct nl_msg *mgpu_msg_ctx_resume(uint16_t family, uint32_t vgpu_id,
+				   uint32_t ctx_id, bool first)
+{
+	struct nl_msg *msg;
+
+	msg = mgpu_msg_new(family, MGPU_CMD_CTX_RESUME, false,
+			   (size_t)(2 * nla_total_size(sizeof(uint32_t)) +
+				    nla_total_size(sizeof(uint8_t))));
+	if (!msg)
+		return NULL;
+	if (nla_put_u32(msg, MGPU_A_CTX_VGPU_ID, vgpu_id) ||
+	    nla_put_u32(msg, MGPU_A_CTX_ID, ctx_id) ||
+	    nla_put_u8(msg, MGPU_A_CTX_FIRST, first)) {
 		nlmsg_free(msg);
 		return NULL;
 	}
@@ -393,6 +436,10 @@ static void add_place(struct text *text, const struct nlmsghdr *request,
 		add_attr(text, nla, mgpu_dev_fields);
 	} else if (genl->cmd == MGPU_CMD_VGPU_GET) {
 		add_attr(text, nla, mgpu_vgpu_fields);
+	} else if (genl->cmd == MGPU_CMD_CTX_GET ||
+		   genl->cmd == MGPU_CMD_CTX_PREEMPT ||
+		   genl->cmd == MGPU_CMD_CTX_RESUME) {
+		add_attr(text, nla, mgpu_ctx_order_fields);
 	} else if (genl->cmd == MGPU_CMD_VGPU_SET) {
 		add_entry(text, first, len, nla);
 		nla = attr_at(nla_data(nla), nla_len(nla), at);
@@ -470,6 +517,7 @@ static void end_of_reply(struct mgpu_reply *reply, const struct nlmsghdr *nlh,
 		parse_ext_ack((const struct nlattr *)((const char *)nlh + tlvs),
 			      (int)(nlh->nlmsg_len - tlvs), &ack);
 	reply->result = code;
+	reply->explained = ack.text;
 	explain(reply, code, &ack);
 }
 

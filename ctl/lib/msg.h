@@ -23,6 +23,13 @@ struct nl_msg *mgpu_msg_set(uint16_t family,
 struct nl_msg *mgpu_msg_dev_set(uint16_t family,
 				const struct mgpu_dev_setting *set);
 
+/* Those that take slots from a context and give them back; NULL as above. */
+struct nl_msg *mgpu_msg_ctx_preempt(uint16_t family, uint32_t vgpu_id,
+				    uint32_t ctx_id, uint32_t keep,
+				    uint32_t method, bool hold);
+struct nl_msg *mgpu_msg_ctx_resume(uint16_t family, uint32_t vgpu_id,
+				   uint32_t ctx_id, bool first);
+
 /* Fill @info from a message of the family; -EBADMSG if it is malformed. */
 int mgpu_msg_parse(const struct nlmsghdr *nlh, const struct mgpu_field *fields,
 		   void *info);
@@ -37,6 +44,7 @@ int mgpu_msg_parse(const struct nlmsghdr *nlh, const struct mgpu_field *fields,
  * @err: where a sentence goes, may be NULL
  * @done: the answer is complete
  * @interrupted: the list changed while it was sent
+ * @explained: the kernel refused with a sentence of its own
  * @result: of the request; 0, or -errno
  */
 struct mgpu_reply {
@@ -48,6 +56,7 @@ struct mgpu_reply {
 	struct mgpu_error *err;
 	bool done;
 	bool interrupted;
+	bool explained;
 	int result;
 };
 

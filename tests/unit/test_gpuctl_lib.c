@@ -214,13 +214,63 @@ static void builds_dev_set(void)
 	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + 16);
 	nlmsg_free(msg);
 
-	/* the longest name that fits */
-	set.mask = MGPU_DEV_SETTING_POLICY;
+	set.mask = MGPU_DEV_SETTING_SLOTS;
+	set.slots = 7;
+	msg = mgpu_msg_dev_set(FAMILY, &set);
+	TAP_NEED(msg);
+	want.len = 0;
+	put_u32(&want, MGPU_A_DEV_ID, 3);
+	put_u32(&want, MGPU_A_DEV_SLOTS, 7);
+	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + want.len);
+	if (nlmsg_hdr(msg)->nlmsg_len == HDR + want.len)
+		TAP_MEM((char *)nlmsg_hdr(msg) + HDR, want.at, want.len);
+	nlmsg_free(msg);
+
+	/* the longest name that fits, with all else */
+	set.mask = UINT32_MAX;
 	memset(set.policy, 'p', sizeof(set.policy) - 1);
 	msg = mgpu_msg_dev_set(FAMILY, &set);
 	TAP_CHECK(msg);
 	nlmsg_free(msg);
 	free(want.at);
+}
+
+/* The message is @want behind its headers; both are freed. */
+static void check_message(struct nl_msg *msg, uint8_t cmd, struct bytes *want)
+{
+	const struct genlmsghdr *hdr;
+
+	TAP_NEED(msg);
+	hdr = nlmsg_data(nlmsg_hdr(msg));
+	TAP_EQ(hdr->cmd, cmd);
+	TAP_EQ(nlmsg_hdr(msg)->nlmsg_type, FAMILY);
+	TAP_EQ(nlmsg_hdr(msg)->nlmsg_flags, NLM_F_REQUEST | NLM_F_ACK);
+	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + want->len);
+	if (nlmsg_hdr(msg)->nlmsg_len == HDR + want->len)
+		TAP_MEM((char *)nlmsg_hdr(msg) + HDR, want->at, want->len);
+	free(want->at);
+	nlmsg_free(msg);
+}
+
+static void builds_ctx_orders(void)
+{
+	struct bytes preempt = { 0 };
+	struct bytes resume = { 0 };
+
+	put_u32(&preempt, MGPU_A_CTX_VGPU_ID, 5);
+	put_u32(&preempt, MGPU_A_CTX_ID, UINT32_MAX);
+	put_u32(&preempt, MGPU_A_CTX_SLOTS, 2);
+	put_u32(&preempt, MGPU_A_CTX_METHOD, MGPU_PREEMPT_METHOD_DRAIN);
+	put(&preempt, MGPU_A_CTX_HOLD, "\1", 1);
+	check_message(mgpu_msg_ctx_preempt(FAMILY, 5, UINT32_MAX, 2,
+					   MGPU_PREEMPT_METHOD_DRAIN, true),
+		      MGPU_CMD_CTX_PREEMPT, &preempt);
+
+	put_u32(&resume, MGPU_A_CTX_VGPU_ID, 5);
+	put_u32(&resume, MGPU_A_CTX_ID, 9);
+	put(&resume, MGPU_A_CTX_FIRST, "\1", 1);
+	check_message(mgpu_msg_ctx_resume(FAMILY, 5, 9, true),
+		      MGPU_CMD_CTX_RESUME, &resume);
 }
 
 /* ---- answers ---- */
@@ -250,6 +300,45 @@ static void reads_vgpu(void)
 	TAP_CHECK(!mgpu_has(&info, MGPU_A_VGPU_TGID));
 	TAP_CHECK(mgpu_has(&info.stats, MGPU_A_STATS_FRAMES));
 	TAP_CHECK(!mgpu_has(&info.stats, MGPU_A_STATS_JOBS));
+	free(b.at);
+}
+
+static void reads_ctx(void)
+{
+	const struct mgpu_field *state =
+		mgpu_field_find(mgpu_ctx_fields, "state");
+	struct mgpu_ctx info = { 0 };
+	struct bytes b = { 0 };
+	char name[MGPU_CTX_NAME_LEN + 1];
+
+	TAP_NEED(state);
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	genl(&b, 0, MGPU_CMD_CTX_GET);
+	put_u32(&b, MGPU_A_CTX_VGPU_ID, 3);
+	put_u32(&b, MGPU_A_CTX_ID, 77);
+	put(&b, MGPU_A_CTX_NAME, name, sizeof(name));
+	put_u32(&b, MGPU_A_CTX_STATE, MGPU_CTX_STATE_HELD);
+	put_u32(&b, MGPU_A_CTX_SLOTS, 1);
+	put_u32(&b, MGPU_A_CTX_SLOTS_ALLOWED, 2);
+	put_u32(&b, MGPU_A_CTX_SLOTS_WANTED, 4);
+	put(&b, MGPU_A_CTX_IDEMPOTENT, "\1", 1);
+	put_u64(&b, MGPU_A_CTX_JOB_INST, 1ull << 40);
+	put_u64(&b, MGPU_A_CTX_SWITCH_NS, UINT64_MAX);
+	finish(&b, 0);
+	TAP_EQ(mgpu_msg_parse((void *)b.at, mgpu_ctx_fields, &info), 0);
+	TAP_EQ(info.vgpu_id, 3);
+	TAP_EQ(info.id, 77);
+	TAP_STR(info.name, name);
+	TAP_STR(mgpu_field_str(state, &info), "held");
+	TAP_EQ(info.slots, 1);
+	TAP_EQ(info.slots_allowed, 2);
+	TAP_EQ(info.slots_wanted, 4);
+	TAP_EQ(info.idempotent, 1);
+	TAP_EQ(info.job_inst, 1ll << 40);
+	TAP_CHECK(info.switch_ns == UINT64_MAX);
+	TAP_CHECK(!mgpu_has(&info, MGPU_A_CTX_OP));
+	TAP_CHECK(mgpu_has(&info, MGPU_A_CTX_SWITCH_NS));
 	free(b.at);
 }
 
@@ -663,6 +752,43 @@ static void explains_refused_dev_set(void)
 	nlmsg_free(msg);
 }
 
+static void check_ctx_refusal(struct nl_msg *msg, int code, const char *text,
+			      uint32_t offset, const char *want)
+{
+	struct mgpu_error err;
+	struct mgpu_reply reply = new_reply(&err);
+	struct bytes b = { 0 };
+
+	TAP_NEED(msg);
+	nlmsg_hdr(msg)->nlmsg_seq = SEQ;
+	nlmsg_hdr(msg)->nlmsg_pid = PORT;
+	reply.request = nlmsg_hdr(msg);
+	error(&b, reply.request, code, text, offset, false, true);
+	mgpu_reply_feed(&reply, b.at, b.len);
+	TAP_EQ(reply.result, code);
+	/* what tells a context that is not there from a family that is not */
+	TAP_EQ(reply.explained, !!text);
+	TAP_STR(err.text, want);
+	free(b.at);
+	nlmsg_free(msg);
+}
+
+static void explains_refused_ctx_orders(void)
+{
+	check_ctx_refusal(mgpu_msg_ctx_preempt(FAMILY, 5, 9, 0, 7, false),
+			  -ERANGE, "integer out of range", HDR + 24,
+			  "method 7: integer out of range");
+	check_ctx_refusal(mgpu_msg_ctx_resume(FAMILY, 5, 9, false), -ENOENT,
+			  "no context has it", HDR + 8,
+			  "id 9: no context has it");
+	check_ctx_refusal(mgpu_msg_ctx_resume(FAMILY, 5, 9, false), -ENODEV,
+			  "no vGPU has it", HDR,
+			  "vgpu-id 5: no vGPU has it");
+	check_ctx_refusal(mgpu_msg_ctx_resume(FAMILY, 5, 9, false), -ENOENT,
+			  NULL, 0,
+			  "mgpu was unloaded: run 'modprobe mgpu_soft' or load another back end");
+}
+
 /* An error of a dump comes with its end. */
 static void explains_failed_dump(void)
 {
@@ -758,7 +884,12 @@ static void names_events(void)
 	TAP_CHECK(!mgpu_event_is_dev(MGPU_CMD_VGPU_HUNG_NTF));
 	TAP_CHECK(mgpu_event_is_dev(MGPU_CMD_DEV_POLICY_NTF));
 	TAP_CHECK(mgpu_event_is_dev(MGPU_CMD_DEV_POLICY_EXIT_NTF));
+	TAP_STR(mgpu_event_name(MGPU_CMD_CTX_NTF), "ctx-ntf");
+	TAP_CHECK(!mgpu_event_is_dev(MGPU_CMD_CTX_NTF));
+	TAP_CHECK(mgpu_event_is_ctx(MGPU_CMD_CTX_NTF));
+	TAP_CHECK(!mgpu_event_is_ctx(MGPU_CMD_VGPU_ADDED_NTF));
 	/* of no event */
+	TAP_CHECK(!mgpu_event_is_ctx(MGPU_CMD_CTX_GET));
 	TAP_CHECK(!mgpu_event_name(MGPU_CMD_DEV_GET));
 	TAP_CHECK(!mgpu_event_is_dev(MGPU_CMD_DEV_GET));
 	TAP_CHECK(!mgpu_event_is_dev(200));
@@ -817,7 +948,9 @@ int main(void)
 	tap_run(builds_batch, "a batch is the bytes that the specification says");
 	tap_run(builds_large_batch, "a batch of 1,024 vGPUs is one message");
 	tap_run(builds_dev_set, "a device's settings are the bytes that the specification says");
+	tap_run(builds_ctx_orders, "what contexts are told is the bytes that the specification says");
 	tap_run(reads_vgpu, "an answer is read, and what is unknown is told from 0");
+	tap_run(reads_ctx, "a context is read, its longest name in full");
 	tap_run(reads_hists, "histograms are read, and told from none");
 	tap_run(refuses_short_hist, "a histogram of another length is refused");
 	tap_run(reads_policy_exit, "how a BPF policy ended is read");
@@ -833,11 +966,12 @@ int main(void)
 	tap_run(survives_wrong_offset, "an offset outside of the request is ignored");
 	tap_run(explains_bare_errors, "an error without a sentence gets one");
 	tap_run(explains_refused_dev_set, "a refusal of a device's setting names it");
+	tap_run(explains_refused_ctx_orders, "a refusal to a context names the attribute, and who is missing");
 	tap_run(explains_failed_dump, "a dump that fails says why");
 	tap_run(bounds_text, "a long sentence is cut");
 	tap_run(matches_keys, "vGPUs are found by id, UUID and its beginning");
 	tap_run(names_values, "values of an enumeration have names");
-	tap_run(names_events, "events of devices are told from those of vGPUs");
+	tap_run(names_events, "events of devices, vGPUs and contexts are told apart");
 	tap_run(quantiles, "quantiles lie where the counts say");
 	return tap_done();
 }

@@ -144,6 +144,8 @@ def policy_of(attr):
         return f"NLA_POLICY_RANGE({kind},{limit(checks['min'])},{limit(checks['max'])})"
     if checks:
         raise ValueError(f"{attr['name']}: a check that this test does not know")
+    if "enum" in attr:
+        return f"NLA_POLICY_MAX({kind},{len(ENUMS[attr['enum']]) - 1})"
     return "{.type=" + kind + ",}"
 
 
@@ -213,7 +215,7 @@ def library():
     text = read("ctl/lib/fields.c")
     got = {}
     for macro, attr, name, kind in re.findall(
-            r"\b(DEV|POLICY_EXIT|VGPU)\((\w+), \"([\w-]+)\", (\w+),\s+\w+\)", text):
+            r"\b(DEV|POLICY_EXIT|VGPU|CTX)(?:_ORDER)?\((\w+), \"([\w-]+)\", (\w+),\s+\w+\)", text):
         got[f"MGPU_A_{macro}_{attr}"] = (name, kind)
     for attr, name in re.findall(r"\bSTAT\((\w+), \"([\w-]+)\", \w+\)", text):
         got[f"MGPU_A_STATS_{attr}"] = (name, "U64")
@@ -222,7 +224,7 @@ def library():
         got[attr] = (name, kind)
 
     want = {}
-    for set_name in ("dev", "policy-exit", "vgpu", "stats"):
+    for set_name in ("dev", "policy-exit", "vgpu", "stats", "ctx"):
         for attr in attributes(set_name):
             if attr["type"] != "pad":
                 want[attr_c_name(set_name, attr["name"])] = (attr["name"], attr["type"].upper())
