@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* gpuctl dev */
+#include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpuctl.h"
 
-const char *const dev_set_keys[] = { "policy", "job-timeout", NULL };
+const char *const dev_set_keys[] = { "policy", "job-timeout", "slots", NULL };
 
 /* The module judges what it is told; it may have others. */
 const char *const dev_policies[] = {
@@ -14,8 +15,8 @@ const char *const dev_policies[] = {
 };
 
 static const char *const columns[] = {
-	">ID", "NAME", "BACKEND", ">ENGINES", "ON-CPU", "POLICY", ">VGPUS",
-	">MAX", NULL
+	">ID", "NAME", "BACKEND", ">ENGINES", ">SLOTS", "ON-CPU", "POLICY",
+	">VGPUS", ">MAX", NULL
 };
 
 static void add_row(struct table *table, const struct mgpu_dev_info *dev)
@@ -24,6 +25,10 @@ static void add_row(struct table *table, const struct mgpu_dev_info *dev)
 	table_cell(table, "%s", dev->name);
 	table_cell(table, "%s", dev->backend);
 	table_cell(table, "%u", dev->engines);
+	if (mgpu_has(dev, MGPU_A_DEV_SLOTS))
+		table_cell(table, "%u", dev->slots);
+	else
+		table_cell(table, "-");
 	table_cell(table, "%s", dev->engine_on_cpu ? "yes" : "no");
 	table_cell(table, "%s", dev->policy);
 	table_cell(table, "%u", dev->vgpus);
@@ -92,7 +97,9 @@ static int parse_setting(struct mgpu_dev_setting *set, const char *dev,
 			 const char *key, const char *value)
 {
 	bool policy = !strcmp(key, "policy");
+	bool slots = !strcmp(key, "slots");
 	uint32_t bit = policy ? MGPU_DEV_SETTING_POLICY :
+		       slots ? MGPU_DEV_SETTING_SLOTS :
 		       MGPU_DEV_SETTING_JOB_TIMEOUT;
 
 	if (!value)
@@ -105,6 +112,12 @@ static int parse_setting(struct mgpu_dev_setting *set, const char *dev,
 			return usage_error("device %s: policy '%s': give a name of at most %d characters, as in 'policy fixed'",
 					   dev, value, MGPU_POLICY_NAME_LEN);
 		strcpy(set->policy, value);
+		return 0;
+	}
+	if (slots) {
+		if (parse_u32(value, 1, UINT32_MAX, &set->slots))
+			return usage_error("device %s: slots %s: give a whole number from 1 to the device's number of engines",
+					   dev, value);
 		return 0;
 	}
 	if (parse_time(value, 1000, MGPU_JOB_TIMEOUT_MIN, MGPU_JOB_TIMEOUT_MAX,
@@ -143,7 +156,7 @@ int dev_set(const struct gpuctl *ctl, int argc, char **argv)
 		like = suggest(argv[i], dev_set_keys);
 		return usage_error("device %s: there is no setting '%s'%s%s%s",
 				   argv[0], argv[i],
-				   like ? "; did you mean '" : ", but policy and job-timeout",
+				   like ? "; did you mean '" : ", but policy, job-timeout and slots",
 				   like ? like : "", like ? "'?" : "");
 	}
 
@@ -151,6 +164,11 @@ int dev_set(const struct gpuctl *ctl, int argc, char **argv)
 		return failed(&err);
 	ret = mgpu_dev_find(mgpu, argv[0], &dev, &err);
 	set.id = dev.id;
+	if (!ret && set.slots > dev.engines)
+		ret = mgpu_fail(&err, -ERANGE,
+				"device %s: slots %u: it has %u engine%s, give a whole number from 1 to %u",
+				argv[0], set.slots, dev.engines,
+				dev.engines == 1 ? "" : "s", dev.engines);
 	if (!ret)
 		ret = mgpu_dev_set(mgpu, &set, &err);
 	mgpu_close(mgpu);

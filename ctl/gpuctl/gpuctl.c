@@ -23,7 +23,7 @@ static const struct command commands[] = {
 	  "list the devices that vGPUs are parts of", dev_list },
 	{ "dev", "show", "DEV", "", NULL,
 	  "show one device; DEV is its id or name", dev_show },
-	{ "dev", "set", "DEV { policy NAME | job-timeout TIME } ...", "",
+	{ "dev", "set", "DEV { policy NAME | job-timeout TIME | slots N } ...", "",
 	  dev_set_keys,
 	  "change settings of a device; TIME is a number with us, ms or s",
 	  dev_set },
@@ -37,10 +37,23 @@ static const struct command commands[] = {
 	  "b", vgpu_set_keys,
 	  "change settings of one or more vGPUs, all or nothing; TIME is a number with us, ms or s",
 	  vgpu_set },
-	{ "monitor", NULL, "", "n", NULL,
-	  "print what becomes of vGPUs and devices, as it happens", monitor },
+	{ "ctx", "list", "[dev DEV | vgpu VGPU]", "", ctx_list_keys,
+	  "list compute contexts", ctx_list },
+	{ "ctx", "show", "VGPU CTX", "", NULL,
+	  "show one context and its counters; CTX is its id", ctx_show },
+	{ "ctx", "preempt",
+	  "VGPU CTX [method switch|drain|flush] [keep N] [hold]", "",
+	  ctx_preempt_keys,
+	  "take slots from a context, all but N, until one is free or, with hold, until it is resumed",
+	  ctx_preempt },
+	{ "ctx", "resume", "VGPU CTX [first]", "", ctx_resume_keys,
+	  "let a context have slots again, with first ahead of its vGPU's others",
+	  ctx_resume },
+	{ "monitor", NULL, "[contexts]", "n", monitor_keys,
+	  "print what becomes of vGPUs and devices, and of contexts, as it happens",
+	  monitor },
 	{ "top", NULL, "", "nd", NULL,
-	  "show what vGPUs do, again and again", top },
+	  "show what vGPUs and contexts do, again and again", top },
 	{ "ctl", "show", "", "", NULL,
 	  "show what mgpud, the controller, does", ctl_show },
 	{ "ctl", "set", "{ KEY VALUE } ...", "", ctl_set_keys,
@@ -236,7 +249,14 @@ static void print_completion(void)
 		print_keys(stdout, &commands[i]);
 		puts("'");
 		if (strstr(args, "VGPU"))
-			puts("\t\tlist+=\" $(gpuctl vgpu list 2>/dev/null | awk 'NR > 1 { print $1, $2 }')\"");
+			printf("\t\t%s$(gpuctl vgpu list 2>/dev/null | awk 'NR > 1 { print $1, $2 }')\"\n",
+			       is_word("vgpu", commands[i].keys) ?
+			       "[[ $prev == vgpu ]] && list=\"" :
+			       strstr(args, "CTX") ?
+			       "((${#words[@]} == 2)) && list=\"" :
+			       "list+=\" ");
+		if (strstr(args, "CTX"))
+			puts("\t\t((${#words[@]} == 3)) && list=\"$(gpuctl ctx list vgpu \"${words[2]}\" 2>/dev/null | awk 'NR > 1 { print $2 }')\"");
 		if (strstr(args, "DEV"))
 			printf("\t\t%slist=\"$(gpuctl dev list 2>/dev/null | awk 'NR > 1 { print $1, $2 }')\"\n",
 			       is_word("dev", commands[i].keys) ?
@@ -249,6 +269,13 @@ static void print_completion(void)
 				printf("%s%s", j ? " " : "", dev_policies[j]);
 			puts("'");
 		}
+		if (commands[i].run == ctx_preempt) {
+			fputs("\t\t[[ $prev == method ]] && list='", stdout);
+			for (j = 0; mgpu_preempt_methods[j]; j++)
+				printf("%s%s", j ? " " : "",
+				       mgpu_preempt_methods[j]);
+			puts("'");
+		}
 		if (commands[i].run == ctl_set) {
 			fputs("\t\t[[ $prev == policy ]] && list='", stdout);
 			for (j = 0; ctl_policies[j]; j++)
@@ -258,11 +285,15 @@ static void print_completion(void)
 		puts("\t\t;;");
 	}
 	for (i = 0; i < NR_COMMANDS; i++) {
-		if (!first_of_object(i) || !commands[i].verb)
+		if (!first_of_object(i) ||
+		    (!commands[i].verb && !commands[i].keys))
 			continue;
 		printf("\t'%s ') list='", commands[i].object);
+		if (!commands[i].verb)
+			print_keys(stdout, &commands[i]);
 		for (j = i; j < NR_COMMANDS; j++)
-			if (!strcmp(commands[i].object, commands[j].object))
+			if (commands[i].verb &&
+			    !strcmp(commands[i].object, commands[j].object))
 				printf("%s%s", j == i ? "" : " ",
 				       commands[j].verb);
 		puts("' ;;");

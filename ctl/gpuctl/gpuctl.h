@@ -95,7 +95,7 @@ struct json_object *out_object(const struct mgpu_field *fields,
 int out_json(const struct gpuctl *ctl, struct json_object *object);
 /* "name: value" for all fields, for people. */
 void out_fields(const struct mgpu_field *fields, const void *info);
-/* What became of a vGPU or a device, on one line. */
+/* What became of a vGPU, a device or a context, on one line. */
 void out_event(const struct mgpu_event *event);
 
 #define OUT_CELL	80
@@ -106,6 +106,14 @@ const char *out_fps(char *buf, size_t size, uint64_t millihertz);
 const char *out_share(char *buf, size_t size, uint64_t ppm);
 const char *out_us(char *buf, size_t size, uint64_t us);
 const char *out_bytes(char *buf, size_t size, uint64_t bytes);
+/* To three digits, in thousands, millions and so on: "1.23M". */
+const char *out_rate(char *buf, size_t size, double rate);
+/* What it is doing; "?" if that is not known. */
+const char *out_state(const struct mgpu_ctx *ctx);
+/* That it has and that its job can use: "2/4"; "-" without a job. */
+const char *out_slots(char *buf, size_t size, const struct mgpu_ctx *ctx);
+/* The part of its job that is done, 0 to 1; NAN if that is not known. */
+double out_progress(const struct mgpu_ctx *ctx);
 /* Now, with milliseconds, as RFC 3339. */
 const char *out_time(char *buf, size_t size);
 
@@ -135,6 +143,10 @@ extern const char *const dev_set_keys[];
 extern const char *const dev_policies[];	/* for the completion */
 extern const char *const vgpu_list_keys[];
 extern const char *const vgpu_set_keys[];
+extern const char *const ctx_list_keys[];
+extern const char *const ctx_preempt_keys[];
+extern const char *const ctx_resume_keys[];
+extern const char *const monitor_keys[];
 extern const char *const ctl_set_keys[];
 extern const char *const ctl_sla_keys[];
 extern const char *const ctl_policies[];	/* for the completion */
@@ -145,6 +157,10 @@ int dev_set(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_list(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_show(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_set(const struct gpuctl *ctl, int argc, char **argv);
+int ctx_list(const struct gpuctl *ctl, int argc, char **argv);
+int ctx_show(const struct gpuctl *ctl, int argc, char **argv);
+int ctx_preempt(const struct gpuctl *ctl, int argc, char **argv);
+int ctx_resume(const struct gpuctl *ctl, int argc, char **argv);
 int monitor(const struct gpuctl *ctl, int argc, char **argv);
 int top(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_show(const struct gpuctl *ctl, int argc, char **argv);

@@ -5,6 +5,8 @@
 
 #include "gpuctl.h"
 
+const char *const monitor_keys[] = { "contexts", NULL };
+
 static void print_event(const struct gpuctl *ctl, const char *name,
 			const struct mgpu_event *event)
 {
@@ -27,6 +29,10 @@ static void print_event(const struct gpuctl *ctl, const char *name,
 		json_object_object_add(object, "dev",
 				       out_object(mgpu_dev_fields,
 						  &event->dev));
+	else if (event && mgpu_event_is_ctx(event->cmd))
+		json_object_object_add(object, "ctx",
+				       out_object(mgpu_ctx_fields,
+						  &event->ctx));
 	else if (event)
 		json_object_object_add(object, "vgpu",
 				       out_object(mgpu_vgpu_fields,
@@ -42,14 +48,19 @@ int monitor(const struct gpuctl *ctl, int argc, char **argv)
 	uint32_t seen = 0;
 	int ret;
 
-	if (argc)
-		return usage_error("monitor takes no '%s'", argv[0]);
+	if (argc && !is_word(argv[0], monitor_keys))
+		return usage_error("monitor takes nothing or 'contexts', not '%s'",
+				   argv[0]);
+	if (argc > 1)
+		return usage_error("monitor contexts takes no '%s'", argv[1]);
 	if (mgpu_open(&mgpu, &err))
 		return failed(&err);
 	stop_on_signals();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 
 	ret = mgpu_subscribe(mgpu, &err);
+	if (!ret && argc)
+		ret = mgpu_subscribe_ctx(mgpu, &err);
 	while (!ret && !gpuctl_stop && (!ctl->count || seen < ctl->count)) {
 		ret = mgpu_event_next(mgpu, &event, &err);
 		if (!ret) {

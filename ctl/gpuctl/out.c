@@ -146,6 +146,21 @@ const char *out_bytes(char *buf, size_t size, uint64_t bytes)
 	return buf;
 }
 
+const char *out_rate(char *buf, size_t size, double rate)
+{
+	static const char units[] = " kMGTP";
+	size_t i = 0;
+
+	/* 999.6 would be written as 1000 */
+	while (rate >= 999.5 && units[i + 1]) {
+		rate /= 1000;
+		i++;
+	}
+	snprintf(buf, size, "%.*f%.*s", rate < 9.995 ? 2 : rate < 99.95 ? 1 : 0,
+		 rate, i ? 1 : 0, &units[i]);
+	return buf;
+}
+
 const char *out_time(char *buf, size_t size)
 {
 	struct timeval tv;
@@ -244,6 +259,21 @@ static void print_per_job(const struct mgpu_field *field, const void *info,
 						  (double)nr));
 }
 
+/* @ns: CLOCK_MONOTONIC; 0 is never */
+static void print_ago(uint64_t ns)
+{
+	struct timespec ts;
+	double ago;
+
+	if (!ns) {
+		puts("-");
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ago = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9 - (double)ns / 1e9;
+	printf("%.6f s ago\n", ago > 0 ? ago : 0);
+}
+
 static void print_value(const struct mgpu_field *field, const void *info)
 {
 	char buf[OUT_CELL];
@@ -272,11 +302,13 @@ static void print_value(const struct mgpu_field *field, const void *info)
 		puts(out_us(buf, sizeof(buf), value));
 	} else if (!strcmp(field->name, "job-timeout")) {
 		puts(out_us(buf, sizeof(buf), value * 1000));
+	} else if (!strcmp(field->name, "arrived-ns")) {
+		print_ago(value);
 	} else if (ends_in(field->name, "-ns")) {
 		printf("%.6f s", (double)value / 1e9);
 		print_per_job(field, info, value);
 		putchar('\n');
-	} else if (!strcmp(field->name, "bytes") ||
+	} else if (ends_in(field->name, "bytes") ||
 		   !strncmp(field->name, "mem-", 4)) {
 		printf("%" PRIu64 " (%s)\n", value,
 		       out_bytes(buf, sizeof(buf), value));
@@ -329,6 +361,34 @@ void out_fields(const struct mgpu_field *fields, const void *info)
 	print_fields(fields, info, 0);
 }
 
+/* ---- contexts ---- */
+
+const char *out_state(const struct mgpu_ctx *ctx)
+{
+	const char *state;
+
+	state = mgpu_field_str(mgpu_field_find(mgpu_ctx_fields, "state"), ctx);
+	return state && mgpu_has(ctx, MGPU_A_CTX_STATE) ? state : "?";
+}
+
+const char *out_slots(char *buf, size_t size, const struct mgpu_ctx *ctx)
+{
+	if (!mgpu_has(ctx, MGPU_A_CTX_OP))
+		return "-";
+	snprintf(buf, size, "%u/%u", ctx->slots, ctx->slots_wanted);
+	return buf;
+}
+
+double out_progress(const struct mgpu_ctx *ctx)
+{
+	double done;
+
+	if (!mgpu_has(ctx, MGPU_A_CTX_OP) || !ctx->job_inst)
+		return NAN;
+	done = (double)ctx->job_inst_done / (double)ctx->job_inst;
+	return done > 1 ? 1 : done;
+}
+
 /* ---- events ---- */
 
 static void print_exit(const struct mgpu_policy_exit_info *why)
@@ -348,6 +408,21 @@ static void print_exit(const struct mgpu_policy_exit_info *why)
 	printf(": %s", why->message);
 }
 
+static void print_ctx_event(const struct mgpu_ctx *ctx)
+{
+	char buf[OUT_CELL];
+
+	printf("ctx     vgpu %u ctx %u %s", ctx->vgpu_id, ctx->id,
+	       out_state(ctx));
+	if (mgpu_has(ctx, MGPU_A_CTX_OP))
+		printf(" op %s slots %s", ctx->op,
+		       out_slots(buf, sizeof(buf), ctx));
+	printf(" queued %u", ctx->queued);
+	if (*ctx->name)
+		printf(" name %s", ctx->name);
+	putchar('\n');
+}
+
 /* "added" of "vgpu-added-ntf", "policy-exit" of "dev-policy-exit-ntf" */
 void out_event(const struct mgpu_event *event)
 {
@@ -355,6 +430,10 @@ void out_event(const struct mgpu_event *event)
 	const struct mgpu_vgpu_info *vgpu = &event->vgpu;
 	const struct mgpu_dev_info *dev = &event->dev;
 
+	if (mgpu_event_is_ctx(event->cmd)) {
+		print_ctx_event(&event->ctx);
+		return;
+	}
 	printf("%-7.*s ", (int)(strlen(name) - strlen("-ntf")), name);
 	if (mgpu_event_is_dev(event->cmd)) {
 		printf("dev %u %s policy %s", dev->id, dev->name, dev->policy);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * gpuctl top: what each vGPU did since the refresh before.  Rates come from the
+ * gpuctl top: what each vGPU and context did since the refresh before.  Rates come from the
  * module's counters; targets and CPU time from mgpud where it runs.
  */
 #include <errno.h>
@@ -20,8 +20,18 @@ static const char *const columns[] = {
 	">GPU-LIMIT", ">CPU%", ">HELD%", ">MEM", "CHARGED-BY", NULL
 };
 
+static const char *const ctx_columns[] = {
+	">VGPU", ">CTX", "STATE", "OP", ">SLOTS", ">DONE%", ">WORK/S",
+	">QUEUED", "NAME", NULL
+};
+
+/* A guest's name of a context, so that a line has less than 80 columns. */
+#define CTX_NAME	12
+
 /* Lines above and below the rows; the devices' come to them. */
 #define OTHER_LINES	4
+/* Those of the contexts' table, if there is one. */
+#define CTX_LINES	3
 
 /**
  * struct sample - all that was read at one moment
@@ -30,6 +40,8 @@ static const char *const columns[] = {
  * @nr: how many
  * @devs: in the order of ids
  * @nr_devs: how many
+ * @ctxs: contexts, in the order of their vGPUs' ids and their own
+ * @nr_ctxs: how many
  * @state: mgpud's, NULL if it does not run
  */
 struct sample {
@@ -38,6 +50,8 @@ struct sample {
 	size_t nr;
 	struct mgpu_dev_info *devs;
 	size_t nr_devs;
+	struct mgpu_ctx *ctxs;
+	size_t nr_ctxs;
 	struct json_object *state;
 };
 
@@ -67,6 +81,7 @@ static void sample_free(struct sample *sample)
 {
 	free(sample->vgpus);
 	free(sample->devs);
+	free(sample->ctxs);
 	json_object_put(sample->state);
 	memset(sample, 0, sizeof(*sample));
 }
@@ -84,6 +99,12 @@ static int sample_read(struct sample *sample, struct mgpu *mgpu,
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	sample->time = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 	ret = mgpu_vgpu_list(mgpu, NULL, &sample->vgpus, &sample->nr, err);
+	if (!ret)
+		ret = mgpu_ctx_dump(mgpu, NULL, &sample->ctxs,
+				    &sample->nr_ctxs, err);
+	/* a module from before there were contexts */
+	if (ret == -EOPNOTSUPP)
+		ret = 0;
 	if (ret) {
 		sample_free(sample);
 		return ret;
@@ -100,25 +121,32 @@ static int sample_read(struct sample *sample, struct mgpu *mgpu,
 	return 0;
 }
 
-static const struct mgpu_vgpu_info *find(const struct sample *sample,
-					 const struct mgpu_vgpu_info *vgpu)
+static const struct mgpu_vgpu_info *by_id(const struct sample *sample,
+					  uint32_t id)
 {
 	size_t low = 0;
 	size_t high = sample->nr;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		const struct mgpu_vgpu_info *old = &sample->vgpus[middle];
 
-		if (old->id == vgpu->id)
-			/* the number may be another vGPU's by now */
-			return strcmp(old->uuid, vgpu->uuid) ? NULL : old;
-		if (old->id < vgpu->id)
+		if (sample->vgpus[middle].id == id)
+			return &sample->vgpus[middle];
+		if (sample->vgpus[middle].id < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return NULL;
+}
+
+static const struct mgpu_vgpu_info *find(const struct sample *sample,
+					 const struct mgpu_vgpu_info *vgpu)
+{
+	const struct mgpu_vgpu_info *old = by_id(sample, vgpu->id);
+
+	/* the number may be another vGPU's by now */
+	return old && !strcmp(old->uuid, vgpu->uuid) ? old : NULL;
 }
 
 static uint32_t engines(const struct sample *sample, uint32_t dev_id)
@@ -196,6 +224,63 @@ static void get_rates(struct rates *rates, const struct sample *now,
 	}
 }
 
+static int compare_ctx(const void *a, const void *b)
+{
+	const struct mgpu_ctx *x = a;
+	const struct mgpu_ctx *y = b;
+
+	if (x->vgpu_id != y->vgpu_id)
+		return x->vgpu_id < y->vgpu_id ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* The same context in the sample before, NULL if it is not known to be. */
+static const struct mgpu_ctx *find_ctx(const struct sample *now,
+				       const struct sample *before,
+				       const struct mgpu_ctx *ctx)
+{
+	const struct mgpu_vgpu_info *vgpu = by_id(now, ctx->vgpu_id);
+	const struct mgpu_ctx *old;
+
+	if (!vgpu || !find(before, vgpu) || !before->nr_ctxs)
+		return NULL;
+	old = bsearch(ctx, before->ctxs, before->nr_ctxs, sizeof(*ctx),
+		      compare_ctx);
+	/* what counts less was made anew, with the same number */
+	if (!old || old->inst > ctx->inst || old->engine_ns > ctx->engine_ns)
+		return NULL;
+	return old;
+}
+
+/**
+ * struct ctx_rates - of one context; NAN is unknown
+ * @done: part of its job
+ * @inst: work units per second
+ * @gpu: part of the device's engines
+ */
+struct ctx_rates {
+	double done;
+	double inst;
+	double gpu;
+};
+
+static void get_ctx_rates(struct ctx_rates *rates, const struct sample *now,
+			  const struct sample *before,
+			  const struct mgpu_ctx *ctx)
+{
+	const struct mgpu_ctx *old = find_ctx(now, before, ctx);
+	double seconds = now->time - before->time;
+	uint32_t nr = engines(now, ctx->dev_id);
+
+	*rates = (struct ctx_rates){ out_progress(ctx), NAN, NAN };
+	if (!old || seconds <= 0)
+		return;
+	rates->inst = (double)(ctx->inst - old->inst) / seconds;
+	if (nr)
+		rates->gpu = (double)(ctx->engine_ns - old->engine_ns) / 1e9 /
+			     seconds / nr;
+}
+
 static void add_json(struct json_object *object, const char *key, double value)
 {
 	char buf[OUT_CELL];
@@ -230,6 +315,33 @@ static void add_field(struct json_object *object,
 	json_object_object_add(object, name, json);
 }
 
+static struct json_object *contexts_json(const struct sample *now,
+					 const struct sample *before)
+{
+	static const char *const fields[] = {
+		"vgpu-id", "id", "dev-id", "name", "state", "op", "slots",
+		"slots-allowed", "slots-wanted", "queued", NULL
+	};
+	struct json_object *array = json_object_new_array();
+	size_t i;
+	size_t j;
+
+	for (i = 0; i < now->nr_ctxs; i++) {
+		struct json_object *entry = json_object_new_object();
+		struct ctx_rates rates;
+
+		get_ctx_rates(&rates, now, before, &now->ctxs[i]);
+		for (j = 0; fields[j]; j++)
+			add_field(entry, mgpu_ctx_fields, &now->ctxs[i],
+				  fields[j]);
+		add_json(entry, "progress", rates.done);
+		add_json(entry, "inst-rate", rates.inst);
+		add_json(entry, "gpu-share", rates.gpu);
+		json_object_array_add(array, entry);
+	}
+	return array;
+}
+
 static void print_json(const struct gpuctl *ctl, const struct sample *now,
 		       const struct sample *before)
 {
@@ -238,7 +350,8 @@ static void print_json(const struct gpuctl *ctl, const struct sample *now,
 		"gpu-limit", "mem-used", "charge-source", NULL
 	};
 	static const char *const dev_fields[] = {
-		"id", "name", "policy", "vgpus", "waiting", NULL
+		"id", "name", "policy", "vgpus", "waiting", "engines",
+		"slots", NULL
 	};
 	struct json_object *object = json_object_new_object();
 	struct json_object *array = json_object_new_array();
@@ -279,6 +392,7 @@ static void print_json(const struct gpuctl *ctl, const struct sample *now,
 		json_object_array_add(array, entry);
 	}
 	json_object_object_add(object, "vgpus", array);
+	json_object_object_add(object, "contexts", contexts_json(now, before));
 	out_json(ctl, object);
 }
 
@@ -322,24 +436,56 @@ static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu,
 	table_cell(table, "%s", source);
 }
 
-static size_t screen_rows(bool tty, size_t nr_devs)
+static void add_ctx_row(struct table *table, const struct mgpu_ctx *ctx,
+			const struct ctx_rates *rates)
 {
-	size_t others = OTHER_LINES + nr_devs;
-	struct winsize size;
+	char buf[OUT_CELL];
 
+	table_cell(table, "%u", ctx->vgpu_id);
+	table_cell(table, "%u", ctx->id);
+	table_cell(table, "%s", out_state(ctx));
+	table_cell(table, "%s", *ctx->op ? ctx->op : "-");
+	table_cell(table, "%s", out_slots(buf, sizeof(buf), ctx));
+	add_number(table, rates->done, 100);
+	table_cell(table, "%s", isfinite(rates->inst) ?
+		   out_rate(buf, sizeof(buf), rates->inst) : "-");
+	table_cell(table, "%u", ctx->queued);
+	table_cell(table, "%.*s", CTX_NAME, *ctx->name ? ctx->name : "-");
+}
+
+/* How many rows fit: of vGPUs, and, in *@ctxs, of contexts, half if need be. */
+static size_t screen_rows(bool tty, const struct sample *now, size_t *ctxs)
+{
+	size_t others = OTHER_LINES + now->nr_devs +
+			(now->nr_ctxs ? CTX_LINES : 0);
+	struct winsize size;
+	size_t rows;
+
+	*ctxs = SIZE_MAX;
 	if (!tty || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
-	    size.ws_row <= others)
+	    size.ws_row <= others + 1)
 		return SIZE_MAX;
-	return size.ws_row - others;
+	rows = size.ws_row - others;
+	if (!now->nr_ctxs)
+		return rows;
+	*ctxs = rows / 2;
+	if (now->nr < rows - *ctxs)
+		*ctxs = rows - now->nr;
+	else if (now->nr_ctxs < *ctxs)
+		*ctxs = now->nr_ctxs;
+	return rows - *ctxs;
 }
 
 static void print_text(const struct sample *now, const struct sample *before,
 		       bool tty)
 {
+	struct table ctxs = { .columns = ctx_columns };
 	struct table table = { .columns = columns };
 	struct json_object *value;
 	char time[OUT_CELL];
+	size_t ctx_rows;
 	size_t open = 0;
+	size_t rows;
 	size_t i;
 
 	for (i = 0; i < now->nr; i++)
@@ -352,12 +498,17 @@ static void print_text(const struct sample *now, const struct sample *before,
 		printf("mgpud: policy %s\n", json_object_get_string(value));
 	else
 		puts("mgpud does not run");
-	for (i = 0; i < now->nr_devs; i++)
-		printf("%s: policy %s, %u of %u vGPUs wait for %u engine%s\n",
+	for (i = 0; i < now->nr_devs; i++) {
+		printf("%s: policy %s, %u of %u vGPUs wait for %u engine%s",
 		       now->devs[i].name, now->devs[i].policy,
 		       now->devs[i].waiting, now->devs[i].vgpus,
 		       now->devs[i].engines,
 		       now->devs[i].engines == 1 ? "" : "s");
+		if (mgpu_has(&now->devs[i], MGPU_A_DEV_SLOTS) &&
+		    now->devs[i].slots != now->devs[i].engines)
+			printf(", jobs at once: %u", now->devs[i].slots);
+		putchar('\n');
+	}
 	putchar('\n');
 
 	for (i = 0; i < now->nr; i++) {
@@ -366,7 +517,18 @@ static void print_text(const struct sample *now, const struct sample *before,
 		get_rates(&rates, now, before, i);
 		add_row(&table, &now->vgpus[i], &rates);
 	}
-	table_print(&table, screen_rows(tty, now->nr_devs));
+	rows = screen_rows(tty, now, &ctx_rows);
+	table_print(&table, rows);
+	if (now->nr_ctxs) {
+		putchar('\n');
+		for (i = 0; i < now->nr_ctxs; i++) {
+			struct ctx_rates rates;
+
+			get_ctx_rates(&rates, now, before, &now->ctxs[i]);
+			add_ctx_row(&ctxs, &now->ctxs[i], &rates);
+		}
+		table_print(&ctxs, ctx_rows);
+	}
 	if (!tty)
 		putchar('\n');
 }

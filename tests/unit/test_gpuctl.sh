@@ -45,6 +45,13 @@ result "$(
 	refused "$gpuctl" 2 "did you mean 'gpu-limit'" vgpu set 3 gpu-limt 30%
 	refused "$gpuctl" 2 "did you mean 'policy'" dev set mgpu_soft.0 polcy fixed
 	refused "$gpuctl" 2 "did you mean 'job-timeout'" dev set 0 timeout 1s
+	refused "$gpuctl" 2 "did you mean 'slots'" dev set 0 slot 1
+	refused "$gpuctl" 2 "did you mean 'preempt'" ctx premept 1 1
+	refused "$gpuctl" 2 "did you mean 'vgpu'" ctx list vgup 1
+	refused "$gpuctl" 2 "did you mean 'keep'" ctx preempt 1 1 kep 2
+	refused "$gpuctl" 2 "did you mean 'method drain'" ctx preempt 1 1 drain
+	refused "$gpuctl" 2 "give switch, drain or flush; did you mean 'flush'" ctx preempt 1 1 method fulsh
+	refused "$gpuctl" 2 "did you mean 'first'" ctx resume 1 1 fist
 	refused "$gpuctl" 2 "did you mean 'lambda'" ctl set lamda 3
 	refused "$gpuctl" 2 "did you mean 'dev" vgpu list deb 1
 	refused "$gpuctl" 2 'help' banana
@@ -58,7 +65,7 @@ result "$(
 	refused "$gpuctl" 2 'as in' dev set
 	refused "$gpuctl" 2 'as in' dev set mgpu_soft.0
 	refused "$gpuctl" 2 'Name it first' dev set policy fixed
-	refused "$gpuctl" 2 'but policy and job-timeout' dev set mgpu_soft.0 banana 3
+	refused "$gpuctl" 2 'but policy, job-timeout and slots' dev set mgpu_soft.0 banana 3
 	refused "$gpuctl" 2 'wants a value' dev set mgpu_soft.0 policy
 	refused "$gpuctl" 2 'wants a value' dev set mgpu_soft.0 policy fixed job-timeout
 	refused "$gpuctl" 2 'twice' dev set mgpu_soft.0 policy fixed policy equal
@@ -76,7 +83,23 @@ result "$(
 	refused "$gpuctl" 2 'twice' vgpu set 3 gpu-limit 30% gpu-limit none
 	refused "$gpuctl" 2 'twice' vgpu set 3 period 1ms burst 1ms period 1ms
 	refused "$gpuctl" 2 'twice' ctl set beta 2 beta 3
-	refused "$gpuctl" 2 'takes no' monitor now
+	refused "$gpuctl" 2 "nothing or 'contexts', not 'now'" monitor now
+	refused "$gpuctl" 2 'takes no' monitor contexts now
+	refused "$gpuctl" 2 'one of: list, show, preempt, resume' ctx
+	refused "$gpuctl" 2 "nothing, 'dev DEV' or 'vgpu VGPU'" ctx list 1
+	refused "$gpuctl" 2 "nothing, 'dev DEV' or 'vgpu VGPU'" ctx list vgpu
+	refused "$gpuctl" 2 "nothing, 'dev DEV' or 'vgpu VGPU'" ctx list vgpu 1 2
+	refused "$gpuctl" 2 "as in 'gpuctl ctx show 1 2'" ctx show
+	refused "$gpuctl" 2 "as in 'gpuctl ctx preempt 1 2'" ctx preempt 1
+	refused "$gpuctl" 2 'too much' ctx show 1 2 3
+	refused "$gpuctl" 2 'takes no .*but method, keep and hold' ctx preempt 1 2 banana
+	refused "$gpuctl" 2 'takes no .*but first' ctx resume 1 2 banana
+	refused "$gpuctl" 2 'wants a value: give switch, drain or flush' ctx preempt 1 2 hold method
+	refused "$gpuctl" 2 'wants a value' ctx preempt 1 2 keep
+	refused "$gpuctl" 2 'twice' ctx preempt 1 2 hold hold
+	refused "$gpuctl" 2 'twice' ctx preempt 1 2 keep 1 hold keep 2
+	refused "$gpuctl" 2 'twice' ctx preempt 1 2 method drain method drain
+	refused "$gpuctl" 2 'twice' ctx resume 1 2 first first
 	refused "$gpuctl" 2 'takes no' top now
 	refused "$gpuctl" 2 'takes no' ctl show now
 	refused "$gpuctl" 2 'takes no' ctl watch now
@@ -106,6 +129,19 @@ result "$(
 	for time in 500 99ms 61s 0 1min 100.5ms none ''; do
 		refused "$gpuctl" 2 "job-timeout $time: give a time from 100ms to 60s" dev set 0 job-timeout "$time"
 	done
+	for slots in 0 -1 1.5 many 4294967296 ''; do
+		refused "$gpuctl" 2 "slots $slots: give a whole number from 1" dev set 0 slots "$slots"
+	done
+	for ctx in 0 -1 1.5 training 4294967296 ''; do
+		refused "$gpuctl" 2 "context $ctx: give its id" ctx show 1 "$ctx"
+	done
+	for keep in -1 1.5 all 4294967296 ''; do
+		refused "$gpuctl" 2 "keep $keep: give the number of slots" ctx preempt 1 2 keep "$keep"
+	done
+	for method in '' 1 SWITCH banana; do
+		refused "$gpuctl" 2 "method $method: give switch, drain or flush" ctx preempt 1 2 method "$method"
+	done
+	refused "$gpuctl" 2 'a flush takes all slots' ctx preempt 1 2 keep 1 method flush
 	refused "$gpuctl" 2 'at most 32 characters' dev set 0 policy ''
 	refused "$gpuctl" 2 'at most 32 characters' dev set 0 policy "$(printf 'p%.0s' {1..33})"
 	for fps in 0 0.5 10001 1e3 30fps -30 ''; do
@@ -166,6 +202,13 @@ result "$(
 		refused "$gpuctl" 1 'modprobe mgpu_soft' vgpu set 1 gpu-limit 30.5% period 10ms burst 500us \
 			2 gpu-limit none burst 0 3 gpu-limit 300000ppm weight 2
 		refused "$gpuctl" 1 'modprobe mgpu_soft' dev set mgpu_soft.0 policy fixed job-timeout 2.5s
+		refused "$gpuctl" 1 'modprobe mgpu_soft' dev set mgpu_soft.0 slots 2
+		refused "$gpuctl" 1 'modprobe mgpu_soft' ctx list
+		refused "$gpuctl" 1 'modprobe mgpu_soft' ctx list vgpu 1
+		refused "$gpuctl" 1 'modprobe mgpu_soft' ctx show 1 4294967295
+		refused "$gpuctl" 1 'modprobe mgpu_soft' ctx preempt 1 2 hold method drain keep 0
+		refused "$gpuctl" 1 'modprobe mgpu_soft' ctx resume 1 2 first
+		refused "$gpuctl" 1 'modprobe mgpu_soft' monitor contexts
 		refused "$gpuctl" 1 'modprobe mgpu_soft' monitor
 		refused "$gpuctl" 1 'modprobe mgpu_soft' top -n1 -d.5 -jp
 	fi
@@ -223,10 +266,39 @@ result "$(
 		echo "vgpu set 3 g: $(complete_words vgpu set 3 g)"
 	[ "$(complete_words dev '')" = 'list show set' ] ||
 		echo "dev: $(complete_words dev '')"
-	[ "$(complete_words dev set mgpu_soft.0 '')" = 'policy job-timeout' ] ||
+	[ "$(complete_words dev set mgpu_soft.0 '')" = 'policy job-timeout slots' ] ||
 		echo "dev set mgpu_soft.0: $(complete_words dev set mgpu_soft.0 '')"
 	[ "$(complete_words dev set mgpu_soft.0 policy b)" = best-effort ] ||
 		echo "policy b: $(complete_words dev set mgpu_soft.0 policy b)"
+	# shellcheck disable=SC2317 # the completion calls it
+	gpuctl()
+	{
+		case $* in
+		'vgpu list') printf 'ID UUID DEV\n1 83b8f4f2 x\n' ;;
+		'ctx list vgpu 1') printf 'VGPU CTX STATE\n1 77 idle\n1 78 idle\n' ;;
+		'dev list') printf 'ID NAME\n0 mgpu_soft.0\n' ;;
+		esac
+	}
+	[ "$(complete_words ctx '')" = 'list show preempt resume' ] ||
+		echo "ctx: $(complete_words ctx '')"
+	[ "$(complete_words ctx list '')" = 'dev vgpu' ] ||
+		echo "ctx list: $(complete_words ctx list '')"
+	[ "$(complete_words ctx list vgpu '')" = '1 83b8f4f2' ] ||
+		echo "ctx list vgpu: $(complete_words ctx list vgpu '')"
+	[ "$(complete_words ctx list dev '')" = '0 mgpu_soft.0' ] ||
+		echo "ctx list dev: $(complete_words ctx list dev '')"
+	[ "$(complete_words ctx show '')" = '1 83b8f4f2' ] ||
+		echo "ctx show: $(complete_words ctx show '')"
+	[ "$(complete_words ctx preempt 1 '')" = '77 78' ] ||
+		echo "ctx preempt 1: $(complete_words ctx preempt 1 '')"
+	[ "$(complete_words ctx preempt 1 77 '')" = 'method keep hold' ] ||
+		echo "ctx preempt 1 77: $(complete_words ctx preempt 1 77 '')"
+	[ "$(complete_words ctx preempt 1 77 method '')" = 'switch drain flush' ] ||
+		echo "method: $(complete_words ctx preempt 1 77 method '')"
+	[ "$(complete_words ctx resume 1 77 '')" = first ] ||
+		echo "ctx resume 1 77: $(complete_words ctx resume 1 77 '')"
+	[ "$(complete_words monitor '')" = contexts ] ||
+		echo "monitor: $(complete_words monitor '')"
 	[ "$(complete_words ctl set be)" = beta ] || echo 'ctl set be'
 	[ "$(complete_words ctl sla de)" = default ] || echo 'ctl sla de'
 	[ "$(complete_words ctl set policy ex)" = exact ] || echo 'ctl set policy ex'

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What gpuctl prints of vGPUs and devices: text for people, and JSON. */
+/* What gpuctl prints of vGPUs, devices and contexts: text for people, and JSON. */
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpuctl.h"
@@ -204,6 +205,102 @@ static void dev_text(void)
 	free(text);
 }
 
+static struct mgpu_ctx full_ctx(void)
+{
+	struct timespec ts;
+	struct mgpu_ctx ctx = {
+		.present = UINT32_MAX,
+		.vgpu_id = 3,
+		.id = 12,
+		.name = "a b",
+		.state = MGPU_CTX_STATE_RUNNING,
+		.op = "matmul",
+		.slots = 2,
+		.slots_allowed = 3,
+		.slots_wanted = 4,
+		.queued = 5,
+		.idempotent = 1,
+		.job_inst = 1000,
+		.job_inst_done = 375,
+		.job_bytes = 3 << 20,
+		.live_bytes = 65536,
+		.engine_ns = 2500000000,
+		.switch_ns = 1000,
+	};
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ctx.arrived_ns = (uint64_t)(ts.tv_sec - 1) * 1000000000 +
+			 (uint64_t)ts.tv_nsec;
+	return ctx;
+}
+
+static void ctx_text(void)
+{
+	struct mgpu_ctx ctx = full_ctx();
+	char *text = as_text(mgpu_ctx_fields, &ctx);
+	const char *label = "\narrived-time:        ";
+	const char *at = strstr(text, label);
+	double ago;
+	char *end;
+
+	check_line(text, "vgpu-id:             3");
+	check_line(text, "name:                a b");
+	check_line(text, "state:               running");
+	check_line(text, "op:                  matmul");
+	check_line(text, "slots-wanted:        4");
+	check_line(text, "idempotent:          yes");
+	check_line(text, "job-bytes:           3145728 (3.0 MiB)");
+	check_line(text, "live-bytes:          65536 (64.0 KiB)");
+	check_line(text, "engine-time:         2.500000 s");
+	check_line(text, "switch-time:         0.000001 s");
+	TAP_NEED(at);
+	ago = strtod(at + strlen(label), &end);
+	TAP_CHECK(ago >= 1 && ago < 60);
+	TAP_CHECK(!strncmp(end, " s ago\n", 7));
+	free(text);
+
+	/* without a job, and of a module that is newer than gpuctl */
+	ctx.present &= ~PRESENT(MGPU_A_CTX_OP);
+	ctx.arrived_ns = 0;
+	ctx.state = 77;
+	text = as_text(mgpu_ctx_fields, &ctx);
+	check_line(text, "state:               77");
+	check_line(text, "op:                  -");
+	check_line(text, "arrived-time:        -");
+	free(text);
+
+	/* of the future: no negative time */
+	ctx.arrived_ns = UINT64_MAX;
+	text = as_text(mgpu_ctx_fields, &ctx);
+	check_line(text, "arrived-time:        0.000000 s ago");
+	free(text);
+}
+
+static void ctx_values(void)
+{
+	struct mgpu_ctx ctx = full_ctx();
+	char buf[OUT_CELL];
+
+	TAP_STR(out_state(&ctx), "running");
+	TAP_STR(out_slots(buf, sizeof(buf), &ctx), "2/4");
+	TAP_NEAR(out_progress(&ctx), 0.375, 1e-12);
+	/* flushed jobs may have been counted twice */
+	ctx.job_inst_done = 2000;
+	TAP_NEAR(out_progress(&ctx), 1, 0);
+	ctx.job_inst = 0;
+	TAP_CHECK(isnan(out_progress(&ctx)));
+	ctx.job_inst = 1000;
+	ctx.present &= ~PRESENT(MGPU_A_CTX_OP);
+	TAP_CHECK(isnan(out_progress(&ctx)));
+	TAP_STR(out_slots(buf, sizeof(buf), &ctx), "-");
+	ctx.state = UINT32_MAX;
+	TAP_STR(out_state(&ctx), "?");
+	ctx.state = 0;
+	TAP_STR(out_state(&ctx), "idle");
+	ctx.present = 0;
+	TAP_STR(out_state(&ctx), "?");
+}
+
 static void check_event(const struct mgpu_event *event, const char *want)
 {
 	char *text = printed(print_event, event);
@@ -245,6 +342,22 @@ static void events_text(void)
 	event.dev.policy_exit.kind = 99;
 	check_event(&event,
 		    "policy-exit dev 0 mgpu_soft.0 policy weighted ended edf kind 99 code -110 vgpu 12: nobody was picked for 1 s\n");
+}
+
+static void ctx_events_text(void)
+{
+	struct mgpu_event event = {
+		.cmd = MGPU_CMD_CTX_NTF,
+		.ctx = full_ctx(),
+	};
+
+	check_event(&event,
+		    "ctx     vgpu 3 ctx 12 running op matmul slots 2/4 queued 5 name a b\n");
+	event.ctx.present &= ~PRESENT(MGPU_A_CTX_OP);
+	event.ctx.state = MGPU_CTX_STATE_IDLE;
+	event.ctx.queued = 0;
+	event.ctx.name[0] = '\0';
+	check_event(&event, "ctx     vgpu 3 ctx 12 idle queued 0\n");
 }
 
 static struct json_object *get(struct json_object *object, const char *key)
@@ -315,6 +428,43 @@ static void dev_json(void)
 	json_object_put(object);
 }
 
+static void ctx_json(void)
+{
+	struct mgpu_ctx ctx = full_ctx();
+	struct json_object *object = out_object(mgpu_ctx_fields, &ctx);
+
+	check_keys(object, mgpu_ctx_fields);
+	/* what is only asked for is not answered */
+	TAP_CHECK(!json_object_object_get_ex(object, "method", NULL));
+	TAP_STR(json_object_get_string(get(object, "state")), "running");
+	TAP_CHECK(json_object_get_boolean(get(object, "idempotent")));
+	TAP_EQ(json_object_get_int64(get(object, "job-inst")), 1000);
+	json_object_put(object);
+
+	ctx.present &= ~PRESENT(MGPU_A_CTX_OP);
+	object = out_object(mgpu_ctx_fields, &ctx);
+	TAP_CHECK(!get(object, "op"));
+	json_object_put(object);
+}
+
+static void rates(void)
+{
+	static const struct {
+		double rate;
+		const char *want;
+	} t[] = {
+		{ 0, "0.00" }, { 9.99, "9.99" }, { 9.996, "10.0" },
+		{ 99.94, "99.9" }, { 99.96, "100" }, { 999.4, "999" },
+		{ 999.6, "1.00k" }, { 1234567, "1.23M" }, { 25.5e9, "25.5G" },
+		{ 999.7e9, "1.00T" }, { 123e15, "123P" }, { 1e19, "10000P" },
+	};
+	char buf[OUT_CELL];
+	size_t i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
+		TAP_STR(out_rate(buf, sizeof(buf), t[i].rate), t[i].want);
+}
+
 static void values(void)
 {
 	static const struct {
@@ -350,11 +500,16 @@ static void values(void)
 int main(void)
 {
 	tap_run(values, "values are written as they are read, without loss");
+	tap_run(rates, "rates have three digits and a unit");
 	tap_run(vgpu_text, "a vGPU's settings and counters have units");
 	tap_run(hist_text, "histograms are bars with quantiles");
 	tap_run(dev_text, "a device tells its policy and how the last one ended");
 	tap_run(events_text, "events say which VM hung and how a policy ended");
+	tap_run(ctx_text, "a context's job and counters have units");
+	tap_run(ctx_values, "what a context does is told in a word and a fraction");
+	tap_run(ctx_events_text, "events of contexts are lines");
 	tap_run(vgpu_json, "a vGPU in JSON has the specification's names");
 	tap_run(dev_json, "a device in JSON has the specification's names");
+	tap_run(ctx_json, "a context in JSON has the specification's names");
 	return tap_done();
 }

@@ -1,0 +1,855 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * gpuctl on contexts, all of it but the kernel: what it asks, what it prints of
+ * the answers, and how it says what to do about a refusal.  The kernel is made
+ * of the wrapped functions below; it refuses what the module refuses, in its
+ * words.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <linux/genetlink.h>
+#include <netlink/attr.h>
+#include <netlink/genl/ctrl.h>
+#include <netlink/genl/genl.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpuctl.h"
+#include "tap.h"
+
+#define FAMILY	31
+#define UUID_A	"83b8f4f2-509f-382f-3c1e-e6bfe0fa1001"
+#define UUID_B	"12345678-509f-382f-3c1e-e6bfe0fa1002"
+#define UUID_C	"93b8f4f2-509f-382f-3c1e-e6bfe0fa1003"
+
+/* ---- the kernel ---- */
+
+enum { GRP_NOTIFY = 1, GRP_EVENTS, GRP_CONTEXTS };
+
+struct datagram {
+	struct datagram *next;
+	size_t len;
+	char bytes[];
+};
+
+static struct {
+	bool unloaded;
+	bool before_contexts;	/* an older module */
+	unsigned int groups;	/* joined */
+	struct datagram *queue;
+	struct datagram **tail;
+	uint32_t port;
+	uint32_t seq;
+	struct timespec now;
+
+	uint32_t slots;
+	struct mgpu_ctx ctxs[8];
+	size_t nr_ctxs;
+	uint64_t inst_per_second[8];
+	uint64_t engine_ns_per_second[8];
+	struct mgpu_ctx_order order;	/* the last one */
+	uint8_t order_cmd;
+} kernel;
+
+static const struct vgpu {
+	uint32_t id;
+	uint32_t dev_id;
+	const char *uuid;
+	const char *type;
+} vgpus[] = {
+	{ 1, 0, UUID_A, "medium-render" },
+	{ 2, 0, UUID_B, "small" },
+	{ 3, 1, UUID_C, "large-render" },
+};
+
+#define NR_VGPUS	(sizeof(vgpus) / sizeof(vgpus[0]))
+#define ENGINES		4
+
+static void queue(const void *bytes, size_t len)
+{
+	struct datagram *datagram = malloc(sizeof(*datagram) + len);
+
+	if (!datagram)
+		abort();
+	datagram->next = NULL;
+	datagram->len = len;
+	memcpy(datagram->bytes, bytes, len);
+	*kernel.tail = datagram;
+	kernel.tail = &datagram->next;
+}
+
+static void queue_msg(struct nl_msg *msg)
+{
+	queue(nlmsg_hdr(msg), nlmsg_hdr(msg)->nlmsg_len);
+	nlmsg_free(msg);
+}
+
+static struct nl_msg *answer(uint8_t cmd, int flags)
+{
+	struct nl_msg *msg = nlmsg_alloc();
+
+	if (!msg || !genlmsg_put(msg, kernel.port, kernel.seq, FAMILY, 0, flags,
+				 cmd, MGPU_FAMILY_VERSION))
+		abort();
+	return msg;
+}
+
+static void put_ctx(struct nl_msg *msg, const struct mgpu_ctx *c)
+{
+	nla_put_u32(msg, MGPU_A_CTX_VGPU_ID, c->vgpu_id);
+	nla_put_u32(msg, MGPU_A_CTX_ID, c->id);
+	nla_put_u32(msg, MGPU_A_CTX_DEV_ID, c->dev_id);
+	nla_put_string(msg, MGPU_A_CTX_NAME, c->name);
+	nla_put_u32(msg, MGPU_A_CTX_STATE, c->state);
+	if (*c->op)
+		nla_put_string(msg, MGPU_A_CTX_OP, c->op);
+	nla_put_u32(msg, MGPU_A_CTX_SLOTS, c->slots);
+	nla_put_u32(msg, MGPU_A_CTX_SLOTS_ALLOWED, c->slots_allowed);
+	nla_put_u32(msg, MGPU_A_CTX_SLOTS_WANTED, c->slots_wanted);
+	nla_put_u32(msg, MGPU_A_CTX_QUEUED, c->queued);
+	nla_put_u8(msg, MGPU_A_CTX_IDEMPOTENT, c->idempotent);
+	nla_put_u64(msg, MGPU_A_CTX_JOB_INST, c->job_inst);
+	nla_put_u64(msg, MGPU_A_CTX_JOB_INST_DONE, c->job_inst_done);
+	nla_put_u64(msg, MGPU_A_CTX_JOBS, c->jobs);
+	nla_put_u64(msg, MGPU_A_CTX_INST, c->inst);
+	nla_put_u64(msg, MGPU_A_CTX_ENGINE_NS, c->engine_ns);
+	nla_put_u64(msg, MGPU_A_CTX_PREEMPTIONS, c->preemptions);
+}
+
+static void put_vgpu(struct nl_msg *msg, const struct vgpu *v)
+{
+	nla_put_u32(msg, MGPU_A_VGPU_ID, v->id);
+	nla_put_string(msg, MGPU_A_VGPU_UUID, v->uuid);
+	nla_put_u32(msg, MGPU_A_VGPU_DEV_ID, v->dev_id);
+	nla_put_string(msg, MGPU_A_VGPU_TYPE, v->type);
+}
+
+static void put_dev(struct nl_msg *msg, uint32_t id)
+{
+	nla_put_u32(msg, MGPU_A_DEV_ID, id);
+	nla_put_string(msg, MGPU_A_DEV_NAME, id ? "mgpu_soft.1" :
+		       "mgpu_soft.0");
+	nla_put_u32(msg, MGPU_A_DEV_ENGINES, id ? 1 : ENGINES);
+	nla_put_string(msg, MGPU_A_DEV_POLICY, "weighted");
+	if (!kernel.before_contexts)
+		nla_put_u32(msg, MGPU_A_DEV_SLOTS, id ? 1 : kernel.slots);
+}
+
+/* An acknowledgment, or a refusal that is about an attribute of the request. */
+static void finish(const struct nlmsghdr *request, int code, const char *text,
+		   const struct nlattr *attr)
+{
+	bool dump = request->nlmsg_flags & NLM_F_DUMP;
+	struct nlmsgerr e = { .error = code, .msg = *request };
+	struct nl_msg *msg = nlmsg_alloc();
+
+	if (!msg || !nlmsg_put(msg, kernel.port, kernel.seq,
+			       dump ? NLMSG_DONE : NLMSG_ERROR, 0,
+			       NLM_F_CAPPED | (text ? NLM_F_ACK_TLVS : 0)))
+		abort();
+	if (nlmsg_append(msg, &e, dump ? sizeof(e.error) : sizeof(e),
+			 NLMSG_ALIGNTO))
+		abort();
+	if (text)
+		nla_put_string(msg, NLMSGERR_ATTR_MSG, text);
+	if (attr)
+		nla_put_u32(msg, NLMSGERR_ATTR_OFFS,
+			    (uint32_t)((const char *)attr -
+				       (const char *)request));
+	queue_msg(msg);
+}
+
+static const struct vgpu *find_vgpu(const struct nlattr *id,
+				    const struct nlattr *uuid)
+{
+	size_t i;
+
+	for (i = 0; i < NR_VGPUS; i++)
+		if (id ? nla_get_u32(id) == vgpus[i].id :
+		    !strcasecmp(nla_get_string(uuid), vgpus[i].uuid))
+			return &vgpus[i];
+	return NULL;
+}
+
+static struct mgpu_ctx *find_ctx(uint32_t vgpu_id, uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < kernel.nr_ctxs; i++)
+		if (kernel.ctxs[i].vgpu_id == vgpu_id &&
+		    kernel.ctxs[i].id == id)
+			return &kernel.ctxs[i];
+	return NULL;
+}
+
+static void serve_dev(const struct nlmsghdr *request, struct nlattr **tb)
+{
+	struct nl_msg *msg;
+	uint32_t id;
+
+	for (id = 0; id < 2; id++) {
+		if (tb[MGPU_A_DEV_ID] && nla_get_u32(tb[MGPU_A_DEV_ID]) != id)
+			continue;
+		msg = answer(MGPU_CMD_DEV_GET, NLM_F_MULTI);
+		put_dev(msg, id);
+		queue_msg(msg);
+	}
+	finish(request, 0, NULL, NULL);
+}
+
+static void serve_vgpu(const struct nlmsghdr *request, struct nlattr **tb)
+{
+	bool dump = request->nlmsg_flags & NLM_F_DUMP;
+	const struct vgpu *only = NULL;
+	struct nl_msg *msg;
+	size_t i;
+
+	if (!dump) {
+		only = find_vgpu(tb[MGPU_A_VGPU_ID], tb[MGPU_A_VGPU_UUID]);
+		if (!only) {
+			finish(request, -ENODEV, "no vGPU has it", NULL);
+			return;
+		}
+	}
+	for (i = 0; i < NR_VGPUS; i++) {
+		if (only && only != &vgpus[i])
+			continue;
+		msg = answer(MGPU_CMD_VGPU_GET, NLM_F_MULTI);
+		put_vgpu(msg, &vgpus[i]);
+		queue_msg(msg);
+	}
+	finish(request, 0, NULL, NULL);
+}
+
+static void serve_ctx_get(const struct nlmsghdr *request, struct nlattr **tb)
+{
+	struct nlattr *vgpu = tb[MGPU_A_CTX_VGPU_ID];
+	struct nlattr *id = tb[MGPU_A_CTX_ID];
+	struct nl_msg *msg;
+	size_t found = 0;
+	size_t i;
+
+	for (i = 0; i < kernel.nr_ctxs; i++) {
+		const struct mgpu_ctx *c = &kernel.ctxs[i];
+
+		if ((vgpu && nla_get_u32(vgpu) != c->vgpu_id) ||
+		    (id && nla_get_u32(id) != c->id))
+			continue;
+		msg = answer(MGPU_CMD_CTX_GET, NLM_F_MULTI);
+		put_ctx(msg, c);
+		queue_msg(msg);
+		found++;
+	}
+	if (id && !found)
+		finish(request, -ENOENT, "no context has it: list them", id);
+	else
+		finish(request, 0, NULL, NULL);
+}
+
+static void serve_order(const struct nlmsghdr *request, uint8_t cmd,
+			struct nlattr **tb)
+{
+	struct mgpu_ctx_order *order = &kernel.order;
+	struct mgpu_ctx *c;
+
+	memset(order, 0, sizeof(*order));
+	order->vgpu_id = nla_get_u32(tb[MGPU_A_CTX_VGPU_ID]);
+	order->id = nla_get_u32(tb[MGPU_A_CTX_ID]);
+	kernel.order_cmd = cmd;
+	c = find_ctx(order->vgpu_id, order->id);
+	if (!c) {
+		finish(request, -ENOENT, "no context has it: list them",
+		       tb[MGPU_A_CTX_ID]);
+		return;
+	}
+	if (cmd == MGPU_CMD_CTX_RESUME) {
+		order->first = nla_get_u8(tb[MGPU_A_CTX_FIRST]);
+		c->state = MGPU_CTX_STATE_RUNNING;
+		c->slots = c->slots_wanted;
+		finish(request, 0, NULL, NULL);
+		return;
+	}
+	order->slots = nla_get_u32(tb[MGPU_A_CTX_SLOTS]);
+	order->method = nla_get_u32(tb[MGPU_A_CTX_METHOD]);
+	order->hold = nla_get_u8(tb[MGPU_A_CTX_HOLD]);
+	if (order->method == MGPU_PREEMPT_METHOD_FLUSH && !c->idempotent) {
+		finish(request, -EOPNOTSUPP, "its job cannot begin anew",
+		       tb[MGPU_A_CTX_ID]);
+		return;
+	}
+	c->state = order->hold ? MGPU_CTX_STATE_HELD :
+				 MGPU_CTX_STATE_PREEMPTED;
+	c->slots = order->slots;
+	finish(request, 0, NULL, NULL);
+}
+
+static void serve(const struct nlmsghdr *request)
+{
+	const struct genlmsghdr *genl = NLMSG_DATA(request);
+	struct nlattr *tb[MGPU_A_CTX_MAX + 1];
+
+	kernel.seq = request->nlmsg_seq;
+	kernel.port = request->nlmsg_pid;
+	if (kernel.unloaded) {
+		finish(request, -ENOENT, NULL, NULL);
+		return;
+	}
+	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)request, GENL_HDRLEN, tb,
+			MGPU_A_CTX_MAX, NULL) < 0)
+		abort();
+	switch (genl->cmd) {
+	case MGPU_CMD_DEV_GET:
+		serve_dev(request, tb);
+		return;
+	case MGPU_CMD_VGPU_GET:
+		serve_vgpu(request, tb);
+		return;
+	case MGPU_CMD_DEV_SET:
+		if (tb[MGPU_A_DEV_SLOTS])
+			kernel.slots = nla_get_u32(tb[MGPU_A_DEV_SLOTS]);
+		finish(request, 0, NULL, NULL);
+		return;
+	}
+	if (kernel.before_contexts) {
+		finish(request, -EOPNOTSUPP, NULL, NULL);
+		return;
+	}
+	if (genl->cmd == MGPU_CMD_CTX_GET)
+		serve_ctx_get(request, tb);
+	else if (genl->cmd == MGPU_CMD_CTX_PREEMPT ||
+		 genl->cmd == MGPU_CMD_CTX_RESUME)
+		serve_order(request, genl->cmd, tb);
+	else
+		abort();
+}
+
+/* What the linker puts in the place of functions without __wrap_. */
+int __wrap_genl_ctrl_resolve(struct nl_sock *sock, const char *name);
+int __wrap_genl_ctrl_resolve_grp(struct nl_sock *sock, const char *family,
+				 const char *group);
+int __wrap_nl_socket_add_membership(struct nl_sock *sock, int group);
+ssize_t __wrap_sendto(int fd, const void *buf, size_t len, int flags,
+		      const struct sockaddr *to, socklen_t to_len);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *hdr, int flags);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+
+int __wrap_genl_ctrl_resolve(struct nl_sock *sock, const char *name)
+{
+	(void)sock;
+	TAP_STR(name, MGPU_FAMILY_NAME);
+	return FAMILY;
+}
+
+int __wrap_genl_ctrl_resolve_grp(struct nl_sock *sock, const char *family,
+				 const char *group)
+{
+	(void)sock;
+	if (!strcmp(family, "nlctrl") && !strcmp(group, "notify"))
+		return GRP_NOTIFY;
+	TAP_STR(family, MGPU_FAMILY_NAME);
+	if (!strcmp(group, "events"))
+		return GRP_EVENTS;
+	if (!strcmp(group, "contexts") && !kernel.before_contexts)
+		return GRP_CONTEXTS;
+	return -NLE_OBJ_NOTFOUND;
+}
+
+int __wrap_nl_socket_add_membership(struct nl_sock *sock, int group)
+{
+	(void)sock;
+	kernel.groups |= 1u << group;
+	return 0;
+}
+
+ssize_t __wrap_sendto(int fd, const void *buf, size_t len, int flags,
+		      const struct sockaddr *to, socklen_t to_len)
+{
+	(void)fd;
+	(void)flags;
+	(void)to;
+	(void)to_len;
+	serve(buf);
+	return (ssize_t)len;
+}
+
+ssize_t __wrap_recvmsg(int fd, struct msghdr *hdr, int flags)
+{
+	struct datagram *datagram = kernel.queue;
+	size_t len;
+
+	(void)fd;
+	(void)flags;
+	if (!datagram) {
+		tap_diag("gpuctl waits for what nobody sends");
+		abort();
+	}
+	kernel.queue = datagram->next;
+	if (!kernel.queue)
+		kernel.tail = &kernel.queue;
+	len = datagram->len;
+	if (len > hdr->msg_iov->iov_len)
+		abort();
+	memcpy(hdr->msg_iov->iov_base, datagram->bytes, len);
+	free(datagram);
+	hdr->msg_flags = 0;
+	return (ssize_t)len;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	(void)clock;
+	*ts = kernel.now;
+	return 0;
+}
+
+/* Time is what is slept; contexts work meanwhile. */
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	size_t i;
+
+	(void)left;
+	kernel.now.tv_sec += time->tv_sec;
+	for (i = 0; i < kernel.nr_ctxs; i++) {
+		kernel.ctxs[i].inst += kernel.inst_per_second[i] *
+				       (uint64_t)time->tv_sec;
+		kernel.ctxs[i].engine_ns += kernel.engine_ns_per_second[i] *
+					    (uint64_t)time->tv_sec;
+	}
+	return 0;
+}
+
+static void start(void)
+{
+	static const struct mgpu_ctx ctxs[] = {
+		{ .vgpu_id = 1, .id = 1, .name = "training", .op = "matmul",
+		  .state = MGPU_CTX_STATE_RUNNING, .slots = 2,
+		  .slots_allowed = 4, .slots_wanted = 4, .queued = 3,
+		  .job_inst = 1000, .job_inst_done = 375, .jobs = 17,
+		  .preemptions = 5, .inst = 1000000 },
+		{ .vgpu_id = 1, .id = 4000000000u,
+		  .name = "a name as long as a screen is wide, nearly",
+		  .op = "mandelbrot", .state = MGPU_CTX_STATE_PREEMPTED,
+		  .slots_wanted = 1, .queued = 1, .idempotent = 1,
+		  .job_inst = 3, .job_inst_done = 1 },
+		{ .vgpu_id = 3, .id = 1, .dev_id = 1, .name = "" },
+	};
+
+	while (kernel.queue) {
+		struct datagram *next = kernel.queue->next;
+
+		free(kernel.queue);
+		kernel.queue = next;
+	}
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.tail = &kernel.queue;
+	kernel.slots = ENGINES;
+	kernel.now.tv_sec = 1000;
+	memcpy(kernel.ctxs, ctxs, sizeof(ctxs));
+	kernel.nr_ctxs = sizeof(ctxs) / sizeof(ctxs[0]);
+}
+
+/* ---- gpuctl ---- */
+
+static char out[65536];
+static char complaint[65536];
+
+static void capture(int fd, FILE **file, int *old)
+{
+	*file = tmpfile();
+	*old = dup(fd);
+	if (!*file || *old < 0 || dup2(fileno(*file), fd) < 0)
+		abort();
+}
+
+static void release(int fd, FILE *file, int old, char *text, size_t size)
+{
+	size_t len;
+
+	if (dup2(old, fd) < 0)
+		abort();
+	close(old);
+	rewind(file);
+	len = fread(text, 1, size - 1, file);
+	text[len] = '\0';
+	fclose(file);
+}
+
+/* Run it with words up to NULL; what it prints is in out and complaint. */
+static int gpuctl(const char *word, ...)
+{
+	char *argv[16] = { NULL };
+	FILE *files[2];
+	int olds[2];
+	int argc = 0;
+	va_list ap;
+	int status;
+	int i;
+
+	/* copies, since it takes options apart in place */
+	argv[argc++] = strdup("gpuctl");
+	va_start(ap, word);
+	for (; word && argc < 15; word = va_arg(ap, const char *))
+		argv[argc++] = strdup(word);
+	va_end(ap);
+
+	fflush(stdout);
+	capture(STDOUT_FILENO, &files[0], &olds[0]);
+	capture(STDERR_FILENO, &files[1], &olds[1]);
+	/* it moves the words when it takes the options out */
+	{
+		char *words[16];
+
+		memcpy(words, argv, sizeof(words));
+		status = gpuctl_main(argc, words);
+	}
+	fflush(stdout);
+	release(STDOUT_FILENO, files[0], olds[0], out, sizeof(out));
+	release(STDERR_FILENO, files[1], olds[1], complaint,
+		sizeof(complaint));
+	for (i = 0; i < argc; i++)
+		free(argv[i]);
+	return status;
+}
+
+static void refused(int status, int want_status, const char *want)
+{
+	TAP_EQ(status, want_status);
+	TAP_STR(out, "");
+	if (!TAP_CHECK(strstr(complaint, want)))
+		tap_diag("says '%s', nothing like '%s'", complaint, want);
+}
+
+static void says(const char *text)
+{
+	if (!TAP_CHECK(strstr(out, text)))
+		tap_diag("prints '%s', nothing like '%s'", out, text);
+}
+
+/* What is printed, as JSON; put it. */
+static struct json_object *parsed(void)
+{
+	struct json_object *object = json_tokener_parse(out);
+
+	if (!object) {
+		tap_diag("no JSON: '%s'", out);
+		abort();
+	}
+	return object;
+}
+
+static struct json_object *get(struct json_object *object, const char *key)
+{
+	struct json_object *value = NULL;
+
+	if (!TAP_CHECK(json_object_object_get_ex(object, key, &value)))
+		tap_diag("no key '%s'", key);
+	return value;
+}
+
+static void lists(void)
+{
+	struct json_object *list;
+
+	start();
+	TAP_EQ(gpuctl("ctx", "list", NULL), 0);
+	TAP_STR(out,
+		"VGPU         CTX  STATE      OP          SLOTS  DONE%  QUEUED  JOBS  PREEMPTED  NAME\n"
+		"   1           1  running    matmul        2/4   37.5       3    17          5  training\n"
+		"   1  4000000000  preempted  mandelbrot    0/1   33.3       1     0          0  a name as long as a screen is wide, nearly\n"
+		"   3           1  idle       -               -      -       0     0          0  -\n");
+	TAP_STR(complaint, "");
+
+	TAP_EQ(gpuctl("-j", "ctx", "list", NULL), 0);
+	list = parsed();
+	TAP_EQ(json_object_array_length(list), 3);
+	TAP_STR(json_object_get_string(get(json_object_array_get_idx(list, 1),
+					   "state")), "preempted");
+	json_object_put(list);
+}
+
+static void lists_some(void)
+{
+	struct json_object *list;
+
+	start();
+	TAP_EQ(gpuctl("-j", "ctx", "list", "vgpu", "83b8f4f2", NULL), 0);
+	list = parsed();
+	TAP_EQ(json_object_array_length(list), 2);
+	json_object_put(list);
+	TAP_EQ(gpuctl("-j", "ctx", "list", "dev", "mgpu_soft.1", NULL), 0);
+	list = parsed();
+	TAP_NEED(json_object_array_length(list) == 1);
+	TAP_EQ(json_object_get_int(get(json_object_array_get_idx(list, 0),
+				       "vgpu-id")), 3);
+	json_object_put(list);
+
+	/* none of a vGPU that could have some */
+	kernel.nr_ctxs = 2;
+	TAP_EQ(gpuctl("-j", "ctx", "list", "vgpu", "3", NULL), 0);
+	TAP_STR(out, "[]\n");
+	TAP_EQ(gpuctl("ctx", "list", "dev", "1", NULL), 0);
+	says("VGPU  CTX  STATE");
+
+	refused(gpuctl("ctx", "list", "vgpu", "9", NULL), 1, "no vGPU has it");
+	refused(gpuctl("ctx", "list", "dev", "hard", NULL), 1,
+		"no device is named 'hard'");
+}
+
+static void tells_type(int status)
+{
+	refused(status, 1,
+		"gpuctl: vGPU 2 has no contexts, since its type, small, has none: create one of a type whose name ends in -render, such as small-render\n");
+}
+
+static void tells_types(void)
+{
+	start();
+	tells_type(gpuctl("ctx", "list", "vgpu", "2", NULL));
+	tells_type(gpuctl("ctx", "show", "2", "1", NULL));
+	tells_type(gpuctl("ctx", "preempt", UUID_B, "1", NULL));
+	tells_type(gpuctl("ctx", "resume", "12345678-", "1", NULL));
+	/* of a type with contexts it is the module's word */
+	refused(gpuctl("ctx", "show", "1", "2", NULL), 1,
+		"gpuctl: id 2: no context has it: list them\n");
+	refused(gpuctl("ctx", "resume", "3", "9", NULL), 1,
+		"gpuctl: id 9: no context has it: list them\n");
+}
+
+static void shows(void)
+{
+	struct json_object *ctx;
+
+	start();
+	TAP_EQ(gpuctl("ctx", "show", "1", "4000000000", NULL), 0);
+	says("\nid:                  4000000000\n");
+	says("\nname:                a name as long as a screen is wide, nearly\n");
+	says("\nidempotent:          yes\n");
+	TAP_EQ(gpuctl("-j", "ctx", "show", UUID_A, "1", NULL), 0);
+	ctx = parsed();
+	TAP_STR(json_object_get_string(get(ctx, "op")), "matmul");
+	TAP_EQ(json_object_get_int(get(ctx, "job-inst-done")), 375);
+	TAP_CHECK(!get(ctx, "switch-ns"));
+	json_object_put(ctx);
+}
+
+static void preempts(void)
+{
+	const struct mgpu_ctx_order *order = &kernel.order;
+	struct json_object *ctx;
+
+	start();
+	TAP_EQ(gpuctl("ctx", "preempt", "83b8f4f2", "1", NULL), 0);
+	TAP_STR(out, "");
+	TAP_EQ(kernel.order_cmd, MGPU_CMD_CTX_PREEMPT);
+	TAP_EQ(order->vgpu_id, 1);
+	TAP_EQ(order->id, 1);
+	TAP_EQ(order->slots, 0);
+	TAP_EQ(order->method, MGPU_PREEMPT_METHOD_SWITCH);
+	TAP_EQ(order->hold, 0);
+
+	TAP_EQ(gpuctl("-j", "ctx", "preempt", "1", "1", "hold", "keep", "1",
+		      "method", "drain", NULL), 0);
+	TAP_EQ(order->slots, 1);
+	TAP_EQ(order->method, MGPU_PREEMPT_METHOD_DRAIN);
+	TAP_EQ(order->hold, 1);
+	/* in JSON, what became of it */
+	ctx = parsed();
+	TAP_STR(json_object_get_string(get(ctx, "state")), "held");
+	TAP_EQ(json_object_get_int(get(ctx, "slots")), 1);
+	json_object_put(ctx);
+
+	TAP_EQ(gpuctl("ctx", "preempt", "1", "4000000000", "method", "flush",
+		      "keep", "0", NULL), 0);
+	TAP_EQ(order->method, MGPU_PREEMPT_METHOD_FLUSH);
+	TAP_EQ(order->id, 4000000000u);
+	refused(gpuctl("ctx", "preempt", "1", "1", "method", "flush", NULL), 1,
+		"gpuctl: id 1: its job cannot begin anew\n");
+
+	TAP_EQ(gpuctl("ctx", "resume", "1", "1", "first", NULL), 0);
+	TAP_EQ(kernel.order_cmd, MGPU_CMD_CTX_RESUME);
+	TAP_EQ(order->first, 1);
+	TAP_EQ(gpuctl("ctx", "resume", "1", "4000000000", NULL), 0);
+	TAP_EQ(order->first, 0);
+	TAP_EQ(order->id, 4000000000u);
+}
+
+static void sets_slots(void)
+{
+	start();
+	TAP_EQ(gpuctl("dev", "set", "mgpu_soft.0", "slots", "3", NULL), 0);
+	TAP_EQ(kernel.slots, 3);
+	TAP_EQ(gpuctl("dev", "show", "0", NULL), 0);
+	says("\nslots:               3\n");
+	TAP_EQ(gpuctl("dev", "list", NULL), 0);
+	says("ID  NAME         BACKEND  ENGINES  SLOTS  ON-CPU  POLICY");
+	says(" 0  mgpu_soft.0                 4      3  no      weighted");
+	refused(gpuctl("dev", "set", "0", "slots", "5", NULL), 1,
+		"gpuctl: device 0: slots 5: it has 4 engines, give a whole number from 1 to 4\n");
+	refused(gpuctl("dev", "set", "1", "slots", "2", NULL), 1,
+		"it has 1 engine,");
+	TAP_EQ(kernel.slots, 3);
+	/* of a module that does not say them */
+	kernel.before_contexts = true;
+	TAP_EQ(gpuctl("dev", "list", NULL), 0);
+	says(" 0  mgpu_soft.0                 4      -  no      weighted");
+}
+
+static void shows_top(void)
+{
+	const char *at;
+
+	start();
+	kernel.inst_per_second[0] = 12345678;
+	kernel.slots = 2;
+	/* as large as a guest's driver counts */
+	kernel.ctxs[1].id = 65535;
+	TAP_EQ(gpuctl("top", "-n", "1", "-d", "10", NULL), 0);
+	says("mgpu_soft.0: policy weighted, 0 of 0 vGPUs wait for 4 engines, jobs at once: 2\n");
+	says("mgpu_soft.1: policy weighted, 0 of 0 vGPUs wait for 1 engine\n");
+	says("\n\n"
+	     "VGPU    CTX  STATE      OP          SLOTS  DONE%  WORK/S  QUEUED  NAME\n"
+	     "   1      1  running    matmul        2/4   37.5   12.3M       3  training\n"
+	     "   1  65535  preempted  mandelbrot    0/1   33.3    0.00       1  a name as lo\n"
+	     "   3      1  idle       -               -      -    0.00       0  -\n");
+	for (at = strstr(out, "\nVGPU  "); at && at[1]; at = strchr(at + 1, '\n'))
+		TAP_CHECK(strcspn(at + 1, "\n") <= 80);
+
+	/* without contexts it is as it was */
+	kernel.nr_ctxs = 0;
+	TAP_EQ(gpuctl("top", "-n", "1", NULL), 0);
+	TAP_CHECK(!strstr(out, "WORK/S"));
+	kernel.before_contexts = true;
+	TAP_EQ(gpuctl("top", "-n", "1", NULL), 0);
+	says("CHARGED-BY");
+	TAP_CHECK(!strstr(out, "WORK/S"));
+	TAP_CHECK(!strstr(out, "jobs at once"));
+}
+
+static void shows_top_json(void)
+{
+	struct json_object *object;
+	struct json_object *list;
+	struct json_object *ctx;
+
+	start();
+	kernel.inst_per_second[0] = 12345678;
+	kernel.engine_ns_per_second[0] = 2000000000;
+	TAP_EQ(gpuctl("-j", "top", "-n", "1", "-d", "2", NULL), 0);
+	object = parsed();
+	list = get(object, "contexts");
+	TAP_NEED(json_object_array_length(list) == 3);
+	ctx = json_object_array_get_idx(list, 0);
+	TAP_NEAR(json_object_get_double(get(ctx, "inst-rate")), 12345700, 1);
+	/* two of four engines */
+	TAP_NEAR(json_object_get_double(get(ctx, "gpu-share")), 0.5, 1e-9);
+	TAP_NEAR(json_object_get_double(get(ctx, "progress")), 0.375, 1e-9);
+	TAP_STR(json_object_get_string(get(ctx, "state")), "running");
+	TAP_CHECK(!get(json_object_array_get_idx(list, 2), "progress"));
+	TAP_EQ(json_object_get_int(get(json_object_array_get_idx(get(object,
+								     "devs"),
+								 0),
+				       "slots")), ENGINES);
+	json_object_put(object);
+}
+
+/* A context that counts less than before is another one. */
+static void tells_contexts_apart(void)
+{
+	struct json_object *object;
+
+	start();
+	kernel.inst_per_second[0] = UINT64_MAX;	/* one less each second */
+	TAP_EQ(gpuctl("-j", "top", "-n", "1", NULL), 0);
+	object = parsed();
+	TAP_CHECK(!get(json_object_array_get_idx(get(object, "contexts"), 0),
+		       "inst-rate"));
+	json_object_put(object);
+}
+
+static void queue_events(void)
+{
+	struct nl_msg *msg;
+
+	kernel.seq = 0;
+	kernel.port = 0;
+	msg = answer(MGPU_CMD_VGPU_ADDED_NTF, 0);
+	put_vgpu(msg, &vgpus[0]);
+	queue_msg(msg);
+	msg = answer(MGPU_CMD_CTX_NTF, 0);
+	put_ctx(msg, &kernel.ctxs[0]);
+	queue_msg(msg);
+}
+
+static void monitors(void)
+{
+	struct json_object *object;
+
+	start();
+	queue_events();
+	TAP_EQ(gpuctl("monitor", "contexts", "-n", "2", NULL), 0);
+	TAP_EQ(kernel.groups, 1u << GRP_NOTIFY | 1u << GRP_EVENTS |
+	       1u << GRP_CONTEXTS);
+	says(" added   vgpu 1 " UUID_A);
+	says(" ctx     vgpu 1 ctx 1 running op matmul slots 2/4 queued 3 name training\n");
+
+	start();
+	queue_events();
+	TAP_EQ(gpuctl("-j", "monitor", "contexts", "-n", "2", NULL), 0);
+	TAP_NEED(strchr(out, '\n'));
+	memmove(out, strchr(out, '\n') + 1, strlen(strchr(out, '\n')));
+	object = parsed();
+	TAP_STR(json_object_get_string(get(object, "event")), "ctx-ntf");
+	TAP_EQ(json_object_get_int(get(get(object, "ctx"), "queued")), 3);
+	TAP_CHECK(!json_object_object_get_ex(object, "vgpu", NULL));
+	json_object_put(object);
+
+	/* only when asked for */
+	start();
+	queue_events();
+	TAP_EQ(gpuctl("monitor", "-n", "1", NULL), 0);
+	TAP_EQ(kernel.groups, 1u << GRP_NOTIFY | 1u << GRP_EVENTS);
+}
+
+static void tells_old_modules(void)
+{
+	start();
+	kernel.before_contexts = true;
+	refused(gpuctl("ctx", "list", NULL), 1, "older than this program");
+	refused(gpuctl("ctx", "show", "1", "1", NULL), 1,
+		"older than this program");
+	refused(gpuctl("ctx", "preempt", "1", "1", NULL), 1,
+		"older than this program");
+	refused(gpuctl("monitor", "contexts", NULL), 1,
+		"older than this program");
+	/* the id of a family is void, which is no missing context */
+	start();
+	kernel.unloaded = true;
+	refused(gpuctl("ctx", "list", NULL), 1, "modprobe mgpu_soft");
+	refused(gpuctl("ctx", "show", "1", "1", NULL), 1, "modprobe mgpu_soft");
+}
+
+#undef main
+
+int main(void)
+{
+	/* none: top does without mgpud */
+	setenv("MGPUD_SOCKET", "/nonexistent/mgpud.sock", 1);
+	tap_run(lists, "contexts are listed");
+	tap_run(lists_some, "contexts of a vGPU or a device are listed");
+	tap_run(tells_types, "a vGPU whose type has no contexts says which has");
+	tap_run(shows, "a context is shown");
+	tap_run(preempts, "slots are taken and given back as the words say");
+	tap_run(sets_slots, "slots of a device are set and shown");
+	tap_run(shows_top, "top has the contexts in 80 columns");
+	tap_run(shows_top_json, "top has the contexts' rates in JSON");
+	tap_run(tells_contexts_apart, "top has no rate of a context made anew");
+	tap_run(monitors, "monitor has events of contexts when asked");
+	tap_run(tells_old_modules, "an older module and none are told from a missing context");
+	return tap_done();
+}
