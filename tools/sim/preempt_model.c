@@ -457,7 +457,7 @@ static bool step(struct sim *m, const struct preempt_ops *wakes, struct asked *q
  * gets done within a time that is long against a job, if mgpu decides from then
  * on and is told the truth, arrivals included. What gets most done is done.
  */
-#define HORIZON		(80e-3 * PSIM_HZ)
+#define HORIZON		(160e-3 * PSIM_HZ)
 #define LIST_MAX	8
 
 struct clairvoyant {
