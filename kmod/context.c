@@ -804,10 +804,14 @@ static u32 take_resources(struct mgpu_context *ctx, struct mgpu_work *work)
  * @vgpu: vGPU
  * @lane: control queue, with the decoded SUBMIT_3D
  *
+ * Fences with a ring index are in order within the context's ring.  One without is
+ * in order with those of all other commands, since a guest takes a later one's
+ * signal for its own (VIRTIO 1.2, section 5.7.6.7): the queue waits for it.
+ *
  * Context: ring_lock held.
  * Return: 0 when the context has it, or VIRTIO_GPU_RESP_ERR_* to answer with.
  */
-u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, const struct mgpu_lane *lane)
+u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 {
 	const struct mgpu_chain *c = &lane->chain;
 	const struct mgpu_cmd *cmd = &lane->cmd;
@@ -847,6 +851,8 @@ u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, const struct mgpu_lane *lane)
 			goto refuse;
 	}
 	work->ctx = ctx->id;
+	work->in_order = (cmd->flags & VIRTIO_GPU_FLAG_FENCE) &&
+			 !(cmd->flags & VIRTIO_GPU_FLAG_INFO_RING_IDX);
 	work->arrived_ns = ktime_get_ns();
 	work->chain = *c;
 	work->chain.nr_in = 0;
@@ -861,6 +867,8 @@ u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, const struct mgpu_lane *lane)
 	start_work(ctx, work->arrived_ns);
 	waits = sched->nr_running >= sched->slots;
 	spin_unlock_irq(&sched->lock);
+	if (work->in_order)
+		WRITE_ONCE(lane->state, MGPU_LANE_BUSY);
 
 	vgpu->mdev->ops->kick(vgpu->mdev);
 	if (waits)
@@ -914,7 +922,7 @@ int mgpu_context_preempt(struct mgpu_vgpu *vgpu, u32 id, u32 keep,
 	}
 
 	if (method == MGPU_PREEMPT_METHOD_DRAIN && ctx->work &&
-	    atomic64_read(&ctx->work->next)) {
+	    (ctx->running || atomic64_read(&ctx->work->next))) {
 		ctx->draining = true;
 		ctx->hold_next = hold;
 		ctx->keep = keep;

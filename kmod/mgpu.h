@@ -209,6 +209,7 @@ struct mgpu_job {
  * @node: in ctx->works while it waits, then in vgpu->works_ending
  * @done: in vgpu->works_done
  * @ctx: number of the context
+ * @in_order: the queue waits for it
  * @job: the checked command
  * @res: the resources that it names, each with a reference
  * @slots: how many it can use
@@ -228,6 +229,7 @@ struct mgpu_work {
 	struct list_head node;
 	struct llist_node done;
 	u32 ctx;
+	bool in_order;
 	struct mgpu_compute job;
 	struct mgpu_resource *res[MGPU_COMPUTE_MAX_BUFS];
 	u32 slots;
@@ -582,7 +584,8 @@ struct mgpu_hists {
  * enum mgpu_lane_state - what happens to a queue's oldest command
  * @MGPU_LANE_IDLE: there is none
  * @MGPU_LANE_HELD: a frame waits for its time
- * @MGPU_LANE_BUSY: its job is with the scheduler
+ * @MGPU_LANE_BUSY: its job is with the scheduler, or a context has it and the
+ *	queue waits
  * @MGPU_LANE_DONE: the job is done, the answer is not sent
  */
 enum mgpu_lane_state {
@@ -822,8 +825,8 @@ void mgpu_ring_work_done(struct mgpu_vgpu *vgpu, struct mgpu_work *work);
  * enum mgpu_cmd_next - how a command goes on
  * @MGPU_CMD_ANSWER: it is done
  * @MGPU_CMD_JOB: the lane's job is ready; its end answers the command
- * @MGPU_CMD_WORK: a context has it; its end answers the command, and the queue
- *	goes on meanwhile
+ * @MGPU_CMD_WORK: a context has it; its end answers the command, and as a rule
+ *	the queue goes on meanwhile
  */
 enum mgpu_cmd_next {
 	MGPU_CMD_ANSWER,
@@ -841,7 +844,7 @@ u32 mgpu_context_create(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 u32 mgpu_context_destroy(struct mgpu_vgpu *vgpu, u32 id);
 u32 mgpu_context_attach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 u32 mgpu_context_detach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
-u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, const struct mgpu_lane *lane);
+u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane);
 void mgpu_context_release_all(struct mgpu_vgpu *vgpu);
 void mgpu_work_free(struct mgpu_vgpu *vgpu, struct mgpu_work *work);
 int mgpu_context_step(struct mgpu_job *job);

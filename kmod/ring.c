@@ -4,7 +4,8 @@
  * answers them.
  *
  * A queue has at most one command in progress.  While that one is held back or
- * its job is with the scheduler, the queue waits, and nothing else does.
+ * its job is with the scheduler, the queue waits, and nothing else does.  What is
+ * submitted to a context is the context's, and the queue goes on.
  *
  * Whoever has cause runs the ring: the VMM's thread that rings the doorbell,
  * the engine that is done with a job, and for the rest a work item.  ring_lock
@@ -365,6 +366,8 @@ static bool end_works(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 		if (!can_end(vgpu, work))
 			return true;
 		list_del_init(&work->node);
+		if (work->in_order)
+			lane->state = MGPU_LANE_IDLE;
 		if (work->error == -ETIMEDOUT)
 			hung(vgpu, work->ctx);
 		if (work->error)

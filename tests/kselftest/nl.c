@@ -737,6 +737,16 @@ int nl_dev_set(struct nl *nl, const char *name, const char *policy,
 	return nl_talk(nl, &m);
 }
 
+int nl_dev_set_slots(struct nl *nl, uint32_t id, uint32_t slots)
+{
+	struct nl_msg m;
+
+	nl_begin(nl, &m, MGPU_CMD_DEV_SET, NLM_F_ACK);
+	nl_put_u32(&m, MGPU_A_DEV_ID, id);
+	nl_put_u32(&m, MGPU_A_DEV_SLOTS, slots);
+	return nl_talk(nl, &m);
+}
+
 int nl_dev_set_policy(struct nl *nl, const char *name, const char *policy)
 {
 	return nl_dev_set(nl, name, policy, NL_KEEP);

@@ -151,6 +151,7 @@ int nl_dev_get_id(struct nl *nl, uint32_t id, struct nl_dev *d);
 /* NULL and NL_KEEP: leave as it is. */
 int nl_dev_set(struct nl *nl, const char *name, const char *policy,
 	       int64_t job_timeout_ms);
+int nl_dev_set_slots(struct nl *nl, uint32_t id, uint32_t slots);
 int nl_dev_set_policy(struct nl *nl, const char *name, const char *policy);
 
 /* Command of the next event, 0 when none comes in time. */

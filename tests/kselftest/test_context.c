@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include <linux/netlink.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,8 +65,9 @@ static int ctx_attach(struct vm *vm, uint32_t id, uint32_t res)
 	return ctx_resource(vm, id, res, VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE);
 }
 
-/* The head, without a wait. */
-static int submit_bytes(struct vm *vm, uint32_t id, const void *p, uint32_t len)
+/* The head, without a wait.  @flags: beside FENCE */
+static int submit_bytes(struct vm *vm, uint32_t id, uint32_t flags,
+			const void *p, uint32_t len)
 {
 	uint8_t buf[sizeof(struct virtio_gpu_cmd_submit) + 512];
 	struct virtio_gpu_cmd_submit c;
@@ -72,7 +75,7 @@ static int submit_bytes(struct vm *vm, uint32_t id, const void *p, uint32_t len)
 	memset(&c, 0, sizeof(c));
 	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_SUBMIT_3D);
 	c.hdr.ctx_id = id;
-	c.hdr.flags = VIRTIO_GPU_FLAG_FENCE;
+	c.hdr.flags = VIRTIO_GPU_FLAG_FENCE | flags;
 	c.hdr.fence_id = ++vm->next_fence;
 	c.size = len;
 	memcpy(buf, &c, sizeof(c));
@@ -83,7 +86,8 @@ static int submit_bytes(struct vm *vm, uint32_t id, const void *p, uint32_t len)
 
 static int submit(struct vm *vm, uint32_t id, const struct mgpu_compute_cmd *c)
 {
-	return submit_bytes(vm, id, c, sizeof(*c));
+	return submit_bytes(vm, id, VIRTIO_GPU_FLAG_INFO_RING_IDX, c,
+			    sizeof(*c));
 }
 
 static int result(struct vm *vm, int head)
@@ -337,7 +341,7 @@ TEST_F(ctx, bad_jobs_are_refused)
 	EXPECT_EQ(OK, result(vm, submit(vm, 1, &c)));
 	c.op = 99;
 	EXPECT_EQ(PARAM, result(vm, submit(vm, 1, &c)));
-	EXPECT_EQ(PARAM, result(vm, submit_bytes(vm, 1, &c, 7)));
+	EXPECT_EQ(PARAM, result(vm, submit_bytes(vm, 1, 0, &c, 7)));
 
 	srand(1);
 	for (i = 0; i < 200; i++) {
@@ -348,7 +352,7 @@ TEST_F(ctx, bad_jobs_are_refused)
 		/* half of them get past the first fields */
 		if (i & 1 && len >= 24)
 			memcpy(junk, &c, 16);
-		EXPECT_EQ(PARAM, result(vm, submit_bytes(vm, 1, junk, len)));
+		EXPECT_EQ(PARAM, result(vm, submit_bytes(vm, 1, 0, junk, len)));
 	}
 }
 
@@ -386,6 +390,37 @@ TEST_F(ctx, a_long_job_holds_nobody_up)
 	/* Its end, with the job in it. */
 	EXPECT_EQ(OK, ctx_destroy(vm, 1));
 	EXPECT_EQ(NOCTX, result(vm, head));
+}
+
+/* A fence of no ring's own is one of all commands': they stay in order. */
+TEST_F(ctx, a_fence_without_a_ring_stays_in_order)
+{
+	struct mgpu_compute_cmd c = mandelbrot(1, 512, 512, 1023);
+	struct virtio_gpu_ctrl_hdr hdr;
+	struct vm *vm = &self->vm;
+	struct nl_ctx info;
+	int head, next;
+
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(512, 512, 1023));
+	ASSERT_EQ(0, preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 1));
+	head = submit_bytes(vm, 1, 0, &c, sizeof(c));
+	ASSERT_LE(0, head);
+	gpu_hdr(&hdr, VIRTIO_GPU_CMD_GET_DISPLAY_INFO);
+	next = gpu_send(vm, VMM_CONTROL, &hdr, sizeof(hdr), 4096);
+	ASSERT_LE(0, next);
+	EXPECT_TRUE(vq_quiet(vm, VMM_CONTROL, VMM_QUIET));
+	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
+	ASSERT_EQ(0, resume(self, 1));
+	EXPECT_EQ(OK, result(vm, head));
+	EXPECT_EQ(VIRTIO_GPU_RESP_OK_DISPLAY_INFO,
+		  gpu_result(vm, VMM_CONTROL, next, NULL, 0, VMM_TIMEOUT));
+
+	/* Destroying the context waits in the same queue; a reset does not. */
+	ASSERT_EQ(0, preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 1));
+	ASSERT_LE(0, submit_bytes(vm, 1, 0, &c, sizeof(c)));
+	ASSERT_EQ(0, vio_reset(vm));
+	ASSERT_EQ(0, vm_start_with(vm, RENDER_FEATURES));
 }
 
 TEST_F(ctx, a_reset_ends_jobs)
@@ -645,6 +680,176 @@ TEST_F(ctx, a_job_that_takes_too_long_is_ended)
 	EXPECT_EQ(NOCTX, result(vm, submit(vm, 1, &c)));
 	EXPECT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, NULL,
 				dev.job_timeout));
+}
+
+/* ---- all at once ---- */
+
+struct tormentor {
+	atomic_bool stop;
+	uint32_t vgpu[2];
+	uint64_t asked;
+	int bad;
+};
+
+/* Takes and gives slots, lists contexts, and changes how many slots there are. */
+static void *torment(void *arg)
+{
+	struct tormentor *t = arg;
+	unsigned int seed = 3;
+	struct nl_ctx c[64];
+	struct nl_dev dev;
+	struct nl nl;
+	int ret;
+
+	ret = nl_open(&nl);
+	if (!ret)
+		ret = nl_dev_get(&nl, VMM_PARENT, &dev);
+	while (!ret && !t->stop) {
+		uint32_t vgpu = t->vgpu[rand_r(&seed) & 1];
+		uint32_t ctx = 1 + (uint32_t)rand_r(&seed) % 4;
+
+		switch (rand_r(&seed) % 6) {
+		case 0:
+			ret = nl_ctx_dump(&nl, 0, c, ARRAY_LEN(c));
+			break;
+		case 1:
+			ret = nl_dev_set_slots(&nl, dev.id, 1 +
+					       (uint32_t)rand_r(&seed) %
+					       dev.engines);
+			break;
+		case 2:
+			ret = ctx_ask(&nl, MGPU_CMD_CTX_RESUME, vgpu, ctx, -1,
+				      -1, 0);
+			break;
+		default:
+			ret = ctx_ask(&nl, MGPU_CMD_CTX_PREEMPT, vgpu, ctx,
+				      rand_r(&seed) % 3, rand_r(&seed) % 2,
+				      rand_r(&seed) % 4 == 0);
+		}
+		/* a context without a job, one that is gone, no flush */
+		if (ret > 0 || ret == -EINVAL || ret == -ENOENT ||
+		    ret == -EOPNOTSUPP)
+			ret = 0;
+		t->asked++;
+	}
+	nl_dev_set_slots(&nl, dev.id, dev.engines);
+	nl_close(&nl);
+	t->bad = ret;
+	return NULL;
+}
+
+/* A guest that does whatever comes to its mind. */
+struct whimsical {
+	struct vm *vm;
+	uint64_t heads;		/* submitted and not seen again */
+	unsigned int done;
+	unsigned int resets;
+};
+
+static void start_anew(struct whimsical *g)
+{
+	vio_reset(g->vm);
+	vm_start_with(g->vm, RENDER_FEATURES);
+	g->heads = 0;
+	g->resets++;
+}
+
+static void whim(struct whimsical *g, unsigned int *seed)
+{
+	struct vm *vm = g->vm;
+	unsigned int i;
+	int head;
+	uint32_t ctx = 1 + (uint32_t)rand_r(seed) % 4;
+	struct mgpu_compute_cmd c = mandelbrot(1, 64, 64, 100);
+
+	vq_collect(vm, VMM_CONTROL);
+	for (i = 0; i < VMM_MAX_VQ; i++) {
+		if (!(g->heads >> i & 1) || !vm->vq[VMM_CONTROL].done[i])
+			continue;
+		vq_wait(vm, VMM_CONTROL, (uint16_t)i, 0);
+		g->heads &= ~(1ull << i);
+		g->done++;
+	}
+
+	switch (rand_r(seed) % 16) {
+	case 0:
+		ctx_destroy(vm, ctx);
+		break;
+	case 1:
+		if (rand_r(seed) % 8 == 0)
+			start_anew(g);
+		break;
+	case 2:
+		gpu_unref(vm, 1);
+		break;
+	case 3:
+	case 4:
+		ctx_create(vm, ctx, MGPU_CAPSET_COMPUTE);
+		/* fall through */
+	case 5:
+		gpu_create_blob(vm, 1, vm->ram + vm->ram_size - (1 << 20),
+				1 << 20);
+		ctx_attach(vm, ctx, 1);
+		break;
+	default:
+		c.slots = (uint32_t)rand_r(seed) % 3;
+		if (rand_r(seed) % 4 == 0) {
+			c = job(MGPU_COMPUTE_ACCUMULATE, 2, 1, 1, 0);
+			c.move.src_offset = 512 << 10;
+			c.move.length = 256 << 10;
+		}
+		/* never waits for it: what is held might not come back */
+		head = submit(vm, ctx, &c);
+		if (head >= 0)
+			g->heads |= 1ull << head;
+		else
+			start_anew(g);
+	}
+}
+
+TEST_F(ctx, all_at_once)
+{
+	struct tormentor t = { .stop = false };
+	uint64_t end = now_ms() + 4000;
+	unsigned int seed = 5, n = 0;
+	struct whimsical guests[2] = { { .vm = &self->vm } };
+	struct nl_vgpu v;
+	pthread_t thread;
+	struct vm other;
+
+	ASSERT_EQ(0, vm_new(&other, "small-render", RAM));
+	ASSERT_EQ(0, vm_start_with(&other, RENDER_FEATURES));
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, other.uuid, &v));
+	guests[1].vm = &other;
+	t.vgpu[0] = self->vgpu;
+	t.vgpu[1] = v.id;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, torment, &t));
+	while (now_ms() < end) {
+		whim(&guests[rand_r(&seed) & 1], &seed);
+		n++;
+	}
+	t.stop = true;
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, t.bad);
+	TH_LOG("%u steps, %u jobs done, %u resets, %llu requests", n,
+	       guests[0].done + guests[1].done,
+	       guests[0].resets + guests[1].resets,
+	       (unsigned long long)t.asked);
+	EXPECT_LT(10, guests[0].done + guests[1].done);
+	EXPECT_LT(0, guests[0].resets + guests[1].resets);
+	EXPECT_LT(20, t.asked);
+
+	/* It still computes. */
+	ASSERT_EQ(0, vio_reset(&self->vm));
+	ASSERT_EQ(0, vm_start_with(&self->vm, RENDER_FEATURES));
+	vm_delete(&other);
+	ASSERT_EQ(OK, ctx_create(&self->vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, &self->vm, 1, 1, mandelbrot_size(64, 64, 100));
+	{
+		struct mgpu_compute_cmd c = mandelbrot(1, 64, 64, 100);
+
+		EXPECT_EQ(OK, result(&self->vm, submit(&self->vm, 1, &c)));
+	}
 }
 
 /* Memory that goes while a job uses it: an error, and nobody falls. */
