@@ -256,8 +256,36 @@ static void which_leaves(void)
 	is(0, PREEMPT_DO_PREEMPT, 1, 1);
 }
 
+/* What one newcomer takes does not shorten the window for the next. */
+static void two_newcomers(void)
+{
+	begin(4);
+	for (int i = 0; i < 4; i++)
+		add(PREEMPT_RUNNING, PREEMPT_MEMORY);
+	add(PREEMPT_WAITING, PREEMPT_COMPUTE)->rest_inst = 10;
+	add(PREEMPT_WAITING, PREEMPT_COMPUTE);
+	decide(&preempt_mgpu);
+	TAP_NEED(plan.n == 4);
+	TAP_EQ(plan.decision[0].newcomer, 4);
+	is(1, PREEMPT_DO_PREEMPT, 1, 1);
+	TAP_EQ(plan.decision[1].newcomer, 5);
+	TAP_CHECK(plan.decision[1].window > 1e6);
+	is(2, PREEMPT_DO_LAUNCH, 4, 1);
+	is(3, PREEMPT_DO_LAUNCH, 5, 1);
+}
+
 static void on_their_way(void)
 {
+	begin(3);
+	for (int i = 0; i < 3; i++)
+		add(PREEMPT_RUNNING, PREEMPT_MEMORY);
+	add(PREEMPT_WAITING, PREEMPT_COMPUTE);
+	decide(&preempt_mgpu);
+	TAP_EQ(plan.n, 2);
+	ctx[0].leaving = 1;
+	decide(&preempt_mgpu);
+	TAP_EQ(plan.n, 0);
+
 	begin(2);
 	add(PREEMPT_RUNNING, PREEMPT_MEMORY);
 	add(PREEMPT_RUNNING, PREEMPT_MEMORY);
@@ -314,6 +342,12 @@ static void bounded(void)
 	is(1, PREEMPT_DO_LAUNCH, 2, 1);
 	TAP_EQ(plan.decision[1].reason, PREEMPT_STARVED);
 	TAP_EQ(plan.decision[1].keep_until_ns, now.now_ns + PREEMPT_STARVE_NS / 2);
+	/* also where the other one would be the better one to lose it */
+	ctx[0].share = PREEMPT_OVER;
+	ctx[1].share = PREEMPT_EVEN;
+	decide(&preempt_mgpu);
+	is(0, PREEMPT_DO_PREEMPT, 0, 1);
+	ctx[1].share = PREEMPT_OVER;
 	/* nobody can lose: it waits for those that had waited */
 	ctx[0].keep_until_ns = now.now_ns + 5;
 	ctx[1].keep_until_ns = now.now_ns + 7;
@@ -629,6 +663,7 @@ int main(void)
 	tap_run(methods, "of switch, drain and flush the one that gains most is taken");
 	tap_run(each_its_method, "each policy preempts as it says");
 	tap_run(which_leaves, "of several the one leaves whose leaving gains most");
+	tap_run(two_newcomers, "two newcomers in one plan are weighed by those that ran");
 	tap_run(on_their_way, "nobody is preempted for slots that are on their way");
 	tap_run(over_share, "a vGPU over its share gains nothing by preemption");
 	tap_run(bounded, "who has waited for the bound goes first, paying or not");
