@@ -633,6 +633,19 @@ static struct newcomer newcomer(const struct view *v, size_t ctx, size_t user)
 }
 
 /*
+ * Which of two is better. One that takes longer than the window has no figures to go
+ * by, and must not win by losing nothing: then the sooner, the better.
+ */
+static bool gains_more(const struct preempt_decision *a, const struct preempt_decision *b)
+{
+	bool ends = a->cost < a->window, other = b->cost < b->window;
+
+	if (ends != other)
+		return ends;
+	return ends ? a->gain > b->gain : a->cost < b->cost;
+}
+
+/*
  * The method that gains most for taking @slots, in @d. @must: whether it pays does
  * not matter. Returns whether there is one.
  */
@@ -656,7 +669,7 @@ static bool best_method(const struct view *v, size_t victim, const struct newcom
 		weigh(v, victim, n, slots, m, w, rate, miss, &try);
 		if (!must && !(try.cost < w && try.gain > v->p->min_gain * try.before))
 			continue;
-		if (!found || try.gain > d->gain) {
+		if (!found || gains_more(&try, d)) {
 			*d = try;
 			found = true;
 		}
@@ -696,7 +709,7 @@ static void relieve(struct view *v)
 			better = victim == v->nr_users ? -1 :
 				share_rank(ctx_of(v, u)) -
 				share_rank(ctx_of(v, &v->user[victim]));
-			if (better < 0 || (!better && try.gain > d.gain)) {
+			if (better < 0 || (!better && gains_more(&try, &d))) {
 				victim = k;
 				d = try;
 			}

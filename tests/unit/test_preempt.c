@@ -341,6 +341,14 @@ static void bounded(void)
 	is(0, PREEMPT_DO_PREEMPT, 1, 1);	/* who has too much loses first */
 	is(1, PREEMPT_DO_LAUNCH, 2, 1);
 	TAP_EQ(plan.decision[1].reason, PREEMPT_STARVED);
+	/* not by waiting for a tile that goes on for longer than all else */
+	TAP_EQ(plan.decision[0].method, PREEMPT_SWITCH);
+	ctx[1].bytes = 1e15;
+	ctx[1].tile_cycles = 1e8;
+	decide(&preempt_mgpu);
+	TAP_EQ(plan.decision[0].method, PREEMPT_DRAIN);
+	ctx[1].bytes = 1e5;
+	ctx[1].tile_cycles = 1e9;
 	TAP_EQ(plan.decision[1].keep_until_ns, now.now_ns + PREEMPT_STARVE_NS / 2);
 	/* also where the other one would be the better one to lose it */
 	ctx[0].share = PREEMPT_OVER;
