@@ -231,10 +231,10 @@ static bool is_heavy(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 	}
 }
 
-/* Whether the command's context had a job that hung. */
+/* Whether the command's context had a job that hung.  It can be ended. */
 static bool is_refused(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 {
-	return cmd->ctx_id &&
+	return cmd->ctx_id && cmd->type != VIRTIO_GPU_CMD_CTX_DESTROY &&
 	       (vgpu->nr_bad_contexts >= MAX_BAD_CONTEXTS ||
 		(vgpu->nr_bad_contexts &&
 		 xa_load(&vgpu->bad_contexts, cmd->ctx_id)));
@@ -277,6 +277,11 @@ static bool start(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 		type = VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
 	if (!type)
 		type = mgpu_cmd_run(vgpu, lane, resp, &resp_len, &next);
+	/* Made anew it may try again. */
+	if (lane->cmd.type == VIRTIO_GPU_CMD_CTX_DESTROY &&
+	    type == VIRTIO_GPU_RESP_OK_NODATA &&
+	    xa_erase(&vgpu->bad_contexts, lane->cmd.ctx_id))
+		vgpu->nr_bad_contexts--;
 
 	if (next == MGPU_CMD_WORK)
 		return true;

@@ -348,7 +348,8 @@ struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev)
 	spin_lock_irq(&sched->lock);
 	if (sched->nr_running < sched->slots) {
 		e = mgpu_runq_pick(&sched->rq, now);
-		if (!e && mgpu_context_unpark(sched, now))
+		/* One that is out of its time waits now and leaves the slot. */
+		while (!e && mgpu_context_unpark(sched, now))
 			e = mgpu_runq_pick(&sched->rq, now);
 	}
 	if (e) {

@@ -395,14 +395,14 @@ TEST_F(ctx, a_long_job_holds_nobody_up)
 /* A fence of no ring's own is one of all commands': they stay in order. */
 TEST_F(ctx, a_fence_without_a_ring_stays_in_order)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 512, 512, 1023);
+	struct mgpu_compute_cmd c = mandelbrot(1, 256, 256, 1023);
 	struct virtio_gpu_ctrl_hdr hdr;
 	struct vm *vm = &self->vm;
 	struct nl_ctx info;
 	int head, next;
 
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(512, 512, 1023));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(256, 256, 1023));
 	ASSERT_EQ(0, preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 1));
 	head = submit_bytes(vm, 1, 0, &c, sizeof(c));
 	ASSERT_LE(0, head);
@@ -469,13 +469,13 @@ TEST_F(ctx, a_held_context_waits_until_it_is_resumed)
 /* Nobody resumes it, and nobody else wants the slot. */
 TEST_F(ctx, a_preempted_context_takes_what_nobody_wants)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 512, 512, 1023);
+	struct mgpu_compute_cmd c = mandelbrot(1, 256, 256, 1023);
 	struct vm *vm = &self->vm;
 	struct nl_ctx info;
 	int head, ret;
 
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(512, 512, 1023));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(256, 256, 1023));
 	head = submit(vm, 1, &c);
 	ASSERT_LE(0, head);
 	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1,
@@ -578,13 +578,13 @@ TEST_F(ctx, what_changes_its_input_is_not_flushed)
 
 TEST_F(ctx, a_drained_context_ends_its_job_first)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 512, 512, 1023);
+	struct mgpu_compute_cmd c = mandelbrot(1, 256, 256, 1023);
 	struct vm *vm = &self->vm;
 	struct nl_ctx info;
 	int head[2];
 
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(512, 512, 1023));
+	blob(_metadata, vm, 1, 1, mandelbrot_size(256, 256, 1023));
 	head[0] = submit(vm, 1, &c);
 	head[1] = submit(vm, 1, &c);
 	ASSERT_LE(0, head[1]);
@@ -680,6 +680,13 @@ TEST_F(ctx, a_job_that_takes_too_long_is_ended)
 	EXPECT_EQ(NOCTX, result(vm, submit(vm, 1, &c)));
 	EXPECT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, NULL,
 				dev.job_timeout));
+	/* Until it is made anew. */
+	EXPECT_EQ(NOCTX, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	EXPECT_EQ(OK, ctx_destroy(vm, 1));
+	EXPECT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	EXPECT_EQ(OK, ctx_attach(vm, 1, 1));
+	c = mandelbrot(1, 64, 64, 100);
+	EXPECT_EQ(OK, result(vm, submit(vm, 1, &c)));
 }
 
 /* ---- all at once ---- */
