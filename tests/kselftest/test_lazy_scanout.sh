@@ -7,22 +7,9 @@ set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$top/build}
+# shellcheck source=tests/lib/soft.sh
+. "$top/tests/lib/soft.sh"
 
-if [ -n "$(ls /sys/bus/mdev/devices 2>/dev/null)" ]; then
-	echo 'TAP version 13'
-	echo '1..0 # SKIP there are vGPUs, which keep mgpu_soft loaded'
-	exit 4
-fi
-
-again()		# PARAMETER...
-{
-	rmmod mgpu_soft && "$top/tools/vm/modules" load mgpu_soft "$@"
-}
-
-trap again EXIT
-if again scanout=never >/dev/null 2>&1; then
-	echo 'Bail out! mgpu_soft takes scanout=never'
-	exit 1
-fi
-"$top/tools/vm/modules" load mgpu_soft scanout=lazy || exit 1
+soft_refuses scanout=never
+soft scanout=lazy || exit 1
 "$BUILD/kselftest/test_display"

@@ -7,24 +7,11 @@ set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$top/build}
+# shellcheck source=tests/lib/soft.sh
+. "$top/tests/lib/soft.sh"
 
-if [ -n "$(ls /sys/bus/mdev/devices 2>/dev/null)" ]; then
-	echo 'TAP version 13'
-	echo '1..0 # SKIP there are vGPUs, which keep mgpu_soft loaded'
-	exit 4
-fi
-
-again()		# PARAMETER...
-{
-	rmmod mgpu_soft && "$top/tools/vm/modules" load mgpu_soft "$@"
-}
-
-trap again EXIT
-if again cpus=none >/dev/null 2>&1; then
-	echo 'Bail out! mgpu_soft takes cpus=none'
-	exit 1
-fi
-"$top/tools/vm/modules" load mgpu_soft cpus=0-1 || exit 1
+soft_refuses cpus=none
+soft cpus=0-1 || exit 1
 if [ "$(cat /sys/module/mgpu_soft/parameters/engines)" != 2 ]; then
 	echo 'Bail out! two CPUs are not two engines'
 	exit 1
