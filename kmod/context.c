@@ -72,13 +72,13 @@ static void update_parked(struct mgpu_context *ctx, u64 now)
 	}
 }
 
-/* Queues what may run. */
-static void refill(struct mgpu_context *ctx, bool first, u64 now)
+/* Queues what may run; whether there was something. */
+static bool refill(struct mgpu_context *ctx, bool first, u64 now)
 {
-	u32 i, n = active(ctx);
+	u32 i, n = active(ctx), before = n;
 
 	if (ctx->flushing || ctx->dying)
-		return;
+		return false;
 	for (i = 0; i < ctx->vgpu->mdev->caps.engines && n < ctx->allowed; i++) {
 		struct mgpu_shard *shard = &ctx->shards[i];
 
@@ -91,6 +91,7 @@ static void refill(struct mgpu_context *ctx, bool first, u64 now)
 		n++;
 	}
 	update_parked(ctx, now);
+	return n > before;
 }
 
 /* Sees to it that no more shards than allowed run, at the latest a tile later. */
@@ -320,15 +321,15 @@ bool mgpu_context_left(struct mgpu_job *job, u64 now)
  */
 bool mgpu_context_unpark(struct mgpu_sched *sched, u64 now)
 {
-	struct mgpu_context *ctx;
+	struct mgpu_context *ctx, *next;
 
-	list_for_each_entry(ctx, &sched->parked, parked) {
+	list_for_each_entry_safe(ctx, next, &sched->parked, parked) {
 		/* Its turn has not come; another's may have. */
 		if (ctx->vgpu->entity.state == MGPU_ENTITY_DELAYED)
 			continue;
 		ctx->allowed = active(ctx) + 1;
-		refill(ctx, false, now);
-		return true;
+		if (refill(ctx, false, now))
+			return true;
 	}
 	return false;
 }
@@ -685,16 +686,21 @@ u32 mgpu_context_destroy(struct mgpu_vgpu *vgpu, u32 id)
 	return VIRTIO_GPU_RESP_OK_NODATA;
 }
 
-/* Reset: the ring is stopped; nothing is answered. */
-void mgpu_context_release_all(struct mgpu_vgpu *vgpu)
+/* Reset: the ring is stopped. */
+void mgpu_context_end_all(struct mgpu_vgpu *vgpu)
 {
-	struct mgpu_work *work, *next;
 	struct mgpu_context *ctx;
 	unsigned long id;
 
 	xa_for_each(&vgpu->contexts, id, ctx)
 		context_end(ctx);
 	xa_destroy(&vgpu->contexts);
+}
+
+/* After that, once no engine is at work for the vGPU: what will not be answered. */
+void mgpu_work_free_all(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_work *work, *next;
 
 	list_for_each_entry_safe(work, next, &vgpu->works_ending, node)
 		mgpu_work_free(vgpu, work);

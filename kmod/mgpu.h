@@ -845,7 +845,8 @@ u32 mgpu_context_destroy(struct mgpu_vgpu *vgpu, u32 id);
 u32 mgpu_context_attach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 u32 mgpu_context_detach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane);
-void mgpu_context_release_all(struct mgpu_vgpu *vgpu);
+void mgpu_context_end_all(struct mgpu_vgpu *vgpu);
+void mgpu_work_free_all(struct mgpu_vgpu *vgpu);
 void mgpu_work_free(struct mgpu_vgpu *vgpu, struct mgpu_work *work);
 int mgpu_context_step(struct mgpu_job *job);
 void mgpu_context_sample(struct mgpu_job *job, u64 engine_ns,

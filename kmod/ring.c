@@ -697,11 +697,12 @@ void mgpu_ring_stop(struct mgpu_vgpu *vgpu)
 	mutex_lock(&vgpu->ring_lock);
 	mutex_unlock(&vgpu->ring_lock);
 	hrtimer_cancel(&vgpu->hold_timer);
-	mgpu_context_release_all(vgpu);
+	mgpu_context_end_all(vgpu);
 	mgpu_sched_cancel(vgpu);
 	cancel_work_sync(&vgpu->ring_work);
 
 	mutex_lock(&vgpu->ring_lock);
+	mgpu_work_free_all(vgpu);
 	for (i = 0; i < MGPU_NR_VQS; i++) {
 		struct mgpu_lane *lane = &vgpu->lane[i];
 
