@@ -4,6 +4,7 @@
  * where the library keeps each.
  */
 #include <string.h>
+#include <linux/mgpu_compute.h>
 
 #include "mgpu.h"
 
@@ -167,6 +168,22 @@ const char *const mgpu_preempt_methods[] = {
 	[MGPU_PREEMPT_METHOD_FLUSH] = "flush",
 	NULL
 };
+
+const char *mgpu_compute_op_name(uint32_t op)
+{
+	static const char *const names[] = {
+		[MGPU_COMPUTE_FILL] = "fill",
+		[MGPU_COMPUTE_COPY] = "copy",
+		[MGPU_COMPUTE_SCALE] = "scale",
+		[MGPU_COMPUTE_MATMUL] = "matmul",
+		[MGPU_COMPUTE_MANDELBROT] = "mandelbrot",
+		[MGPU_COMPUTE_HASH] = "hash",
+		[MGPU_COMPUTE_GATHER] = "gather",
+		[MGPU_COMPUTE_ACCUMULATE] = "accumulate",
+	};
+
+	return op < sizeof(names) / sizeof(names[0]) ? names[op] : NULL;
+}
 
 #define CTX(ATTR, name, kind, member) \
 	FIELD(CTX, ATTR, name, kind, mgpu_ctx, member)

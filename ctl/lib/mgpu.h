@@ -170,6 +170,9 @@ struct mgpu_ctx_order {
 /* Names of enum mgpu_preempt_method, NULL at the end. */
 extern const char *const mgpu_preempt_methods[];
 
+/* Of enum mgpu_compute_op, as struct mgpu_ctx has it; NULL for what is none. */
+const char *mgpu_compute_op_name(uint32_t op);
+
 /* ---- histograms ---- */
 
 /*

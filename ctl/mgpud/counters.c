@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Loads the BPF programs and reads what they count. */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,6 +17,7 @@
 #include "cputime.skel.h"
 #pragma GCC diagnostic pop
 
+#include "bpf_why.h"
 #include "counters.h"
 #include "cputime.h"
 
@@ -50,51 +49,6 @@ struct counters {
 };
 
 /* ---- loading ---- */
-
-/* libbpf's last complaint: it names what is wrong, the errno does not. */
-static char complaint[512];
-
-static int keep_complaint(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	if (level == LIBBPF_WARN)
-		vsnprintf(complaint, sizeof(complaint), fmt, ap);
-	if (getenv("MGPUD_LIBBPF_DEBUG"))
-		vfprintf(stderr, fmt, ap);
-	return 0;
-}
-
-__attribute__((format(printf, 3, 4)))
-static void say(char *why, size_t len, const char *fmt, ...)
-{
-	size_t used = strlen(why);
-	va_list ap;
-
-	if (used && used + 1 < len)
-		why[used++] = ' ';
-	va_start(ap, fmt);
-	vsnprintf(why + used, len - used, fmt, ap);
-	va_end(ap);
-}
-
-static void explain(char *why, size_t len, const char *what, int code)
-{
-	complaint[strcspn(complaint, "\n")] = '\0';
-	if (code == -EPERM || code == -EACCES)
-		say(why, len, "No permission to load the %s programs: run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN.",
-		    what);
-	else if (access("/sys/kernel/btf/vmlinux", R_OK))
-		say(why, len, "The kernel offers no BTF (CONFIG_DEBUG_INFO_BTF), which the %s programs need.",
-		    what);
-	else if (access("/sys/kernel/btf/mgpu", R_OK))
-		say(why, len, "mgpu.ko has no BTF, which the %s programs need: build it with pahole and the kernel's vmlinux at hand.",
-		    what);
-	else if (code == -EBUSY)
-		say(why, len, "The %s programs cannot attach: the tracepoints are busy.",
-		    what);
-	else
-		say(why, len, "The %s programs do not load: %s (%s).", what,
-		    strerror(-code), complaint[0] ? complaint : "no reason given");
-}
 
 /* Does mgpu.ko offer mgpu_charge()? */
 static bool have_charge(void)
@@ -160,7 +114,6 @@ static void open_account(struct counters *c, char *why, size_t len)
 	bool charge = have_charge();
 	int ret = -ENOENT;
 
-	complaint[0] = '\0';
 	if (charge)
 		ret = try_account(c, true);
 	if (ret && ret != -EPERM) {
@@ -168,15 +121,15 @@ static void open_account(struct counters *c, char *why, size_t len)
 
 		if (!plain) {
 			if (charge)
-				say(why, len, "mgpu_charge() cannot be called (%s), so the module charges engine time by itself.",
+				bpf_why_say(why, len, "mgpu_charge() cannot be called (%s), so the module charges engine time by itself.",
 				    strerror(-ret));
 			else
-				say(why, len, "mgpu.ko has no mgpu_charge(), so it charges engine time by itself.");
+				bpf_why_say(why, len, "mgpu.ko has no mgpu_charge(), so it charges engine time by itself.");
 		}
 		ret = plain;
 	}
 	if (ret)
-		explain(why, len, "accounting", ret);
+		bpf_why(why, len, "accounting", ret);
 }
 
 static int try_cputime(struct counters *c)
@@ -231,14 +184,12 @@ int counters_open(struct counters **counters, char *why, size_t len)
 	if (!c)
 		return -ENOMEM;
 	why[0] = '\0';
-	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	libbpf_set_print(keep_complaint);
+	bpf_why_init();
 	open_account(c, why, len);
-	complaint[0] = '\0';
 	ret = try_cputime(c);
 	if (ret) {
 		close_cputime(c);
-		explain(why, len, "CPU time", ret);
+		bpf_why(why, len, "CPU time", ret);
 	}
 	*counters = c;
 	return 0;

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Watches contexts, asks the policy, has the kernel do it. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <bpf/bpf.h>
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+#include "contexts.skel.h"
+#pragma GCC diagnostic pop
+
+#include "bpf_why.h"
+#include "ctx_view.h"
+#include "preempter.h"
+
+#define NSEC		1000000000ULL
+
+#define FIT_EVERY	16		/* switches */
+#define SETTLE_NS	5000000ULL	/* until a look at slots on their way */
+#define REST		4		/* times what a look took, before the next */
+
+/* An entry of the BPF program's map at the last reading. */
+struct run {
+	struct mgpu_run_key key;
+	struct mgpu_run run;
+};
+
+struct preempter {
+	struct preempter_config config;
+	bool act;
+	struct mgpu *mgpu;		/* asks */
+	struct mgpu *events;
+	struct contexts_bpf *bpf;
+	struct run *runs;
+	size_t nr_runs;
+	struct mgpu_dev_info *devs;
+	size_t nr_devs;
+	struct ctx_view view;
+	struct preempt_plan plan;
+	uint64_t rest_ns;		/* no look before */
+	uint64_t wake_ns;
+	uint64_t fitted;		/* samples of the last fit */
+	double scratch[CTX_SAMPLES];
+	struct preempter_stats stats;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- what the BPF program counts ---- */
+
+static int compare_key(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct mgpu_run_key));
+}
+
+static struct mgpu_run since(const struct mgpu_run *now, const struct mgpu_run *then)
+{
+	/* lower than before: another entry in its place */
+	if (!then || now->samples < then->samples)
+		return *now;
+	return (struct mgpu_run){
+		.inst = now->inst - then->inst,
+		.bytes = now->bytes - then->bytes,
+		.engine_ns = now->engine_ns - then->engine_ns,
+		.engine_cycles = now->engine_cycles - then->engine_cycles,
+		.samples = now->samples - then->samples,
+	};
+}
+
+/* All entries of the map; an empty list when there is no memory for one. */
+static struct run *read_runs(int fd, size_t *n)
+{
+	struct mgpu_run_key key, *at = NULL;
+	struct run *runs = NULL;
+	size_t room = 0;
+
+	*n = 0;
+	/* who goes meanwhile ends the list early: the rest is read next time */
+	while (*n < MGPU_BPF_RUNS && !bpf_map_get_next_key(fd, at, &key)) {
+		if (*n == room) {
+			struct run *more;
+
+			room = room ? 2 * room : 64;
+			more = realloc(runs, room * sizeof(*runs));
+			if (!more)
+				break;
+			runs = more;
+		}
+		at = &key;
+		runs[*n].key = key;
+		if (!bpf_map_lookup_elem(fd, &key, &runs[*n].run))
+			++*n;
+	}
+	if (*n)
+		qsort(runs, *n, sizeof(*runs), compare_key);
+	return runs;
+}
+
+static void learn_speeds(struct preempter *p)
+{
+	size_t n;
+	struct run *runs = read_runs(bpf_map__fd(p->bpf->maps.runs), &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct run *then = NULL;
+		struct mgpu_run more;
+
+		if (p->nr_runs)
+			then = bsearch(&runs[i].key, p->runs, p->nr_runs, sizeof(*runs),
+				       compare_key);
+		more = since(&runs[i].run, then ? &then->run : NULL);
+		if (more.samples)
+			ctx_view_ran(&p->view, &runs[i].key, &more);
+	}
+	free(p->runs);
+	p->runs = runs;
+	p->nr_runs = n;
+}
+
+static void fit_cost(struct preempter *p)
+{
+	size_t n = p->view.nr_samples < CTX_SAMPLES ? p->view.nr_samples : CTX_SAMPLES;
+	struct preempt_param param = p->config.param;
+
+	if (p->view.nr_samples < p->fitted + FIT_EVERY)
+		return;
+	p->fitted = p->view.nr_samples;
+	p->stats.no_fit = cost_fit(p->view.sample, n, p->scratch, &p->stats.fit);
+	if (p->stats.no_fit || !p->config.fit)
+		return;
+	param.cost = p->stats.fit.cost;
+	p->stats.no_fit = preempt_param_check(&param);
+	if (!p->stats.no_fit)
+		p->view.param.cost = param.cost;
+}
+
+static int refresh(struct preempter *p, struct mgpu_error *err)
+{
+	struct mgpu_dev_info *devs;
+	size_t nr;
+	int ret = mgpu_dev_list(p->mgpu, &devs, &nr, err);
+
+	if (ret)
+		return ret;
+	free(p->devs);
+	p->devs = devs;
+	p->nr_devs = nr;
+	return 0;
+}
+
+int preempter_learn(struct preempter *p, struct mgpu_error *err)
+{
+	struct mgpu_vgpu_info *vgpus;
+	size_t nr;
+	int ret;
+
+	if (p->bpf)
+		learn_speeds(p);
+	fit_cost(p);
+	ret = refresh(p, err);
+	/* nobody computes: who has which share is all the same */
+	if (ret || !p->stats.contexts)
+		return ret;
+	ret = mgpu_vgpu_list(p->mgpu, NULL, &vgpus, &nr, err);
+	if (ret)
+		return ret;
+	ret = ctx_view_shares(&p->view, vgpus, nr, p->devs, p->nr_devs, now_ns());
+	free(vgpus);
+	return ret ? mgpu_fail(err, ret, "out of memory") : 0;
+}
+
+/* ---- carrying out ---- */
+
+static int ask(struct preempter *p, const struct ctx_order *o, struct mgpu_error *err)
+{
+	static const enum mgpu_preempt_method method[PREEMPT_METHODS] = {
+		[PREEMPT_SWITCH] = MGPU_PREEMPT_METHOD_SWITCH,
+		[PREEMPT_DRAIN] = MGPU_PREEMPT_METHOD_DRAIN,
+		[PREEMPT_FLUSH] = MGPU_PREEMPT_METHOD_FLUSH,
+	};
+	int ret;
+
+	if (o->preempt)
+		ret = mgpu_ctx_preempt(p->mgpu, o->vgpu, o->id, o->keep, method[o->method],
+				       false, err);
+	else
+		ret = mgpu_ctx_resume(p->mgpu, o->vgpu, o->id, o->first, err);
+	switch (ret) {
+	case -EINVAL:
+	case -ENOENT:
+	case -ENODEV:
+	case -EOPNOTSUPP:
+		/* its job has ended meanwhile, or its guest has */
+		p->stats.left++;
+		return 0;
+	default:
+		return ret;
+	}
+}
+
+static void count(struct preempter *p)
+{
+	for (size_t k = 0; k < p->plan.n; k++) {
+		const struct preempt_decision *d = &p->plan.decision[k];
+
+		p->stats.decisions[d->action]++;
+		if (d->action == PREEMPT_DO_PREEMPT)
+			p->stats.by[d->method]++;
+	}
+}
+
+static int run_device(struct preempter *p, const struct mgpu_dev_info *dev,
+		      const struct mgpu_ctx *list, size_t n, uint64_t now,
+		      struct mgpu_error *err)
+{
+	struct preempt_snapshot s;
+	struct ctx_order *order;
+	uint64_t wake;
+	size_t nr;
+	int ret;
+
+	ret = ctx_view_snapshot(&p->view, list, n, dev, now, &s);
+	if (ret)
+		return mgpu_fail(err, ret, "out of memory");
+	if (!s.n)
+		return 0;
+	ret = preempt_decide(p->config.ops, &s, &p->view.param, &p->plan);
+	if (ret) {
+		const char *wrong = preempt_snapshot_check(&s);
+
+		return mgpu_fail(err, ret, "no decision about device %s: %s", dev->name,
+				 wrong ? wrong : preempt_param_check(&p->view.param));
+	}
+	wake = preempt_wake_ns(&s, &p->view.param);
+	count(p);
+	/* the kernel's own order is that of who asks for nothing */
+	if (!p->act || p->config.ops == &preempt_none)
+		return 0;
+
+	order = calloc(2 * s.n, sizeof(*order));
+	if (!order)
+		return mgpu_fail(err, -ENOMEM, "out of memory");
+	p->stats.left += ctx_view_orders(&p->view, p->config.ops, &s,
+					 ctx_view_promises(dev), &p->plan, order, &nr);
+	for (size_t i = 0; !ret && i < nr; i++)
+		ret = ask(p, &order[i], err);
+	free(order);
+	if (ctx_view_unsettled(&p->view, &s) && wake > now + SETTLE_NS)
+		wake = now + SETTLE_NS;
+	if (wake < p->wake_ns)
+		p->wake_ns = wake;
+	return ret;
+}
+
+/* What happened is read from a list: lost events are no loss. */
+static int drain_events(struct preempter *p, struct mgpu_error *err)
+{
+	struct pollfd fd = { .fd = mgpu_fd(p->events), .events = POLLIN };
+	struct mgpu_event event;
+
+	while (poll(&fd, 1, 0) > 0) {
+		int ret = mgpu_event_next(p->events, &event, err);
+
+		if (ret && ret != -ENOBUFS && ret != -EINTR)
+			return ret;
+	}
+	return 0;
+}
+
+int preempter_run(struct preempter *p, struct mgpu_error *err)
+{
+	uint64_t start = now_ns(), now;
+	struct mgpu_ctx *list;
+	size_t n;
+	int ret;
+
+	ret = drain_events(p, err);
+	if (ret)
+		return ret;
+	if (start < p->rest_ns) {
+		p->wake_ns = p->rest_ns;
+		return 0;
+	}
+	p->wake_ns = UINT64_MAX;
+	ret = mgpu_ctx_dump(p->mgpu, NULL, &list, &n, err);
+	if (ret)
+		return ret;
+	now = now_ns();
+	p->stats.looks++;
+	p->stats.contexts = n;
+	p->stats.waiting = 0;
+	for (size_t i = 0; i < n; i++)
+		p->stats.waiting += list[i].arrived_ns && !list[i].slots;
+	ret = ctx_view_look(&p->view, list, n, now);
+	if (ret)
+		mgpu_fail(err, ret, "out of memory");
+	for (size_t i = 0; !ret && i < p->nr_devs; i++)
+		ret = run_device(p, &p->devs[i], list, n, now, err);
+	free(list);
+	now = now_ns();
+	p->rest_ns = now + REST * (now - start);
+	return ret;
+}
+
+/* ---- opening ---- */
+
+static void load(struct preempter *p, char *why, size_t len)
+{
+	int ret;
+
+	bpf_why_init();
+	p->bpf = contexts_bpf__open();
+	ret = p->bpf ? contexts_bpf__load(p->bpf) : -errno;
+	if (!ret)
+		ret = contexts_bpf__attach(p->bpf);
+	p->stats.bpf = !ret;
+	if (!ret)
+		return;
+	contexts_bpf__destroy(p->bpf);
+	p->bpf = NULL;
+	bpf_why(why, len, "context", ret);
+}
+
+int preempter_open(struct preempter **preempter, const struct preempter_config *config,
+		   bool act, char *why, size_t len, struct mgpu_error *err)
+{
+	struct preempter *p = calloc(1, sizeof(*p));
+	int ret;
+
+	why[0] = '\0';
+	*preempter = NULL;
+	if (!p)
+		return mgpu_fail(err, -ENOMEM, "out of memory");
+	p->act = act;
+	p->wake_ns = 0;
+	ctx_view_init(&p->view, &config->param);
+	preempter_configure(p, config);
+	p->stats.no_fit = "no switches were measured yet";
+	ret = mgpu_open(&p->mgpu, err);
+	if (!ret)
+		ret = mgpu_open(&p->events, err);
+	if (!ret)
+		ret = mgpu_subscribe_ctx(p->events, err);
+	if (!ret)
+		ret = refresh(p, err);
+	if (ret) {
+		preempter_close(p);
+		return ret;
+	}
+	load(p, why, len);
+	*preempter = p;
+	return 0;
+}
+
+void preempter_close(struct preempter *p)
+{
+	if (!p)
+		return;
+	if (p->bpf)
+		contexts_bpf__destroy(p->bpf);
+	mgpu_close(p->events);
+	mgpu_close(p->mgpu);
+	ctx_view_free(&p->view);
+	free(p->runs);
+	free(p->devs);
+	free(p);
+}
+
+void preempter_configure(struct preempter *p, const struct preempter_config *config)
+{
+	struct preempt_cost cost = config->param.cost;
+
+	p->config = *config;
+	/* a fit outlives a change of something else */
+	if (config->fit && !p->stats.no_fit && p->stats.fit.samples)
+		cost = p->stats.fit.cost;
+	p->view.param = config->param;
+	p->view.param.cost = cost;
+	p->wake_ns = 0;
+}
+
+int preempter_fd(const struct preempter *p)
+{
+	return mgpu_fd(p->events);
+}
+
+uint64_t preempter_wake_ns(const struct preempter *p)
+{
+	return p->wake_ns;
+}
+
+struct analyse *preempter_analyse(struct preempter *p)
+{
+	return &p->view.analyse;
+}
+
+const struct preempter_stats *preempter_stats(const struct preempter *p)
+{
+	struct preempter_stats *stats = (struct preempter_stats *)&p->stats;
+
+	stats->cost = p->view.param.cost;
+	return stats;
+}

@@ -1,0 +1,656 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What mgpud makes of lists of contexts, and what it asks of the kernel; in the end
+ * against a small model of the kernel's slots.
+ */
+#include <linux/mgpu_compute.h>
+#include <stdlib.h>
+
+#include "ctx_view.h"
+#include "kind.h"
+#include "tap.h"
+
+#define MS	1000000ULL
+
+static struct ctx_view view;
+static struct mgpu_dev_info dev;
+static struct mgpu_ctx list[64];
+static size_t nr;
+static uint64_t now;
+static struct preempt_snapshot snap;
+static struct preempt_plan plan;
+static struct ctx_order order[128];
+static size_t nr_orders, left;
+
+static void begin(const char *policy, uint32_t slots)
+{
+	const struct preempt_param param = PREEMPT_PARAM_DEFAULT;
+
+	ctx_view_free(&view);
+	ctx_view_init(&view, &param);
+	dev = (struct mgpu_dev_info){ .id = 1, .engines = slots, .slots = slots };
+	strcpy(dev.policy, policy);
+	nr = 0;
+	now = 1000 * MS;
+	/* one kind that computes and one that waits for memory, both known */
+	for (int i = 0; i < 20; i++) {
+		analyse_done(&view.analyse, kind_of("matmul"), 1e6, 4e6);
+		analyse_done(&view.analyse, kind_of("copy"), 1e6, 1e5);
+	}
+	analyse_alone(&view.analyse, kind_of("matmul"), 1);
+	analyse_alone(&view.analyse, kind_of("copy"), 0.1);
+	analyse_memory(&view.analyse, kind_of("matmul"), 0.05, 0.05);
+	analyse_memory(&view.analyse, kind_of("copy"), 0.8, 0.8);
+}
+
+/* A context with a job that nobody works on yet. */
+static struct mgpu_ctx *submit(uint32_t vgpu, uint32_t id, const char *op)
+{
+	struct mgpu_ctx *c = &list[nr++];
+
+	*c = (struct mgpu_ctx){
+		.vgpu_id = vgpu, .id = id, .dev_id = 1, .state = MGPU_CTX_STATE_WAITING,
+		.slots_allowed = dev.engines, .slots_wanted = 1, .queued = 1,
+		.idempotent = 1, .job_inst = 4000000, .job_bytes = 1000000,
+		.live_bytes = 65536, .arrived_ns = now++,
+	};
+	strcpy(c->op, op);
+	return c;
+}
+
+static struct mgpu_ctx *run(uint32_t vgpu, uint32_t id, const char *op)
+{
+	struct mgpu_ctx *c = submit(vgpu, id, op);
+
+	c->state = MGPU_CTX_STATE_RUNNING;
+	c->slots = 1;
+	return c;
+}
+
+static void ask(const struct preempt_ops *ops)
+{
+	bool promises = ctx_view_promises(&dev);
+
+	TAP_EQ(ctx_view_look(&view, list, nr, now), 0);
+	TAP_EQ(ctx_view_snapshot(&view, list, nr, &dev, now, &snap), 0);
+	TAP_CHECK(!preempt_snapshot_check(&snap));
+	TAP_EQ(preempt_decide(ops, &snap, &view.param, &plan), 0);
+	left = ctx_view_orders(&view, ops, &snap, promises, &plan, order, &nr_orders);
+}
+
+static const struct ctx_order *order_for(const struct mgpu_ctx *c)
+{
+	for (size_t i = 0; i < nr_orders; i++)
+		if (order[i].vgpu == c->vgpu_id && order[i].id == c->id)
+			return &order[i];
+	return NULL;
+}
+
+static bool is_kept_off(const struct mgpu_ctx *c)
+{
+	const struct ctx_order *o = order_for(c);
+
+	return o && o->preempt && !o->keep;
+}
+
+/* ---- looking ---- */
+
+static void learns_ends(void)
+{
+	struct analyse_guess g;
+	struct mgpu_ctx *c;
+
+	begin("best-effort", 1);
+	c = run(1, 1, "hash");
+	c->job_inst = 7000000;
+	ask(&preempt_none);
+	analyse_guess(&view.analyse, &view.param, kind_of("hash"), 1e6, &g);
+	TAP_CHECK(!g.known);
+	/* the next job, at once */
+	c->arrived_ns = now++;
+	ask(&preempt_none);
+	analyse_guess(&view.analyse, &view.param, kind_of("hash"), 1e6, &g);
+	TAP_CHECK(g.known);
+	TAP_NEAR(g.inst, 7e6, 7e4);
+	/* and one whose context goes with it */
+	c->job_inst = 7000000;
+	nr = 0;
+	ask(&preempt_none);
+	TAP_EQ(view.analyse.kind[view.analyse.n - 1].jobs, 2);
+	TAP_EQ(view.nr_tracks, 0);
+}
+
+static void learns_speeds(void)
+{
+	struct mgpu_run_key key = { .vgpu = 1, .ctx = 1, .op = MGPU_COMPUTE_COPY };
+	struct mgpu_run run_of = { .inst = 1000, .bytes = 16000, .engine_cycles = 20000 };
+	double before;
+	struct analyse_guess g;
+
+	begin("best-effort", 2);
+	run(1, 1, "copy");
+	run(2, 7, "matmul");
+	ask(&preempt_none);
+	for (int i = 0; i < 50; i++)
+		ctx_view_ran(&view, &key, &run_of);
+	analyse_guess(&view.analyse, &view.param, kind_of("copy"), 1e6, &g);
+	TAP_NEAR(g.ipc, 0.05, 0.005);
+	TAP_EQ(g.class, PREEMPT_MEMORY);
+	/* half as fast beside the other, which computes */
+	before = view.analyse.norm.slow[PREEMPT_MEMORY][PREEMPT_COMPUTE];
+	key.peer_vgpu = 2;
+	key.peer = 7;
+	run_of.engine_cycles = 40000;
+	for (int i = 0; i < 50; i++)
+		ctx_view_ran(&view, &key, &run_of);
+	TAP_CHECK(view.analyse.norm.slow[PREEMPT_MEMORY][PREEMPT_COMPUTE] > before + 0.5);
+	/* who was there is not any more, what it did is none, no time passed */
+	key.peer = 8;
+	before = view.analyse.norm.slow[PREEMPT_MEMORY][PREEMPT_COMPUTE];
+	ctx_view_ran(&view, &key, &run_of);
+	key.op = 99;
+	ctx_view_ran(&view, &key, &run_of);
+	key.op = MGPU_COMPUTE_COPY;
+	run_of.engine_cycles = 0;
+	ctx_view_ran(&view, &key, &run_of);
+	TAP_NEAR(view.analyse.norm.slow[PREEMPT_MEMORY][PREEMPT_COMPUTE], before, 0);
+}
+
+static void measures_switches(void)
+{
+	struct mgpu_ctx *a;
+
+	begin("best-effort", 2);
+	a = run(1, 1, "matmul");
+	run(2, 1, "copy");
+	a->engine_ns = 1000;
+	a->engine_cycles = 2000;
+	ask(&preempt_none);
+	TAP_EQ(view.nr_samples, 0);
+	/* lost twice, got back twice, 100 us in all */
+	a->preemptions = 2;
+	a->resumes = 2;
+	a->switch_ns = 100000;
+	ask(&preempt_none);
+	TAP_EQ(view.nr_samples, 1);
+	TAP_NEAR(view.sample[0].cycles, 2 * 100000 / 4.0 * 2, 1e-6);
+	TAP_NEAR(view.sample[0].bytes, 65536, 0);
+	TAP_NEAR(view.sample[0].miss, 0.8, 1e-9);
+	/* of a job that is not the same any more it is not known what was saved */
+	a->arrived_ns = now++;
+	a->preemptions = 3;
+	a->switch_ns = 200000;
+	ask(&preempt_none);
+	TAP_EQ(view.nr_samples, 1);
+}
+
+static void waiting_counts_from_the_beginning(void)
+{
+	struct mgpu_ctx *a, *b;
+
+	begin("best-effort", 1);
+	a = run(1, 1, "matmul");
+	b = submit(2, 1, "copy");
+	ask(&preempt_none);
+	now += 100 * MS;
+	/* kept off, it waits on */
+	b->state = MGPU_CTX_STATE_PREEMPTED;
+	b->slots_allowed = 0;
+	ask(&preempt_none);
+	TAP_EQ(snap.ctx[1].state, PREEMPT_WAITING);
+	TAP_CHECK(snap.ctx[1].since_ns == b->arrived_ns);
+	/* a lost slot begins another wait */
+	a->slots = 0;
+	a->preemptions++;
+	a->state = MGPU_CTX_STATE_PREEMPTED;
+	ask(&preempt_none);
+	TAP_EQ(snap.ctx[0].state, PREEMPT_PREEMPTED);
+	TAP_CHECK(snap.ctx[0].since_ns == now);
+	TAP_CHECK(snap.ctx[0].was_preempted);
+	/* an operator's word counts */
+	a->state = MGPU_CTX_STATE_HELD;
+	ask(&preempt_none);
+	TAP_EQ(snap.ctx[0].state, PREEMPT_HELD);
+}
+
+/* ---- orders ---- */
+
+static void the_next_is_the_better_company(void)
+{
+	struct mgpu_ctx *copy, *matmul;
+
+	begin("best-effort", 2);
+	run(1, 1, "copy")->job_inst_done = 1;
+	run(2, 1, "copy")->job_inst_done = 2;
+	/* first comes the one that waits for memory, too */
+	copy = submit(3, 1, "copy");
+	matmul = submit(4, 1, "matmul");
+	view.param.min_gain = 1;	/* nothing pays */
+	ask(&preempt_mgpu);
+	TAP_CHECK(is_kept_off(copy));
+	TAP_CHECK(!order_for(matmul));
+	TAP_EQ(nr_orders, 1);
+	/* once it is, nothing is asked again */
+	copy->slots_allowed = 0;
+	copy->state = MGPU_CTX_STATE_PREEMPTED;
+	now += MS;
+	ask(&preempt_mgpu);
+	TAP_EQ(nr_orders, 0);
+	/* who has waited for too long is let in whatever it is */
+	now += PREEMPT_STARVE_NS;
+	ask(&preempt_mgpu);
+	TAP_CHECK(order_for(copy) && !order_for(copy)->preempt);
+}
+
+static void a_switch_in_its_order(void)
+{
+	struct mgpu_ctx *victim, *comes, *other;
+
+	begin("best-effort", 1);
+	victim = run(1, 1, "matmul");
+	other = submit(2, 1, "copy");
+	ask(&preempt_none);
+	now += MS;
+	comes = submit(3, 1, "copy");
+	ask(&preempt_always);
+	/* the first of them is the newcomer, the second keeps out of its way */
+	TAP_EQ(nr_orders, 3);
+	TAP_CHECK(is_kept_off(comes));
+	TAP_CHECK(order[1].vgpu == 2 && !order[1].preempt && order[1].first);
+	TAP_CHECK(order[2].vgpu == 1 && order[2].preempt && !order[2].keep);
+	TAP_EQ(order[2].method, PREEMPT_SWITCH);
+	TAP_CHECK(ctx_view_unsettled(&view, &snap));
+	/* while it leaves, the promise stands, and nobody else is preempted for it */
+	victim->slots_allowed = 0;
+	comes->slots_allowed = 0;
+	ask(&preempt_always);
+	TAP_EQ(snap.ctx[0].leaving, 1);
+	TAP_EQ(snap.ctx[1].coming, 1);
+	TAP_EQ(nr_orders, 0);
+	/* it is there */
+	victim->slots = 0;
+	victim->preemptions = 1;
+	victim->state = MGPU_CTX_STATE_PREEMPTED;
+	other->slots = 1;
+	other->state = MGPU_CTX_STATE_RUNNING;
+	ask(&preempt_none);
+	TAP_EQ(snap.ctx[1].coming, 0);
+	TAP_CHECK(!ctx_view_unsettled(&view, &snap));
+}
+
+static void a_drain_asks_for_nothing(void)
+{
+	struct mgpu_ctx *comes;
+
+	begin("best-effort", 1);
+	run(1, 1, "matmul");
+	comes = submit(2, 1, "copy");
+	ask(&preempt_drain);
+	TAP_EQ(plan.decision[0].action, PREEMPT_DO_PREEMPT);
+	TAP_CHECK(!order_for(&list[0]));
+	TAP_CHECK(!is_kept_off(comes));
+	ask(&preempt_drain);
+	TAP_EQ(snap.ctx[0].leaving, 1);
+	TAP_EQ(snap.ctx[1].coming, 1);
+	TAP_EQ(plan.n, 0);
+	/* its job has ended, and it has another: that may stay */
+	list[0].arrived_ns = now++;
+	ask(&preempt_none);
+	TAP_EQ(snap.ctx[0].leaving, 0);
+}
+
+static void a_flush_takes_all(void)
+{
+	begin("best-effort", 2);
+	run(1, 1, "matmul")->slots = 2;
+	list[0].slots_wanted = 2;
+	submit(2, 1, "copy");
+	ask(&preempt_flush);
+	TAP_CHECK(is_kept_off(&list[0]));
+	TAP_EQ(order_for(&list[0])->method, PREEMPT_FLUSH);
+	list[0].idempotent = 0;
+	begin("best-effort", 2);
+	run(1, 1, "matmul")->slots = 2;
+	list[0].slots_wanted = 2;
+	list[0].idempotent = 0;
+	submit(2, 1, "copy");
+	ask(&preempt_flush);
+	TAP_CHECK(order_for(&list[0])->preempt);
+	TAP_EQ(order_for(&list[0])->method, PREEMPT_SWITCH);
+	TAP_EQ(order_for(&list[0])->keep, 1);
+}
+
+static void one_that_grew_gives_way(void)
+{
+	struct mgpu_ctx *wide, *next;
+
+	/* a job of two slots has one, and its other shard is before the newcomer */
+	begin("best-effort", 2);
+	wide = run(1, 1, "matmul");
+	wide->slots_wanted = 2;
+	run(2, 1, "matmul");
+	next = submit(3, 1, "copy");
+	view.param.min_gain = 1;
+	ask(&preempt_mgpu);
+	TAP_CHECK(order_for(wide) && order_for(wide)->preempt);
+	TAP_EQ(order_for(wide)->keep, 1);
+	TAP_CHECK(!is_kept_off(next));
+	/* nobody waits: it may have what there is */
+	wide->slots_allowed = 1;
+	nr--;
+	ask(&preempt_mgpu);
+	TAP_CHECK(order_for(wide) && !order_for(wide)->preempt);
+}
+
+/* ---- shares ---- */
+
+static void shares(const uint32_t weight[2], const uint64_t engine_ms[2], uint64_t limited_ms)
+{
+	struct mgpu_vgpu_info v[2] = {
+		{ .id = 2, .dev_id = 1, .weight = weight[1] },
+		{ .id = 1, .dev_id = 1, .weight = weight[0] },
+	};
+
+	TAP_EQ(ctx_view_shares(&view, v, 2, &dev, 1, now), 0);
+	now += 1000 * MS;
+	v[0].stats.engine_ns = engine_ms[1] * MS;
+	v[1].stats.engine_ns = engine_ms[0] * MS;
+	v[1].stats.limited_ns = limited_ms * MS;
+	TAP_EQ(ctx_view_shares(&view, v, 2, &dev, 1, now), 0);
+}
+
+static void shares_are_judged(void)
+{
+	begin("weighted", 1);
+	shares((uint32_t[]){ 300, 100 }, (uint64_t[]){ 500, 500 }, 0);
+	TAP_EQ(view.vgpus[0].share, PREEMPT_BELOW);
+	TAP_EQ(view.vgpus[1].share, PREEMPT_OVER);
+	shares((uint32_t[]){ 300, 100 }, (uint64_t[]){ 745, 255 }, 0);
+	TAP_EQ(view.vgpus[0].share, PREEMPT_EVEN);
+	TAP_EQ(view.vgpus[1].share, PREEMPT_EVEN);
+	/* there is more than is used: nobody lacks anything */
+	shares((uint32_t[]){ 300, 100 }, (uint64_t[]){ 100, 500 }, 0);
+	TAP_EQ(view.vgpus[0].share, PREEMPT_EVEN);
+	/* a limit is one under every policy */
+	begin("best-effort", 1);
+	shares((uint32_t[]){ 300, 100 }, (uint64_t[]){ 250, 250 }, 400);
+	TAP_EQ(view.vgpus[0].share, PREEMPT_OVER);
+	TAP_EQ(view.vgpus[1].share, PREEMPT_EVEN);
+	begin("best-effort", 1);
+	shares((uint32_t[]){ 300, 100 }, (uint64_t[]){ 500, 500 }, 0);
+	TAP_EQ(view.vgpus[0].share, PREEMPT_EVEN);
+}
+
+static void promises_are_kept(void)
+{
+	struct mgpu_ctx *a, *b, *own;
+
+	/* from one VM to another: the kernel's scheduling policy decides that */
+	begin("weighted", 1);
+	a = run(1, 1, "matmul");
+	b = submit(2, 1, "copy");
+	ask(&preempt_always);
+	TAP_EQ(nr_orders, 0);
+	TAP_EQ(left, 2);
+	TAP_CHECK(!ctx_view_unsettled(&view, &snap));
+	/* unless it only brings about what was promised */
+	shares((uint32_t[]){ 100, 100 }, (uint64_t[]){ 800, 200 }, 0);
+	ask(&preempt_always);
+	TAP_EQ(left, 0);
+	TAP_CHECK(is_kept_off(a));
+	TAP_CHECK(order[0].vgpu == 2 && order[0].first);
+	/* as soon as that has its slot, the other waits as it did */
+	a->slots_allowed = 0;
+	ask(&preempt_always);
+	TAP_EQ(nr_orders, 0);
+	a->slots = 0;
+	a->preemptions = 1;
+	a->state = MGPU_CTX_STATE_PREEMPTED;
+	b->slots = 1;
+	b->state = MGPU_CTX_STATE_RUNNING;
+	ask(&preempt_always);
+	TAP_EQ(nr_orders, 1);
+	TAP_CHECK(order_for(a) && !order_for(a)->preempt);
+	/* among a VM's own it is nobody else's business; nobody is kept off */
+	begin("weighted", 1);
+	a = run(1, 1, "matmul");
+	own = submit(1, 2, "copy");
+	b = submit(2, 1, "copy");
+	ask(&preempt_always);
+	TAP_CHECK(order_for(own) && !order_for(own)->preempt && order_for(own)->first);
+	TAP_CHECK(is_kept_off(a));
+	TAP_CHECK(!is_kept_off(b));
+}
+
+/* ---- a model of the kernel's slots ---- */
+
+#define CONTEXTS	24
+#define BOUND_NS	(2000 * MS)
+
+struct modelled {
+	uint64_t left_ns;	/* of its job */
+	uint64_t parked_ns;
+	uint64_t order;		/* in the queue */
+	uint64_t waited_ns;	/* longest */
+};
+
+static uint64_t seed;
+
+static unsigned int below(unsigned int n)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (unsigned int)(seed >> 33) % n;
+}
+
+static uint64_t next_order;
+
+static void model_order(struct modelled *m, const struct ctx_order *o)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct mgpu_ctx *c = &list[i];
+
+		if (c->vgpu_id != o->vgpu || c->id != o->id)
+			continue;
+		TAP_CHECK(c->arrived_ns != 0);
+		if (o->preempt && o->method == PREEMPT_FLUSH) {
+			TAP_CHECK(c->idempotent);
+			m[i].left_ns += below(5) * MS;
+		}
+		if (o->preempt && c->slots_allowed)
+			m[i].parked_ns = now;
+		c->slots_allowed = o->preempt ? o->keep : dev.engines;
+		if (!o->preempt)
+			m[i].order = ++next_order;
+		return;
+	}
+	TAP_CHECK(!"an order for a context that is not there");
+}
+
+/* A millisecond: tiles end, slots are given, and what nobody wants to anybody. */
+static void model_step(struct modelled *m)
+{
+	unsigned int held = 0;
+
+	now += MS;
+	for (size_t i = 0; i < nr; i++) {
+		struct mgpu_ctx *c = &list[i];
+
+		if (c->slots && m[i].left_ns <= MS * c->slots) {
+			c->slots = 0;
+			c->arrived_ns = 0;
+			c->state = MGPU_CTX_STATE_IDLE;
+			c->op[0] = '\0';
+			c->slots_wanted = 0;
+			c->slots_allowed = dev.engines;
+			continue;
+		}
+		m[i].left_ns -= MS * c->slots;
+		if (c->slots > c->slots_allowed) {
+			c->preemptions += c->slots - c->slots_allowed;
+			c->slots = c->slots_allowed;
+			m[i].parked_ns = now;
+		}
+		if (c->arrived_ns && c->slots_allowed < c->slots_wanted &&
+		    now - m[i].parked_ns > BOUND_NS)
+			c->slots_allowed = dev.engines;
+		held += c->slots;
+	}
+	while (held < dev.slots) {
+		size_t best = nr;
+		bool unpark = true;
+
+		for (size_t i = 0; i < nr; i++) {
+			const struct mgpu_ctx *c = &list[i];
+			bool queued = c->slots < c->slots_allowed;
+
+			if (!c->arrived_ns || c->slots >= c->slots_wanted || (!queued && !unpark))
+				continue;
+			if (best == nr || (queued && unpark) || m[i].order < m[best].order)
+				best = i;
+			unpark &= !queued;
+		}
+		if (best == nr)
+			break;
+		if (unpark)
+			list[best].slots_allowed = list[best].slots + 1;
+		list[best].slots++;
+		held++;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		struct mgpu_ctx *c = &list[i];
+
+		if (c->arrived_ns)
+			c->state = c->slots ? MGPU_CTX_STATE_RUNNING :
+				c->slots_allowed ? MGPU_CTX_STATE_WAITING :
+						   MGPU_CTX_STATE_PREEMPTED;
+	}
+}
+
+static void in_the_long_run(const struct preempt_ops *ops, const char *policy)
+{
+	struct modelled m[CONTEXTS] = { 0 };
+	uint64_t waits[CONTEXTS] = { 0 }, worst = 0;
+	unsigned int jobs = 0, orders = 0, idle = 0;
+
+	begin(policy, 2);
+	for (size_t i = 0; i < CONTEXTS; i++) {
+		submit(1 + (uint32_t)i % 3, (uint32_t)i + 1, i % 2 ? "copy" : "matmul");
+		list[i].arrived_ns = 0;
+		list[i].state = MGPU_CTX_STATE_IDLE;
+		list[i].slots_wanted = 0;
+	}
+	for (int ms = 0; ms < 20000; ms++) {
+		unsigned int held = 0, work = 0;
+
+		/* about as much as two slots can do */
+		if (!below(32)) {
+			size_t i = below(CONTEXTS);
+
+			if (!list[i].arrived_ns) {
+				list[i].arrived_ns = now;
+				list[i].slots_wanted = 1 + !below(4);
+				list[i].slots_allowed = dev.engines;
+				list[i].idempotent = below(2) != 0;
+				strcpy(list[i].op, below(2) ? "copy" : "matmul");
+				m[i].left_ns = (10 + below(100)) * MS;
+				m[i].order = ++next_order;
+				waits[i] = 0;
+				jobs++;
+			}
+		}
+		model_step(m);
+		for (size_t i = 0; i < nr; i++) {
+			held += list[i].slots;
+			work += list[i].slots_wanted;
+			waits[i] = list[i].arrived_ns && !list[i].slots ? waits[i] + 1 : 0;
+			if (waits[i] > worst)
+				worst = waits[i];
+		}
+		idle += held < dev.slots && held < work;
+		ask(ops);
+		TAP_CHECK(nr_orders <= 2 * nr);
+		orders += (unsigned int)nr_orders;
+		for (size_t k = 0; k < nr_orders; k++)
+			model_order(m, &order[k]);
+		if (tap.bad)
+			return;
+	}
+	tap_diag("%s, %s: %u jobs, %u orders, longest wait %u ms", ops->name, policy, jobs,
+		 orders, (unsigned int)worst);
+	TAP_CHECK(jobs > 100);
+	/* slots are never idle while there is work, whatever was ordered */
+	TAP_EQ(idle, 0);
+	/* the bound, and turns of those that had waited for as long */
+	TAP_CHECK(worst * MS < PREEMPT_STARVE_NS + BOUND_NS);
+}
+
+static void nobody_is_forgotten(void)
+{
+	for (seed = 1; seed < 2000000; seed = seed * 1000 + 7)
+		for (size_t i = 1; preempt_all[i]; i++) {
+			uint64_t kept = seed;
+
+			in_the_long_run(preempt_all[i], "best-effort");
+			in_the_long_run(preempt_all[i], "weighted");
+			seed = kept;
+		}
+}
+
+/* ---- what a module says that is not ours ---- */
+
+static void survives_nonsense(void)
+{
+	seed = 99;
+	for (int round = 0; round < 3000; round++) {
+		begin(below(2) ? "best-effort" : "weighted", 1 + below(8));
+		for (unsigned int i = below(32); i; i--) {
+			struct mgpu_ctx *c = submit(below(3), below(4), below(2) ? "copy" : "");
+
+			c->dev_id = below(2);
+			c->state = below(6);
+			c->slots = below(5);
+			c->slots_allowed = below(5);
+			c->slots_wanted = below(5);
+			c->job_inst = below(2) ? below(1000) : UINT64_MAX;
+			c->job_inst_done = below(2) ? below(1000) : UINT64_MAX;
+			c->job_bytes = below(2) ? 0 : UINT64_MAX;
+			c->live_bytes = below(2) ? 0 : UINT32_MAX;
+			c->arrived_ns = below(3) ? below(1000) : UINT64_MAX;
+			c->preemptions = below(3);
+			c->resumes = below(3);
+			c->switch_ns = below(3);
+			c->engine_ns = below(2);
+			c->engine_cycles = below(1000);
+		}
+		dev.slots = below(80);
+		for (int twice = 0; twice < 2; twice++) {
+			TAP_EQ(ctx_view_look(&view, list, nr, now), 0);
+			TAP_EQ(ctx_view_snapshot(&view, list, nr, &dev, now, &snap), 0);
+			/* refused, or planned; never more than there is room for */
+			if (preempt_decide(&preempt_mgpu, &snap, &view.param, &plan))
+				continue;
+			ctx_view_orders(&view, &preempt_mgpu, &snap, ctx_view_promises(&dev),
+					&plan, order, &nr_orders);
+			TAP_CHECK(nr_orders <= 2 * snap.n);
+		}
+	}
+}
+
+int main(void)
+{
+	tap_run(learns_ends, "what a job took is learned when it ends");
+	tap_run(learns_speeds, "speeds are learned alone and beside others");
+	tap_run(measures_switches, "switches are measured for the fit of their cost");
+	tap_run(waiting_counts_from_the_beginning, "being kept off does not begin a wait anew");
+	tap_run(the_next_is_the_better_company, "a slot that becomes free is the best company's");
+	tap_run(a_switch_in_its_order, "a switch: others out of the way, who comes, who leaves");
+	tap_run(a_drain_asks_for_nothing, "a drain waits for the job's end");
+	tap_run(a_flush_takes_all, "a flush takes all slots, and only work that can be lost");
+	tap_run(one_that_grew_gives_way, "free slots go to those that wait before those that grow");
+	tap_run(shares_are_judged, "a vGPU is over its share, or below, or about at it");
+	tap_run(promises_are_kept, "where shares are promised, the kernel chooses among vGPUs");
+	tap_run(nobody_is_forgotten, "no slot is idle and nobody waits for ever");
+	tap_run(survives_nonsense, "whatever the kernel says");
+	ctx_view_free(&view);
+	return tap_done();
+}
