@@ -17,6 +17,7 @@
 
 #include "config.h"
 #include "mgpud_client.h"
+#include "preempt_settings.h"
 
 const char *const config_keys[] = {
 	"policy", "period_ms", "iterations", "headroom", "beta", "lambda", "socket",
@@ -27,6 +28,7 @@ void config_default(struct config *c)
 {
 	memset(c, 0, sizeof(*c));
 	settings_default(&c->set);
+	c->preempt = PREEMPTER_CONFIG_DEFAULT;
 	strcpy(c->socket, MGPUD_SOCKET_DEFAULT);
 	strcpy(c->state_file, CONFIG_STATE_FILE);
 	c->state_period_s = CONFIG_STATE_PERIOD;
@@ -94,6 +96,14 @@ int config_set(struct config *c, const char *key, const char *value,
 			      key, keys);
 }
 
+int config_override(struct config *c, const char *key, const char *value,
+		    struct settings_error *err)
+{
+	if (preempt_settings_is(key))
+		return preempt_settings_parse_named(&c->preempt, key, value, err);
+	return config_set(c, key, value, err);
+}
+
 /* ---- the file ---- */
 
 #define FLOOR	0
@@ -120,6 +130,7 @@ struct agreement {
  * @left: bytes of it
  * @line: number of the line that inih has
  * @seen: line of each key of [mgpud], 0 where it was not there
+ * @seen_preempt: the same of [preemption]
  * @list: agreements in the order of the file
  * @nr: number of these
  * @wrong: line of what is wrong, 0 while nothing is
@@ -131,6 +142,7 @@ struct reading {
 	size_t left;
 	unsigned int line;
 	unsigned int seen[NR_KEYS];
+	unsigned int seen_preempt[PREEMPT_SETTINGS];
 	struct agreement *list;
 	size_t nr;
 	unsigned int wrong;
@@ -174,13 +186,14 @@ static void check_section(struct reading *r, const char *line)
 	if (!line[1 + len])
 		wrong(r, "section", "a section ends with ]");
 	snprintf(section, sizeof(section), "%.*s", (int)len, line + 1);
-	if (!strcmp(section, "mgpud") || section_uuid(section, uuid))
+	if (!strcmp(section, "mgpud") || !strcmp(section, "preemption") ||
+	    section_uuid(section, uuid))
 		return;
 	if (!strncmp(section, "vgpu", 4))
 		wrong(r, "section", "[%s] has no UUID: write [vgpu 01234567-89ab-cdef-0123-456789abcdef]",
 		      section);
 	else
-		wrong(r, "section", "there is no section [%s]; there are [mgpud], [sla] and [vgpu UUID]",
+		wrong(r, "section", "there is no section [%s]; there are [mgpud], [preemption], [sla] and [vgpu UUID]",
 		      section);
 }
 
@@ -217,21 +230,31 @@ static char *next_line(char *buf, int room, void *arg)
 	return buf;
 }
 
-static int set_mgpud(struct reading *r, const char *key, const char *value)
+static int set_preempt(struct config *c, const char *key, const char *value,
+		       struct settings_error *err)
+{
+	return preempt_settings_parse(&c->preempt, key, value, err);
+}
+
+/* One of @keys, which are all that @set takes; their lines are in @seen. */
+static int set_key(struct reading *r, const char *const *keys, unsigned int *seen,
+		   int (*set)(struct config *c, const char *key, const char *value,
+			      struct settings_error *err),
+		   const char *key, const char *value)
 {
 	size_t i;
 
-	for (i = 0; i < NR_KEYS; i++)
-		if (!strcmp(config_keys[i], key))
+	for (i = 0; keys[i]; i++)
+		if (!strcmp(keys[i], key))
 			break;
-	if (i < NR_KEYS && r->seen[i])
+	if (keys[i] && seen[i])
 		return wrong(r, key, "it is there twice, first in line %u; take one out",
-			     r->seen[i]);
-	if (config_set(r->c, key, value, &r->err)) {
+			     seen[i]);
+	if (set(r->c, key, value, &r->err)) {
 		r->wrong = r->line;
 		return 0;
 	}
-	r->seen[i] = r->line;
+	seen[i] = r->line;
 	return 1;
 }
 
@@ -283,7 +306,10 @@ static int on_key(void *arg, const char *section, const char *key, const char *v
 	if (!*section)
 		return wrong(r, key, "it is in no section; begin with a line [mgpud]");
 	if (!strcmp(section, "mgpud"))
-		return set_mgpud(r, key, value);
+		return set_key(r, config_keys, r->seen, config_set, key, value);
+	if (!strcmp(section, "preemption"))
+		return set_key(r, preempt_settings_keys, r->seen_preempt, set_preempt, key,
+			       value);
 	if (section_uuid(section, uuid))
 		return set_agreement(r, uuid, key, value);
 	return wrong(r, key, "there is no section [%s]", section);
@@ -435,8 +461,8 @@ int config_load(struct config *c, const struct config_source *source, char *why,
 	if (ret)
 		goto err;
 	for (size_t i = 0; i < source->nr; i++) {
-		ret = config_set(&new, source->override[i].key,
-				 source->override[i].value, &err);
+		ret = config_override(&new, source->override[i].key,
+				      source->override[i].value, &err);
 		if (ret) {
 			fail(why, size, ret, "%s", err.text);
 			goto err;

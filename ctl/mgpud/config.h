@@ -7,6 +7,7 @@
 #define MGPUD_CONFIG_H
 
 #include "log.h"
+#include "preempter.h"
 #include "settings.h"
 
 #define CONFIG_DEFAULT		"/etc/mgpu/mgpud.conf"
@@ -20,6 +21,7 @@
 /**
  * struct config - all of it
  * @set: what the socket can change, too
+ * @preempt: preemption, likewise
  * @socket: path of the socket
  * @json_log: path of a file that gets one JSON object per period, "" for none
  * @state_file: path of the state file, "" for none
@@ -29,6 +31,7 @@
  */
 struct config {
 	struct settings set;
+	struct preempter_config preempt;
 	char socket[CONFIG_PATH];
 	char json_log[CONFIG_PATH];
 	char state_file[CONFIG_PATH];
@@ -47,12 +50,17 @@ void config_free(struct config *c);
 int config_set(struct config *c, const char *key, const char *value,
 	       struct settings_error *err);
 
+/* The same of one that may count instead of the file's: see struct config_source. */
+int config_override(struct config *c, const char *key, const char *value,
+		    struct settings_error *err);
+
 /**
  * struct config_source - where a configuration comes from, the first time and
  * whenever it is read again
  * @path: of the file
  * @must: it must be there
- * @override: keys of [mgpud] and values that count instead of the file's
+ * @override: keys of [mgpud], or settings of preemption by the socket's names, and
+ *	values that count instead of the file's
  * @nr: number of these
  */
 struct config_source {

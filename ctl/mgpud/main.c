@@ -40,6 +40,8 @@ static const struct {
 	  "fairness parameter, above 0, not 1 (default 2)" },
 	{ { "lambda", required_argument, NULL, OPT_KEY }, "lambda", "L",
 	  "efficiency weight (default -0.5)" },
+	{ { "preempt", required_argument, NULL, OPT_KEY }, "preempt", "NAME",
+	  "whose work is preempted (default mgpu); see below" },
 	{ { "socket", required_argument, NULL, OPT_KEY }, "socket", "PATH",
 	  "local socket (default $MGPUD_SOCKET, else " MGPUD_SOCKET_DEFAULT ")" },
 	{ { "log", required_argument, NULL, OPT_KEY }, "log", "WHAT",
@@ -71,6 +73,9 @@ static void help(void)
 	puts("\nPolicies:");
 	for (const struct alloc_ops *const *p = alloc_all; *p; p++)
 		printf("  %-12s        %s\n", (*p)->name, (*p)->summary);
+	puts("\nPolicies of preemption:");
+	for (const struct preempt_ops *const *p = preempt_all; *p; p++)
+		printf("  %-12s        %s\n", (*p)->name, (*p)->summary);
 	puts("\nRuns in the foreground until SIGTERM or SIGINT; limits then stay as they are.\n"
 	     "SIGHUP reads the configuration again.");
 }
@@ -99,7 +104,7 @@ static int override(struct options *o, const char *option, const char *key,
 	struct config try;
 
 	config_default(&try);
-	if (config_set(&try, key, value, &err)) {
+	if (config_override(&try, key, value, &err)) {
 		fprintf(stderr, "mgpud: %s: %s\n", option, err.text);
 		return -EINVAL;
 	}

@@ -125,7 +125,7 @@ bool settings_is_key(const char *key)
 
 static int unknown(const char *key, struct settings_error *err)
 {
-	return settings_wrong(err, key, "there is no setting \"%.32s\"; they are policy, period_ms, iterations, headroom, beta, lambda and sla",
+	return settings_wrong(err, key, "there is no setting \"%.32s\"; they are policy, period_ms, iterations, headroom, beta, lambda, sla, and those of preemption",
 		     key);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "config.h"
+#include "preempt_settings.h"
 #include "tap.h"
 
 #define NR(a)	(sizeof(a) / sizeof((a)[0]))
@@ -53,6 +54,14 @@ static void everything(void)
 		"json_log = /var/log/mgpud.json\n"
 		"state_file = none\n"
 		"state_period_s = 10\n"
+		"[preemption]\n"
+		"policy = flush\n"
+		"cost = 0.125,2\n"
+		"decay_compute = 0.875\n"
+		"decay_memory = 0.625\r\n"
+		"class_threshold = 0.75\n"
+		"starve_ms = 1.5\n"
+		"min_gain = 0.5\n"
 		"[vgpu 89ABCDEF-0123-4567-89ab-CDEF01234567]\n"
 		"ceiling = none\n"
 		"[vgpu " A "]\n"
@@ -74,6 +83,15 @@ static void everything(void)
 	TAP_EQ(c.state_period_s, 10);
 	TAP_EQ(c.log, LOG_QUIET);
 	TAP_CHECK(c.found);
+	TAP_STR(c.preempt.ops->name, "flush");
+	TAP_CHECK(!c.preempt.fit);
+	TAP_NEAR(c.preempt.param.cost.a, 0.125, 0);
+	TAP_NEAR(c.preempt.param.cost.b, 2, 0);
+	TAP_NEAR(c.preempt.param.decay_compute, 0.875, 0);
+	TAP_NEAR(c.preempt.param.decay_memory, 0.625, 0);
+	TAP_NEAR(c.preempt.param.class_threshold, 0.75, 0);
+	TAP_EQ(c.preempt.param.starve_ns, 1500000);
+	TAP_NEAR(c.preempt.param.min_gain, 0.5, 0);
 	TAP_EQ(c.set.nr_vgpus, 2);
 	sla = *settings_sla(&c.set, A);
 	TAP_NEAR(sla.floor, 30, 0);
@@ -117,6 +135,29 @@ static void wrong(void)
 		{ "[mgpud\npolicy = fea\n", 1, "]" },
 		{ "policy = fea\n", 1, "[mgpud]" },
 		{ "[mgpud]\n[mpgud]\n", 2, "[sla]" },
+		{ "[preempt]\n", 1, "[preemption]" },
+		{ "[preemption]\npolicy = exact\n", 2, "policy: " },
+		{ "[preemption]\npolicy = exact\n", 2, "none, always, drain, flush or mgpu" },
+		{ "[preemption]\npolicy =\n", 2, "none, always, drain, flush or mgpu" },
+		{ "[preemption]\npreempt = mgpu\n", 2, "they are policy, cost, decay_compute" },
+		{ "[mgpud]\npreempt = mgpu\n", 2, "there is no key \"preempt\"" },
+		{ "[preemption]\n# x\ncost = 0.1\n", 3, "fit, or two coefficients" },
+		{ "[preemption]\ncost = 0.1, 0.2 each\n", 2, "fit, or two coefficients" },
+		{ "[preemption]\ncost = -0.1,0.2\n", 2, "0 to 1000 cycles per byte" },
+		{ "[preemption]\ncost = 0,0\n", 2, "above 0" },
+		{ "[preemption]\ncost = inf,0\n", 2, "0 to 1000" },
+		{ "[preemption]\ndecay_compute = 0.4\n", 2, "decay_compute: decay of compute" },
+		{ "[preemption]\ndecay_memory = 1.1\n", 2, "decay_memory: decay of memory" },
+		{ "[preemption]\ndecay_memory = some\n", 2, "number" },
+		{ "[preemption]\nclass_threshold = 1\n", 2, "0.05 to 0.95" },
+		{ "[preemption]\nclass_threshold = nan\n", 2, "0.05 to 0.95" },
+		{ "[preemption]\nstarve_ms = 0\n", 2, "1 ms to 1 h" },
+		{ "[preemption]\nstarve_ms = 1e30\n", 2, "1 ms to 1 h" },
+		{ "[preemption]\nstarve_ms = nan\n", 2, "1 ms to 1 h" },
+		{ "[preemption]\nstarve_ms = 1s\n", 2, "number" },
+		{ "[preemption]\nmin_gain = 1.5\n", 2, "0 to 1" },
+		{ "[preemption]\nmin_gain =\n", 2, "number" },
+		{ "[preemption]\ncost = fit\n[mgpud]\n[preemption]\ncost = 1,1\n", 5, "line 2" },
 		{ "[vgpu]\nfloor = 3\n", 1, "[vgpu 0" },
 		{ "[vgpu 3]\nfloor = 3\n", 1, "UUID" },
 		{ "[vgpu " A "0]\nfloor = 3\n", 1, "UUID" },
@@ -139,7 +180,8 @@ static void wrong(void)
 	struct config c = { 0 };
 	char place[128];
 
-	TAP_EQ(load(&c, "[mgpud]\npolicy = maxmin\n[vgpu " A "]\nfloor = 7\n"), 0);
+	TAP_EQ(load(&c, "[mgpud]\npolicy = maxmin\n[vgpu " A "]\nfloor = 7\n"
+		    "[preemption]\npolicy = drain\nmin_gain = 0.25\n"), 0);
 	for (size_t k = 0; k < NR(bad); k++) {
 		TAP_CHECK(load(&c, bad[k].text) < 0);
 		snprintf(place, sizeof(place), "%s:%u: ", path, bad[k].line);
@@ -149,6 +191,8 @@ static void wrong(void)
 		/* all or nothing */
 		TAP_STR(c.set.policy->name, "maxmin");
 		TAP_EQ(c.set.nr_vgpus, 1);
+		TAP_STR(c.preempt.ops->name, "drain");
+		TAP_NEAR(c.preempt.param.min_gain, 0.25, 0);
 	}
 	config_free(&c);
 }
@@ -201,21 +245,35 @@ static void missing(void)
 
 static void overrides(void)
 {
-	static const char text[] = "[mgpud]\npolicy = fea\nperiod_ms = 500\nbeta = 0.5\n";
+	static const char text[] = "[mgpud]\npolicy = fea\nperiod_ms = 500\nbeta = 0.5\n"
+		"[preemption]\npolicy = drain\nstarve_ms = 20\n";
 	struct config_source source = { .path = path, .must = true };
 	struct config c = { 0 };
+	struct settings_error err;
 
 	put(text, strlen(text));
 	source.override[0].key = "policy";
 	source.override[0].value = "none";
 	source.override[1].key = "lambda";
 	source.override[1].value = "1";
-	source.nr = 2;
+	/* the name that the socket has for it: in the file two are called policy */
+	source.override[2].key = "preempt";
+	source.override[2].value = "always";
+	source.nr = 3;
 	if (!TAP_EQ(config_load(&c, &source, why, sizeof(why)), 0))
 		tap_diag("%s", why);
 	TAP_STR(c.set.policy->name, "none");
 	TAP_EQ(c.set.period_ms, 500);
 	TAP_NEAR(c.set.param.lambda, 1, 0);
+	TAP_STR(c.preempt.ops->name, "always");
+	TAP_EQ(c.preempt.param.starve_ns, 20000000);
+	/* what is wrong with one is named as there */
+	TAP_EQ(config_override(&c, "preempt", "exact", &err), -EINVAL);
+	TAP_STR(err.key, "preempt");
+	source.override[2].value = "exact";
+	TAP_EQ(config_load(&c, &source, why, sizeof(why)), -EINVAL);
+	TAP_CHECK(strstr(why, "none, always, drain, flush or mgpu"));
+	TAP_STR(c.preempt.ops->name, "always");
 	config_free(&c);
 }
 
@@ -254,6 +312,9 @@ static void example(void)
 	TAP_STR(c.state_file, defaults.state_file);
 	TAP_EQ(c.state_period_s, defaults.state_period_s);
 	TAP_EQ(c.log, defaults.log);
+	TAP_STR(c.preempt.ops->name, defaults.preempt.ops->name);
+	TAP_EQ(c.preempt.fit, defaults.preempt.fit);
+	TAP_MEM(&c.preempt.param, &defaults.preempt.param, sizeof(defaults.preempt.param));
 	TAP_NEAR(c.set.sla.floor, 0, 0);
 	TAP_CHECK(isinf(c.set.sla.ceiling));
 	TAP_EQ(c.set.nr_vgpus, 0);
@@ -264,7 +325,13 @@ static void example(void)
 		if (!TAP_CHECK(strstr(text, line)))
 			tap_diag("no %s", config_keys[k]);
 	}
-	TAP_EQ(keys, nr + 2);	/* floor and ceiling of [sla] */
+	/* policy is in two sections */
+	for (size_t k = 1; preempt_settings_keys[k]; k++) {
+		snprintf(line, sizeof(line), "\n%s = ", preempt_settings_keys[k]);
+		if (!TAP_CHECK(strstr(text, line)))
+			tap_diag("no %s", preempt_settings_keys[k]);
+	}
+	TAP_EQ(keys, nr + PREEMPT_SETTINGS + 2);	/* floor and ceiling of [sla] */
 	config_free(&c);
 }
 
@@ -274,7 +341,7 @@ static void garbage(void)
 	static const char *const words[] = {
 		"[", "]", "mgpud", "sla", "vgpu ", A, "\n", "=", " ", "\t", "#", ";",
 		"floor", "ceiling", "none", "30", "-1", "1e999", "policy", "exact", "\r",
-		"beta", "\xff", "\xef\xbb\xbf", ":", "period_ms", "socket", "/x", "nan",
+		"preemption", "cost", "fit", "0.1,0.2", "starve_ms", "mgpu", "beta", "\xff", "\xef\xbb\xbf", ":", "period_ms", "socket", "/x", "nan",
 	};
 	struct config_source source = { .path = path, .must = true };
 	unsigned int seed = 1;
@@ -299,7 +366,8 @@ static void garbage(void)
 		if (config_load(&c, &source, why, sizeof(why)))
 			TAP_CHECK(!strncmp(why, path, strlen(path)));
 		else
-			TAP_CHECK(c.set.policy && !sla_check(&c.set.sla));
+			TAP_CHECK(c.set.policy && !sla_check(&c.set.sla) &&
+				  c.preempt.ops && !preempt_param_check(&c.preempt.param));
 		config_free(&c);
 	}
 }

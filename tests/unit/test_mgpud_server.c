@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <json-c/json.h>
 
+#include "preempt_settings.h"
 #include "server.h"
 #include "tap.h"
 
@@ -19,6 +20,7 @@
 
 static char folder[64], path[96], why[256];
 static struct settings settings;
+static struct preempter_config preempt;
 static struct server *server;
 static size_t padding;		/* bytes that make the state large */
 static unsigned int states;	/* how often it was asked for */
@@ -41,7 +43,7 @@ static struct json_object *on_state(void *arg)
 static int on_set(void *arg, struct json_object *set, struct settings_error *err)
 {
 	(void)arg;
-	return settings_json(&settings, set, err);
+	return preempt_settings_json(&settings, &preempt, set, err);
 }
 
 static const struct server_ops ops = { .state = on_state, .set = on_set };
@@ -49,6 +51,7 @@ static const struct server_ops ops = { .state = on_state, .set = on_set };
 static void up(void)
 {
 	settings_default(&settings);
+	preempt = PREEMPTER_CONFIG_DEFAULT;
 	padding = 0;
 	states = 0;
 	if (server_open(&server, path, &ops, NULL, why, sizeof(why))) {
@@ -182,6 +185,47 @@ static void set(void)
 	down();
 }
 
+static void set_preempt(void)
+{
+	char text[PREEMPT_SETTINGS_TEXT];
+	int fd;
+
+	up();
+	preempt_settings_text(&preempt, text);
+	TAP_STR(text, "preempt=mgpu preempt_cost=fit preempt_decay_compute=1 preempt_decay_memory=0.9 preempt_class_threshold=0.5 preempt_starve_ms=500 preempt_min_gain=0.02");
+	fd = dial();
+	/* with others, in any order */
+	put(fd, "{\"request\":\"set\",\"settings\":{\"preempt\":\"drain\",\"policy\":\"fea\",\"preempt_cost\":\"0.25,0.5\",\"preempt_decay_compute\":0.75,\"preempt_decay_memory\":0.5,\"period_ms\":500,\"preempt_class_threshold\":0.25,\"preempt_starve_ms\":12.5,\"preempt_min_gain\":0}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	TAP_STR(settings.policy->name, "fea");
+	TAP_EQ(settings.period_ms, 500);
+	TAP_STR(preempt.ops->name, "drain");
+	TAP_CHECK(!preempt.fit);
+	TAP_NEAR(preempt.param.cost.a, 0.25, 0);
+	TAP_NEAR(preempt.param.cost.b, 0.5, 0);
+	TAP_NEAR(preempt.param.decay_compute, 0.75, 0);
+	TAP_NEAR(preempt.param.decay_memory, 0.5, 0);
+	TAP_NEAR(preempt.param.class_threshold, 0.25, 0);
+	TAP_EQ(preempt.param.starve_ns, 12500000);
+	TAP_NEAR(preempt.param.min_gain, 0, 0);
+	preempt_settings_text(&preempt, text);
+	TAP_STR(text, "preempt=drain preempt_cost=0.25,0.5 preempt_decay_compute=0.75 preempt_decay_memory=0.5 preempt_class_threshold=0.25 preempt_starve_ms=12.5 preempt_min_gain=0");
+	/* as if nothing had been set */
+	put(fd, "{\"request\":\"set\",\"settings\":{\"preempt_cost\":\"fit\"}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	TAP_CHECK(preempt.fit);
+	TAP_NEAR(preempt.param.cost.a, PREEMPT_COST_A, 0);
+	TAP_NEAR(preempt.param.cost.b, PREEMPT_COST_B, 0);
+	TAP_STR(preempt.ops->name, "drain");
+	/* the ends of the ranges */
+	put(fd, "{\"request\":\"set\",\"settings\":{\"preempt_cost\":\"0,1000\",\"preempt_starve_ms\":3600000,\"preempt_min_gain\":1}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	TAP_NEAR(preempt.param.cost.b, 1000, 0);
+	TAP_EQ(preempt.param.starve_ns, PREEMPT_STARVE_MAX_NS);
+	close(fd);
+	down();
+}
+
 static void set_wrong(void)
 {
 	static const struct {
@@ -214,6 +258,42 @@ static void set_wrong(void)
 		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"ceiling\":20,\"floor\":30}}}",
 		  "floor" },
 		{ "{\"sla\":{\"default\":{\"floor\":30}},\"policy\":\"drv\"}", "policy" },
+		/* of preemption, before and behind others that are right */
+		{ "{\"policy\":\"none\",\"preempt\":\"drv\"}", "preempt" },
+		{ "{\"preempt\":3,\"policy\":\"none\"}", "preempt" },
+		{ "{\"preempt\":null}", "preempt" },
+		{ "{\"preempt\":\"none\",\"policy\":\"drv\"}", "policy" },
+		{ "{\"preempt\":\"none\",\"beta\":1}", "beta" },
+		{ "{\"preempt\":\"none\",\"preempt_colour\":3}", "preempt_colour" },
+		{ "{\"preempt\":\"none\",\"preempt_policy\":\"none\"}", "preempt_policy" },
+		{ "{\"preempt\":\"none\",\"preempt_\":\"none\"}", "preempt_" },
+		{ "{\"preempt\":\"none\",\"preemption\":\"none\"}", "preemption" },
+		{ "{\"preempt\":\"none\",\"preempt_cost\":0.1}", "preempt_cost" },
+		{ "{\"preempt\":\"none\",\"preempt_cost\":\"\"}", "preempt_cost" },
+		{ "{\"preempt\":\"none\",\"preempt_cost\":\"0.1\"}", "preempt_cost" },
+		{ "{\"preempt\":\"none\",\"preempt_cost\":\"0.1,\"}", "preempt_cost" },
+		{ "{\"preempt\":\"none\",\"preempt_cost\":\",0.1\"}", "preempt_cost" },
+		{ "{\"preempt\":\"none\",\"preempt_cost\":\"0.1,0.1,\"}", "preempt_cost" },
+		{ "{\"preempt\":\"none\",\"preempt_cost\":\"0,0\"}", "preempt_cost" },
+		{ "{\"preempt\":\"none\",\"preempt_cost\":\"-1,1\"}", "preempt_cost" },
+		{ "{\"preempt\":\"none\",\"preempt_cost\":\"1,1000.1\"}", "preempt_cost" },
+		{ "{\"preempt\":\"none\",\"preempt_cost\":\"nan,1\"}", "preempt_cost" },
+		{ "{\"preempt\":\"none\",\"preempt_cost\":\"fit,1\"}", "preempt_cost" },
+		{ "{\"preempt\":\"none\",\"preempt_decay_compute\":1.01}",
+		  "preempt_decay_compute" },
+		{ "{\"preempt\":\"none\",\"preempt_decay_memory\":0.49}",
+		  "preempt_decay_memory" },
+		{ "{\"preempt\":\"none\",\"preempt_decay_memory\":\"0.9\"}",
+		  "preempt_decay_memory" },
+		{ "{\"preempt\":\"none\",\"preempt_class_threshold\":0.04}",
+		  "preempt_class_threshold" },
+		{ "{\"preempt\":\"none\",\"preempt_starve_ms\":0.99}", "preempt_starve_ms" },
+		{ "{\"preempt\":\"none\",\"preempt_starve_ms\":-1e300}", "preempt_starve_ms" },
+		{ "{\"preempt\":\"none\",\"preempt_starve_ms\":1e300}", "preempt_starve_ms" },
+		{ "{\"preempt\":\"none\",\"preempt_starve_ms\":3600001}", "preempt_starve_ms" },
+		{ "{\"preempt\":\"none\",\"preempt_starve_ms\":null}", "preempt_starve_ms" },
+		{ "{\"preempt\":\"none\",\"preempt_min_gain\":1e999}", "preempt_min_gain" },
+		{ "{\"preempt\":\"none\",\"preempt_min_gain\":-0.1}", "preempt_min_gain" },
 		{ "[]", "settings" },
 		{ "7", "settings" },
 		{ "null", "settings" },
@@ -231,6 +311,8 @@ static void set_wrong(void)
 		/* all or nothing */
 		TAP_STR(settings.policy->name, "exact");
 		TAP_EQ(settings.period_ms, 1000);
+		TAP_STR(preempt.ops->name, "mgpu");
+		TAP_CHECK(preempt.fit && !preempt_param_check(&preempt.param));
 		TAP_NEAR(settings.sla.floor, 0, 0);
 		TAP_EQ(settings.nr_vgpus, 0);
 	}
@@ -693,6 +775,7 @@ int main(void)
 
 	tap_run(get, "get answers, whole lines or pieces");
 	tap_run(set, "set changes settings");
+	tap_run(set_preempt, "set changes settings of preemption, alone and with others");
 	tap_run(set_wrong, "wrong settings change nothing and are named");
 	tap_run(agreements, "agreements are set, one by one and for all others");
 	tap_run(events, "events go to watchers, one line each, in order");
