@@ -9,7 +9,9 @@
 #include "mgpud_client.h"
 
 const char *const ctl_set_keys[] = {
-	"policy", "period-ms", "iterations", "headroom", "beta", "lambda", NULL
+	"policy", "period-ms", "iterations", "headroom", "beta", "lambda", "preempt",
+	"preempt-cost", "preempt-decay-compute", "preempt-decay-memory",
+	"preempt-class-threshold", "preempt-starve-ms", "preempt-min-gain", NULL
 };
 
 const char *const ctl_sla_keys[] = { "default", "floor", "ceiling", NULL };
@@ -17,6 +19,10 @@ const char *const ctl_sla_keys[] = { "default", "floor", "ceiling", NULL };
 /* A test compares them with what mgpud has. */
 const char *const ctl_policies[] = {
 	"exact", "fea", "drf", "maxmin", "static", "vgasa", "none", NULL
+};
+
+const char *const ctl_preempt_policies[] = {
+	"none", "always", "drain", "flush", "mgpu", NULL
 };
 
 static struct json_object *get(struct json_object *object, const char *key)
@@ -107,6 +113,48 @@ static void print_vgpus(struct json_object *vgpus)
 	table_print(&table, SIZE_MAX);
 }
 
+/* A count, or '-' where there is none. */
+static const char *count(char *buf, struct json_object *object, const char *key)
+{
+	return number(buf, object, key, 1, 0);
+}
+
+/* What decides, what it did, and what it goes by. */
+static void print_preempt(struct json_object *preempt)
+{
+	struct json_object *done = get(preempt, "decisions"), *by = get(preempt, "by");
+	struct json_object *cost = get(preempt, "cost");
+	char one[OUT_CELL], two[OUT_CELL], three[OUT_CELL];
+
+	printf("%-16s", "preemption");
+	if (!preempt) {
+		puts("-");	/* of a mgpud that knows none */
+		return;
+	}
+	fputs(get_string(preempt, "policy"), stdout);
+	if (is_true(preempt, "watched")) {
+		printf(": %s contexts, %s waiting, ", count(one, preempt, "contexts"),
+		       count(two, preempt, "waiting"));
+		printf("%s launched, %s resumed, %s preempted", count(one, done, "launch"),
+		       count(two, done, "resume"), count(three, done, "preempt"));
+		printf(" (%s switched, %s drained, %s flushed)\n", count(one, by, "switch"),
+		       count(two, by, "drain"), count(three, by, "flush"));
+	} else {
+		puts(": no contexts are watched");
+	}
+	printf("%-16s%s * miss rate + %s cycles per byte, ", "switch cost",
+	       number(one, cost, "a", 1, 5), number(two, cost, "b", 1, 5));
+	if (!strcmp(get_string(cost, "source"), "fit"))
+		printf("fitted to %s switches, median error %s %%\n",
+		       count(one, cost, "samples"),
+		       number(two, cost, "median_error", 100, 1));
+	else if (!strcmp(get_string(cost, "source"), "set"))
+		puts("as set");
+	else
+		printf("as published%s%s\n", get(cost, "no_fit") ? ": " : "",
+		       get(cost, "no_fit") ? get_string(cost, "no_fit") : "");
+}
+
 static void print_state(struct json_object *state)
 {
 	static const struct {
@@ -166,6 +214,7 @@ static void print_state(struct json_object *state)
 	printf("%-16s%s cores for VMs, ", "capacity",
 	       number(buf, value, "cpu", 1, 2));
 	printf("%s engines\n", number(buf, value, "gpu", 1, 2));
+	print_preempt(get(state, "preempt"));
 	print_vgpus(get(state, "vgpus"));
 }
 
@@ -192,25 +241,29 @@ int ctl_show(const struct gpuctl *ctl, int argc, char **argv)
 	return EXIT_OK;
 }
 
-/* mgpud judges the values; here they become JSON. */
+static const char *const text_keys[] = { "policy", "preempt", "preempt-cost", NULL };
+static const char *const whole_keys[] = { "period-ms", "iterations", NULL };
+
+/* mgpud judges the values; here they become JSON, under the names that it has. */
 static int parse_setting(struct json_object *settings, const char *key,
 			 const char *value)
 {
 	struct json_object *json = NULL;
-	const char *name = key;
+	char name[OUT_CELL];
 	uint32_t u32;
 	double real;
 
-	if (!strcmp(key, "policy")) {
+	snprintf(name, sizeof(name), "%s", key);
+	for (char *c = name; *c; c++)
+		if (*c == '-')
+			*c = '_';
+	if (is_word(key, text_keys)) {
 		json = json_object_new_string(value);
-	} else if (!strcmp(key, "beta") || !strcmp(key, "lambda") ||
-		   !strcmp(key, "headroom")) {
+	} else if (!is_word(key, whole_keys)) {
 		if (parse_double(value, &real))
 			return usage_error("%s %s: give a number", key, value);
 		json = json_object_new_double(real);
 	} else {
-		if (!strcmp(key, "period-ms"))
-			name = "period_ms";
 		if (parse_u32(value, 0, INT32_MAX, &u32))
 			return usage_error("%s %s: give a whole number", key,
 					   value);

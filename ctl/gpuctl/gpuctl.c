@@ -280,7 +280,11 @@ static void print_completion(void)
 			fputs("\t\t[[ $prev == policy ]] && list='", stdout);
 			for (j = 0; ctl_policies[j]; j++)
 				printf("%s%s", j ? " " : "", ctl_policies[j]);
-			puts("'");
+			fputs("'\n\t\t[[ $prev == preempt ]] && list='", stdout);
+			for (j = 0; ctl_preempt_policies[j]; j++)
+				printf("%s%s", j ? " " : "",
+				       ctl_preempt_policies[j]);
+			puts("'\n\t\t[[ $prev == preempt-cost ]] && list=fit");
 		}
 		puts("\t\t;;");
 	}

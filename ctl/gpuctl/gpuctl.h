@@ -150,6 +150,7 @@ extern const char *const monitor_keys[];
 extern const char *const ctl_set_keys[];
 extern const char *const ctl_sla_keys[];
 extern const char *const ctl_policies[];	/* for the completion */
+extern const char *const ctl_preempt_policies[];
 
 int dev_list(const struct gpuctl *ctl, int argc, char **argv);
 int dev_show(const struct gpuctl *ctl, int argc, char **argv);

@@ -53,6 +53,8 @@ result "$(
 	refused "$gpuctl" 2 "give switch, drain or flush; did you mean 'flush'" ctx preempt 1 1 method fulsh
 	refused "$gpuctl" 2 "did you mean 'first'" ctx resume 1 1 fist
 	refused "$gpuctl" 2 "did you mean 'lambda'" ctl set lamda 3
+	refused "$gpuctl" 2 "did you mean 'preempt'" ctl set premept mgpu
+	refused "$gpuctl" 2 "did you mean 'preempt-cost'" ctl set prempt-cost 3,4
 	refused "$gpuctl" 2 "did you mean 'dev" vgpu list deb 1
 	refused "$gpuctl" 2 'help' banana
 	refused "$gpuctl" 2 'did you mean' help vgup
@@ -83,6 +85,8 @@ result "$(
 	refused "$gpuctl" 2 'twice' vgpu set 3 gpu-limit 30% gpu-limit none
 	refused "$gpuctl" 2 'twice' vgpu set 3 period 1ms burst 1ms period 1ms
 	refused "$gpuctl" 2 'twice' ctl set beta 2 beta 3
+	refused "$gpuctl" 2 'twice' ctl set preempt-cost fit beta 2 preempt-cost 1,1
+	refused "$gpuctl" 2 'wants a value' ctl set preempt
 	refused "$gpuctl" 2 "nothing or 'contexts', not 'now'" monitor now
 	refused "$gpuctl" 2 'takes no' monitor contexts now
 	refused "$gpuctl" 2 'one of: list, show, preempt, resume' ctx
@@ -150,6 +154,10 @@ result "$(
 	refused "$gpuctl" 2 'give a number' ctl set beta two
 	refused "$gpuctl" 2 'give a number' ctl set headroom much
 	refused "$gpuctl" 2 'give a whole number' ctl set period-ms 1.5
+	for key in preempt-decay-compute preempt-decay-memory preempt-class-threshold \
+		preempt-starve-ms preempt-min-gain; do
+		refused "$gpuctl" 2 "$key much: give a number" ctl set $key much
+	done
 	refused "$gpuctl" 2 'from 0.1 to 86400' top -d 0
 	refused "$gpuctl" 2 'from 0.1 to 86400' top -d soon
 	refused "$gpuctl" 2 'from 1 on' top -n 0
@@ -192,6 +200,9 @@ result "$(
 result "$(
 	refused "$gpuctl" 1 "$tmp/mgpud.sock" ctl show
 	refused "$gpuctl" 1 'mgpud does not run' ctl set policy fea lambda -0.5 headroom 1.5
+	refused "$gpuctl" 1 'mgpud does not run' ctl set preempt mgpu preempt-cost 0.1,0.02 \
+		preempt-decay-compute 1 preempt-decay-memory 0.9 preempt-class-threshold 0.5 \
+		preempt-starve-ms 12.5 preempt-min-gain 0
 	refused "$gpuctl" 1 'mgpud does not run' ctl sla
 	refused "$gpuctl" 1 'mgpud does not run' ctl sla default floor 30 ceiling none
 	refused "$gpuctl" 1 'mgpud does not run' ctl watch -n 1
@@ -302,6 +313,10 @@ result "$(
 	[ "$(complete_words ctl set be)" = beta ] || echo 'ctl set be'
 	[ "$(complete_words ctl sla de)" = default ] || echo 'ctl sla de'
 	[ "$(complete_words ctl set policy ex)" = exact ] || echo 'ctl set policy ex'
+	[ "$(complete_words ctl set preempt-st)" = preempt-starve-ms ] ||
+		echo "ctl set preempt-st: $(complete_words ctl set preempt-st)"
+	[ "$(complete_words ctl set beta 2 preempt a)" = always ] || echo 'ctl set preempt a'
+	[ "$(complete_words ctl set preempt-cost '')" = fit ] || echo 'ctl set preempt-cost'
 	[ "$(complete_words top --de)" = --delay ] || echo 'top --de'
 )" 'the completion offers the words of the table'
 
@@ -333,6 +348,29 @@ result "$(
 			echo "the example does not name $policy"
 	done
 )" 'the policies of mgpud are offered and explained'
+
+# Those of preemption likewise, and the keys that set the rest.
+result "$(
+	sed -n '/^const struct preempt_ops \*const preempt_all/,/^}/p' \
+		"$top/ctl/preempt/preempt.c" | grep -o 'preempt_[a-z]*,' |
+		sed 's/preempt_\(.*\),/\1/' | tr '\n' ' ' >"$tmp/want"
+	[ "$(wc -w <"$tmp/want")" -ge 5 ] || echo "no policies found: $(cat "$tmp/want")"
+	complete_words ctl set preempt "" | sed "s,\$, ," | tr -d "\n" >"$tmp/got"
+	diff "$tmp/want" "$tmp/got"
+	sed -n '/^\.BI \\-\\-preempt /,/^\.RE/p' "$top/Documentation/man/mgpud.8" >"$tmp/option"
+	for policy in $(cat "$tmp/want"); do
+		grep -qx "\.B $policy" "$tmp/option" || echo "mgpud(8) does not explain $policy"
+		sed -n '/^\[preemption\]/,$p' "$top/ctl/mgpud/mgpud.conf" |
+			grep -q "^# Who decides: .*\b$policy\b" ||
+			echo "the example does not name $policy"
+	done
+	# [preemption]'s policy is the socket's preempt, any other key has it in front
+	sed -n '/^const char \*const preempt_settings_keys/,/^}/p' \
+		"$top/ctl/mgpud/preempt_settings.c" | grep -o '"[a-z_]*"' | tr -d '"' |
+		sed 's/^/preempt-/; s/^preempt-policy$/preempt/; s/_/-/g' | sort >"$tmp/want"
+	[ -s "$tmp/want" ] || echo 'no keys found'
+	complete_words ctl set preempt | tr ' ' '\n' | sort | diff "$tmp/want" -
+)" 'the policies of preemption are offered and explained, and all its keys are'
 
 echo "1..$number"
 [ "$failures" -eq 0 ]
