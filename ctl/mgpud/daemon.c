@@ -16,6 +16,7 @@
 
 #include "daemon.h"
 #include "notify.h"
+#include "preempt_settings.h"
 
 #define PRIORITY	(-15)
 #define NSEC		1000000000ULL
@@ -86,22 +87,45 @@ static bool keeps_state(const struct daemon *d)
 	return d->config.state_file[0] && !d->opt->dry_run;
 }
 
-static void restore(struct daemon *d)
+/* What was learned of work: the preempter's, or what waits for one. */
+static struct analyse *learned(struct daemon *d)
 {
-	const char *path = d->config.state_file;
-	char why[256];
+	return d->preempter ? preempter_analyse(d->preempter) : &d->learned;
+}
+
+static void read_state(struct daemon *d, const char *path)
+{
+	char why[512];
 	int ret;
 
-	if (!path[0])
-		return;
-	ret = statefile_read(path, d->boot, &d->estimate, &d->control, why, sizeof(why));
+	ret = statefile_read(path, d->boot, &d->estimate, &d->control, &d->learned, why,
+			     sizeof(why));
+	d->restored_kinds = d->learned.n;
+	d->saved_learned = d->learned.now;
 	if (!ret) {
 		d->restored = d->estimate.nr_vgpus;
-		log_event(LEVEL_INFO, "restored vgpus=%zu state_file=%s", d->restored, path);
+		log_event(LEVEL_INFO, "restored vgpus=%zu kinds=%zu state_file=%s",
+			  d->restored, d->restored_kinds, path);
+		if (why[0])
+			log_text(LEVEL_WARNING, "state-ignored", "state file %s: %s", path,
+				 why);
+	} else if (ret == -ESTALE && d->restored_kinds) {
+		log_text(LEVEL_INFO, "state-ignored",
+			 "state file %s: only what was learned of %zu kinds of work is used, as %s",
+			 path, d->restored_kinds, why);
 	} else if (ret != -ENOENT) {
 		log_text(ret == -ESTALE ? LEVEL_INFO : LEVEL_WARNING, "state-ignored",
 			 "state file %s is not used: %s", path, why);
 	}
+}
+
+static void restore(struct daemon *d)
+{
+	analyse_init(&d->learned);
+	if (d->config.state_file[0])
+		read_state(d, d->config.state_file);
+	if (d->preempter)
+		*preempter_analyse(d->preempter) = d->learned;
 }
 
 /* Said once for each reason. */
@@ -123,21 +147,23 @@ static void not_saved(struct daemon *d, int ret)
 /* Every so often, and not while there is nothing to be kept. */
 static void save(struct daemon *d, bool last)
 {
+	const struct analyse *work = learned(d);
 	uint64_t now = now_ns();
 	char *text;
 	int ret;
 
-	if (!keeps_state(d) || !d->estimate.now_ns)
+	if (!keeps_state(d) || (!d->estimate.now_ns && work->now == d->saved_learned))
 		return;
 	ret = statefile_writer_result(d->writer);
 	if (ret)
 		not_saved(d, ret);
 	if (!last && now - d->saved_ns < d->config.state_period_s * NSEC)
 		return;
-	text = statefile_make(&d->estimate, &d->control, d->boot);
+	text = statefile_make(&d->estimate, &d->control, work, d->boot);
 	if (!text)
 		return;
 	d->saved_ns = now;
+	d->saved_learned = work->now;
 	if (!last) {
 		/* one that is still under way is soon enough */
 		ret = statefile_writer_start(d->writer, d->config.state_file, text);
@@ -278,10 +304,13 @@ static bool any_floor(const struct settings *set)
 static void log_settings(const struct daemon *d, const char *event, const char *more)
 {
 	const struct settings *set = &d->config.set;
+	char preemption[PREEMPT_SETTINGS_TEXT];
 
-	log_event(LEVEL_INFO, "%s policy=%s period_ms=%u iterations=%u headroom=%g beta=%g lambda=%g agreements=%zu%s",
+	preempt_settings_text(&d->config.preempt, preemption);
+	log_event(LEVEL_INFO, "%s policy=%s period_ms=%u iterations=%u headroom=%g beta=%g lambda=%g agreements=%zu %s%s",
 		  event, set->policy->name, set->period_ms, set->iterations, set->headroom,
-		  set->param.beta, set->param.lambda, set->nr_vgpus, more);
+		  set->param.beta, set->param.lambda, set->nr_vgpus, preemption,
+		  more);
 	if (any_floor(set) && !set->policy->floors)
 		log_text(LEVEL_WARNING, "no-floors",
 			 "the policy %s keeps no floors: choose exact, fea, drf or maxmin, or promise none",
@@ -294,7 +323,9 @@ static int on_set(void *arg, struct json_object *settings, struct settings_error
 	unsigned int period_ms = d->config.set.period_ms;
 	int ret;
 
-	ret = settings_json(&d->config.set, settings, err);
+	ret = preempt_settings_json(&d->config.set, &d->config.preempt, settings, err);
+	if (!ret && d->preempter)
+		preempter_configure(d->preempter, &d->config.preempt);
 	if (!ret && period_ms != d->config.set.period_ms)
 		ret = arm(d);
 	if (ret)
@@ -355,6 +386,8 @@ static int take_config(struct daemon *d)
 	d->json_log = log;
 	config_free(&d->config);
 	d->config = new;
+	if (d->preempter)
+		preempter_configure(d->preempter, &d->config.preempt);
 	log_set_mode(new.log);
 	return 0;
 }

@@ -45,6 +45,8 @@ struct daemon {
 	struct mgpu *mgpu;
 	struct observer *observer;
 	struct server *server;
+	struct preempter *preempter;	/* NULL: the module knows no contexts */
+	struct analyse learned;	/* as in the state file, while there is no preempter */
 	struct estimate estimate;
 	struct control control;
 	struct plan plan;
@@ -59,9 +61,11 @@ struct daemon {
 	uint64_t start_ns;
 	uint64_t due_ns;	/* when the period under way is to end */
 	uint64_t saved_ns;	/* when the state file was written last */
+	uint64_t saved_learned;	/* observations that it has, or that were read */
 	uint64_t periods;
 	uint64_t reloads;
 	size_t restored;	/* vGPUs in the state file that was read */
+	size_t restored_kinds;	/* kinds of work in it */
 	double took_ms;		/* work of the period before */
 	size_t changed;		/* limits set in the period before */
 	char trouble[512];	/* what did not work last time, "" for nothing */

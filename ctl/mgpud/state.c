@@ -6,6 +6,8 @@
 #include <json-c/json.h>
 
 #include "daemon.h"
+#include "number.h"
+#include "preempt_state.h"
 
 #ifndef MGPU_VERSION
 #define MGPU_VERSION "unknown"
@@ -13,17 +15,6 @@
 
 /* At most so many vGPUs have a place in the log's one line. */
 #define LOG_VGPUS	8
-
-/* Six digits are more than is measured; null for what is not known. */
-static struct json_object *number(double v)
-{
-	char text[32];
-
-	if (!isfinite(v))
-		return NULL;
-	snprintf(text, sizeof(text), "%.6g", v);
-	return json_object_new_double_s(v, text);
-}
 
 static struct json_object *precise(double v)
 {
@@ -164,6 +155,15 @@ static double gap(const struct daemon *d)
 		d->control.alloc.gap : NAN;
 }
 
+static struct json_object *preemption(const struct daemon *d)
+{
+	if (!d->preempter)
+		return preempt_state(&d->config.preempt, NULL, &d->learned,
+				     d->restored_kinds);
+	return preempt_state(&d->config.preempt, preempter_stats(d->preempter),
+			     preempter_analyse(d->preempter), d->restored_kinds);
+}
+
 struct json_object *daemon_state(const struct daemon *d)
 {
 	const struct estimate *e = &d->estimate;
@@ -226,6 +226,7 @@ struct json_object *daemon_state(const struct daemon *d)
 	json_object_object_add(o, "fds", number(d->plan.fds));
 	json_object_object_add(o, "fds_optimal", number(d->plan.fds_best));
 	json_object_object_add(o, "gap", number(gap(d)));
+	json_object_object_add(o, "preempt", preemption(d));
 	json_object_object_add(o, "vgpus", vgpus);
 	return o;
 }

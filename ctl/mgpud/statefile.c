@@ -73,18 +73,20 @@ static struct json_object *control_object(const struct control *c)
 }
 
 char *statefile_make(const struct estimate *e, const struct control *c,
-		     const char *boot)
+		     const struct analyse *learned, const char *boot)
 {
 	struct json_object *o = json_object_new_object();
 	struct json_object *vgpus = json_object_new_array();
 	struct json_object *control = control_object(c);
+	struct json_object *kinds = analyse_to_json(learned);
 	const char *text;
 	char *copy = NULL;
 	size_t len;
 
-	if (!o || !vgpus || !control) {
+	if (!o || !vgpus || !control || !kinds) {
 		json_object_put(vgpus);
 		json_object_put(control);
+		json_object_put(kinds);
 		goto out;
 	}
 	for (size_t j = 0; j < e->nr_vgpus; j++)
@@ -96,6 +98,7 @@ char *statefile_make(const struct estimate *e, const struct control *c,
 			       json_object_new_double(e->cpu_capacity_smooth));
 	json_object_object_add(o, "control", control);
 	json_object_object_add(o, "vgpus", vgpus);
+	json_object_object_add(o, "learned", kinds);
 	text = json_object_to_json_string_length(o, JSON_C_TO_STRING_PLAIN, &len);
 	copy = text ? malloc(len + 2) : NULL;
 	if (copy) {
@@ -269,12 +272,26 @@ static struct json_object *parse_text(const char *text, size_t len)
 	return o;
 }
 
+/* What is not believed of it is told in @why, and what was not there is not. */
+static void parse_learned(struct json_object *o, struct analyse *learned, char *why,
+			  size_t size)
+{
+	struct json_object *v;
+	char wrong[128];
+
+	if (json_object_object_get_ex(o, "learned", &v) &&
+	    analyse_from_json(v, learned, wrong, sizeof(wrong)))
+		fail(why, size, 0, "what was learned of work is not used: %s", wrong);
+}
+
 int statefile_parse(const char *text, size_t len, const char *boot,
-		    struct estimate *e, struct control *c, char *why, size_t size)
+		    struct estimate *e, struct control *c, struct analyse *learned,
+		    char *why, size_t size)
 {
 	struct json_object *o = parse_text(text, len), *list, *v;
 	struct estimate new = { 0 };
 	struct control control;
+	char doubts[256] = "";
 	uint64_t version;
 	int ret;
 
@@ -292,7 +309,9 @@ int statefile_parse(const char *text, size_t len, const char *boot,
 	if (!json_object_object_get_ex(o, "boot_id", &v) ||
 	    !json_object_is_type(v, json_type_string) || !*boot ||
 	    strcmp(json_object_get_string(v), boot)) {
-		ret = fail(why, size, -ESTALE, "it is from before the machine was started");
+		parse_learned(o, learned, doubts, sizeof(doubts));
+		ret = fail(why, size, -ESTALE, "it is from before the machine was started%s%s",
+			   doubts[0] ? "; " : "", doubts);
 		goto out;
 	}
 	list = get_array(o, "vgpus", STATEFILE_VGPUS_MAX);
@@ -310,6 +329,8 @@ int statefile_parse(const char *text, size_t len, const char *boot,
 		     "a vGPU's values are missing or out of range");
 		goto out;
 	}
+	parse_learned(o, learned, doubts, sizeof(doubts));
+	fail(why, size, 0, "%s", doubts);
 	estimate_free(e);
 	*e = new;
 	*c = control;
@@ -334,7 +355,7 @@ void statefile_boot(char boot[64])
 }
 
 int statefile_read(const char *path, const char *boot, struct estimate *e,
-		   struct control *c, char *why, size_t size)
+		   struct control *c, struct analyse *learned, char *why, size_t size)
 {
 	size_t len = 0, room = STATEFILE_SIZE_MAX + 1;
 	char *text = NULL;
@@ -372,7 +393,7 @@ int statefile_read(const char *path, const char *boot, struct estimate *e,
 			break;
 		len += (size_t)n;
 	}
-	ret = statefile_parse(text, len, boot, e, c, why, size);
+	ret = statefile_parse(text, len, boot, e, c, learned, why, size);
 out:
 	free(text);
 	close(fd);

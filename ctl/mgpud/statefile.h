@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What one mgpud leaves for the next: the averages that estimates are made of,
- * and where the allocator stood. It only helps; a file that is not one, or not of
- * this boot, is as good as none.
+ * where the allocator stood, and what was learned of kinds of work. It only helps; a
+ * file that is not one is as good as none. Of one that is not of this boot, what was
+ * learned is still true: it names neither vGPUs nor processes.
  */
 #ifndef MGPUD_STATEFILE_H
 #define MGPUD_STATEFILE_H
 
+#include "analyse.h"
 #include "decide.h"
 
+/* What was learned came later; who does not know it passes over it. */
 #define STATEFILE_VERSION	1
 #define STATEFILE_SIZE_MAX	(4u << 20)	/* 4,096 vGPUs take a quarter */
 #define STATEFILE_VGPUS_MAX	4096
@@ -17,19 +20,24 @@
 
 /* As text, to be freed; NULL when out of memory. @boot: the id of this boot. */
 char *statefile_make(const struct estimate *e, const struct control *c,
-		     const char *boot);
+		     const struct analyse *learned, const char *boot);
 
 /*
- * Fill @e and @c, as they are before the first sample, from text. Returns 0, or
- * -errno with a sentence in @why, and @e and @c as they were:
+ * Fill @e and @c, as they are before the first sample, and @learned from text. Where
+ * it has nothing that was learned, @learned stays as it was; so it does where that
+ * cannot be believed, which says @why. Returns 0 with a sentence in @why about that,
+ * or "" if all is well; or -errno with a sentence, and @e and @c as they were:
  *
  * -EBADMSG	it is no state, or not a whole one
  * -EPROTO	it is another version's
  * -ESTALE	it is of another boot: ids and processes mean something else
  * -ENOMEM
+ *
+ * With -ESTALE @learned is filled nevertheless, with the others it is as it was.
  */
 int statefile_parse(const char *text, size_t len, const char *boot,
-		    struct estimate *e, struct control *c, char *why, size_t size);
+		    struct estimate *e, struct control *c, struct analyse *learned,
+		    char *why, size_t size);
 
 /* ---- files ---- */
 
@@ -38,7 +46,7 @@ void statefile_boot(char boot[64]);
 
 /* Also -ENOENT: there is none. */
 int statefile_read(const char *path, const char *boot, struct estimate *e,
-		   struct control *c, char *why, size_t size);
+		   struct control *c, struct analyse *learned, char *why, size_t size);
 
 /* The old file or the new one, whatever happens. Returns 0 or -errno. */
 int statefile_write(const char *path, const char *text);

@@ -15,6 +15,7 @@
 #define B	"89abcdef-0123-4567-89ab-cdef01234567"
 
 static char folder[64], path[96], why[256];
+static struct analyse learned, l_back;
 
 /* Two vGPUs that are open and one that is not. */
 static void fill(struct estimate *e, struct control *c)
@@ -47,6 +48,53 @@ static void fill(struct estimate *e, struct control *c)
 	c->dev[1] = 7;
 }
 
+/* Kinds of work of all sorts, some of them seen in part only. */
+static void learn(struct analyse *a)
+{
+	const struct preempt_param p = PREEMPT_PARAM_DEFAULT;
+	static const double others[PREEMPT_CLASSES + 1] = { 1, 0.5, 0 };
+
+	analyse_init(a);
+	for (uint32_t k = 1; k <= 5; k++) {
+		for (unsigned int j = 1; j <= 10 && k < 5; j++)
+			analyse_done(a, k * 0x31415927u, 1000.0 / 3 * j * k, 5e6 / 7 * j);
+		analyse_memory(a, k * 0x31415927u, 0.19 * k, 0.1 / k);
+		if (k != 3)
+			analyse_alone(a, k * 0x31415927u, 1.0 / k);
+		analyse_shared(a, &p, k * 0x31415927u, others, 0.77 / k);
+	}
+}
+
+static bool same(const struct analyse *a, const struct analyse *b)
+{
+	/* padding and kinds that are not there are nobody's business */
+	if (a->now != b->now || a->n != b->n || memcmp(&a->norm, &b->norm, sizeof(a->norm)) ||
+	    a->any.jobs != b->any.jobs || a->any.ipc != b->any.ipc || a->any.y != b->any.y)
+		return false;
+	for (size_t i = 0; i < a->n; i++) {
+		const struct analyse_kind *x = &a->kind[i], *y = &b->kind[i];
+
+		if (x->kind != y->kind || x->used != y->used || x->jobs != y->jobs ||
+		    x->x != y->x || x->y != y->y || x->xx != y->xx || x->xy != y->xy ||
+		    x->spread != y->spread || x->ipc != y->ipc ||
+		    x->ipc_seen != y->ipc_seen || x->bound != y->bound ||
+		    x->miss != y->miss || x->seen != y->seen)
+			return false;
+	}
+	return true;
+}
+
+/* What is in the text, or the file, of this boot. */
+static int take(const char *text, struct estimate *e, struct control *c)
+{
+	return statefile_parse(text, strlen(text), BOOT, e, c, &l_back, why, sizeof(why));
+}
+
+static int take_file(const char *name, struct estimate *e, struct control *c)
+{
+	return statefile_read(name, BOOT, e, c, &l_back, why, sizeof(why));
+}
+
 static struct sample sample(struct sample_vgpu *v, size_t n, uint64_t now)
 {
 	return (struct sample){
@@ -64,9 +112,9 @@ static void round_trip(void)
 	char *text;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, BOOT);
+	text = statefile_make(&e, &c, &learned, BOOT);
 	TAP_NEED(text);
-	TAP_EQ(statefile_parse(text, strlen(text), BOOT, &back, &c_back, why, sizeof(why)), 0);
+	TAP_EQ(take(text, &back, &c_back), 0);
 	TAP_EQ(back.nr_vgpus, 2);
 	TAP_EQ(back.now_ns, 0);
 	TAP_NEAR(back.cpu_capacity_smooth, 1.75, 0);
@@ -85,6 +133,9 @@ static void round_trip(void)
 	TAP_NEAR(c_back.lead, 1.25, 0);
 	TAP_CHECK(c_back.binds[0] && !c_back.binds[1]);
 	TAP_EQ(c_back.dev[1], 7);
+	TAP_STR(why, "");
+	TAP_CHECK(same(&l_back, &learned));
+	TAP_EQ(l_back.n, 5);
 	free(text);
 	estimate_free(&e);
 	estimate_free(&back);
@@ -111,8 +162,8 @@ static void resumes(void)
 	char *text;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, BOOT);
-	TAP_EQ(statefile_parse(text, strlen(text), BOOT, &back, &c_back, why, sizeof(why)), 0);
+	text = statefile_make(&e, &c, &learned, BOOT);
+	TAP_EQ(take(text, &back, &c_back), 0);
 	free(text);
 	TAP_EQ(estimate_update(&back, &s, ESTIMATE_HEADROOM), 0);
 	TAP_NEAR(back.seconds, 0, 0);
@@ -131,8 +182,12 @@ static int parse(const char *text, const char *boot)
 {
 	struct estimate e = { .cpu_capacity_smooth = 3 };
 	struct control c = { .lead = 1.5 };
-	int ret = statefile_parse(text, strlen(text), boot, &e, &c, why, sizeof(why));
+	int ret;
 
+	learn(&l_back);
+	ret = statefile_parse(text, strlen(text), boot, &e, &c, &l_back, why, sizeof(why));
+	/* whatever is wrong: what was known is not lost */
+	TAP_CHECK(same(&l_back, &learned));
 	if (ret) {
 		/* as it was, and a reason */
 		TAP_CHECK(!e.vgpus && e.cpu_capacity_smooth == 3 && c.lead == 1.5);
@@ -157,6 +212,130 @@ static void others(void)
 	TAP_EQ(parse(HEAD "]}", ""), -ESTALE);
 	TAP_EQ(parse("{\"version\":2}", BOOT), -EPROTO);
 	TAP_EQ(parse("{\"version\":0,\"boot_id\":\"x\"}", BOOT), -EPROTO);
+}
+
+/* With what was learned, of this boot or another. */
+static int parse_learned(const char *text, const char *boot)
+{
+	struct estimate e = { 0 };
+	struct control c = { 0 };
+	int ret;
+
+	analyse_init(&l_back);
+	ret = statefile_parse(text, strlen(text), boot, &e, &c, &l_back, why, sizeof(why));
+	if (ret)
+		TAP_CHECK(!e.vgpus);
+	else
+		TAP_EQ(e.nr_vgpus, 1);
+	estimate_free(&e);
+	return ret;
+}
+
+/* A kind of work is the same after the machine was started again. */
+static void other_boot(void)
+{
+	struct estimate e;
+	struct control c;
+	char *text;
+
+	fill(&e, &c);
+	e.vgpus[2].state = VGPU_CLOSED;
+	text = statefile_make(&e, &c, &learned, BOOT);
+	estimate_free(&e);
+	TAP_NEED(text);
+	TAP_EQ(parse_learned(text, BOOT), 0);
+	TAP_CHECK(same(&l_back, &learned));
+	TAP_EQ(parse_learned(text, "another"), -ESTALE);
+	TAP_CHECK(same(&l_back, &learned));
+	TAP_STR(why, "it is from before the machine was started");
+	/* nothing was learned yet, and that is no less true */
+	free(text);
+	fill(&e, &c);
+	analyse_init(&l_back);
+	text = statefile_make(&e, &c, &l_back, BOOT);
+	estimate_free(&e);
+	TAP_NEED(text);
+	TAP_EQ(parse_learned(text, "another"), -ESTALE);
+	TAP_EQ(l_back.n, 0);
+	TAP_EQ(l_back.now, 0);
+	free(text);
+}
+
+#define KIND(kind, used, jobs, ipc) \
+	"{\"kind\":" kind ",\"used\":" used ",\"jobs\":" jobs ",\"x\":1,\"y\":2,\"xx\":1,\"xy\":1," \
+	"\"spread\":0,\"ipc\":" ipc ",\"ipc_seen\":1,\"bound\":0.5,\"miss\":0.1,\"seen\":1}"
+#define PAIR	"{\"slow\":0.25,\"count\":3}"
+#define PAIRS	PAIR "," PAIR "," PAIR "," PAIR
+#define LEARNED(now, kinds, norm) \
+	"{\"now\":" now ",\"kinds\":[" kinds "],\"any\":" \
+	KIND("0", "0", "3", "1") ",\"norm\":[" norm "]}"
+
+/* Not believed as a whole, and the rest of the file is as good as without it. */
+static void hostile_learned(void)
+{
+	static const char *const bad[] = {
+		"null", "3", "[]", "{}", "\"x\"",
+		LEARNED("-1", "", PAIRS), LEARNED("1.5", "", PAIRS),
+		LEARNED("18446744073709551615", "", PAIRS), LEARNED("\"1\"", "", PAIRS),
+		LEARNED("9", "", ""), LEARNED("9", "", PAIR "," PAIR),
+		LEARNED("9", "", PAIRS "," PAIR), LEARNED("9", "", "1,2,3,4"),
+		LEARNED("9", "", PAIR "," PAIR "," PAIR ",{\"slow\":0.25}"),
+		LEARNED("9", "", PAIR "," PAIR "," PAIR ",{\"slow\":101,\"count\":3}"),
+		LEARNED("9", "", PAIR "," PAIR "," PAIR ",{\"slow\":-0.5,\"count\":3}"),
+		LEARNED("9", "", PAIR "," PAIR "," PAIR ",{\"slow\":1,\"count\":1e9}"),
+		LEARNED("9", "", PAIR "," PAIR "," PAIR ",{\"slow\":NaN,\"count\":3}"),
+		LEARNED("9", "3", PAIRS), LEARNED("9", "null", PAIRS), LEARNED("9", "{}", PAIRS),
+		LEARNED("9", KIND("1", "3", "3", "1") "," KIND("1", "3", "3", "1"), PAIRS),
+		LEARNED("9", KIND("-1", "3", "3", "1"), PAIRS),
+		LEARNED("9", KIND("4294967296", "3", "3", "1"), PAIRS),
+		LEARNED("9", KIND("1", "10", "3", "1"), PAIRS),		/* later than now */
+		LEARNED("9", KIND("1", "3", "65", "1"), PAIRS),
+		LEARNED("9", KIND("1", "3", "-1", "1"), PAIRS),
+		LEARNED("9", KIND("1", "3", "3", "0"), PAIRS),
+		LEARNED("9", KIND("1", "3", "3", "1e300"), PAIRS),
+		LEARNED("9", KIND("1", "3", "3", "Infinity"), PAIRS),
+		LEARNED("9", KIND("1", "3", "3", "null"), PAIRS),
+		LEARNED("9", KIND("1", "3", "3", "\"1\""), PAIRS),
+	};
+	char text[16384], many[8192] = "";
+
+	snprintf(text, sizeof(text), HEAD GOOD "],\"learned\":%s}",
+		 LEARNED("9", KIND("1", "3", "3", "1"), PAIRS));
+	TAP_EQ(parse_learned(text, BOOT), 0);
+	TAP_STR(why, "");
+	TAP_EQ(l_back.n, 1);
+	for (size_t k = 0; k < NR(bad); k++) {
+		snprintf(text, sizeof(text), HEAD GOOD "],\"learned\":%s}", bad[k]);
+		if (!TAP_EQ(parse_learned(text, BOOT), 0) ||
+		    !TAP_CHECK(!strncmp(why, "what was learned of work is not used: ", 38)) ||
+		    !TAP_EQ(l_back.n, 0) || !TAP_EQ(l_back.now, 0))
+			tap_diag("to: %s (%s)", bad[k], why);
+		/* and of another boot nothing at all is left */
+		if (!TAP_EQ(parse_learned(text, "another"), -ESTALE) ||
+		    !TAP_CHECK(strstr(why, "before the machine was started; what was learned")) ||
+		    !TAP_EQ(l_back.n, 0))
+			tap_diag("to: %s (%s)", bad[k], why);
+	}
+	/* the rest is damaged: then this is no better */
+	snprintf(text, sizeof(text), HEAD "{}],\"learned\":%s}",
+		 LEARNED("9", KIND("1", "3", "3", "1"), PAIRS));
+	TAP_EQ(parse_learned(text, BOOT), -EBADMSG);
+	TAP_EQ(l_back.n, 0);
+	/* of another version nothing means what it did */
+	snprintf(text, sizeof(text), "{\"version\":2,\"boot_id\":\"" BOOT "\",\"learned\":%s}",
+		 LEARNED("9", KIND("1", "3", "3", "1"), PAIRS));
+	TAP_EQ(parse_learned(text, BOOT), -EPROTO);
+	TAP_EQ(l_back.n, 0);
+	/* more kinds than there may be, each of them good */
+	for (unsigned int k = 0; k <= ANALYSE_KINDS_MAX; k++)
+		snprintf(many + strlen(many), sizeof(many) - strlen(many),
+			 "%s{\"kind\":%u,\"used\":1,\"jobs\":1,\"x\":1,\"y\":1,\"xx\":0,\"xy\":0,\"spread\":0,\"ipc\":1,\"ipc_seen\":1,\"bound\":0,\"miss\":0,\"seen\":1}",
+			 k ? "," : "", k);
+	snprintf(text, sizeof(text), HEAD GOOD "],\"learned\":{\"now\":9,\"kinds\":[%s],\"any\":"
+		 KIND("0", "0", "3", "1") ",\"norm\":[" PAIRS "]}}", many);
+	TAP_EQ(parse_learned(text, BOOT), 0);
+	TAP_CHECK(strstr(why, "too many"));
+	TAP_EQ(l_back.n, 0);
 }
 
 static void hostile(void)
@@ -224,6 +403,7 @@ static void hostile(void)
 /* Cut off anywhere, or a byte changed anywhere: taken or refused, never worse. */
 static void mutations(void)
 {
+	const struct preempt_param param = PREEMPT_PARAM_DEFAULT;
 	unsigned int seed = 7, taken = 0;
 	struct estimate e;
 	struct control c;
@@ -231,19 +411,22 @@ static void mutations(void)
 	char *text;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, BOOT);
+	text = statefile_make(&e, &c, &learned, BOOT);
 	estimate_free(&e);
 	TAP_NEED(text);
 	len = strlen(text);
+	analyse_init(&l_back);
 	for (size_t cut = 0; cut + 1 < len; cut++) {
 		memset(&e, 0, sizeof(e));
 		/* of its own size, so that the sanitizer sees who reads beyond */
 		char *part = malloc(cut ? cut : 1);
 
 		memcpy(part, text, cut);
-		TAP_EQ(statefile_parse(part, cut, BOOT, &e, &c, why, sizeof(why)), -EBADMSG);
+		TAP_EQ(statefile_parse(part, cut, BOOT, &e, &c, &l_back, why, sizeof(why)),
+		       -EBADMSG);
 		free(part);
 	}
+	TAP_EQ(l_back.now, 0);
 	for (unsigned int k = 0; k < 20000; k++) {
 		char *copy = malloc(len);
 		int ret;
@@ -253,8 +436,16 @@ static void mutations(void)
 			copy[(size_t)rand_r(&seed) % len] = rand_r(&seed) % 2 ?
 				(char)rand_r(&seed) : "0123456789{}[]\",:-e."[rand_r(&seed) % 20];
 		memset(&e, 0, sizeof(e));
-		ret = statefile_parse(copy, len, BOOT, &e, &c, why, sizeof(why));
+		ret = statefile_parse(copy, len, BOOT, &e, &c, &l_back, why, sizeof(why));
 		taken += !ret;
+		TAP_CHECK(l_back.n <= ANALYSE_KINDS_MAX && !preempt_norm_check(&l_back.norm));
+		for (size_t j = 0; j < l_back.n; j++) {
+			struct analyse_guess g;
+
+			analyse_guess(&l_back, &param, l_back.kind[j].kind, 1e6, &g);
+			TAP_CHECK(isfinite(g.inst) && g.inst >= 1 && isfinite(g.ipc) &&
+				  g.ipc > 0 && g.miss >= 0 && g.miss <= 1);
+		}
 		for (size_t j = 0; !ret && j < e.nr_vgpus; j++) {
 			const struct estimate_vgpu *v = &e.vgpus[j];
 
@@ -279,14 +470,14 @@ static void files(void)
 	FILE *f;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, BOOT);
+	text = statefile_make(&e, &c, &learned, BOOT);
 	snprintf(name, sizeof(name), "%s/sub/mgpud.state", folder);
-	TAP_EQ(statefile_read(name, BOOT, &back, &c_back, why, sizeof(why)), -ENOENT);
+	TAP_EQ(take_file(name, &back, &c_back), -ENOENT);
 	TAP_EQ(statefile_write(name, text), 0);		/* makes the folder */
 	TAP_EQ(statefile_write(name, text), 0);
 	TAP_EQ(stat(name, &st), 0);
 	TAP_EQ(st.st_mode & 0777, 0600);
-	TAP_EQ(statefile_read(name, BOOT, &back, &c_back, why, sizeof(why)), 0);
+	TAP_EQ(take_file(name, &back, &c_back), 0);
 	TAP_EQ(back.nr_vgpus, 2);
 	/* one that was killed left half of a file: it stands in nobody's way */
 	strcat(name, ".new");
@@ -306,16 +497,16 @@ static void files(void)
 	/* a pipe, a folder, a link, a device, and one that is too large */
 	snprintf(name, sizeof(name), "%s/pipe", folder);
 	TAP_EQ(mkfifo(name, 0600), 0);
-	TAP_EQ(statefile_read(name, BOOT, &back, &c_back, why, sizeof(why)), -EBADMSG);
-	TAP_EQ(statefile_read(folder, BOOT, &back, &c_back, why, sizeof(why)), -EBADMSG);
+	TAP_EQ(take_file(name, &back, &c_back), -EBADMSG);
+	TAP_EQ(take_file(folder, &back, &c_back), -EBADMSG);
 	snprintf(name, sizeof(name), "%s/link", folder);
 	TAP_EQ(symlink("/etc/passwd", name), 0);
-	TAP_EQ(statefile_read(name, BOOT, &back, &c_back, why, sizeof(why)), -ELOOP);
-	TAP_EQ(statefile_read("/dev/zero", BOOT, &back, &c_back, why, sizeof(why)), -EBADMSG);
+	TAP_EQ(take_file(name, &back, &c_back), -ELOOP);
+	TAP_EQ(take_file("/dev/zero", &back, &c_back), -EBADMSG);
 	large = calloc(1, STATEFILE_SIZE_MAX + 2);
 	memset(large, ' ', STATEFILE_SIZE_MAX + 1);
 	TAP_EQ(statefile_write(path, large), 0);
-	TAP_EQ(statefile_read(path, BOOT, &back, &c_back, why, sizeof(why)), -EBADMSG);
+	TAP_EQ(take_file(path, &back, &c_back), -EBADMSG);
 	free(large);
 	TAP_EQ(back.nr_vgpus, 2);
 	free(text);
@@ -373,10 +564,10 @@ static void many(void)
 		e.vgpus[j].kept.frames = 1e2 / 3;
 		e.vgpus[j].idle_ns = INT64_MAX;
 	}
-	text = statefile_make(&e, &c, BOOT);
+	text = statefile_make(&e, &c, &learned, BOOT);
 	TAP_NEED(text);
 	TAP_CHECK(strlen(text) <= STATEFILE_SIZE_MAX / 3);
-	TAP_EQ(statefile_parse(text, strlen(text), BOOT, &back, &c_back, why, sizeof(why)), 0);
+	TAP_EQ(take(text, &back, &c_back), 0);
 	TAP_EQ(back.nr_vgpus, STATEFILE_VGPUS_MAX);
 	free(text);
 	estimate_free(&e);
@@ -391,10 +582,13 @@ int main(void)
 	if (!mkdtemp(folder))
 		return 1;
 	snprintf(path, sizeof(path), "%s/mgpud.state", folder);
+	learn(&learned);
 
 	tap_run(round_trip, "what is written is read, to the last digit");
 	tap_run(resumes, "averages go on in the same VMM, and limits stay");
 	tap_run(others, "files of another boot or version are told apart");
+	tap_run(other_boot, "what was learned is true after the machine was started again");
+	tap_run(hostile_learned, "what cannot have been learned is not believed, the rest is");
 	tap_run(hostile, "values that cannot be are refused");
 	tap_run(mutations, "cut and changed files are refused or sane");
 	tap_run(files, "a file is there whole or as it was before");
