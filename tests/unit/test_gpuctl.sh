@@ -225,6 +225,88 @@ result "$(
 	fi
 )" 'without module or mgpud, the error says what to do'
 
+# In mgpud's place: one request to FILE, and a state in answer.
+cat >"$tmp/serve.py" <<'END'
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1] + ".new")
+s.listen()
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+c = s.accept()[0]
+with open(sys.argv[2], "w") as f:
+    f.write(c.makefile().readline())
+c.sendall(b'{"ok":true,"state":' + sys.argv[3].encode() + b'}\n')
+END
+
+answered()	# STATE WORD... : gpuctl's output, with the request in $tmp/request
+{
+	local state=$1 server i
+	shift
+
+	rm -f "$MGPUD_SOCKET" "$tmp/request"
+	timeout 20 python3 "$tmp/serve.py" "$MGPUD_SOCKET" "$tmp/request" "$state" &
+	server=$!
+	for ((i = 0; i < 200; i++)); do
+		[ ! -S "$MGPUD_SOCKET" ] || break
+		sleep 0.05
+	done
+	"$gpuctl" "$@" 2>&1 || echo "$*: status $?"
+	wait "$server" || echo "$*: nobody asked"
+	rm -f "$MGPUD_SOCKET"
+}
+
+preempt()	# COST : a state with these members of the object
+{
+	tr -d '\n' <<-END
+		{"policy":"exact","preempt":{"policy":"mgpu","watched":true,"contexts":5,"waiting":2,
+		"decisions":{"launch":10,"resume":4,"preempt":6},"by":{"switch":3,"drain":2,"flush":1},
+		"cost":{"a":0.25,"b":0.0625,$1}}}
+	END
+}
+
+result "$(
+	answered "$(preempt '"source":"fit","samples":40,"median_error":0.0815')" ctl show |
+		grep '^preemption\|^switch' >"$tmp/out"
+	diff - "$tmp/out" <<-'END'
+		preemption      mgpu: 5 contexts, 2 waiting, 10 launched, 4 resumed, 6 preempted (3 switched, 2 drained, 1 flushed)
+		switch cost     0.25000 * miss rate + 0.06250 cycles per byte, fitted to 40 switches, median error 8.2 %
+	END
+	answered "$(preempt '"source":"set"')" ctl show >"$tmp/out"
+	grep -q ' cycles per byte, as set$' "$tmp/out" || cat "$tmp/out"
+	answered "$(preempt '"source":"default","no_fit":"too few"')" ctl show >"$tmp/out"
+	grep -q ' cycles per byte, as published: too few$' "$tmp/out" || cat "$tmp/out"
+	answered "$(preempt '"source":"default","no_fit":null')" ctl show >"$tmp/out"
+	grep -q ' cycles per byte, as published$' "$tmp/out" || cat "$tmp/out"
+	answered "$(preempt '"source":"set"' | sed 's/true/false/')" ctl show >"$tmp/out"
+	grep -q '^preemption  *mgpu: no contexts are watched$' "$tmp/out" || cat "$tmp/out"
+	# one that is older, and one that is no mgpud
+	answered '{"policy":"exact"}' ctl show >"$tmp/out"
+	grep -q '^preemption  *-$' "$tmp/out" || cat "$tmp/out"
+	for odd in 3 '[]' '"x"' '{}' '{"cost":7,"by":"x","decisions":[],"watched":true}'; do
+		answered "{\"preempt\":$odd}" ctl show >"$tmp/out"
+		grep -q '^preemption  *[-:]' "$tmp/out" || cat "$tmp/out"
+		grep -q 'status' "$tmp/out" && cat "$tmp/out"
+	done
+	answered '{"preempt":{"learned":[{"op":"matmul"}]}}' -j ctl show >"$tmp/out"
+	grep -q '"learned":\[{"op":"matmul"}\]' "$tmp/out" || cat "$tmp/out"
+)" 'what mgpud tells of preemption is shown'
+
+result "$(
+	answered '{}' ctl set preempt none preempt-cost 0.1,0.02 preempt-decay-compute 1 \
+		preempt-decay-memory 0.75 preempt-class-threshold 0.25 preempt-starve-ms 12.5 \
+		preempt-min-gain 0 period-ms 500
+	python3 - "$tmp/request" <<-'END'
+		import json, sys
+		got = json.load(open(sys.argv[1]))
+		want = {"request": "set", "settings": {
+		    "preempt": "none", "preempt_cost": "0.1,0.02", "preempt_decay_compute": 1,
+		    "preempt_decay_memory": 0.75, "preempt_class_threshold": 0.25,
+		    "preempt_starve_ms": 12.5, "preempt_min_gain": 0, "period_ms": 500}}
+		if got != want:
+		    print(got)
+	END
+)" 'settings go to mgpud under its names'
+
 result "$(
 	"$gpuctl" help >/dev/full 2>"$tmp/err"
 	[ $? -eq 1 ] || echo 'no error when nothing can be written'

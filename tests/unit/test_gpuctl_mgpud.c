@@ -172,6 +172,8 @@ static void refusals(void)
 	check_refusal("{\"ok\":false,\"error\":\"no\"}\n", -EINVAL, "no");
 	check_refusal("{\"ok\":false,\"error\":\"not 1\",\"key\":\"beta\"}\n",
 		      -EINVAL, "beta: not 1");
+	check_refusal("{\"ok\":false,\"error\":\"cost must be fit\",\"key\":\"preempt_cost\"}\n",
+		      -EINVAL, "preempt_cost: cost must be fit");
 	check_refusal("{\"ok\":false}\n", -EINVAL, NULL);
 	check_refusal("{}\n", -EINVAL, NULL);
 }

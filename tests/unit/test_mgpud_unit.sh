@@ -74,6 +74,25 @@ options()
 }
 result "$(options)" 'the manual page has the options'
 
+# What it says of preemption without a module: all of it that needs none.
+preemption()
+{
+	if [ ! -x "$mgpud" ]; then
+		echo 'SKIP mgpud is not built'
+		return
+	fi
+	"$mgpud" --help | sed -n '/^Policies of preemption:/,/^$/p' >"$tmp/out"
+	for policy in none always drain flush mgpu; do
+		grep -q "^  $policy  *[a-z]" "$tmp/out" || echo "help does not explain $policy"
+	done
+	refused "$mgpud" 2 '^mgpud: --preempt: .* none, always, drain, flush or mgpu$' --preempt exact
+	printf '[preemption]\npolicy = drain\nstarve_ms = 0\n' >"$tmp/conf"
+	refused "$mgpud" 3 "$tmp/conf:3: starve_ms: .*1 ms to 1 h" --config "$tmp/conf" --check
+	sed -i 's/= 0/= 20/' "$tmp/conf"
+	"$mgpud" --config "$tmp/conf" --preempt flush --check >"$tmp/out" 2>&1 || cat "$tmp/out"
+}
+result "$(preemption)" 'preemption is configured by file and command line'
+
 install_to()
 {
 	if [ ! -x "$mgpud" ]; then
