@@ -53,7 +53,7 @@ static const struct {
 	{ { "check", no_argument, NULL, OPT_CHECK }, NULL, NULL,
 	  "say whether the configuration is right, and end" },
 	{ { "dry-run", no_argument, NULL, OPT_DRY_RUN }, NULL, NULL,
-	  "set no limits, print what would be set" },
+	  "set no limits and preempt nobody, print what would be set" },
 	{ { "once", no_argument, NULL, OPT_ONCE }, NULL, NULL,
 	  "end after one period" },
 	{ { "help", no_argument, NULL, OPT_HELP }, NULL, NULL, "print this" },

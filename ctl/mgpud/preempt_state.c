@@ -48,10 +48,13 @@ static struct json_object *cost(const struct preempter_config *c,
 {
 	const struct preempt_cost *now = s ? &s->cost : &c->param.cost;
 	struct json_object *o = json_object_new_object();
-	bool fit = c->fit && s && s->fit.samples;
+	bool fit;
 
 	if (!o)
 		return NULL;
+	/* there may be a fit that is not in force: what counts is what does */
+	fit = c->fit && s && s->fit.samples && s->fit.cost.a == now->a &&
+		s->fit.cost.b == now->b;
 	add(o, "a", number(now->a));
 	add(o, "b", number(now->b));
 	add_text(o, "source", fit ? "fit" : c->fit ? "default" : "set");

@@ -101,6 +101,23 @@ static void sources(void)
 	is(o, "cost", "{\"a\":0.25,\"b\":0.125,\"source\":\"fit\",\"samples\":40,\"median_error\":0.0625,\"r2\":0.75,\"no_fit\":null}");
 	json_object_put(o);
 
+	/* the last switches allow none: the fit before them stays in force */
+	s.no_fit = "all the same";
+	o = preempt_state(&c, &s, &a, 0);
+	TAP_NEED(o);
+	is(at(o, "cost"), "source", "\"fit\"");
+	is(at(o, "cost"), "no_fit", "\"all the same\"");
+	json_object_put(o);
+
+	/* or it was none that could be used */
+	s.cost = PREEMPT_COST_PUBLISHED;
+	o = preempt_state(&c, &s, &a, 0);
+	TAP_NEED(o);
+	is(at(o, "cost"), "source", "\"default\"");
+	is(at(o, "cost"), "samples", "40");
+	json_object_put(o);
+	s.no_fit = NULL;
+
 	/* what was set counts, whatever was measured; and that is still told */
 	c.fit = false;
 	c.param.cost = (struct preempt_cost){ 3, 4 };
