@@ -11,12 +11,6 @@
 
 #include "preempt_sim.h"
 
-/* What is true of sharing; see psim_norm(). */
-#define TRUE_MEMORY	0.9
-#define TRUE_COMPUTE	0.3
-#define TRUE_ANY	0.03
-#define TRUE_DECAY	0.12	/* of a job that waits for memory all the time */
-
 #define LOOK		20000.0	/* cycles: shorter stretches are no measurement */
 #define MOVES_MAX	PREEMPT_SLOTS_MAX
 
@@ -40,11 +34,12 @@ struct move {
 	double end;
 };
 
-#define NO_JOB	((size_t)-1)
+#define NO_JOB	PSIM_NO_JOB
 
 struct sim {
 	const struct psim_stream *s;
 	const struct psim_setup *setup;
+	struct psim_sharing sharing;
 	struct psim_result *result;	/* NULL in a look ahead */
 	double *turnaround;
 	bool oracle;			/* the policy is told the truth */
@@ -59,10 +54,11 @@ struct sim {
 	struct active a[PSIM_JOBS_MAX];	/* last: only @n are copied */
 };
 
-double psim_norm(double bound, double memory, double compute, double others)
+double psim_norm(const struct psim_sharing *t, double bound, double memory,
+		 double compute, double others)
 {
-	return 1 / (1 + TRUE_MEMORY * bound * memory +
-		    TRUE_COMPUTE * (1 - bound) * compute + TRUE_ANY * others);
+	return 1 / (1 + t->memory * bound * memory +
+		    t->compute * (1 - bound) * compute + t->any * others);
 }
 
 static uint64_t ns_of(double cycles)
@@ -115,10 +111,10 @@ static double set_rates(struct sim *m)
 		a->rate = 0;
 		if (!(works > 0))
 			continue;
-		a->rate = psim_norm(bound, memory - works * bound * bound,
+		a->rate = psim_norm(&m->sharing, bound, memory - works * bound * bound,
 				    compute - works * (1 - bound), others - works);
 		if (switching)
-			a->rate *= 1 - TRUE_DECAY * bound;
+			a->rate *= 1 - m->sharing.decay * bound;
 		sum += a->rate * fmin(works / j->width, 1);
 	}
 	return sum;
@@ -314,8 +310,12 @@ static void snapshot(const struct sim *m, struct asked *q)
 			.coming = a->coming, .wanted = j->width, .ipc = g.ipc,
 			.rest_inst = analyse_rest(g.inst, a->done),
 			/* where in a tile it is nobody knows */
-			.done_inst = g.ipc * j->tile * a->held / 2,
-			.miss = g.miss, .bytes = j->bytes, .tile_cycles = j->tile,
+			.done_inst = m->setup->whole ? a->done :
+				g.ipc * j->tile * a->held / 2,
+			.miss = g.miss, .bytes = j->bytes,
+			.tile_cycles = m->setup->whole ?
+				analyse_rest(g.inst, a->done) /
+				(g.ipc * fmax(a->held, 1)) : j->tile,
 			.idempotent = j->idempotent, .was_preempted = a->preempted,
 			.arrival_ns = ns_of(j->arrival), .since_ns = ns_of(a->since),
 			.keep_until_ns = a->keep_until_ns,
@@ -323,12 +323,18 @@ static void snapshot(const struct sim *m, struct asked *q)
 	}
 }
 
-/* Instructions that each slot has done of its present tile. */
+/* Instructions of what is dropped or waited for, on each slot. */
+static double tile_inst(const struct sim *m, const struct active *a)
+{
+	const struct psim_job *j = job_of(m, a);
+
+	return m->setup->whole ? j->inst / j->width : j->tile * j->ipc;
+}
+
+/* Instructions that each slot has done of it. */
 static double in_tile(const struct sim *m, const struct active *a)
 {
-	double tile = job_of(m, a)->tile * job_of(m, a)->ipc;
-
-	return fmod(a->done / job_of(m, a)->width, tile);
+	return fmod(a->done / job_of(m, a)->width, tile_inst(m, a));
 }
 
 /* What a preemption really costs: until the slots are free, and in work. */
@@ -343,9 +349,8 @@ static double true_cost(const struct sim *m, const struct active *a, unsigned in
 		return 0;
 	}
 	if (method == PREEMPT_DRAIN) {
-		double tile = job_of(m, a)->tile * job_of(m, a)->ipc;
-
-		return (tile - in_tile(m, a)) / (job_of(m, a)->ipc * fmax(a->rate, 0.01));
+		return (tile_inst(m, a) - in_tile(m, a)) /
+			(job_of(m, a)->ipc * fmax(a->rate, 0.01));
 	}
 	for (size_t i = 0; i < m->n; i++) {
 		unsigned int held = m->a[i].held - m->a[i].leaving -
@@ -457,12 +462,12 @@ static bool step(struct sim *m, const struct preempt_ops *wakes, struct asked *q
  * gets done within a time that is long against a job, if mgpu decides from then
  * on and is told the truth, arrivals included. What gets most done is done.
  */
-#define HORIZON		(160e-3 * PSIM_HZ)
 #define LIST_MAX	8
 
 struct clairvoyant {
 	struct sim ahead, best;
 	struct asked q;
+	double horizon;
 	double acted;	/* when it last preempted: once in a moment, or it has no end */
 };
 
@@ -554,22 +559,20 @@ static void try_it(struct clairvoyant *c, const struct sim *m, double *best)
 	if (!kept)
 		abort();
 	memcpy(kept, &c->ahead, bytes);
-	got = norm + look_ahead(c, m->now + HORIZON);
-	if (got > *best + 1e-6 * HORIZON) {
+	got = norm + look_ahead(c, m->now + c->horizon);
+	if (got > *best + 1e-6 * c->horizon) {
 		*best = got;
 		memcpy(start, kept, bytes);
 	}
 	free(kept);
 }
 
-static void clairvoyant(struct sim *m, struct clairvoyant *c)
+/* The best start from where @m is, to @c->best. */
+static void search(struct sim *m, struct clairvoyant *c)
 {
-	struct psim_result *result = m->result;
 	size_t list[LIST_MAX], nr = shortlist(m, list);
 	double best = -INFINITY;
 
-	m->oracle = true;
-	m->result = NULL;
 	copy(&c->ahead, m);
 	if (c->acted < m->now) {
 		decide(&c->ahead, &preempt_mgpu, &c->q);
@@ -605,6 +608,15 @@ static void clairvoyant(struct sim *m, struct clairvoyant *c)
 			try_it(c, m, &best);
 		}
 	}
+}
+
+static void clairvoyant(struct sim *m, struct clairvoyant *c)
+{
+	struct psim_result *result = m->result;
+
+	m->oracle = true;
+	m->result = NULL;
+	search(m, c);
 	/* what was decided, in the real world */
 	for (size_t k = m->nr_moves; k < c->best.nr_moves; k++) {
 		result->preemptions++;
@@ -616,6 +628,172 @@ static void clairvoyant(struct sim *m, struct clairvoyant *c)
 			job_of(m, &m->a[i])->ipc;
 	copy(m, &c->best);
 	m->result = result;
+}
+
+/* ---- the same for a device that is not modelled ---- */
+
+struct psim_oracle {
+	struct sim m;
+	struct clairvoyant c;
+	size_t ctx[PREEMPT_CTX_MAX];	/* of the snapshot, of each that is active */
+};
+
+static void init(struct sim *m, const struct psim_stream *s,
+		 const struct psim_setup *setup)
+{
+	m->s = s;
+	m->setup = setup;
+	m->sharing = setup->sharing ? *setup->sharing : PSIM_SHARING;
+	m->free = setup->slots;
+	analyse_init(&m->analyse);
+}
+
+static double horizon(const struct psim_setup *setup)
+{
+	return setup->horizon > 0 ? setup->horizon : PSIM_HORIZON;
+}
+
+struct psim_oracle *psim_oracle_new(const struct psim_stream *stream,
+				    const struct psim_setup *setup)
+{
+	struct psim_oracle *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	init(&o->m, stream, setup);
+	o->m.oracle = true;
+	o->c.horizon = horizon(setup);
+	o->c.acted = -1;
+	return o;
+}
+
+void psim_oracle_free(struct psim_oracle *o)
+{
+	free(o);
+}
+
+static uint64_t in_stream(const struct preempt_snapshot *s, double now, uint64_t ns)
+{
+	double at = now / PSIM_HZ * 1e9 - (double)s->now_ns + (double)ns;
+
+	return at > 0 ? (uint64_t)at : 0;
+}
+
+/* Contexts as jobs of the stream, in the order in which they came. */
+static void take_over(struct psim_oracle *o, const struct preempt_snapshot *s,
+		      const size_t *job, const double *done, double now, size_t next)
+{
+	struct sim *m = &o->m;
+
+	m->now = now;
+	m->next = next;
+	m->free = s->free;
+	m->norm = 0;
+	m->n = 0;
+	m->nr_moves = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct preempt_ctx *c = &s->ctx[i];
+		size_t at = m->n;
+
+		if (job[i] == NO_JOB || c->state == PREEMPT_IDLE ||
+		    c->state == PREEMPT_HELD || m->n == PSIM_JOBS_MAX)
+			continue;
+		for (; at > 0 && m->a[at - 1].job > job[i]; at--) {
+			m->a[at] = m->a[at - 1];
+			o->ctx[at] = o->ctx[at - 1];
+		}
+		m->n++;
+		o->ctx[at] = i;
+		m->a[at] = (struct active){
+			.job = job[i], .state = c->state, .held = c->held,
+			/* within a cycle of its end it would have ended */
+			.done = fmin(done[i], m->s->job[job[i]].inst -
+				     2 * m->s->job[job[i]].ipc),
+			.since = (double)in_stream(s, now, c->since_ns) * 1e-9 * PSIM_HZ,
+			.keep_until_ns = c->keep_until_ns ?
+				in_stream(s, now, c->keep_until_ns) : 0,
+			.preempted = c->was_preempted,
+		};
+	}
+	/* what earlier decisions are taking: nearly there */
+	for (size_t i = 0; i < m->n; i++) {
+		unsigned int leaving = s->ctx[o->ctx[i]].leaving;
+
+		for (size_t k = 0; k < m->n && leaving; k++) {
+			unsigned int n = s->ctx[o->ctx[k]].coming - m->a[k].coming;
+
+			n = n < leaving ? n : leaving;
+			if (!n || m->nr_moves == MOVES_MAX)
+				continue;
+			m->a[k].coming += n;
+			m->a[i].leaving += n;
+			leaving -= n;
+			m->move[m->nr_moves++] = (struct move){
+				.victim = m->a[i].job, .newcomer = m->a[k].job,
+				.slots = n, .method = PREEMPT_SWITCH,
+				.end = now + m->s->job[m->a[i].job].tile / 2,
+			};
+		}
+		if (!leaving || m->nr_moves == MOVES_MAX)
+			continue;
+		m->a[i].leaving += leaving;
+		m->move[m->nr_moves++] = (struct move){
+			.victim = m->a[i].job, .newcomer = NO_JOB, .slots = leaving,
+			.method = PREEMPT_SWITCH,
+			.end = now + m->s->job[m->a[i].job].tile / 2,
+		};
+	}
+}
+
+static void add(struct preempt_plan *plan, struct preempt_decision d)
+{
+	if (plan->n < sizeof(plan->decision) / sizeof(plan->decision[0]))
+		plan->decision[plan->n++] = d;
+}
+
+static enum preempt_action launch_of(const struct active *a)
+{
+	return a->preempted && a->state != PREEMPT_RUNNING ? PREEMPT_DO_RESUME :
+							     PREEMPT_DO_LAUNCH;
+}
+
+void psim_oracle_decide(struct psim_oracle *o, const struct preempt_snapshot *s,
+			const size_t *job, const double *done, double now, size_t next,
+			struct preempt_plan *plan)
+{
+	struct sim *m = &o->m, *best = &o->c.best;
+
+	plan->n = 0;
+	take_over(o, s, job, done, now, next);
+	if (!m->n)
+		return;
+	set_rates(m);
+	search(m, &o->c);
+	for (size_t k = m->nr_moves; k < best->nr_moves; k++) {
+		const struct move *v = &best->move[k];
+		size_t from = (size_t)(find(m, v->victim) - m->a);
+		size_t to = (size_t)(find(m, v->newcomer) - m->a);
+
+		o->c.acted = now;
+		add(plan, (struct preempt_decision){
+			.action = PREEMPT_DO_PREEMPT, .ctx = o->ctx[from],
+			.slots = v->slots, .method = v->method, .newcomer = o->ctx[to],
+			.reason = PREEMPT_GAIN,
+		});
+		add(plan, (struct preempt_decision){
+			.action = launch_of(&m->a[to]), .ctx = o->ctx[to],
+			.slots = v->slots, .later = true, .reason = PREEMPT_GAIN,
+		});
+	}
+	for (size_t i = 0; i < m->n; i++) {
+		if (best->a[i].held <= m->a[i].held)
+			continue;
+		add(plan, (struct preempt_decision){
+			.action = launch_of(&m->a[i]), .ctx = o->ctx[i],
+			.slots = best->a[i].held - m->a[i].held,
+			.reason = m->a[i].held ? PREEMPT_GROW : PREEMPT_FREE_SLOT,
+		});
+	}
 }
 
 /* ---- a run ---- */
@@ -639,14 +817,13 @@ int psim_run(const struct psim_stream *s, const struct psim_setup *setup,
 	if (!m || !q || !turnaround || (!setup->policy && !c))
 		goto out;
 	*r = (struct psim_result){ 0 };
-	m->s = s;
-	m->setup = setup;
+	init(m, s, setup);
 	m->result = r;
 	m->turnaround = turnaround;
-	m->free = setup->slots;
-	analyse_init(&m->analyse);
-	if (c)
+	if (c) {
+		c->horizon = horizon(setup);
 		c->acted = -1;
+	}
 	do {
 		set_rates(m);
 		if (setup->policy)

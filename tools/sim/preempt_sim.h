@@ -73,17 +73,45 @@ int psim_write(const struct psim_stream *s, const struct psim_shape *shape, FILE
 int psim_read(struct psim_stream *s, const char *path, char *why, size_t size);
 
 /**
+ * struct psim_sharing - what is true of jobs beside each other; see psim_norm()
+ * @memory: by how much waiting for memory slows down what waits for it, too
+ * @compute: by how much computing slows down what computes
+ * @any: by how much anything slows down anything
+ * @decay: what a job that waits for memory all the time loses of its speed while
+ *	another is switched
+ */
+struct psim_sharing {
+	double memory;
+	double compute;
+	double any;
+	double decay;
+};
+
+#define PSIM_SHARING ((struct psim_sharing){				\
+	.memory = 0.9, .compute = 0.3, .any = 0.03, .decay = 0.12,	\
+})
+
+#define PSIM_HORIZON	(160e-3 * PSIM_HZ)
+
+/**
  * struct psim_setup - what runs
  * @policy: by which, NULL for the clairvoyant
  * @param: of the policy
  * @truth: what a switch really costs
  * @slots: of the device
+ * @sharing: what is true of sharing; NULL: PSIM_SHARING
+ * @horizon: how far the clairvoyant looks, cycles; 0: PSIM_HORIZON
+ * @whole: a flush loses, and a drain waits for, all of a job, as with mgpu.ko,
+ *	and not a tile
  */
 struct psim_setup {
 	const struct preempt_ops *policy;
 	struct preempt_param param;
 	struct preempt_cost truth;
 	unsigned int slots;
+	const struct psim_sharing *sharing;
+	double horizon;
+	bool whole;
 };
 
 /**
@@ -114,7 +142,38 @@ struct psim_result {
 int psim_run(const struct psim_stream *s, const struct psim_setup *setup,
 	     struct psim_result *r);
 
-/* norm_ipc as it is: of a job beside others, given their slots and boundness. */
-double psim_norm(double bound, double memory, double compute, double others);
+/*
+ * norm_ipc as it is: of a job beside others' slots: the sum of the squares of what
+ * they wait for memory, of what they do not, and their number.
+ */
+double psim_norm(const struct psim_sharing *t, double bound, double memory,
+		 double compute, double others);
+
+/* The clairvoyant for a device that is not modelled: its search, from what is now. */
+struct psim_oracle;
+
+#define PSIM_NO_JOB	((size_t)-1)
+
+/* NULL: out of memory. @stream and @setup must stay. */
+struct psim_oracle *psim_oracle_new(const struct psim_stream *stream,
+				    const struct psim_setup *setup);
+void psim_oracle_free(struct psim_oracle *o);
+
+/**
+ * psim_oracle_decide() - what to do now, knowing everything
+ * @o: from psim_oracle_new()
+ * @s: the device, on which preempt_snapshot_check() has nothing against
+ * @job: of each context the place of its job in the stream, or PSIM_NO_JOB for one
+ *	that is to be left alone
+ * @done: of each context, instructions of the job that are done
+ * @now: cycles since the stream began
+ * @next: the first job of the stream that is still to come
+ * @plan: the answer
+ *
+ * Takes as long as some dozens of looks into the future.
+ */
+void psim_oracle_decide(struct psim_oracle *o, const struct preempt_snapshot *s,
+			const size_t *job, const double *done, double now, size_t next,
+			struct preempt_plan *plan);
 
 #endif /* MGPU_PREEMPT_SIM_H */
