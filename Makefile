@@ -31,8 +31,8 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
 .PHONY: help deps kernel kmod libbpf bpf ctl guest sim all unit fuzz kselftest demo \
-	bench-sched bench-alloc check check-static check-unit check-fuzz check-kselftest \
-	check-e2e check-kernel check-debug vm-shell clean distclean
+	bench-sched bench-alloc bench-preempt check check-static check-unit check-fuzz \
+	check-kselftest check-e2e check-kernel check-debug vm-shell clean distclean
 
 help: ## say what can be made
 	@echo 'make TARGET [KERNEL=6.1|6.12|debug]'
@@ -109,6 +109,10 @@ bench-alloc: sim ## measure the allocators; writes build/bench/alloc.json
 		--json $(BUILD)/bench/reference.json
 	@$(BUILD)/bench/bench-alloc --json $(BUILD)/bench/alloc.json \
 		--reference $(BUILD)/bench/reference.json
+
+bench-preempt: all ## measure preemption; writes build/bench/preempt.json
+	$(SUB) -C tools/bench $(BUILD)/bench/bench-preempt
+	@tools/bench/run-preempt
 
 check: all unit fuzz kselftest ## run every test
 	@tests/run
