@@ -972,10 +972,8 @@ int mgpu_context_resume(struct mgpu_vgpu *vgpu, u32 id, bool first)
 		for (i = 0; first && i < vgpu->mdev->caps.engines; i++) {
 			struct mgpu_shard *shard = &ctx->shards[i];
 
-			if (shard->place != MGPU_SHARD_QUEUED)
-				continue;
-			mgpu_sched_dequeue(&shard->job, now);
-			mgpu_sched_enqueue(&shard->job, true, now);
+			if (shard->place == MGPU_SHARD_QUEUED)
+				mgpu_sched_first(&shard->job, now);
 		}
 		drain_off(ctx, now);
 		refill(ctx, first, now);

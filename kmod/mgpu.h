@@ -942,6 +942,7 @@ void mgpu_sched_detach(struct mgpu_vgpu *vgpu);
 void mgpu_sched_submit(struct mgpu_job *job);
 void mgpu_sched_enqueue(struct mgpu_job *job, bool first, u64 now);
 void mgpu_sched_dequeue(struct mgpu_job *job, u64 now);
+void mgpu_sched_first(struct mgpu_job *job, u64 now);
 void mgpu_sched_slots(struct mgpu_device *mdev, u32 slots);
 void mgpu_hist_add(struct mgpu_hist *h, u64 ns);
 void mgpu_sched_cancel(struct mgpu_vgpu *vgpu);

@@ -193,6 +193,26 @@ void mgpu_runq_wake(struct mgpu_runq *rq, struct mgpu_sched_entity *e, u64 now)
 }
 
 /**
+ * mgpu_runq_move - the oldest waiting job of an entity is another
+ * @rq: run queue
+ * @e: entity with @head_ns, @head_seq and @head_frame set
+ * @now: current time, nanoseconds
+ *
+ * It has been waiting all along: what it is owed stays.  No effect on an idle one.
+ */
+void mgpu_runq_move(struct mgpu_runq *rq, struct mgpu_sched_entity *e, u64 now)
+{
+	now = time_of(rq, now);
+	if (e->state == MGPU_ENTITY_IDLE)
+		return;
+	displace(rq, e);
+	/* Not as one that comes back from elsewhere. */
+	if (e->state == MGPU_ENTITY_READY)
+		e->left_ns = now;
+	place(rq, e, now);
+}
+
+/**
  * mgpu_runq_sleep - no job of an entity waits any more
  * @rq: run queue
  * @e: entity; idle afterwards

@@ -146,6 +146,7 @@ void mgpu_runq_wake(struct mgpu_runq *rq, struct mgpu_sched_entity *e,
 
 /* No job of @e waits any more. */
 void mgpu_runq_sleep(struct mgpu_runq *rq, struct mgpu_sched_entity *e);
+void mgpu_runq_move(struct mgpu_runq *rq, struct mgpu_sched_entity *e, u64 now);
 
 /* Whose oldest job is to run now; idle afterwards.  NULL for nobody's. */
 struct mgpu_sched_entity *mgpu_runq_pick(struct mgpu_runq *rq, u64 now);

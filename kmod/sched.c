@@ -214,22 +214,44 @@ const struct mgpu_policy_ops *mgpu_policy_find(const char *name)
 	return NULL;
 }
 
-/* Something of the vGPU may wait: the run queue gets to know of it. */
-static void wake(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu, u64 now)
+/* What the run queue goes by; false when nothing waits. */
+static bool set_head(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_sched_entity *e = &vgpu->entity;
 	const struct mgpu_job *job;
 
-	lockdep_assert_held(&sched->lock);
 	job = list_first_entry_or_null(&vgpu->jobs, struct mgpu_job, node);
 	if (!job)
+		return false;
+	e->head_ns = job->submit_ns;
+	e->head_seq = job->seq;
+	e->head_frame = job->frame;
+	return true;
+}
+
+/* Something of the vGPU may wait: the run queue gets to know of it. */
+static void wake(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu, u64 now)
+{
+	struct mgpu_sched_entity *e = &vgpu->entity;
+
+	lockdep_assert_held(&sched->lock);
+	if (e->state != MGPU_ENTITY_IDLE || !set_head(vgpu))
 		return;
-	if (e->state == MGPU_ENTITY_IDLE) {
-		e->head_ns = job->submit_ns;
-		e->head_seq = job->seq;
-		e->head_frame = job->frame;
-	}
 	mgpu_runq_wake(&sched->rq, e, now);
+	arm_timer(sched);
+}
+
+/* Another of the vGPU's jobs may be the oldest that waits, or none waits any more. */
+static void rehead(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu, u64 now)
+{
+	struct mgpu_sched_entity *e = &vgpu->entity;
+
+	if (!set_head(vgpu)) {
+		mgpu_runq_sleep(&sched->rq, e);
+		return;
+	}
+	mgpu_runq_move(&sched->rq, e, now);
+	wake(sched, vgpu, now);
 	arm_timer(sched);
 }
 
@@ -253,6 +275,18 @@ void mgpu_sched_slots(struct mgpu_device *mdev, u32 slots)
 	mdev->ops->kick(mdev);
 }
 
+/* Ahead of what of the vGPU's jobs one goes that is the first of those that compute. */
+static struct list_head *first_shard(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_job *other;
+
+	list_for_each_entry(other, &vgpu->jobs, node) {
+		if (other->shard)
+			return &other->node;
+	}
+	return &vgpu->jobs;
+}
+
 /**
  * mgpu_sched_enqueue - a job waits for an engine
  * @job: in no list
@@ -267,26 +301,36 @@ void mgpu_sched_enqueue(struct mgpu_job *job, bool first, u64 now)
 {
 	struct mgpu_vgpu *vgpu = job->vgpu;
 	struct mgpu_sched *sched = &vgpu->mdev->sched;
-	struct list_head *before = &vgpu->jobs;
-	struct mgpu_job *other;
+	bool ahead = !job->shard || first;
 
 	lockdep_assert_held(&sched->lock);
 
 	job->submit_ns = now;
 	job->seq = ++sched->next_seq;
-	if (!job->shard || first) {
-		list_for_each_entry(other, &vgpu->jobs, node) {
-			if (!other->shard)
-				continue;
-			before = &other->node;
-			break;
-		}
-	}
-	list_add_tail(&job->node, before);
-	/* Another is the oldest now. */
-	if (before != &vgpu->jobs && list_is_first(&job->node, &vgpu->jobs))
-		mgpu_runq_sleep(&sched->rq, &vgpu->entity);
-	wake(sched, vgpu, now);
+	list_add_tail(&job->node, ahead ? first_shard(vgpu) : &vgpu->jobs);
+	if (list_is_first(&job->node, &vgpu->jobs))
+		rehead(sched, vgpu, now);
+}
+
+/**
+ * mgpu_sched_first - a context's job that waits goes ahead of those of the others
+ * @job: from mgpu_sched_enqueue()
+ * @now: CLOCK_MONOTONIC nanoseconds
+ *
+ * Only of the vGPU's own: as to others', it waits on as it did.
+ *
+ * Context: sched->lock held.
+ */
+void mgpu_sched_first(struct mgpu_job *job, u64 now)
+{
+	struct mgpu_vgpu *vgpu = job->vgpu;
+	struct mgpu_sched *sched = &vgpu->mdev->sched;
+
+	lockdep_assert_held(&sched->lock);
+
+	list_del(&job->node);
+	list_add_tail(&job->node, first_shard(vgpu));
+	rehead(sched, vgpu, now);
 }
 
 /**
@@ -304,8 +348,7 @@ void mgpu_sched_dequeue(struct mgpu_job *job, u64 now)
 	lockdep_assert_held(&sched->lock);
 
 	list_del_init(&job->node);
-	mgpu_runq_sleep(&sched->rq, &vgpu->entity);
-	wake(sched, vgpu, now);
+	rehead(sched, vgpu, now);
 }
 
 /**
@@ -527,9 +570,7 @@ bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
 	/* A reset that came meanwhile has dropped what waited before. */
 	if (job->shard ? mgpu_context_left(job, now) : !job->cancelled) {
 		list_add(&job->node, own_first(vgpu, job));
-		/* A job of its other queue may wait: that is not the oldest. */
-		mgpu_runq_sleep(&sched->rq, &vgpu->entity);
-		wake(sched, vgpu, now);
+		rehead(sched, vgpu, now);
 	}
 	spin_unlock_irq(&sched->lock);
 	wake_up_all(&sched->idle);

@@ -530,6 +530,35 @@ static void busy_is_not_away(void)
 	TAP_EQ((s64)(hand.vtime - a->vtime), 5 * MS);
 }
 
+/* Another job of its own goes first: it has been waiting all along, and is owed for it. */
+static void moving_is_not_away(void)
+{
+	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
+	u64 now = SEC;
+
+	by_hand(2, 2, &mgpu_policy_equal, 100);
+	mgpu_runq_move(&hand, a, now);
+	TAP_CHECK(!mgpu_runq_pick(&hand, now));
+	mgpu_runq_wake(&hand, a, now);
+	TAP_NEED(mgpu_runq_pick(&hand, now) == a);
+	mgpu_runq_wake(&hand, b, now);
+	TAP_NEED(mgpu_runq_pick(&hand, now) == b);
+	now += 5 * MS;
+	mgpu_runq_charge(&hand, b, 5 * MS, now);
+	mgpu_runq_wake(&hand, b, now);
+	TAP_NEED(mgpu_runq_pick(&hand, now) == b);
+	/* A has used 1 of 5 ms, and waits for longer than a moment. */
+	mgpu_runq_charge(&hand, a, 1 * MS, now);
+	mgpu_runq_wake(&hand, a, now);
+	now += 2 * MS;
+	mgpu_runq_move(&hand, a, now);
+	TAP_EQ((s64)(hand.vtime - a->vtime), 4 * MS);
+	/* Had it been away, it would not be. */
+	mgpu_runq_sleep(&hand, a);
+	mgpu_runq_wake(&hand, a, now + 2 * MS);
+	TAP_EQ((s64)(hand.vtime - a->vtime), 0);
+}
+
 /* What was used under one policy is no one's ruin under the next. */
 static void switches_forgive(void)
 {
@@ -1539,6 +1568,7 @@ int main(void)
 	tap_run(lent_and_returned, "unused share is lent and comes back in a job");
 	tap_run(credit_is_bounded, "a moment's absence is owed 10 ms at most");
 	tap_run(busy_is_not_away, "who is on an engine is not away");
+	tap_run(moving_is_not_away, "nor is who lets another of its jobs go first");
 	tap_run(switches_forgive, "a new policy forgives old debt");
 	tap_run(same_policy_forgives_nothing, "the same policy again does not");
 	tap_run(weights_change_what_comes, "a new weight leaves debt as it is");
