@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The loop. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -56,10 +57,32 @@ static void trouble(struct daemon *d, const char *text)
 
 static void disconnect(struct daemon *d)
 {
+	if (d->preempter)
+		d->learned = *preempter_analyse(d->preempter);
+	preempter_close(d->preempter);
+	d->preempter = NULL;
 	observer_close(d->observer);
 	d->observer = NULL;
 	mgpu_close(d->mgpu);
 	d->mgpu = NULL;
+}
+
+/* A module that knows no contexts has nobody to preempt: all else goes on. */
+static void watch_contexts(struct daemon *d)
+{
+	struct mgpu_error err = { .text = "" };
+	char why[512];
+
+	if (preempter_open(&d->preempter, &d->config.preempt, !d->opt->dry_run, why,
+			   sizeof(why), &err)) {
+		log_text(LEVEL_WARNING, "no-preemption", "%s. Going on without preemption.",
+			 err.text);
+		return;
+	}
+	*preempter_analyse(d->preempter) = d->learned;
+	if (why[0])
+		log_text(LEVEL_WARNING, "no-bpf", "%s Going on without learning how fast work is.",
+			 why);
 }
 
 static int connect_kernel(struct daemon *d, struct mgpu_error *err)
@@ -77,6 +100,7 @@ static int connect_kernel(struct daemon *d, struct mgpu_error *err)
 	if (why[0])
 		log_text(LEVEL_WARNING, "no-bpf", "%s Going on with the kernel module's own accounting.",
 			 why);
+	watch_contexts(d);
 	return 0;
 }
 
@@ -251,6 +275,8 @@ static int period(struct daemon *d)
 		watch_agreements(d);
 		ret = act(d, &err);
 	}
+	if (!ret && d->preempter)
+		ret = preempter_learn(d->preempter, &err);
 	trouble(d, ret ? err.text : "");
 
 	d->took_ms = (double)(now_ns() - start) / 1e6;
@@ -264,6 +290,18 @@ static int period(struct daemon *d)
 	server_publish(d->server);
 	save(d, false);
 	return ret;
+}
+
+/* Contexts come and go between periods, too. */
+static void preempt(struct daemon *d)
+{
+	struct mgpu_error err = { .text = "" };
+
+	if (!preempter_run(d->preempter, &err))
+		return;
+	trouble(d, err.text);
+	/* all of it anew in the next period: the module may have been unloaded */
+	disconnect(d);
 }
 
 /* ---- settings ---- */
@@ -446,19 +484,37 @@ static int on_signal(struct daemon *d)
 	return ret;
 }
 
+/* For poll(): until the watchdog or the preempter is to be seen to, -1 for ever. */
+static int wait_ms(const struct daemon *d)
+{
+	uint64_t now = now_ns(), wake;
+	int ms = watchdog_wait_ms(&d->watchdog, now);
+
+	wake = d->preempter ? preempter_wake_ns(d->preempter) : UINT64_MAX;
+	if (wake == UINT64_MAX)
+		return ms;
+	/* a millisecond begun is waited for: not before its time */
+	wake = wake > now ? (wake - now + 999999) / 1000000 : 0;
+	return ms < 0 || wake < (uint64_t)ms ? (int)(wake < INT_MAX ? wake : INT_MAX) : ms;
+}
+
 static int loop(struct daemon *d)
 {
 	struct pollfd fds[] = {
 		{ .fd = d->signals, .events = POLLIN },
 		{ .fd = d->timer, .events = POLLIN },
 		{ .fd = server_fd(d->server), .events = POLLIN },
+		{ .events = POLLIN },
 	};
 
 	for (;;) {
 		uint64_t ticks;
 		int ret;
 
-		if (poll(fds, 3, watchdog_wait_ms(&d->watchdog, now_ns())) < 0) {
+		/* it comes and goes with the kernel module */
+		fds[3].fd = d->preempter ? preempter_fd(d->preempter) : -1;
+		fds[3].revents = 0;
+		if (poll(fds, 4, wait_ms(d)) < 0) {
 			if (errno != EINTR)
 				return -errno;
 			continue;
@@ -475,6 +531,9 @@ static int loop(struct daemon *d)
 			if (d->opt->once && (ret || d->periods))
 				return ret;
 		}
+		if (d->preempter && (fds[3].revents ||
+				     now_ns() >= preempter_wake_ns(d->preempter)))
+			preempt(d);
 		if (fds[2].revents)
 			server_run(d->server);
 		if (watchdog_due(&d->watchdog, now_ns(), d->due_ns))

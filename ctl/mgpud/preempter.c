@@ -131,17 +131,21 @@ static void fit_cost(struct preempter *p)
 {
 	size_t n = p->view.nr_samples < CTX_SAMPLES ? p->view.nr_samples : CTX_SAMPLES;
 	struct preempt_param param = p->config.param;
+	struct cost_fit fit;
 
 	if (p->view.nr_samples < p->fitted + FIT_EVERY)
 		return;
 	p->fitted = p->view.nr_samples;
-	p->stats.no_fit = cost_fit(p->view.sample, n, p->scratch, &p->stats.fit);
-	if (p->stats.no_fit || !p->config.fit)
+	p->stats.no_fit = cost_fit(p->view.sample, n, p->scratch, &fit);
+	if (p->stats.no_fit)
 		return;
-	param.cost = p->stats.fit.cost;
+	param.cost = fit.cost;
 	p->stats.no_fit = preempt_param_check(&param);
-	if (!p->stats.no_fit)
-		p->view.param.cost = param.cost;
+	if (p->stats.no_fit)
+		return;
+	p->stats.fit = fit;
+	if (p->config.fit)
+		p->view.param.cost = fit.cost;
 }
 
 static int refresh(struct preempter *p, struct mgpu_error *err)
@@ -167,6 +171,8 @@ int preempter_learn(struct preempter *p, struct mgpu_error *err)
 	if (p->bpf)
 		learn_speeds(p);
 	fit_cost(p);
+	/* events tell of those that wait: jobs that never do are to be seen, too */
+	p->wake_ns = 0;
 	ret = refresh(p, err);
 	/* nobody computes: who has which share is all the same */
 	if (ret || !p->stats.contexts)
@@ -378,14 +384,11 @@ void preempter_close(struct preempter *p)
 
 void preempter_configure(struct preempter *p, const struct preempter_config *config)
 {
-	struct preempt_cost cost = config->param.cost;
-
 	p->config = *config;
-	/* a fit outlives a change of something else */
-	if (config->fit && !p->stats.no_fit && p->stats.fit.samples)
-		cost = p->stats.fit.cost;
 	p->view.param = config->param;
-	p->view.param.cost = cost;
+	/* a fit outlives a change of something else */
+	if (config->fit && p->stats.fit.samples)
+		p->view.param.cost = p->stats.fit.cost;
 	p->wake_ns = 0;
 }
 

@@ -40,8 +40,8 @@ struct preempter_config {
  * @contexts: at the last look
  * @waiting: of these, contexts that had work and no slot
  * @cost: in force
- * @fit: the last one; no samples when there is none
- * @no_fit: why there is none, "" when there is one
+ * @fit: the last one that could be made; no samples when there is none
+ * @no_fit: why there is none since, NULL when it is of now
  * @bpf: the kernel's counters are read; else nothing is learned of speeds
  */
 struct preempter_stats {
@@ -83,8 +83,9 @@ uint64_t preempter_wake_ns(const struct preempter *p);
 /* Look, decide, act. Returns 0, or what a request failed with. */
 int preempter_run(struct preempter *p, struct mgpu_error *err);
 /*
- * Learn from what was counted since the last time, and see what vGPUs are promised
- * and get. To be called once a period. Returns 0, or what a request failed with.
+ * Learn from what was counted since the last time, see what vGPUs are promised and
+ * get, and have preempter_run() called. To be called once a period. Returns 0, or what
+ * a request failed with.
  */
 int preempter_learn(struct preempter *p, struct mgpu_error *err);
 

@@ -13,7 +13,7 @@
 
 #include <kselftest_harness.h>
 
-#include "../../include/uapi/linux/mgpu_compute.h"
+#include "compute.h"
 #include "nl.h"
 #include "vmm.h"
 
@@ -24,115 +24,7 @@
 #define NOCTX	VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID
 #define PARAM	VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER
 
-#define RENDER_FEATURES	(VMM_FEATURES | VMM_F(VIRTIO_GPU_F_VIRGL) | \
-			 VMM_F(VIRTIO_GPU_F_CONTEXT_INIT))
-
 #define RAM	(64u << 20)
-
-static int ctx_create(struct vm *vm, uint32_t id, uint32_t capset)
-{
-	struct virtio_gpu_ctx_create c = { .nlen = 4, .context_init = capset };
-
-	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_CTX_CREATE);
-	c.hdr.ctx_id = id;
-	memcpy(c.debug_name, "test", 4);
-	return gpu_call(vm, &c, sizeof(c), NULL, 0);
-}
-
-static int ctx_destroy(struct vm *vm, uint32_t id)
-{
-	struct virtio_gpu_ctx_destroy c;
-
-	memset(&c, 0, sizeof(c));
-	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_CTX_DESTROY);
-	c.hdr.ctx_id = id;
-	return gpu_call(vm, &c, sizeof(c), NULL, 0);
-}
-
-static int ctx_resource(struct vm *vm, uint32_t id, uint32_t res, uint32_t type)
-{
-	struct virtio_gpu_ctx_resource c;
-
-	memset(&c, 0, sizeof(c));
-	gpu_hdr(&c.hdr, type);
-	c.hdr.ctx_id = id;
-	c.resource_id = res;
-	return gpu_call(vm, &c, sizeof(c), NULL, 0);
-}
-
-static int ctx_attach(struct vm *vm, uint32_t id, uint32_t res)
-{
-	return ctx_resource(vm, id, res, VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE);
-}
-
-/* The head, without a wait.  @flags: beside FENCE */
-static int submit_bytes(struct vm *vm, uint32_t id, uint32_t flags,
-			const void *p, uint32_t len)
-{
-	uint8_t buf[sizeof(struct virtio_gpu_cmd_submit) + 512];
-	struct virtio_gpu_cmd_submit c;
-
-	memset(&c, 0, sizeof(c));
-	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_SUBMIT_3D);
-	c.hdr.ctx_id = id;
-	c.hdr.flags = VIRTIO_GPU_FLAG_FENCE | flags;
-	c.hdr.fence_id = ++vm->next_fence;
-	c.size = len;
-	memcpy(buf, &c, sizeof(c));
-	memcpy(buf + sizeof(c), p, len);
-	return gpu_send(vm, VMM_CONTROL, buf, sizeof(c) + len,
-			sizeof(struct virtio_gpu_ctrl_hdr));
-}
-
-static int submit(struct vm *vm, uint32_t id, const struct mgpu_compute_cmd *c)
-{
-	return submit_bytes(vm, id, VIRTIO_GPU_FLAG_INFO_RING_IDX, c,
-			    sizeof(*c));
-}
-
-static int result(struct vm *vm, int head)
-{
-	if (head < 0)
-		return head;
-	return gpu_result(vm, VMM_CONTROL, head, NULL, 0, VMM_TIMEOUT);
-}
-
-static struct mgpu_compute_cmd job(uint32_t op, uint32_t nr, uint32_t r0,
-				   uint32_t r1, uint32_t r2)
-{
-	struct mgpu_compute_cmd c = {
-		.magic = MGPU_COMPUTE_MAGIC,
-		.version = MGPU_COMPUTE_VERSION,
-		.op = op,
-		.nr_res = nr,
-		.res = { r0, r1, r2 },
-	};
-
-	return c;
-}
-
-static struct mgpu_compute_cmd mandelbrot(uint32_t res, uint32_t width,
-					  uint32_t height, uint32_t iterations)
-{
-	struct mgpu_compute_cmd c = job(MGPU_COMPUTE_MANDELBROT, 1, res, 0, 0);
-	int64_t one = 1ll << MGPU_COMPUTE_FIXED_SHIFT;
-
-	c.mandelbrot.hist_offset = (uint64_t)width * height * 4;
-	c.mandelbrot.width = width;
-	c.mandelbrot.height = height;
-	c.mandelbrot.iterations = iterations;
-	c.mandelbrot.left = (uint64_t)(-2 * one);
-	c.mandelbrot.top = (uint64_t)(-one);
-	c.mandelbrot.dx = 3 * one / width;
-	c.mandelbrot.dy = 2 * one / height;
-	return c;
-}
-
-static size_t mandelbrot_size(uint32_t width, uint32_t height,
-			      uint32_t iterations)
-{
-	return (size_t)width * height * 4 + ((size_t)iterations + 1) * 8;
-}
 
 FIXTURE(ctx)
 {
@@ -275,55 +167,55 @@ TEST_F(ctx, jobs_compute)
 	a = blob(_metadata, &self->vm, 1, 1, n);
 	b = blob(_metadata, &self->vm, 1, 2, n);
 
-	c = job(MGPU_COMPUTE_FILL, 1, 1, 0, 0);
+	c = job_new(MGPU_COMPUTE_FILL, 1, 1, 0, 0);
 	c.fill.length = n;
 	c.fill.pattern = 0x1122334455667788ull;
-	ASSERT_EQ(OK, result(&self->vm, submit(&self->vm, 1, &c)));
+	ASSERT_EQ(OK, ctx_result(&self->vm, ctx_submit(&self->vm, 1, &c)));
 	for (i = 0; i < n / 8 && a[i] == 0x1122334455667788ull; i++)
 		;
 	EXPECT_EQ(n / 8, i);
 
 	for (i = 0; i < n / 8; i++)
 		a[i] = i * 0x9e3779b97f4a7c15ull;
-	c = job(MGPU_COMPUTE_COPY, 2, 2, 1, 0);
+	c = job_new(MGPU_COMPUTE_COPY, 2, 2, 1, 0);
 	c.move.length = n;
-	ASSERT_EQ(OK, result(&self->vm, submit(&self->vm, 1, &c)));
+	ASSERT_EQ(OK, ctx_result(&self->vm, ctx_submit(&self->vm, 1, &c)));
 	EXPECT_EQ(0, memcmp(a, b, n));
 }
 
 TEST_F(ctx, contexts_are_told_apart)
 {
-	struct mgpu_compute_cmd c = job(MGPU_COMPUTE_FILL, 1, 1, 0, 0);
+	struct mgpu_compute_cmd c = job_new(MGPU_COMPUTE_FILL, 1, 1, 0, 0);
 	struct vm *vm = &self->vm;
 
 	c.fill.length = 8;
 	EXPECT_EQ(NOCTX, ctx_create(vm, 0, MGPU_CAPSET_COMPUTE));
 	EXPECT_EQ(PARAM, ctx_create(vm, 1, 2));
-	EXPECT_EQ(NOCTX, result(vm, submit(vm, 1, &c)));
+	EXPECT_EQ(NOCTX, ctx_result(vm, ctx_submit(vm, 1, &c)));
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
 	ASSERT_EQ(OK, ctx_create(vm, 2, MGPU_CAPSET_COMPUTE));
 	/* what a display's owner makes */
 	ASSERT_EQ(OK, ctx_create(vm, 3, 0));
 	EXPECT_EQ(NOCTX, ctx_create(vm, 2, MGPU_CAPSET_COMPUTE));
 	blob(_metadata, vm, 1, 1, 4096);
-	EXPECT_EQ(OK, result(vm, submit(vm, 1, &c)));
+	EXPECT_EQ(OK, ctx_result(vm, ctx_submit(vm, 1, &c)));
 	/* attached to one, not to the other */
-	EXPECT_EQ(NORES, result(vm, submit(vm, 2, &c)));
-	EXPECT_EQ(PARAM, result(vm, submit(vm, 3, &c)));
+	EXPECT_EQ(NORES, ctx_result(vm, ctx_submit(vm, 2, &c)));
+	EXPECT_EQ(PARAM, ctx_result(vm, ctx_submit(vm, 3, &c)));
 	EXPECT_EQ(NORES, ctx_attach(vm, 2, 77));
 	EXPECT_EQ(NOCTX, ctx_attach(vm, 77, 1));
 	EXPECT_EQ(OK, ctx_resource(vm, 1, 1, VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE));
 	EXPECT_EQ(NORES, ctx_resource(vm, 1, 1,
 				      VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE));
-	EXPECT_EQ(NORES, result(vm, submit(vm, 1, &c)));
+	EXPECT_EQ(NORES, ctx_result(vm, ctx_submit(vm, 1, &c)));
 	EXPECT_EQ(OK, ctx_destroy(vm, 1));
 	EXPECT_EQ(NOCTX, ctx_destroy(vm, 1));
-	EXPECT_EQ(NOCTX, result(vm, submit(vm, 1, &c)));
+	EXPECT_EQ(NOCTX, ctx_result(vm, ctx_submit(vm, 1, &c)));
 }
 
 TEST_F(ctx, bad_jobs_are_refused)
 {
-	struct mgpu_compute_cmd c = job(MGPU_COMPUTE_FILL, 1, 1, 0, 0);
+	struct mgpu_compute_cmd c = job_new(MGPU_COMPUTE_FILL, 1, 1, 0, 0);
 	struct vm *vm = &self->vm;
 	uint8_t junk[512];
 	unsigned int i;
@@ -331,17 +223,17 @@ TEST_F(ctx, bad_jobs_are_refused)
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
 	blob(_metadata, vm, 1, 1, 4096);
 	c.fill.length = 4104;
-	EXPECT_EQ(PARAM, result(vm, submit(vm, 1, &c)));
+	EXPECT_EQ(PARAM, ctx_result(vm, ctx_submit(vm, 1, &c)));
 	c.fill.length = 8;
 	c.fill.offset = 4096;
-	EXPECT_EQ(PARAM, result(vm, submit(vm, 1, &c)));
+	EXPECT_EQ(PARAM, ctx_result(vm, ctx_submit(vm, 1, &c)));
 	c.fill.offset = ~7ull;
-	EXPECT_EQ(PARAM, result(vm, submit(vm, 1, &c)));
+	EXPECT_EQ(PARAM, ctx_result(vm, ctx_submit(vm, 1, &c)));
 	c.fill.offset = 0;
-	EXPECT_EQ(OK, result(vm, submit(vm, 1, &c)));
+	EXPECT_EQ(OK, ctx_result(vm, ctx_submit(vm, 1, &c)));
 	c.op = 99;
-	EXPECT_EQ(PARAM, result(vm, submit(vm, 1, &c)));
-	EXPECT_EQ(PARAM, result(vm, submit_bytes(vm, 1, 0, &c, 7)));
+	EXPECT_EQ(PARAM, ctx_result(vm, ctx_submit(vm, 1, &c)));
+	EXPECT_EQ(PARAM, ctx_result(vm, ctx_submit_bytes(vm, 1, 0, &c, 7)));
 
 	srand(1);
 	for (i = 0; i < 200; i++) {
@@ -352,7 +244,7 @@ TEST_F(ctx, bad_jobs_are_refused)
 		/* half of them get past the first fields */
 		if (i & 1 && len >= 24)
 			memcpy(junk, &c, 16);
-		EXPECT_EQ(PARAM, result(vm, submit_bytes(vm, 1, 0, junk, len)));
+		EXPECT_EQ(PARAM, ctx_result(vm, ctx_submit_bytes(vm, 1, 0, junk, len)));
 	}
 }
 
@@ -369,15 +261,15 @@ TEST_F(ctx, a_type_without_render_has_no_contexts)
 /* The queue goes on while a context computes. */
 TEST_F(ctx, a_long_job_holds_nobody_up)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 1024, 1024, 4095);
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 1024, 1024, 4095);
 	struct vm *vm = &self->vm;
 	struct nl_ctx info;
 	uint32_t w, h;
 	int head;
 
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(1024, 1024, 4095));
-	head = submit(vm, 1, &c);
+	blob(_metadata, vm, 1, 1, job_mandelbrot_size(1024, 1024, 4095));
+	head = ctx_submit(vm, 1, &c);
 	ASSERT_LE(0, head);
 	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1,
 			       MGPU_CTX_STATE_RUNNING, &info));
@@ -389,22 +281,22 @@ TEST_F(ctx, a_long_job_holds_nobody_up)
 	EXPECT_LT(info.job_inst_done, info.job_inst);
 	/* Its end, with the job in it. */
 	EXPECT_EQ(OK, ctx_destroy(vm, 1));
-	EXPECT_EQ(NOCTX, result(vm, head));
+	EXPECT_EQ(NOCTX, ctx_result(vm, head));
 }
 
 /* A fence of no ring's own is one of all commands': they stay in order. */
 TEST_F(ctx, a_fence_without_a_ring_stays_in_order)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 256, 256, 1023);
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 256, 256, 1023);
 	struct virtio_gpu_ctrl_hdr hdr;
 	struct vm *vm = &self->vm;
 	struct nl_ctx info;
 	int head, next;
 
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(256, 256, 1023));
+	blob(_metadata, vm, 1, 1, job_mandelbrot_size(256, 256, 1023));
 	ASSERT_EQ(0, preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 1));
-	head = submit_bytes(vm, 1, 0, &c, sizeof(c));
+	head = ctx_submit_bytes(vm, 1, 0, &c, sizeof(c));
 	ASSERT_LE(0, head);
 	gpu_hdr(&hdr, VIRTIO_GPU_CMD_GET_DISPLAY_INFO);
 	next = gpu_send(vm, VMM_CONTROL, &hdr, sizeof(hdr), 4096);
@@ -412,28 +304,28 @@ TEST_F(ctx, a_fence_without_a_ring_stays_in_order)
 	EXPECT_TRUE(vq_quiet(vm, VMM_CONTROL, VMM_QUIET));
 	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
 	ASSERT_EQ(0, resume(self, 1));
-	EXPECT_EQ(OK, result(vm, head));
+	EXPECT_EQ(OK, ctx_result(vm, head));
 	EXPECT_EQ(VIRTIO_GPU_RESP_OK_DISPLAY_INFO,
 		  gpu_result(vm, VMM_CONTROL, next, NULL, 0, VMM_TIMEOUT));
 
 	/* Destroying the context waits in the same queue; a reset does not. */
 	ASSERT_EQ(0, preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 1));
-	ASSERT_LE(0, submit_bytes(vm, 1, 0, &c, sizeof(c)));
+	ASSERT_LE(0, ctx_submit_bytes(vm, 1, 0, &c, sizeof(c)));
 	ASSERT_EQ(0, vio_reset(vm));
 	ASSERT_EQ(0, vm_start_with(vm, RENDER_FEATURES));
 }
 
 TEST_F(ctx, a_reset_ends_jobs)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 1024, 1024, 4095);
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 1024, 1024, 4095);
 	struct vm *vm = &self->vm;
 	struct nl_ctx info;
 	struct nl_vgpu v;
 
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(1024, 1024, 4095));
-	ASSERT_LE(0, submit(vm, 1, &c));
-	ASSERT_LE(0, submit(vm, 1, &c));
+	blob(_metadata, vm, 1, 1, job_mandelbrot_size(1024, 1024, 4095));
+	ASSERT_LE(0, ctx_submit(vm, 1, &c));
+	ASSERT_LE(0, ctx_submit(vm, 1, &c));
 	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1,
 			       MGPU_CTX_STATE_RUNNING, &info));
 	ASSERT_EQ(0, vio_reset(vm));
@@ -446,43 +338,43 @@ TEST_F(ctx, a_reset_ends_jobs)
 
 TEST_F(ctx, a_held_context_waits_until_it_is_resumed)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 256, 256, 255);
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 256, 256, 255);
 	struct vm *vm = &self->vm;
 	struct nl_ctx info;
 	int head;
 
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(256, 256, 255));
+	blob(_metadata, vm, 1, 1, job_mandelbrot_size(256, 256, 255));
 	EXPECT_EQ(-EINVAL, preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 0));
 	EXPECT_NE(NULL, strstr(self->nl.text, "no job"));
 	EXPECT_EQ(-ENOENT, preempt(self, 9, MGPU_PREEMPT_METHOD_SWITCH, 0));
 	ASSERT_EQ(0, preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 1));
-	head = submit(vm, 1, &c);
+	head = ctx_submit(vm, 1, &c);
 	ASSERT_LE(0, head);
 	EXPECT_TRUE(vq_quiet(vm, VMM_CONTROL, VMM_QUIET));
 	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
 	EXPECT_EQ(MGPU_CTX_STATE_HELD, info.state);
 	ASSERT_EQ(0, resume(self, 1));
-	EXPECT_EQ(OK, result(vm, head));
+	EXPECT_EQ(OK, ctx_result(vm, head));
 }
 
 /* Nobody resumes it, and nobody else wants the slot. */
 TEST_F(ctx, a_preempted_context_takes_what_nobody_wants)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 256, 256, 1023);
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 256, 256, 1023);
 	struct vm *vm = &self->vm;
 	struct nl_ctx info;
 	int head, ret;
 
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(256, 256, 1023));
-	head = submit(vm, 1, &c);
+	blob(_metadata, vm, 1, 1, job_mandelbrot_size(256, 256, 1023));
+	head = ctx_submit(vm, 1, &c);
 	ASSERT_LE(0, head);
 	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1,
 			       MGPU_CTX_STATE_RUNNING, &info));
 	ret = preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 0);
 	EXPECT_EQ(0, ret);
-	EXPECT_EQ(OK, result(vm, head));
+	EXPECT_EQ(OK, ctx_result(vm, head));
 	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
 	EXPECT_LE(1, info.preemptions);
 	EXPECT_EQ(info.preemptions, info.resumes);
@@ -495,8 +387,8 @@ TEST_F(ctx, preemption_changes_no_byte)
 {
 	const uint32_t side = 256, iterations = 300;
 	const unsigned int jobs = 20;
-	size_t size = mandelbrot_size(side, side, iterations);
-	struct mgpu_compute_cmd c = mandelbrot(1, side, side, iterations);
+	size_t size = job_mandelbrot_size(side, side, iterations);
+	struct mgpu_compute_cmd c = job_mandelbrot(1, side, side, iterations);
 	struct vm *vm = &self->vm;
 	uint64_t taken = 0, flushed = 0;
 	struct nl_ctx info;
@@ -508,13 +400,13 @@ TEST_F(ctx, preemption_changes_no_byte)
 	p = blob(_metadata, vm, 1, 1, size);
 	want = malloc(size);
 	ASSERT_NE(NULL, want);
-	ASSERT_EQ(OK, result(vm, submit(vm, 1, &c)));
+	ASSERT_EQ(OK, ctx_result(vm, ctx_submit(vm, 1, &c)));
 	memcpy(want, p, size);
 
 	srand(7);
 	for (i = 0; i < jobs; i++) {
 		memset(p, (int)i, size);
-		head = submit(vm, 1, &c);
+		head = ctx_submit(vm, 1, &c);
 		ASSERT_LE(0, head);
 		do {
 			preempt(self, 1, rand() % 3 ? MGPU_PREEMPT_METHOD_SWITCH :
@@ -525,7 +417,7 @@ TEST_F(ctx, preemption_changes_no_byte)
 			resume(self, 1);
 			ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
 		} while (info.queued && rand() % 16);
-		ASSERT_EQ(OK, result(vm, head));
+		ASSERT_EQ(OK, ctx_result(vm, head));
 		EXPECT_EQ(0, memcmp(want, p, size));
 	}
 	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
@@ -542,7 +434,7 @@ TEST_F(ctx, preemption_changes_no_byte)
 
 TEST_F(ctx, what_changes_its_input_is_not_flushed)
 {
-	struct mgpu_compute_cmd c = job(MGPU_COMPUTE_ACCUMULATE, 2, 1, 2, 0);
+	struct mgpu_compute_cmd c = job_new(MGPU_COMPUTE_ACCUMULATE, 2, 1, 2, 0);
 	struct vm *vm = &self->vm;
 	const size_t n = 16u << 20;
 	uint64_t *a, *b;
@@ -559,7 +451,7 @@ TEST_F(ctx, what_changes_its_input_is_not_flushed)
 	}
 	c.move.length = n;
 	ASSERT_EQ(0, preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 1));
-	head = submit(vm, 1, &c);
+	head = ctx_submit(vm, 1, &c);
 	ASSERT_LE(0, head);
 	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1, MGPU_CTX_STATE_HELD,
 			       &info));
@@ -570,7 +462,7 @@ TEST_F(ctx, what_changes_its_input_is_not_flushed)
 		preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 1);
 		resume(self, 1);
 	}
-	EXPECT_EQ(OK, result(vm, head));
+	EXPECT_EQ(OK, ctx_result(vm, head));
 	for (i = 0; i < n / 8 && a[i] == 4 * i; i++)
 		;
 	EXPECT_EQ(n / 8, i);
@@ -578,26 +470,26 @@ TEST_F(ctx, what_changes_its_input_is_not_flushed)
 
 TEST_F(ctx, a_drained_context_ends_its_job_first)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 256, 256, 1023);
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 256, 256, 1023);
 	struct vm *vm = &self->vm;
 	struct nl_ctx info;
 	int head[2];
 
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(256, 256, 1023));
-	head[0] = submit(vm, 1, &c);
-	head[1] = submit(vm, 1, &c);
+	blob(_metadata, vm, 1, 1, job_mandelbrot_size(256, 256, 1023));
+	head[0] = ctx_submit(vm, 1, &c);
+	head[1] = ctx_submit(vm, 1, &c);
 	ASSERT_LE(0, head[1]);
 	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1,
 			       MGPU_CTX_STATE_RUNNING, &info));
 	ASSERT_EQ(0, preempt(self, 1, MGPU_PREEMPT_METHOD_DRAIN, 1));
-	EXPECT_EQ(OK, result(vm, head[0]));
+	EXPECT_EQ(OK, ctx_result(vm, head[0]));
 	EXPECT_TRUE(vq_quiet(vm, VMM_CONTROL, VMM_QUIET));
 	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
 	EXPECT_EQ(MGPU_CTX_STATE_HELD, info.state);
 	EXPECT_EQ(1, info.queued);
 	ASSERT_EQ(0, resume(self, 1));
-	EXPECT_EQ(OK, result(vm, head[1]));
+	EXPECT_EQ(OK, ctx_result(vm, head[1]));
 }
 
 /* ---- several slots ---- */
@@ -614,20 +506,20 @@ TEST_F(ctx, a_drained_context_ends_its_job_first)
 
 TEST_F(ctx, a_job_uses_the_slots_that_it_asks_for)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 1024, 1024, 4095);
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 1024, 1024, 4095);
 	struct vm *vm = &self->vm;
 	struct nl_ctx info;
 
 	NEED_SLOTS(2);
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(1024, 1024, 4095));
-	ASSERT_LE(0, submit(vm, 1, &c));
+	blob(_metadata, vm, 1, 1, job_mandelbrot_size(1024, 1024, 4095));
+	ASSERT_LE(0, ctx_submit(vm, 1, &c));
 	ASSERT_TRUE(wait_slots(&self->nl, self->vgpu, 1, 2));
 	ASSERT_EQ(OK, ctx_destroy(vm, 1));
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
 	ASSERT_EQ(OK, ctx_attach(vm, 1, 1));
 	c.slots = 1;
-	ASSERT_LE(0, submit(vm, 1, &c));
+	ASSERT_LE(0, ctx_submit(vm, 1, &c));
 	ASSERT_TRUE(wait_slots(&self->nl, self->vgpu, 1, 1));
 	sleep_ms(VMM_QUIET);
 	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
@@ -637,19 +529,19 @@ TEST_F(ctx, a_job_uses_the_slots_that_it_asks_for)
 
 TEST_F(ctx, only_the_shortfall_is_taken)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 1024, 1024, 4095);
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 1024, 1024, 4095);
 	struct vm *vm = &self->vm;
 	struct nl_ctx a, b;
 
 	NEED_SLOTS(2);
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
 	ASSERT_EQ(OK, ctx_create(vm, 2, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(1024, 1024, 4095));
+	blob(_metadata, vm, 1, 1, job_mandelbrot_size(1024, 1024, 4095));
 	ASSERT_EQ(OK, ctx_attach(vm, 2, 1));
-	ASSERT_LE(0, submit(vm, 1, &c));
+	ASSERT_LE(0, ctx_submit(vm, 1, &c));
 	ASSERT_TRUE(wait_slots(&self->nl, self->vgpu, 1, 2));
 	c.slots = 1;
-	ASSERT_LE(0, submit(vm, 2, &c));
+	ASSERT_LE(0, ctx_submit(vm, 2, &c));
 	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 2, &b));
 	EXPECT_EQ(MGPU_CTX_STATE_WAITING, b.state);
 	ASSERT_EQ(0, ctx_ask(&self->nl, MGPU_CMD_CTX_PREEMPT, self->vgpu, 1,
@@ -666,7 +558,7 @@ TEST_F(ctx, only_the_shortfall_is_taken)
 /* A job on the engine for longer than its time ends, and its context. */
 TEST_F(ctx, a_job_that_takes_too_long_is_ended)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 2048, 1024, 4095);
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 2048, 1024, 4095);
 	struct vm *vm = &self->vm;
 	struct nl_dev dev;
 	int head;
@@ -674,10 +566,10 @@ TEST_F(ctx, a_job_that_takes_too_long_is_ended)
 	ASSERT_EQ(0, nl_dev_get(&self->nl, VMM_PARENT, &dev));
 	ASSERT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, NULL, 100));
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, mandelbrot_size(2048, 1024, 4095));
-	head = submit(vm, 1, &c);
-	EXPECT_EQ(UNSPEC, result(vm, head));
-	EXPECT_EQ(NOCTX, result(vm, submit(vm, 1, &c)));
+	blob(_metadata, vm, 1, 1, job_mandelbrot_size(2048, 1024, 4095));
+	head = ctx_submit(vm, 1, &c);
+	EXPECT_EQ(UNSPEC, ctx_result(vm, head));
+	EXPECT_EQ(NOCTX, ctx_result(vm, ctx_submit(vm, 1, &c)));
 	EXPECT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, NULL,
 				dev.job_timeout));
 	/* Until it is made anew. */
@@ -685,8 +577,8 @@ TEST_F(ctx, a_job_that_takes_too_long_is_ended)
 	EXPECT_EQ(OK, ctx_destroy(vm, 1));
 	EXPECT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
 	EXPECT_EQ(OK, ctx_attach(vm, 1, 1));
-	c = mandelbrot(1, 64, 64, 100);
-	EXPECT_EQ(OK, result(vm, submit(vm, 1, &c)));
+	c = job_mandelbrot(1, 64, 64, 100);
+	EXPECT_EQ(OK, ctx_result(vm, ctx_submit(vm, 1, &c)));
 }
 
 /* ---- all at once ---- */
@@ -767,7 +659,7 @@ static void whim(struct whimsical *g, unsigned int *seed)
 	unsigned int i;
 	int head;
 	uint32_t ctx = 1 + (uint32_t)rand_r(seed) % 4;
-	struct mgpu_compute_cmd c = mandelbrot(1, 64, 64, 100);
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 64, 64, 100);
 
 	vq_collect(vm, VMM_CONTROL);
 	for (i = 0; i < VMM_MAX_VQ; i++) {
@@ -801,12 +693,12 @@ static void whim(struct whimsical *g, unsigned int *seed)
 	default:
 		c.slots = (uint32_t)rand_r(seed) % 3;
 		if (rand_r(seed) % 4 == 0) {
-			c = job(MGPU_COMPUTE_ACCUMULATE, 2, 1, 1, 0);
+			c = job_new(MGPU_COMPUTE_ACCUMULATE, 2, 1, 1, 0);
 			c.move.src_offset = 512 << 10;
 			c.move.length = 256 << 10;
 		}
 		/* never waits for it: what is held might not come back */
-		head = submit(vm, ctx, &c);
+		head = ctx_submit(vm, ctx, &c);
 		if (head >= 0)
 			g->heads |= 1ull << head;
 		else
@@ -851,19 +743,19 @@ TEST_F(ctx, all_at_once)
 	ASSERT_EQ(0, vm_start_with(&self->vm, RENDER_FEATURES));
 	vm_delete(&other);
 	ASSERT_EQ(OK, ctx_create(&self->vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, &self->vm, 1, 1, mandelbrot_size(64, 64, 100));
+	blob(_metadata, &self->vm, 1, 1, job_mandelbrot_size(64, 64, 100));
 	{
-		struct mgpu_compute_cmd c = mandelbrot(1, 64, 64, 100);
+		struct mgpu_compute_cmd c = job_mandelbrot(1, 64, 64, 100);
 
-		EXPECT_EQ(OK, result(&self->vm, submit(&self->vm, 1, &c)));
+		EXPECT_EQ(OK, ctx_result(&self->vm, ctx_submit(&self->vm, 1, &c)));
 	}
 }
 
 /* Memory that goes while a job uses it: an error, and nobody falls. */
 TEST_F(ctx, memory_may_go_under_a_job)
 {
-	struct mgpu_compute_cmd c = mandelbrot(1, 1024, 1024, 4095);
-	size_t size = (mandelbrot_size(1024, 1024, 4095) + 4095) & ~4095ul;
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 1024, 1024, 4095);
+	size_t size = (job_mandelbrot_size(1024, 1024, 4095) + 4095) & ~4095ul;
 	struct vm *vm = &self->vm;
 	struct nl_ctx info;
 	void *p;
@@ -876,12 +768,12 @@ TEST_F(ctx, memory_may_go_under_a_job)
 	ASSERT_EQ(0, vm_map(vm, p, size, 0x200000000ull));
 	ASSERT_EQ(OK, gpu_create_blob_at(vm, 1, 0x200000000ull, size));
 	ASSERT_EQ(OK, ctx_attach(vm, 1, 1));
-	head = submit(vm, 1, &c);
+	head = ctx_submit(vm, 1, &c);
 	ASSERT_LE(0, head);
 	ASSERT_TRUE(wait_state(&self->nl, self->vgpu, 1,
 			       MGPU_CTX_STATE_RUNNING, &info));
 	ASSERT_EQ(0, vm_unmap(vm, 0x200000000ull, size));
-	EXPECT_EQ(UNSPEC, result(vm, head));
+	EXPECT_EQ(UNSPEC, ctx_result(vm, head));
 }
 
 TEST_HARNESS_MAIN

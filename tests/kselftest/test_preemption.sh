@@ -1,0 +1,395 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# mgpud preempts: its policies on the loaded module, with guests that compute. What
+# it decides is tests/unit/test_preempt.c's, what it asks for test_ctx_view.c's.
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${BUILD:-$top/build}
+mgpud=$BUILD/ctl/mgpud
+gpuctl=$BUILD/ctl/gpuctl
+compute=$BUILD/kselftest/vgpu_compute
+frames=$BUILD/kselftest/vgpu_load
+slow=${MGPU_SLOW:-1}
+for program in "$mgpud" "$gpuctl" "$compute" "$frames" jq; do
+	if ! command -v "$program" >/dev/null; then
+		echo 'TAP version 13'
+		echo "1..0 # SKIP no $program"
+		exit 4
+	fi
+done
+# shellcheck source=tests/lib/soft.sh
+. "$top/tests/lib/soft.sh"
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
+export MGPUD_SOCKET=$tmp/mgpud.sock
+device=mgpu_soft.0
+pid=
+machines=()
+
+cleanup()
+{
+	local p
+
+	for p in $pid "${machines[@]}"; do
+		kill "$p" 2>/dev/null && wait "$p" 2>/dev/null
+	done
+	soft
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+
+echo 'TAP version 13'
+soft engines=2 || { echo 'Bail out! mgpu_soft does not load'; exit 1; }
+
+problem=
+bad()		# TEXT...
+{
+	problem+="$*"$'\n'
+}
+
+judge()		# BEHAVIOUR
+{
+	if [ -n "$problem" ]; then
+		problem+="contexts: $("$gpuctl" ctx list 2>&1)"$'\n'
+		problem+="mgpud: $(tail -n 3 "$tmp/out" "$tmp/err" 2>/dev/null)"
+	fi
+	result "$problem" "$1"
+	problem=
+}
+
+await()		# SECONDS COMMAND...
+{
+	local end=$((SECONDS + $1 * slow))
+	shift
+
+	while ! "$@" >/dev/null 2>&1; do
+		((SECONDS <= end)) || return 1
+		sleep 0.05
+	done
+}
+
+start()		# LINE... : of [preemption]
+{
+	{
+		echo '[mgpud]'
+		echo "state_file = $tmp/state"
+		echo 'period_ms = 200'
+		echo 'policy = none'
+		echo 'log = changes'
+		echo '[preemption]'
+		printf '%s\n' "$@"
+	} >"$tmp/conf"
+	"$mgpud" --config "$tmp/conf" >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	await 20 grep -q '^ready ' "$tmp/out" || bad "mgpud is not ready: $(cat "$tmp/err")"
+	await 20 "$gpuctl" ctl show || bad 'mgpud does not answer'
+}
+
+stop()		# [SIGNAL]
+{
+	kill "-${1:-TERM}" "$pid"
+	wait "$pid" 2>/dev/null
+	pid=
+}
+
+state()		# FILTER
+{
+	"$gpuctl" -j ctl show | jq -e "$1" >/dev/null
+}
+
+holds()		# FILTER
+{
+	await 20 state "$1" || bad "not so: $1: $("$gpuctl" -j ctl show | jq -c .preempt)"
+}
+
+# ---- machines ----
+
+# A machine NAME: its vGPU's id is in $NAME, lines for it go to &$in_NAME, what it
+# says is in $tmp/NAME.
+a=''
+b=''
+machine()	# NAME
+{
+	local fd
+
+	mkfifo "$tmp/$1.in"
+	"$compute" <"$tmp/$1.in" >"$tmp/$1" 2>"$tmp/$1.err" &
+	machines+=($!)
+	exec {fd}>"$tmp/$1.in"
+	declare -g "in_$1=$fd"
+	await 20 test -s "$tmp/$1" || bad "no machine: $(cat "$tmp/$1.err")"
+	declare -g "$1=$("$gpuctl" -j vgpu show "$(head -n 1 "$tmp/$1")" | jq .id)"
+}
+
+tell()		# NAME WORD...
+{
+	local fd=in_$1
+	shift
+
+	echo "$*" >&"${!fd}"
+}
+
+# What a machine has said since forget().
+said()		# NAME
+{
+	local from=from_$1
+
+	tail -n "+${!from:-2}" "$tmp/$1"
+}
+
+forget()	# NAME
+{
+	declare -g "from_$1=$(($(wc -l <"$tmp/$1") + 1))"
+}
+
+has_said()	# NAME CTX
+{
+	said "$1" | grep -q "^$2 "
+}
+
+# What is said of a job, once it has ended: its time, ms, and the digest.
+ended()		# NAME CTX [SECONDS]
+{
+	if await "${3:-60}" has_said "$1" "$2"; then
+		said "$1" | sed -n "s/^$2 //p"
+	else
+		bad "context $2 of $1 does not end: $(cat "$tmp/$1.err")"
+	fi
+}
+
+# The time that it runs alone, ms, into $ms, and the digest into $digest.
+alone()		# NAME WORD...
+{
+	local name=$1
+	shift
+
+	forget "$name"
+	tell "$name" job 1 "$@"
+	ended "$name" 1 >"$tmp/alone"
+	read -r ms digest <"$tmp/alone"
+}
+
+context()	# NAME CTX FILTER
+{
+	"$gpuctl" -j ctx show "${!1}" "$2" | jq -e "$3" >/dev/null
+}
+
+machine a
+machine b
+"$gpuctl" dev set $device policy best-effort slots 1 job-timeout 60s || bad 'slots stay as they are'
+
+# Jobs of about 3 s and 300 ms on this machine, whatever it is.
+scaled()	# AMOUNT MS MOST
+{
+	local n=$(($1 * $2 / (ms + 1)))
+
+	echo $((n < 1 ? 1 : n > $3 ? $3 : n))
+}
+
+alone a mandelbrot 100
+[[ $ms =~ ^[0-9]+$ ]] || { echo "Bail out! a job alone: $problem"; exit 1; }
+long=$(scaled 100 3000 4000)
+alone a mandelbrot "$long"
+right=$digest
+alone b gather 1000
+short=$(scaled 1000 300 60000)
+alone b gather "$short"
+short_right=$digest
+echo "# long: mandelbrot $long, short: gather $short, $ms ms"
+
+# ---- who goes first ----
+
+# A long job of a's has the only slot; then comes a short one of b's. Says which
+# ends first.
+long_then_short()
+{
+	forget a
+	forget b
+	tell a job 1 mandelbrot "$long"
+	await 20 context a 1 '.slots == 1' || bad 'the long job does not begin'
+	tell b job 1 gather "$short"
+	ended b 1 >"$tmp/short"
+	winner=b
+	has_said a 1 && winner=a
+	ended a 1 >"$tmp/long"
+	[ "$(cut -d ' ' -f 2 "$tmp/long")" = "$right" ] || bad "long: $(cat "$tmp/long"), not $right"
+	[ "$(cut -d ' ' -f 2 "$tmp/short")" = "$short_right" ] ||
+		bad "short: $(cat "$tmp/short"), not $short_right"
+}
+
+start 'policy = none'
+holds '.preempt.policy == "none" and .preempt.bpf'
+long_then_short
+[ $winner = a ] || bad "without preemption $winner was first"
+context a 1 '.preemptions == 0' || bad 'slots were taken'
+holds '[.preempt.learned[] | select(.jobs >= 1) | .op] | contains(["mandelbrot", "gather"])'
+judge 'without preemption who comes first is done first'
+
+"$gpuctl" ctl set preempt always || bad 'the policy cannot be set'
+long_then_short
+[ $winner = b ] || bad "with always $winner was first"
+context a 1 '.preemptions >= 1 and .preemptions == .resumes' || bad 'no slot was taken and given back'
+holds '.preempt.decisions.preempt >= 1 and .preempt.by.switch >= 1'
+judge 'a newcomer has its slot at once, and no byte is another'
+
+"$gpuctl" ctl set preempt flush || bad 'the policy cannot be set'
+long_then_short
+[ $winner = b ] || bad "with flush $winner was first"
+context a 1 '.flushes >= 1' || bad 'nothing was begun anew'
+judge 'what can be done again is dropped for a newcomer'
+
+"$gpuctl" ctl set preempt drain || bad 'the policy cannot be set'
+long_then_short
+[ $winner = a ] || bad "with drain $winner was first"
+judge 'a job is ended first where slots are drained'
+
+# one slot, so there is no company to gain by: only the bound makes a switch
+"$gpuctl" ctl set preempt mgpu preempt-starve-ms 100 || bad 'the policy cannot be set'
+long_then_short
+[ $winner = b ] || bad "with mgpu and a bound of 100 ms $winner was first"
+judge 'nobody waits for longer than the bound'
+"$gpuctl" ctl set preempt-starve-ms 3600000 || bad 'the bound cannot be set'
+long_then_short
+[ $winner = a ] || bad "with mgpu and nothing to gain $winner was first"
+judge 'what brings nothing is not done'
+
+# ---- who is next ----
+
+"$gpuctl" dev set $device slots 2 || bad 'slots stay as they are'
+"$gpuctl" ctl set preempt-min-gain 1 || bad 'the least gain cannot be set'
+holds '[.preempt.learned[] | select(.op == "gather") | .class] == ["memory"]'
+holds '[.preempt.learned[] | select(.op == "mandelbrot") | .class] == ["compute"]'
+forget a
+forget b
+# one that waits for memory stays; the other slot's job ends first
+tell a job 1 gather $((short * 20 < 60000 ? short * 20 : 60000))
+await 20 context a 1 '.slots == 1' || bad 'no slot for the first job'
+tell b job 2 mandelbrot "$long"
+tell b job 3 gather $((short * 5 < 60000 ? short * 5 : 60000))
+tell b job 4 mandelbrot $((long / 2))
+for job in 'b 3' 'b 4' 'a 1'; do
+	# shellcheck disable=SC2086
+	ended $job >/dev/null
+done
+# as they ended, however late that was seen
+got=$(said b | grep -m 1 -o '^[34]')
+[ "$got" = 4 ] || bad "beside one that waits for memory came $got, of: $(said b)"
+judge 'a slot that becomes free is given to the better company'
+
+# ---- trouble ----
+
+"$gpuctl" dev set $device slots 1
+"$gpuctl" ctl set preempt always preempt-min-gain 0.02 || bad 'the policy cannot be set'
+forget a
+forget b
+tell a job 1 mandelbrot "$long"
+await 20 context a 1 '.slots == 1' || bad 'the long job does not begin'
+tell b job 1 mandelbrot "$long"
+await 20 context b 1 '.slots == 1' || bad 'the newcomer has no slot'
+context a 1 '.slots == 0 and .queued == 1' || bad 'the long job is not preempted'
+tell b job 2 mandelbrot "$long"
+await 20 context b 2 '.slots == 1' || bad 'the next newcomer has no slot'
+stop KILL
+for job in 'a 1' 'b 1' 'b 2'; do
+	# shellcheck disable=SC2086
+	ended $job >"$tmp/long"
+	[ "$(cut -d ' ' -f 2 "$tmp/long")" = "$right" ] ||
+		bad "$job: $(cat "$tmp/long"), not $right"
+done
+judge 'when mgpud is killed, what it had preempted goes on'
+
+start 'policy = mgpu' 'cost = 0.2,0.5'
+holds '.preempt.cost.a == 0.2 and .preempt.cost.b == 0.5 and .preempt.cost.source == "set"'
+forget a
+tell a job 1 gather "$short"
+ended a 1 >/dev/null
+holds '[.preempt.learned[] | select(.op == "gather")][0].jobs >= 1'
+stop
+jobs=$(jq '[.. | objects | select(has("jobs") and has("ipc")) | .jobs] | add' "$tmp/state")
+[ "${jobs%.*}" -ge 1 ] || bad "the state file has $jobs jobs"
+# another boot: ids mean something else, what was learned does not
+sed -i -E 's/("boot_id": *")[^"]*"/\1other"/' "$tmp/state"
+start
+holds '[.preempt.learned[] | select(.jobs >= 1) | .op] | contains(["gather"])'
+judge 'what was learned outlasts mgpud and the machine'
+
+"$gpuctl" ctl set preempt-decay-memory 2 2>"$tmp/said" && bad 'a decay of 2 is taken'
+grep -q '0.5 to 1' "$tmp/said" || bad "says $(cat "$tmp/said")"
+"$gpuctl" ctl set preempt sometimes 2>"$tmp/said" && bad 'a policy that is none is taken'
+grep -q 'always' "$tmp/said" || bad "says $(cat "$tmp/said")"
+holds '.preempt.policy == "mgpu"'
+judge 'a wrong setting is refused, with what is right'
+
+# ---- shares and paces ----
+
+vgpu()		# VGPU FIELD
+{
+	"$gpuctl" -j vgpu show "$1" | jq ".stats[\"$2\"]"
+}
+
+# Engine time of two machines in some seconds, as a ratio in percent.
+ratio()		# SECONDS
+{
+	local from to
+
+	from=("$(vgpu "$a" engine-ns)" "$(vgpu "$b" engine-ns)")
+	sleep "$1"
+	to=("$(vgpu "$a" engine-ns)" "$(vgpu "$b" engine-ns)")
+	echo $((100 * (to[0] - from[0]) / (to[1] - from[1] + 1)))
+}
+
+"$gpuctl" dev set $device policy weighted slots 2 || bad 'the policy stays as it is'
+# shellcheck disable=SC2154
+"$gpuctl" vgpu set "$a" weight 300 || bad 'the weight stays as it is'
+"$gpuctl" vgpu set "$b" weight 100 || bad 'the weight stays as it is'
+"$gpuctl" ctl set preempt-starve-ms 100 || bad 'the bound cannot be set'
+for ctx in 1 2 3 4; do
+	tell a loop $ctx mandelbrot $((long / 4 + ctx))
+	tell b loop $ctx gather $((short * 2 < 60000 ? short * 2 : 60000))
+done
+sleep 1
+got=$(ratio 8)
+if [ "$got" -lt 270 ] || [ "$got" -gt 330 ]; then
+	bad "3 : 1 is $got : 100"
+fi
+echo "# weights 300 : 100, engine time $got : 100"
+holds '.preempt.contexts >= 8 and .preempt.looks > 10'
+judge 'VMs get the shares that they were promised while contexts are preempted'
+
+"$gpuctl" dev set $device policy best-effort || bad 'the policy stays as it is'
+"$gpuctl" ctl set preempt always || bad 'the policy cannot be set'
+"$frames" 64 >"$tmp/frames" &
+machines+=($!)
+await 20 test -s "$tmp/frames" || bad 'nobody shows frames'
+shows=$(head -n 1 "$tmp/frames")
+"$gpuctl" vgpu set "$shows" fps 10 || bad 'no limit'
+sleep 1
+taken=$("$gpuctl" -j ctx list | jq 'map(.preemptions) | add')
+# when the module was asked, and what it said; the machine is busy
+since=$(date +%s%N)
+begin=$(vgpu "$shows" frames)
+since=$(((since + $(date +%s%N)) / 2))
+sleep 10
+till=$(date +%s%N)
+end=$(vgpu "$shows" frames)
+till=$(((till + $(date +%s%N)) / 2))
+taken=$(($("$gpuctl" -j ctx list | jq 'map(.preemptions) | add') - taken))
+rate=$(((end - begin) * 1000000000000 / (till - since)))
+echo "# limit 10 frames/s, shown $((rate / 1000)).$(printf %03d $((rate % 1000))), $taken slots taken meanwhile"
+if [ "$rate" -lt 9600 ] || [ "$rate" -gt 10400 ]; then
+	bad "10 frames/s are $rate mHz"
+fi
+[ "$taken" -ge 10 ] || bad "$taken slots were taken"
+for ctx in 1 2 3 4; do
+	context a $ctx '.jobs >= 2' || bad "context $ctx of a got nothing"
+	context b $ctx '.jobs >= 2' || bad "context $ctx of b got nothing"
+done
+judge 'frames keep their pace, and nobody starves, while contexts are preempted'
+stop
+[ -s "$tmp/err" ] && bad "mgpud complained: $(cat "$tmp/err")"
+judge 'there was nothing to complain of'
+
+echo "1..$number"
+[ $failures -eq 0 ]
