@@ -45,6 +45,7 @@ struct sim {
 	bool oracle;			/* the policy is told the truth */
 	double now;
 	size_t next;			/* job to come */
+	unsigned int slots;
 	unsigned int free;
 	struct move move[MOVES_MAX];
 	size_t nr_moves;
@@ -291,7 +292,7 @@ struct asked {
 static void snapshot(const struct sim *m, struct asked *q)
 {
 	q->s = (struct preempt_snapshot){
-		.now_ns = ns_of(m->now), .slots = m->setup->slots, .free = m->free,
+		.now_ns = ns_of(m->now), .slots = m->slots, .free = m->free,
 		.ctx = q->ctx, .n = m->n, .norm = &m->analyse.norm,
 	};
 	for (size_t i = 0; i < m->n; i++) {
@@ -644,6 +645,7 @@ static void init(struct sim *m, const struct psim_stream *s,
 	m->s = s;
 	m->setup = setup;
 	m->sharing = setup->sharing ? *setup->sharing : PSIM_SHARING;
+	m->slots = setup->slots;
 	m->free = setup->slots;
 	analyse_init(&m->analyse);
 }
@@ -687,6 +689,7 @@ static void take_over(struct psim_oracle *o, const struct preempt_snapshot *s,
 
 	m->now = now;
 	m->next = next;
+	m->slots = s->slots;
 	m->free = s->free;
 	m->norm = 0;
 	m->n = 0;
@@ -765,7 +768,9 @@ void psim_oracle_decide(struct psim_oracle *o, const struct preempt_snapshot *s,
 
 	plan->n = 0;
 	take_over(o, s, job, done, now, next);
-	if (!m->n)
+	snapshot(m, &o->c.q);
+	/* what a list says may be of several moments: nothing is to be done about it */
+	if (!m->n || preempt_snapshot_check(&o->c.q.s))
 		return;
 	set_rates(m);
 	search(m, &o->c);
