@@ -80,7 +80,7 @@ int bench_ctx(struct bench *b, const struct guest *g, uint32_t ctx, struct mgpu_
 	return ret;
 }
 
-int bench_wait_running(struct bench *b, const struct guest *g, uint32_t ctx)
+int bench_wait_running(struct bench *b, struct guest *g, uint32_t ctx, int head)
 {
 	uint64_t end = now_ns() + BENCH_TIMEOUT_MS * MS;
 	struct mgpu_ctx c;
@@ -92,7 +92,8 @@ int bench_wait_running(struct bench *b, const struct guest *g, uint32_t ctx)
 			return ret;
 		if (c.slots)
 			return 0;
-		if (!c.queued)
+		vq_collect(&g->vm, VMM_CONTROL);
+		if (g->vm.vq[VMM_CONTROL].done[head])
 			return -ENODATA;
 		sleep_until(now_ns() + MS / 2);
 	} while (now_ns() < end);

@@ -126,8 +126,8 @@ int guest_run(struct guest *g, uint32_t ctx, const struct job *j);
 /* ---- the module ---- */
 
 int bench_ctx(struct bench *b, const struct guest *g, uint32_t ctx, struct mgpu_ctx *c);
-/* Until it has a slot; -ENODATA when it has no job any more. */
-int bench_wait_running(struct bench *b, const struct guest *g, uint32_t ctx);
+/* Until it has a slot; -ENODATA when what was submitted as @head is answered. */
+int bench_wait_running(struct bench *b, struct guest *g, uint32_t ctx, int head);
 int bench_preempt(struct bench *b, const struct guest *g, uint32_t ctx, uint32_t keep,
 		  enum mgpu_preempt_method method, bool hold);
 int bench_resume(struct bench *b, const struct guest *g, uint32_t ctx);

@@ -102,9 +102,9 @@ static int switches(struct bench *b, struct guest *g, size_t l, size_t n,
 			ret = other < 0 ? other : 0;
 		}
 		if (!ret && beside[n])
-			ret = bench_wait_running(b, g, NEIGHBOUR);
+			ret = bench_wait_running(b, g, NEIGHBOUR, other);
 		if (!ret)
-			ret = bench_wait_running(b, g, SWITCHED);
+			ret = bench_wait_running(b, g, SWITCHED, head);
 		if (ret == -ENODATA) {
 			ret = 0;
 			continue;

@@ -67,7 +67,7 @@ int play_modelled(const struct play *p, const struct speeds *s, const struct pre
 		.truth = { .a = 0, .b = s->cost },
 		.slots = slots,
 		.sharing = &s->sharing,
-		.horizon = PSIM_HORIZON * p->stretch,
+		.horizon = PSIM_HORIZON / 4 * p->stretch,
 		.whole = true,
 	};
 	struct psim_stream *stream = calloc(1, sizeof(*stream));

@@ -6,12 +6,12 @@
 #include "../../tools/sim/preempt_sim.h"
 #include "preempt.h"
 
-#define PLAY_GUESTS	4u
+#define PLAY_GUESTS	6u
 #define PLAY_LINES	300u
 #define PLAY_KINDS	9u	/* of the streams, from 1 */
 
-#define PLAY_IN		(240 * MIB)
-#define PLAY_OUT	(240 * MIB)
+#define PLAY_IN		(200 * MIB)
+#define PLAY_OUT	(200 * MIB)
 
 /**
  * struct speeds - what this machine is like, measured when the run begins
@@ -41,6 +41,7 @@ int speeds_measure(struct bench *b, struct guest *g, struct speeds *s);
  * @job: it
  * @width: slots that it uses
  * @at_ns: when it comes, from the start
+ * @line_ns: what it takes alone on one slot, in the stream
  * @alone_ns: that it takes with nothing beside it
  */
 struct line {
@@ -48,6 +49,7 @@ struct line {
 	struct job job;
 	unsigned int width;
 	uint64_t at_ns;
+	double line_ns;
 	double alone_ns;
 };
 
@@ -56,7 +58,7 @@ struct line {
  * @name: of it
  * @n: lines
  * @line: these
- * @stretch: times by which all its times are longer
+ * @stretch: times by which its times are longer: jobs, measured, in sum, and arrivals
  */
 struct play {
 	const char *name;
@@ -74,7 +76,7 @@ extern const struct preempt_ops play_clairvoyant;
 /*
  * What the simulator makes of a play with these jobs, speeds and costs, which takes no
  * time of the device's processors: norm_ipc under @ops, or for the clairvoyant if that
- * is &play_clairvoyant, with the horizon it has there.
+ * is &play_clairvoyant, with a fourth of the horizon it has there.
  */
 int play_modelled(const struct play *p, const struct speeds *s, const struct preempt_ops *ops,
 		  const struct preempt_param *param, unsigned int slots, double *norm_ipc);

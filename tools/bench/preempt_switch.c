@@ -19,7 +19,8 @@
 
 #define SAMPLES		90	/* for each kind of victim */
 #define PAIRS		31
-#define TAKES		10	/* of a run with preemptions, at most */
+#define TAKES		40	/* of a run with preemptions, at most */
+#define APART_NS	(300 * US)	/* beside a tile, from one request to the next */
 
 #define IN		(64 * MIB)
 #define OUT		(192 * MIB)
@@ -193,7 +194,7 @@ static int keep_going(struct bench *b, struct guest *g, struct long_job *l)
 		if (l->head < 0)
 			return l->head;
 	}
-	ret = bench_wait_running(b, g, l->ctx);
+	ret = bench_wait_running(b, g, l->ctx, l->head);
 	return ret == -ENODATA ? 0 : ret;
 }
 
@@ -342,13 +343,13 @@ static int run_once(struct bench *b, struct guest *g, const struct job *j, bool 
 	if (head < 0)
 		return head;
 	for (i = 0; i < TAKES && !done; i++) {
-		sleep_until(now_ns() + tile_ns + MS);
+		sleep_until(now_ns() + tile_ns + APART_NS);
 		if (preempted)
 			bench_preempt(b, g, VICTIM, 0, MGPU_PREEMPT_METHOD_SWITCH, true);
 		else
 			bench_resume(b, g, VICTIM);
 		/* asleep, so that the processors are as idle in both */
-		sleep_until(now_ns() + tile_ns + MS);
+		sleep_until(now_ns() + tile_ns + APART_NS);
 		bench_resume(b, g, VICTIM);
 		done = guest_done(g, head, &answer);
 	}
@@ -417,8 +418,11 @@ int part_switch(struct bench *b)
 	for (i = VICTIM; i <= NEWCOMER && !ret; i++)
 		ret = guest_context(&g, (uint32_t)i);
 	for (i = 0; i < NR && !ret; i++) {
+		/* of those with little or nothing live one is enough */
+		if (!i)
+			continue;
 		shape[i] = victims[i];
-		ret = shape_for(b, &g, &shape[i], 40, &tile_us[i]);
+		ret = shape_for(b, &g, &shape[i], 100, &tile_us[i]);
 		if (!ret)
 			ret = costs(b, &g, &shape[i], tile_us[i], cost, copy, &nr_costs,
 				    pairs);
