@@ -10,7 +10,8 @@
  *
  * OP is mandelbrot (AMOUNT: iterations, up to 4095) or gather (walks, up to 65536).
  * When a job of "job" has ended: its context, how long it took from its submission,
- * ms, and a digest of the result, or "failed" and what it was answered.
+ * ms, a digest of the result, and when that was, ms since the boot; or "failed" and
+ * what it was answered.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -114,6 +115,7 @@ static uint64_t digest(const struct context *c)
 static int ended(uint32_t id, int answer)
 {
 	struct context *c = &contexts[id];
+	uint64_t now = now_ms();
 
 	c->head = -1;
 	if (answer != VIRTIO_GPU_RESP_OK_NODATA)
@@ -121,9 +123,9 @@ static int ended(uint32_t id, int answer)
 	else if (c->loop)
 		return begin(id);
 	else
-		printf("%u %llu %016llx\n", id,
-		       (unsigned long long)(now_ms() - c->since_ms),
-		       (unsigned long long)digest(c));
+		printf("%u %llu %016llx %llu\n", id,
+		       (unsigned long long)(now - c->since_ms),
+		       (unsigned long long)digest(c), (unsigned long long)now);
 	fflush(stdout);
 	return 0;
 }
@@ -182,11 +184,12 @@ static int read_commands(void)
 /* Jobs that have ended, in the order in which they did. */
 static int collect(void)
 {
+	/* apart from vq's own: a command that is waited for collects others' ends */
+	static uint16_t seen;
 	struct vmm_vq *vq = &vm.vq[VMM_CONTROL];
-	uint16_t i = vq->used_idx;
 
-	for (vq_collect(&vm, VMM_CONTROL); i != vq->used_idx; i++) {
-		int head = (int)vq->used->ring[i % vq->size].id, ret = 0;
+	for (vq_collect(&vm, VMM_CONTROL); seen != vq->used_idx; seen++) {
+		int head = (int)vq->used->ring[seen % vq->size].id, ret = 0;
 
 		for (uint32_t id = 1; id <= CONTEXTS && !ret; id++)
 			if (contexts[id].made && contexts[id].head == head &&
@@ -207,21 +210,19 @@ static int go(void)
 	};
 
 	for (;;) {
+		int ret = 0;
+
 		if (poll(fds, 2, -1) < 0)
 			return -errno;
-		if (fds[0].revents) {
-			int ret = read_commands();
-
-			if (ret)
-				return ret < 0 ? ret : 0;
-		}
+		if (fds[0].revents)
+			ret = read_commands();
+		if (ret)
+			return ret < 0 ? ret : 0;
+		/* first: what comes afterwards is another interrupt */
 		irq_wait(fds[1].fd, 0);
-		if (fds[1].revents) {
-			int ret = collect();
-
-			if (ret)
-				return ret;
-		}
+		ret = collect();
+		if (ret)
+			return ret;
 	}
 }
 
