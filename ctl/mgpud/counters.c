@@ -122,7 +122,7 @@ static void open_account(struct counters *c, char *why, size_t len)
 		if (!plain) {
 			if (charge)
 				bpf_why_say(why, len, "mgpu_charge() cannot be called (%s), so the module charges engine time by itself.",
-				    strerror(-ret));
+					    strerror(-ret));
 			else
 				bpf_why_say(why, len, "mgpu.ko has no mgpu_charge(), so it charges engine time by itself.");
 		}

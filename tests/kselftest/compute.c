@@ -42,7 +42,7 @@ int ctx_attach(struct vm *vm, uint32_t id, uint32_t res)
 
 /* The head, without a wait.  @flags: beside FENCE */
 int ctx_submit_bytes(struct vm *vm, uint32_t id, uint32_t flags,
-			const void *p, uint32_t len)
+		     const void *p, uint32_t len)
 {
 	uint8_t buf[sizeof(struct virtio_gpu_cmd_submit) + 512];
 	struct virtio_gpu_cmd_submit c;
@@ -73,7 +73,7 @@ int ctx_result(struct vm *vm, int head)
 }
 
 struct mgpu_compute_cmd job_new(uint32_t op, uint32_t nr, uint32_t r0,
-				   uint32_t r1, uint32_t r2)
+				uint32_t r1, uint32_t r2)
 {
 	struct mgpu_compute_cmd c = {
 		.magic = MGPU_COMPUTE_MAGIC,
@@ -87,7 +87,7 @@ struct mgpu_compute_cmd job_new(uint32_t op, uint32_t nr, uint32_t r0,
 }
 
 struct mgpu_compute_cmd job_mandelbrot(uint32_t res, uint32_t width,
-					  uint32_t height, uint32_t iterations)
+				       uint32_t height, uint32_t iterations)
 {
 	struct mgpu_compute_cmd c = job_new(MGPU_COMPUTE_MANDELBROT, 1, res, 0, 0);
 	int64_t one = 1ll << MGPU_COMPUTE_FIXED_SHIFT;
@@ -104,7 +104,7 @@ struct mgpu_compute_cmd job_mandelbrot(uint32_t res, uint32_t width,
 }
 
 size_t job_mandelbrot_size(uint32_t width, uint32_t height,
-			      uint32_t iterations)
+			   uint32_t iterations)
 {
 	return (size_t)width * height * 4 + ((size_t)iterations + 1) * 8;
 }

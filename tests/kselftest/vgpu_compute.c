@@ -118,10 +118,10 @@ static int ended(uint32_t id, int answer)
 	uint64_t now = now_ms();
 
 	c->head = -1;
+	if (c->loop && answer == VIRTIO_GPU_RESP_OK_NODATA)
+		return begin(id);
 	if (answer != VIRTIO_GPU_RESP_OK_NODATA)
 		printf("%u failed %x\n", id, (unsigned int)answer);
-	else if (c->loop)
-		return begin(id);
 	else
 		printf("%u %llu %016llx %llu\n", id,
 		       (unsigned long long)(now - c->since_ms),

@@ -341,7 +341,8 @@ static void garbage(void)
 	static const char *const words[] = {
 		"[", "]", "mgpud", "sla", "vgpu ", A, "\n", "=", " ", "\t", "#", ";",
 		"floor", "ceiling", "none", "30", "-1", "1e999", "policy", "exact", "\r",
-		"preemption", "cost", "fit", "0.1,0.2", "starve_ms", "mgpu", "beta", "\xff", "\xef\xbb\xbf", ":", "period_ms", "socket", "/x", "nan",
+		"preemption", "cost", "fit", "0.1,0.2", "starve_ms", "mgpu",
+		"beta", "\xff", "\xef\xbb\xbf", ":", "period_ms", "socket", "/x", "nan",
 	};
 	struct config_source source = { .path = path, .must = true };
 	unsigned int seed = 1;
