@@ -30,48 +30,115 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static double per_byte(const struct cost_sample *s)
+{
+	return s->cycles / s->bytes;
+}
+
+static double predicted(const struct preempt_cost *c, const struct cost_sample *s)
+{
+	return preempt_cost_cycles(c, s->miss, 1);
+}
+
+/*
+ * Weighted non-negative least squares on cycles per byte. Returns the standard
+ * deviation of the miss rates.
+ */
+static double solve(const struct cost_sample *s, const double *weight, size_t n,
+		    struct preempt_cost *c)
+{
+	double sum = 0, m = 0, z = 0, smm = 0, smz = 0, raw_mm = 0, raw_mz = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += weight[i];
+	for (size_t i = 0; i < n; i++) {
+		m += weight[i] / sum * s[i].miss;
+		z += weight[i] / sum * per_byte(&s[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		double w = weight[i] / sum, y = per_byte(&s[i]);
+
+		smm += w * (s[i].miss - m) * (s[i].miss - m);
+		smz += w * (s[i].miss - m) * (y - z);
+		raw_mm += w * s[i].miss * s[i].miss;
+		raw_mz += w * s[i].miss * y;
+	}
+	c->a = smm > 0 ? smz / smm : 0;
+	c->b = z - c->a * m;
+	if (c->a < 0) {
+		c->a = 0;
+		c->b = z;
+	} else if (c->b < 0) {
+		c->a = raw_mz / raw_mm;
+		c->b = 0;
+	}
+	return sqrt(smm);
+}
+
+/*
+ * Weights 1, and 0 for switches in which something else took the time: an interrupt,
+ * another task, another machine. To tell them a line is laid that goes by absolute
+ * errors (iteratively reweighted), which they cannot pull to themselves. Returns how
+ * many are left.
+ */
+static size_t without_outliers(const struct cost_sample *s, double *weight, size_t n)
+{
+	struct preempt_cost c;
+	double median, least;
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++)
+		weight[i] = per_byte(&s[i]);
+	qsort(weight, n, sizeof(*weight), compare);
+	/* far below what matters, so that nobody's weight is without bound */
+	least = 1e-3 * weight[n / 2];
+	for (size_t i = 0; i < n; i++)
+		weight[i] = 1;
+	for (int k = 0; k < COST_REWEIGHTS; k++) {
+		solve(s, weight, n, &c);
+		for (size_t i = 0; i < n; i++)
+			weight[i] = 1 / fmax(fabs(per_byte(&s[i]) - predicted(&c, &s[i])),
+					     least);
+	}
+	solve(s, weight, n, &c);
+	for (size_t i = 0; i < n; i++)
+		weight[i] = fabs(per_byte(&s[i]) - predicted(&c, &s[i]));
+	qsort(weight, n, sizeof(*weight), compare);
+	median = weight[n / 2];
+	for (size_t i = 0; i < n; i++) {
+		weight[i] = per_byte(&s[i]) <=
+			COST_OUTLIER * (predicted(&c, &s[i]) + median);
+		left += weight[i] > 0;
+	}
+	return left;
+}
+
 const char *cost_fit(const struct cost_sample *s, size_t n, double *scratch,
 		     struct cost_fit *fit)
 {
-	double m = 0, z = 0, y = 0, smm = 0, smz = 0, raw_mm = 0, raw_mz = 0;
-	double total = 0, rest = 0;
+	double y = 0, total = 0, rest = 0, spread;
 	const char *why = check(s, n);
 	struct preempt_cost c;
+	size_t left;
 
 	if (why)
 		return why;
-	for (size_t i = 0; i < n; i++) {
-		m += s[i].miss / (double)n;
-		z += s[i].cycles / s[i].bytes / (double)n;
-		y += s[i].cycles / (double)n;
-	}
-	for (size_t i = 0; i < n; i++) {
-		double per_byte = s[i].cycles / s[i].bytes;
-
-		smm += (s[i].miss - m) * (s[i].miss - m);
-		smz += (s[i].miss - m) * (per_byte - z);
-		raw_mm += s[i].miss * s[i].miss;
-		raw_mz += s[i].miss * per_byte;
-	}
-	if (sqrt(smm / (double)n) < COST_MISS_SPREAD_MIN)
+	left = without_outliers(s, scratch, n);
+	if (left < COST_SAMPLES_MIN)
+		return "too few switches agree: measure while less else is going on";
+	spread = solve(s, scratch, n, &c);
+	if (!(spread >= COST_MISS_SPREAD_MIN))
 		return "miss rates are all about the same: measure beside other work, too";
-	c.a = smz / smm;
-	c.b = z - c.a * m;
-	if (c.a < 0) {
-		c.a = 0;
-		c.b = z;
-	} else if (c.b < 0) {
-		c.a = raw_mz / raw_mm;
-		c.b = 0;
-	}
 	if (!(c.a <= PREEMPT_COST_MAX && c.b <= PREEMPT_COST_MAX))
 		return "above 1000 cycles per byte: samples must be in cycles and bytes";
+	for (size_t i = 0; i < n; i++)
+		y += scratch[i] * s[i].cycles / (double)left;
 	for (size_t i = 0; i < n; i++) {
 		double error = preempt_cost_cycles(&c, s[i].miss, s[i].bytes) -
 			s[i].cycles;
 
-		rest += error * error;
-		total += (s[i].cycles - y) * (s[i].cycles - y);
+		rest += scratch[i] * error * error;
+		total += scratch[i] * (s[i].cycles - y) * (s[i].cycles - y);
 		scratch[i] = fabs(error) / s[i].cycles;
 	}
 	qsort(scratch, n, sizeof(*scratch), compare);
@@ -81,6 +148,7 @@ const char *cost_fit(const struct cost_sample *s, size_t n, double *scratch,
 		.r2 = total > 0 ? 1 - rest / total : rest > 0 ? 0 : 1,
 		.median_error = (scratch[(n - 1) / 2] + scratch[n / 2]) / 2,
 		.samples = n,
+		.outliers = n - left,
 	};
 	return NULL;
 }

@@ -62,6 +62,33 @@ static void recovers(void)
 	TAP_CHECK(fit.median_error > 0.03 && fit.median_error < 0.1);
 }
 
+/* The machine was elsewhere in some of them, for as long as it liked. */
+static void passes_over_outliers(void)
+{
+	struct cost_fit fit;
+
+	measure(PREEMPT_COST_A, PREEMPT_COST_B, 0.1);
+	for (int i = 0; i < SAMPLES; i += 10)
+		sample[i].cycles += 1e5 * pow(1e4, uniform());
+	TAP_CHECK(!cost_fit(sample, SAMPLES, scratch, &fit));
+	tap_diag("10 %% outliers: a %.5f b %.5f r2 %.4f median error %.3f, %zu left out",
+		 fit.cost.a, fit.cost.b, fit.r2, fit.median_error, fit.outliers);
+	TAP_NEAR(fit.cost.a, PREEMPT_COST_A, 0.1 * PREEMPT_COST_A);
+	TAP_NEAR(fit.cost.b, PREEMPT_COST_B, 0.3 * PREEMPT_COST_B);
+	TAP_CHECK(fit.median_error < 0.12);
+	TAP_CHECK(fit.outliers >= SAMPLES / 20 && fit.outliers <= SAMPLES / 10);
+	/* few that miss much are no outliers for that they cost more */
+	measure(1, 0.001, 0.1);
+	for (int i = 0; i < SAMPLES; i++)
+		if (i % 20) {
+			sample[i].cycles = sample[i].bytes * 0.002;
+			sample[i].miss = 0.001;
+		}
+	TAP_CHECK(!cost_fit(sample, SAMPLES, scratch, &fit));
+	TAP_EQ(fit.outliers, 0);
+	TAP_NEAR(fit.cost.a, 1, 0.1);
+}
+
 static void not_negative(void)
 {
 	struct cost_fit fit;
@@ -390,5 +417,6 @@ int main(void)
 	tap_run(shared_time, "shared time teaches speed alone until that is seen");
 	tap_run(round_trip, "what was learned is the same after a restart");
 	tap_run(garbled, "garbled state is refused, or can be worked with");
+	tap_run(passes_over_outliers, "switches in which something else happened do not count");
 	return tap_done();
 }
