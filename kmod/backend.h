@@ -16,6 +16,7 @@ struct device;
 struct module;
 struct mgpu_device;
 struct mgpu_job;
+struct mgpu_msg;
 struct mgpu_vgpu;
 
 /**
@@ -25,12 +26,15 @@ struct mgpu_vgpu;
  * @MGPU_JOB_CURSOR: redraw the scanout where the cursor was and is
  * @MGPU_JOB_COMPUTE: a context's share of a compute job, see compute.h; comes
  *	only to a back end whose caps say that it computes
+ * @MGPU_JOB_DEVICE: virtio-gpu commands for the device, see struct mgpu_devcmd;
+ *	comes only to a back end whose caps have capsets
  */
 enum mgpu_job_kind {
 	MGPU_JOB_FLUSH = 1,
 	MGPU_JOB_TRANSFER,
 	MGPU_JOB_CURSOR,
 	MGPU_JOB_COMPUTE,
+	MGPU_JOB_DEVICE,
 };
 
 /**
@@ -50,6 +54,9 @@ enum mgpu_job_kind {
  * @vgpu_open: optional; a VMM opened @vgpu.  May sleep.  Returning a negative
  *	errno refuses the open.
  * @vgpu_close: optional; the last job of @vgpu is done and none will come.
+ * @exec: with capsets: have the device carry out commands now, ahead of what the
+ *	scheduler has, and wait until it has answered all.  May sleep; not called by
+ *	who runs jobs.  0 when it has, whatever it said; -EIO when it was lost.
  */
 struct mgpu_backend_ops {
 	const char *name;
@@ -58,7 +65,24 @@ struct mgpu_backend_ops {
 	void (*job_timeout)(struct mgpu_job *job);
 	int (*vgpu_open)(struct mgpu_vgpu *vgpu);
 	void (*vgpu_close)(struct mgpu_vgpu *vgpu);
+	int (*exec)(struct mgpu_device *mdev, struct mgpu_msg *msgs, u32 nr);
 };
+
+/**
+ * struct mgpu_capset - a capability set of the device
+ * @id: VIRTIO_GPU_CAPSET_*
+ * @version: the latest one
+ * @size: bytes, up to MGPU_MAX_CAPSET
+ * @data: what guests get
+ */
+struct mgpu_capset {
+	u32 id;
+	u32 version;
+	u32 size;
+	void *data;
+};
+
+#define MGPU_MAX_CAPSET		8192	/* bytes */
 
 /**
  * struct mgpu_device_caps - what a back end says of its hardware
@@ -70,9 +94,22 @@ struct mgpu_backend_ops {
  * @compute: it runs compute jobs: calls mgpu_job_begin() for each job that it
  *	takes, and has render types
  * @max_vgpus: upper bound on vGPUs of all types together
+ * @depth: jobs that may be with the device at once, of which it runs @engines;
+ *	0 for as many as that
+ * @depth_default: how many it is until somebody sets slots; 0 for @depth
+ * @capsets: virgl contexts that the device has itself; then it has render types
+ *	and @exec; must stay valid.  Not together with @compute.
+ * @nr_capsets: how many, 0 for none
+ * @dma_dev: whom guest memory is mapped for; NULL when the device uses physical
+ *	addresses
  */
 struct mgpu_device_caps {
 	u32 engines;
+	u32 depth;
+	u32 depth_default;
+	const struct mgpu_capset *capsets;
+	u32 nr_capsets;
+	struct device *dma_dev;
 	bool engine_on_cpu;
 	bool lazy_scanout;
 	bool compute;
@@ -86,6 +123,11 @@ struct mgpu_device *mgpu_device_register(struct device *parent,
 void mgpu_device_unregister(struct mgpu_device *mdev);
 void mgpu_device_free(struct mgpu_device *mdev);
 void *mgpu_device_priv(struct mgpu_device *mdev);
+void mgpu_device_lost(struct mgpu_device *mdev);
+u32 mgpu_device_gen(const struct mgpu_device *mdev);
+
+bool mgpu_capset_mask(struct mgpu_capset *capset);
+int mgpu_devcmd_begin(struct mgpu_msg *msg);
 
 struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev);
 int mgpu_job_begin(struct mgpu_job *job, void *local);

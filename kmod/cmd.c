@@ -11,11 +11,12 @@
 static u32 get_display_info(struct mgpu_vgpu *vgpu, void *resp, size_t *len)
 {
 	struct virtio_gpu_resp_display_info *info = resp;
-	const struct mgpu_type_desc *d = vgpu->type->desc;
+	u32 width, height;
 
+	mgpu_vgpu_mode(vgpu, &width, &height);
 	memset(info, 0, sizeof(*info));
-	info->pmodes[0].r.width = cpu_to_le32(d->max_width);
-	info->pmodes[0].r.height = cpu_to_le32(d->max_height);
+	info->pmodes[0].r.width = cpu_to_le32(width);
+	info->pmodes[0].r.height = cpu_to_le32(height);
 	info->pmodes[0].enabled = cpu_to_le32(1);
 	*len = sizeof(*info);
 	return VIRTIO_GPU_RESP_OK_DISPLAY_INFO;
@@ -24,10 +25,11 @@ static u32 get_display_info(struct mgpu_vgpu *vgpu, void *resp, size_t *len)
 static u32 get_edid(struct mgpu_vgpu *vgpu, void *resp, size_t *len)
 {
 	struct virtio_gpu_resp_edid *e = resp;
-	const struct mgpu_type_desc *d = vgpu->type->desc;
+	u32 width, height;
 
+	mgpu_vgpu_mode(vgpu, &width, &height);
 	memset(e, 0, sizeof(*e));
-	mgpu_edid(e->edid, d->max_width, d->max_height, vgpu->id);
+	mgpu_edid(e->edid, width, height, vgpu->id);
 	e->size = cpu_to_le32(128);
 	*len = sizeof(*e);
 	return VIRTIO_GPU_RESP_OK_EDID;
@@ -78,6 +80,9 @@ static u32 flush(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 
 	prepare_job(lane, MGPU_JOB_FLUSH, res);
 	lane->job.frame = true;
+	/* What the device has stays there. */
+	if (mgpu_on_device(vgpu))
+		lane->job.bytes = 0;
 	*next = MGPU_CMD_JOB;
 	return 0;
 }
@@ -123,8 +128,9 @@ static u32 cursor(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	err = mgpu_screen_cursor(vgpu, &lane->cmd);
 	if (err)
 		return err;
+	/* From the device, the image was taken already. */
 	if (lane->cmd.type == VIRTIO_GPU_CMD_UPDATE_CURSOR &&
-	    lane->cmd.res_id)
+	    lane->cmd.res_id && !mgpu_on_device(vgpu))
 		res = mgpu_resource_find(vgpu, lane->cmd.res_id);
 
 	prepare_job(lane, MGPU_JOB_CURSOR, res);
@@ -232,6 +238,19 @@ u32 mgpu_cmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
 		return get_display_info(vgpu, resp, resp_len);
 	case VIRTIO_GPU_CMD_GET_EDID:
 		return get_edid(vgpu, resp, resp_len);
+	case VIRTIO_GPU_CMD_SET_SCANOUT:
+	case VIRTIO_GPU_CMD_SET_SCANOUT_BLOB:
+		return mgpu_screen_set(vgpu, cmd);
+	case VIRTIO_GPU_CMD_RESOURCE_FLUSH:
+		return flush(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_UPDATE_CURSOR:
+	case VIRTIO_GPU_CMD_MOVE_CURSOR:
+		return cursor(vgpu, lane, next);
+	}
+	if (mgpu_on_device(vgpu))
+		return mgpu_devcmd_run(vgpu, lane, resp, resp_len, next);
+
+	switch (cmd->type) {
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_2D:
 		return mgpu_resource_create_2d(vgpu, cmd);
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
@@ -242,16 +261,8 @@ u32 mgpu_cmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
 		return mgpu_resource_attach(vgpu, cmd);
 	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
 		return mgpu_resource_detach(vgpu, cmd->res_id);
-	case VIRTIO_GPU_CMD_SET_SCANOUT:
-	case VIRTIO_GPU_CMD_SET_SCANOUT_BLOB:
-		return mgpu_screen_set(vgpu, cmd);
-	case VIRTIO_GPU_CMD_RESOURCE_FLUSH:
-		return flush(vgpu, lane, next);
 	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D:
 		return transfer(vgpu, lane, next);
-	case VIRTIO_GPU_CMD_UPDATE_CURSOR:
-	case VIRTIO_GPU_CMD_MOVE_CURSOR:
-		return cursor(vgpu, lane, next);
 	default:
 		return render(vgpu, lane, resp, resp_len, next);
 	}

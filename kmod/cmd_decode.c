@@ -219,6 +219,55 @@ static u32 decode_transfer(const void *buf, size_t len, struct mgpu_cmd *cmd)
 	return 0;
 }
 
+static u32 decode_create_3d(const void *buf, size_t len, struct mgpu_cmd *cmd)
+{
+	struct virtio_gpu_resource_create_3d c;
+
+	if (!fetch(&c, sizeof(c), buf, len))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	cmd->res_id = le32_to_cpu(c.resource_id);
+	if (!cmd->res_id)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	cmd->shape = (struct mgpu_virgl_shape){
+		.target = le32_to_cpu(c.target),
+		.format = le32_to_cpu(c.format),
+		.bind = le32_to_cpu(c.bind),
+		.width = le32_to_cpu(c.width),
+		.height = le32_to_cpu(c.height),
+		.depth = le32_to_cpu(c.depth),
+		.array_size = le32_to_cpu(c.array_size),
+		.last_level = le32_to_cpu(c.last_level),
+		.nr_samples = le32_to_cpu(c.nr_samples),
+		.flags = le32_to_cpu(c.flags),
+	};
+	return 0;
+}
+
+static u32 decode_transfer_3d(const void *buf, size_t len,
+			      struct mgpu_cmd *cmd)
+{
+	struct virtio_gpu_transfer_host_3d c;
+
+	if (!fetch(&c, sizeof(c), buf, len))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	cmd->res_id = le32_to_cpu(c.resource_id);
+	if (!cmd->res_id)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	cmd->transfer = (struct mgpu_virgl_transfer){
+		.box.x = le32_to_cpu(c.box.x),
+		.box.y = le32_to_cpu(c.box.y),
+		.box.z = le32_to_cpu(c.box.z),
+		.box.width = le32_to_cpu(c.box.w),
+		.box.height = le32_to_cpu(c.box.h),
+		.box.depth = le32_to_cpu(c.box.d),
+		.level = le32_to_cpu(c.level),
+		.stride = le32_to_cpu(c.stride),
+		.layer_stride = le32_to_cpu(c.layer_stride),
+		.offset = le64_to_cpu(c.offset),
+	};
+	return 0;
+}
+
 static u32 decode_create_blob(const void *buf, size_t len,
 			      struct mgpu_cmd *cmd)
 {
@@ -425,6 +474,11 @@ u32 mgpu_cmd_decode(const void *buf, size_t len, u32 vq, struct mgpu_cmd *cmd)
 	case VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE:
 	case VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE:
 		return decode_ctx_resource(buf, len, cmd);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_3D:
+		return decode_create_3d(buf, len, cmd);
+	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D:
+	case VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D:
+		return decode_transfer_3d(buf, len, cmd);
 	case VIRTIO_GPU_CMD_SUBMIT_3D:
 		return decode_submit(buf, len, cmd);
 	default:

@@ -6,6 +6,7 @@
 
 #include "device.h"
 #include "pure.h"
+#include "virgl.h"
 
 /**
  * struct mgpu_rect - a rectangle in pixels
@@ -47,6 +48,8 @@ struct mgpu_entry {
  * @format: enum virtio_gpu_formats, one that mgpu_format_ok() accepts
  * @width: pixels, 1..MGPU_MAX_DIM
  * @height: rows, 1..MGPU_MAX_DIM
+ * @shape: CREATE_3D: as the guest has it, unchecked
+ * @transfer: TRANSFER_TO_HOST_3D, TRANSFER_FROM_HOST_3D: the same
  * @stride: SET_SCANOUT_BLOB: bytes from row to row
  * @offset: TRANSFER: first byte in the backing; SET_SCANOUT_BLOB: first byte
  *	in the blob
@@ -66,7 +69,7 @@ struct mgpu_entry {
  * @capset_index: GET_CAPSET_INFO: which of the device's sets
  * @name: CTX_CREATE: what the guest calls it, for people; printable, terminated
  * @payload: SUBMIT_3D: command stream, @size bytes in the buffer handed to
- *	mgpu_cmd_decode(); not aligned
+ *	mgpu_cmd_decode(), 32 from its beginning
  */
 struct mgpu_cmd {
 	u32 type;
@@ -80,6 +83,8 @@ struct mgpu_cmd {
 	u32 format;
 	u32 width;
 	u32 height;
+	struct mgpu_virgl_shape shape;
+	struct mgpu_virgl_transfer transfer;
 	u32 stride;
 	u64 offset;
 	u64 size;
@@ -98,10 +103,13 @@ struct mgpu_cmd {
 	const void *payload;
 };
 
-/* Longest command there is. */
+/* Longest command there is, but for a stream to the device's contexts. */
 #define MGPU_MAX_CMD	(sizeof(struct virtio_gpu_resource_create_blob) + \
 			 MGPU_MAX_ENTRIES * \
 			 sizeof(struct virtio_gpu_mem_entry))
+
+/* Longest such stream: four times what Mesa sends at once. */
+#define MGPU_MAX_STREAM	0x100000
 
 u32 mgpu_cmd_decode(const void *buf, size_t len, u32 vq, struct mgpu_cmd *cmd);
 struct mgpu_entry mgpu_cmd_entry(const struct mgpu_cmd *cmd, u32 i);

@@ -28,9 +28,6 @@
 /* Engine time after which a shard's counters are told, nanoseconds. */
 #define SAMPLE_NS	(50 * NSEC_PER_MSEC)
 
-/* An answer's header, in pieces of a byte each. */
-#define MAX_ANSWER_SEGS	sizeof(struct virtio_gpu_ctrl_hdr)
-
 #define NO_JOB	"the context has no job: there is nothing to take; " \
 		"add hold to keep it from starting one"
 #define FLUSH_ALL "a flush takes all slots: leave slots out"
@@ -213,6 +210,8 @@ static void begin_anew(struct mgpu_context *ctx, u64 now)
 	for (i = 0; i < work->slots; i++) {
 		ctx->shards[i].begun = false;
 		ctx->shards[i].place = MGPU_SHARD_PARKED;
+		/* What was for nothing is not held against it. */
+		ctx->shards[i].job.ran_ns = 0;
 	}
 	refill(ctx, false, now);
 	update_parked(ctx, now);
@@ -384,6 +383,12 @@ static void *save_area(const struct mgpu_shard *shard)
 	return ctx->work->save + (size_t)(shard - ctx->shards) * ctx->work->live;
 }
 
+static void count_copy(struct mgpu_shard *shard, u64 ns)
+{
+	atomic64_add(ns, &shard->ctx->stats.switch_ns);
+	atomic64_inc(&shard->ctx->stats.copies);
+}
+
 /**
  * mgpu_job_begin - an engine starts on a job, or goes on with it
  * @job: from mgpu_sched_next()
@@ -428,7 +433,7 @@ int mgpu_job_begin(struct mgpu_job *job, void *local)
 	}
 	t = ktime_get_ns();
 	memcpy(local, save_area(shard), work->live);
-	atomic64_add(ktime_get_ns() - t, &shard->ctx->stats.switch_ns);
+	count_copy(shard, ktime_get_ns() - t);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(mgpu_job_begin);
@@ -521,7 +526,7 @@ u64 mgpu_context_save(struct mgpu_job *job)
 
 	memcpy(save_area(shard), shard->local, shard->ctx->work->live);
 	t = ktime_get_ns() - t;
-	atomic64_add(t, &shard->ctx->stats.switch_ns);
+	count_copy(shard, t);
 	return t;
 }
 
@@ -819,11 +824,9 @@ static u32 take_resources(struct mgpu_context *ctx, struct mgpu_work *work)
  */
 u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 {
-	const struct mgpu_chain *c = &lane->chain;
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	struct mgpu_context *ctx = find(vgpu, cmd->ctx_id);
 	struct mgpu_sched *sched = &vgpu->mdev->sched;
-	u32 n = min_t(u32, c->nr_out, MAX_ANSWER_SEGS);
 	u32 err = VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 	struct mgpu_work *work;
 	bool waits;
@@ -833,7 +836,8 @@ u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 	if (ctx->capset != MGPU_CAPSET_COMPUTE)
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 
-	work = kzalloc(struct_size(work, segs, n), GFP_KERNEL_ACCOUNT);
+	work = kzalloc(struct_size(work, segs, mgpu_reply_segs(lane)),
+		       GFP_KERNEL_ACCOUNT);
 	if (!work)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	if (mgpu_compute_decode(cmd->payload, cmd->size, &work->job))
@@ -860,12 +864,7 @@ u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 	work->in_order = (cmd->flags & VIRTIO_GPU_FLAG_FENCE) &&
 			 !(cmd->flags & VIRTIO_GPU_FLAG_INFO_RING_IDX);
 	work->arrived_ns = ktime_get_ns();
-	work->chain = *c;
-	work->chain.nr_in = 0;
-	work->chain.nr_out = n;
-	work->chain.segs = work->segs;
-	memcpy(work->segs, c->segs + c->nr_in, n * sizeof(*c->segs));
-	mgpu_cmd_reply(cmd, VIRTIO_GPU_RESP_OK_NODATA, &work->hdr);
+	mgpu_reply_init(&work->reply, lane, work->segs);
 
 	spin_lock_irq(&sched->lock);
 	list_add_tail(&work->node, &ctx->works);
@@ -1050,6 +1049,7 @@ int mgpu_context_info(struct mgpu_vgpu *vgpu, unsigned long from, bool exact,
 	info->resumes = atomic64_read(&st->resumes);
 	info->flushes = atomic64_read(&st->flushes);
 	info->switch_ns = atomic64_read(&st->switch_ns);
+	info->copies = atomic64_read(&st->copies);
 	spin_unlock_irqrestore(&sched->lock, flags);
 	return 0;
 }

@@ -199,6 +199,34 @@ static void include(struct mgpu_rect *a, const struct mgpu_rect *b)
 	a->height = y1 - a->y;
 }
 
+/* What of the screen changed since somebody looked; false for nothing. */
+bool mgpu_screen_damage(const struct mgpu_screen *s, struct mgpu_rect *r)
+{
+	lockdep_assert_held(&s->lock);
+	return s->damage.width && shown_part(&s->view, &s->damage, r);
+}
+
+/**
+ * mgpu_screen_show - put pixels on the screen
+ * @s: screen
+ * @r: rectangle on the screen
+ * @pixels: XRGB8888, a picture as large as the screen
+ *
+ * Context: @s->lock held.
+ */
+void mgpu_screen_show(struct mgpu_screen *s, const struct mgpu_rect *r,
+		      const u32 *pixels)
+{
+	u32 width = s->view.rect.width, y;
+
+	lockdep_assert_held(&s->lock);
+	cursor_hide(s);
+	for (y = r->y; y < r->y + r->height; y++)
+		memcpy(s->display + (size_t)y * width + r->x,
+		       pixels + (size_t)y * width + r->x, r->width * 4);
+	cursor_show(s);
+}
+
 static int flush_step(struct mgpu_job *job)
 {
 	struct mgpu_screen *s = &job->vgpu->screen;
@@ -211,7 +239,7 @@ static int flush_step(struct mgpu_job *job)
 	    !shown_part(&s->view, &job->rect, &r) || job->row >= r.height)
 		goto out;
 
-	if (job->vgpu->mdev->caps.lazy_scanout) {
+	if (job->vgpu->mdev->caps.lazy_scanout || mgpu_on_device(job->vgpu)) {
 		include(&s->damage, &r);
 		goto out;
 	}
@@ -240,11 +268,14 @@ void mgpu_screen_update(struct mgpu_vgpu *vgpu)
 	struct mgpu_screen *s = &vgpu->screen;
 	struct mgpu_rect r;
 
+	if (mgpu_on_device(vgpu)) {
+		mgpu_readback_update(vgpu);
+		return;
+	}
 	if (!vgpu->mdev->caps.lazy_scanout)
 		return;
 	mutex_lock(&s->lock);
-	if (s->damage.width && s->view.res && s->display &&
-	    shown_part(&s->view, &s->damage, &r))
+	if (s->view.res && s->display && mgpu_screen_damage(s, &r))
 		show_rows(s, &r, 0, r.height);
 	s->damage.width = 0;
 	mutex_unlock(&s->lock);
@@ -317,6 +348,8 @@ int mgpu_job_step(struct mgpu_job *job)
 		return cursor_step(job);
 	case MGPU_JOB_COMPUTE:
 		return mgpu_context_step(job);
+	case MGPU_JOB_DEVICE:
+		break;	/* not for a CPU */
 	}
 	return -EINVAL;
 }

@@ -26,8 +26,8 @@ static u32 millimetres(u32 pixels)
 
 static void detailed_timing(u8 *d, u32 width, u32 height)
 {
-	u32 clock = (width + H_BLANK) * (height + V_BLANK) / 10000 *
-		    REFRESH_HZ;	/* 10 kHz */
+	u32 clock = (width + H_BLANK) * (height + V_BLANK) * REFRESH_HZ /
+		    10000;	/* 10 kHz */
 	u32 mm_w = millimetres(width), mm_h = millimetres(height);
 
 	d[0] = clock;
@@ -65,9 +65,12 @@ static void text(u8 *d, u8 tag, const char *s)
 /**
  * mgpu_edid - write an EDID block
  * @edid: EDID_BLOCK bytes
- * @width: of the preferred mode, pixels, at most 4095
- * @height: of the preferred mode, at most 4095
+ * @width: of the preferred mode, pixels, MGPU_MODE_MIN to 3840
+ * @height: of the preferred mode, MGPU_MODE_MIN to 2160
  * @serial: serial number
+ *
+ * What is smaller, guests take for a mistake; of what is larger, 12 bits hold each
+ * number, and 16 bits the clock.
  */
 void mgpu_edid(u8 *edid, u32 width, u32 height, u32 serial)
 {

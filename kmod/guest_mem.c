@@ -10,6 +10,8 @@
  * releasing one already, it waits for that.
  * That wait has a limit, because a user may be inside of vfio_pin_pages(),
  * which can be waiting for the very caller of dma_unmap(); type 1 tries again.
+ * What a device has for DMA is taken from it first, which takes until it answers
+ * or is reset.
  *
  * Between the return of dma_unmap() and the end of the unmapping, type 1 lets go
  * of its lock, and the range can still be pinned; it calls again when that
@@ -82,6 +84,8 @@ static void mem_release(struct mgpu_mem *mem)
 	struct mgpu_vgpu *vgpu = mem->vgpu;
 	u32 i, n;
 
+	mgpu_devmem_release(mem);
+	mgpu_dma_unmap(&mem->dma);
 	if (mem->base && mem->nr_pages > 1)
 		vunmap(mem->base);
 	mem->base = NULL;

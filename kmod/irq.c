@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Interrupts to the guest: MSI-X, INTx as the fallback, and the request that
- * asks a VMM to let go of the device.
+ * Interrupts to the guest: MSI-X, INTx as the fallback, the events that tell it to
+ * look at its configuration again, and the request that asks a VMM to let go of the
+ * device.
  */
 #include <linux/eventfd.h>
+#include <linux/virtio_config.h>
 #include <linux/virtio_pci.h>
 
 #include "compat.h"
@@ -71,6 +73,60 @@ void mgpu_irq_config(struct mgpu_vgpu *vgpu)
 	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
 }
 
+/* Nobody is to be interrupted before the driver is there. */
+static void raise_event(struct mgpu_vgpu *vgpu)
+{
+	vgpu->config_generation++;
+	if (READ_ONCE(vgpu->status) & VIRTIO_CONFIG_S_DRIVER_OK)
+		raise(vgpu, vgpu->irq.config_vector, VIRTIO_PCI_ISR_CONFIG);
+}
+
+/**
+ * mgpu_irq_event - something happened that the guest is to look at
+ * @vgpu: vGPU
+ * @event: VIRTIO_GPU_EVENT_*; what it is about changed before
+ *
+ * Context: any; a reset may be under way.
+ */
+void mgpu_irq_event(struct mgpu_vgpu *vgpu, u32 event)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	vgpu->events_read |= event;
+	vgpu->events_new |= event;
+	raise_event(vgpu);
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+}
+
+/* The guest reads what happened. */
+u32 mgpu_irq_events(struct mgpu_vgpu *vgpu)
+{
+	unsigned long flags;
+	u32 events;
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	events = vgpu->events_read;
+	vgpu->events_new = 0;
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+	return events;
+}
+
+/*
+ * The guest has seen to events.  What happened again after it read of them it may
+ * have missed: that stays, and it is told once more.
+ */
+void mgpu_irq_clear_events(struct mgpu_vgpu *vgpu, u32 events)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&vgpu->irq_lock, flags);
+	vgpu->events_read &= ~events | vgpu->events_new;
+	if (events & vgpu->events_read)
+		raise_event(vgpu);
+	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
+}
+
 /* Reading the ISR clears it and lets the line go down. */
 u8 mgpu_irq_read_isr(struct mgpu_vgpu *vgpu)
 {
@@ -105,7 +161,10 @@ void mgpu_irq_request(struct mgpu_vgpu *vgpu)
 	spin_unlock_irqrestore(&vgpu->irq_lock, flags);
 }
 
-/* The guest-visible part of a device reset; eventfds are the VMM's. */
+/*
+ * The guest-visible part of a device reset; eventfds are the VMM's.  No event
+ * raises an interrupt afterwards: vgpu->status is 0 already.
+ */
 void mgpu_irq_reset(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_irq *irq = &vgpu->irq;
@@ -114,6 +173,8 @@ void mgpu_irq_reset(struct mgpu_vgpu *vgpu)
 
 	spin_lock_irqsave(&vgpu->irq_lock, flags);
 	irq->isr = 0;
+	vgpu->events_read = 0;
+	vgpu->events_new = 0;
 	irq->config_vector = VIRTIO_MSI_NO_VECTOR;
 	for (i = 0; i < MGPU_NR_VQS; i++)
 		irq->vq_vector[i] = VIRTIO_MSI_NO_VECTOR;

@@ -20,7 +20,7 @@
 #define LARGE	.weight = 400, .mem_limit = 512ULL << 20, \
 		.max_width = 3840, .max_height = 2160, .max_instances = 64
 
-/* Those with contexts are last: a back end may have none. */
+/* Those with contexts are last: a device may have none. */
 static const struct mgpu_type_desc mgpu_types[] = {
 	{ .name = "small", .pretty = "mgpu small", SMALL },
 	{ .name = "medium", .pretty = "mgpu medium", MEDIUM },
@@ -58,11 +58,15 @@ static unsigned int mgpu_get_available(struct mdev_type *mtype)
 
 static ssize_t mgpu_show_description(struct mdev_type *mtype, char *buf)
 {
-	const struct mgpu_type_desc *d = to_mgpu_type(mtype)->desc;
+	const struct mgpu_type *type = to_mgpu_type(mtype);
+	const struct mgpu_type_desc *d = type->desc;
 
 	return sysfs_emit(buf,
 			  "virtio-gpu %s, largest mode %ux%u, memory %llu MiB, weight %u\n",
-			  d->render ? "2D and compute" : "2D", d->max_width,
+			  !d->render ? "2D" :
+			  type->mdev->caps.nr_capsets ? "2D and OpenGL" :
+							"2D and compute",
+			  d->max_width,
 			  d->max_height, d->mem_limit >> 20, d->weight);
 }
 
@@ -179,7 +183,8 @@ int mgpu_mdev_register(struct mgpu_device *mdev)
 	unsigned int nr = ARRAY_SIZE(mgpu_types), i;
 	int ret;
 
-	while (!mdev->caps.compute && mgpu_types[nr - 1].render)
+	while (!mdev->caps.compute && !mdev->caps.nr_capsets &&
+	       mgpu_types[nr - 1].render)
 		nr--;
 
 	mdev->types = kcalloc(nr, sizeof(*mdev->types), GFP_KERNEL);

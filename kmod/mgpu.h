@@ -13,12 +13,15 @@
  *			so that a reset can wait for that.
  *   vgpu->ring_lock	mutex; vrings, lanes, the resource table and the
  *			throttle.  Taken by trylock, but for reset.
+ *   context->merge	mutex; what the shards of a work have in common.
+ *   readback.lock	mutex; what the module has on the GPU to see a vGPU's
+ *			screen.
  *   vgpu->screen.lock	mutex; the scanout and cursor state and the display
  *			buffer.
  *   sched->lock		spinlock; the run queue and every entity's and job's
  *			scheduling fields.
  *   vgpu->mem.lock	spinlock; the list of guest memory in use.
- *   vgpu->irq_lock	spinlock; eventfds and interrupt state.
+ *   vgpu->irq_lock	spinlock; eventfds, interrupt state and display events.
  *
  * The ring runs in whatever thread has cause to run it; see ring.c.
  */
@@ -33,6 +36,7 @@
 #include <linux/mdev.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
+#include <linux/scatterlist.h>
 #include <linux/spinlock.h>
 #include <linux/vfio.h>
 #include <linux/wait.h>
@@ -46,6 +50,7 @@
 #include "device.h"
 #include "sched_policy.h"
 #include "throttle.h"
+#include "virgl.h"
 #include "vring.h"
 
 struct eventfd_ctx;
@@ -108,7 +113,8 @@ struct mgpu_bpf_policy_state;	/* policy_bpf.c */
  * @timer: wakes the engines when a delayed entity becomes eligible
  * @running: jobs on the engines
  * @nr_running: how many they are
- * @slots: how many they may be, 1 to the device's engines
+ * @left_ns: when the last one was done
+ * @slots: how many they may be, 1 to mgpu_max_slots()
  * @parked: contexts from which slots were taken and that may have them again
  *	when nobody else wants them, oldest first
  * @next_seq: number of the job that was submitted last
@@ -129,6 +135,7 @@ struct mgpu_sched {
 	struct hrtimer timer;
 	struct list_head running;
 	u32 nr_running;
+	u64 left_ns;
 	u32 slots;
 	struct list_head parked;
 	u64 next_seq;
@@ -172,8 +179,8 @@ struct mgpu_sched {
  * @stop: COMPUTE: leave the engine at the next tile's end; sched->lock
  * @resample: COMPUTE: other contexts came or went; sched->lock
  *
- * Lives inside its vGPU's lane, one in flight per queue, or in a context's
- * shard.  The scheduler owns it from mgpu_sched_submit() to mgpu_job_done().
+ * Lives inside its vGPU's lane, one in flight per queue, in a context's shard or
+ * in a device's command.  The scheduler owns it from mgpu_sched_submit() to mgpu_job_done().
  */
 struct mgpu_job {
 	struct list_head node;
@@ -202,6 +209,18 @@ struct mgpu_job {
 	bool resample;
 };
 
+/* ---- answers that are given later ---- */
+
+/**
+ * struct mgpu_reply - the answer to a command that does not hold up the queue
+ * @hdr: the answer, but for its type
+ * @chain: where it goes
+ */
+struct mgpu_reply {
+	struct virtio_gpu_ctrl_hdr hdr;
+	struct mgpu_chain chain;
+};
+
 /* ---- compute contexts ---- */
 
 /**
@@ -221,9 +240,8 @@ struct mgpu_job {
  * @save: room for that, @slots times
  * @charged: bytes that @save counts for against the memory limit
  * @arrived_ns: when it was submitted
- * @hdr: the answer, but for its type
- * @chain: where the answer goes
- * @segs: @chain's
+ * @reply: to the submission
+ * @segs: @reply's
  */
 struct mgpu_work {
 	struct list_head node;
@@ -241,8 +259,7 @@ struct mgpu_work {
 	void *save;
 	u64 charged;
 	u64 arrived_ns;
-	struct virtio_gpu_ctrl_hdr hdr;
-	struct mgpu_chain chain;
+	struct mgpu_reply reply;
 	struct mgpu_seg segs[];
 };
 
@@ -302,6 +319,7 @@ struct mgpu_context_stats {
 	atomic64_t resumes;
 	atomic64_t flushes;
 	atomic64_t switch_ns;
+	atomic64_t copies;
 };
 
 /**
@@ -360,8 +378,198 @@ struct mgpu_context {
 #define MGPU_MAX_CONTEXTS	256
 #define MGPU_MAX_ATTACHED	4096
 
+/* ---- memory as the device sees it ---- */
+
+/**
+ * struct mgpu_mem_chunk - bytes that follow each other
+ * @start: offset in the memory
+ * @at: offset from the first page
+ */
+struct mgpu_mem_chunk {
+	u64 start;
+	u64 at;
+};
+
+/**
+ * struct mgpu_dma - pages as the device sees them
+ * @sgt: the pages; empty while they are not mapped
+ * @dev: whom they are mapped for, NULL for physical addresses
+ */
+struct mgpu_dma {
+	struct sg_table sgt;
+	struct device *dev;
+};
+
+/* ---- commands that the device carries out ---- */
+
+/**
+ * struct mgpu_msg - a command on its way to the device
+ * @buf: the command in the device's own terms (VIRTIO 1.2, section 5.7.6); from
+ *	kvmalloc
+ * @len: bytes
+ * @resp: where the device answers; from kmalloc
+ * @resp_len: bytes there
+ * @fenced: answered when all that it began is finished
+ * @cmd: whose last message it is; the others have NULL
+ * @begin: what the core wants to know when it is posted, see mgpu_devcmd_begin()
+ * @node: the back end's
+ * @done: the back end's: somebody waits
+ * @error: the back end's: -EIO when the device lost it
+ * @sent_ns: the back end's: when it was posted
+ */
+struct mgpu_msg {
+	void *buf;
+	size_t len;
+	struct virtio_gpu_ctrl_hdr *resp;
+	size_t resp_len;
+	bool fenced;
+	struct mgpu_devcmd *cmd;
+	struct mgpu_devcmd *begin;
+	struct list_head node;
+	struct completion *done;
+	int error;
+	u64 sent_ns;
+};
+
+#define MGPU_DEVCMD_MSGS	4
+
+/**
+ * struct mgpu_devcmd - a guest's command that the device carries out
+ * @job: what the scheduler sees of it; unless it is @local
+ * @node: in vgpu->devcmds, in the ring's order, until it is answered
+ * @done_node: in vgpu->devcmds_done
+ * @vgpu: whose it is
+ * @type: VIRTIO_GPU_CMD_*; 0 for a readback
+ * @local: nothing for the device: it waits for its turn to be answered
+ * @done: to be answered; ring_lock
+ * @fenced: the guest wants a fence: answered after all before it that are, too
+ * @guest_ctx: the guest's number of the context, 0 for none
+ * @ctx: CTX_CREATE, CTX_DESTROY: the context
+ * @mem: ATTACH_BACKING, DETACH_BACKING: the memory
+ * @answer: VIRTIO_GPU_RESP_*
+ * @nr_msgs: how many there are
+ * @msgs: what the device gets, in this order; the last is answered last
+ * @resp: their answers
+ * @reply: to the guest
+ * @segs: @reply's
+ */
+struct mgpu_devcmd {
+	struct mgpu_job job;
+	struct list_head node;
+	struct llist_node done_node;
+	struct mgpu_vgpu *vgpu;
+	u32 type;
+	bool local;
+	bool done;
+	bool fenced;
+	u32 guest_ctx;
+	struct mgpu_devctx *ctx;
+	struct mgpu_mem *mem;
+	u32 answer;
+	u32 nr_msgs;
+	struct mgpu_msg msgs[MGPU_DEVCMD_MSGS];
+	struct virtio_gpu_ctrl_hdr resp[MGPU_DEVCMD_MSGS];
+	struct mgpu_reply reply;
+	struct mgpu_seg segs[];
+};
+
+#define to_mgpu_devcmd(j) container_of(j, struct mgpu_devcmd, job)
+
+/**
+ * struct mgpu_devctx - a context that a guest has on the device
+ * @ref: the table's and that of each command that makes or ends it
+ * @vgpu: whose it is
+ * @id: the guest's number for it
+ * @dev_id: the device's
+ * @dev_gen: of the device when it got to know the context, 0 before and after
+ * @attached: resources by the guest's id, without references: a resource that
+ *	goes is taken out; ring_lock
+ * @nr_attached: how many
+ * @subs: sub-contexts by the guest's number; ring_lock
+ * @nr_subs: how many
+ */
+struct mgpu_devctx {
+	struct kref ref;
+	struct mgpu_vgpu *vgpu;
+	u32 id;
+	u32 dev_id;
+	u32 dev_gen;
+	struct xarray attached;
+	u32 nr_attached;
+	struct xarray subs;
+	u32 nr_subs;
+};
+
+/**
+ * enum mgpu_readback_state - how far a picture has come
+ * @MGPU_READBACK_IDLE: nothing is under way
+ * @MGPU_READBACK_BUSY: the device has been asked
+ * @MGPU_READBACK_READY: the picture is there
+ */
+enum mgpu_readback_state {
+	MGPU_READBACK_IDLE,
+	MGPU_READBACK_BUSY,
+	MGPU_READBACK_READY,
+};
+
+/**
+ * struct mgpu_readback - how a picture comes from the device to the screen
+ * @lock: mutex, outside of screen.lock; held while the device is waited for
+ * @state: BUSY to READY by an engine
+ * @cmd: what the device has been asked, unless IDLE
+ * @pixels: B8G8R8X8, rows of @width pixels; the device writes there
+ * @dma: the same for the device
+ * @size: bytes of it
+ * @width: of the picture, pixels
+ * @height: rows
+ * @rect: the part that is read, in the scanout's pixels
+ * @res: the device's number of the resource that @pixels belongs to
+ * @ctx: of the context in which it is drawn
+ * @gen: of the device then, 0 when there are none
+ * @looked_ns: when somebody looked last
+ * @wait: @state changed
+ */
+struct mgpu_readback {
+	struct mutex lock;	/* all of it, but for @state from BUSY on */
+	enum mgpu_readback_state state;
+	struct mgpu_devcmd *cmd;
+	void *pixels;
+	struct mgpu_dma dma;
+	size_t size;
+	u32 width;
+	u32 height;
+	struct mgpu_rect rect;
+	u32 res;
+	u32 ctx;
+	u32 gen;
+	u64 looked_ns;
+	wait_queue_head_t wait;
+};
+
 /* ---- devices ---- */
 
+/**
+ * struct mgpu_device - a GPU that is shared
+ * @node: in mgpu_devices, mgpu_registry_lock
+ * @id: number
+ * @name: of @dev
+ * @dev: mdev parent
+ * @ops: back end
+ * @caps: what it says of its hardware
+ * @priv: the back end's own
+ * @vgpus: mgpu_registry_lock
+ * @nr_vgpus: how many, mgpu_registry_lock
+ * @types: what vGPUs there can be
+ * @mtypes: the same for the mdev core
+ * @parent: for the mdev core
+ * @sched: scheduler
+ * @gen: how often the hardware has begun anew, from 1; what it was told before
+ *	is forgotten
+ * @res_ids: the device's numbers of resources
+ * @ctx_ids: of contexts
+ * @next_res: where to look for the next number
+ * @next_ctx: the same for contexts
+ */
 struct mgpu_device {
 	struct list_head node;	/* mgpu_registry_lock */
 	u32 id;
@@ -376,7 +584,18 @@ struct mgpu_device {
 	struct mdev_type **mtypes;
 	struct mdev_parent parent;
 	struct mgpu_sched sched;
+	atomic_t gen;
+	struct xarray res_ids;
+	struct xarray ctx_ids;
+	u32 next_res;
+	u32 next_ctx;
 };
+
+/* Jobs that may be with the device at once, at most. */
+static inline u32 mgpu_max_slots(const struct mgpu_device *mdev)
+{
+	return max(mdev->caps.engines, mdev->caps.depth);
+}
 
 /* ---- guest memory ---- */
 
@@ -393,6 +612,10 @@ struct mgpu_device {
  * @nr_chunks: entries of @chunks
  * @chunks: where the bytes are; one chunk unless the guest's entries begin or
  *	end inside of pages
+ * @dma: the pages as the device sees them, if it is to use them
+ * @dev_gen: of the device when it was told of the memory; 0 when it does not use
+ *	it, mem.lock
+ * @dev_res: the device's number of the resource that it belongs to
  * @users: who uses the mapping right now, mem.lock
  * @pinning: vfio_pin_pages() is under way, mem.lock
  * @dead: the guest unmapped a part of it: no new users, mem.lock
@@ -409,10 +632,10 @@ struct mgpu_mem {
 	dma_addr_t *iova;
 	void *base;
 	u32 nr_chunks;
-	struct mgpu_mem_chunk {
-		u64 start;	/* offset in the memory */
-		u64 at;		/* offset from base */
-	} *chunks;
+	struct mgpu_mem_chunk *chunks;
+	struct mgpu_dma dma;
+	u32 dev_gen;
+	u32 dev_res;
 	u32 users;
 	bool pinning;
 	bool dead;
@@ -454,6 +677,9 @@ struct mgpu_guest_mem {
  *	no job uses the resource
  * @charged: bytes that it counts for against the memory limit
  * @backing_charged: bytes that an attached backing counts for
+ * @dev: what is on the device, and its number there; 0 when it is not
+ * @dev_gen: of the device when it got to know the resource, 0 before and after
+ * @dev_leaving: the device has been told that it goes
  */
 struct mgpu_resource {
 	struct kref ref;
@@ -469,6 +695,9 @@ struct mgpu_resource {
 	struct mgpu_mem *backing;
 	u64 charged;
 	u64 backing_charged;
+	struct mgpu_virgl_res dev;
+	u32 dev_gen;
+	bool dev_leaving;
 };
 
 /* ---- screen ---- */
@@ -510,6 +739,7 @@ struct mgpu_view {
  * @visible: the guest wants it drawn
  * @x: of the cursor image's left column on the screen, may be negative
  * @y: of its top row
+ * @readback: of what is shown from the device's memory
  */
 struct mgpu_screen {
 	struct mutex lock;	/* all of it */
@@ -526,6 +756,7 @@ struct mgpu_screen {
 	s32 y;
 	u32 hot_x;
 	u32 hot_y;
+	struct mgpu_readback readback;
 };
 
 /* ---- counters ---- */
@@ -668,11 +899,12 @@ struct mgpu_vgpu {
 	u16 queue_select;
 	u8 status;
 	bool needs_reset;		/* set by the worker, cleared by reset */
+	struct mgpu_vq_regs vq_regs[MGPU_NR_VQS];
+	spinlock_t irq_lock;		/* irq, and the three below it */
+	struct mgpu_irq irq;
 	u8 config_generation;
 	u32 events_read;
-	struct mgpu_vq_regs vq_regs[MGPU_NR_VQS];
-	spinlock_t irq_lock;		/* irq */
-	struct mgpu_irq irq;
+	u32 events_new;			/* of them, not read yet */
 
 	/* ring: under ring_lock, unless said */
 	struct mutex ring_lock;
@@ -681,6 +913,7 @@ struct mgpu_vgpu {
 	struct work_struct ring_work;
 	bool live;			/* DRIVER_OK and not in reset or closing */
 	struct mgpu_lane lane[MGPU_NR_VQS];
+	void *resp;			/* answers with data: MGPU_MAX_RESP bytes */
 	struct mgpu_throttle throttle;
 	struct hrtimer hold_timer;
 	struct xarray resources;
@@ -690,6 +923,11 @@ struct mgpu_vgpu {
 	u32 nr_contexts;
 	struct llist_head works_done;	/* no lock: engines add */
 	struct list_head works_ending;	/* done, not answered, oldest first */
+	struct xarray devctxs;
+	u32 nr_devctxs;
+	struct list_head devcmds;	/* not answered, in the ring's order */
+	struct llist_head devcmds_done;	/* no lock: engines add */
+	u32 dev_gen;			/* device that its resources are on, 0 for none */
 
 	struct mgpu_guest_mem mem;
 	struct mgpu_screen screen;
@@ -705,6 +943,7 @@ struct mgpu_vgpu {
 	u32 gpu_limit;			/* ppm of engine time, 0 = none */
 	u32 gpu_period;			/* microseconds */
 	u32 gpu_burst;			/* microseconds */
+	u32 mode;			/* MGPU_MODE(), 0 = the type's largest */
 
 	bool last_charge_bpf;
 	struct mgpu_stats stats;
@@ -729,6 +968,10 @@ extern struct workqueue_struct *mgpu_wq;
 #define MGPU_SET_GPU_LIMIT	BIT(2)
 #define MGPU_SET_GPU_PERIOD	BIT(3)
 #define MGPU_SET_GPU_BURST	BIT(4)
+#define MGPU_SET_MODE		BIT(5)
+
+/* Both in one, so that nobody sees half of a change. */
+#define MGPU_MODE(width, height)	((width) << 16 | (height))
 
 struct mgpu_settings {
 	u32 mask;
@@ -737,6 +980,7 @@ struct mgpu_settings {
 	u32 gpu_limit;		/* ppm of the device's engine time, 0 = none */
 	u32 gpu_period;		/* microseconds */
 	u32 gpu_burst;		/* microseconds of engine time */
+	u32 mode;		/* MGPU_MODE(), 0 = the type's largest */
 };
 
 #define MGPU_DEV_SET_POLICY		BIT(0)
@@ -754,6 +998,7 @@ struct mgpu_vgpu *mgpu_vgpu_find(u32 id);
 struct mgpu_vgpu *mgpu_vgpu_find_uuid(const guid_t *uuid);
 struct mgpu_device *mgpu_device_find(u32 id);
 void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set);
+void mgpu_vgpu_mode(const struct mgpu_vgpu *vgpu, u32 *width, u32 *height);
 void mgpu_device_apply(struct mgpu_device *mdev,
 		       const struct mgpu_dev_settings *set);
 
@@ -778,6 +1023,7 @@ int mgpu_bar_read(struct mgpu_vgpu *vgpu, u32 off, void *buf, u32 len);
 int mgpu_bar_write(struct mgpu_vgpu *vgpu, u32 off, const void *buf, u32 len);
 void mgpu_virtio_reset(struct mgpu_vgpu *vgpu);
 void mgpu_virtio_broken(struct mgpu_vgpu *vgpu, u32 vq, const char *why);
+void mgpu_virtio_needs_reset(struct mgpu_vgpu *vgpu, const char *why);
 
 /* irq.c */
 int mgpu_irq_set(struct mgpu_vgpu *vgpu, u32 flags, u32 index, u32 start,
@@ -786,6 +1032,9 @@ void mgpu_irq_release(struct mgpu_vgpu *vgpu);
 void mgpu_irq_reset(struct mgpu_vgpu *vgpu);
 void mgpu_irq_queue(struct mgpu_vgpu *vgpu, u32 vq);
 void mgpu_irq_config(struct mgpu_vgpu *vgpu);
+void mgpu_irq_event(struct mgpu_vgpu *vgpu, u32 event);
+u32 mgpu_irq_events(struct mgpu_vgpu *vgpu);
+void mgpu_irq_clear_events(struct mgpu_vgpu *vgpu, u32 events);
 void mgpu_irq_intx_disable(struct mgpu_vgpu *vgpu, bool disable);
 u8 mgpu_irq_read_isr(struct mgpu_vgpu *vgpu);
 void mgpu_irq_request(struct mgpu_vgpu *vgpu);
@@ -820,6 +1069,10 @@ void mgpu_ring_kick(struct mgpu_vgpu *vgpu);
 void mgpu_ring_doorbell(struct mgpu_vgpu *vgpu);
 void mgpu_ring_job_done(struct mgpu_job *job);
 void mgpu_ring_work_done(struct mgpu_vgpu *vgpu, struct mgpu_work *work);
+void mgpu_ring_devcmd_done(struct mgpu_devcmd *cmd);
+u32 mgpu_reply_segs(const struct mgpu_lane *lane);
+void mgpu_reply_init(struct mgpu_reply *reply, const struct mgpu_lane *lane,
+		     struct mgpu_seg *segs);
 
 /**
  * enum mgpu_cmd_next - how a command goes on
@@ -833,6 +1086,50 @@ enum mgpu_cmd_next {
 	MGPU_CMD_JOB,
 	MGPU_CMD_WORK,
 };
+
+/* devcmd.c: commands that the device carries out */
+
+/* Whether the vGPU's contexts and resources are on the device. */
+static inline bool mgpu_on_device(const struct mgpu_vgpu *vgpu)
+{
+	return vgpu->type->desc->render && vgpu->mdev->caps.nr_capsets;
+}
+
+u32 mgpu_devcmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
+		    size_t *resp_len, enum mgpu_cmd_next *next);
+bool mgpu_devcmd_refuse(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			u32 answer);
+bool mgpu_devcmd_fence_waits(const struct mgpu_vgpu *vgpu);
+bool mgpu_devcmd_mem_waits(const struct mgpu_devcmd *dc);
+void mgpu_devcmd_job_done(struct mgpu_job *job);
+bool mgpu_devcmd_lighten(struct mgpu_devcmd *dc);
+void mgpu_devcmd_end(struct mgpu_devcmd *dc);
+void mgpu_devcmd_stop(struct mgpu_vgpu *vgpu);
+void mgpu_devcmd_init(struct mgpu_devcmd *dc, struct mgpu_vgpu *vgpu);
+void *mgpu_devcmd_msg(struct mgpu_devcmd *dc, u32 type, size_t len);
+void mgpu_devcmd_submit(struct mgpu_devcmd *dc);
+void mgpu_devcmd_free(struct mgpu_devcmd *dc);
+u32 mgpu_devcmd_exec(struct mgpu_device *mdev, void *buf, size_t len);
+void mgpu_devcmd_forget(struct mgpu_device *mdev, u32 type, u32 ctx, u32 res);
+void mgpu_devres_release(struct mgpu_resource *res);
+void mgpu_devres_release_all(struct mgpu_vgpu *vgpu);
+void mgpu_devmem_release(struct mgpu_mem *mem);
+void mgpu_devctx_release_all(struct mgpu_vgpu *vgpu);
+
+/* readback.c: pictures from the device's memory */
+void mgpu_readback_init(struct mgpu_vgpu *vgpu);
+void mgpu_readback_update(struct mgpu_vgpu *vgpu);
+void mgpu_readback_done(struct mgpu_devcmd *dc);
+void mgpu_readback_quiesce(struct mgpu_vgpu *vgpu);
+void mgpu_readback_stop(struct mgpu_vgpu *vgpu);
+
+/* guest_dma.c: memory as the device sees it */
+int mgpu_dma_map(struct mgpu_dma *dma, struct page **pages, u32 nr,
+		 struct device *dev);
+void mgpu_dma_unmap(struct mgpu_dma *dma);
+u32 mgpu_dma_entries(const struct mgpu_dma *dma,
+		     const struct mgpu_mem_chunk *chunks, u32 nr_chunks, u64 len,
+		     struct virtio_gpu_mem_entry *entries, u32 max);
 
 /* cmd.c: a checked command against the vGPU's state */
 u32 mgpu_cmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
@@ -891,15 +1188,19 @@ struct mgpu_context_info {
 	u64 resumes;
 	u64 flushes;
 	u64 switch_ns;
+	u64 copies;
 };
 
 int mgpu_context_info(struct mgpu_vgpu *vgpu, unsigned long from, bool exact,
 		      struct mgpu_context_info *info);
 
-#define MGPU_MAX_RESP	sizeof(struct virtio_gpu_resp_edid)
+#define MGPU_MAX_RESP	(sizeof(struct virtio_gpu_resp_capset) + MGPU_MAX_CAPSET)
 
 /* resource.c */
 struct mgpu_resource *mgpu_resource_find(struct mgpu_vgpu *vgpu, u32 id);
+struct mgpu_resource *mgpu_resource_new(struct mgpu_vgpu *vgpu, u32 id,
+					u64 size, u32 *err);
+u32 mgpu_resource_add(struct mgpu_resource *res);
 u32 mgpu_resource_create_2d(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 u32 mgpu_resource_create_blob(struct mgpu_vgpu *vgpu,
 			      const struct mgpu_cmd *cmd);
@@ -908,7 +1209,7 @@ u32 mgpu_resource_detach(struct mgpu_vgpu *vgpu, u32 id);
 u32 mgpu_resource_unref(struct mgpu_vgpu *vgpu, u32 id);
 void mgpu_resource_get(struct mgpu_resource *res);
 void mgpu_resource_put(struct mgpu_resource *res);
-bool mgpu_resource_is_last(const struct mgpu_resource *res);
+bool mgpu_resource_put_unless_last(struct mgpu_resource *res);
 void mgpu_resource_release_all(struct mgpu_vgpu *vgpu);
 
 /* screen.c: scanout, cursor, display buffer */
@@ -929,6 +1230,9 @@ u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 
 /* draw.c: what a 2D job does to bytes; for back ends that run jobs on CPUs */
 void mgpu_screen_update(struct mgpu_vgpu *vgpu);
+bool mgpu_screen_damage(const struct mgpu_screen *s, struct mgpu_rect *r);
+void mgpu_screen_show(struct mgpu_screen *s, const struct mgpu_rect *r,
+		      const u32 *pixels);
 int mgpu_job_step(struct mgpu_job *job);
 
 /* edid.c */

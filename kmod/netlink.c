@@ -88,6 +88,7 @@ static_assert(MGPU_A_CTX_MAX * MGPU_NL_U64 +
 	      2 * MGPU_NL_ATTR(MGPU_CMD_NAME_LEN) <= GENLMSG_DEFAULT_SIZE,
 	      "a context does not fit into a message");
 static_assert(sizeof_field(struct mgpu_cmd, name) == MGPU_CTX_NAME_LEN + 1);
+static_assert(MGPU_MODE_MIN == 64, "as a refusal says");
 
 static u64 mgpu_nl_stat_read(const struct mgpu_stats *stats,
 			     const struct mgpu_nl_stat *stat)
@@ -183,7 +184,9 @@ static int mgpu_nl_put_vgpu(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 {
 	char uuid[UUID_STRING_LEN + 1];
 	u32 tgid = READ_ONCE(vgpu->tgid);
+	u32 width, height;
 
+	mgpu_vgpu_mode(vgpu, &width, &height);
 	BUILD_BUG_ON(UUID_STRING_LEN != MGPU_UUID_STRLEN);
 	snprintf(uuid, sizeof(uuid), "%pUl", &vgpu->uuid);
 
@@ -204,6 +207,8 @@ static int mgpu_nl_put_vgpu(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 			READ_ONCE(vgpu->gpu_period)) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_GPU_BURST,
 			READ_ONCE(vgpu->gpu_burst)) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_MODE_WIDTH, width) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_MODE_HEIGHT, height) ||
 	    nla_put_u64_64bit(skb, MGPU_A_VGPU_MEM_USED,
 			      atomic64_read(&vgpu->mem.used),
 			      MGPU_A_VGPU_PAD) ||
@@ -542,9 +547,9 @@ int mgpu_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	mdev = mgpu_nl_find_dev(info->attrs[MGPU_A_DEV_ID], info->extack);
 	if (IS_ERR(mdev)) {
 		err = PTR_ERR(mdev);
-	} else if (slots && (!set.slots || set.slots > mdev->caps.engines)) {
+	} else if (slots && (!set.slots || set.slots > mgpu_max_slots(mdev))) {
 		NL_SET_ERR_MSG_ATTR(info->extack, slots,
-				    "slots is 1 to the device's number of engines");
+				    "slots is 1 to the device's number of engines, or of jobs that it can queue");
 		err = -ERANGE;
 	} else {
 		mgpu_device_apply(mdev, &set);
@@ -682,6 +687,47 @@ static int mgpu_nl_check_gpu(struct nlattr **tb, struct mgpu_settings *set,
 	return 0;
 }
 
+static int mgpu_nl_check_mode(struct nlattr **tb, const struct mgpu_vgpu *vgpu,
+			      const struct nlattr *nla,
+			      struct mgpu_settings *set,
+			      struct netlink_ext_ack *extack)
+{
+	const struct nlattr *width = tb[MGPU_A_VGPU_MODE_WIDTH];
+	const struct nlattr *height = tb[MGPU_A_VGPU_MODE_HEIGHT];
+	const struct mgpu_type_desc *d = vgpu->type->desc;
+	u32 w, h;
+
+	if (!width && !height)
+		return 0;
+	if (!width || !height) {
+		NL_SET_ERR_MSG_ATTR(extack, width ?: height,
+				    "a mode has a width and a height: add mode-width and mode-height both");
+		NL_SET_ERR_ATTR_MISS(extack, nla, width ?
+				     MGPU_A_VGPU_MODE_HEIGHT :
+				     MGPU_A_VGPU_MODE_WIDTH);
+		return -EINVAL;
+	}
+	w = nla_get_u32(width);
+	h = nla_get_u32(height);
+	set->mask |= MGPU_SET_MODE;
+	if (!w && !h)
+		return 0;
+	if (w < MGPU_MODE_MIN || h < MGPU_MODE_MIN) {
+		NL_SET_ERR_MSG_ATTR(extack, w < MGPU_MODE_MIN ? width : height,
+				    "a mode has at least 64 x 64 pixels, below which guests ignore it; 0 x 0 is the type's largest");
+		return -ERANGE;
+	}
+	if (w > d->max_width || h > d->max_height) {
+		NL_SET_ERR_MSG_ATTR(extack, w > d->max_width ? width : height,
+				    "larger than the largest mode of the vGPU's type, which its description in sysfs tells: give less, or make a vGPU of a larger type");
+		return -ERANGE;
+	}
+	/* The largest is the default, however it is said. */
+	if (w != d->max_width || h != d->max_height)
+		set->mode = MGPU_MODE(w, h);
+	return 0;
+}
+
 static int mgpu_nl_check_change(const struct nlattr *nla,
 				struct mgpu_nl_change *change,
 				struct netlink_ext_ack *extack)
@@ -718,11 +764,13 @@ static int mgpu_nl_check_change(const struct nlattr *nla,
 		}
 	}
 	err = mgpu_nl_check_gpu(tb, set, extack);
+	if (!err)
+		err = mgpu_nl_check_mode(tb, vgpu, nla, set, extack);
 	if (err)
 		return err;
 	if (!set->mask) {
 		NL_SET_ERR_MSG_ATTR(extack, nla,
-				    "nothing to set for this vGPU: add weight, fps-limit, gpu-limit, gpu-period or gpu-burst");
+				    "nothing to set for this vGPU: add weight, fps-limit, gpu-limit, gpu-period, gpu-burst or a mode");
 		return -EINVAL;
 	}
 
@@ -817,6 +865,7 @@ static int mgpu_nl_ctx_msg(struct sk_buff *skb, const struct mgpu_vgpu *vgpu,
 		{ MGPU_A_CTX_RESUMES, c->resumes },
 		{ MGPU_A_CTX_FLUSHES, c->flushes },
 		{ MGPU_A_CTX_SWITCH_NS, c->switch_ns },
+		{ MGPU_A_CTX_COPIES, c->copies },
 	};
 	void *hdr = genlmsg_put(skb, portid, seq, &mgpu_nl_family, flags, cmd);
 	size_t i;

@@ -67,6 +67,7 @@ struct instance {
  * @broken: it broke its contract: its programs are not called any more, and
  *	until it is evicted vGPUs are served in the order of their jobs
  * @why: how
+ * @rcu: frees it
  *
  * From @since_ns on under sched->lock, the rest does not change.
  */
@@ -82,6 +83,7 @@ struct mgpu_bpf_policy_state {
 	bool placing;
 	bool broken;
 	struct mgpu_policy_exit why;
+	struct rcu_head rcu;
 };
 
 static LIST_HEAD(instances);	/* mgpu_registry_lock */
@@ -418,7 +420,8 @@ static void state_exit(struct mgpu_bpf_policy_state *st,
 		st->bpf->exit(&mdev->sched.rq);
 		spin_unlock_irq(&mdev->sched.lock);
 	}
-	kfree(st);
+	/* An engine may be looking at its operations, see mgpu_job_yield(). */
+	kfree_rcu(st, rcu);
 }
 
 static void set_state(struct mgpu_device *mdev,

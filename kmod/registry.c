@@ -5,6 +5,7 @@
 #include <linux/export.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/virtio_gpu.h>
 
 #include "mgpu.h"
 
@@ -35,7 +36,8 @@ struct mgpu_device *mgpu_device_register(struct device *parent,
 	struct mgpu_device *mdev;
 	int ret;
 
-	if (!caps->engines || !caps->max_vgpus)
+	if (!caps->engines || !caps->max_vgpus ||
+	    (caps->nr_capsets && (caps->compute || !ops->exec)))
 		return ERR_PTR(-EINVAL);
 
 	mdev = kzalloc(sizeof(*mdev), GFP_KERNEL);
@@ -48,6 +50,9 @@ struct mgpu_device *mgpu_device_register(struct device *parent,
 	mdev->caps = *caps;
 	mdev->priv = priv;
 	INIT_LIST_HEAD(&mdev->vgpus);
+	atomic_set(&mdev->gen, 1);
+	xa_init_flags(&mdev->res_ids, XA_FLAGS_ALLOC1);
+	xa_init_flags(&mdev->ctx_ids, XA_FLAGS_ALLOC1);
 
 	mutex_lock(&mgpu_registry_lock);
 	mdev->id = next_device_id++;
@@ -100,9 +105,31 @@ EXPORT_SYMBOL_GPL(mgpu_device_unregister);
 void mgpu_device_free(struct mgpu_device *mdev)
 {
 	mgpu_sched_exit(mdev);
+	WARN_ON(!xa_empty(&mdev->res_ids) || !xa_empty(&mdev->ctx_ids));
 	kfree(mdev);
 }
 EXPORT_SYMBOL_GPL(mgpu_device_free);
+
+/**
+ * mgpu_device_lost - the hardware was reset
+ * @mdev: device, which answers nothing that it was asked before
+ *
+ * What guests had on it is gone; they get errors until they reset their vGPUs.
+ *
+ * Context: the back end calls it before it hands back the jobs that it lost.
+ */
+void mgpu_device_lost(struct mgpu_device *mdev)
+{
+	atomic_inc(&mdev->gen);
+}
+EXPORT_SYMBOL_GPL(mgpu_device_lost);
+
+/* How often a device has been lost, from 1: what it knew before is forgotten. */
+u32 mgpu_device_gen(const struct mgpu_device *mdev)
+{
+	return atomic_read(&mdev->gen);
+}
+EXPORT_SYMBOL_GPL(mgpu_device_gen);
 
 /**
  * mgpu_device_priv - what the back end registered
@@ -149,11 +176,30 @@ struct mgpu_vgpu *mgpu_vgpu_find_uuid(const guid_t *uuid)
 }
 
 /**
+ * mgpu_vgpu_mode - the mode that a guest is told to use
+ * @vgpu: vGPU
+ * @width: pixels
+ * @height: rows
+ *
+ * Context: any.
+ */
+void mgpu_vgpu_mode(const struct mgpu_vgpu *vgpu, u32 *width, u32 *height)
+{
+	const struct mgpu_type_desc *d = vgpu->type->desc;
+	u32 mode = READ_ONCE(vgpu->mode) ?: MGPU_MODE(d->max_width,
+						      d->max_height);
+
+	*width = mode >> 16;
+	*height = mode & 0xffff;
+}
+
+/**
  * mgpu_vgpu_apply - put checked settings in force
  * @vgpu: vGPU
  * @set: settings in range
  *
- * A frame that is being held is looked at again under the new limit.
+ * A frame that is being held is looked at again under the new limit, and a guest
+ * is told of another mode.
  */
 void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
 {
@@ -162,6 +208,10 @@ void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
 	mgpu_sched_apply(vgpu, set);
 	if (set->mask & MGPU_SET_FPS_LIMIT)
 		mgpu_ring_kick(vgpu);
+	if (set->mask & MGPU_SET_MODE && vgpu->mode != set->mode) {
+		WRITE_ONCE(vgpu->mode, set->mode);
+		mgpu_irq_event(vgpu, VIRTIO_GPU_EVENT_DISPLAY);
+	}
 }
 
 /**

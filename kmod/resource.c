@@ -24,6 +24,8 @@ void mgpu_resource_get(struct mgpu_resource *res)
 
 static void drop_backing(struct mgpu_resource *res)
 {
+	if (!res->backing)
+		return;
 	mgpu_mem_free(res->backing);
 	res->backing = NULL;
 	mgpu_mem_uncharge(res->vgpu, res->backing_charged);
@@ -35,6 +37,8 @@ static void resource_free(struct kref *ref)
 	struct mgpu_resource *res = container_of(ref, struct mgpu_resource,
 						 ref);
 
+	if (res->dev.host_id)
+		mgpu_devres_release(res);
 	drop_backing(res);
 	vfree(res->host);
 	mgpu_mem_uncharge(res->vgpu, res->charged);
@@ -46,10 +50,14 @@ void mgpu_resource_put(struct mgpu_resource *res)
 	kref_put(&res->ref, resource_free);
 }
 
-/* Whether a put would free it, which unpins guest memory. */
-bool mgpu_resource_is_last(const struct mgpu_resource *res)
+/*
+ * A put that does not free it, which would unpin guest memory: false, and
+ * nothing done, for the last reference.  Others let go of theirs at any time, so
+ * to ask first would not do.
+ */
+bool mgpu_resource_put_unless_last(struct mgpu_resource *res)
 {
-	return kref_read(&res->ref) == 1;
+	return refcount_dec_not_one(&res->ref.refcount);
 }
 
 /* A VIRTIO_GPU_RESP_ERR_* for what pinning guest memory failed with. */
@@ -59,8 +67,17 @@ static u32 pin_error(const struct mgpu_mem *mem)
 					 VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 }
 
-static struct mgpu_resource *resource_new(struct mgpu_vgpu *vgpu, u32 id,
-					  u64 size, u32 *err)
+/**
+ * mgpu_resource_new - make a resource
+ * @vgpu: vGPU
+ * @id: the guest's name for it
+ * @size: bytes, which are charged
+ * @err: set on failure: VIRTIO_GPU_RESP_ERR_*
+ *
+ * Return: the resource, in no table, or NULL.
+ */
+struct mgpu_resource *mgpu_resource_new(struct mgpu_vgpu *vgpu, u32 id,
+					u64 size, u32 *err)
 {
 	struct mgpu_resource *res;
 	u64 charge;
@@ -90,7 +107,8 @@ static struct mgpu_resource *resource_new(struct mgpu_vgpu *vgpu, u32 id,
 	return res;
 }
 
-static u32 resource_add(struct mgpu_resource *res)
+/* Puts it into the table, or lets go of it; VIRTIO_GPU_RESP_*. */
+u32 mgpu_resource_add(struct mgpu_resource *res)
 {
 	if (xa_err(xa_store(&res->vgpu->resources, res->id, res,
 			    GFP_KERNEL))) {
@@ -105,8 +123,8 @@ u32 mgpu_resource_create_2d(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 	struct mgpu_resource *res;
 	u32 err;
 
-	res = resource_new(vgpu, cmd->res_id,
-			   (u64)cmd->width * cmd->height * 4, &err);
+	res = mgpu_resource_new(vgpu, cmd->res_id,
+				(u64)cmd->width * cmd->height * 4, &err);
 	if (!res)
 		return err;
 	res->format = cmd->format;
@@ -118,7 +136,7 @@ u32 mgpu_resource_create_2d(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 		mgpu_resource_put(res);
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	}
-	return resource_add(res);
+	return mgpu_resource_add(res);
 }
 
 u32 mgpu_resource_create_blob(struct mgpu_vgpu *vgpu,
@@ -129,7 +147,8 @@ u32 mgpu_resource_create_blob(struct mgpu_vgpu *vgpu,
 	u32 err;
 
 	/* What is pinned counts, and that is the whole backing. */
-	res = resource_new(vgpu, cmd->res_id, mgpu_mem_cmd_bytes(cmd), &err);
+	res = mgpu_resource_new(vgpu, cmd->res_id, mgpu_mem_cmd_bytes(cmd),
+				&err);
 	if (!res)
 		return err;
 	res->blob = true;
@@ -140,7 +159,7 @@ u32 mgpu_resource_create_blob(struct mgpu_vgpu *vgpu,
 		return pin_error(mem);
 	}
 	res->backing = mem;
-	return resource_add(res);
+	return mgpu_resource_add(res);
 }
 
 u32 mgpu_resource_attach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
@@ -197,6 +216,7 @@ void mgpu_resource_release_all(struct mgpu_vgpu *vgpu)
 	struct mgpu_resource *res;
 	unsigned long id;
 
+	mgpu_devres_release_all(vgpu);
 	xa_for_each(&vgpu->resources, id, res) {
 		xa_erase(&vgpu->resources, id);
 		mgpu_resource_put(res);

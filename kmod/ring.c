@@ -25,6 +25,9 @@
 #include "mgpu.h"
 #include "trace.h"
 
+/* Streams up to that are checked by an engine, bytes. */
+#define LIGHT_STREAM	SZ_16K
+
 #define RING_BUDGET	64	/* commands in one run */
 #define RING_BUDGET_ENGINE 8	/* the same, by an engine */
 
@@ -78,18 +81,23 @@ static int fetch_cmd(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		     size_t *len)
 {
 	const struct mgpu_chain *c = &lane->chain;
-	size_t want = min_t(u64, c->in_len, MGPU_MAX_CMD), done = 0, n;
+	size_t want = min_t(u64, c->in_len, mgpu_on_device(vgpu) ?
+			    sizeof(struct virtio_gpu_cmd_submit) +
+			    MGPU_MAX_STREAM : MGPU_MAX_CMD), done = 0, n;
 	u32 i;
 	int ret;
 
 	if (want > lane->buf_size) {
 		void *buf;
 
-		if (vgpu->ring_nowait)
+		if (!vgpu->ring_nowait)
+			buf = kvmalloc(want, GFP_KERNEL);
+		else if (want <= LIGHT_STREAM)
+			buf = kmalloc(want, GFP_NOWAIT | __GFP_NOWARN);
+		else
 			return -EAGAIN;
-		buf = kvmalloc(want, GFP_KERNEL);
 		if (!buf)
-			return -ENOMEM;
+			return vgpu->ring_nowait ? -EAGAIN : -ENOMEM;
 		kvfree(lane->buf);
 		lane->buf = buf;
 		lane->buf_size = want;
@@ -135,6 +143,42 @@ static void answer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		lane->awaited = true;
 }
 
+/* The pieces that a header's answer has room in; there may be one per byte. */
+u32 mgpu_reply_segs(const struct mgpu_lane *lane)
+{
+	return min_t(u32, lane->chain.nr_out,
+		     sizeof(struct virtio_gpu_ctrl_hdr));
+}
+
+/**
+ * mgpu_reply_init - the lane's command is answered later
+ * @reply: to be filled; its type is told in the end
+ * @lane: free for the next command afterwards
+ * @segs: room for mgpu_reply_segs() of them, for as long as @reply
+ */
+void mgpu_reply_init(struct mgpu_reply *reply, const struct mgpu_lane *lane,
+		     struct mgpu_seg *segs)
+{
+	const struct mgpu_chain *c = &lane->chain;
+	u32 n = mgpu_reply_segs(lane);
+
+	mgpu_cmd_reply(&lane->cmd, VIRTIO_GPU_RESP_OK_NODATA, &reply->hdr);
+	reply->chain = *c;
+	reply->chain.nr_in = 0;
+	reply->chain.nr_out = n;
+	reply->chain.segs = segs;
+	memcpy(segs, c->segs + c->nr_in, n * sizeof(*segs));
+}
+
+static void send_reply(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+		       struct mgpu_reply *r, u32 type)
+{
+	r->hdr.type = cpu_to_le32(type);
+	answer(vgpu, lane, &r->chain,
+	       r->hdr.flags & cpu_to_le32(VIRTIO_GPU_FLAG_FENCE), &r->hdr,
+	       sizeof(r->hdr));
+}
+
 /*
  * Tells the guest what was answered.  What nobody waits for is told with the
  * answer to the job behind it, as long as the guest has half of its ring left:
@@ -165,6 +209,11 @@ static void answer_status(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 {
 	struct virtio_gpu_ctrl_hdr hdr;
 
+	/* A fence is signalled after those before it, in the same queue. */
+	if (lane == &vgpu->lane[MGPU_VQ_CONTROL] &&
+	    is_fenced(&lane->cmd) && mgpu_devcmd_fence_waits(vgpu) &&
+	    mgpu_devcmd_refuse(vgpu, lane, type))
+		return;
 	if (type != VIRTIO_GPU_RESP_OK_NODATA)
 		atomic64_inc(&vgpu->stats.command_errors);
 	mgpu_cmd_reply(&lane->cmd, type, &hdr);
@@ -224,8 +273,11 @@ static bool is_heavy(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 	case VIRTIO_GPU_CMD_MOVE_CURSOR:
 	case VIRTIO_GPU_CMD_UPDATE_CURSOR:
 	case VIRTIO_GPU_CMD_GET_DISPLAY_INFO:
-	case VIRTIO_GPU_CMD_SUBMIT_3D:
+	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D:
+	case VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D:
 		return false;
+	case VIRTIO_GPU_CMD_SUBMIT_3D:
+		return cmd->size > LIGHT_STREAM;
 	default:
 		return true;
 	}
@@ -246,7 +298,7 @@ static bool is_refused(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
  */
 static bool start(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 {
-	u8 resp[MGPU_MAX_RESP];
+	void *resp = vgpu->resp;
 	size_t resp_len = 0, len = 0;
 	enum mgpu_cmd_next next = MGPU_CMD_ANSWER;
 	u32 type;
@@ -279,7 +331,7 @@ static bool start(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 		type = mgpu_cmd_run(vgpu, lane, resp, &resp_len, &next);
 	/* Made anew it may try again. */
 	if (lane->cmd.type == VIRTIO_GPU_CMD_CTX_DESTROY &&
-	    type == VIRTIO_GPU_RESP_OK_NODATA &&
+	    (type == VIRTIO_GPU_RESP_OK_NODATA || next == MGPU_CMD_WORK) &&
 	    xa_erase(&vgpu->bad_contexts, lane->cmd.ctx_id))
 		vgpu->nr_bad_contexts--;
 
@@ -298,7 +350,7 @@ static bool start(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 			submit(vgpu, lane, lane->job.arrived_ns);
 		}
 	} else if (resp_len) {
-		mgpu_cmd_reply(&lane->cmd, type, (void *)resp);
+		mgpu_cmd_reply(&lane->cmd, type, resp);
 		answer(vgpu, lane, &lane->chain, is_fenced(&lane->cmd), resp,
 		       resp_len);
 	} else {
@@ -339,18 +391,23 @@ static u32 job_answer(int error)
 	}
 }
 
-/* Whether a work's end can be told by an engine, which must not wait. */
-static bool can_end(struct mgpu_vgpu *vgpu, const struct mgpu_work *work)
+/*
+ * Whether a work's end can be told, even by an engine, which must not wait.
+ * Then it has let go of its resources.
+ */
+static bool can_end(struct mgpu_vgpu *vgpu, struct mgpu_work *work)
 {
 	u32 i;
 
 	if (!vgpu->ring_nowait)
 		return true;
-	if (work->error == -ETIMEDOUT || !can_answer(vgpu, &work->chain))
+	if (work->error == -ETIMEDOUT || !can_answer(vgpu, &work->reply.chain))
 		return false;
 	for (i = 0; i < work->job.nr_bufs; i++) {
-		if (work->res[i] && mgpu_resource_is_last(work->res[i]))
+		if (work->res[i] &&
+		    !mgpu_resource_put_unless_last(work->res[i]))
 			return false;
+		work->res[i] = NULL;
 	}
 	return true;
 }
@@ -377,15 +434,54 @@ static bool end_works(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 			hung(vgpu, work->ctx);
 		if (work->error)
 			atomic64_inc(&vgpu->stats.command_errors);
-		work->hdr.type = cpu_to_le32(job_answer(work->error));
-		answer(vgpu, lane, &work->chain,
-		       work->hdr.flags & cpu_to_le32(VIRTIO_GPU_FLAG_FENCE),
-		       &work->hdr, sizeof(work->hdr));
+		send_reply(vgpu, lane, &work->reply, job_answer(work->error));
 		mgpu_hist_add(&vgpu->hists->latency,
 			      ktime_get_ns() - work->arrived_ns);
 		mgpu_work_free(vgpu, work);
 	}
 	return false;
+}
+
+/*
+ * Answers for the commands that the device is done with, fences in the ring's
+ * order: a guest takes a later one's signal for those before it.  Whether some
+ * are left to the work item.
+ */
+static bool end_devcmds(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
+{
+	struct mgpu_devcmd *cmd, *next;
+	bool more = false, behind = false;
+
+	llist_for_each_entry_safe(cmd, next,
+				  llist_del_all(&vgpu->devcmds_done), done_node)
+		cmd->done = true;
+
+	list_for_each_entry_safe(cmd, next, &vgpu->devcmds, node) {
+		bool ready = cmd->done && !(cmd->fenced && behind) &&
+			     !mgpu_devcmd_mem_waits(cmd);
+
+		if (ready && vgpu->ring_nowait &&
+		    !(can_answer(vgpu, &cmd->reply.chain) &&
+		      mgpu_devcmd_lighten(cmd))) {
+			more = true;
+			ready = false;
+		}
+		if (!ready) {
+			behind |= cmd->fenced;
+			continue;
+		}
+		list_del_init(&cmd->node);
+		if (cmd->job.error == -ETIMEDOUT)
+			hung(vgpu, cmd->guest_ctx);
+		if (cmd->answer != VIRTIO_GPU_RESP_OK_NODATA)
+			atomic64_inc(&vgpu->stats.command_errors);
+		send_reply(vgpu, lane, &cmd->reply, cmd->answer);
+		if (!cmd->local)
+			mgpu_hist_add(&vgpu->hists->latency, ktime_get_ns() -
+				      cmd->job.arrived_ns);
+		mgpu_devcmd_end(cmd);
+	}
+	return more;
 }
 
 /*
@@ -397,10 +493,14 @@ static bool finish(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 	struct mgpu_job *job = &lane->job;
 	u32 type = job_answer(job->error);
 
-	if (vgpu->ring_nowait &&
-	    (job->error == -ETIMEDOUT || !can_answer(vgpu, &lane->chain) ||
-	     (job->res && mgpu_resource_is_last(job->res))))
-		return false;
+	if (vgpu->ring_nowait) {
+		if (job->error == -ETIMEDOUT ||
+		    !can_answer(vgpu, &lane->chain))
+			return false;
+		if (job->res && !mgpu_resource_put_unless_last(job->res))
+			return false;
+		job->res = NULL;
+	}
 
 	if (job->error == -ETIMEDOUT)
 		hung(vgpu, lane->cmd.ctx_id);
@@ -432,6 +532,13 @@ static void ring_unmap(struct mgpu_lane *lane)
 		mgpu_mem_put(lane->mem[2]);
 }
 
+/* Whether the VMM unmaps the ring, and waits until nobody uses it. */
+static bool ring_leaves(const struct mgpu_lane *lane)
+{
+	return READ_ONCE(lane->mem[0]->dead) || READ_ONCE(lane->mem[1]->dead) ||
+	       READ_ONCE(lane->mem[2]->dead);
+}
+
 /* Returns whether there is more to do, which the work item is to do. */
 static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq)
 {
@@ -454,7 +561,7 @@ static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq)
 
 	mgpu_vring_notify_disable(vr);
 	if (vq == MGPU_VQ_CONTROL)
-		more = end_works(vgpu, lane);
+		more = end_works(vgpu, lane) | end_devcmds(vgpu, lane);
 	while (!lane->broken) {
 		/* Pairs with the release in mgpu_ring_job_done(). */
 		switch (smp_load_acquire(&lane->state)) {
@@ -475,7 +582,7 @@ static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq)
 			break;
 		}
 
-		if (!budget--) {
+		if (!budget-- || ring_leaves(lane)) {
 			more = true;
 			break;
 		}
@@ -571,6 +678,15 @@ void mgpu_ring_work_done(struct mgpu_vgpu *vgpu, struct mgpu_work *work)
 	ring_run(vgpu, true);
 }
 
+/* The device is done with a command; called in an engine's thread. */
+void mgpu_ring_devcmd_done(struct mgpu_devcmd *cmd)
+{
+	struct mgpu_vgpu *vgpu = cmd->vgpu;
+
+	llist_add(&cmd->done_node, &vgpu->devcmds_done);
+	ring_run(vgpu, true);
+}
+
 void mgpu_ring_init(struct mgpu_vgpu *vgpu)
 {
 	int i;
@@ -584,6 +700,9 @@ void mgpu_ring_init(struct mgpu_vgpu *vgpu)
 	xa_init(&vgpu->contexts);
 	init_llist_head(&vgpu->works_done);
 	INIT_LIST_HEAD(&vgpu->works_ending);
+	xa_init(&vgpu->devctxs);
+	INIT_LIST_HEAD(&vgpu->devcmds);
+	init_llist_head(&vgpu->devcmds_done);
 	for (i = 0; i < MGPU_NR_VQS; i++)
 		vgpu->lane[i].job.vgpu = vgpu;
 }
@@ -606,12 +725,17 @@ int mgpu_ring_open(struct mgpu_vgpu *vgpu)
 		vgpu->lane[i].chain.segs =
 			kvcalloc(MGPU_MAX_CHAIN, sizeof(struct mgpu_seg),
 				 GFP_KERNEL_ACCOUNT);
-		if (!vgpu->lane[i].chain.segs) {
-			mgpu_ring_close(vgpu);
-			return -ENOMEM;
-		}
+		if (!vgpu->lane[i].chain.segs)
+			goto no_memory;
 	}
+	vgpu->resp = kmalloc(MGPU_MAX_RESP, GFP_KERNEL_ACCOUNT);
+	if (!vgpu->resp)
+		goto no_memory;
 	return 0;
+
+no_memory:
+	mgpu_ring_close(vgpu);
+	return -ENOMEM;
 }
 
 void mgpu_ring_close(struct mgpu_vgpu *vgpu)
@@ -627,6 +751,8 @@ void mgpu_ring_close(struct mgpu_vgpu *vgpu)
 		lane->buf = NULL;
 		lane->buf_size = 0;
 	}
+	kfree(vgpu->resp);
+	vgpu->resp = NULL;
 }
 
 static struct mgpu_mem *pin_ring(struct mgpu_vgpu *vgpu, u64 addr, u32 len,
@@ -678,6 +804,7 @@ void mgpu_ring_start(struct mgpu_vgpu *vgpu)
 	int i;
 
 	lockdep_assert_held(&vgpu->lock);
+	vgpu->dev_gen = mgpu_device_gen(vgpu->mdev);
 	WRITE_ONCE(vgpu->live, true);
 	for (i = 0; i < MGPU_NR_VQS; i++) {
 		if (vgpu->vq_regs[i].enabled)
@@ -696,6 +823,7 @@ void mgpu_ring_stop(struct mgpu_vgpu *vgpu)
 	/* Who runs the ring now finishes; nobody begins. */
 	mutex_lock(&vgpu->ring_lock);
 	mutex_unlock(&vgpu->ring_lock);
+	mgpu_readback_quiesce(vgpu);
 	hrtimer_cancel(&vgpu->hold_timer);
 	mgpu_context_end_all(vgpu);
 	mgpu_sched_cancel(vgpu);
@@ -703,6 +831,7 @@ void mgpu_ring_stop(struct mgpu_vgpu *vgpu)
 
 	mutex_lock(&vgpu->ring_lock);
 	mgpu_work_free_all(vgpu);
+	mgpu_devcmd_stop(vgpu);
 	for (i = 0; i < MGPU_NR_VQS; i++) {
 		struct mgpu_lane *lane = &vgpu->lane[i];
 

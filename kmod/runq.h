@@ -60,8 +60,6 @@ enum mgpu_entity_state {
  * @share: fixed share's allowance
  * @due_ns: when it may go on, while delayed
  * @delayed_ns: since when it has been delayed, 0 when it is not
- * @limited_ns: how long it has been delayed in all, when it is not
- * @limited: how often
  * @limited: how often it was delayed
  * @limited_ns: for how long in all, up to the last time that it ended
  * @queue: which of the run queue's queues it is in
@@ -146,6 +144,11 @@ void mgpu_runq_wake(struct mgpu_runq *rq, struct mgpu_sched_entity *e,
 
 /* No job of @e waits any more. */
 void mgpu_runq_sleep(struct mgpu_runq *rq, struct mgpu_sched_entity *e);
+
+/*
+ * Another job of @e is its oldest that waits; head_* say which.  Unlike sleep and
+ * wake, it keeps what @e is owed.  No effect while idle.
+ */
 void mgpu_runq_move(struct mgpu_runq *rq, struct mgpu_sched_entity *e, u64 now);
 
 /* Whose oldest job is to run now; idle afterwards.  NULL for nobody's. */

@@ -48,6 +48,20 @@ static enum hrtimer_restart due(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/*
+ * Since when a job has been on an engine: not while it was behind others in the
+ * device's own queue.
+ */
+static u64 on_engine_ns(const struct mgpu_sched *sched,
+			const struct mgpu_job *job, u64 now)
+{
+	if (job->kind != MGPU_JOB_DEVICE)
+		return job->ran_ns + now - job->start_ns;
+	if (!list_is_first(&job->node, &sched->running))
+		return 0;
+	return now - max(job->start_ns, sched->left_ns);
+}
+
 /* Ends jobs that have been on an engine for too long. */
 static void watch(struct work_struct *work)
 {
@@ -63,7 +77,7 @@ static void watch(struct work_struct *work)
 	/* Under the lock: not before any of them started. */
 	now = ktime_get_ns();
 	list_for_each_entry(job, &sched->running, node) {
-		if (job->expired || job->ran_ns + now - job->start_ns <= limit)
+		if (job->expired || on_engine_ns(sched, job, now) <= limit)
 			continue;
 		WRITE_ONCE(job->expired, true);
 		if (mdev->ops->job_timeout)
@@ -85,7 +99,7 @@ void mgpu_sched_init(struct mgpu_device *mdev)
 	init_waitqueue_head(&sched->idle);
 	INIT_LIST_HEAD(&sched->running);
 	INIT_LIST_HEAD(&sched->parked);
-	sched->slots = mdev->caps.engines;
+	sched->slots = mdev->caps.depth_default ?: mgpu_max_slots(mdev);
 	INIT_DELAYED_WORK(&sched->watchdog, watch);
 	sched->timer_due = U64_MAX;
 	mgpu_compat_hrtimer_setup(&sched->timer, due, CLOCK_MONOTONIC,
@@ -246,19 +260,21 @@ static void rehead(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu, u64 now)
 {
 	struct mgpu_sched_entity *e = &vgpu->entity;
 
-	if (!set_head(vgpu)) {
-		mgpu_runq_sleep(&sched->rq, e);
+	if (e->state == MGPU_ENTITY_IDLE) {
+		wake(sched, vgpu, now);
 		return;
 	}
-	mgpu_runq_move(&sched->rq, e, now);
-	wake(sched, vgpu, now);
+	if (set_head(vgpu))
+		mgpu_runq_move(&sched->rq, e, now);
+	else
+		mgpu_runq_sleep(&sched->rq, e);
 	arm_timer(sched);
 }
 
 /**
- * mgpu_sched_slots - how many jobs may be on the device's engines
+ * mgpu_sched_slots - how many jobs may be with the device
  * @mdev: device
- * @slots: 1 to the device's engines
+ * @slots: 1 to mgpu_max_slots()
  *
  * What runs beyond that goes on to the end of its tile, or of its job if it has
  * none.
@@ -269,13 +285,13 @@ void mgpu_sched_slots(struct mgpu_device *mdev, u32 slots)
 
 	spin_lock_irq(&sched->lock);
 	WRITE_ONCE(sched->slots, slots);
-	sched->rq.engines = slots;
+	sched->rq.engines = min(slots, mdev->caps.engines);
 	spin_unlock_irq(&sched->lock);
 
 	mdev->ops->kick(mdev);
 }
 
-/* Ahead of what of the vGPU's jobs one goes that is the first of those that compute. */
+/* The vGPU's first waiting job that computes, or the list's end; to add ahead of. */
 static struct list_head *first_shard(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_job *other;
@@ -533,7 +549,11 @@ bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
 
 	if (job->shard && mgpu_context_sample_due(job, engine_ns))
 		mgpu_context_sample(job, engine_ns, engine_cycles);
-	if (!mgpu_runq_may_yield(&sched->rq) && !READ_ONCE(job->stop) &&
+	/* A policy that is replaced goes after a grace period. */
+	rcu_read_lock();
+	yield = mgpu_runq_may_yield(&sched->rq);
+	rcu_read_unlock();
+	if (!yield && !READ_ONCE(job->stop) &&
 	    READ_ONCE(sched->nr_running) <= READ_ONCE(sched->slots) &&
 	    !(job->shard && !list_empty(&vgpu->jobs)))
 		return false;
@@ -622,11 +642,14 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 	spin_lock_irq(&sched->lock);
 	list_del_init(&job->node);
 	sched->nr_running--;
-	mgpu_runq_charge(&sched->rq, &vgpu->entity, charged, ktime_get_ns());
+	sched->left_ns = ktime_get_ns();
+	mgpu_runq_charge(&sched->rq, &vgpu->entity, charged, sched->left_ns);
 	spin_unlock_irq(&sched->lock);
 
 	if (job->shard)
 		mgpu_context_job_done(job);
+	else if (job->kind == MGPU_JOB_DEVICE)
+		mgpu_devcmd_job_done(job);
 	else
 		mgpu_ring_job_done(job);
 

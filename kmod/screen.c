@@ -14,6 +14,7 @@
 void mgpu_screen_init(struct mgpu_vgpu *vgpu)
 {
 	mutex_init(&vgpu->screen.lock);
+	mgpu_readback_init(vgpu);
 }
 
 /* Bytes of the display region: the type's largest mode. */
@@ -87,6 +88,16 @@ void mgpu_screen_release(struct mgpu_vgpu *vgpu)
 	mutex_unlock(&s->lock);
 }
 
+/* Not all that is on the device can be shown. */
+static bool is_picture(const struct mgpu_resource *res)
+{
+	const struct mgpu_virgl_shape *shape = &res->dev.shape;
+
+	return !res->dev.host_id ||
+	       ((shape->target == MGPU_VIRGL_2D ||
+		 shape->target == MGPU_VIRGL_RECT) && shape->nr_samples <= 1);
+}
+
 /* SET_SCANOUT and SET_SCANOUT_BLOB. */
 u32 mgpu_screen_set(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 {
@@ -115,7 +126,7 @@ u32 mgpu_screen_set(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 			view.stride = cmd->stride;
 			view.offset = cmd->offset;
 		} else {
-			if (res->blob ||
+			if (res->blob || !is_picture(res) ||
 			    !mgpu_rect_inside(&cmd->rect, res->width,
 					      res->height))
 				return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
@@ -157,6 +168,23 @@ static int cursor_alloc(struct mgpu_screen *s)
 }
 
 /*
+ * The image of a cursor that is on the device: the guest's memory has what was
+ * transferred there.
+ */
+static bool take_image(struct mgpu_screen *s, struct mgpu_resource *res)
+{
+	const size_t size = MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * sizeof(u32);
+
+	lockdep_assert_held(&s->lock);
+	if (!res->backing || res->backing->len < size ||
+	    !mgpu_mem_get(res->backing))
+		return false;
+	mgpu_mem_copy(res->backing, 0, s->cursor, size);
+	mgpu_mem_put(res->backing);
+	return true;
+}
+
+/*
  * UPDATE_CURSOR and MOVE_CURSOR: checks, and notes what the guest wants; the
  * job that follows draws it.  Returns 0 or VIRTIO_GPU_RESP_ERR_*.
  */
@@ -181,6 +209,8 @@ u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 	mutex_lock(&s->lock);
 	if (res && cursor_alloc(s)) {
 		err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	} else if (res && res->dev.host_id && !take_image(s, res)) {
+		err = VIRTIO_GPU_RESP_ERR_UNSPEC;
 	} else {
 		s->x = (s32)cmd->pos_x;
 		s->y = (s32)cmd->pos_y;

@@ -21,6 +21,9 @@ static u64 features(const struct mgpu_vgpu *vgpu)
 {
 	if (!vgpu->type->desc->render)
 		return MGPU_FEATURES;
+	if (mgpu_on_device(vgpu))
+		return (MGPU_FEATURES & ~BIT_ULL(VIRTIO_GPU_F_RESOURCE_BLOB)) |
+		       BIT_ULL(VIRTIO_GPU_F_VIRGL);
 	return MGPU_FEATURES | BIT_ULL(VIRTIO_GPU_F_VIRGL) |
 	       BIT_ULL(VIRTIO_GPU_F_CONTEXT_INIT);
 }
@@ -29,6 +32,16 @@ static const u16 vq_size_max[MGPU_NR_VQS] = {
 	[MGPU_VQ_CONTROL] = MGPU_VQ_CONTROL_SIZE,
 	[MGPU_VQ_CURSOR] = MGPU_VQ_CURSOR_SIZE,
 };
+
+/* Whether this is news. */
+static bool needs_reset(struct mgpu_vgpu *vgpu)
+{
+	if (vgpu->needs_reset)
+		return false;
+	WRITE_ONCE(vgpu->needs_reset, true);
+	mgpu_irq_config(vgpu);
+	return true;
+}
 
 /**
  * mgpu_virtio_broken - the guest broke a queue
@@ -42,13 +55,24 @@ static const u16 vq_size_max[MGPU_NR_VQS] = {
 void mgpu_virtio_broken(struct mgpu_vgpu *vgpu, u32 vq, const char *why)
 {
 	vgpu->lane[vq].broken = true;
-	if (vgpu->needs_reset)
-		return;
-	WRITE_ONCE(vgpu->needs_reset, true);
-	dev_notice_ratelimited(vgpu->vdev.dev,
-			       "guest broke queue %u (%s); it must reset the device\n",
-			       vq, why);
-	mgpu_irq_config(vgpu);
+	if (needs_reset(vgpu))
+		dev_notice_ratelimited(vgpu->vdev.dev,
+				       "guest broke queue %u (%s); it must reset the device\n",
+				       vq, why);
+}
+
+/**
+ * mgpu_virtio_needs_reset - the guest cannot go on without a reset
+ * @vgpu: vGPU
+ * @why: for the host's log
+ *
+ * As mgpu_virtio_broken(), but the queues go on.
+ */
+void mgpu_virtio_needs_reset(struct mgpu_vgpu *vgpu, const char *why)
+{
+	if (needs_reset(vgpu))
+		dev_notice_ratelimited(vgpu->vdev.dev,
+				       "guest must reset the device: %s\n", why);
 }
 
 /* Reset as the guest sees it; ends with nothing in flight and nothing held. */
@@ -60,18 +84,18 @@ void mgpu_virtio_reset(struct mgpu_vgpu *vgpu)
 
 	mgpu_ring_stop(vgpu);
 	mgpu_screen_reset(vgpu);
+	mgpu_devctx_release_all(vgpu);
 	mgpu_resource_release_all(vgpu);
-	mgpu_irq_reset(vgpu);
 
 	if (vgpu->status)
 		atomic64_inc(&vgpu->stats.resets);
-	vgpu->status = 0;
+	WRITE_ONCE(vgpu->status, 0);
+	mgpu_irq_reset(vgpu);
 	WRITE_ONCE(vgpu->needs_reset, false);
 	vgpu->guest_features = 0;
 	vgpu->feature_select = 0;
 	vgpu->driver_feature_select = 0;
 	vgpu->queue_select = 0;
-	vgpu->events_read = 0;
 	for (i = 0; i < MGPU_NR_VQS; i++)
 		vgpu->vq_regs[i] = (struct mgpu_vq_regs){
 			.size = vq_size_max[i],
@@ -106,7 +130,8 @@ static void set_status(struct mgpu_vgpu *vgpu, u8 status)
 		status &= ~VIRTIO_CONFIG_S_DRIVER_OK;
 
 	/* Bits are only ever added; section 2.1.1. */
-	vgpu->status |= status & ~VIRTIO_CONFIG_S_NEEDS_RESET;
+	WRITE_ONCE(vgpu->status, vgpu->status |
+		   (status & ~VIRTIO_CONFIG_S_NEEDS_RESET));
 	if (set & status & VIRTIO_CONFIG_S_DRIVER_OK)
 		mgpu_ring_start(vgpu);
 }
@@ -135,7 +160,7 @@ static void common_fill(struct mgpu_vgpu *vgpu,
 	c->msix_config = cpu_to_le16(vgpu->irq.config_vector);
 	c->num_queues = cpu_to_le16(MGPU_NR_VQS);
 	c->device_status = get_status(vgpu);
-	c->config_generation = vgpu->config_generation;
+	c->config_generation = READ_ONCE(vgpu->config_generation);
 	c->queue_select = cpu_to_le16(vgpu->queue_select);
 	if (!q) {
 		c->queue_msix_vector = cpu_to_le16(VIRTIO_MSI_NO_VECTOR);
@@ -247,9 +272,9 @@ static void common_write(struct mgpu_vgpu *vgpu, u32 off, u32 val, u32 len)
 static void devcfg_fill(struct mgpu_vgpu *vgpu, struct virtio_gpu_config *c)
 {
 	memset(c, 0, sizeof(*c));
-	c->events_read = cpu_to_le32(vgpu->events_read);
 	c->num_scanouts = cpu_to_le32(MGPU_NR_SCANOUTS);
-	c->num_capsets = cpu_to_le32(vgpu->type->desc->render ? 1 : 0);
+	c->num_capsets = cpu_to_le32(!vgpu->type->desc->render ? 0 :
+				     vgpu->mdev->caps.nr_capsets ?: 1);
 }
 
 /*
@@ -277,6 +302,8 @@ int mgpu_bar_read(struct mgpu_vgpu *vgpu, u32 off, void *buf, u32 len)
 		struct virtio_gpu_config c;
 
 		devcfg_fill(vgpu, &c);
+		if (off - MGPU_DEVCFG_OFF < sizeof(c.events_read))
+			c.events_read = cpu_to_le32(mgpu_irq_events(vgpu));
 		memcpy(buf, (u8 *)&c + off - MGPU_DEVCFG_OFF, len);
 	} else if (off == MGPU_ISR_OFF) {
 		*(u8 *)buf = mgpu_irq_read_isr(vgpu);
@@ -310,7 +337,7 @@ int mgpu_bar_write(struct mgpu_vgpu *vgpu, u32 off, const void *buf, u32 len)
 	} else if (off == MGPU_DEVCFG_OFF +
 		   offsetof(struct virtio_gpu_config, events_clear)) {
 		if (len == 4)
-			vgpu->events_read &= ~val;
+			mgpu_irq_clear_events(vgpu, val);
 	} else if (off >= MGPU_NOTIFY_OFF) {
 		atomic64_inc(&vgpu->stats.doorbells);
 		mgpu_ring_kick(vgpu);

@@ -133,9 +133,9 @@ static int walk_indirect(struct walk *w, const struct desc *table,
  * @ctx: for @read
  *
  * Return: 1 with @chain filled in, 0 when there is none, or a negative errno
- * when the ring is broken: -ERANGE (index outside of the table or available
- * index jumped), -ELOOP (chain without end), -EINVAL (wrong flags), -E2BIG,
- * -EFAULT or what @read returned.
+ * when the ring is broken: -ERANGE (index outside of the table, available index
+ * jumped, or more buffers are out than the queue has), -ELOOP (chain without
+ * end), -EINVAL (wrong flags), -E2BIG, -EFAULT or what @read returned.
  */
 int mgpu_vring_pop(struct mgpu_vring *vr, struct mgpu_chain *chain,
 		   mgpu_guest_read_fn read, void *ctx)
@@ -149,6 +149,9 @@ int mgpu_vring_pop(struct mgpu_vring *vr, struct mgpu_chain *chain,
 	if (avail_idx == vr->last_avail)
 		return 0;
 	if ((u16)(avail_idx - vr->last_avail) > vr->num)
+		return -ERANGE;
+	/* There are no more buffers than these: one is offered twice. */
+	if ((u16)(vr->last_avail - vr->used_idx) >= vr->num)
 		return -ERANGE;
 	/* The entry is valid only once the index is seen. */
 	smp_rmb();

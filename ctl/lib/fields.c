@@ -126,6 +126,8 @@ const struct mgpu_field mgpu_vgpu_fields[] = {
 	VGPU(GPU_LIMIT, "gpu-limit", U32, gpu_limit),
 	VGPU(GPU_PERIOD, "gpu-period", U32, gpu_period),
 	VGPU(GPU_BURST, "gpu-burst", U32, gpu_burst),
+	VGPU(MODE_WIDTH, "mode-width", U32, mode_width),
+	VGPU(MODE_HEIGHT, "mode-height", U32, mode_height),
 	VGPU(MEM_USED, "mem-used", U64, mem_used),
 	VGPU(MEM_LIMIT, "mem-limit", U64, mem_limit),
 	VGPU(PINNED_PAGES, "pinned-pages", U64, pinned_pages),
@@ -169,7 +171,7 @@ const char *const mgpu_preempt_methods[] = {
 	NULL
 };
 
-const char *mgpu_compute_op_name(uint32_t op)
+const char *mgpu_ctx_op_name(uint32_t op)
 {
 	static const char *const names[] = {
 		[MGPU_COMPUTE_FILL] = "fill",
@@ -222,6 +224,7 @@ const struct mgpu_field mgpu_ctx_fields[] = {
 	CTX(RESUMES, "resumes", U64, resumes),
 	CTX(FLUSHES, "flushes", U64, flushes),
 	CTX(SWITCH_NS, "switch-ns", U64, switch_ns),
+	CTX(COPIES, "copies", U64, copies),
 	{ .attr = 0 }
 };
 

@@ -120,6 +120,8 @@ struct mgpu_vgpu_info {
 	/* Of one vGPU that was asked for; absent in lists and events. */
 	uint64_t frame_interval_hist[MGPU_HIST_BUCKETS];
 	uint64_t latency_hist[MGPU_HIST_BUCKETS];
+	uint32_t mode_width;		/* that its guest is told to use, pixels */
+	uint32_t mode_height;
 };
 
 /*
@@ -153,7 +155,8 @@ struct mgpu_ctx {
 	uint64_t preemptions;		/* slots taken */
 	uint64_t resumes;		/* slots got back */
 	uint64_t flushes;		/* jobs begun anew */
-	uint64_t switch_ns;
+	uint64_t switch_ns;		/* for saving and restoring */
+	uint64_t copies;		/* how often that was */
 };
 
 /* What ctx-preempt and ctx-resume say of a context; for naming what they said. */
@@ -171,7 +174,7 @@ struct mgpu_ctx_order {
 extern const char *const mgpu_preempt_methods[];
 
 /* Of enum mgpu_compute_op, as struct mgpu_ctx has it; NULL for what is none. */
-const char *mgpu_compute_op_name(uint32_t op);
+const char *mgpu_ctx_op_name(uint32_t op);
 
 /* ---- histograms ---- */
 
@@ -299,6 +302,7 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 #define MGPU_SETTING_GPU_LIMIT	(1u << 2)
 #define MGPU_SETTING_GPU_PERIOD	(1u << 3)
 #define MGPU_SETTING_GPU_BURST	(1u << 4)
+#define MGPU_SETTING_MODE	(1u << 5)
 
 /**
  * struct mgpu_vgpu_setting - what to change of one vGPU
@@ -312,6 +316,9 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
  *	MGPU_GPU_LIMIT_MIN to MGPU_GPU_LIMIT_MAX
  * @gpu_period: microseconds, MGPU_GPU_PERIOD_MIN to MGPU_GPU_PERIOD_MAX
  * @gpu_burst: microseconds of engine time, 0 to MGPU_GPU_BURST_MAX
+ * @mode_width: of the mode that its guest is told to use, pixels: MGPU_MODE_MIN to
+ *	that of the type's largest mode; 0 with @mode_height for that mode
+ * @mode_height: of it, likewise
  */
 struct mgpu_vgpu_setting {
 	uint32_t id;
@@ -322,6 +329,8 @@ struct mgpu_vgpu_setting {
 	uint32_t gpu_limit;
 	uint32_t gpu_period;
 	uint32_t gpu_burst;
+	uint32_t mode_width;
+	uint32_t mode_height;
 };
 
 /* All of them or none, in one message; needs CAP_NET_ADMIN. */
@@ -427,12 +436,16 @@ int mgpu_subscribe(struct mgpu *mgpu, struct mgpu_error *err);
  */
 int mgpu_subscribe_ctx(struct mgpu *mgpu, struct mgpu_error *err);
 
-/* For poll(): readable when mgpu_event_next() will not wait. */
+/*
+ * For poll(): readable when there may be an event. Messages about others come, too,
+ * over which mgpu_event_next() waits on: who must not wait sets O_NONBLOCK.
+ */
 int mgpu_fd(const struct mgpu *mgpu);
 
 /*
  * Wait for the next event.  -ENOBUFS: events were lost, list what they are about
  * again and go on.  -ENODEV: the module was unloaded.  -EINTR: a signal came.
+ * -EAGAIN: there is none, and the socket does not block.
  */
 int mgpu_event_next(struct mgpu *mgpu, struct mgpu_event *event,
 		    struct mgpu_error *err);

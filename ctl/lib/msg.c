@@ -49,7 +49,7 @@ struct nl_msg *mgpu_msg_new(uint16_t family, uint8_t cmd, bool dump,
 	return msg;
 }
 
-#define NR_SETTINGS	5
+#define NR_SETTINGS	7
 
 /* Of one vGPU: the nest, its name and all settings. */
 #define SETTING_SIZE							\
@@ -72,6 +72,10 @@ static int put_setting(struct nl_msg *msg, const struct mgpu_vgpu_setting *set)
 		  set->gpu_period },
 		{ MGPU_SETTING_GPU_BURST, MGPU_A_VGPU_GPU_BURST,
 		  set->gpu_burst },
+		{ MGPU_SETTING_MODE, MGPU_A_VGPU_MODE_WIDTH,
+		  set->mode_width },
+		{ MGPU_SETTING_MODE, MGPU_A_VGPU_MODE_HEIGHT,
+		  set->mode_height },
 	};
 	struct nlattr *nest;
 	size_t i;

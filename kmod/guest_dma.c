@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory as the device sees it: mapped for DMA, and as the entries of a
+ * virtio-gpu command (VIRTIO 1.2, section 5.7.6.8).
+ */
+#include <linux/dma-mapping.h>
+#include <linux/virtio_gpu.h>
+
+#include "mgpu.h"
+
+/**
+ * mgpu_dma_map - have a device reach pages
+ * @dma: result
+ * @pages: the pages
+ * @nr: how many
+ * @dev: device, or NULL when it uses physical addresses
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno, with nothing mapped.
+ */
+int mgpu_dma_map(struct mgpu_dma *dma, struct page **pages, u32 nr,
+		 struct device *dev)
+{
+	int ret;
+
+	ret = sg_alloc_table_from_pages(&dma->sgt, pages, nr, 0,
+					(size_t)nr << PAGE_SHIFT, GFP_KERNEL);
+	if (ret)
+		return ret;
+	dma->dev = dev;
+	if (!dev)
+		return 0;
+	ret = dma_map_sgtable(dev, &dma->sgt, DMA_BIDIRECTIONAL, 0);
+	if (ret) {
+		sg_free_table(&dma->sgt);
+		dma->sgt = (struct sg_table){};
+	}
+	return ret;
+}
+
+/* The end of that; nothing happens when nothing is mapped. */
+void mgpu_dma_unmap(struct mgpu_dma *dma)
+{
+	if (!dma->sgt.sgl)
+		return;
+	if (dma->dev)
+		dma_unmap_sgtable(dma->dev, &dma->sgt, DMA_BIDIRECTIONAL, 0);
+	sg_free_table(&dma->sgt);
+	dma->sgt = (struct sg_table){};
+}
+
+static u64 sg_at(const struct mgpu_dma *dma, struct scatterlist *sg)
+{
+	return dma->dev ? sg_dma_address(sg) : sg_phys(sg);
+}
+
+static u64 sg_bytes(const struct mgpu_dma *dma, struct scatterlist *sg)
+{
+	return dma->dev ? sg_dma_len(sg) : sg->length;
+}
+
+/**
+ * mgpu_dma_entries - what a device is told of memory
+ * @dma: the pages
+ * @chunks: where the bytes are in them, in order
+ * @nr_chunks: how many there are
+ * @len: bytes in all
+ * @entries: result; NULL to count only
+ * @max: room there
+ *
+ * Bytes that follow each other make one entry, whatever the guest's were.
+ *
+ * Return: how many entries it takes, or @max + 1 when it takes more than that.
+ */
+u32 mgpu_dma_entries(const struct mgpu_dma *dma,
+		     const struct mgpu_mem_chunk *chunks, u32 nr_chunks, u64 len,
+		     struct virtio_gpu_mem_entry *entries, u32 max)
+{
+	struct scatterlist *sg = dma->sgt.sgl;
+	u64 sg_start = 0, addr = 0, run = 0, next, n, at, end;
+	u32 nr = 0, i;
+
+	for (i = 0; i < nr_chunks; i++) {
+		at = chunks[i].at;
+		end = at + (i + 1 < nr_chunks ? chunks[i + 1].start : len) -
+		      chunks[i].start;
+		for (; at < end; at += n) {
+			while (at >= sg_start + sg_bytes(dma, sg)) {
+				sg_start += sg_bytes(dma, sg);
+				sg = sg_next(sg);
+			}
+			n = min(end, sg_start + sg_bytes(dma, sg)) - at;
+			next = sg_at(dma, sg) + (at - sg_start);
+			if (nr && next == addr + run && run + n <= U32_MAX) {
+				run += n;
+			} else {
+				if (nr++ == max)
+					return nr;
+				addr = next;
+				run = n;
+			}
+			if (!entries)
+				continue;
+			entries[nr - 1] = (struct virtio_gpu_mem_entry){
+				.addr = cpu_to_le64(addr),
+				.length = cpu_to_le32(run),
+			};
+		}
+	}
+	return nr;
+}
