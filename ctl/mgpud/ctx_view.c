@@ -85,19 +85,18 @@ static double miss_beside(const struct ctx_view *v, const struct mgpu_ctx *c,
 static void measure(struct ctx_view *v, struct ctx_track *t, const struct mgpu_ctx *c,
 		    const struct mgpu_ctx *list, size_t n)
 {
-	uint64_t switches = c->preemptions + c->resumes;
 	bool same = t->arrived_ns && t->arrived_ns == c->arrived_ns;
 
-	if (same && switches > t->switches && c->switch_ns > t->switch_ns &&
+	if (same && c->copies > t->copies && c->switch_ns > t->switch_ns &&
 	    c->live_bytes && c->engine_ns)
 		v->sample[v->nr_samples++ % CTX_SAMPLES] = (struct cost_sample){
 			.miss = miss_beside(v, c, list, n),
 			.bytes = c->live_bytes,
 			.cycles = 2.0 * (double)(c->switch_ns - t->switch_ns) /
-				(double)(switches - t->switches) *
+				(double)(c->copies - t->copies) *
 				(double)c->engine_cycles / (double)c->engine_ns,
 		};
-	t->switches = switches;
+	t->copies = c->copies;
 	t->switch_ns = c->switch_ns;
 }
 
@@ -150,7 +149,7 @@ int ctx_view_look(struct ctx_view *v, const struct mgpu_ctx *list, size_t n,
 			tracks[i] = (struct ctx_track){
 				.vgpu = list[i].vgpu_id, .id = list[i].id,
 				.switch_ns = list[i].switch_ns,
-				.switches = list[i].preemptions + list[i].resumes,
+				.copies = list[i].copies,
 			};
 		}
 		look(v, &tracks[i], &list[i], now_ns);
@@ -168,7 +167,7 @@ int ctx_view_look(struct ctx_view *v, const struct mgpu_ctx *list, size_t n,
 void ctx_view_ran(struct ctx_view *v, const struct mgpu_run_key *key,
 		  const struct mgpu_run *more)
 {
-	const char *op = mgpu_compute_op_name(key->op);
+	const char *op = mgpu_ctx_op_name(key->op);
 	double others[PREEMPT_CLASSES + 1] = { 0 }, inst, bytes, ipc, bound;
 	const struct ctx_track *peer;
 	struct analyse_guess g;
@@ -286,7 +285,7 @@ int ctx_view_shares(struct ctx_view *v, const struct mgpu_vgpu_info *vgpus, size
 
 /* ---- a snapshot ---- */
 
-static struct ctx_track *track(struct ctx_view *v, size_t ctx)
+static struct ctx_track *track(const struct ctx_view *v, size_t ctx)
 {
 	return find(v, v->info[ctx]->vgpu_id, v->info[ctx]->id);
 }
@@ -358,7 +357,7 @@ static void promise(struct ctx_view *v, struct preempt_snapshot *s)
 		struct ctx_track *t = track(v, i);
 		struct preempt_ctx *c = &v->ctx[i];
 
-		if (c->state == PREEMPT_IDLE || c->state == PREEMPT_HELD)
+		if (c->state == PREEMPT_HELD)
 			t->coming = 0;
 		if (t->coming > leaving)
 			t->coming = leaving;
@@ -372,8 +371,9 @@ int ctx_view_snapshot(struct ctx_view *v, const struct mgpu_ctx *list, size_t n,
 		      struct preempt_snapshot *s)
 {
 	uint32_t slots = dev->slots < PREEMPT_SLOTS_MAX ? dev->slots : PREEMPT_SLOTS_MAX;
+	uint32_t most = dev->engines > slots ? dev->engines : slots;
 	size_t room = n ? n : 1;
-	unsigned int held = 0;
+	uint64_t held = 0;
 
 	free(v->ctx);
 	free(v->if_ended);
@@ -388,18 +388,25 @@ int ctx_view_snapshot(struct ctx_view *v, const struct mgpu_ctx *list, size_t n,
 		.ctx = v->ctx,
 		.norm = &v->analyse.norm,
 	};
-	for (size_t i = 0; i < n && s->n < PREEMPT_CTX_MAX; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct ctx_track *t = find(v, list[i].vgpu_id, list[i].id);
+		struct preempt_ctx c;
 
 		if (list[i].dev_id != dev->id || !t)
 			continue;
+		c = describe(v, &list[i], t, slots ? slots : 1);
+		held += c.held;
+		/* idle ones, of which guests may have any number, leave room for others */
+		if (c.state == PREEMPT_IDLE || s->n == PREEMPT_CTX_MAX)
+			continue;
 		v->info[s->n] = &list[i];
-		v->ctx[s->n] = describe(v, &list[i], t, slots ? slots : 1);
-		held += v->ctx[s->n++].held;
+		v->ctx[s->n++] = c;
 	}
+	if (held > most || held > PREEMPT_SLOTS_MAX)
+		return -EAGAIN;
 	/* slots that were taken from the device are held until their tiles end */
-	s->slots = held > slots ? held : slots;
-	s->free = s->slots - held;
+	s->slots = held > slots ? (unsigned int)held : slots;
+	s->free = s->slots - (unsigned int)held;
 	promise(v, s);
 	return 0;
 }
@@ -474,6 +481,38 @@ static bool shares_allow(const struct preempt_ctx *loses, const struct preempt_c
 	       (loses->share == PREEMPT_OVER && gets->share == PREEMPT_BELOW);
 }
 
+/* The slots that one which loses some may keep. */
+static uint32_t keeps(const struct preempt_ctx *c, const struct fate *f)
+{
+	return f->method != PREEMPT_FLUSH && c->held > f->loses ? c->held - f->loses : 0;
+}
+
+/*
+ * Whether the kernel's queue has contexts of a vGPU for all slots, or all but one of
+ * its contexts, after what the plan takes from them: who loses its slots is kept out
+ * of the queue until mgpud looks again, and with too few the vGPU would lose of its
+ * share meanwhile. One may always go, or nobody's wait could be bounded.
+ */
+static bool stays_ready(const struct ctx_view *v, const struct preempt_snapshot *s,
+			const struct fate *fate, const struct preempt_ctx *loses)
+{
+	unsigned int ready = 0, all = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct preempt_ctx *c = &s->ctx[i];
+		const struct fate *f = &fate[i];
+
+		if (c->vgpu != loses->vgpu || c->state == PREEMPT_HELD)
+			continue;
+		all++;
+		if (f->loses && f->method != PREEMPT_DRAIN)
+			ready += keeps(c, f) > 0;
+		else
+			ready += v->info[i]->slots_allowed > 0;
+	}
+	return ready >= s->slots || ready + 1 >= all;
+}
+
 /* Notes what the plan wants; returns what is left undone of it. */
 static size_t take_plan(struct ctx_view *v, const struct preempt_snapshot *s, bool promises,
 			const struct preempt_plan *plan, struct fate *fate)
@@ -485,12 +524,17 @@ static size_t take_plan(struct ctx_view *v, const struct preempt_snapshot *s, bo
 		struct ctx_track *t;
 
 		if (d->action == PREEMPT_DO_PREEMPT) {
-			if (promises && !shares_allow(&s->ctx[d->ctx], &s->ctx[d->newcomer])) {
+			const struct fate before = fate[d->ctx];
+
+			fate[d->ctx].loses += d->slots;
+			fate[d->ctx].method = d->method;
+			if (promises &&
+			    !(shares_allow(&s->ctx[d->ctx], &s->ctx[d->newcomer]) &&
+			      stays_ready(v, s, fate, &s->ctx[d->ctx]))) {
+				fate[d->ctx] = before;
 				left++;
 				continue;
 			}
-			fate[d->ctx].loses += d->slots;
-			fate[d->ctx].method = d->method;
 			t = track(v, d->newcomer);
 			t->coming += d->slots;
 			fate[d->newcomer].gets += d->slots;
@@ -515,6 +559,13 @@ static struct ctx_order *add(struct ctx_order *order, size_t *n, const struct mg
 	return o;
 }
 
+/* Whether one has waited for the bound. */
+static bool starved(const struct preempt_snapshot *s, const struct preempt_param *p,
+		    const struct preempt_ctx *c)
+{
+	return s->now_ns > c->since_ns && s->now_ns - c->since_ns >= p->starve_ns;
+}
+
 /* How many slots one is to be allowed that loses none. */
 static uint32_t allowance(const struct preempt_snapshot *s, const struct preempt_param *p,
 			  bool promises, bool others_wait, const struct preempt_ctx *c,
@@ -524,8 +575,7 @@ static uint32_t allowance(const struct preempt_snapshot *s, const struct preempt
 		return ALL;
 	if (c->state == PREEMPT_RUNNING)
 		return f->gets || f->next ? ALL : c->held - c->leaving + c->coming;
-	if (f->gets || f->next || c->coming ||
-	    (s->now_ns > c->since_ns && s->now_ns - c->since_ns >= p->starve_ns))
+	if (f->gets || f->next || c->coming || starved(s, p, c))
 		return ALL;
 	return 0;
 }
@@ -557,11 +607,11 @@ size_t ctx_view_orders(struct ctx_view *v, const struct preempt_ops *ops,
 			const struct mgpu_ctx *info = v->info[i];
 			uint32_t allowed, has = info->slots_allowed;
 
-			if (c->state == PREEMPT_IDLE || c->state == PREEMPT_HELD ||
-			    fate[i].loses || c->leaving)
+			if (c->state == PREEMPT_HELD || fate[i].loses || c->leaving)
 				continue;
 			/* who lost a slot to another does not come back before it is there */
-			if (promises && promised && !track(v, i)->coming)
+			if (promises && promised && !track(v, i)->coming &&
+			    !(waits(c) && starved(s, &v->param, c)))
 				continue;
 			allowed = allowance(s, &v->param, promises,
 					    nr_wait > waits(c), c, &fate[i]);
@@ -592,8 +642,7 @@ size_t ctx_view_orders(struct ctx_view *v, const struct preempt_ops *ops,
 		o = add(order, n, v->info[i]);
 		o->preempt = true;
 		o->method = fate[i].method;
-		if (o->method != PREEMPT_FLUSH && s->ctx[i].held > fate[i].loses)
-			o->keep = s->ctx[i].held - fate[i].loses;
+		o->keep = keeps(&s->ctx[i], &fate[i]);
 	}
 	free(fate);
 	return left;
@@ -601,11 +650,15 @@ size_t ctx_view_orders(struct ctx_view *v, const struct preempt_ops *ops,
 
 bool ctx_view_unsettled(const struct ctx_view *v, const struct preempt_snapshot *s)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		const struct ctx_track *t = track((struct ctx_view *)v, i);
+	uint64_t coming = 0, draining = 0;
 
-		if (t->coming && !t->draining)
-			return true;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct ctx_track *t = track(v, i);
+		unsigned int held = s->ctx[i].held;
+
+		coming += t->coming;
+		/* it may have lost slots to others than those they were promised to */
+		draining += t->draining < held ? t->draining : held;
 	}
-	return false;
+	return coming > draining;
 }

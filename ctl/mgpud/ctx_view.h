@@ -45,7 +45,7 @@
  * @coming: slots that were promised to it and are not free yet
  * @draining: slots that are to be another's when its job ends
  * @switch_ns: of the context at the last look
- * @switches: slots lost and got back, at the last look
+ * @copies: how often that was, then
  * @seen: in the look under way
  */
 struct ctx_track {
@@ -59,7 +59,7 @@ struct ctx_track {
 	uint64_t keep_until_ns;
 	unsigned int coming;
 	unsigned int draining;
-	uint64_t switch_ns, switches;
+	uint64_t switch_ns, copies;
 	bool seen;
 };
 
@@ -122,8 +122,10 @@ int ctx_view_shares(struct ctx_view *v, const struct mgpu_vgpu_info *vgpus, size
 bool ctx_view_promises(const struct mgpu_dev_info *dev);
 
 /*
- * Of the contexts of one device, from the list of the last ctx_view_look(), which
- * must stay until the orders were made. Returns 0 or -ENOMEM.
+ * Of the contexts of one device that are not idle, from the list of the last
+ * ctx_view_look(), which must stay until the orders were made. Returns 0 or -ENOMEM;
+ * or -EAGAIN, to look again soon: a slot went from one to another while the kernel
+ * listed them, and is in the list twice, so that more are held than there are.
  */
 int ctx_view_snapshot(struct ctx_view *v, const struct mgpu_ctx *list, size_t n,
 		      const struct mgpu_dev_info *dev, uint64_t now_ns,
@@ -163,7 +165,10 @@ size_t ctx_view_orders(struct ctx_view *v, const struct preempt_ops *ops,
 		       const struct preempt_plan *plan, struct ctx_order *order,
 		       size_t *n);
 
-/* Slots are on their way, so that another look is due soon. */
+/*
+ * Slots are on their way, so that another look is due soon. Not for those that are
+ * drained: when a job ends, the kernel says so.
+ */
 bool ctx_view_unsettled(const struct ctx_view *v, const struct preempt_snapshot *s);
 
 #endif /* MGPUD_CTX_VIEW_H */

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the socket tells about preemption. Pure. */
+#include <linux/mgpu_compute.h>
+
 #include "kind.h"
 #include "number.h"
 #include "preempt_state.h"
 
 #define NR(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* As the kernel module calls them; a hash does not give its name back. */
-static const char *const ops[] = {
-	"fill", "copy", "scale", "matmul", "mandelbrot", "hash", "gather", "accumulate",
-};
-
+/* A hash does not give its name back. */
 const char *preempt_state_op(uint32_t kind)
 {
-	for (size_t i = 0; i < NR(ops); i++)
-		if (kind_of(ops[i]) == kind)
-			return ops[i];
+	for (uint32_t op = 0; op < MGPU_COMPUTE_NR_OPS; op++) {
+		const char *name = mgpu_ctx_op_name(op);
+
+		if (name && kind_of(name) == kind)
+			return name;
+	}
 	return NULL;
 }
 

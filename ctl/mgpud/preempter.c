@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Watches contexts, asks the policy, has the kernel do it. */
 #include <errno.h>
-#include <poll.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,11 +22,36 @@
 #define FIT_EVERY	16		/* switches */
 #define SETTLE_NS	5000000ULL	/* until a look at slots on their way */
 #define REST		4		/* times what a look took, before the next */
+#define EVENTS_MAX	1024		/* until there is a look */
 
-/* An entry of the BPF program's map at the last reading. */
+/*
+ * A reading has room for the whole map, so that no bucket of it is too large, and as
+ * much again for those that come in the place of others while it is read.
+ */
+#define ROOM		(2 * MGPU_BPF_RUNS)
+
+/* An entry of the BPF program's map. */
 struct run {
 	struct mgpu_run_key key;
 	struct mgpu_run run;
+};
+
+/**
+ * struct counted - readings of the BPF program's map
+ * @key: as the kernel gives them
+ * @run: likewise
+ * @list: of the last reading and, while there is one, the next; by key
+ * @last: which of these
+ * @nr: entries of the last reading
+ *
+ * Only what the kernel fills in is touched: room that is not needed takes no memory.
+ */
+struct counted {
+	struct mgpu_run_key key[ROOM];
+	struct mgpu_run run[ROOM];
+	struct run list[2][ROOM];
+	bool last;
+	size_t nr;
 };
 
 struct preempter {
@@ -35,8 +60,7 @@ struct preempter {
 	struct mgpu *mgpu;		/* asks */
 	struct mgpu *events;
 	struct contexts_bpf *bpf;
-	struct run *runs;
-	size_t nr_runs;
+	struct counted *counted;
 	struct mgpu_dev_info *devs;
 	size_t nr_devs;
 	struct ctx_view view;
@@ -65,8 +89,10 @@ static int compare_key(const void *a, const void *b)
 
 static struct mgpu_run since(const struct mgpu_run *now, const struct mgpu_run *then)
 {
-	/* lower than before: another entry in its place */
-	if (!then || now->samples < then->samples)
+	/* one is lower than before: another entry took its place */
+	if (!then || now->samples < then->samples || now->inst < then->inst ||
+	    now->bytes < then->bytes || now->engine_ns < then->engine_ns ||
+	    now->engine_cycles < then->engine_cycles)
 		return *now;
 	return (struct mgpu_run){
 		.inst = now->inst - then->inst,
@@ -77,54 +103,60 @@ static struct mgpu_run since(const struct mgpu_run *now, const struct mgpu_run *
 	};
 }
 
-/* All entries of the map; an empty list when there is no memory for one. */
-static struct run *read_runs(int fd, size_t *n)
+/*
+ * All entries of the map, in the order of their keys, in the list that is not the
+ * last one. The kernel goes through its buckets once, so nobody is read twice, whoever
+ * comes or goes meanwhile.
+ */
+static int read_runs(struct counted *c, int fd, size_t *n)
 {
-	struct mgpu_run_key key, *at = NULL;
-	struct run *runs = NULL;
-	size_t room = 0;
+	struct run *list = c->list[!c->last];
+	uint32_t at, nr, got = 0;
+	bool begun = false;
+	int ret;
 
-	*n = 0;
-	/* who goes meanwhile ends the list early: the rest is read next time */
-	while (*n < MGPU_BPF_RUNS && !bpf_map_get_next_key(fd, at, &key)) {
-		if (*n == room) {
-			struct run *more;
+	do {
+		nr = ROOM - got;
+		ret = bpf_map_lookup_batch(fd, begun ? &at : NULL, &at, c->key + got,
+					   c->run + got, &nr, NULL);
+		/* -ENOENT: these were the last; -ENOSPC: the next bucket has no room */
+		if (ret && ret != -ENOENT)
+			return ret;
+		got += nr;
+		begun = true;
+	} while (!ret && got < ROOM);
+	/* a list without the rest would have that count again next time: none is better */
+	if (!ret)
+		return -ENOSPC;
 
-			room = room ? 2 * room : 64;
-			more = realloc(runs, room * sizeof(*runs));
-			if (!more)
-				break;
-			runs = more;
-		}
-		at = &key;
-		runs[*n].key = key;
-		if (!bpf_map_lookup_elem(fd, &key, &runs[*n].run))
-			++*n;
-	}
-	if (*n)
-		qsort(runs, *n, sizeof(*runs), compare_key);
-	return runs;
+	for (uint32_t i = 0; i < got; i++)
+		list[i] = (struct run){ .key = c->key[i], .run = c->run[i] };
+	qsort(list, got, sizeof(*list), compare_key);
+	*n = got;
+	return 0;
 }
 
-static void learn_speeds(struct preempter *p)
+static int learn_speeds(struct preempter *p, struct mgpu_error *err)
 {
+	struct counted *c = p->counted;
+	const struct run *runs = c->list[!c->last], *last = c->list[c->last];
 	size_t n;
-	struct run *runs = read_runs(bpf_map__fd(p->bpf->maps.runs), &n);
+	int ret = read_runs(c, bpf_map__fd(p->bpf->maps.runs), &n);
 
+	if (ret)
+		return mgpu_fail(err, ret, "reading what contexts did, of the BPF program: %s",
+				 strerror(-ret));
 	for (size_t i = 0; i < n; i++) {
-		const struct run *then = NULL;
-		struct mgpu_run more;
+		const struct run *then = bsearch(&runs[i].key, last, c->nr, sizeof(*last),
+						 compare_key);
+		struct mgpu_run more = since(&runs[i].run, then ? &then->run : NULL);
 
-		if (p->nr_runs)
-			then = bsearch(&runs[i].key, p->runs, p->nr_runs, sizeof(*runs),
-				       compare_key);
-		more = since(&runs[i].run, then ? &then->run : NULL);
 		if (more.samples)
 			ctx_view_ran(&p->view, &runs[i].key, &more);
 	}
-	free(p->runs);
-	p->runs = runs;
-	p->nr_runs = n;
+	c->last = !c->last;
+	c->nr = n;
+	return 0;
 }
 
 static void fit_cost(struct preempter *p)
@@ -166,14 +198,15 @@ int preempter_learn(struct preempter *p, struct mgpu_error *err)
 {
 	struct mgpu_vgpu_info *vgpus;
 	size_t nr;
-	int ret;
+	int ret = 0;
 
-	if (p->bpf)
-		learn_speeds(p);
-	fit_cost(p);
 	/* events tell of those that wait: jobs that never do are to be seen, too */
 	p->wake_ns = 0;
-	ret = refresh(p, err);
+	fit_cost(p);
+	if (p->bpf)
+		ret = learn_speeds(p, err);
+	if (!ret)
+		ret = refresh(p, err);
 	/* nobody computes: who has which share is all the same */
 	if (ret || !p->stats.contexts)
 		return ret;
@@ -225,6 +258,12 @@ static void count(struct preempter *p)
 	}
 }
 
+static void wake_at(struct preempter *p, uint64_t ns)
+{
+	if (ns < p->wake_ns)
+		p->wake_ns = ns;
+}
+
 static int run_device(struct preempter *p, const struct mgpu_dev_info *dev,
 		      const struct mgpu_ctx *list, size_t n, uint64_t now,
 		      struct mgpu_error *err)
@@ -236,6 +275,11 @@ static int run_device(struct preempter *p, const struct mgpu_dev_info *dev,
 	int ret;
 
 	ret = ctx_view_snapshot(&p->view, list, n, dev, now, &s);
+	if (ret == -EAGAIN) {
+		/* there may be no event before the next period */
+		wake_at(p, now + SETTLE_NS);
+		return 0;
+	}
 	if (ret)
 		return mgpu_fail(err, ret, "out of memory");
 	if (!s.n)
@@ -261,22 +305,23 @@ static int run_device(struct preempter *p, const struct mgpu_dev_info *dev,
 	for (size_t i = 0; !ret && i < nr; i++)
 		ret = ask(p, &order[i], err);
 	free(order);
-	if (ctx_view_unsettled(&p->view, &s) && wake > now + SETTLE_NS)
-		wake = now + SETTLE_NS;
-	if (wake < p->wake_ns)
-		p->wake_ns = wake;
+	if (ctx_view_unsettled(&p->view, &s))
+		wake_at(p, now + SETTLE_NS);
+	wake_at(p, wake);
 	return ret;
 }
 
 /* What happened is read from a list: lost events are no loss. */
 static int drain_events(struct preempter *p, struct mgpu_error *err)
 {
-	struct pollfd fd = { .fd = mgpu_fd(p->events), .events = POLLIN };
 	struct mgpu_event event;
 
-	while (poll(&fd, 1, 0) > 0) {
+	/* those that come faster than they are read are for the next time */
+	for (int n = 0; n < EVENTS_MAX; n++) {
 		int ret = mgpu_event_next(p->events, &event, err);
 
+		if (ret == -EAGAIN)
+			return 0;
 		if (ret && ret != -ENOBUFS && ret != -EINTR)
 			return ret;
 	}
@@ -337,6 +382,22 @@ static void load(struct preempter *p, char *why, size_t len)
 	bpf_why(why, len, "context", ret);
 }
 
+/*
+ * poll() tells of messages that are no event of ours as well, such as of another
+ * module that was loaded: reading is not to wait for the next one.
+ */
+static int open_events(struct preempter *p, struct mgpu_error *err)
+{
+	int ret = mgpu_open(&p->events, err);
+
+	if (!ret)
+		ret = mgpu_subscribe_ctx(p->events, err);
+	if (!ret && fcntl(mgpu_fd(p->events), F_SETFL, O_NONBLOCK))
+		ret = mgpu_fail(err, -errno, "reading events without waiting: %s",
+				strerror(errno));
+	return ret;
+}
+
 int preempter_open(struct preempter **preempter, const struct preempter_config *config,
 		   bool act, char *why, size_t len, struct mgpu_error *err)
 {
@@ -354,11 +415,13 @@ int preempter_open(struct preempter **preempter, const struct preempter_config *
 	p->stats.no_fit = "no switches were measured yet";
 	ret = mgpu_open(&p->mgpu, err);
 	if (!ret)
-		ret = mgpu_open(&p->events, err);
-	if (!ret)
-		ret = mgpu_subscribe_ctx(p->events, err);
+		ret = open_events(p, err);
 	if (!ret)
 		ret = refresh(p, err);
+	if (!ret) {
+		p->counted = calloc(1, sizeof(*p->counted));
+		ret = p->counted ? 0 : mgpu_fail(err, -ENOMEM, "out of memory");
+	}
 	if (ret) {
 		preempter_close(p);
 		return ret;
@@ -377,7 +440,7 @@ void preempter_close(struct preempter *p)
 	mgpu_close(p->events);
 	mgpu_close(p->mgpu);
 	ctx_view_free(&p->view);
-	free(p->runs);
+	free(p->counted);
 	free(p->devs);
 	free(p);
 }
@@ -407,10 +470,8 @@ struct analyse *preempter_analyse(struct preempter *p)
 	return &p->view.analyse;
 }
 
-const struct preempter_stats *preempter_stats(const struct preempter *p)
+const struct preempter_stats *preempter_stats(struct preempter *p)
 {
-	struct preempter_stats *stats = (struct preempter_stats *)&p->stats;
-
-	stats->cost = p->view.param.cost;
-	return stats;
+	p->stats.cost = p->view.param.cost;
+	return &p->stats;
 }

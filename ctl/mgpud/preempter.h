@@ -91,6 +91,6 @@ int preempter_learn(struct preempter *p, struct mgpu_error *err);
 
 /* What was learned. The state file keeps it; to be set before the first look. */
 struct analyse *preempter_analyse(struct preempter *p);
-const struct preempter_stats *preempter_stats(const struct preempter *p);
+const struct preempter_stats *preempter_stats(struct preempter *p);
 
 #endif /* MGPUD_PREEMPTER_H */

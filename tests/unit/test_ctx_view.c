@@ -3,6 +3,7 @@
  * What mgpud makes of lists of contexts, and what it asks of the kernel; in the end
  * against a small model of the kernel's slots.
  */
+#include <errno.h>
 #include <linux/mgpu_compute.h>
 #include <stdlib.h>
 
@@ -167,18 +168,19 @@ static void measures_switches(void)
 	a->engine_cycles = 2000;
 	ask(&preempt_none);
 	TAP_EQ(view.nr_samples, 0);
-	/* lost twice, got back twice, 100 us in all */
+	/* lost twice, got back twice, and three turns of its share: 100 us */
 	a->preemptions = 2;
 	a->resumes = 2;
+	a->copies = 10;
 	a->switch_ns = 100000;
 	ask(&preempt_none);
 	TAP_EQ(view.nr_samples, 1);
-	TAP_NEAR(view.sample[0].cycles, 2 * 100000 / 4.0 * 2, 1e-6);
+	TAP_NEAR(view.sample[0].cycles, 2 * 100000 / 10.0 * 2, 1e-6);
 	TAP_NEAR(view.sample[0].bytes, 65536, 0);
 	TAP_NEAR(view.sample[0].miss, 0.8, 1e-9);
 	/* of a job that is not the same any more it is not known what was saved */
 	a->arrived_ns = now++;
-	a->preemptions = 3;
+	a->copies = 11;
 	a->switch_ns = 200000;
 	ask(&preempt_none);
 	TAP_EQ(view.nr_samples, 1);
@@ -211,6 +213,76 @@ static void waiting_counts_from_the_beginning(void)
 	a->state = MGPU_CTX_STATE_HELD;
 	ask(&preempt_none);
 	TAP_EQ(snap.ctx[0].state, PREEMPT_HELD);
+}
+
+/* A list takes time, so a slot may be seen with the one that had it and the next. */
+static void a_list_of_several_moments(void)
+{
+	struct mgpu_ctx *next, *comes;
+
+	begin("best-effort", 2);
+	run(1, 1, "matmul");
+	run(1, 2, "matmul");
+	comes = submit(2, 1, "copy");
+	next = submit(3, 1, "matmul");
+	ask(&preempt_always);
+	list[0].slots_allowed = 0;
+	ask(&preempt_none);
+	TAP_EQ(snap.ctx[2].coming, 1);
+	next->slots = 1;
+	TAP_EQ(ctx_view_look(&view, list, nr, now), 0);
+	TAP_EQ(ctx_view_snapshot(&view, list, nr, &dev, now, &snap), -EAGAIN);
+	/* what was promised is not forgotten for it */
+	next->slots = 0;
+	ask(&preempt_none);
+	TAP_EQ(snap.ctx[2].coming, 1);
+	TAP_EQ(snap.n, 4);
+	/* slots that were taken from the device are in use until tiles end */
+	dev.slots = 1;
+	ask(&preempt_none);
+	TAP_EQ(snap.slots, 2);
+	TAP_EQ(snap.free, 0);
+	/* no snapshot has room for more, whatever a device has */
+	dev.engines = 80;
+	dev.slots = 80;
+	comes->slots = 63;
+	TAP_EQ(ctx_view_look(&view, list, nr, now), 0);
+	TAP_EQ(ctx_view_snapshot(&view, list, nr, &dev, now, &snap), -EAGAIN);
+	comes->slots = 62;
+	TAP_EQ(ctx_view_look(&view, list, nr, now), 0);
+	TAP_EQ(ctx_view_snapshot(&view, list, nr, &dev, now, &snap), 0);
+	TAP_EQ(snap.slots, 64);
+}
+
+static void idle_contexts_crowd_nobody_out(void)
+{
+	struct mgpu_ctx *many = calloc(PREEMPT_CTX_MAX + 3, sizeof(*many));
+	struct mgpu_ctx *c;
+
+	TAP_NEED(many);
+	begin("best-effort", 2);
+	for (uint32_t i = 0; i < PREEMPT_CTX_MAX; i++)
+		many[i] = (struct mgpu_ctx){ .vgpu_id = 1, .id = i, .dev_id = 1 };
+	many[PREEMPT_CTX_MAX] = *submit(2, 1, "copy");
+	many[PREEMPT_CTX_MAX + 1] = *run(2, 2, "copy");
+	TAP_EQ(ctx_view_look(&view, many, PREEMPT_CTX_MAX + 2, now), 0);
+	TAP_EQ(ctx_view_snapshot(&view, many, PREEMPT_CTX_MAX + 2, &dev, now, &snap), 0);
+	TAP_EQ(snap.n, 2);
+	TAP_EQ(snap.ctx[0].vgpu, 2);
+	TAP_EQ(snap.free, 1);
+	/* there may be more that wait, too: what others hold is not free for that */
+	for (uint32_t i = 0; i < PREEMPT_CTX_MAX; i++) {
+		c = &many[i];
+		*c = many[PREEMPT_CTX_MAX];
+		c->vgpu_id = 1;
+		c->id = i;
+	}
+	TAP_EQ(ctx_view_look(&view, many, PREEMPT_CTX_MAX + 2, now), 0);
+	TAP_EQ(ctx_view_snapshot(&view, many, PREEMPT_CTX_MAX + 2, &dev, now, &snap), 0);
+	TAP_EQ(snap.n, PREEMPT_CTX_MAX);
+	TAP_EQ(snap.free, 1);
+	TAP_CHECK(!preempt_snapshot_check(&snap));
+	free(many);
 }
 
 /* ---- orders ---- */
@@ -289,14 +361,34 @@ static void a_drain_asks_for_nothing(void)
 	TAP_EQ(plan.decision[0].action, PREEMPT_DO_PREEMPT);
 	TAP_CHECK(!order_for(&list[0]));
 	TAP_CHECK(!is_kept_off(comes));
+	/* that the job has ended will be said */
+	TAP_CHECK(!ctx_view_unsettled(&view, &snap));
 	ask(&preempt_drain);
 	TAP_EQ(snap.ctx[0].leaving, 1);
 	TAP_EQ(snap.ctx[1].coming, 1);
 	TAP_EQ(plan.n, 0);
+	TAP_CHECK(!ctx_view_unsettled(&view, &snap));
 	/* its job has ended, and it has another: that may stay */
 	list[0].arrived_ns = now++;
 	ask(&preempt_none);
 	TAP_EQ(snap.ctx[0].leaving, 0);
+}
+
+static void a_switch_beside_a_drain(void)
+{
+	begin("best-effort", 2);
+	run(1, 1, "matmul");
+	run(2, 1, "copy");
+	submit(3, 1, "copy");
+	ask(&preempt_drain);
+	TAP_EQ(plan.decision[0].action, PREEMPT_DO_PREEMPT);
+	TAP_CHECK(!ctx_view_unsettled(&view, &snap));
+	/* the slot that is switched is there soon, the other when it is drained */
+	submit(4, 1, "copy");
+	ask(&preempt_always);
+	TAP_EQ(plan.decision[0].action, PREEMPT_DO_PREEMPT);
+	TAP_EQ(plan.decision[0].method, PREEMPT_SWITCH);
+	TAP_CHECK(ctx_view_unsettled(&view, &snap));
 }
 
 static void a_flush_takes_all(void)
@@ -420,6 +512,57 @@ static void promises_are_kept(void)
 	TAP_CHECK(order_for(own) && !order_for(own)->preempt && order_for(own)->first);
 	TAP_CHECK(is_kept_off(a));
 	TAP_CHECK(!is_kept_off(b));
+}
+
+/* Who waits for the kernel's turns only is ready to take them. */
+static unsigned int nr_ready(uint32_t vgpu)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		n += list[i].vgpu_id == vgpu && list[i].slots_allowed &&
+		     !is_kept_off(&list[i]);
+	return n;
+}
+
+static void shares_can_be_used(void)
+{
+	struct mgpu_ctx *a, *b, *c;
+
+	/* four for two slots, of which one is off already: one more goes, and no other */
+	begin("weighted", 2);
+	a = run(1, 1, "matmul");
+	b = run(1, 2, "matmul");
+	submit(1, 3, "copy");
+	submit(1, 4, "copy")->slots_allowed = 0;
+	list[3].state = MGPU_CTX_STATE_PREEMPTED;
+	ask(&preempt_always);
+	TAP_EQ(is_kept_off(a) + is_kept_off(b), 1);
+	TAP_EQ(nr_ready(1), 2);
+	TAP_CHECK(left > 0);
+	/* when it is back, each goes for another */
+	list[3].slots_allowed = dev.engines;
+	ask(&preempt_always);
+	TAP_EQ(is_kept_off(a) + is_kept_off(b), 2);
+	TAP_EQ(nr_ready(1), 2);
+	/* with no more contexts than slots, one at a time */
+	begin("weighted", 2);
+	a = run(1, 1, "matmul");
+	run(2, 1, "matmul");
+	c = submit(1, 2, "copy");
+	ask(&preempt_always);
+	TAP_CHECK(is_kept_off(a));
+	TAP_CHECK(order_for(c) && order_for(c)->first);
+	/* who is off comes back when no slot changes hands, or after the bound */
+	b = submit(3, 1, "copy");
+	b->slots_allowed = 0;
+	b->state = MGPU_CTX_STATE_PREEMPTED;
+	a->slots_allowed = 0;
+	ask(&preempt_always);
+	TAP_CHECK(!order_for(b));
+	now += view.param.starve_ns + 1;
+	ask(&preempt_always);
+	TAP_CHECK(order_for(b) && !order_for(b)->preempt);
 }
 
 /* ---- a model of the kernel's slots ---- */
@@ -600,6 +743,8 @@ static void nobody_is_forgotten(void)
 
 static void survives_nonsense(void)
 {
+	unsigned int planned = 0;
+
 	seed = 99;
 	for (int round = 0; round < 3000; round++) {
 		begin(below(2) ? "best-effort" : "weighted", 1 + below(8));
@@ -618,22 +763,37 @@ static void survives_nonsense(void)
 			c->arrived_ns = below(3) ? below(1000) : UINT64_MAX;
 			c->preemptions = below(3);
 			c->resumes = below(3);
+			c->copies = below(3);
 			c->switch_ns = below(3);
 			c->engine_ns = below(2);
 			c->engine_cycles = below(1000);
 		}
 		dev.slots = below(80);
 		for (int twice = 0; twice < 2; twice++) {
+			int ret;
+
 			TAP_EQ(ctx_view_look(&view, list, nr, now), 0);
-			TAP_EQ(ctx_view_snapshot(&view, list, nr, &dev, now, &snap), 0);
-			/* refused, or planned; never more than there is room for */
-			if (preempt_decide(&preempt_mgpu, &snap, &view.param, &plan))
+			ret = ctx_view_snapshot(&view, list, nr, &dev, now, &snap);
+			if (ret) {
+				TAP_EQ(ret, -EAGAIN);
 				continue;
+			}
+			/* never refused for its contexts, whatever they are */
+			ret = preempt_decide(&preempt_mgpu, &snap, &view.param, &plan);
+			if (!snap.slots) {
+				TAP_EQ(ret, -EINVAL);
+				continue;
+			}
+			if (!TAP_EQ(ret, 0))
+				tap_diag("%s", preempt_snapshot_check(&snap));
+			planned++;
 			ctx_view_orders(&view, &preempt_mgpu, &snap, ctx_view_promises(&dev),
 					&plan, order, &nr_orders);
 			TAP_CHECK(nr_orders <= 2 * snap.n);
 		}
 	}
+	tap_diag("%u plans", planned);
+	TAP_CHECK(planned > 1000);
 }
 
 int main(void)
@@ -642,13 +802,17 @@ int main(void)
 	tap_run(learns_speeds, "speeds are learned alone and beside others");
 	tap_run(measures_switches, "switches are measured for the fit of their cost");
 	tap_run(waiting_counts_from_the_beginning, "being kept off does not begin a wait anew");
+	tap_run(a_list_of_several_moments, "a list that cannot be is no reason to decide");
+	tap_run(idle_contexts_crowd_nobody_out, "contexts that are idle crowd nobody out");
 	tap_run(the_next_is_the_better_company, "a slot that becomes free is the best company's");
 	tap_run(a_switch_in_its_order, "a switch: others out of the way, who comes, who leaves");
 	tap_run(a_drain_asks_for_nothing, "a drain waits for the job's end");
+	tap_run(a_switch_beside_a_drain, "a slot that is switched is looked for beside a drain");
 	tap_run(a_flush_takes_all, "a flush takes all slots, and only work that can be lost");
 	tap_run(one_that_grew_gives_way, "free slots go to those that wait before those that grow");
 	tap_run(shares_are_judged, "a vGPU is over its share, or below, or about at it");
 	tap_run(promises_are_kept, "where shares are promised, the kernel chooses among vGPUs");
+	tap_run(shares_can_be_used, "a vGPU has contexts for its share while some are kept off");
 	tap_run(nobody_is_forgotten, "no slot is idle and nobody waits for ever");
 	tap_run(survives_nonsense, "whatever the kernel says");
 	ctx_view_free(&view);

@@ -93,7 +93,9 @@ static void sources(void)
 	is(at(o, "cost"), "no_fit", "\"too few\"");
 	json_object_put(o);
 
-	s.fit = (struct cost_fit){ { 0.25, 0.125 }, 0.75, 0.0625, 40 };
+	s.fit = (struct cost_fit){
+		.cost = { 0.25, 0.125 }, .r2 = 0.75, .median_error = 0.0625, .samples = 40,
+	};
 	s.cost = s.fit.cost;
 	s.no_fit = "";
 	o = preempt_state(&c, &s, &a, 0);
@@ -217,9 +219,13 @@ static void names(void)
 	TAP_EQ(kind_of(""), 0x811c9dc5);
 	TAP_EQ(kind_of("a"), 0xe40c292c);
 	TAP_EQ(kind_of("foobar"), 0xbf9cf968);
-	for (uint32_t op = 1; op < MGPU_COMPUTE_NR_OPS; op++)
+	for (uint32_t op = 1; op < MGPU_COMPUTE_NR_OPS; op++) {
+		TAP_STR(mgpu_ctx_op_name(op), mgpu_compute_op_name(op));
 		TAP_STR(preempt_state_op(kind_of(mgpu_compute_op_name(op))),
 			mgpu_compute_op_name(op));
+	}
+	TAP_CHECK(!mgpu_ctx_op_name(0));
+	TAP_CHECK(!mgpu_ctx_op_name(MGPU_COMPUTE_NR_OPS));
 	TAP_CHECK(!preempt_state_op(0));
 	TAP_CHECK(!preempt_state_op(kind_of("")));
 }
