@@ -116,7 +116,7 @@ static int parse_setting(struct mgpu_dev_setting *set, const char *dev,
 	}
 	if (slots) {
 		if (parse_u32(value, 1, UINT32_MAX, &set->slots))
-			return usage_error("device %s: slots %s: give a whole number from 1 to the device's number of engines",
+			return usage_error("device %s: slots %s: give a whole number from 1 to the device's number of engines, or of jobs that it can queue",
 					   dev, value);
 		return 0;
 	}
@@ -164,11 +164,6 @@ int dev_set(const struct gpuctl *ctl, int argc, char **argv)
 		return failed(&err);
 	ret = mgpu_dev_find(mgpu, argv[0], &dev, &err);
 	set.id = dev.id;
-	if (!ret && set.slots > dev.engines)
-		ret = mgpu_fail(&err, -ERANGE,
-				"device %s: slots %u: it has %u engine%s, give a whole number from 1 to %u",
-				argv[0], set.slots, dev.engines,
-				dev.engines == 1 ? "" : "s", dev.engines);
 	if (!ret)
 		ret = mgpu_dev_set(mgpu, &set, &err);
 	mgpu_close(mgpu);

@@ -27,13 +27,19 @@ static const struct command commands[] = {
 	  dev_set_keys,
 	  "change settings of a device; TIME is a number with us, ms or s",
 	  dev_set },
+	{ "dev", "bind", "ADDRESS [force]", "", dev_bind_keys,
+	  "share a physical virtio-gpu, named by its PCI address, between VMs",
+	  dev_bind },
+	{ "dev", "unbind", "ADDRESS [leave] [force]", "", dev_unbind_keys,
+	  "give one back to the host's own driver, or leave it without one",
+	  dev_unbind },
 	{ "vgpu", "list", "[dev DEV]", "", vgpu_list_keys,
 	  "list vGPUs", vgpu_list },
 	{ "vgpu", "show", "VGPU", "", NULL,
 	  "show one vGPU and its counters; VGPU is its id, its UUID or the beginning of its UUID",
 	  vgpu_show },
 	{ "vgpu", "set",
-	  "{ VGPU { weight N | fps F|none | gpu-limit P%|none | period TIME | burst TIME } ... } ...",
+	  "{ VGPU { weight N | fps F|none | gpu-limit P%|none | period TIME | burst TIME | mode WxH|max } ... } ...",
 	  "b", vgpu_set_keys,
 	  "change settings of one or more vGPUs, all or nothing; TIME is a number with us, ms or s",
 	  vgpu_set },
@@ -263,6 +269,8 @@ static void print_completion(void)
 			       "[[ $prev == dev ]] && " :
 			       commands[i].keys ?
 			       "((${#words[@]} == 2)) && " : "");
+		if (strstr(args, "ADDRESS"))
+			puts("\t\t((${#words[@]} == 2)) && list=\"$(lspci -Dn -d 1af4:1050 2>/dev/null | awk '{ print $1 }')\"");
 		if (commands[i].run == dev_set) {
 			fputs("\t\t[[ $prev == policy ]] && list='", stdout);
 			for (j = 0; dev_policies[j]; j++)

@@ -81,6 +81,8 @@ int parse_share(const char *text, uint32_t *ppm);
  */
 int parse_time(const char *text, uint32_t unit_us, uint32_t min, uint32_t max,
 	       uint32_t *value);
+/* "1280x720", or "max" (0 and 0), to two numbers of pixels. */
+int parse_mode(const char *text, uint32_t size[2]);
 int parse_double(const char *text, double *value);
 /* The word of @words most like @word, NULL if none is. */
 const char *suggest(const char *word, const char *const *words);
@@ -141,6 +143,8 @@ void table_print(struct table *table, size_t rows);
 
 extern const char *const dev_set_keys[];
 extern const char *const dev_policies[];	/* for the completion */
+extern const char *const dev_bind_keys[];
+extern const char *const dev_unbind_keys[];
 extern const char *const vgpu_list_keys[];
 extern const char *const vgpu_set_keys[];
 extern const char *const ctx_list_keys[];
@@ -155,6 +159,8 @@ extern const char *const ctl_preempt_policies[];
 int dev_list(const struct gpuctl *ctl, int argc, char **argv);
 int dev_show(const struct gpuctl *ctl, int argc, char **argv);
 int dev_set(const struct gpuctl *ctl, int argc, char **argv);
+int dev_bind(const struct gpuctl *ctl, int argc, char **argv);
+int dev_unbind(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_list(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_show(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_set(const struct gpuctl *ctl, int argc, char **argv);

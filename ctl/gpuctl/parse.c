@@ -136,6 +136,34 @@ int parse_time(const char *text, uint32_t unit_us, uint32_t min, uint32_t max,
 	return 0;
 }
 
+int parse_mode(const char *text, uint32_t size[2])
+{
+	const char *x = strchr(text, 'x');
+	uint32_t w, h;
+	char width[16];
+	size_t len;
+	int ret;
+
+	if (!strcmp(text, "max")) {
+		size[0] = 0;
+		size[1] = 0;
+		return 0;
+	}
+	len = x ? (size_t)(x - text) : 0;
+	if (!len || len >= sizeof(width))
+		return -EINVAL;
+	memcpy(width, text, len);
+	width[len] = '\0';
+	ret = parse_u32(width, MGPU_MODE_MIN, UINT32_MAX, &w);
+	if (!ret)
+		ret = parse_u32(x + 1, MGPU_MODE_MIN, UINT32_MAX, &h);
+	if (ret)
+		return ret;
+	size[0] = w;
+	size[1] = h;
+	return 0;
+}
+
 int parse_double(const char *text, double *value)
 {
 	double number;

@@ -9,7 +9,7 @@
 
 const char *const vgpu_list_keys[] = { "dev", NULL };
 const char *const vgpu_set_keys[] = {
-	"weight", "fps", "gpu-limit", "period", "burst", NULL
+	"weight", "fps", "gpu-limit", "period", "burst", "mode", NULL
 };
 
 static const char *const columns[] = {
@@ -185,7 +185,7 @@ static int parse_burst(const char *text, uint32_t *us)
 /**
  * struct setting - what a word of vgpu_set_keys sets
  * @bit: its MGPU_SETTING_*
- * @offset: where its value goes
+ * @offset: where its value goes, or the first of two
  * @parse: its value; 0, or -errno
  * @give: which values there are
  */
@@ -205,6 +205,8 @@ static const struct setting {
 		"a time from 1ms to 1s, in whole microseconds, with its unit, as in 10ms or 500us"),
 	SETTING(GPU_BURST, gpu_burst, parse_burst,
 		"a time from 0 to 1s, in whole microseconds, with its unit, as in 10ms or 500us"),
+	SETTING(MODE, mode_width, parse_mode,
+		"width and height, from 64x64 to its type's largest, as in 1280x720, or 'max'"),
 };
 
 _Static_assert(sizeof(vgpu_set_keys) / sizeof(vgpu_set_keys[0]) - 1 ==
@@ -214,7 +216,11 @@ _Static_assert(MGPU_WEIGHT_MIN == 1 && MGPU_WEIGHT_MAX == 10000 &&
 	       MGPU_FPS_LIMIT_MIN == 1000 && MGPU_FPS_LIMIT_MAX == 10000000 &&
 	       MGPU_GPU_LIMIT_MIN == 1000 && MGPU_GPU_LIMIT_MAX == 1000000 &&
 	       MGPU_GPU_PERIOD_MIN == 1000 && MGPU_GPU_PERIOD_MAX == 1000000 &&
-	       MGPU_GPU_BURST_MAX == 1000000, "the limits said above");
+	       MGPU_GPU_BURST_MAX == 1000000 && MGPU_MODE_MIN == 64,
+	       "the limits said above");
+_Static_assert(offsetof(struct mgpu_vgpu_setting, mode_height) ==
+	       offsetof(struct mgpu_vgpu_setting, mode_width) +
+	       sizeof(uint32_t), "as parse_mode() fills them");
 
 /* @where: what comes before a complaint, "" or "FILE:LINE: " */
 static int parse_setting(struct mgpu_vgpu_setting *set, const char *target,
@@ -264,7 +270,7 @@ static int parse_words(struct batch *batch, int argc, char **argv,
 				return usage_error("%svGPU %s: there is no setting '%s'; did you mean '%s'?",
 						   where, target, argv[i],
 						   like);
-			return usage_error("%svGPU %s: say what to set: weight N, fps F, gpu-limit P%%, period TIME or burst TIME",
+			return usage_error("%svGPU %s: say what to set: weight N, fps F, gpu-limit P%%, period TIME, burst TIME or mode WxH",
 					   where, target);
 		}
 

@@ -1,0 +1,706 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who drives a physical virtio-gpu: sysfs, as an administrator would by hand. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pci_gpu.h"
+
+#define VIRTIO_VENDOR	0x1af4
+#define VIRTIO_ID_GPU	16
+
+#define PCI_DEVICES	"/sys/bus/pci/devices"
+#define VIRTIO_DEVICES	"/sys/bus/virtio/devices"
+#define VIRTIO_DRIVERS	"/sys/bus/virtio/drivers"
+
+extern char **environ;
+
+/* ---- the machine ---- */
+
+static int machine_write(const struct pci_host *host, const char *path,
+			 const char *text)
+{
+	ssize_t n;
+	int err;
+	int fd;
+
+	(void)host;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, strlen(text));
+	err = n < 0 ? -errno : 0;
+	close(fd);
+	return err;
+}
+
+static int machine_modprobe(const struct pci_host *host, const char *module)
+{
+	char name[] = "modprobe";
+	char quiet[] = "-q";
+	char *const argv[] = { name, quiet, strdupa(module), NULL };
+	char path[PCI_GPU_PATH];
+	int status;
+	pid_t pid;
+	int err;
+
+	(void)host;
+	err = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+	/* the path of those who are not root may lack it */
+	if (err == ENOENT)
+		err = posix_spawn(&pid, "/sbin/modprobe", NULL, NULL, argv,
+				  environ);
+	if (err)
+		return -err;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return 0;
+	/* With -q it says nothing of a module that is not there. */
+	snprintf(path, sizeof(path), "/sys/module/%s", module);
+	return access(path, F_OK) ? -ENOENT : -ECHILD;
+}
+
+static int machine_vgpus(const struct pci_host *host,
+			 struct mgpu_vgpu_info **vgpus, size_t *nr,
+			 struct mgpu_error *err)
+{
+	struct mgpu *mgpu;
+	int ret;
+
+	(void)host;
+	ret = mgpu_open(&mgpu, err);
+	if (ret)
+		return ret;
+	ret = mgpu_vgpu_list(mgpu, NULL, vgpus, nr, err);
+	mgpu_close(mgpu);
+	return ret;
+}
+
+static void machine_waits(const struct pci_host *host, size_t vgpus)
+{
+	(void)host;
+	fprintf(stderr, "gpuctl: asks the VMMs of %zu vGPU%s to let go, and waits until they have\n",
+		vgpus, vgpus == 1 ? "" : "s");
+}
+
+const struct pci_host pci_machine = {
+	.root = "",
+	.write = machine_write,
+	.modprobe = machine_modprobe,
+	.vgpus = machine_vgpus,
+	.waits = machine_waits,
+};
+
+/* ---- files ---- */
+
+/* A path on the host; false when it is too long, and then empty. */
+static bool on_host(const struct pci_host *host, char path[PCI_GPU_PATH],
+		    const char *fmt, ...)
+{
+	size_t len = strlen(host->root);
+	va_list ap;
+	int n;
+
+	if (len >= PCI_GPU_PATH) {
+		*path = '\0';
+		return false;
+	}
+	memcpy(path, host->root, len);
+	va_start(ap, fmt);
+	n = vsnprintf(path + len, PCI_GPU_PATH - len, fmt, ap);
+	va_end(ap);
+	if (n >= 0 && (size_t)n < PCI_GPU_PATH - len)
+		return true;
+	*path = '\0';
+	return false;
+}
+
+static bool exists(const struct pci_host *host, const char *dir,
+		   const char *name)
+{
+	char path[PCI_GPU_PATH];
+
+	return on_host(host, path, "%s/%s", dir, name) && !access(path, F_OK);
+}
+
+/* The first line of a file, without its end; false when it cannot be read. */
+static bool read_line(const char *path, char *line, size_t size)
+{
+	FILE *file = fopen(path, "re");
+	bool good;
+
+	if (!file)
+		return false;
+	good = fgets(line, (int)size, file);
+	fclose(file);
+	if (good)
+		line[strcspn(line, "\n")] = '\0';
+	return good;
+}
+
+static unsigned long read_number(const char *path, int base)
+{
+	char line[32];
+
+	return read_line(path, line, sizeof(line)) ?
+		strtoul(line, NULL, base) : ULONG_MAX;
+}
+
+/* What the link "driver" in a folder is to; "" when there is none. */
+static void read_driver(const char *dir, char driver[PCI_GPU_NAME])
+{
+	char path[PCI_GPU_PATH + 8];
+	char target[PCI_GPU_PATH];
+	const char *name;
+	ssize_t n;
+
+	*driver = '\0';
+	snprintf(path, sizeof(path), "%s/driver", dir);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return;
+	target[n] = '\0';
+	name = strrchr(target, '/');
+	name = name ? name + 1 : target;
+	if (strlen(name) < PCI_GPU_NAME)
+		strcpy(driver, name);
+}
+
+/* Who drives it now; others may have changed that. */
+static void look(const struct pci_host *host, struct pci_gpu *gpu)
+{
+	char path[PCI_GPU_PATH];
+
+	if (on_host(host, path, VIRTIO_DEVICES "/%s", gpu->virtio))
+		read_driver(path, gpu->driver);
+	else
+		*gpu->driver = '\0';
+}
+
+static bool has_driver(const struct pci_gpu *gpu, const char *driver)
+{
+	return !strcmp(gpu->driver, driver);
+}
+
+/* ---- finding it ---- */
+
+static bool parse_address(const char *text, char address[PCI_GPU_NAME])
+{
+	unsigned int domain = 0;
+	unsigned int bus;
+	unsigned int slot;
+	unsigned int function;
+	int end = 0;
+
+	if (strspn(text, "0123456789abcdefABCDEF:.") != strlen(text))
+		return false;
+	if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function,
+		   &end) != 4 || text[end]) {
+		domain = 0;
+		end = 0;
+		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &slot, &function,
+			   &end) != 3 || text[end])
+			return false;
+	}
+	if (slot > 0x1f || function > 7)
+		return false;
+	snprintf(address, PCI_GPU_NAME, "%04x:%02x:%02x.%x", domain, bus, slot,
+		 function);
+	return true;
+}
+
+static int no_virtio(const char *dir, const char *address,
+		     struct mgpu_error *err)
+{
+	char path[PCI_GPU_PATH + 8];
+	char driver[PCI_GPU_NAME];
+	unsigned long vendor;
+
+	snprintf(path, sizeof(path), "%s/vendor", dir);
+	vendor = read_number(path, 16);
+	if (vendor != VIRTIO_VENDOR)
+		return mgpu_fail(err, -ENODEV,
+				 "%s is no virtio device (its vendor is %#lx, not 0x1af4): only a virtio-gpu can be shared so; 'lspci -nn -d 1af4:1050' lists them",
+				 address, vendor);
+	read_driver(dir, driver);
+	if (*driver && strcmp(driver, "virtio-pci"))
+		return mgpu_fail(err, -ENODEV,
+				 "%s is driven by %s, not by virtio-pci: take it from there with 'echo %s >/sys/bus/pci/drivers/%s/unbind' and give it to virtio-pci with 'echo %s >/sys/bus/pci/drivers/virtio-pci/bind'",
+				 address, driver, address, driver, address);
+	return mgpu_fail(err, -ENODEV,
+			 "%s is not driven by virtio-pci: 'modprobe virtio_pci' and 'echo %s >/sys/bus/pci/drivers/virtio-pci/bind' change that",
+			 address, address);
+}
+
+static int find_gpu(const struct pci_host *host, const char *text,
+		    struct pci_gpu *gpu, struct mgpu_error *err)
+{
+	char dir[PCI_GPU_PATH];
+	char path[PCI_GPU_PATH];
+	struct dirent *entry;
+	unsigned long kind;
+	DIR *files;
+
+	memset(gpu, 0, sizeof(*gpu));
+	if (!parse_address(text, gpu->address))
+		return mgpu_fail(err, -EINVAL,
+				 "'%.64s' is no PCI address: give one as in 0000:00:10.0 or 00:10.0; 'lspci -nn -d 1af4:1050' lists virtio-gpus",
+				 text);
+	on_host(host, dir, PCI_DEVICES "/%s", gpu->address);
+	files = opendir(dir);
+	if (!files)
+		return mgpu_fail(err, -ENODEV,
+				 "there is no PCI device %s; 'lspci -nn -d 1af4:1050' lists virtio-gpus",
+				 gpu->address);
+	while ((entry = readdir(files)))
+		if (!strncmp(entry->d_name, "virtio", 6) &&
+		    isdigit((unsigned char)entry->d_name[6]) &&
+		    strlen(entry->d_name) < sizeof(gpu->virtio))
+			strcpy(gpu->virtio, entry->d_name);
+	closedir(files);
+	if (!*gpu->virtio)
+		return no_virtio(dir, gpu->address, err);
+
+	on_host(host, path, VIRTIO_DEVICES "/%s/device", gpu->virtio);
+	kind = read_number(path, 16);
+	if (kind != VIRTIO_ID_GPU)
+		return mgpu_fail(err, -ENODEV,
+				 "%s is a virtio device of kind %lu, and a GPU is %d; 'lspci -nn -d 1af4:1050' lists virtio-gpus",
+				 gpu->address, kind, VIRTIO_ID_GPU);
+	look(host, gpu);
+	strcpy(gpu->before, gpu->driver);
+	return 0;
+}
+
+/* ---- who uses it ---- */
+
+#define MAX_NODES	16
+
+/* Device numbers of its files below /dev: of the folders in @dir. */
+static size_t add_nodes(const struct pci_host *host, const char *dir,
+			const char *kind, dev_t *nodes, size_t nr)
+{
+	char path[PCI_GPU_PATH];
+	struct dirent *entry;
+	unsigned int major;
+	unsigned int minor;
+	char line[32];
+	DIR *files;
+
+	if (!on_host(host, path, "%s/%s", dir, kind))
+		return nr;
+	files = opendir(path);
+	if (!files)
+		return nr;
+	while (nr < MAX_NODES && (entry = readdir(files))) {
+		if (entry->d_name[0] == '.' ||
+		    !on_host(host, path, "%s/%s/%s/dev", dir, kind,
+			     entry->d_name) ||
+		    !read_line(path, line, sizeof(line)) ||
+		    sscanf(line, "%u:%u", &major, &minor) != 2)
+			continue;
+		nodes[nr++] = makedev(major, minor);
+	}
+	closedir(files);
+	return nr;
+}
+
+/* Whether a process has one of them open. */
+static bool holds_node(const char *fds, const dev_t *nodes, size_t nr)
+{
+	struct dirent *entry;
+	bool found = false;
+	struct stat st;
+	DIR *files;
+	size_t i;
+
+	files = opendir(fds);
+	if (!files)
+		return false;	/* it ended, or is not ours to look at */
+	while (!found && (entry = readdir(files))) {
+		if (fstatat(dirfd(files), entry->d_name, &st, 0) ||
+		    !S_ISCHR(st.st_mode))
+			continue;
+		for (i = 0; i < nr; i++)
+			if (st.st_rdev == nodes[i])
+				found = true;
+	}
+	closedir(files);
+	return found;
+}
+
+__attribute__((format(printf, 3, 4)))
+static void append(char *buf, size_t size, const char *fmt, ...)
+{
+	size_t len = strlen(buf);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf + len, size - len, fmt, ap);
+	va_end(ap);
+}
+
+#define NAMED	3	/* as many are called by name, the rest is counted */
+
+/* Processes that have its files open: how many, and the first ones' names. */
+static size_t list_holders(const struct pci_host *host, const dev_t *nodes,
+			   size_t nr_nodes, char *names, size_t size)
+{
+	char path[PCI_GPU_PATH];
+	struct dirent *entry;
+	size_t nr = 0;
+	char comm[32];
+	DIR *files;
+
+	*names = '\0';
+	on_host(host, path, "/proc");
+	files = opendir(path);
+	if (!files)
+		return 0;
+	while ((entry = readdir(files))) {
+		if (!isdigit((unsigned char)entry->d_name[0]) ||
+		    !on_host(host, path, "/proc/%s/fd", entry->d_name) ||
+		    !holds_node(path, nodes, nr_nodes))
+			continue;
+		if (nr++ >= NAMED)
+			continue;
+		if (!on_host(host, path, "/proc/%s/comm", entry->d_name) ||
+		    !read_line(path, comm, sizeof(comm)))
+			strcpy(comm, "?");
+		append(names, size, "%s%s (pid %s)", nr > 1 ? ", " : "", comm,
+		       entry->d_name);
+	}
+	closedir(files);
+	if (nr > NAMED)
+		append(names, size, " and %zu more", nr - NAMED);
+	return nr;
+}
+
+/* The text console's file that lets go of the screen; false when it is not there. */
+static bool find_console(const struct pci_host *host, char *bind, size_t size)
+{
+	static const char dir[] = "/sys/class/vtconsole";
+	char path[PCI_GPU_PATH];
+	struct dirent *entry;
+	bool found = false;
+	char line[64];
+	DIR *files;
+
+	on_host(host, path, "%s", dir);
+	files = opendir(path);
+	if (!files)
+		return false;
+	while (!found && (entry = readdir(files))) {
+		if (entry->d_name[0] == '.' ||
+		    !on_host(host, path, "%s/%s/name", dir, entry->d_name) ||
+		    !read_line(path, line, sizeof(line)) ||
+		    !strstr(line, "frame buffer") ||
+		    !on_host(host, path, "%s/%s/bind", dir, entry->d_name) ||
+		    read_number(path, 10) != 1)
+			continue;
+		found = (size_t)snprintf(bind, size, "%s/%s/bind", dir,
+					 entry->d_name) < size;
+	}
+	closedir(files);
+	return found;
+}
+
+/* -EBUSY, with who uses it, or 0. */
+static int check_users(const struct pci_host *host, const struct pci_gpu *gpu,
+		       struct mgpu_error *err)
+{
+	char dir[PCI_GPU_PATH - 128];
+	char console[96] = "";
+	dev_t nodes[MAX_NODES];
+	char names[192];
+	bool has_fb;
+	size_t nr;
+	size_t fb;
+
+	/* Kernels differ in which of the two they are below. */
+	snprintf(dir, sizeof(dir), PCI_DEVICES "/%s/%s", gpu->address,
+		 gpu->virtio);
+	nr = add_nodes(host, dir, "drm", nodes, 0);
+	fb = add_nodes(host, dir, "graphics", nodes, nr);
+	has_fb = fb > nr;
+	*strrchr(dir, '/') = '\0';
+	nr = add_nodes(host, dir, "drm", nodes, fb);
+	fb = add_nodes(host, dir, "graphics", nodes, nr);
+	has_fb = has_fb || fb > nr;
+
+	nr = list_holders(host, nodes, fb, names, sizeof(names));
+	if (!has_fb || !find_console(host, console, sizeof(console)))
+		*console = '\0';
+	if (!nr && !*console)
+		return 0;
+	return mgpu_fail(err, -EBUSY, "%s is in use:%s%s%s%s%s%s, or say 'force'",
+			 gpu->address, nr ? " by " : "", names,
+			 nr && *console ? ", and" : "",
+			 *console ? " the text console is on it; 'echo 0 >" : "",
+			 *console ? console : "",
+			 !*console ? ": end them first" :
+			 nr ? "' takes that away; end the others first" :
+			 "' takes it away");
+}
+
+static bool is_of(const struct mgpu_vgpu_info *vgpu, const struct pci_gpu *gpu)
+{
+	return vgpu->open && !strcmp(vgpu->dev_name, gpu->address);
+}
+
+/* -EBUSY, with who has its vGPUs open, or how many that are with @force. */
+static int check_vgpus(const struct pci_host *host, const struct pci_gpu *gpu,
+		       bool force, size_t *open, struct mgpu_error *err)
+{
+	struct mgpu_vgpu_info *vgpus = NULL;
+	char names[256] = "";
+	size_t nr = 0;
+	size_t i;
+	int ret;
+
+	*open = 0;
+	ret = host->vgpus(host, &vgpus, &nr, err);
+	if (ret)
+		return force ? 0 : ret;
+	for (i = 0; i < nr; i++) {
+		if (!is_of(&vgpus[i], gpu) || (*open)++ >= NAMED)
+			continue;
+		append(names, sizeof(names), "%s%s (pid %u)",
+		       *open > 1 ? ", " : "", vgpus[i].uuid, vgpus[i].tgid);
+	}
+	free(vgpus);
+	if (!*open || force)
+		return 0;
+	if (*open > NAMED)
+		append(names, sizeof(names), " and %zu more", *open - NAMED);
+	return mgpu_fail(err, -EBUSY,
+			 "VMs use vGPUs of %s: %s: shut them down first, or say 'force', which asks for the vGPUs and waits until they are given back",
+			 gpu->address, names);
+}
+
+/* ---- drivers ---- */
+
+static int write_driver(const struct pci_host *host, const struct pci_gpu *gpu,
+			const char *driver, const char *file)
+{
+	char path[PCI_GPU_PATH];
+
+	if (!on_host(host, path, VIRTIO_DRIVERS "/%s/%s", driver, file))
+		return -ENAMETOOLONG;
+	return host->write(host, path, gpu->virtio);
+}
+
+static const char *why(int err)
+{
+	return err == -EACCES || err == -EPERM ?
+		"that needs root" : strerror(-err);
+}
+
+/* Take it from who drives it; that somebody else did so will do, too. */
+static int take_away(const struct pci_host *host, struct pci_gpu *gpu,
+		     struct mgpu_error *err)
+{
+	char driver[PCI_GPU_NAME];
+	int ret;
+
+	strcpy(driver, gpu->driver);
+	ret = write_driver(host, gpu, driver, "unbind");
+	look(host, gpu);
+	if (!has_driver(gpu, driver))
+		return 0;
+	return mgpu_fail(err, ret ? ret : -EBUSY,
+			 "taking %s from %s: %s", gpu->address, driver,
+			 ret ? why(ret) : "it stays there");
+}
+
+/* Give it to a driver, unless that has taken it by itself meanwhile. */
+static int give(const struct pci_host *host, struct pci_gpu *gpu,
+		const char *driver)
+{
+	int ret = 0;
+
+	look(host, gpu);
+	if (!*gpu->driver)
+		ret = write_driver(host, gpu, driver, "bind");
+	look(host, gpu);
+	if (has_driver(gpu, driver))
+		return 0;
+	return ret ? ret : *gpu->driver ? -EBUSY : -ENODEV;
+}
+
+static int not_taken(const struct pci_gpu *gpu, const char *driver, int ret,
+		     struct mgpu_error *err)
+{
+	return mgpu_fail(err, ret,
+			 "%s does not take %s (%s): the kernel's log says why; %s%s",
+			 driver, gpu->address, why(ret), *gpu->driver ?
+			 "its driver is " : "it has no driver now",
+			 gpu->driver);
+}
+
+/* Have a driver there, by its module; -ENOPKG when there is none. */
+static int need_driver(const struct pci_host *host, const char *driver)
+{
+	int ret;
+
+	if (exists(host, VIRTIO_DRIVERS, driver))
+		return 0;
+	ret = host->modprobe(host, driver);
+	if (exists(host, VIRTIO_DRIVERS, driver))
+		return 0;
+	return ret && ret != -ENOENT ? ret : -ENOPKG;
+}
+
+int pci_gpu_bind(const struct pci_host *host, const char *address, bool force,
+		 struct pci_gpu *gpu, struct mgpu_error *err)
+{
+	const char *back;
+	int ret;
+
+	ret = find_gpu(host, address, gpu, err);
+	if (ret || has_driver(gpu, PCI_GPU_OURS))
+		return ret;
+	if (*gpu->driver && !force) {
+		ret = check_users(host, gpu, err);
+		if (ret)
+			return ret;
+	}
+	/* Before the driver that it has is taken away. */
+	ret = need_driver(host, PCI_GPU_OURS);
+	if (ret == -ENOPKG)
+		return mgpu_fail(err, ret,
+				 "the module %s is not loaded, and modprobe finds none: install mgpu's modules, or load mgpu.ko and then %s.ko with insmod",
+				 PCI_GPU_OURS, PCI_GPU_OURS);
+	if (ret)
+		return mgpu_fail(err, ret,
+				 "the module %s cannot be loaded: 'modprobe %s' and the kernel's log say why",
+				 PCI_GPU_OURS, PCI_GPU_OURS);
+
+	look(host, gpu);
+	if (*gpu->driver && !has_driver(gpu, PCI_GPU_OURS)) {
+		ret = take_away(host, gpu, err);
+		if (ret)
+			return ret;
+	}
+	ret = give(host, gpu, PCI_GPU_OURS);
+	if (!ret)
+		return 0;
+
+	back = *gpu->before ? gpu->before : NULL;
+	if (back && !*gpu->driver)
+		give(host, gpu, back);
+	return not_taken(gpu, PCI_GPU_OURS, ret, err);
+}
+
+int pci_gpu_unbind(const struct pci_host *host, const char *address,
+		   bool leave, bool force, struct pci_gpu *gpu,
+		   struct mgpu_error *err)
+{
+	size_t open;
+	int ret;
+
+	ret = find_gpu(host, address, gpu, err);
+	if (ret)
+		return ret;
+	if (has_driver(gpu, PCI_GPU_OURS)) {
+		ret = check_vgpus(host, gpu, force, &open, err);
+		if (ret)
+			return ret;
+		if (open)
+			host->waits(host, open);
+		ret = take_away(host, gpu, err);
+		if (ret)
+			return ret;
+	}
+	if (has_driver(gpu, PCI_GPU_THEIRS) || (leave && !*gpu->driver))
+		return 0;
+	if (*gpu->driver)
+		return mgpu_fail(err, -EBUSY,
+				 "the driver of %s is %s, neither %s nor %s: it is left alone",
+				 gpu->address, gpu->driver, PCI_GPU_OURS,
+				 PCI_GPU_THEIRS);
+
+	ret = need_driver(host, PCI_GPU_THEIRS);
+	if (ret == -ENOPKG) {
+		gpu->missing = true;
+		return 0;
+	}
+	if (!ret)
+		ret = give(host, gpu, PCI_GPU_THEIRS);
+	if (!ret)
+		return 0;
+	return not_taken(gpu, PCI_GPU_THEIRS, ret, err);
+}
+
+/* ---- types ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct pci_gpu_type *)a)->name,
+		      ((const struct pci_gpu_type *)b)->name);
+}
+
+int pci_gpu_types(const struct pci_host *host, const struct pci_gpu *gpu,
+		  struct pci_gpu_type **types, size_t *nr,
+		  struct mgpu_error *err)
+{
+	struct pci_gpu_type *list = NULL;
+	char path[PCI_GPU_PATH];
+	char dir[PCI_GPU_PATH - PCI_GPU_NAME - 32];
+	struct dirent *entry;
+	size_t room = 0;
+	DIR *files;
+
+	*nr = 0;
+	snprintf(dir, sizeof(dir), PCI_DEVICES "/%s/mdev_supported_types",
+		 gpu->address);
+	on_host(host, path, "%s", dir);
+	files = opendir(path);
+	if (!files)
+		return mgpu_fail(err, -errno,
+				 "%s: %s: " PCI_GPU_OURS " offers nothing; the kernel's log may say why",
+				 path, strerror(errno));
+	while ((entry = readdir(files))) {
+		struct pci_gpu_type *type;
+
+		if (entry->d_name[0] == '.' ||
+		    strlen(entry->d_name) >= sizeof(type->name))
+			continue;
+		if (*nr == room) {
+			room = room ? room * 2 : 8;
+			type = reallocarray(list, room, sizeof(*list));
+			if (!type) {
+				free(list);
+				closedir(files);
+				return mgpu_fail(err, -ENOMEM, "out of memory");
+			}
+			list = type;
+		}
+		type = &list[(*nr)++];
+		memset(type, 0, sizeof(*type));
+		strcpy(type->name, entry->d_name);
+		on_host(host, path, "%s/%s/description", dir, type->name);
+		read_line(path, type->description, sizeof(type->description));
+		on_host(host, path, "%s/%s/available_instances", dir,
+			type->name);
+		type->available = read_number(path, 10);
+	}
+	closedir(files);
+	if (list)
+		qsort(list, *nr, sizeof(*list), by_name);
+	*types = list;
+	return 0;
+}
