@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,17 +20,6 @@
 
 #define MAX_CARDS	16
 #define FLIP_TIMEOUT_MS	20000
-
-/* Say on standard error what went wrong, with the program's name in front. */
-void explain(const char *fmt, ...)
-{
-	va_list args;
-
-	fprintf(stderr, "%s: ", program_name);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-}
 
 static int card_open(const char *path, bool any, char *driver, size_t len)
 {

@@ -60,20 +60,6 @@ static const char usage[] =
 "latency_p50_us, latency_p99_us, the number of pairs that they are from, and\n"
 "the interrupts for them.\n";
 
-static int read_number(const char *option, const char *s, double min,
-		       double max, double *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtod(s, &end);
-	if (!errno && end != s && !*end && *v >= min && *v <= max)
-		return 0;
-	explain("--%s '%s': must be a number from %g to %g\n", option, s, min,
-		max);
-	return -EINVAL;
-}
-
 /* Returns 0, 1 when there is nothing left to do, or -EINVAL. */
 static int parse(struct options *o, int argc, char **argv)
 {
@@ -99,16 +85,20 @@ static int parse(struct options *o, int argc, char **argv)
 			o->commands = true;
 			break;
 		case 'r':
-			ret = read_number("rate", optarg, 0.1, 10000, &o->rate);
+			ret = option_number("rate", optarg, 0.1, 10000, NULL,
+					    &o->rate);
 			break;
 		case 's':
-			ret = read_number("seconds", optarg, 0.1, 3600, &o->seconds);
+			ret = option_number("seconds", optarg, 0.1, 3600, NULL,
+					    &o->seconds);
 			break;
 		case 'w':
-			ret = read_number("warm-up", optarg, 0, 60, &o->warm_up);
+			ret = option_number("warm-up", optarg, 0, 60, NULL,
+					    &o->warm_up);
 			break;
 		case 'p':
-			ret = read_number("pause", optarg, 0, 60, &o->pause);
+			ret = option_number("pause", optarg, 0, 60, NULL,
+					    &o->pause);
 			break;
 		case 'l':
 			o->latency = true;

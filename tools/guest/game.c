@@ -8,7 +8,6 @@
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -68,25 +67,6 @@ static const char usage[] =
 "the start, fps, p50_ms, p99_ms and max_ms of the time between two frames,\n"
 "cpu_ms of CPU time per frame.\n";
 
-static int bad(const char *option, const char *value, const char *want)
-{
-	fprintf(stderr, "mgpu-game: --%s '%s': must be %s\n", option, value,
-		want);
-	return -EINVAL;
-}
-
-static int parse_number(const char *option, const char *s, double min,
-			double max, const char *want, double *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtod(s, &end);
-	if (errno || end == s || *end || !(*v >= min && *v <= max))
-		return bad(option, s, want);
-	return 0;
-}
-
 enum {
 	OPT_CARD = 1, OPT_MODE, OPT_LIST, OPT_NAME, OPT_THEME, OPT_BUFFERS,
 	OPT_BALLS, OPT_WORK, OPT_THREADS, OPT_TEXTURES, OPT_REDRAW,
@@ -117,6 +97,7 @@ static const struct option options[] = {
 static int parse(struct options *o, int argc, char **argv)
 {
 	const char *opt;
+	uint32_t n = 0;
 	double v = 0;
 	int c, index, ret = 0;
 
@@ -134,74 +115,65 @@ static int parse(struct options *o, int argc, char **argv)
 			break;
 		case OPT_NAME:
 			if (!*optarg || strpbrk(optarg, " \t\n="))
-				ret = bad(opt, optarg, "one word without =");
+				ret = option_bad(opt, optarg, "one word without =");
 			o->name = optarg;
 			break;
 		case OPT_THEME:
 			o->theme = draw_theme(optarg);
 			if (o->theme < 0)
-				ret = bad(opt, optarg, "night, forest or desert");
+				ret = option_bad(opt, optarg, "night, forest or desert");
 			break;
 		case OPT_BUFFERS:
-			ret = parse_number(opt, optarg, 2, MAX_BUFFERS,
-					   "a number from 2 to 4", &v);
-			o->buffers = (int)v;
+			ret = option_u32(opt, optarg, 2, MAX_BUFFERS, &n);
+			o->buffers = (int)n;
 			break;
 		case OPT_BALLS:
-			ret = parse_number(opt, optarg, 1, MAX_BALLS,
-					   "a number from 1 to 32", &v);
-			o->balls = (int)v;
+			ret = option_u32(opt, optarg, 1, MAX_BALLS, &n);
+			o->balls = (int)n;
 			break;
 		case OPT_WORK:
-			ret = parse_number(opt, optarg, 0, 1000000,
-					   "a number from 0 to 1000000", &v);
-			o->work = (uint32_t)v;
+			ret = option_u32(opt, optarg, 0, 1000000, &o->work);
 			break;
 		case OPT_THREADS:
-			ret = parse_number(opt, optarg, 1, MAX_THREADS,
-					   "a number from 1 to 16", &v);
-			o->threads = (int)v;
+			ret = option_u32(opt, optarg, 1, MAX_THREADS, &n);
+			o->threads = (int)n;
 			break;
 		case OPT_TEXTURES:
-			ret = parse_number(opt, optarg, 0, 1000,
-					   "a number from 0 to 1000", &v);
-			o->textures = (uint32_t)v;
+			ret = option_u32(opt, optarg, 0, 1000, &o->textures);
 			break;
 		case OPT_REDRAW:
 			o->redraw_all = !strcmp(optarg, "all");
 			if (!o->redraw_all && strcmp(optarg, "changed"))
-				ret = bad(opt, optarg, "changed or all");
+				ret = option_bad(opt, optarg, "changed or all");
 			break;
 		case OPT_FPS_CAP:
-			ret = parse_number(opt, optarg, 0.1, 10000,
-					   "a rate from 0.1 to 10000 frames/s",
-					   &o->fps_cap);
+			ret = option_number(opt, optarg, 0.1, 10000,
+					    "a rate from 0.1 to 10000 frames/s",
+					    &o->fps_cap);
 			break;
 		case OPT_FRAMES:
-			ret = parse_number(opt, optarg, 1, 1e15,
-					   "a number from 1", &v);
+			ret = option_number(opt, optarg, 1, 1e15,
+					    "a number from 1", &v);
 			o->frames = (uint64_t)v;
 			break;
 		case OPT_SECONDS:
-			ret = parse_number(opt, optarg, 0.01, 1e9,
-					   "a time in seconds, above 0",
-					   &o->seconds);
+			ret = option_number(opt, optarg, 0.01, 1e9,
+					    "a time in seconds, above 0",
+					    &o->seconds);
 			break;
 		case OPT_SEED:
-			ret = parse_number(opt, optarg, 1, UINT32_MAX,
-					   "a number from 1 to 4294967295", &v);
-			o->seed = (uint32_t)v;
+			ret = option_u32(opt, optarg, 1, UINT32_MAX, &o->seed);
 			break;
 		case OPT_HELP:
 			fputs(usage, stdout);
 			return 1;
 		default:
-			fprintf(stderr, "mgpu-game: try --help\n");
+			explain("try --help\n");
 			return -EINVAL;
 		}
 	}
 	if (!ret && optind < argc) {
-		fprintf(stderr, "mgpu-game: '%s' is no option; try --help\n",
+		explain("'%s' is no option; try --help\n",
 			argv[optind]);
 		ret = -EINVAL;
 	}
@@ -304,11 +276,11 @@ int main(int argc, char **argv)
 		   o.balls, o.work, o.buffers, o.seed);
 	ret = draw_init(&canvas, &world, o.theme);
 	if (ret)
-		fprintf(stderr, "mgpu-game: no memory for the background\n");
+		explain("no memory for the background\n");
 	if (!ret) {
 		ret = team_open(&world.team, o.threads);
 		if (ret)
-			fprintf(stderr, "mgpu-game: no threads: %s\n",
+			explain("no threads: %s\n",
 				strerror(-ret));
 	}
 	if (!ret && o.textures)

@@ -16,14 +16,13 @@
 
 #include <xf86drmMode.h>
 
+#include "cmdline.h"
+
 #define MAX_BUFFERS	4
 
 struct rect {
 	int x, y, w, h;
 };
-
-/* What messages begin with; each program has its own. */
-extern const char *const program_name;
 
 /* ---- display.c ---- */
 
@@ -50,7 +49,6 @@ struct display {
 	bool flipped;		/* the event of the last flip has come */
 };
 
-void explain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int display_open(struct display *d, const char *card, const char *mode,
 		 int nr_buffers);
 void display_close(struct display *d);

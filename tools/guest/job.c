@@ -5,14 +5,15 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cmdline.h"
 #include "job.h"
+
+const char *const program_name = "mgpu-compute";
 
 #define MAX_COUNT	1000000
 
@@ -61,35 +62,6 @@ static const char usage[] =
 "Exit status: 0 when all is well, 1 when a job failed, took too long or had a\n"
 "wrong result, 2 when there was nothing to run it on or a wrong option.\n";
 
-__attribute__((format(printf, 1, 2)))
-static void explain(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("mgpu-compute: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-}
-
-static int read_number(const char *option, const char *s, unsigned long min,
-		       unsigned long max, uint32_t *v)
-{
-	unsigned long n;
-	char *end;
-
-	errno = 0;
-	n = strtoul(s, &end, 10);
-	if (!errno && end != s && !*end && *s != '-' && n >= min && n <= max) {
-		*v = (uint32_t)n;
-		return 0;
-	}
-	explain("--%s '%s': must be a number from %lu to %lu", option, s, min,
-		max);
-	return -EINVAL;
-}
-
 static bool chosen(const struct options *o, const struct kind *kind)
 {
 	return !strcmp(o->op, "all") || !strcmp(o->op, work_name(kind));
@@ -103,7 +75,7 @@ static int check_op(const struct options *o)
 	for (i = 0; (kind = work_kind(i)); i++)
 		if (chosen(o, kind))
 			return 0;
-	explain("--op '%s': there is no such operation; try --help", o->op);
+	explain("--op '%s': there is no such operation; try --help\n", o->op);
 	return -EINVAL;
 }
 
@@ -133,20 +105,20 @@ static int parse(struct options *o, int argc, char **argv)
 			o->op = optarg;
 			break;
 		case 'n':
-			ret = read_number("size", optarg, 1, WORK_MAX_SIZE,
-					  &o->size);
+			ret = option_u32("size", optarg, 1, WORK_MAX_SIZE,
+					 &o->size);
 			break;
 		case 'c':
-			ret = read_number("count", optarg, 1, MAX_COUNT,
-					  &o->count);
+			ret = option_u32("count", optarg, 1, MAX_COUNT,
+					 &o->count);
 			break;
 		case 's':
-			ret = read_number("slots", optarg, 0,
-					  MGPU_COMPUTE_MAX_SLOTS, &o->slots);
+			ret = option_u32("slots", optarg, 0,
+					 MGPU_COMPUTE_MAX_SLOTS, &o->slots);
 			break;
 		case 't':
-			ret = read_number("timeout", optarg, 1, 3600,
-					  &o->timeout_ms);
+			ret = option_u32("timeout", optarg, 1, 3600,
+					 &o->timeout_ms);
 			o->timeout_ms *= 1000;
 			break;
 		case 'v':
@@ -164,7 +136,7 @@ static int parse(struct options *o, int argc, char **argv)
 		}
 	}
 	if (!ret && optind < argc) {
-		explain("'%s' is no option; try --help", argv[optind]);
+		explain("'%s' is no option; try --help\n", argv[optind]);
 		ret = -EINVAL;
 	}
 	return ret ? ret : check_op(o);
@@ -226,17 +198,17 @@ static int run_job(const struct options *o, struct compute *c, struct work *w,
 	t->jobs++;
 	if (ret) {
 		t->failed++;
-		explain("%s: %s", op, compute_message(c));
+		explain("%s: %s\n", op, compute_message(c));
 		/* It may still write. */
 		if (ret == -ETIME && compute_settle(c, &w->out))
-			explain("%s: %s", op, compute_message(c));
+			explain("%s: %s\n", op, compute_message(c));
 		return ret;
 	}
 
 	right = work_right(w, &at);
 	if (!right) {
 		t->failed++;
-		explain("%s: job %u is wrong from byte %zu on; the kernel's log says if the device refused it",
+		explain("%s: job %u is wrong from byte %zu on; the kernel's log says if the device refused it\n",
 			op, number, at);
 	} else {
 		t->ns += ns;
@@ -258,7 +230,7 @@ static int run_kind(const struct options *o, struct compute *c,
 
 	ret = work_open(&w, c, kind, o->size, o->verify);
 	if (ret) {
-		explain("%s: %s", work_name(kind), compute_message(c));
+		explain("%s: %s\n", work_name(kind), compute_message(c));
 	} else {
 		compute_job_slots(&w.job, o->slots);
 		for (i = 1; !ret && i <= o->count; i++)
@@ -284,7 +256,7 @@ int main(int argc, char **argv)
 	if (ret)
 		return ret < 0 ? 2 : 0;
 	if (compute_open(&c, o.device)) {
-		explain("%s", compute_message(&c));
+		explain("%s\n", compute_message(&c));
 		return 2;
 	}
 	for (i = 0; !ret && (kind = work_kind(i)); i++)

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# timeout: 2400
+#
+# OpenGL in QEMU/KVM guests with the stock kernel, its in-tree virtio_gpu and Mesa, on
+# vGPUs of a physical virtio-gpu.
+exec "$(dirname "$0")/host/boot-and-run" gl

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# mgpu-gl without a GPU, on Mesa's software: its scenes have the pixels that it
+# says they must have, its loads draw, and it says what it cannot do.
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+export BUILD=${BUILD:-$top/build}
+gl=$BUILD/guest/mgpu-gl
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
+
+if ! out=$(make -s -C "$top/tools/guest" "$gl" 2>&1); then
+	printf '%s\n' "$out" | sed 's/^/# /'
+	echo '1..1'
+	echo 'not ok 1 mgpu-gl is built'
+	exit 1
+fi
+
+software=(--offscreen --card none --software)
+
+if ! out=$("$gl" "${software[@]}" --load light --mode 64x64 --frames 1 2>&1); then
+	echo "1..0 # SKIP no GL by software here: $(tail -n 1 <<<"$out")"
+	exit 4
+fi
+
+problem=$(
+	"$gl" "${software[@]}" --verify --frames 3 >"$tmp/v" || echo "status $?"
+	tail -n 1 "$tmp/v" | jq -e '.right and .rounds == 3 and .failed == 0 and
+		.scenes + .skipped == 45 and .skipped <= 3' >/dev/null || cat "$tmp/v"
+)
+result "$problem" 'all scenes have the pixels that they must have'
+
+problem=$(
+	for load in cube light flood finish upload; do
+		"$gl" "${software[@]}" --load $load --mode 320x200 --frames 30 --name $load \
+			>"$tmp/l" || echo "$load: status $?"
+		tail -n 1 "$tmp/l" | jq -e --arg load $load '.load == $load and
+			.name == $load and .frames == 30 and .fps > 0 and .cpu_s > 0 and
+			.width == 320 and .height == 200 and .frame_ms_median > 0 and
+			.frame_ms_median <= .frame_ms_p95 and .frame_ms_p95 <= .frame_ms_p99 and
+			.frame_ms_p99 <= .frame_ms_max' >/dev/null || cat "$tmp/l"
+	done
+)
+result "$problem" 'each load draws as many frames as it is told, and says how fast'
+
+problem=$(
+	"$gl" "${software[@]}" --load light --mode 64x64 --fps 50 --seconds 1.5 >"$tmp/f" ||
+		echo "status $?"
+	# never faster; slower if the machine is busy
+	tail -n 1 "$tmp/f" | jq -e '.fps <= 50.7 and .seconds >= 1.5' >/dev/null || cat "$tmp/f"
+	grep -q '^gl name=gl t=1\.' "$tmp/f" || { echo 'no line for a second'; cat "$tmp/f"; }
+)
+result "$problem" 'a frame rate is kept to'
+
+problem=$(
+	refused "$gl" 2 'cube, light, flood, finish or upload' --load teapot
+	refused "$gl" 2 'a number from 1' --work 0
+	refused "$gl" 2 'no option' here
+	refused "$gl" 1 '1024x768' "${software[@]}" --mode large
+	refused "$gl" 1 'at most 64' "${software[@]}" --load upload --work 65
+	refused "$gl" 1 'cannot open /nowhere' --card /nowhere
+	refused "$gl" 1 'cannot open /nowhere' --offscreen --card /nowhere
+	refused "$gl" 1 'processors would render' --offscreen --card none
+)
+result "$problem" 'what it cannot do it says in words'
+
+echo "1..$number"
+exit $((failures > 0))
