@@ -8,8 +8,6 @@
 
 #include "load.h"
 
-#define OK	VIRTIO_GPU_RESP_OK_NODATA
-
 int load_open(struct load *l, uint32_t side)
 {
 	int ret;

@@ -184,6 +184,12 @@ static void vgpu_attr(void *ctx, uint16_t type, const uint8_t *data,
 	case MGPU_A_VGPU_GPU_BURST:
 		v->gpu_burst = n;
 		break;
+	case MGPU_A_VGPU_MODE_WIDTH:
+		v->mode_width = n;
+		break;
+	case MGPU_A_VGPU_MODE_HEIGHT:
+		v->mode_height = n;
+		break;
 	case MGPU_A_VGPU_FRAME_INTERVAL_HIST:
 		v->has_interval = hist(v->interval, data, len);
 		break;
@@ -546,6 +552,7 @@ static void ctx_attr(void *ctx, uint16_t type, const uint8_t *data, size_t len)
 		{ MGPU_A_CTX_RESUMES, &c->resumes },
 		{ MGPU_A_CTX_FLUSHES, &c->flushes },
 		{ MGPU_A_CTX_SWITCH_NS, &c->switch_ns },
+		{ MGPU_A_CTX_COPIES, &c->copies },
 	};
 	size_t i;
 
@@ -639,6 +646,29 @@ int nl_vgpu_set_full(struct nl *nl, const char *uuid, int64_t weight,
 	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
 	nl_put_setting(&m, uuid, weight, fps_limit, gpu_limit, gpu_period,
 		       gpu_burst);
+	return nl_talk(nl, &m);
+}
+
+void nl_put_mode(struct nl_msg *m, const char *uuid, int64_t width,
+		 int64_t height)
+{
+	size_t at = nl_nest(m, MGPU_A_BATCH_VGPU);
+
+	nl_put_str(m, MGPU_A_VGPU_UUID, uuid);
+	if (width >= 0)
+		nl_put_u32(m, MGPU_A_VGPU_MODE_WIDTH, (uint32_t)width);
+	if (height >= 0)
+		nl_put_u32(m, MGPU_A_VGPU_MODE_HEIGHT, (uint32_t)height);
+	nl_nest_end(m, at);
+}
+
+int nl_vgpu_set_mode(struct nl *nl, const char *uuid, int64_t width,
+		     int64_t height)
+{
+	struct nl_msg m;
+
+	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
+	nl_put_mode(&m, uuid, width, height);
 	return nl_talk(nl, &m);
 }
 

@@ -40,6 +40,8 @@ struct nl_vgpu {
 	uint32_t gpu_limit;
 	uint32_t gpu_period;
 	uint32_t gpu_burst;
+	uint32_t mode_width;
+	uint32_t mode_height;
 	uint64_t mem_used;
 	uint64_t mem_limit;
 	uint64_t pinned;
@@ -96,6 +98,7 @@ struct nl_ctx {
 	uint64_t resumes;
 	uint64_t flushes;
 	uint64_t switch_ns;
+	uint64_t copies;
 };
 
 /* What @cmd is about: a vGPU or a device; the other one is all zeros. */
@@ -127,7 +130,12 @@ int nl_vgpu_set(struct nl *nl, const char *uuid, int64_t weight,
 int nl_vgpu_set_full(struct nl *nl, const char *uuid, int64_t weight,
 		     int64_t fps_limit, int64_t gpu_limit, int64_t gpu_period,
 		     int64_t gpu_burst);
-/* The same as an entry of a batch: between nl_begin() and nl_talk(). */
+/* The mode; NL_KEEP leaves an attribute out. */
+int nl_vgpu_set_mode(struct nl *nl, const char *uuid, int64_t width,
+		     int64_t height);
+/* The same as entries of a batch: between nl_begin() and nl_talk(). */
+void nl_put_mode(struct nl_msg *m, const char *uuid, int64_t width,
+		 int64_t height);
 void nl_put_setting(struct nl_msg *m, const char *uuid, int64_t weight,
 		    int64_t fps_limit, int64_t gpu_limit, int64_t gpu_period,
 		    int64_t gpu_burst);

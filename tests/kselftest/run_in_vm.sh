@@ -4,11 +4,14 @@
 # Run the kernel self-tests; called in the test host by tests/run, or by hand:
 #
 #   tools/vm/run -- tests/kselftest/run_in_vm.sh [TEST]...
+#   tools/vm/run --gpu virtio -- tests/kselftest/run_in_vm.sh TEST...
 #
 # Loads the modules, runs each test program of TEST_PROGS and TEST_GEN_PROGS
 # in the manner of kselftest, unloads the modules and sees that nothing is
-# left. The programs' output is in $OUT/NAME.log; standard output is one line
-# when a program starts and one when it ends, which tests/run reads:
+# left. Where there is a GPU the back end is the one for it, and the tests are to
+# be those that need one; where there is none, those skip themselves. The
+# programs' output is in $OUT/NAME.log; standard output is one line when a program
+# starts and one when it ends, which tests/run reads:
 #
 #   @start NAME
 #   @done NAME STATUS
@@ -62,7 +65,11 @@ failed=0
 
 load_all()
 {
-	"$top/tools/vm/modules" load mgpu_soft
+	if [ -n "${MGPU_GPU-}" ]; then
+		"$top/tools/vm/modules" load mgpu_virtio
+	else
+		"$top/tools/vm/modules" load mgpu_soft
+	fi
 }
 
 step modules-load 'the modules load' load_all || exit 1

@@ -15,7 +15,6 @@
 #include "nl.h"
 #include "vmm.h"
 
-#define OK		VIRTIO_GPU_RESP_OK_NODATA
 #define BGRX		VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM
 #define BGRA		VIRTIO_GPU_FORMAT_B8G8R8A8_UNORM
 #define DRM_XRGB8888	0x34325258	/* fourcc XR24 */
@@ -649,6 +648,193 @@ TEST_F(display, a_cursor_resource_may_go_and_the_cursor_stays)
 }
 
 /* ---- two at once ---- */
+
+/* ---- modes ---- */
+
+static uint32_t events(struct vm *vm)
+{
+	return vio_read(vm, VIRTIO_PCI_CAP_DEVICE_CFG,
+			offsetof(struct virtio_gpu_config, events_read), 4);
+}
+
+static int clear_events(struct vm *vm, uint32_t which)
+{
+	return vio_write(vm, VIRTIO_PCI_CAP_DEVICE_CFG,
+			 offsetof(struct virtio_gpu_config, events_clear), 4,
+			 which);
+}
+
+/*
+ * What the guest is told of its screen, by both commands: 0, or what is wrong.
+ * The clock of the EDID's preferred mode is to be that of 60 Hz, to 1 %.
+ */
+static int told(struct vm *vm, uint32_t width, uint32_t height)
+{
+	struct virtio_gpu_cmd_get_edid c = { .scanout = 0 };
+	struct virtio_gpu_resp_edid r;
+	uint32_t w, h, total, hz100;
+	const uint8_t *d = r.edid + 54;
+	uint8_t sum = 0;
+	int i;
+
+	if (gpu_display_info(vm, &w, &h) != VIRTIO_GPU_RESP_OK_DISPLAY_INFO ||
+	    w != width || h != height)
+		return 1;
+	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_GET_EDID);
+	if (gpu_call(vm, &c, sizeof(c), &r, sizeof(r)) !=
+	    VIRTIO_GPU_RESP_OK_EDID)
+		return 2;
+	for (i = 0; i < 128; i++)
+		sum += r.edid[i];
+	if (sum)
+		return 3;
+	w = d[2] | (d[4] >> 4) << 8;
+	h = d[5] | (d[7] >> 4) << 8;
+	if (w != width || h != height)
+		return 4;
+	total = (w + (d[3] | (d[4] & 15) << 8)) * (h + (d[6] | (d[7] & 15) << 8));
+	hz100 = (uint64_t)(d[0] | d[1] << 8) * 1000000 / total;
+	return hz100 < 5940 || hz100 > 6060 ? 5 : 0;
+}
+
+TEST_F(display, a_new_mode_interrupts_and_is_told)
+{
+	struct vm *vm = &self->vm;
+	uint32_t generation;
+	struct gpu_screen s;
+	struct nl nl;
+
+	ASSERT_EQ(0, nl_open(&nl));
+	ASSERT_EQ(0, told(vm, 1024, 768));
+	EXPECT_EQ(0, events(vm));
+	generation = cc_read(vm, config_generation);
+	EXPECT_EQ(0, irq_wait(vm->irq[0], 0));
+
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 640, 480));
+	EXPECT_EQ(1, irq_wait(vm->irq[0], VMM_TIMEOUT));
+	EXPECT_EQ(VIRTIO_GPU_EVENT_DISPLAY, events(vm));
+	EXPECT_NE(generation, cc_read(vm, config_generation));
+	EXPECT_EQ(0, told(vm, 640, 480));
+	/* What was not there cannot be cleared, and what was is not told again. */
+	ASSERT_EQ(0, clear_events(vm, ~VIRTIO_GPU_EVENT_DISPLAY));
+	EXPECT_EQ(VIRTIO_GPU_EVENT_DISPLAY, events(vm));
+	ASSERT_EQ(0, clear_events(vm, VIRTIO_GPU_EVENT_DISPLAY));
+	EXPECT_EQ(0, events(vm));
+	EXPECT_EQ(0, irq_wait(vm->irq[0], VMM_QUIET));
+
+	/* The mode that it has is no news, but the type's is. */
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 640, 480));
+	EXPECT_EQ(0, irq_wait(vm->irq[0], VMM_QUIET));
+	EXPECT_EQ(0, events(vm));
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 0, 0));
+	EXPECT_EQ(1, irq_wait(vm->irq[0], VMM_TIMEOUT));
+	EXPECT_EQ(VIRTIO_GPU_EVENT_DISPLAY, events(vm));
+	EXPECT_EQ(0, told(vm, 1024, 768));
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 1024, 768));
+	EXPECT_EQ(0, irq_wait(vm->irq[0], VMM_QUIET));
+
+	/* It is a proposal: what the guest shows is its own affair. */
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 640, 480));
+	ASSERT_EQ(0, gpu_screen_2d(vm, &s, 1, BGRX, 800, 600));
+	draw(&s, 1);
+	ASSERT_EQ(0, gpu_show(vm, &s));
+	EXPECT_EQ(0, wrong(look(self), 800, gpu_rect(0, 0, 800, 600), 1));
+	nl_close(&nl);
+}
+
+TEST_F(display, a_mode_that_changes_while_the_guest_looks_is_told_again)
+{
+	struct vm *vm = &self->vm;
+	struct nl nl;
+
+	ASSERT_EQ(0, nl_open(&nl));
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 640, 480));
+	EXPECT_EQ(1, irq_wait(vm->irq[0], VMM_TIMEOUT));
+	EXPECT_EQ(VIRTIO_GPU_EVENT_DISPLAY, events(vm));
+	EXPECT_EQ(0, told(vm, 640, 480));
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 800, 600));
+	EXPECT_EQ(1, irq_wait(vm->irq[0], VMM_TIMEOUT));
+	/* The guest believes that this is about the first. */
+	ASSERT_EQ(0, clear_events(vm, VIRTIO_GPU_EVENT_DISPLAY));
+	EXPECT_EQ(1, irq_wait(vm->irq[0], VMM_TIMEOUT));
+	EXPECT_EQ(VIRTIO_GPU_EVENT_DISPLAY, events(vm));
+	EXPECT_EQ(0, told(vm, 800, 600));
+	ASSERT_EQ(0, clear_events(vm, VIRTIO_GPU_EVENT_DISPLAY));
+	EXPECT_EQ(0, events(vm));
+	EXPECT_EQ(0, irq_wait(vm->irq[0], VMM_QUIET));
+	nl_close(&nl);
+}
+
+TEST_F(display, a_mode_outlives_a_reset_and_its_event_does_not)
+{
+	struct vm *vm = &self->vm;
+	struct nl nl;
+
+	ASSERT_EQ(0, nl_open(&nl));
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 640, 480));
+	ASSERT_EQ(0, vio_reset(vm));
+	EXPECT_EQ(0, events(vm));
+	/* Without a driver, nobody is interrupted, but for the one before. */
+	irq_wait(vm->irq[0], 0);
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 800, 600));
+	EXPECT_EQ(0, irq_wait(vm->irq[0], VMM_QUIET));
+	ASSERT_EQ(0, vm_start(vm));
+	EXPECT_EQ(0, told(vm, 800, 600));
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 320, 200));
+	EXPECT_EQ(1, irq_wait(vm->irq[0], VMM_TIMEOUT));
+	EXPECT_EQ(0, told(vm, 320, 200));
+	nl_close(&nl);
+}
+
+TEST(a_new_mode_raises_the_line_only_for_a_driver)
+{
+	struct vm vm;
+	struct nl nl;
+
+	ASSERT_EQ(0, nl_open(&nl));
+	ASSERT_EQ(0, vm_new(&vm, "small", VMM_RAM));
+	ASSERT_EQ(0, vm_discover(&vm));
+	ASSERT_EQ(0, vio_reset(&vm));
+	ASSERT_EQ(0, irq_intx(&vm));
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm.uuid, 640, 480));
+	EXPECT_EQ(0, irq_wait(vm.intx, VMM_QUIET));
+	EXPECT_EQ(0, vio_read(&vm, VIRTIO_PCI_CAP_ISR_CFG, 0, 1));
+
+	ASSERT_EQ(0, vio_negotiate(&vm, VMM_FEATURES));
+	ASSERT_EQ(0, vio_setup_queue(&vm, VMM_CONTROL));
+	ASSERT_EQ(0, vio_driver_ok(&vm));
+	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm.uuid, 800, 600));
+	EXPECT_EQ(1, irq_wait(vm.intx, VMM_TIMEOUT));
+	EXPECT_EQ(VIRTIO_PCI_ISR_CONFIG,
+		  vio_read(&vm, VIRTIO_PCI_CAP_ISR_CFG, 0, 1));
+	EXPECT_EQ(VIRTIO_GPU_EVENT_DISPLAY, events(&vm));
+	vm_delete(&vm);
+	nl_close(&nl);
+}
+
+TEST(every_mode_has_an_edid_of_its_own)
+{
+	static const uint32_t modes[][2] = {
+		{ 64, 64 }, { 65, 67 }, { 320, 200 }, { 1366, 768 },
+		{ 255, 257 }, { 256, 256 }, { 1920, 1080 }, { 2160, 1440 },
+		{ 3839, 2159 }, { 3840, 64 }, { 64, 2160 }, { 3840, 2160 },
+	};
+	unsigned int i;
+	struct vm vm;
+	struct nl nl;
+
+	ASSERT_EQ(0, nl_open(&nl));
+	ASSERT_EQ(0, vm_new_started(&vm, "large", VMM_RAM));
+	for (i = 0; i < ARRAY_LEN(modes); i++) {
+		ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm.uuid, modes[i][0],
+					      modes[i][1]));
+		EXPECT_EQ(0, told(&vm, modes[i][0], modes[i][1])) {
+			TH_LOG("%u x %u", modes[i][0], modes[i][1]);
+		}
+	}
+	vm_delete(&vm);
+	nl_close(&nl);
+}
 
 TEST_F(display, two_vgpus_show_each_its_own)
 {

@@ -10,18 +10,10 @@ BUILD=${BUILD:-$top/build}
 gpuctl=$BUILD/ctl/gpuctl
 dev=mgpu_soft.0
 types=/sys/class/mdev_bus/$dev/mdev_supported_types
-tmp=$(mktemp -d)
-number=0
-failures=0
 vgpus=()
-
-echo 'TAP version 13'
-for program in "$gpuctl" jq; do
-	if ! command -v "$program" >/dev/null; then
-		echo "1..0 # SKIP no $program"
-		exit 4
-	fi
-done
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
+needs "$gpuctl" jq
 
 cleanup()
 {
@@ -34,18 +26,6 @@ cleanup()
 	rm -rf "$tmp"
 }
 trap cleanup EXIT
-
-result()	# PROBLEM BEHAVIOUR
-{
-	number=$((number + 1))
-	if [ -n "$1" ]; then
-		printf '%s\n' "$1" | sed 's/^/# /'
-		echo "not ok $number $2"
-		failures=$((failures + 1))
-	else
-		echo "ok $number $2"
-	fi
-}
 
 create()	# TYPE
 {
@@ -65,19 +45,6 @@ holds()		# FILTER WORD...
 	"$gpuctl" -j "$@" >"$tmp/json" || echo "gpuctl -j $*: status $?"
 	jq -e "$filter" "$tmp/json" >/dev/null ||
 		echo "gpuctl -j $*: not so: $filter: $(cut -c -400 "$tmp/json")"
-}
-
-refused()	# PATTERN WORD...
-{
-	local pattern=$1
-	shift
-
-	if "$gpuctl" "$@" >"$tmp/out" 2>"$tmp/err"; then
-		echo "gpuctl $*: is not refused"
-	fi
-	[ -s "$tmp/out" ] && echo "gpuctl $*: prints $(head -1 "$tmp/out")"
-	grep -q -e "$pattern" "$tmp/err" ||
-		echo "gpuctl $*: says '$(cat "$tmp/err")', nothing like '$pattern'"
 }
 
 settings='[.weight, ."fps-limit", ."gpu-limit", ."gpu-period", ."gpu-burst"]'
@@ -103,6 +70,11 @@ result "$(
 	has "$a" 7 29970 250000 1000000 0
 	"$gpuctl" vgpu set "$a" gpu-limit none fps none
 	has "$a" 7 0 0 1000000 0
+	"$gpuctl" vgpu set "$a" mode 800x600
+	holds '[."mode-width", ."mode-height", .weight] == [800, 600, 7]' vgpu show "$a"
+	"$gpuctl" vgpu set "$a" mode max
+	holds '[."mode-width", ."mode-height"] == [1024, 768]' vgpu show "$a"
+	refused "$gpuctl" 1 "mode-width.*largest mode of the vGPU's type" vgpu set "$a" mode 1025x768
 )" 'every setting of a vGPU is set, alone and with others'
 
 result "$(
@@ -111,7 +83,7 @@ result "$(
 	has "${b:0:13}" 2 0 200000 100000 0
 	none=$(cat /proc/sys/kernel/random/uuid)
 	printf '%s weight 5 burst 1ms # one\n\n%s gpu-limit 40%%\n' "$a" "$none" >"$tmp/batch"
-	refused "$none.*no vGPU has this uuid" vgpu set -b "$tmp/batch"
+	refused "$gpuctl" 1 "$none.*no vGPU has this uuid" vgpu set -b "$tmp/batch"
 	has "$a" 1 0 100000 100000 0
 	sed -i "s/$none/$b/" "$tmp/batch"
 	"$gpuctl" vgpu set -b "$tmp/batch"
@@ -123,6 +95,7 @@ result "$(
 	"$gpuctl" vgpu show "${b:0:13}" >"$tmp/out" || echo "status $?"
 	for line in 'gpu-limit:           40%' 'gpu-period:          100ms' \
 		'gpu-burst:           0us' '  timeouts:          0' \
+		'mode-width:          3840' 'mode-height:         2160' \
 		'frame-interval-hist: -' 'latency-hist:        -'; do
 		grep -qxF -e "$line" "$tmp/out" || echo "no line '$line'"
 	done
@@ -142,9 +115,9 @@ result "$(
 	for line in 'policy:              best-effort' 'job-timeout:         2.5s'; do
 		grep -qxF -e "$line" "$tmp/out" || echo "no line '$line'"
 	done
-	refused "policy 'fair': .*weighted, equal, best-effort or fixed" dev set $dev policy fair job-timeout 9s
+	refused "$gpuctl" 1 "policy 'fair': .*weighted, equal, best-effort or fixed" dev set $dev policy fair job-timeout 9s
 	holds '.policy == "best-effort" and ."job-timeout" == 2500' dev show $dev
-	refused "no device is named 'mgpu_hard.0'" dev set mgpu_hard.0 policy fixed
+	refused "$gpuctl" 1 "no device is named 'mgpu_hard.0'" dev set mgpu_hard.0 policy fixed
 )" 'policy and timeout of a device are set and shown'
 
 result "$(

@@ -13,8 +13,6 @@
 #include "nl.h"
 #include "vmm.h"
 
-#define OK	VIRTIO_GPU_RESP_OK_NODATA
-#define INFO	VIRTIO_GPU_RESP_OK_DISPLAY_INFO
 #define SECONDS	6
 
 FIXTURE(hostile)

@@ -17,8 +17,6 @@
 #include "nl.h"
 #include "vmm.h"
 
-#define OK	VIRTIO_GPU_RESP_OK_NODATA
-#define INFO	VIRTIO_GPU_RESP_OK_DISPLAY_INFO
 #define DRIVER	"/sys/bus/platform/drivers/mgpu_soft"
 
 static int module_remove(const char *name)
@@ -41,36 +39,6 @@ static int module_insert(const char *name)
 	ret = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
 	close(fd);
 	return ret;
-}
-
-/*
- * Runs a write to sysfs in a process of its own: it may wait for long, and not
- * for a descriptor that it holds itself.
- */
-static pid_t write_aside(const char *path, const char *text)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		close_range(3, ~0u, 0);
-		_exit(sysfs_write(path, text) ? 1 : 0);
-	}
-	return pid;
-}
-
-/* Whether the process ends within the time, and with status 0. */
-static bool ends(pid_t pid, int timeout_ms)
-{
-	uint64_t end = now_ms() + timeout_ms;
-	int status;
-	pid_t got;
-
-	while (!(got = waitpid(pid, &status, WNOHANG))) {
-		if (now_ms() > end)
-			return false;
-		sleep_ms(5);
-	}
-	return got == pid && status == 0;
 }
 
 FIXTURE(lifetime)
@@ -272,7 +240,7 @@ TEST_F(lifetime, removing_an_open_vgpu_asks_the_vmm_and_waits)
 
 	ASSERT_EQ(0, irq_request(vm));
 	snprintf(path, sizeof(path), "%s/%s/remove", VMM_DEVICES, vm->uuid);
-	pid = write_aside(path, "1");
+	pid = sysfs_write_aside(path, "1");
 	ASSERT_LT(0, pid);
 	EXPECT_LT(0, irq_wait(vm->req_irq, VMM_TIMEOUT));
 	/* Until the VMM lets go, it works. */
@@ -307,7 +275,7 @@ TEST_F(lifetime, removing_a_vgpu_waits_for_a_killed_vmm)
 	}
 	ASSERT_EQ(1, read(fds[0], &c, 1));
 	snprintf(path, sizeof(path), "%s/%s/remove", VMM_DEVICES, uuid);
-	remover = write_aside(path, "1");
+	remover = sysfs_write_aside(path, "1");
 	ASSERT_LT(0, remover);
 	EXPECT_FALSE(ends(remover, 300));
 	kill(vmm, SIGKILL);
@@ -332,7 +300,7 @@ TEST_F_TIMEOUT(lifetime, unbinding_the_parent_asks_the_vmm_and_waits, 60)
 	ASSERT_EQ(0, mdev_create("large", idle));
 	ASSERT_EQ(0, irq_request(vm));
 	ASSERT_EQ(0, gpu_screen_blob(vm, &s, 1, 64, 64));
-	pid = write_aside(DRIVER "/unbind", VMM_PARENT);
+	pid = sysfs_write_aside(DRIVER "/unbind", VMM_PARENT);
 	ASSERT_LT(0, pid);
 	EXPECT_LT(0, irq_wait(vm->req_irq, VMM_TIMEOUT));
 	EXPECT_FALSE(ends(pid, 300));

@@ -12,23 +12,14 @@ mgpud=$BUILD/ctl/mgpud
 gpuctl=$BUILD/ctl/gpuctl
 load=$BUILD/kselftest/vgpu_load
 types=/sys/class/mdev_bus/mgpu_soft.0/mdev_supported_types
-tmp=$(mktemp -d)
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
+needs "$mgpud" "$gpuctl" "$load" jq python3 setpriv
 export MGPUD_SOCKET=$tmp/mgpud.sock
-slow=${MGPU_SLOW:-1}
-number=0
-failures=0
 pid=
 listener=
 loads=()
 many=()
-
-echo 'TAP version 13'
-for program in "$mgpud" "$gpuctl" "$load" jq python3 setpriv; do
-	if ! command -v "$program" >/dev/null; then
-		echo "1..0 # SKIP no $program"
-		exit 4
-	fi
-done
 
 cleanup()
 {
@@ -44,41 +35,9 @@ cleanup()
 }
 trap cleanup EXIT
 
-result()	# PROBLEM BEHAVIOUR
+explain()
 {
-	number=$((number + 1))
-	if [ -n "$1" ]; then
-		printf '%s\n' "$1" | sed 's/^/# /'
-		echo "not ok $number $2"
-		failures=$((failures + 1))
-	else
-		echo "ok $number $2"
-	fi
-}
-
-problem=
-bad()		# TEXT... : one of the problems of the present test
-{
-	problem+="$*"$'\n'
-}
-
-judge()		# BEHAVIOUR
-{
-	[ -z "$problem" ] || problem+="stderr: $(tail -n 5 "$tmp/err")"
-	result "$problem" "$1"
-	problem=
-}
-
-# Until a command succeeds, for some seconds.
-await()		# SECONDS COMMAND...
-{
-	local end=$((SECONDS + $1 * slow))
-	shift
-
-	while ! "$@" >/dev/null 2>&1; do
-		((SECONDS <= end)) || return 1
-		sleep 0.1
-	done
+	echo "stderr: $(tail -n 5 "$tmp/err")"
 }
 
 config()	# LINE... : the configuration file
@@ -251,11 +210,19 @@ judge 'the exit status says why it did not run'
 caps=$(sed -n 's/^CapabilityBoundingSet=//p' "$top/ctl/mgpud/mgpud.service" |
 	tr 'A-Z ' 'a-z,' | sed 's/cap_//g; s/^/+/; s/,/,+/g')
 [[ $caps == *+net_admin* ]] || bad "the unit's capabilities: $caps"
-if ! setpriv --inh-caps=-all --bounding-set="-all,$caps" --no-new-privs \
-	"$mgpud" --config "$tmp/conf" --once >"$tmp/out" 2>"$tmp/err"; then
-	bad 'does not run'
-fi
+once_with()	# CAPABILITIES
+{
+	setpriv --inh-caps=-all --bounding-set="-all,$1" --no-new-privs \
+		"$mgpud" --config "$tmp/conf" --once >"$tmp/out" 2>"$tmp/err" ||
+		bad "with $1: does not run"
+}
+
+unlearned='Going on without learning how fast work is'
+once_with +net_admin
+grep -q "$unlearned" "$tmp/err" || bad "without BPF: says '$(cat "$tmp/err")'"
+once_with "$caps"
 grep -q '^ready .* bpf=yes charge=bpf ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
+grep -q "$unlearned" "$tmp/err" && bad "without contexts: says '$(cat "$tmp/err")'"
 judge "the unit's capabilities are enough for all of it"
 
 # ---- restarts ----

@@ -14,7 +14,6 @@
 #include "nl.h"
 #include "vmm.h"
 
-#define OK	VIRTIO_GPU_RESP_OK_NODATA
 #define MANY	1024
 
 #define DEFAULT_POLICY	"weighted"
@@ -68,6 +67,8 @@ TEST_F(nl, a_new_vgpu_has_its_type_s_settings)
 	EXPECT_EQ(0, v.gpu_limit);
 	EXPECT_EQ(MGPU_GPU_PERIOD_DEFAULT, v.gpu_period);
 	EXPECT_EQ(0, v.gpu_burst);
+	EXPECT_EQ(1024, v.mode_width);
+	EXPECT_EQ(768, v.mode_height);
 	EXPECT_FALSE(v.has_interval);
 	EXPECT_FALSE(v.has_latency);
 	EXPECT_EQ(0, v.mem_used);
@@ -224,6 +225,63 @@ TEST_F(nl, limits_of_gpu_settings_are_kept)
 	}
 }
 
+TEST_F(nl, a_mode_is_at_most_the_type_s_largest)
+{
+	static const struct {
+		int64_t width, height;
+		int err;		/* 0: it is set */
+		const char *says;
+	} t[] = {
+		{ 64, 64, 0, NULL }, { 1024, 768, 0, NULL },
+		{ 641, 481, 0, NULL }, { 1024, 64, 0, NULL },
+		{ 64, 768, 0, NULL },
+		{ 63, 480, -ERANGE, "64 x 64" },
+		{ 640, 63, -ERANGE, "64 x 64" },
+		{ 0, 480, -ERANGE, "64 x 64" }, { 640, 0, -ERANGE, "64 x 64" },
+		{ 1025, 768, -ERANGE, "larger type" },
+		{ 1024, 769, -ERANGE, "larger type" },
+		{ 0xffffffff, 480, -ERANGE, "larger type" },
+		/* Not what is left of them in 16 bits. */
+		{ 65536 + 640, 65536 + 480, -ERANGE, "larger type" },
+		{ 640, -1, -EINVAL, "mode-height" },
+		{ -1, 480, -EINVAL, "mode-width" },
+		{ 0, -1, -EINVAL, "mode-height" },
+	};
+	struct nl *nl = &self->nl;
+	struct nl_vgpu v;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_LEN(t); i++) {
+		ASSERT_EQ(0, nl_vgpu_set_mode(nl, self->uuid[0], 800, 600));
+		EXPECT_EQ(t[i].err, nl_vgpu_set_mode(nl, self->uuid[0],
+						     t[i].width, t[i].height));
+		if (t[i].err) {
+			EXPECT_NE(NULL, strstr(nl->text, t[i].says)) {
+				TH_LOG("%u: %s", i, nl->text);
+			}
+			EXPECT_NE(0, nl->text_off);
+		}
+		ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+		EXPECT_EQ(t[i].err ? 800 : t[i].width, v.mode_width);
+		EXPECT_EQ(t[i].err ? 600 : t[i].height, v.mode_height);
+	}
+	/* Other settings leave it, and its default comes back. */
+	ASSERT_EQ(0, nl_vgpu_set_mode(nl, self->uuid[0], 800, 600));
+	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[0], 77, 30000));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(800, v.mode_width);
+	ASSERT_EQ(0, nl_vgpu_set_mode(nl, self->uuid[0], 0, 0));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(77, v.weight);
+	EXPECT_EQ(1024, v.mode_width);
+	EXPECT_EQ(768, v.mode_height);
+	/* The other one is of a type with a larger mode. */
+	ASSERT_EQ(0, nl_vgpu_set_mode(nl, self->uuid[1], 1025, 769));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[1], &v));
+	EXPECT_EQ(1025, v.mode_width);
+	EXPECT_EQ(769, v.mode_height);
+}
+
 TEST_F(nl, limits_of_settings_are_kept)
 {
 	static const struct {
@@ -356,7 +414,7 @@ TEST_F(nl, a_batch_is_all_or_nothing)
 	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[0], 10, 0));
 	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[1], 20, 0));
 	mdev_uuid_new(none);
-	for (kind = 0; kind < 6; kind++) {
+	for (kind = 0; kind < 7; kind++) {
 		nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
 		nl_put_setting(&m, self->uuid[0], 11, 30000, 300000, 10000, 9);
 		put_setting(&m, self->uuid[1], 21, 60000);
@@ -379,6 +437,9 @@ TEST_F(nl, a_batch_is_all_or_nothing)
 		case 5:
 			nl_put_setting(&m, self->uuid[1], -1, -1, -1, -1,
 				       MGPU_GPU_BURST_MAX + 1);
+			break;
+		case 6:
+			nl_put_mode(&m, self->uuid[1], 640, 63);
 			break;
 		}
 		EXPECT_GT(0, nl_talk(nl, &m));
@@ -832,6 +893,10 @@ TEST_F(nl, garbage_is_refused)
 	EXPECT_LE(MGPU_GPU_PERIOD_MIN, v.gpu_period);
 	EXPECT_GE(MGPU_GPU_PERIOD_MAX, v.gpu_period);
 	EXPECT_GE(MGPU_GPU_BURST_MAX, v.gpu_burst);
+	EXPECT_LE(MGPU_MODE_MIN, v.mode_width);
+	EXPECT_GE(1024, v.mode_width);
+	EXPECT_LE(MGPU_MODE_MIN, v.mode_height);
+	EXPECT_GE(768, v.mode_height);
 	ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
 	EXPECT_STREQ(DEFAULT_POLICY, d.policy);
 	EXPECT_LE(MGPU_JOB_TIMEOUT_MIN, d.job_timeout);

@@ -11,8 +11,6 @@
 #include "nl.h"
 #include "vmm.h"
 
-#define OK	VIRTIO_GPU_RESP_OK_NODATA
-#define INFO	VIRTIO_GPU_RESP_OK_DISPLAY_INFO
 #define BGRX	VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM
 
 /*

@@ -18,7 +18,6 @@
 #include "nl.h"
 #include "vmm.h"
 
-#define OK	VIRTIO_GPU_RESP_OK_NODATA
 #define BGRX	VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM
 #define HANG	"/sys/module/mgpu_soft/parameters/hang"
 

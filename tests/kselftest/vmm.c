@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,21 +115,62 @@ int sysfs_write(const char *path, const char *text)
 	return ret;
 }
 
+pid_t sysfs_write_aside(const char *path, const char *text)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		close_range(3, ~0u, 0);
+		_exit(sysfs_write(path, text) ? 1 : 0);
+	}
+	return pid;
+}
+
+bool ends(pid_t pid, int timeout_ms)
+{
+	uint64_t end = now_ms() + (uint64_t)timeout_ms;
+	int status;
+	pid_t got;
+
+	while (!(got = waitpid(pid, &status, WNOHANG))) {
+		if (now_ms() > end)
+			return false;
+		sleep_ms(5);
+	}
+	return got == pid && status == 0;
+}
+
+const char *vmm_parent(void)
+{
+	const char *env = getenv("MGPU_PARENT");
+
+	return env ? env : VMM_PARENT;
+}
+
+/* Types are named after the driver of the parent. */
 int mdev_type_path(const char *type, const char *file, char *path, size_t len)
 {
+	char link[256], driver[256];
+	ssize_t got;
 	int n;
 
-	n = snprintf(path, len, "%s/%s/mdev_supported_types/mgpu_soft-%s/%s",
-		     VMM_BUS, VMM_PARENT, type, file);
+	snprintf(link, sizeof(link), "%s/%s/driver", VMM_BUS, vmm_parent());
+	got = readlink(link, driver, sizeof(driver) - 1);
+	if (got < 0)
+		return -errno;
+	driver[got] = 0;
+	n = snprintf(path, len, "%s/%s/mdev_supported_types/%s-%s/%s", VMM_BUS,
+		     vmm_parent(), strrchr(driver, '/') + 1, type, file);
 	return n < 0 || (size_t)n >= len ? -ENAMETOOLONG : 0;
 }
 
 long long mdev_available(const char *type)
 {
-	char path[256];
+	char path[512];
+	int ret;
 
-	mdev_type_path(type, "available_instances", path, sizeof(path));
-	return sysfs_number(path);
+	ret = mdev_type_path(type, "available_instances", path, sizeof(path));
+	return ret ? ret : sysfs_number(path);
 }
 
 void mdev_uuid_new(char *uuid)
@@ -147,10 +189,11 @@ void mdev_uuid_new(char *uuid)
 
 int mdev_create(const char *type, const char *uuid)
 {
-	char path[256];
+	char path[512];
+	int ret;
 
-	mdev_type_path(type, "create", path, sizeof(path));
-	return sysfs_write(path, uuid);
+	ret = mdev_type_path(type, "create", path, sizeof(path));
+	return ret ? ret : sysfs_write(path, uuid);
 }
 
 int mdev_remove(const char *uuid)

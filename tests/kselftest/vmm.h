@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define VMM_PARENT	"mgpu_soft.0"
 #define VMM_BUS		"/sys/class/mdev_bus"
@@ -41,6 +42,16 @@
 			 VMM_F(VIRTIO_GPU_F_EDID) | \
 			 VMM_F(VIRTIO_GPU_F_RESOURCE_BLOB))
 
+/* Answers to a command. */
+#define OK		VIRTIO_GPU_RESP_OK_NODATA
+#define INFO		VIRTIO_GPU_RESP_OK_DISPLAY_INFO
+#define UNSPEC		VIRTIO_GPU_RESP_ERR_UNSPEC
+#define NOMEM		VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY
+#define NOSCANOUT	VIRTIO_GPU_RESP_ERR_INVALID_SCANOUT_ID
+#define NORES		VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID
+#define NOCTX		VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID
+#define PARAM		VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER
+
 #define ARRAY_LEN(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* ---- sysfs ---- */
@@ -48,7 +59,16 @@
 int sysfs_read(const char *path, char *buf, size_t len);
 long long sysfs_number(const char *path);
 int sysfs_write(const char *path, const char *text);
+/*
+ * The same in a process of its own, which holds no descriptor: the write may wait
+ * for one of ours to be closed.
+ */
+pid_t sysfs_write_aside(const char *path, const char *text);
+/* Whether the process ends within the time, and with status 0. */
+bool ends(pid_t pid, int timeout_ms);
 
+/* Whose types: the GPU at $MGPU_PARENT, or VMM_PARENT. */
+const char *vmm_parent(void);
 /* Type names without the driver's prefix: "small". */
 int mdev_type_path(const char *type, const char *file, char *path, size_t len);
 long long mdev_available(const char *type);

@@ -8,6 +8,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 number=0
 failures=0
+slow=${MGPU_SLOW:-1}
 
 # PROBLEM is empty when all is well, or begins with SKIP.
 result()	# PROBLEM BEHAVIOUR
@@ -20,6 +21,51 @@ result()	# PROBLEM BEHAVIOUR
 		echo "not ok $number $2"
 		failures=$((failures + 1)) ;;
 	esac
+}
+
+# For tests whose steps are not in a subshell: bad() says what is wrong, any number
+# of times, and judge() makes a result of it. A test may have an explain() that
+# prints what else is to be known then.
+problem=
+bad()		# TEXT...
+{
+	problem+="$*"$'\n'
+}
+
+explain()
+{
+	:
+}
+
+judge()		# BEHAVIOUR
+{
+	[ -z "$problem" ] || problem+=$(explain)
+	result "$problem" "$1"
+	problem=
+}
+
+# Until a command succeeds, for some seconds.
+await()		# SECONDS COMMAND...
+{
+	local end=$((SECONDS + $1 * slow))
+	shift
+
+	while ! "$@" >/dev/null 2>&1; do
+		((SECONDS <= end)) || return 1
+		sleep 0.1
+	done
+}
+
+# The test is skipped where one of them is missing.
+needs()		# PROGRAM...
+{
+	local program
+
+	for program; do
+		command -v "$program" >/dev/null && continue
+		echo "1..0 # SKIP no $program"
+		exit 4
+	done
 }
 
 # A command line that a program must refuse: with this exit status, nothing on

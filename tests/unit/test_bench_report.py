@@ -6,12 +6,28 @@ import os
 import sys
 import tempfile
 import traceback
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(TOP, "tools", "bench"))
 sys.dont_write_bytecode = True
 
 import report  # noqa: E402 pylint: disable=wrong-import-position
+
+
+def program(name):
+    """A program of tools/bench as a module."""
+    loader = SourceFileLoader(name.replace("-", "_"),
+                              os.path.join(TOP, "tools", "bench", name))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+os.environ.setdefault("OUT", "/nonexistent")
+virtio = program("virtio-report")
+in_host = program("virtio-in-host")
 
 TEMPORARY = tempfile.TemporaryDirectory()
 COST = [{"vgpus": n, "bpf": bpf, "ns_per_job": ns}
@@ -91,11 +107,149 @@ def test_merge():
     assert "fps" not in out and out["shares"] == [{"case": "b"}]
 
 
+def virtio_results(**runs):
+    """A directory with these runs: names to lists of (part, record)."""
+    directory = tempfile.mkdtemp(dir=TEMPORARY.name)
+    for name, records in runs.items():
+        path = os.path.join(directory, name.replace("_", "-"))
+        with open(path + ".jsonl", "w", encoding="utf-8") as f:
+            for part, record in records:
+                f.write(json.dumps({"part": part, **record}) + "\n")
+        with open(path + ".json", "w", encoding="utf-8") as f:
+            json.dump({"level0_cpus": 2}, f)
+    return directory
+
+
+def client(number, where, fps, **more):
+    return "client_run", {"round": number, "where": where, "client": "cube",
+                          "fps": fps, **more}
+
+
+def light(slots, wait, longest=10, **more):
+    return "isolation_run", {"round": 1, "policy": "weighted", "slots": slots,
+                             "light_fps": 20, "light_longest_wait_ms": wait,
+                             "light_longest_job_ms": 1,
+                             "flood_longest_job_ms": longest, **more}
+
+
+def test_virtio_clients():
+    out = virtio.collect(virtio_results(
+        clients_1=[("conditions", {"kernel": "6.1"}), client(1, "native", 100),
+                   client(1, "mgpu", 50, engine_ms_per_frame=2),
+                   client(1, "qemu", 25)],
+        # the machine was busy in this one, for all alike
+        clients_2=[client(2, "native", 10), client(2, "mgpu", 6),
+                   client(2, "qemu", 3)],
+        clients_3=[client(3, "native", 110),
+                   client(3, "mgpu", 66, engine_ms_per_frame=4)]))
+    cube, = out["clients"]
+    assert cube["name"] == "cube" and cube["rounds"] == 3
+    assert (cube["native_fps"], cube["mgpu_fps"], cube["qemu_fps"]) == \
+        (100, 50, 14)
+    assert cube["native_fps_each"] == [100, 10, 110]
+    # medians of the ratios in a round, not ratios of the medians
+    assert cube["mgpu_vs_native"] == 0.6 and cube["mgpu_vs_qemu"] == 2
+    assert cube["mgpu_engine_ms_per_frame"] == 3
+    assert "native_engine_ms_per_frame" not in cube
+    assert out["machine"][0] == {"run": "clients-1", "level0_cpus": 2,
+                                 "kernel": "6.1"}
+    assert "failed" not in out
+
+
+def test_virtio_isolation():
+    alone = "isolation_alone", {"round": 1, "light_fps": 30, "light_p99_ms": 40}
+    out = virtio.collect(virtio_results(isolation_1=[
+        alone, light(2, 21), light(4, 42), light(4, 41, longest=8)]))
+    two, four = out["isolation"]
+    assert two["light_alone_fps"] == 30 and two["light_vs_alone"] == 0.6667
+    assert two["bound_ms"] == 21 and two["within_bound"] == 1
+    # 42 is above 4 * 10 + 1, and 41 above 4 * 8 + 1
+    assert four["rounds"] == 2 and four["within_bound"] == 0
+    assert four["bound_ms"] == 37
+
+
+def test_virtio_leaks():
+    rows = [("leaks_run", {"round": 1, "cycle": i, "pages": int(i == 2),
+                           "bytes": 0, "running_pages": 100,
+                           "running_bytes": 1 << 20, "slab_kib": kib,
+                           "available_kib": 1000 - kib})
+            for i, kib in ((1, 100), (2, 150), (3, 152), (4, 154))]
+    out = virtio.collect(virtio_results(leaks_1=rows))["leaks"]
+    # what any of them left counts, also if it was gone later
+    assert out["pages"] == 1 and out["bytes"] == 0 and out["guests"] == 4
+    assert out["slab_kib_per_guest"] == 2 and out["available_kib_per_guest"] == -2
+
+
+def test_virtio_merge():
+    old = virtio.collect(virtio_results(
+        clients_1=[client(1, "mgpu", 50)],
+        isolation_1=[light(2, 9), ("failed", {"what": "isolation", "why": "x"})]))
+    assert old["failed"]
+    new = virtio.collect(virtio_results(isolation_1=[light(4, 9)]))
+    out = virtio.merge(old, new)
+    assert out["clients"] == old["clients"] and "failed" not in out
+    assert [c["slots"] for c in out["isolation"]] == [4]
+    assert sorted(m["run"] for m in out["machine"]) == ["clients-1",
+                                                        "isolation-1"]
+    # a part that gave nothing this time leaves nothing old
+    out = virtio.merge(old, virtio.collect(virtio_results(
+        isolation_1=[("failed", {"what": "isolation", "why": "y"})])))
+    assert "isolation" not in out and out["failed"][0]["why"] == "y"
+
+
+def test_virtio_lines():
+    frames = in_host.Frames()
+    for line in ("gl name=x t=1.000 frames=10 fps=10.00 p50_ms=1.00",
+                 "something else",
+                 "gl name=x t=2.000 frames=30 fps=20.00 p50_ms=1.00",
+                 '{"frames": 50, "seconds": 3.0, "fps": 16.7}'):
+        frames.line(line)
+    assert frames.counted() == (40, 2.0) and frames.rate() == 20
+    frames = in_host.Frames()
+    assert frames.line("Rendered 100 frames in 2.0 sec (50.0 fps)")
+    assert frames.rate() is None
+    assert frames.line("Rendered 300 frames in 4.0 sec (75.0 fps)")
+    assert frames.rate() == 100
+    frames = in_host.Frames()
+    assert not frames.line("[build] <default>: FPS: 42 FrameTime: 23.810 ms")
+    assert frames.rate() == 42
+
+
+def test_virtio_quantile():
+    hist = [0] * 32
+    assert in_host.quantile_us(hist, 0.5) is None
+    hist[3] = 10
+    assert in_host.quantile_us(hist, 0.5) == 12
+    hist[10] = 10
+    assert in_host.quantile_us(hist, 0.5) == 16
+    assert in_host.quantile_us(hist, 1) == 2048
+
+
+def test_virtio_waits():
+    events = [(0.000, "mgpu_job_submit", 1, 1, 0),
+              (0.001, "mgpu_job_submit", 1, 2, 0),
+              (0.002, "mgpu_job_done", 2, 1, 9000000),
+              (0.010, "mgpu_job_done", 1, 1, 2000000),
+              # it waits for its own since 0.010 only
+              (0.013, "mgpu_job_done", 1, 2, 3000000)]
+    got = in_host.job_times(events, 1)
+    assert round(got["longest_wait_ms"], 6) == 10
+    assert got["longest_job_ms"] == 3 and got["jobs"] == 2
+    assert in_host.job_times(events, 2)["longest_job_ms"] == 9
+
+
 TESTS = [
     (test_growth, "growth is from the fewest vGPUs to the most"),
     (test_collect, "results go to their parts, failures apart"),
     (test_cut_short, "a run that was cut short has its first results"),
     (test_merge, "parts that were not measured again are kept, others not"),
+    (test_virtio_clients, "GL clients are compared in the same round"),
+    (test_virtio_isolation, "a wait is held against slots and the longest job"),
+    (test_virtio_leaks, "what any guest left behind is in the result"),
+    (test_virtio_merge, "of the GL bench, too, other parts are kept"),
+    (test_virtio_lines, "frames are counted from the first report to the last"),
+    (test_virtio_quantile, "quantiles are interpolated in their bucket"),
+    (test_virtio_waits, "a job waits since its vGPU's turn came"),
 ]
 
 

@@ -37,6 +37,8 @@ union wire {
 	struct virtio_gpu_get_capset capset;
 	struct virtio_gpu_ctx_create ctx_create;
 	struct virtio_gpu_ctx_resource ctx_resource;
+	struct virtio_gpu_resource_create_3d create_3d;
+	struct virtio_gpu_transfer_host_3d transfer_3d;
 	struct virtio_gpu_cmd_submit submit;
 	u8 bytes[512];
 };
@@ -156,6 +158,33 @@ static size_t valid(union wire *w, u32 type)
 	case VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE:
 		w->ctx_resource.resource_id = cpu_to_le32(3);
 		return sizeof(w->ctx_resource);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_3D:
+		w->create_3d.resource_id = cpu_to_le32(3);
+		w->create_3d.target = cpu_to_le32(7);
+		w->create_3d.format = cpu_to_le32(11);
+		w->create_3d.bind = cpu_to_le32(12);
+		w->create_3d.width = cpu_to_le32(13);
+		w->create_3d.height = cpu_to_le32(14);
+		w->create_3d.depth = cpu_to_le32(15);
+		w->create_3d.array_size = cpu_to_le32(16);
+		w->create_3d.last_level = cpu_to_le32(17);
+		w->create_3d.nr_samples = cpu_to_le32(18);
+		w->create_3d.flags = cpu_to_le32(19);
+		return sizeof(w->create_3d);
+	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D:
+	case VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D:
+		w->transfer_3d.resource_id = cpu_to_le32(3);
+		w->transfer_3d.box.x = cpu_to_le32(21);
+		w->transfer_3d.box.y = cpu_to_le32(22);
+		w->transfer_3d.box.z = cpu_to_le32(23);
+		w->transfer_3d.box.w = cpu_to_le32(24);
+		w->transfer_3d.box.h = cpu_to_le32(25);
+		w->transfer_3d.box.d = cpu_to_le32(26);
+		w->transfer_3d.offset = cpu_to_le64(0x123456789aULL);
+		w->transfer_3d.level = cpu_to_le32(27);
+		w->transfer_3d.stride = cpu_to_le32(28);
+		w->transfer_3d.layer_stride = cpu_to_le32(29);
+		return sizeof(w->transfer_3d);
 	case VIRTIO_GPU_CMD_SUBMIT_3D:
 		w->submit.size = cpu_to_le32(24);
 		memset(w->bytes + sizeof(w->submit), 0x5a, 24);
@@ -182,6 +211,9 @@ static const u32 control_types[] = {
 	VIRTIO_GPU_CMD_CTX_DESTROY,
 	VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE,
 	VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE,
+	VIRTIO_GPU_CMD_RESOURCE_CREATE_3D,
+	VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D,
+	VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D,
 	VIRTIO_GPU_CMD_SUBMIT_3D,
 };
 
@@ -347,6 +379,34 @@ static void fields_arrive(void)
 	len = valid(&w, VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE);
 	TAP_EQ(decode(&w, len, &cmd), 0);
 	TAP_EQ(cmd.res_id, 3);
+
+	len = valid(&w, VIRTIO_GPU_CMD_RESOURCE_CREATE_3D);
+	TAP_EQ(decode(&w, len, &cmd), 0);
+	TAP_EQ(cmd.res_id, 3);
+	TAP_EQ(cmd.shape.target, 7);
+	TAP_EQ(cmd.shape.format, 11);
+	TAP_EQ(cmd.shape.bind, 12);
+	TAP_EQ(cmd.shape.width, 13);
+	TAP_EQ(cmd.shape.height, 14);
+	TAP_EQ(cmd.shape.depth, 15);
+	TAP_EQ(cmd.shape.array_size, 16);
+	TAP_EQ(cmd.shape.last_level, 17);
+	TAP_EQ(cmd.shape.nr_samples, 18);
+	TAP_EQ(cmd.shape.flags, 19);
+
+	len = valid(&w, VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D);
+	TAP_EQ(decode(&w, len, &cmd), 0);
+	TAP_EQ(cmd.res_id, 3);
+	TAP_EQ(cmd.transfer.box.x, 21);
+	TAP_EQ(cmd.transfer.box.y, 22);
+	TAP_EQ(cmd.transfer.box.z, 23);
+	TAP_EQ(cmd.transfer.box.width, 24);
+	TAP_EQ(cmd.transfer.box.height, 25);
+	TAP_EQ(cmd.transfer.box.depth, 26);
+	TAP_EQ(cmd.transfer.offset, 0x123456789aULL);
+	TAP_EQ(cmd.transfer.level, 27);
+	TAP_EQ(cmd.transfer.stride, 28);
+	TAP_EQ(cmd.transfer.layer_stride, 29);
 
 	len = valid(&w, VIRTIO_GPU_CMD_SUBMIT_3D);
 	TAP_EQ(decode(&w, len, &cmd), 0);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "compute.h"
+#include "random.h"
 #include "tap.h"
 
 #define JOBS		12000
@@ -29,34 +30,9 @@ struct setup {
 	bool twice;			/* resource 1 is resource 0 */
 };
 
-static u64 rng;
-
-static u64 rnd(void)
-{
-	u64 z = rng += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-	return z ^ z >> 31;
-}
-
-static u64 below(u64 n)
-{
-	return rnd() % n;
-}
-
 static u64 from_to(u64 low, u64 high)
 {
 	return low + below(high - low + 1);
-}
-
-static void *grab(size_t size)
-{
-	void *p = malloc(size);
-
-	if (!p)
-		abort();
-	return p;
 }
 
 static void scribble(void *p, size_t len)

@@ -3,6 +3,7 @@
 """The demo's evaluation, on made-up logs whose results are known."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ sys.path.insert(0, os.path.join(TOP, "tools", "demo"))
 sys.dont_write_bytecode = True
 
 import report  # noqa: E402 pylint: disable=wrong-import-position
+from workloads import WORKLOADS  # noqa: E402 pylint: disable=wrong-import-position
 
 A, B = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"
 
@@ -175,6 +177,86 @@ def test_host_time_is_what_neither_vms_nor_engines_have():
     records = report.read_log(LOG)
     near(report.host_cpus(records[2:6], 4), 4 - 2 - 0.75)
     near(report.host_cpus(records[2:6], 2), 0)
+    near(report.host_cpus(records[2:6], 4, False), 4 - 2)
+
+
+def replay_with(info, directory):
+    """What the simulator is called with; a program that tells stands for it."""
+    trace = os.path.join(directory, "trace-none.csv")
+    with open(trace, "w", encoding="ascii") as f:
+        f.write("a trace\n")
+    sim = os.path.join(directory, "sim")
+    with open(sim, "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\n"
+                "for a; do last=$a; done\n"
+                "echo \"{\\\"called\\\": \\\"$*\\\"}\" >\"$last\"\n")
+    os.chmod(sim, 0o755)
+    real, report.SIM = report.SIM, sim
+    try:
+        return report.replay(directory, report.read_log(LOG), info)["called"]
+    finally:
+        report.SIM = real
+
+
+def test_replay_has_the_engines_where_they_are():
+    with tempfile.TemporaryDirectory() as d:
+        info = dict(INFO, cpus=4)
+        called = replay_with(info, d)
+        assert "--engines-on-cpus" in called and "--host-cpus 1.25" in called, called
+        info["device"] = {"backend": "soft", "engines": 1, "engine_on_cpu": True}
+        assert replay_with(info, d) == called
+        info["device"] = {"backend": "virtio", "engines": 1, "engine_on_cpu": False}
+        called = replay_with(info, d)
+        assert "on-cpus" not in called and "--host-cpus 2.0" in called, called
+
+
+def test_result_says_which_gpu_it_was():
+    records = report.read_log(LOG)
+    result = report.summarise(records, INFO)
+    assert (result["gpu"], result["device"]) == ("soft", None)
+    device = {"backend": "virtio", "engines": 1, "engine_on_cpu": False}
+    result = report.summarise(records, dict(INFO, gpu="virtio", device=device))
+    assert (result["gpu"], result["device"]) == ("virtio", device)
+
+
+def test_clients_are_named_where_they_differ():
+    records = report.read_log(LOG)
+    vgpus = [dict(v, client=c) for v, c in zip(INFO["vgpus"], ("kmscube", "glmark2"))]
+    named = dict(INFO, vgpus=vgpus)
+    for info, found in ((INFO, False), (named, True)):
+        result = report.summarise(records, info)
+        assert ("A: kmscube, B: glmark2" in report.table(result)) == found
+        script = report.gnuplot_script(info, result, 8, "data", "png")
+        assert ("title 'A  kmscube  1920x1080'" in script) == found, script
+        assert ("title 'A  1920x1080'" in script) != found, script
+
+
+def test_workloads_are_complete():
+    assert set(WORKLOADS) == {"soft", "virtio"}
+    for work in WORKLOADS.values():
+        games = work["games"]
+        assert [g["name"] for g in games] == ["A", "B", "C"]
+        assert len({g["uuid"] for g in games}) == 3
+        for g in games:
+            # tools/guest/boot takes none
+            assert '"' not in g["before"] + g["run"]
+            assert re.fullmatch(r"[0-9]+x[0-9]+", g["mode"])
+            assert g["set_mode"] or g["mode"] in g["run"]
+            re.compile(g["ready"])
+
+
+def test_guests_that_draw_by_themselves_are_noticed():
+    def complains(text):
+        return re.search(rf"^({WORKLOADS['virtio']['complaint']})", text, re.M)
+
+    for good in ('  renderer: "virgl (LLVMPIPE (LLVM 15.0.6, 256 bits))"',
+                 "    GL_RENDERER:    virgl (llvmpipe (LLVM 19.1, 256 bits))",
+                 "gl name=C t=1.0 frames=20 fps=20.00", "Modifiers failed!"):
+        assert not complains("guest: run x\n" + good + "\n"), good
+    for bad in ('  renderer: "llvmpipe (LLVM 15.0.6, 256 bits)"',
+                "    GL_RENDERER:    softpipe", "mgpu-gl: no card",
+                "failed to initialize EGL", "Error: eglInitialize() failed"):
+        assert complains("guest: run x\n" + bad + "\n"), bad
 
 
 def test_moving_average_starts_when_the_window_is_full():

@@ -43,9 +43,13 @@ result "$(
 	refused "$gpuctl" 2 "did you mean 'fps'" vgpu set 3 fps-limit 30
 	refused "$gpuctl" 2 "did you mean 'period'" vgpu set 3 gpu-limit 30% gpu-period 10ms
 	refused "$gpuctl" 2 "did you mean 'gpu-limit'" vgpu set 3 gpu-limt 30%
+	refused "$gpuctl" 2 "did you mean 'mode'" vgpu set 3 mdoe 1280x720
 	refused "$gpuctl" 2 "did you mean 'policy'" dev set mgpu_soft.0 polcy fixed
 	refused "$gpuctl" 2 "did you mean 'job-timeout'" dev set 0 timeout 1s
 	refused "$gpuctl" 2 "did you mean 'slots'" dev set 0 slot 1
+	refused "$gpuctl" 2 "did you mean 'force'" dev bind 0000:00:10.0 froce
+	refused "$gpuctl" 2 "did you mean 'leave'" dev unbind 0000:00:10.0 levae
+	refused "$gpuctl" 2 "did you mean 'bind'" dev bnid 0000:00:10.0
 	refused "$gpuctl" 2 "did you mean 'preempt'" ctx premept 1 1
 	refused "$gpuctl" 2 "did you mean 'vgpu'" ctx list vgup 1
 	refused "$gpuctl" 2 "did you mean 'keep'" ctx preempt 1 1 kep 2
@@ -62,7 +66,20 @@ result "$(
 
 result "$(
 	refused "$gpuctl" 2 'one of: list, show, set' vgpu
-	refused "$gpuctl" 2 'list, show, set' dev wait
+	refused "$gpuctl" 2 'list, show, set, bind, unbind' dev wait
+	refused "$gpuctl" 2 'by its PCI address first' dev bind
+	refused "$gpuctl" 2 'by its PCI address first' dev bind force
+	refused "$gpuctl" 2 'by its PCI address first' dev unbind leave
+	refused "$gpuctl" 2 "takes no 'now', but force\$" dev bind 0000:00:10.0 now
+	refused "$gpuctl" 2 "takes no 'now', but leave and force\$" dev unbind 0000:00:10.0 now
+	refused "$gpuctl" 2 'twice' dev bind 0000:00:10.0 force force
+	refused "$gpuctl" 2 'twice' dev unbind 0000:00:10.0 leave force leave
+	for address in 0000:00:10.8 0000:00:20.0 00:10 0000:00:10.0.0 ../0000:00:10.0 mgpu_soft.0 ''; do
+		refused "$gpuctl" 1 "'$address' is no PCI address: .*as in" dev bind "$address"
+		refused "$gpuctl" 1 "'$address' is no PCI address: .*as in" dev unbind "$address"
+	done
+	refused "$gpuctl" 1 'there is no PCI device 00aa:fe:1e.6; .*lspci' dev bind 00AA:fe:1E.6
+	refused "$gpuctl" 1 'there is no PCI device' dev unbind 00aa:fe:1e.6 force
 	refused "$gpuctl" 2 'takes one' dev show
 	refused "$gpuctl" 2 'as in' dev set
 	refused "$gpuctl" 2 'as in' dev set mgpu_soft.0
@@ -83,6 +100,7 @@ result "$(
 	refused "$gpuctl" 2 'twice' vgpu set 3 fps 30 fps 31
 	refused "$gpuctl" 2 'twice' vgpu set 3 weight 30 weight 31
 	refused "$gpuctl" 2 'twice' vgpu set 3 gpu-limit 30% gpu-limit none
+	refused "$gpuctl" 2 'twice' vgpu set 3 mode 1280x720 mode max
 	refused "$gpuctl" 2 'twice' vgpu set 3 period 1ms burst 1ms period 1ms
 	refused "$gpuctl" 2 'twice' ctl set beta 2 beta 3
 	refused "$gpuctl" 2 'twice' ctl set preempt-cost fit beta 2 preempt-cost 1,1
@@ -129,6 +147,10 @@ result "$(
 	done
 	for time in 10 1.1s 10ns 0.5us none -1ms ''; do
 		refused "$gpuctl" 2 "burst $time: give a time from 0 to 1s" vgpu set 3 burst "$time"
+	done
+	for mode in 0 0x0 1280 1280x 1280x720x3 63x64 64x63 1280X720 1280,720 -1x720 4294967297x720 \
+		'1280 x 720' 1280x7e2 none ''; do
+		refused "$gpuctl" 2 "mode $mode: give width and height, from 64x64" vgpu set 3 mode "$mode"
 	done
 	for time in 500 99ms 61s 0 1min 100.5ms none ''; do
 		refused "$gpuctl" 2 "job-timeout $time: give a time from 100ms to 60s" dev set 0 job-timeout "$time"
@@ -211,7 +233,7 @@ result "$(
 		refused "$gpuctl" 1 'modprobe mgpu_soft' vgpu list
 		refused "$gpuctl" 1 'modprobe mgpu_soft' vgpu set 1 fps 29.97 2 weight 3 fps none
 		refused "$gpuctl" 1 'modprobe mgpu_soft' vgpu set 1 gpu-limit 30.5% period 10ms burst 500us \
-			2 gpu-limit none burst 0 3 gpu-limit 300000ppm weight 2
+			2 gpu-limit none burst 0 3 gpu-limit 300000ppm weight 2 mode 1280x720 4 mode max
 		refused "$gpuctl" 1 'modprobe mgpu_soft' dev set mgpu_soft.0 policy fixed job-timeout 2.5s
 		refused "$gpuctl" 1 'modprobe mgpu_soft' dev set mgpu_soft.0 slots 2
 		refused "$gpuctl" 1 'modprobe mgpu_soft' ctx list
@@ -357,7 +379,7 @@ result "$(
 		echo "vgpu set 3 w: $(complete_words vgpu set 3 w)"
 	[ "$(complete_words vgpu set 3 g)" = gpu-limit ] ||
 		echo "vgpu set 3 g: $(complete_words vgpu set 3 g)"
-	[ "$(complete_words dev '')" = 'list show set' ] ||
+	[ "$(complete_words dev '')" = 'list show set bind unbind' ] ||
 		echo "dev: $(complete_words dev '')"
 	[ "$(complete_words dev set mgpu_soft.0 '')" = 'policy job-timeout slots' ] ||
 		echo "dev set mgpu_soft.0: $(complete_words dev set mgpu_soft.0 '')"
@@ -372,6 +394,15 @@ result "$(
 		'dev list') printf 'ID NAME\n0 mgpu_soft.0\n' ;;
 		esac
 	}
+	# shellcheck disable=SC2317
+	lspci()
+	{
+		echo '0000:00:10.0 0380: 1af4:1050 (rev 01)'
+	}
+	[ "$(complete_words dev bind '')" = 0000:00:10.0 ] ||
+		echo "dev bind: $(complete_words dev bind '')"
+	[ "$(complete_words dev unbind 0000:00:10.0 '')" = 'leave force' ] ||
+		echo "dev unbind 0000:00:10.0: $(complete_words dev unbind 0000:00:10.0 '')"
 	[ "$(complete_words ctx '')" = 'list show preempt resume' ] ||
 		echo "ctx: $(complete_words ctx '')"
 	[ "$(complete_words ctx list '')" = 'dev vgpu' ] ||

@@ -113,7 +113,8 @@ static void vgpu(struct bytes *b, uint32_t id, uint16_t flags)
 
 #define ALL_SETTINGS	(MGPU_SETTING_WEIGHT | MGPU_SETTING_FPS_LIMIT |	\
 			 MGPU_SETTING_GPU_LIMIT |			\
-			 MGPU_SETTING_GPU_PERIOD | MGPU_SETTING_GPU_BURST)
+			 MGPU_SETTING_GPU_PERIOD | MGPU_SETTING_GPU_BURST | \
+			 MGPU_SETTING_MODE)
 
 static void builds_batch(void)
 {
@@ -124,7 +125,8 @@ static void builds_batch(void)
 		  .weight = 1, .fps_limit = 29970 },
 		{ .id = 6, .mask = ALL_SETTINGS & ~MGPU_SETTING_WEIGHT,
 		  .weight = 9, .fps_limit = 0, .gpu_limit = 305000,
-		  .gpu_period = 10000, .gpu_burst = 500 },
+		  .gpu_period = 10000, .gpu_burst = 500, .mode_width = 1280,
+		  .mode_height = 720 },
 	};
 	struct nl_msg *msg = mgpu_msg_set(FAMILY, set, 3);
 	struct bytes want = { 0 };
@@ -145,6 +147,8 @@ static void builds_batch(void)
 	put_u32(&nest, MGPU_A_VGPU_GPU_LIMIT, 305000);
 	put_u32(&nest, MGPU_A_VGPU_GPU_PERIOD, 10000);
 	put_u32(&nest, MGPU_A_VGPU_GPU_BURST, 500);
+	put_u32(&nest, MGPU_A_VGPU_MODE_WIDTH, 1280);
+	put_u32(&nest, MGPU_A_VGPU_MODE_HEIGHT, 720);
 	put(&want, MGPU_A_BATCH_VGPU | NLA_F_NESTED, nest.at, nest.len);
 
 	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + want.len);

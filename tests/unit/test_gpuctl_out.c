@@ -21,6 +21,8 @@ static struct mgpu_vgpu_info full_vgpu(void)
 		.gpu_limit = 305000,
 		.gpu_period = 100000,
 		.gpu_burst = 500,
+		.mode_width = 1280,
+		.mode_height = 720,
 		.stats = {
 			.present = UINT32_MAX,
 			.jobs = 1000,
@@ -104,6 +106,8 @@ static void vgpu_text(void)
 	check_line(text, "gpu-limit:           30.5%");
 	check_line(text, "gpu-period:          100ms");
 	check_line(text, "gpu-burst:           500us");
+	check_line(text, "mode-width:          1280");
+	check_line(text, "mode-height:         720");
 	check_line(text, "tgid:                -");
 	check_line(text, "  engine-time:       2.500000 s (2.5 ms per job)");
 	check_line(text, "  queue-time:        0.400000 s (400 us per job)");
@@ -392,6 +396,8 @@ static void vgpu_json(void)
 	TAP_EQ(json_object_get_int64(get(object, "gpu-limit")), 305000);
 	TAP_EQ(json_object_get_int64(get(object, "gpu-period")), 100000);
 	TAP_EQ(json_object_get_int64(get(object, "gpu-burst")), 500);
+	TAP_EQ(json_object_get_int64(get(object, "mode-width")), 1280);
+	TAP_EQ(json_object_get_int64(get(object, "mode-height")), 720);
 	TAP_CHECK(!get(object, "tgid"));
 	hist = get(object, "frame-interval-hist");
 	TAP_NEED(json_object_is_type(hist, json_type_array));

@@ -5,6 +5,45 @@
 #include "gpuctl.h"
 #include "tap.h"
 
+static void check_mode(const char *text, int want, uint32_t width,
+		       uint32_t height)
+{
+	uint32_t got[2] = { 12, 34 };
+
+	if (!TAP_EQ(parse_mode(text, got), want))
+		tap_diag("mode '%s'", text);
+	/* what is refused changes nothing */
+	TAP_EQ(got[0], want ? 12 : width);
+	TAP_EQ(got[1], want ? 34 : height);
+}
+
+static void modes(void)
+{
+	check_mode("max", 0, 0, 0);
+	check_mode("64x64", 0, 64, 64);
+	check_mode("1280x720", 0, 1280, 720);
+	check_mode("01280x0720", 0, 1280, 720);
+	/* the module knows the type */
+	check_mode("4294967295x64", 0, UINT32_MAX, 64);
+	check_mode("63x64", -ERANGE, 0, 0);
+	check_mode("64x63", -ERANGE, 0, 0);
+	check_mode("0x0", -ERANGE, 0, 0);
+	check_mode("4294967296x64", -ERANGE, 0, 0);
+	check_mode("64x18446744073709551680", -ERANGE, 0, 0);
+	check_mode("", -EINVAL, 0, 0);
+	check_mode("x", -EINVAL, 0, 0);
+	check_mode("1280", -EINVAL, 0, 0);
+	check_mode("1280x", -EINVAL, 0, 0);
+	check_mode("x720", -EINVAL, 0, 0);
+	check_mode("1280x720x3", -EINVAL, 0, 0);
+	check_mode("1280X720", -EINVAL, 0, 0);
+	check_mode("-1280x720", -EINVAL, 0, 0);
+	check_mode("1280x 720", -EINVAL, 0, 0);
+	check_mode("1280x7e2", -EINVAL, 0, 0);
+	check_mode("maximum", -EINVAL, 0, 0);
+	check_mode("1111111111111111111111x720", -EINVAL, 0, 0);
+}
+
 static void check_fps(const char *text, int want, uint32_t millihertz)
 {
 	uint32_t got = 12345;
@@ -244,6 +283,7 @@ int main(void)
 	tap_run(fps_no_number, "what is no number of frames per second is refused");
 	tap_run(shares, "parts of the engine time become parts per million");
 	tap_run(times, "times become whole units without rounding");
+	tap_run(modes, "modes are two numbers of pixels, or the largest");
 	tap_run(whole_numbers, "whole numbers are in range or refused");
 	tap_run(real_numbers, "real numbers are finite or refused");
 	tap_run(suggestions, "a mistyped word is recognized, another is not");

@@ -62,6 +62,7 @@ static void any_behaviour(struct vm *v)
 static void random_step(struct sim *s, bool switching)
 {
 	struct vm *v = &s->vm[rand() % s->vms];
+	struct job *first;
 	u32 what;
 	u64 ns;
 
@@ -76,7 +77,7 @@ static void random_step(struct sim *s, bool switching)
 		}
 		return;
 	}
-	what = rand() % 24;
+	what = rand() % 27;
 	if (what < 2) {
 		sim_detach(s, v);
 	} else if (what < 8) {
@@ -94,6 +95,17 @@ static void random_step(struct sim *s, bool switching)
 		/* A charge of any size at any time, as a program may make. */
 		ns = (u64)rand() >> rand() % 31;
 		sim_charge_ns(s, v, ns);
+	} else if (what < 23) {
+		/* Its jobs change places; without any it stays where it is. */
+		if (v->waiting == LANES) {
+			first = v->queue[0];
+			v->queue[0] = v->queue[1];
+			v->queue[1] = first;
+		}
+		if (v->waiting)
+			sim_move(s, v);
+		else
+			mgpu_runq_move(&s->rq, &v->e, s->now);
 	} else {
 		any_behaviour(v);
 		for (what = 0; what < LANES; what++)
@@ -509,21 +521,29 @@ static void credit_is_bounded(void)
 	}
 }
 
+/* One of two engines is A's; B has used 5 ms of the other, and has it again. */
+static void both_busy(u64 *now)
+{
+	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
+
+	mgpu_runq_wake(&hand, a, *now);
+	TAP_NEED(mgpu_runq_pick(&hand, *now) == a);
+	mgpu_runq_wake(&hand, b, *now);
+	TAP_NEED(mgpu_runq_pick(&hand, *now) == b);
+	*now += 5 * MS;
+	mgpu_runq_charge(&hand, b, 5 * MS, *now);
+	mgpu_runq_wake(&hand, b, *now);
+	TAP_NEED(mgpu_runq_pick(&hand, *now) == b);
+}
+
 /* One whose other queue's job is on an engine is not away. */
 static void busy_is_not_away(void)
 {
-	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
+	struct mgpu_sched_entity *a = &ent[0];
 	u64 now = SEC;
 
 	by_hand(2, 2, &mgpu_policy_equal, 100);
-	mgpu_runq_wake(&hand, a, now);
-	TAP_NEED(mgpu_runq_pick(&hand, now) == a);
-	mgpu_runq_wake(&hand, b, now);
-	TAP_NEED(mgpu_runq_pick(&hand, now) == b);
-	now += 5 * MS;
-	mgpu_runq_charge(&hand, b, 5 * MS, now);
-	mgpu_runq_wake(&hand, b, now);
-	TAP_NEED(mgpu_runq_pick(&hand, now) == b);
+	both_busy(&now);
 	/* The queue has moved on by 5 ms, which A has not used. */
 	now += 2 * MS;
 	mgpu_runq_wake(&hand, a, now);
@@ -533,20 +553,14 @@ static void busy_is_not_away(void)
 /* Another job of its own goes first: it has been waiting all along, and is owed for it. */
 static void moving_is_not_away(void)
 {
-	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
+	struct mgpu_sched_entity *a = &ent[0];
 	u64 now = SEC;
 
 	by_hand(2, 2, &mgpu_policy_equal, 100);
+	/* One of which nothing waits does not wait now either. */
 	mgpu_runq_move(&hand, a, now);
 	TAP_CHECK(!mgpu_runq_pick(&hand, now));
-	mgpu_runq_wake(&hand, a, now);
-	TAP_NEED(mgpu_runq_pick(&hand, now) == a);
-	mgpu_runq_wake(&hand, b, now);
-	TAP_NEED(mgpu_runq_pick(&hand, now) == b);
-	now += 5 * MS;
-	mgpu_runq_charge(&hand, b, 5 * MS, now);
-	mgpu_runq_wake(&hand, b, now);
-	TAP_NEED(mgpu_runq_pick(&hand, now) == b);
+	both_busy(&now);
 	/* A has used 1 of 5 ms, and waits for longer than a moment. */
 	mgpu_runq_charge(&hand, a, 1 * MS, now);
 	mgpu_runq_wake(&hand, a, now);

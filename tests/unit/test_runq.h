@@ -235,15 +235,30 @@ static inline struct vm *sim_vm(struct sim *s, u32 i, u32 weight, u32 lanes,
 	return v;
 }
 
+static inline void sim_head(struct sim *s, struct vm *v)
+{
+	v->e.head_ns = s->now;
+	v->e.head_seq = v->queue[0]->seq;
+}
+
 static inline void sim_wake(struct sim *s, struct vm *v)
 {
 	if (!v->waiting)
 		return;
-	if (v->e.state == MGPU_ENTITY_IDLE) {
-		v->e.head_ns = s->now;
-		v->e.head_seq = v->queue[0]->seq;
-	}
+	if (v->e.state == MGPU_ENTITY_IDLE)
+		sim_head(s, v);
 	mgpu_runq_wake(&s->rq, &v->e, s->now);
+}
+
+/* Another of its jobs is the oldest now. */
+static inline void sim_move(struct sim *s, struct vm *v)
+{
+	if (v->e.state == MGPU_ENTITY_IDLE) {
+		sim_wake(s, v);
+		return;
+	}
+	sim_head(s, v);
+	mgpu_runq_move(&s->rq, &v->e, s->now);
 }
 
 static inline void sim_submit(struct sim *s, struct job *job)
@@ -343,9 +358,7 @@ static inline void sim_yield(struct sim *s, u32 i)
 	v->queue[0] = job;
 	v->waiting++;
 	job->state = JOB_WAITS;
-	/* Its oldest job is another one now. */
-	mgpu_runq_sleep(&s->rq, &v->e);
-	sim_wake(s, v);
+	sim_move(s, v);
 }
 
 static inline void sim_done(struct sim *s, u32 i)

@@ -243,6 +243,29 @@ static void every_size(void)
 	}
 }
 
+/* A guest that offers one buffer over and over has no more out than there are. */
+static void more_than_there_are(void)
+{
+	unsigned int i, lap;
+
+	ring_new(NUM);
+	desc(0, 0x1000, 1, 0, 0);
+	for (i = 0; i < NUM; i++)
+		offer(0);
+	for (i = 0; i < NUM; i++)
+		TAP_EQ(pop(), 1);
+	TAP_EQ(pop(), 0);
+	offer(0);
+	TAP_EQ(pop(), -ERANGE);
+	TAP_EQ(vr.last_avail, NUM);
+	for (lap = 0; lap < 3 * NUM; lap++) {
+		mgpu_vring_push(&vr, 0, 0);
+		TAP_EQ(pop(), 1);
+		offer(0);
+		TAP_EQ(pop(), -ERANGE);
+	}
+}
+
 static void index_jump(void)
 {
 	ring_new(NUM);
@@ -602,6 +625,7 @@ int main(void)
 	tap_run(order_of_the_ring, "buffers come in the ring's order");
 	tap_run(wrap_around, "ring and indices wrap around");
 	tap_run(every_size, "every size of ring works, long chains end");
+	tap_run(more_than_there_are, "no more buffers are out than the queue has");
 	tap_run(index_jump, "an available index that jumps is refused");
 	tap_run(head_out_of_range, "a head outside of the table is refused");
 	tap_run(next_out_of_range, "a link out of the table is refused");

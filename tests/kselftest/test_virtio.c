@@ -1,0 +1,821 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * mgpu_virtio: who goes when while the GPU has work, memory that is unmapped, a GPU
+ * that hangs, and how it is shared.  What guests draw is in test_virgl.c.
+ *
+ * needs: gpu
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <kselftest_harness.h>
+
+#include "virgl.h"
+
+#define RAM	(16u << 20)
+#define SIDE	128u
+#define PIXELS	(SIDE * SIDE)
+#define ALIAS	0x200000000ull	/* a second name for guest memory */
+#define PARAMS	"/sys/module/mgpu_virtio/parameters/"
+#define HANG	PARAMS "hang"
+
+FIXTURE(gpu)
+{
+	struct gl g;
+};
+
+FIXTURE_SETUP(gpu)
+{
+	ASSERT_EQ(0, gl_new(&self->g, "small-render", RAM));
+}
+
+FIXTURE_TEARDOWN(gpu)
+{
+	sysfs_write(HANG, "0");
+	vm_close(&self->g.vm);
+	EXPECT_EQ(0, self->g.vm.made ? gl_left(&self->g) : 0);
+	gl_delete(&self->g);
+}
+
+/*
+ * A context with two pictures and a job between them in the guest's memory: enough
+ * for it to take a while.
+ */
+struct work {
+	uint32_t *pixels;
+	uint32_t *stream;
+	uint32_t len;
+};
+
+static int work_new(struct gl *g, struct work *w, unsigned int blits)
+{
+	struct gl_stream s;
+
+	gl_begin(&s);
+	while (blits--)
+		gl_blit(&s, 1, SIDE, SIDE, 2, SIDE / 2, SIDE / 2);
+	if (!w->stream)
+		w->stream = (uint32_t *)g->stream;
+	w->len = s.n * 4;
+	memcpy(w->stream, s.w, w->len);
+	if (gl_ctx(&g->vm, 1) != OK)
+		return -EPROTO;
+	w->pixels = gl_picture(&g->vm, 1, 1, SIDE, SIDE, 0);
+	return w->pixels && gl_picture(&g->vm, 1, 2, SIDE, SIDE, 0) ?
+		0 : -ENOMEM;
+}
+
+static int work_send(struct gl *g, const struct work *w)
+{
+	return gl_send_bytes(&g->vm, 1, ++g->vm.next_fence, w->stream, w->len,
+			     w->len);
+}
+
+/* Draws a colour and looks whether it is there. */
+static bool draws(struct gl *g, const struct work *w, uint32_t rgb)
+{
+	unsigned int i;
+
+	if (gl_fill(&g->vm, 1, 1, 0xff000000 | rgb) != OK ||
+	    gl_fetch(&g->vm, 1, 1, SIDE, SIDE) != OK)
+		return false;
+	for (i = 0; i < PIXELS; i++)
+		if ((w->pixels[i] & 0xffffff) != rgb)
+			return false;
+	return true;
+}
+
+/* After a reset: from the beginning, in the same memory. */
+static int begin_anew(struct gl *g, struct work *w)
+{
+	size_t used = g->vm.ram_used;
+	int ret;
+
+	/* The queues and the stream stay where they are. */
+	g->vm.ram_used = (size_t)(g->stream - g->vm.ram) + GL_STREAM_MAX + 4096;
+	ret = vm_discover(&g->vm);
+	if (!ret)
+		ret = gl_restart(g);
+	if (!ret)
+		ret = work_new(g, w, 4);
+	if (g->vm.ram_used < used)
+		g->vm.ram_used = used;
+	return ret;
+}
+
+static uint64_t mem_used(struct gl *g)
+{
+	struct nl_vgpu v;
+
+	return nl_vgpu_get(&g->nl, g->vm.uuid, &v) ? ~0ull : v.mem_used;
+}
+
+static uint64_t pinned(struct gl *g)
+{
+	struct nl_vgpu v;
+
+	return nl_vgpu_get(&g->nl, g->vm.uuid, &v) ? ~0ull : v.pinned;
+}
+
+/* ---- memory that goes ---- */
+
+TEST_F(gpu, memory_that_is_unmapped_is_the_gpus_no_more)
+{
+	struct virtio_gpu_mem_entry e = { .addr = ALIAS, .length = PIXELS * 4 };
+	struct vm *vm = &self->g.vm;
+	/* Of no context, which would be of no use after a transfer that fails. */
+	struct gl_move m = {
+		.res = 3, .box = { .w = SIDE, .h = SIDE, .d = 1 },
+	};
+	struct work w = { 0 };
+	unsigned int round, i, n;
+	uint64_t before;
+	uint32_t *p;
+	int head[16];
+
+	ASSERT_EQ(0, work_new(&self->g, &w, 8));
+	p = vm_alloc(vm, PIXELS * 4, 4096);
+	ASSERT_EQ(OK, gl_texture(vm, 3, SIDE, SIDE, 0));
+	ASSERT_EQ(OK, gl_ctx_attach(vm, 1, 3));
+	for (round = 0; round < 10; round++) {
+		ASSERT_EQ(0, vm_map(vm, p, PIXELS * 4, ALIAS));
+		/* For a moment nothing of it is pinned: see guest_mem.c. */
+		ASSERT_EQ(OK, gpu_attach_entries(vm, 3, &e, 1));
+		ASSERT_EQ(OK, gl_fill(vm, 1, 3, 0xff123456));
+		before = pinned(&self->g);
+		/* Nothing, or a queue full of work with it, is under way. */
+		for (n = 0; round % 2 && n < 12; n++) {
+			head[n] = n % 3 ? gl_move_send(vm, &m, n + 1) :
+					  work_send(&self->g, &w);
+			ASSERT_LE(0, head[n]);
+		}
+		ASSERT_EQ(0, vm_unmap(vm, ALIAS, PIXELS * 4));
+		memset(p, 0x5a, PIXELS * 4);
+		/* A busy queue pins answers of its own meanwhile. */
+		if (!n)
+			EXPECT_EQ(before - PIXELS * 4 / 4096,
+				  pinned(&self->g));
+		for (i = 0; i < n; i++)
+			EXPECT_LE(OK, gl_result(vm, head[i], NULL));
+		EXPECT_LE(OK, gl_move(vm, &m));
+		for (i = 0; i < PIXELS && p[i] == 0x5a5a5a5a; i++)
+			;
+		EXPECT_EQ(PIXELS, i);
+		/* To the guest it is attached until it says otherwise. */
+		EXPECT_EQ(UNSPEC, gpu_attach(vm, 3, p, PIXELS * 4));
+		EXPECT_EQ(OK, gpu_detach(vm, 3));
+		EXPECT_EQ(OK, gpu_attach(vm, 3, p, PIXELS * 4));
+		EXPECT_EQ(OK, gl_move(vm, &m));
+		EXPECT_EQ(0x123456, p[PIXELS / 2] & 0xffffff);
+		EXPECT_EQ(OK, gpu_detach(vm, 3));
+	}
+	EXPECT_TRUE(draws(&self->g, &w, 0x00aa55));
+}
+
+/* The VMM takes memory while the guest attaches and detaches it. */
+TEST_F_TIMEOUT(gpu, memory_that_comes_and_goes_under_load, 90)
+{
+	struct virtio_gpu_mem_entry e = { .addr = ALIAS, .length = PIXELS * 4 };
+	uint64_t end = now_ms() + 5000;
+	struct vm *vm = &self->g.vm;
+	struct work w = { 0 };
+	unsigned int n = 0;
+	uint32_t *p;
+	pid_t pid;
+
+	ASSERT_EQ(0, work_new(&self->g, &w, 2));
+	p = vm_alloc(vm, PIXELS * 4, 4096);
+	ASSERT_EQ(OK, gl_texture(vm, 3, SIDE, SIDE, 0));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		/* VFIO pins for who mapped: this one only unmaps. */
+		while (now_ms() < end + 1000) {
+			vm_unmap(vm, ALIAS, PIXELS * 4);
+			sleep_ms(3);
+		}
+		_exit(0);
+	}
+	while (now_ms() < end) {
+		int ret = vm_map(vm, p, PIXELS * 4, ALIAS);
+
+		ASSERT_TRUE(!ret || ret == -EEXIST);
+		ASSERT_LE(0, work_send(&self->g, &w));
+		ret = gpu_attach_entries(vm, 3, &e, 1);
+		ASSERT_TRUE(ret == OK || ret == PARAM || ret == UNSPEC) {
+			TH_LOG("attach: %#x", ret);
+		}
+		ASSERT_EQ(OK, ret == OK ? gpu_detach(vm, 3) : OK);
+		n++;
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	TH_LOG("%u times", n);
+	EXPECT_TRUE(draws(&self->g, &w, 0x00aa55));
+}
+
+/* ---- in the middle of it ---- */
+
+TEST_F_TIMEOUT(gpu, resets_in_the_middle, 120)
+{
+	struct vm *vm = &self->g.vm;
+	struct work w = { 0 };
+	unsigned int round, i;
+
+	ASSERT_EQ(0, work_new(&self->g, &w, 4));
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < 1 + round % 20; i++)
+			ASSERT_LE(0, work_send(&self->g, &w));
+		ASSERT_EQ(0, round % 2 ? vio_reset(vm) :
+					 ioctl(vm->device, VFIO_DEVICE_RESET));
+		EXPECT_EQ(0, mem_used(&self->g));
+		ASSERT_EQ(0, begin_anew(&self->g, &w));
+		EXPECT_TRUE(draws(&self->g, &w, round * 0x030507));
+	}
+}
+
+TEST_F_TIMEOUT(gpu, vmms_that_go_in_the_middle, 120)
+{
+	char uuid[VMM_UUID_LEN + 1];
+	struct vm *vm = &self->g.vm;
+	struct work w = { 0 };
+	unsigned int round, i;
+
+	memcpy(uuid, vm->uuid, sizeof(uuid));
+	for (round = 0; round < 10; round++) {
+		memset(&w, 0, sizeof(w));
+		ASSERT_EQ(0, work_new(&self->g, &w, 8));
+		for (i = 0; i < 16; i++)
+			ASSERT_LE(0, work_send(&self->g, &w));
+		vm_close(vm);
+		EXPECT_EQ(0, gl_left(&self->g));
+		ASSERT_EQ(0, vm_open(vm, uuid, RAM));
+		vm->made = true;
+		ASSERT_EQ(0, gl_restart(&self->g));
+		self->g.stream = vm_alloc(vm, GL_STREAM_MAX + 4096, 4096);
+	}
+	memset(&w, 0, sizeof(w));
+	ASSERT_EQ(0, work_new(&self->g, &w, 1));
+	EXPECT_TRUE(draws(&self->g, &w, 0x808080));
+}
+
+TEST_F_TIMEOUT(gpu, a_vmm_that_is_killed, 60)
+{
+	struct work w = { 0 };
+	struct nl_vgpu v;
+	uint64_t end;
+	char uuid[VMM_UUID_LEN + 1];
+	int fds[2], status;
+	char c;
+	pid_t pid;
+
+	memcpy(uuid, self->g.vm.uuid, sizeof(uuid));
+	vm_close(&self->g.vm);
+	ASSERT_EQ(0, pipe(fds));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		struct gl g = { .vm.made = false };
+
+		if (vm_open(&g.vm, uuid, RAM) || gl_restart(&g))
+			_exit(1);
+		g.stream = vm_alloc(&g.vm, GL_STREAM_MAX + 4096, 4096);
+		if (work_new(&g, &w, 8))
+			_exit(2);
+		for (;;) {
+			if (work_send(&g, &w) < 0 && write(fds[1], "x", 1) == 1)
+				sleep_ms(1);
+		}
+	}
+	ASSERT_EQ(1, read(fds[0], &c, 1));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	end = now_ms() + VMM_TIMEOUT;
+	do {
+		sleep_ms(10);
+		ASSERT_EQ(0, nl_vgpu_get(&self->g.nl, uuid, &v));
+	} while (v.open && now_ms() < end);
+	EXPECT_FALSE(v.open);
+	EXPECT_EQ(0, v.mem_used);
+	EXPECT_EQ(0, v.pinned);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+TEST_F(gpu, removal_asks_the_vmm_and_waits)
+{
+	char path[256], uuid[VMM_UUID_LEN + 1];
+	struct vm *vm = &self->g.vm;
+	struct work w = { 0 };
+	unsigned int i;
+	pid_t pid;
+
+	ASSERT_EQ(0, work_new(&self->g, &w, 4));
+	ASSERT_EQ(0, irq_request(vm));
+	memcpy(uuid, vm->uuid, sizeof(uuid));
+	snprintf(path, sizeof(path), "%s/%s/remove", VMM_DEVICES, uuid);
+	pid = sysfs_write_aside(path, "1");
+	ASSERT_LT(0, pid);
+	EXPECT_LT(0, irq_wait(vm->req_irq, VMM_TIMEOUT));
+	EXPECT_FALSE(ends(pid, 300));
+	EXPECT_TRUE(draws(&self->g, &w, 0x00ff80));
+	for (i = 0; i < 16; i++)
+		ASSERT_LE(0, work_send(&self->g, &w));
+	vm_close(vm);
+	EXPECT_TRUE(ends(pid, VMM_TIMEOUT));
+	EXPECT_FALSE(mdev_exists(uuid));
+	vm->made = false;
+}
+
+/* The name of the GPU on the virtio bus, or "". */
+static void virtio_name(char *name, size_t len)
+{
+	char path[256];
+	struct dirent *e;
+	DIR *d;
+
+	name[0] = 0;
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", vmm_parent());
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		if (!strncmp(e->d_name, "virtio", 6))
+			snprintf(name, len, "%.*s", (int)len - 1, e->d_name);
+	if (d)
+		closedir(d);
+}
+
+TEST_F_TIMEOUT(gpu, unbinding_the_gpu_asks_the_vmm_and_waits, 60)
+{
+	static const char *const drivers[] = {
+		"/sys/bus/virtio/drivers/mgpu_virtio",
+		"/sys/bus/pci/drivers/virtio-pci",
+	};
+	struct vm *vm = &self->g.vm;
+	char path[256], name[64];
+	struct work w = { 0 };
+	struct nl_vgpu v;
+	unsigned int i, k;
+	pid_t pid;
+
+	for (i = 0; i < ARRAY_LEN(drivers); i++) {
+		if (i)
+			snprintf(name, sizeof(name), "%s", vmm_parent());
+		else
+			virtio_name(name, sizeof(name));
+		memset(&w, 0, sizeof(w));
+		ASSERT_EQ(0, work_new(&self->g, &w, 4));
+		ASSERT_EQ(0, irq_request(vm));
+		snprintf(path, sizeof(path), "%s/unbind", drivers[i]);
+		pid = sysfs_write_aside(path, name);
+		ASSERT_LT(0, pid);
+		EXPECT_LT(0, irq_wait(vm->req_irq, VMM_TIMEOUT));
+		EXPECT_FALSE(ends(pid, 300));
+		EXPECT_TRUE(draws(&self->g, &w, 0x123456));
+		for (k = 0; k < 16; k++)
+			ASSERT_LE(0, work_send(&self->g, &w));
+		vm_close(vm);
+		EXPECT_TRUE(ends(pid, VMM_TIMEOUT));
+		vm->made = false;
+		EXPECT_EQ(0, nl_vgpu_dump(&self->g.nl, &v, 1));
+		EXPECT_GT(0, mdev_available("small-render"));
+		nl_close(&self->g.nl);
+		snprintf(path, sizeof(path), "%s/bind", drivers[i]);
+		ASSERT_EQ(0, sysfs_write(path, name));
+		ASSERT_EQ(0, gl_new(&self->g, "small-render", RAM));
+	}
+	memset(&w, 0, sizeof(w));
+	ASSERT_EQ(0, work_new(&self->g, &w, 4));
+	EXPECT_TRUE(draws(&self->g, &w, 0x654321));
+}
+
+/* ---- a GPU that hangs ---- */
+
+/* Lines of the kernel's log since kmsg was opened that have a text. */
+static unsigned int said(int kmsg, const char *text)
+{
+	unsigned int n = 0;
+	char line[2048];
+	ssize_t len;
+
+	for (;;) {
+		len = read(kmsg, line, sizeof(line) - 1);
+		if (len < 0 && errno == EPIPE)
+			continue;
+		if (len <= 0)
+			return n;
+		line[len] = 0;
+		n += strstr(line, text) != NULL;
+	}
+}
+
+static bool needs_reset(struct vm *vm)
+{
+	return vio_status(vm) & VIRTIO_CONFIG_S_NEEDS_RESET;
+}
+
+TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_is_reset, 120)
+{
+	struct work w[2] = { 0 };
+	struct vm *vm[2];
+	struct gl other;
+	struct gpu_screen s;
+	struct vm flat;
+	unsigned int round, i, k;
+	int head[2][6], kmsg, flat_head;
+
+	ASSERT_EQ(0, sysfs_write(PARAMS "reset_ms", "1000"));
+	ASSERT_EQ(0, gl_new(&other, "small-render", RAM));
+	vm[0] = &self->g.vm;
+	vm[1] = &other.vm;
+	ASSERT_EQ(0, vm_new(&flat, "small", VMM_RAM));
+	ASSERT_EQ(0, vm_start_with(&flat, VMM_FEATURES));
+	ASSERT_EQ(0, gpu_screen_2d(&flat, &s, 1,
+				   VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM, 64, 64));
+	ASSERT_EQ(0, work_new(&self->g, &w[0], 4));
+	ASSERT_EQ(0, work_new(&other, &w[1], 4));
+	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ASSERT_LE(0, kmsg);
+	for (round = 0; round < 3; round++) {
+		lseek(kmsg, 0, SEEK_END);
+		EXPECT_TRUE(draws(&self->g, &w[0], 0x223344));
+		EXPECT_TRUE(draws(&other, &w[1], 0x556677));
+		EXPECT_FALSE(needs_reset(vm[0]));
+		ASSERT_EQ(0, sysfs_write(HANG, "1"));
+		/* One of them may have nothing under way. */
+		for (i = 0; i < (round == 1 ? 1 : 2); i++) {
+			for (k = 0; k < 6; k++) {
+				head[i][k] = work_send(i ? &other : &self->g,
+						       &w[i]);
+				ASSERT_LE(0, head[i][k]);
+			}
+		}
+		/* Who does not need the GPU waits for a slot at most. */
+		EXPECT_EQ(0, gpu_show(&flat, &s));
+		flat_head = gpu_flush_send(&flat, 1, gpu_rect(0, 0, 64, 64));
+		EXPECT_EQ(OK, gl_result(&flat, flat_head, NULL));
+
+		for (i = 0; i < (round == 1 ? 1 : 2); i++)
+			for (k = 0; k < 6; k++)
+				EXPECT_EQ(UNSPEC, gl_result(vm[i], head[i][k],
+							    NULL));
+		EXPECT_EQ(0, sysfs_number(HANG));
+		EXPECT_EQ(1, said(kmsg, "resetting the GPU"));
+		for (i = 0; i < 2; i++) {
+			EXPECT_EQ(UNSPEC, gl_fetch(vm[i], 1, 1, SIDE, SIDE));
+			EXPECT_EQ(UNSPEC, gl_ctx(vm[i], 9));
+			EXPECT_TRUE(needs_reset(vm[i]));
+			EXPECT_LT(0, irq_wait(vm[i]->irq[0], VMM_TIMEOUT));
+		}
+		EXPECT_FALSE(needs_reset(&flat));
+		EXPECT_EQ(0, gpu_show(&flat, &s));
+		for (i = 0; i < 2; i++) {
+			struct gl *g = i ? &other : &self->g;
+
+			ASSERT_EQ(0, vio_reset(vm[i]));
+			EXPECT_EQ(0, mem_used(g));
+			ASSERT_EQ(0, begin_anew(g, &w[i]));
+			EXPECT_FALSE(needs_reset(vm[i]));
+		}
+	}
+	EXPECT_TRUE(draws(&self->g, &w[0], 0x223344));
+	EXPECT_TRUE(draws(&other, &w[1], 0x556677));
+	vm_close(&other.vm);
+	EXPECT_EQ(0, gl_left(&other));
+	gl_delete(&other);
+	vm_delete(&flat);
+	close(kmsg);
+}
+
+/* Guests and VMMs that do not wait for it. */
+TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_holds_nobody, 120)
+{
+	struct virtio_gpu_mem_entry e = { .addr = ALIAS, .length = PIXELS * 4 };
+	char uuid[VMM_UUID_LEN + 1];
+	struct vm *vm = &self->g.vm;
+	struct work w = { 0 };
+	unsigned int round, i;
+	uint64_t start;
+	uint32_t *p;
+
+	memcpy(uuid, vm->uuid, sizeof(uuid));
+	ASSERT_EQ(0, sysfs_write(PARAMS "reset_ms", "1000"));
+	for (round = 0; round < 4; round++) {
+		memset(&w, 0, sizeof(w));
+		ASSERT_EQ(0, work_new(&self->g, &w, 4));
+		p = vm_alloc(vm, PIXELS * 4, 4096);
+		ASSERT_EQ(0, vm_map(vm, p, PIXELS * 4, ALIAS));
+		ASSERT_EQ(OK, gl_texture(vm, 3, SIDE, SIDE, 0));
+		ASSERT_EQ(OK, gpu_attach_entries(vm, 3, &e, 1));
+		ASSERT_EQ(OK, gpu_set_scanout(vm, 1, gpu_rect(0, 0, SIDE, SIDE)));
+		ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, SIDE, SIDE)));
+		ASSERT_EQ(0, sysfs_write(HANG, "1"));
+		for (i = 0; i < 6; i++)
+			ASSERT_LE(0, work_send(&self->g, &w));
+		start = now_ms();
+		switch (round) {
+		case 0:
+			EXPECT_EQ(0, vm_unmap(vm, ALIAS, PIXELS * 4));
+			break;
+		case 1:
+			EXPECT_EQ(0, vio_reset(vm));
+			EXPECT_EQ(0, mem_used(&self->g));
+			break;
+		case 2: {
+			struct vfio_device_gfx_plane_info plane;
+			size_t len;
+
+			EXPECT_NE(NULL, display_map(vm, &len));
+			EXPECT_EQ(0, display_plane(vm, &plane));
+			break;
+		}
+		}
+		vm_close(vm);
+		EXPECT_GT(1000 + VMM_TIMEOUT, (int)(now_ms() - start));
+		EXPECT_EQ(0, gl_left(&self->g));
+		/* The next one finds the GPU as new. */
+		ASSERT_EQ(0, sysfs_write(HANG, "0"));
+		ASSERT_EQ(0, vm_open(vm, uuid, RAM));
+		vm->made = true;
+		ASSERT_EQ(0, gl_restart(&self->g));
+		self->g.stream = vm_alloc(vm, GL_STREAM_MAX + 4096, 4096);
+	}
+}
+
+static int attach_send(struct gl *g, uint32_t id, const void *p)
+{
+	struct {
+		struct virtio_gpu_resource_attach_backing c;
+		struct virtio_gpu_mem_entry e;
+	} c = {
+		.c = { .resource_id = id, .nr_entries = 1 },
+		.e = { .addr = vm_addr(&g->vm, p), .length = 4096 },
+	};
+
+	gpu_hdr(&c.c.hdr, VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING);
+	return gpu_send(&g->vm, VMM_CONTROL, &c, sizeof(c), sizeof(c.c.hdr));
+}
+
+/* A number that has been given anew when the old one's commands are lost. */
+TEST_F_TIMEOUT(gpu, numbers_used_again_when_it_hangs, 120)
+{
+	struct virtio_gpu_resource_create_3d cr = {
+		.resource_id = 5, .target = GL_2D, .format = GL_B8G8R8A8,
+		.bind = GL_SAMPLED, .width = 16, .height = 16, .depth = 1,
+		.array_size = 1,
+	};
+	struct virtio_gpu_resource_unref un = { .resource_id = 5 };
+	struct vm *vm = &self->g.vm;
+	struct work w = { 0 };
+	unsigned int round, i;
+	void *p;
+
+	ASSERT_EQ(0, sysfs_write(PARAMS "reset_ms", "1000"));
+	gpu_hdr(&cr.hdr, VIRTIO_GPU_CMD_RESOURCE_CREATE_3D);
+	gpu_hdr(&un.hdr, VIRTIO_GPU_CMD_RESOURCE_UNREF);
+	ASSERT_EQ(0, work_new(&self->g, &w, 4));
+	for (round = 0; round < 3; round++) {
+		p = vm_alloc(vm, 4096, 4096);
+		ASSERT_EQ(0, sysfs_write(HANG, "1"));
+		for (i = 0; i < 8; i++) {
+			ASSERT_LE(0, gpu_send(vm, VMM_CONTROL, &cr, sizeof(cr),
+					      sizeof(cr.hdr)));
+			ASSERT_LE(0, attach_send(&self->g, 5, p));
+			if (i == 7)
+				break;
+			ASSERT_LE(0, gpu_send(vm, VMM_CONTROL, &un, sizeof(un),
+					      sizeof(un.hdr)));
+		}
+		/* All that are answered, whatever with. */
+		EXPECT_LE(OK, gl_result(vm, work_send(&self->g, &w), NULL));
+		ASSERT_EQ(0, vio_reset(vm));
+		EXPECT_EQ(0, mem_used(&self->g));
+		ASSERT_EQ(0, begin_anew(&self->g, &w));
+		EXPECT_TRUE(draws(&self->g, &w, 0x336699));
+	}
+}
+
+/* A stream that the GPU does not like spoils its own context, and no other. */
+TEST_F(gpu, a_context_with_an_error_is_its_own)
+{
+	struct vm *vm = &self->g.vm;
+	struct work w = { 0 }, v = { 0 };
+	struct gl other;
+	struct gl_stream s;
+
+	ASSERT_EQ(0, gl_new(&other, "small-render", RAM));
+	ASSERT_EQ(0, work_new(&self->g, &w, 1));
+	ASSERT_EQ(0, work_new(&other, &v, 1));
+	ASSERT_EQ(OK, gl_ctx(vm, 2));
+	gl_begin(&s);
+	gl_draw_to(&s, 4711);	/* no such surface */
+	gl_clear(&s, 1, 1, 1, 1);
+	EXPECT_LE(OK, gl_run(vm, 2, &s));
+	EXPECT_LE(OK, gl_run(vm, 2, &s));
+	EXPECT_TRUE(draws(&self->g, &w, 0x010203));
+	EXPECT_TRUE(draws(&other, &v, 0x040506));
+	EXPECT_EQ(OK, gl_ctx_end(vm, 2));
+	EXPECT_EQ(OK, gl_ctx(vm, 2));
+	EXPECT_EQ(OK, gl_ctx_attach(vm, 2, 1));
+	EXPECT_EQ(OK, gl_ctx_end(vm, 1));
+	EXPECT_EQ(OK, gl_fill(vm, 2, 1, 0xff070809));
+	EXPECT_EQ(OK, gl_fetch(vm, 2, 1, SIDE, SIDE));
+	EXPECT_EQ(0x070809, w.pixels[PIXELS / 3] & 0xffffff);
+	gl_delete(&other);
+}
+
+/* ---- how it is shared ---- */
+
+/* Keeps some jobs of each of @nr machines under way for a time. */
+static int flood(struct gl **g, const struct work *w, unsigned int nr,
+		 unsigned int ms)
+{
+	uint64_t end = now_ms() + ms;
+	unsigned int i, sent;
+	int head;
+
+	while (now_ms() < end) {
+		for (i = 0, sent = 0; i < nr; i++) {
+			do {
+				head = work_send(g[i], &w[i]);
+				if (head < 0 && head != -EBUSY)
+					return head;
+				sent += head >= 0;
+			} while (head >= 0);
+		}
+		if (!sent)
+			sleep_ms(1);
+	}
+	return 0;
+}
+
+/* Until everything in the ring is answered. */
+static bool drain(struct gl *g)
+{
+	struct vmm_vq *vq = &g->vm.vq[VMM_CONTROL];
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+
+	while (vq_collect(&g->vm, VMM_CONTROL), vq->used_idx != vq->avail_idx) {
+		if (now_ms() > end)
+			return false;
+		sleep_ms(1);
+	}
+	return true;
+}
+
+static uint64_t engine_ns(struct gl *g)
+{
+	return nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_ENGINE_NS);
+}
+
+TEST_F_TIMEOUT(gpu, weights_share_the_engine, 120)
+{
+	struct work w[2] = { 0 };
+	struct gl other, *g[2] = { &self->g, &other };
+	uint64_t used[2];
+	unsigned int attempt;
+	double ratio = 0;
+
+	ASSERT_EQ(0, gl_new(&other, "small-render", RAM));
+	ASSERT_EQ(0, nl_dev_set(&self->g.nl, vmm_parent(), "weighted",
+				NL_KEEP));
+	ASSERT_EQ(0, nl_vgpu_set(&self->g.nl, self->g.vm.uuid, 300, -1));
+	ASSERT_EQ(0, nl_vgpu_set(&self->g.nl, other.vm.uuid, 100, -1));
+	ASSERT_EQ(0, work_new(g[0], &w[0], 16));
+	ASSERT_EQ(0, work_new(g[1], &w[1], 16));
+	for (attempt = 0; attempt < 3; attempt++) {
+		ASSERT_EQ(0, flood(g, w, 2, 500));
+		used[0] = engine_ns(g[0]);
+		used[1] = engine_ns(g[1]);
+		ASSERT_EQ(0, flood(g, w, 2, 4000));
+		used[0] = engine_ns(g[0]) - used[0];
+		used[1] = engine_ns(g[1]) - used[1];
+		ratio = (double)used[0] / (double)used[1];
+		TH_LOG("%llu and %llu us: %.2f",
+		       (unsigned long long)used[0] / 1000,
+		       (unsigned long long)used[1] / 1000, ratio);
+		if (ratio > 2.4 && ratio < 3.6)
+			break;
+	}
+	EXPECT_LT(2.4, ratio);
+	EXPECT_GT(3.6, ratio);
+	gl_delete(&other);
+}
+
+TEST_F_TIMEOUT(gpu, a_limit_holds_one_back, 60)
+{
+	struct gl *g = &self->g;
+	struct work w = { 0 };
+	uint64_t used, start, jobs;
+	unsigned int attempt;
+	double share = 1;
+
+	ASSERT_EQ(0, work_new(g, &w, 4));
+	/* 20 per cent, in periods of 100 ms. */
+	ASSERT_EQ(0, nl_vgpu_set_full(&g->nl, g->vm.uuid, NL_KEEP, NL_KEEP,
+				      200000, 100000, NL_KEEP));
+	/* A job that the machine holds up for long is forgiven a part. */
+	for (attempt = 0; attempt < 3 && share > 0.25; attempt++) {
+		ASSERT_EQ(0, flood(&g, &w, 1, 500));
+		start = now_ms();
+		used = engine_ns(g);
+		jobs = nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_JOBS);
+		ASSERT_EQ(0, flood(&g, &w, 1, 3000));
+		used = engine_ns(g) - used;
+		jobs = nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_JOBS) - jobs;
+		share = (double)used / (double)(now_ms() - start) / 1e6;
+		TH_LOG("%.1f %% of the engine, %llu jobs", 100 * share,
+		       (unsigned long long)jobs);
+	}
+	EXPECT_GT(0.25, share);
+	EXPECT_LT(0.02, share);
+	EXPECT_LT(0, nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_LIMITED));
+}
+
+TEST_F(gpu, slots_are_how_many_jobs_it_has)
+{
+	struct gl *g = &self->g;
+	struct work w = { 0 };
+	struct nl_dev dev;
+	uint32_t n;
+
+	ASSERT_EQ(0, nl_dev_get(&g->nl, vmm_parent(), &dev));
+	ASSERT_EQ(0, work_new(g, &w, 2));
+	for (n = 1; n <= 64; n += 9) {
+		EXPECT_EQ(0, nl_dev_set_slots(&g->nl, dev.id, n));
+		ASSERT_EQ(0, flood(&g, &w, 1, 200));
+	}
+	EXPECT_EQ(0, nl_dev_set_slots(&g->nl, dev.id, 64));
+	EXPECT_GT(0, nl_dev_set_slots(&g->nl, dev.id, 65));
+	EXPECT_NE(NULL, strstr(g->nl.text, "slots is 1 to"));
+	EXPECT_GT(0, nl_dev_set_slots(&g->nl, dev.id, ~0u));
+	EXPECT_EQ(0, nl_dev_set_slots(&g->nl, dev.id, 1));
+	ASSERT_TRUE(drain(g));
+	EXPECT_TRUE(draws(g, &w, 0x00ff00));
+	EXPECT_EQ(0, nl_dev_set_slots(&g->nl, dev.id, 2));
+}
+
+TEST_F(gpu, frames_are_paced)
+{
+	struct vm *vm = &self->g.vm;
+	struct work w = { 0 };
+	unsigned int n = 0;
+	uint64_t end;
+
+	ASSERT_EQ(0, work_new(&self->g, &w, 1));
+	ASSERT_EQ(OK, gpu_set_scanout(vm, 1, gpu_rect(0, 0, SIDE, SIDE)));
+	ASSERT_EQ(0, nl_vgpu_set(&self->g.nl, vm->uuid, -1, 20000));
+	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, SIDE, SIDE)));
+	end = now_ms() + 2000;
+	while (now_ms() < end) {
+		ASSERT_LE(0, work_send(&self->g, &w));
+		ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, SIDE, SIDE)));
+		n++;
+	}
+	TH_LOG("%u frames in 2 s", n);
+	EXPECT_GE(45, n);
+	EXPECT_LE(20, n);
+}
+
+/* ---- guests without GL on the same GPU ---- */
+
+TEST_F(gpu, types_without_gl_have_none)
+{
+	struct virtio_gpu_ctrl_hdr c;
+	struct gpu_screen s;
+	uint32_t i, wrong = 0, *d;
+	struct vm flat;
+	size_t len;
+
+	ASSERT_EQ(0, vm_new(&flat, "small", VMM_RAM));
+	EXPECT_EQ(0, vio_features(&flat) & VMM_F(VIRTIO_GPU_F_VIRGL));
+	ASSERT_EQ(0, vm_start_with(&flat, VMM_FEATURES));
+	EXPECT_EQ(UNSPEC, gl_ctx(&flat, 1));
+	EXPECT_EQ(UNSPEC, gl_texture(&flat, 1, 16, 16, 0));
+	gpu_hdr(&c, VIRTIO_GPU_CMD_GET_CAPSET_INFO);
+	EXPECT_EQ(UNSPEC, gpu_call(&flat, &c, sizeof(c), NULL, 0));
+	ASSERT_EQ(0, gpu_screen_blob(&flat, &s, 1, 64, 64));
+	for (i = 0; i < 64 * 64; i++)
+		s.pixels[i] = i * 40503u;
+	ASSERT_EQ(OK, gpu_flush(&flat, 1, gpu_rect(0, 0, 64, 64)));
+	d = display_map(&flat, &len);
+	ASSERT_NE(NULL, d);
+	for (i = 0; i < 64 * 64; i++)
+		wrong += (d[i] & 0xffffff) != (s.pixels[i] & 0xffffff);
+	EXPECT_EQ(0, wrong);
+	vm_delete(&flat);
+}
+
+static void __attribute__((constructor)) find_gpu(void)
+{
+	gl_need_gpu();
+}
+
+TEST_HARNESS_MAIN

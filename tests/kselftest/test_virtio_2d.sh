@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The tests of guests without OpenGL again, on vGPUs of mgpu_virtio: what they see is
+# what they see on mgpu_soft.
+#
+# needs: gpu
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${BUILD:-$top/build}
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
+if [ -z "${MGPU_GPU-}" ]; then
+	echo '1..0 # SKIP there is no GPU: tools/vm/run --gpu virtio'
+	exit 4
+fi
+export MGPU_PARENT=$MGPU_GPU
+
+for name in test_config_space test_handshake test_interrupts test_commands test_display \
+	test_ring test_pacing test_hostile; do
+	result "$(
+		"$BUILD/kselftest/$name" >"$tmp/out" 2>&1
+		rc=$?
+		[ $rc -eq 0 ] || echo "status $rc"
+		grep '^not ok' "$tmp/out" && cat "$tmp/out"
+		grep -q '^ok' "$tmp/out" || echo 'nothing was tested'
+	)" "$name passes on a physical GPU"
+done
+
+echo "1..$number"
+[ "$failures" -eq 0 ]
