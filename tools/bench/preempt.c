@@ -7,65 +7,21 @@
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "preempt.h"
 
-/* ---- time, output ---- */
-
-uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SEC + (uint64_t)ts.tv_nsec;
-}
-
-void sleep_until(uint64_t ns)
-{
-	struct timespec ts = { (time_t)(ns / SEC), (long)(ns % SEC) };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
-		;
-}
+/* ---- chance ---- */
 
 double uniform(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
 	return (double)(*seed >> 11) / (double)(1ULL << 53);
-}
-
-void complain(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("bench: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-}
-
-void result(struct bench *b, const char *part, const char *fmt, ...)
-{
-	char line[4096];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	fprintf(b->json, "{\"part\": \"%s\", %s}\n", part, line);
-	fflush(b->json);
-	if (b->json != stdout)
-		printf("%s: %s\n", part, line);
-	fflush(stdout);
 }
 
 /* ---- the module ---- */

@@ -14,11 +14,8 @@
 #include "../../ctl/lib/mgpu.h"
 #include "../../include/uapi/linux/mgpu_compute.h"
 #include "../../tests/kselftest/vmm.h"
+#include "common.h"
 #include "sched_stats.h"
-
-#define US		1000ull		/* nanoseconds */
-#define MS		1000000ull
-#define SEC		1000000000ull
 
 #define MIB		(1024ul * 1024)
 
@@ -85,8 +82,6 @@ struct job_shape {
 int job_make(struct job *j, const struct job_shape *shape, size_t at, size_t in,
 	     size_t out);
 
-const char *job_op_name(uint32_t op);
-
 /* ---- guests ---- */
 
 /**
@@ -133,18 +128,10 @@ int bench_preempt(struct bench *b, const struct guest *g, uint32_t ctx, uint32_t
 int bench_resume(struct bench *b, const struct guest *g, uint32_t ctx);
 int bench_policy(struct bench *b, const char *policy);
 
-/* ---- output, time ---- */
+/* ---- chance ---- */
 
-uint64_t now_ns(void);
-void sleep_until(uint64_t ns);
 /* 0 to 1, the same for a seed always. */
 double uniform(uint64_t *seed);
-
-__attribute__((format(printf, 1, 2)))
-void complain(const char *fmt, ...);
-/* Members of one JSON object; the part's name is put before them. */
-__attribute__((format(printf, 3, 4)))
-void result(struct bench *b, const char *part, const char *fmt, ...);
 
 /* ---- parts; 0 or -errno ---- */
 

@@ -5,8 +5,8 @@
 
 PREEMPT_OBJ := $(OBJ)/preempt
 
-preempt-srcs := $(wildcard preempt*.c) sched_stats.c \
-	$(TOP)/tests/kselftest/vmm.c $(TOP)/tests/kselftest/gpu.c \
+preempt-srcs := $(wildcard preempt*.c) common.c sched_stats.c \
+	$(addprefix $(TOP)/tests/kselftest/,vmm.c gpu.c compute.c) \
 	$(TOP)/kmod/compute.c \
 	$(addprefix $(TOP)/ctl/mgpud/,preempter.c ctx_view.c bpf_why.c) \
 	$(TOP)/tools/sim/preempt_model.c $(TOP)/tools/sim/preempt_stream.c
@@ -32,9 +32,6 @@ $(PREEMPT_OBJ)/%.o: %.c preempt.mk Makefile | $(preempt-deps)
 $(PREEMPT_OBJ)/%.o: $(TOP)/%.c preempt.mk Makefile | $(preempt-deps)
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) $(preempt-cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
-
-# libmgpu has a name for the same.
-$(PREEMPT_OBJ)/kmod/compute.o: BENCH_CFLAGS += -Dmgpu_compute_op_name=decoder_op_name
 
 $(OUT)/bench-preempt: $(preempt-objs) $(preempt-libs)
 	$(CC) $(BENCH_CFLAGS) $(CFLAGS) $(LDFLAGS) $(sched-ldflags) -o $@ $^ \

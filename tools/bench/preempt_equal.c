@@ -125,7 +125,7 @@ static void compare(struct bench *b, struct all *a, struct busy *c)
 		i++;
 	result(b, "equal_bytes_differ",
 	       "\"op\": \"%s\", \"slots\": %u, \"byte\": %zu, \"of\": %zu, \"vgpu\": %u, \"ctx\": %u",
-	       job_op_name(c->job.cmd.op), c->job.cmd.slots, i, c->job.out, c->g->id,
+	       mgpu_ctx_op_name(c->job.cmd.op), c->job.cmd.slots, i, c->job.out, c->g->id,
 	       c->ctx);
 }
 

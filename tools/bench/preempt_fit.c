@@ -309,7 +309,7 @@ static int inst_errors(struct bench *b, struct guest *g, double *err)
 		}
 		if (!ret)
 			result(b, "model_inst_op", "\"op\": \"%s\", \"inst_err\": %.4f",
-			       job_op_name(op), stats_median(one, k));
+			       mgpu_ctx_op_name(op), stats_median(one, k));
 	}
 	free(a);
 	if (ret)

@@ -9,12 +9,11 @@
 
 /* The module's own decoder says what a job will be. */
 #include "../../kmod/compute.h"
+#include "../../tests/kselftest/compute.h"
 
 #define RES_IN		1
 #define RES_OUT		2
 
-#define FEATURES	(VMM_FEATURES | VMM_F(VIRTIO_GPU_F_VIRGL) | \
-			 VMM_F(VIRTIO_GPU_F_CONTEXT_INIT))
 #define OVERHEAD	(4 * MIB)	/* of a machine: rings and their pages */
 
 #define OK		VIRTIO_GPU_RESP_OK_NODATA
@@ -26,11 +25,6 @@
 #define CHUNK		4096u
 #define TABLE_LOG2	20u
 #define STEPS		1024u
-
-const char *job_op_name(uint32_t op)
-{
-	return mgpu_compute_op_name(op);
-}
 
 static uint64_t whole(double n, uint64_t least)
 {
@@ -91,13 +85,8 @@ int job_make(struct job *j, const struct job_shape *shape, size_t at, size_t in,
 	uint32_t i;
 
 	memset(j, 0, sizeof(*j));
-	c->magic = MGPU_COMPUTE_MAGIC;
-	c->version = MGPU_COMPUTE_VERSION;
-	c->op = shape->op;
+	*c = job_new(shape->op, 2, RES_OUT, RES_IN, 0);
 	c->slots = shape->slots;
-	c->nr_res = 2;
-	c->res[0] = RES_OUT;
-	c->res[1] = RES_IN;
 	switch (shape->op) {
 	case MGPU_COMPUTE_FILL:
 		c->nr_res = 1;
@@ -186,7 +175,7 @@ int guest_open(struct bench *b, struct guest *g, size_t in, size_t out)
 		complain("cannot make a vGPU: %s", strerror(-ret));
 		return ret;
 	}
-	ret = vm_start_with(&g->vm, FEATURES);
+	ret = vm_start_with(&g->vm, RENDER_FEATURES);
 	if (ret) {
 		complain("cannot start the driver of vGPU %s: %s", g->vm.uuid, strerror(-ret));
 		goto fail;
@@ -225,42 +214,19 @@ void guest_close(struct guest *g)
 	memset(g, 0, sizeof(*g));
 }
 
-static int attach(struct guest *g, uint32_t ctx, uint32_t res)
-{
-	struct virtio_gpu_ctx_resource c = { .resource_id = res };
-
-	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE);
-	c.hdr.ctx_id = ctx;
-	return gpu_call(&g->vm, &c, sizeof(c), NULL, 0) == OK ? 0 : -EREMOTEIO;
-}
-
 int guest_context(struct guest *g, uint32_t ctx)
 {
-	struct virtio_gpu_ctx_create c = {
-		.nlen = 5, .context_init = MGPU_CAPSET_COMPUTE, .debug_name = "bench",
-	};
-	int ret;
-
-	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_CTX_CREATE);
-	c.hdr.ctx_id = ctx;
-	ret = gpu_call(&g->vm, &c, sizeof(c), NULL, 0) == OK ? 0 : -EREMOTEIO;
-	if (!ret)
-		ret = attach(g, ctx, RES_IN);
-	if (!ret)
-		ret = attach(g, ctx, RES_OUT);
-	if (ret)
-		complain("vGPU %u refused context %u", g->id, ctx);
-	return ret;
+	if (ctx_create(&g->vm, ctx, MGPU_CAPSET_COMPUTE) == OK &&
+	    ctx_attach(&g->vm, ctx, RES_IN) == OK &&
+	    ctx_attach(&g->vm, ctx, RES_OUT) == OK)
+		return 0;
+	complain("vGPU %u refused context %u", g->id, ctx);
+	return -EREMOTEIO;
 }
 
 int guest_context_end(struct guest *g, uint32_t ctx)
 {
-	struct virtio_gpu_ctx_destroy c;
-
-	memset(&c, 0, sizeof(c));
-	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_CTX_DESTROY);
-	c.hdr.ctx_id = ctx;
-	if (gpu_call(&g->vm, &c, sizeof(c), NULL, 0) == OK)
+	if (ctx_destroy(&g->vm, ctx) == OK)
 		return 0;
 	complain("vGPU %u did not end context %u", g->id, ctx);
 	return -EREMOTEIO;
@@ -268,21 +234,8 @@ int guest_context_end(struct guest *g, uint32_t ctx)
 
 int guest_submit(struct guest *g, uint32_t ctx, const struct job *j)
 {
-	struct {
-		struct virtio_gpu_cmd_submit hdr;
-		struct mgpu_compute_cmd cmd;
-	} c;
-	int head;
+	int head = ctx_submit(&g->vm, ctx, &j->cmd);
 
-	memset(&c, 0, sizeof(c));
-	gpu_hdr(&c.hdr.hdr, VIRTIO_GPU_CMD_SUBMIT_3D);
-	c.hdr.hdr.ctx_id = ctx;
-	c.hdr.hdr.flags = VIRTIO_GPU_FLAG_FENCE | VIRTIO_GPU_FLAG_INFO_RING_IDX;
-	c.hdr.hdr.fence_id = ++g->vm.next_fence;
-	c.hdr.size = sizeof(c.cmd);
-	c.cmd = j->cmd;
-	head = gpu_send(&g->vm, VMM_CONTROL, &c, sizeof(c),
-			sizeof(struct virtio_gpu_ctrl_hdr));
 	if (head < 0)
 		complain("vGPU %u: cannot submit to context %u: %s", g->id, ctx,
 			 strerror(-head));

@@ -78,9 +78,6 @@ static void *decider(void *arg)
 		}
 		if (!d->ret && (fds[0].revents || now >= preempter_wake_ns(d->p)))
 			d->ret = preempter_run(d->p, &d->err);
-		/* a context that has gone since it was looked at */
-		if (d->ret == -ENOENT || d->ret == -EINVAL)
-			d->ret = 0;
 	}
 	d->cpu_ns = thread_cpu_ns();
 	return NULL;

@@ -94,7 +94,7 @@ static int calibrate(struct bench *b, struct guest *g, uint32_t kind, double *ns
 	*ns_unit = stats_median(v, ARRAY_LEN(v));
 	result(b, "streams_speed",
 	       "\"kind\": %u, \"op\": \"%s\", \"class\": \"%s\", \"ns_per_unit\": %.4f, \"tile_us\": %.0f, \"live_bytes\": %u",
-	       kind, job_op_name(kinds[kind].op), class_name[play_memory(&j)], *ns_unit,
+	       kind, mgpu_ctx_op_name(kinds[kind].op), class_name[play_memory(&j)], *ns_unit,
 	       ns / j.tiles / 1e3, j.live);
 	return 0;
 }
@@ -207,7 +207,7 @@ static int copying(struct bench *b, struct guest *g, struct speeds *s)
 	if (ret)
 		return ret;
 	if (to.preemptions == from.preemptions) {
-		complain("streams: nothing was taken from %s", job_op_name(j.cmd.op));
+		complain("streams: nothing was taken from %s", mgpu_ctx_op_name(j.cmd.op));
 		return -ENODATA;
 	}
 	s->cost = (double)(to.switch_ns - from.switch_ns) * 1e-9 * PSIM_HZ /

@@ -304,7 +304,7 @@ static int latencies(struct bench *b, struct guest *g, const struct job_shape *s
 			p99 = stats_percentile(part, *n - first, 0.99);
 			result(b, "switch_latency",
 			       "\"op\": \"%s\", \"live_bytes\": %u, \"tile_us\": %.0f, \"samples\": %zu, \"p50_us\": %.0f, \"p99_us\": %.0f",
-			       job_op_name(shape->op), victim.job.live, tile_us, *n - first,
+			       mgpu_ctx_op_name(shape->op), victim.job.live, tile_us, *n - first,
 			       p50, p99);
 		}
 		free(part);
@@ -387,7 +387,7 @@ static int costs(struct bench *b, struct guest *g, const struct job_shape *shape
 		takes += r[1].takes;
 	}
 	if (!ret && *n == first) {
-		complain("switch: nothing was taken from %s", job_op_name(shape->op));
+		complain("switch: nothing was taken from %s", mgpu_ctx_op_name(shape->op));
 		ret = -ENODATA;
 	}
 	if (ret)
@@ -396,7 +396,7 @@ static int costs(struct bench *b, struct guest *g, const struct job_shape *shape
 	memcpy(copied, copy_us + first, (*n - first) * sizeof(*own));
 	result(b, "switch_cost",
 	       "\"op\": \"%s\", \"live_bytes\": %u, \"job_ms\": %.1f, \"pairs\": %zu, \"takes\": %.0f, \"cost_us\": %.1f, \"cost_p25_us\": %.1f, \"cost_p75_us\": %.1f, \"copy_us\": %.1f",
-	       job_op_name(shape->op), j.live, r[0].engine_ns / 1e6, *n - first, takes,
+	       mgpu_ctx_op_name(shape->op), j.live, r[0].engine_ns / 1e6, *n - first, takes,
 	       stats_median(own, *n - first), stats_percentile(own, *n - first, 0.25),
 	       stats_percentile(own, *n - first, 0.75),
 	       stats_median(copied, *n - first));

@@ -7,75 +7,18 @@
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sched.h"
 
 #define MAX_MACHINES	1024
 #define FDS_EACH	8	/* container, group, device, interrupts */
-
-/* ---- time, output ---- */
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * SEC + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t self_cpu_ns(void)
-{
-	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-}
-
-void sleep_until(uint64_t ns)
-{
-	struct timespec ts = { (time_t)(ns / SEC), (long)(ns % SEC) };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) ==
-	       EINTR)
-		;
-}
-
-void complain(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("bench: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-}
-
-void result(struct bench *b, const char *part, const char *fmt, ...)
-{
-	char line[2048];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	fprintf(b->json, "{\"part\": \"%s\", %s}\n", part, line);
-	fflush(b->json);
-	if (b->json != stdout)
-		printf("%s: %s\n", part, line);
-	fflush(stdout);
-}
 
 /* ---- the module ---- */
 

@@ -13,9 +13,7 @@
 #include "../../ctl/mgpud/counters.h"
 #include "../../tests/kselftest/nl.h"
 #include "../../tests/kselftest/vmm.h"
-
-#define MS		1000000ull	/* nanoseconds */
-#define SEC		1000000000ull
+#include "common.h"
 
 #define BENCH_TICK_NS	(MS / 2)	/* how often rings are refilled */
 #define BENCH_BASE_W	256		/* a job of 256 KiB, unless said */
@@ -132,18 +130,6 @@ int bench_policy(struct bench *b, const char *name);
 int bench_set(struct bench *b, const struct machine *m, int64_t weight,
 	      int64_t fps_mhz, int64_t limit_ppm, int64_t period_us);
 uint64_t engine_cpu_ns(void);		/* CPU time of all engine threads */
-
-/* ---- output ---- */
-
-uint64_t now_ns(void);
-void sleep_until(uint64_t ns);
-uint64_t self_cpu_ns(void);
-
-__attribute__((format(printf, 1, 2)))
-void complain(const char *fmt, ...);
-/* Members of one JSON object; the part's name is put before them. */
-__attribute__((format(printf, 3, 4)))
-void result(struct bench *b, const char *part, const char *fmt, ...);
 
 /* ---- parts; 0 or -errno ---- */
 
