@@ -31,8 +31,8 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
 .PHONY: help deps kernel kmod libbpf bpf ctl guest sim all unit fuzz kselftest demo \
-	bench-sched bench-alloc bench-preempt check check-static check-unit check-fuzz \
-	check-kselftest check-e2e check-kernel check-debug vm-shell clean distclean
+	bench-sched bench-alloc bench-preempt bench-virtio check check-static check-unit \
+	check-fuzz check-kselftest check-e2e check-kernel check-debug vm-shell clean distclean
 
 help: ## say what can be made
 	@echo 'make TARGET [KERNEL=6.1|6.12|debug]'
@@ -41,6 +41,7 @@ help: ## say what can be made
 	@echo 'Parameters:'
 	@echo '  KERNEL=6.1        test kernel: 6.1, 6.12, or debug (6.1 with checkers)'
 	@echo '  KDIR=DIR          build the modules for another kernel (kmod only)'
+	@echo '  GPU=virtio        a PCI virtio-gpu with OpenGL is shared, not mgpu_soft (demo only)'
 	@echo '  DEPS=no           do not look for missing packages'
 
 deps: $(BUILD)/deps.stamp ## install the packages that are missing (Debian 12)
@@ -95,7 +96,7 @@ kselftest: ctl ## build the kernel self-tests
 
 all: kmod bpf ctl guest sim ## build everything but the tests
 
-demo: all ## show three VMs share a GPU, before and after control
+demo: all ## show three VMs share a GPU, before and after control; GPU=virtio: with OpenGL
 	@tools/demo/run
 
 bench-sched: all ## measure the scheduler; writes build/bench/sched.json
@@ -113,6 +114,9 @@ bench-alloc: sim ## measure the allocators; writes build/bench/alloc.json
 bench-preempt: all ## measure preemption; writes build/bench/preempt.json
 	$(SUB) -C tools/bench $(BUILD)/bench/bench-preempt
 	@tools/bench/run-preempt
+
+bench-virtio: all ## measure GL on a shared virtio-gpu; writes build/bench/virtio.json
+	@tools/bench/run-virtio
 
 check: all unit fuzz kselftest ## run every test
 	@tests/run

@@ -7,7 +7,7 @@ usage: tools/demo/report.py DIR
 DIR has what tools/demo/in-host left there:
 
   mgpud.log    one JSON object per line and period, as mgpud writes it
-  phases.json  which time belongs to which policy, and what ran
+  phases.json  which time belongs to which policy, what ran, and on which GPU
   trace-none.csv  what every frame cost without control; may be missing
 
 Only periods that lie inside a phase and ran under its policy are counted; the
@@ -156,6 +156,8 @@ def summarise(records, info):
     return {
         "cpus": info["cpus"],
         "kernel": info.get("kernel"),
+        "gpu": info.get("gpu", "soft"),
+        "device": info.get("device"),
         "settle_s": info.get("settle_s"),
         "workloads": info["vgpus"],
         "runs": [summarise_phase(records, p, info["vgpus"])
@@ -195,12 +197,18 @@ def add_gains(result):
 
 # ---- replay ----
 
-def host_cpus(part, cpus):
-    """CPUs that neither VMs nor the engines had, nor could have had."""
+def engine_on_cpu(info):
+    """Is engine time CPU time of the host?  It is where nothing else is said."""
+    return (info.get("device") or {}).get("engine_on_cpu", True)
+
+
+def host_cpus(part, cpus, engines=True):
+    """CPUs that neither VMs nor, if they are on CPUs, engines could have had."""
     used = []
     for r in part:
         cpu = number(r.get("capacity", {}).get("cpu"))
-        gpu = sum(number(v.get("gpu_share")) or 0 for v in r["vgpus"].values())
+        gpu = sum(number(v.get("gpu_share")) or 0
+                  for v in r["vgpus"].values()) if engines else 0
         if cpu is not None:
             used.append(cpus - cpu - gpu)
     return max(0.0, min(mean(used) or 0.0, cpus - 0.5))
@@ -213,10 +221,12 @@ def replay(directory, records, info):
     if not phase or not os.path.exists(trace) or not os.path.exists(SIM):
         return None
     path = os.path.join(directory, "replay.json")
-    host = host_cpus(in_phase(records, phase), info["cpus"])
+    on_cpu = engine_on_cpu(info)
+    host = host_cpus(in_phase(records, phase), info["cpus"], on_cpu)
     done = subprocess.run(
         [SIM, "--trace", trace, "--cpus", str(info["cpus"]), "--host-cpus",
-         f"{host:.4f}", "--engines-on-cpus", "--json", path],
+         f"{host:.4f}", *(["--engines-on-cpus"] if on_cpu else []),
+         "--json", path],
         capture_output=True, text=True, check=False)
     if done.returncode:
         raise ReportError(f"the trace cannot be replayed: {done.stderr.strip()}")
@@ -260,6 +270,10 @@ def table(result):
             out.append(f"{run['policy']}: in {run['periods_without_fds']} of "
                        f"{run['periods']} periods a VM showed no frame; they "
                        f"have no f and are left out of its mean")
+    clients = [f"{v['name']}: {v['client']}" for v in result["workloads"]
+               if v.get("client")]
+    if clients:
+        out.append(", ".join(clients))
     out.append("f: the higher (nearer to 0) the fairer; best: what the optimal "
                "rates of the same\nseconds would score, the mean over them. "
                "Shares: of what all VMs together can have.")
@@ -409,7 +423,7 @@ def gnuplot_script(info, result, origin, data, png):
         "set multiplot layout 2,1",
         f"set xrange [0:{last:.3f}]",
         "set lmargin 10",
-        "set rmargin 24",
+        f"set rmargin {33 if any(v.get('client') for v in info['vgpus']) else 24}",
         "set tmargin 5",
         "set grid ytics back linetype 1 linewidth 1 linecolor rgb '#dddddd'",
         "set key outside right top Left reverse samplen 2",
@@ -437,8 +451,9 @@ def gnuplot_script(info, result, origin, data, png):
     plots = []
     for b in range(blocks):
         for i, v in enumerate(info["vgpus"]):
-            title = (f"title '{v['name']}  {v.get('mode', '')}'" if b == 0
-                     else "notitle")
+            name = "  ".join(x for x in (v["name"], v.get("client"),
+                                         v.get("mode", "")) if x)
+            title = f"title '{name}'" if b == 0 else "notitle"
             plots.append(f"'{data}' index {b} using 1:{i + 2} with lines "
                          f"linewidth 2 linecolor rgb '{COLOURS[i % 5]}' {title}")
     s.append("plot " + ", \\\n ".join(plots))
