@@ -573,8 +573,11 @@ static int virtio_exec(struct mgpu_device *mdev, struct mgpu_msg *msgs, u32 nr)
 
 	for (posted = 0; posted < nr; posted++) {
 		msgs[posted].done = &done;
-		while ((ret = post(v, &msgs[posted], 1)) == -EAGAIN)
+		while ((ret = post(v, &msgs[posted], 1)) == -EAGAIN) {
+			/* Of a GPU that hangs, only the engine makes room. */
+			look(v);
 			usleep_range(200, 1000);
+		}
 		if (ret)
 			break;
 	}
