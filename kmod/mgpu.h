@@ -113,7 +113,7 @@ struct mgpu_bpf_policy_state;	/* policy_bpf.c */
  * @timer: wakes the engines when a delayed entity becomes eligible
  * @running: jobs on the engines
  * @nr_running: how many they are
- * @left_ns: when the last one was done
+ * @left_ns: when one was done that was the first of @running
  * @slots: how many they may be, 1 to mgpu_max_slots()
  * @parked: contexts from which slots were taken and that may have them again
  *	when nobody else wants them, oldest first

@@ -616,7 +616,7 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 	struct mgpu_vgpu *vgpu = job->vgpu;
 	struct mgpu_sched *sched = &vgpu->mdev->sched;
 	struct mgpu_stats *st = &vgpu->stats;
-	u64 charged;
+	u64 charged, now;
 
 	if (job->expired) {
 		error = -ETIMEDOUT;
@@ -640,10 +640,12 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 		frame_done(job);
 
 	spin_lock_irq(&sched->lock);
+	now = ktime_get_ns();
+	if (list_is_first(&job->node, &sched->running))
+		sched->left_ns = now;
 	list_del_init(&job->node);
 	sched->nr_running--;
-	sched->left_ns = ktime_get_ns();
-	mgpu_runq_charge(&sched->rq, &vgpu->entity, charged, sched->left_ns);
+	mgpu_runq_charge(&sched->rq, &vgpu->entity, charged, now);
 	spin_unlock_irq(&sched->lock);
 
 	if (job->shard)

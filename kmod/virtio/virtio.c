@@ -37,6 +37,8 @@
 #define MAX_CAPSETS	8
 #define SILENCE_MS	250	/* between looks whether it answers at all */
 #define ASK_MS		5000	/* for an answer while the device is set up */
+#define FEED_MAX	(2 * MAX_DEPTH)	/* jobs taken before answers are looked at */
+#define REMIND_US	20000	/* until it is asked to look for the rest */
 
 /* Pages of the longest message, which need not begin with one. */
 #define SG_MAX		(MGPU_MAX_STREAM / PAGE_SIZE + 2)
@@ -55,11 +57,11 @@ MODULE_PARM_DESC(poll_us, "While fences are outstanding, have the GPU look every
 
 static unsigned int reset_ms = 10000;
 module_param(reset_ms, uint, 0644);
-MODULE_PARM_DESC(reset_ms, "Reset a GPU that has answered nothing for so many milliseconds (1000 to 60000; 10000)");
+MODULE_PARM_DESC(reset_ms, "Reset a GPU that has owed an answer for so many milliseconds (1000 to 60000; 10000)");
 
 static unsigned int hang;
 module_param(hang, uint, 0644);
-MODULE_PARM_DESC(hang, "For tests: the GPU gets no more messages until it is reset (0: it does)");
+MODULE_PARM_DESC(hang, "For tests, until the GPU is reset: 1: it gets no more messages; 2: none with a fence (0: it gets all)");
 
 /**
  * struct mgpu_virtio - a GPU
@@ -78,7 +80,7 @@ MODULE_PARM_DESC(hang, "For tests: the GPU gets no more messages until it is res
  * @resets: who waits for that
  * @stuck: it is to be reset
  * @next_fence: fence numbers rise over all vGPUs: QEMU compares them
- * @progress_ns: when it answered last, or was given something while idle
+ * @progress_ns: since when it owes the oldest of @posted an answer
  * @posted_ns: when it was given something last
  * @polled_ns: when it was last asked to look
  * @changed: its configuration changed
@@ -152,6 +154,17 @@ static void fill_sg(struct scatterlist *sg, void *buf, size_t len)
 	}
 }
 
+/* For tests: the device gets no notice of anything, or not this message. */
+static bool is_silenced(void)
+{
+	return READ_ONCE(hang) == 1;
+}
+
+static bool is_kept(const struct mgpu_msg *msg)
+{
+	return READ_ONCE(hang) == 2 && msg->fenced;
+}
+
 static int add(struct mgpu_virtio *v, struct mgpu_msg *msg)
 {
 	struct scatterlist resp, *sgs[2] = { v->sg, &resp };
@@ -167,7 +180,8 @@ static int add(struct mgpu_virtio *v, struct mgpu_msg *msg)
 	}
 	fill_sg(v->sg, msg->buf, msg->len);
 	sg_init_one(&resp, msg->resp, msg->resp_len);
-	ret = virtqueue_add_sgs(v->vq, sgs, 1, 1, msg, GFP_ATOMIC);
+	ret = is_kept(msg) ? 0 :
+	      virtqueue_add_sgs(v->vq, sgs, 1, 1, msg, GFP_ATOMIC);
 	if (ret)
 		return ret;
 
@@ -224,7 +238,7 @@ static int post(struct mgpu_virtio *v, struct mgpu_msg *msgs, u32 nr)
 		list_add_tail(&msgs[nr - 1].node, &v->posted);
 		break;
 	}
-	if (!ret && !READ_ONCE(hang))
+	if (!ret && !is_silenced())
 		virtqueue_kick(v->vq);
 	spin_unlock(&v->lock);
 	return ret == -ENOSPC || ret == -ENOMEM ? -EAGAIN : ret;
@@ -239,9 +253,11 @@ static struct mgpu_msg *reap(struct mgpu_virtio *v)
 	spin_lock(&v->lock);
 	msg = v->dead ? NULL : virtqueue_get_buf(v->vq, &len);
 	if (msg) {
+		/* One whose fence does not come may have others pass it. */
+		if (list_is_first(&msg->node, &v->posted))
+			v->progress_ns = ktime_get_ns();
 		list_del_init(&msg->node);
 		v->nr_fenced -= msg->fenced;
-		v->progress_ns = ktime_get_ns();
 	}
 	spin_unlock(&v->lock);
 	return msg;
@@ -332,12 +348,20 @@ static bool start(struct mgpu_virtio *v, struct mgpu_job *job)
 	return true;
 }
 
-/* Takes what there is, as long as the device and the CPU can do with more. */
+/*
+ * Takes what there is, as long as the device and the CPU can do with more.  What
+ * fails at once, since the device is lost, may be followed by more for ever.
+ */
 static void feed(struct mgpu_virtio *v)
 {
 	struct mgpu_job *job;
+	u32 nr;
 
-	while (!v->step) {
+	for (nr = 0; !v->step; nr++) {
+		if (nr == FEED_MAX) {
+			look(v);
+			return;
+		}
 		job = v->held ?: mgpu_sched_next(v->mdev);
 		v->held = NULL;
 		if (!job)
@@ -465,7 +489,7 @@ static void recover(struct mgpu_virtio *v, const char *why)
 	spin_unlock(&v->lock);
 }
 
-/* Whether the device has had something to do for too long. */
+/* Whether the device has owed an answer for too long. */
 static bool is_silent(struct mgpu_virtio *v)
 {
 	u32 limit = clamp(READ_ONCE(reset_ms), 1000U, 60000U);
@@ -501,20 +525,22 @@ static void watch(struct mgpu_virtio *v)
 
 /* ---- the engine ---- */
 
-/* Has the device look for what it has finished, when that is due. */
+/*
+ * Has the device look for what it has finished, when that is due, and, when it
+ * has not been heard of for long, for what it was given: a notification may get
+ * lost.  Returns when to look again, in microseconds; 0 for not at all.
+ */
 static u32 poll(struct mgpu_virtio *v)
 {
 	u32 us = READ_ONCE(poll_us);
 	u64 now = ktime_get_ns();
 	bool ask;
 
-	if (!us)
-		return 0;
-	us = clamp(us, 50U, 10000U);
 	spin_lock(&v->lock);
-	ask = !v->dead && v->nr_fenced;
+	us = us && v->nr_fenced ? clamp(us, 50U, 10000U) : REMIND_US;
+	ask = !v->dead && !list_empty(&v->posted);
 	if (ask && now - v->polled_ns >= us * NSEC_PER_USEC &&
-	    now - v->posted_ns >= us * NSEC_PER_USEC && !READ_ONCE(hang)) {
+	    now - v->posted_ns >= us * NSEC_PER_USEC && !is_silenced()) {
 		v->polled_ns = now;
 		virtqueue_notify(v->vq);
 	}
@@ -545,6 +571,7 @@ static int engine(void *data)
 			cond_resched();
 			continue;
 		}
+		cond_resched();
 		if (kthread_should_stop() && !v->held)
 			break;
 		if (us)
@@ -723,7 +750,6 @@ static int virtio_probe(struct virtio_device *vdev)
 		.lazy_scanout = true,
 		.max_vgpus = max_vgpus,
 	};
-	struct task_struct *task;
 	struct mgpu_virtio *v;
 	int ret;
 
@@ -758,22 +784,22 @@ static int virtio_probe(struct virtio_device *vdev)
 	caps.nr_capsets = v->nr_capsets;
 	if (!virtio_has_dma_quirk(vdev))
 		caps.dma_dev = vdev->dev.parent;
+	/* There are guests as soon as it is registered. */
+	v->task = kthread_create(engine, v, "mgpu_virtio/%u", vdev->index);
+	if (IS_ERR(v->task)) {
+		ret = PTR_ERR(v->task);
+		goto err_queue;
+	}
 	v->mdev = mgpu_device_register(vdev->dev.parent, &virtio_ops, &caps, v);
 	if (IS_ERR(v->mdev)) {
 		ret = PTR_ERR(v->mdev);
-		goto err_queue;
+		goto err_task;
 	}
-	task = kthread_run(engine, v, "mgpu_virtio/%u", vdev->index);
-	if (IS_ERR(task)) {
-		ret = PTR_ERR(task);
-		goto err_unregister;
-	}
-	v->task = task;
+	wake_up_process(v->task);
 	return 0;
 
-err_unregister:
-	mgpu_device_unregister(v->mdev);
-	mgpu_device_free(v->mdev);
+err_task:
+	kthread_stop(v->task);
 err_queue:
 	virtio_reset_device(vdev);
 	vdev->config->del_vqs(vdev);

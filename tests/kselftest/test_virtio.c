@@ -494,6 +494,52 @@ TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_is_reset, 120)
 	close(kmsg);
 }
 
+/* A fence that does not come is not hidden by what others are answered. */
+TEST_F_TIMEOUT(gpu, a_fence_that_never_comes_is_seen, 120)
+{
+	const struct gl_move move = {
+		.ctx = 1, .res = 1, .box = { .w = 1, .h = 1, .d = 1 },
+	};
+	struct work w[2] = { 0 };
+	struct gl other;
+	unsigned int answered = 0;
+	uint64_t start;
+	int head, ret;
+
+	ASSERT_EQ(0, sysfs_write(PARAMS "reset_ms", "1000"));
+	ASSERT_EQ(0, gl_new(&other, "small-render", RAM));
+	ASSERT_EQ(0, work_new(&self->g, &w[0], 4));
+	ASSERT_EQ(0, work_new(&other, &w[1], 4));
+	EXPECT_TRUE(draws(&self->g, &w[0], 0x223344));
+	EXPECT_TRUE(draws(&other, &w[1], 0x556677));
+
+	ASSERT_EQ(0, sysfs_write(HANG, "2"));
+	/* The other slot is for who is answered. */
+	head = work_send(&self->g, &w[0]);
+	ASSERT_LE(0, head);
+	start = now_ms();
+	do {
+		ret = gl_result(&other.vm, gl_move_send(&other.vm, &move, 0),
+				NULL);
+		answered += ret == OK;
+	} while (ret == OK && (int)(now_ms() - start) < 1000 + VMM_TIMEOUT);
+	/* Far more often than reset_ms, so it was never quiet. */
+	EXPECT_LT(20, answered);
+	EXPECT_EQ(UNSPEC, ret);
+	EXPECT_EQ(0, sysfs_number(HANG));
+	EXPECT_EQ(UNSPEC, gl_result(&self->g.vm, head, NULL));
+
+	ASSERT_EQ(0, vio_reset(&self->g.vm));
+	ASSERT_EQ(0, vio_reset(&other.vm));
+	ASSERT_EQ(0, begin_anew(&self->g, &w[0]));
+	ASSERT_EQ(0, begin_anew(&other, &w[1]));
+	EXPECT_TRUE(draws(&self->g, &w[0], 0x223344));
+	EXPECT_TRUE(draws(&other, &w[1], 0x556677));
+	vm_close(&other.vm);
+	EXPECT_EQ(0, gl_left(&other));
+	gl_delete(&other);
+}
+
 /* Guests and VMMs that do not wait for it. */
 TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_holds_nobody, 120)
 {
