@@ -66,8 +66,8 @@ kernel: deps ## fetch the test kernel
 kmod: deps ## build the kernel modules, with BTF
 	@tools/setup/kmod-build $(KDIR) $(KMOD) $(SUBJOBS) $(KMOD_FLAGS)
 ifeq ($(origin KDIR),file)
-	@tools/setup/kmod-build --source tools/vm/repatch $(KDIR) \
-		$(BUILD)/repatch/$(KERNEL) $(KMOD_FLAGS)
+	@tools/setup/kmod-build --source tools/vm/tcg $(KDIR) \
+		$(BUILD)/tcg/$(KERNEL) $(KMOD_FLAGS)
 endif
 
 libbpf: deps ## build a newer libbpf where the distribution's is too old
@@ -147,7 +147,7 @@ vm-shell: kernel ## a shell in the test host
 	@tools/vm/shell --kernel $(KERNEL)
 
 clean: ## remove what was built; keep kernels and downloads
-	@rm -rf $(BUILD)/kmod $(BUILD)/repatch $(BUILD)/bpf $(BUILD)/ctl $(BUILD)/guest \
+	@rm -rf $(BUILD)/kmod $(BUILD)/tcg $(BUILD)/bpf $(BUILD)/ctl $(BUILD)/guest \
 		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/kselftest $(BUILD)/check \
 		$(BUILD)/check-* $(BUILD)/ci-* $(BUILD)/bench $(BUILD)/sim \
 		$(BUILD)/vm
