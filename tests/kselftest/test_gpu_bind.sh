@@ -104,7 +104,7 @@ result "$(
 result "$(
 	done_so '.before == "mgpu_virtio" and .driver == "virtio_gpu"' unbind "$gpu"
 	is_driver virtio_gpu
-	await 10 test -c /dev/dri/card0 || echo 'there is no /dev/dri/card0'
+	await 40 test -c /dev/dri/card0 || echo 'there is no /dev/dri/card0'
 	done_so '.before == "virtio_gpu" and .driver == .before' unbind "$gpu"
 )" 'a GPU that is given back is a card of the host again'
 
@@ -112,7 +112,7 @@ result "$(
 	sleep 1000 9<>/dev/dri/card0 &
 	holder=$!
 	echo $holder >>"$tmp/pids"
-	await 10 test -e /proc/$holder/fd/9 || echo 'nobody has it open'
+	await 40 test -e /proc/$holder/fd/9 || echo 'nobody has it open'
 	refused "$gpuctl" 1 "$gpu is in use: by [a-z]* (pid $holder)" dev bind "$gpu"
 	is_driver virtio_gpu
 	kill $holder

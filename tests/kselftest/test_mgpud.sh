@@ -55,7 +55,7 @@ start()		# OPTION...
 {
 	"$mgpud" --config "$tmp/conf" "$@" >"$tmp/out" 2>"$tmp/err" &
 	pid=$!
-	await 10 grep -q '^ready ' "$tmp/out" && await 10 state '.pid == '$pid ||
+	await 40 grep -q '^ready ' "$tmp/out" && await 40 state '.pid == '$pid ||
 		bad "mgpud $* is not ready: $(cat "$tmp/out" "$tmp/err")"
 }
 
@@ -77,7 +77,7 @@ state()		# FILTER
 
 holds()		# FILTER
 {
-	await 10 state "$1" || bad "not so: $1: $("$gpuctl" -j ctl show | cut -c -600)"
+	await 40 state "$1" || bad "not so: $1: $("$gpuctl" -j ctl show | cut -c -600)"
 }
 
 status()	# STATUS PATTERN COMMAND...
@@ -85,7 +85,7 @@ status()	# STATUS PATTERN COMMAND...
 	local want=$1 pattern=$2 got
 	shift 2
 
-	timeout 20 "$@" >"$tmp/out2" 2>"$tmp/err2"
+	timeout 60 "$@" >"$tmp/out2" 2>"$tmp/err2"
 	got=$?
 	[ "$got" -eq "$want" ] || bad "$*: status $got, not $want"
 	[ -z "$pattern" ] || grep -q -e "$pattern" "$tmp/err2" ||
@@ -104,7 +104,7 @@ with open(sys.argv[2], "a", buffering=1) as f:
 END
 python3 "$tmp/listen.py" "$tmp/notify" "$tmp/heard" &
 listener=$!
-await 20 test -S "$tmp/notify" || bad 'nobody listens to notifications'
+await 60 test -S "$tmp/notify" || bad 'nobody listens to notifications'
 
 heard()		# PATTERN [TIMES]
 {
@@ -115,7 +115,7 @@ config 'policy = fea' 'period_ms = 200' 'headroom = 1.5' 'log = changes' \
 	'[sla]' 'ceiling = 500'
 touch "$tmp/heard"
 NOTIFY_SOCKET=$tmp/notify start --iterations 20
-await 5 heard '^READY=1|STATUS=.' || bad "heard: $(cat "$tmp/heard")"
+await 40 heard '^READY=1|STATUS=.' || bad "heard: $(cat "$tmp/heard")"
 holds '.policy == "fea" and .period_ms == 200 and .headroom == 1.5 and .iterations == 20'
 holds '.sla == {"floor": null, "ceiling": 500} and .config == "'"$tmp/conf"'"'
 holds '.periods >= 3'
@@ -127,8 +127,8 @@ config 'policy = drf' 'period_ms = 300' 'iterations = 30' 'log = changes' \
 	'[vgpu 01234567-89ab-cdef-0123-456789abcdef]' 'floor = 30'
 # the environment names the socket, so that the file's is no change
 kill -HUP "$pid"
-await 5 heard '^RELOADING=1|MONOTONIC_USEC=[0-9][0-9]*|' || bad "heard: $(cat "$tmp/heard")"
-await 5 heard '^READY=1|' 2 || bad "heard: $(cat "$tmp/heard")"
+await 40 heard '^RELOADING=1|MONOTONIC_USEC=[0-9][0-9]*|' || bad "heard: $(cat "$tmp/heard")"
+await 40 heard '^READY=1|' 2 || bad "heard: $(cat "$tmp/heard")"
 holds '.policy == "drf" and .period_ms == 300 and .iterations == 20 and .headroom == 2'
 holds '.sla.ceiling == null and (.agreements | length) == 1 and .agreements[0].floor == 30'
 grep -q '^reloaded policy=drf ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
@@ -137,8 +137,8 @@ judge 'SIGHUP brings another configuration into force'
 echo 'polcy = fea' >>"$tmp/conf"
 sed -i 's/^period_ms = .*/period_ms = 400/' "$tmp/conf"
 kill -HUP "$pid"
-await 5 heard '^READY=1|' 3 || bad "heard: $(cat "$tmp/heard")"
-await 5 grep -q "$tmp/conf:[0-9]*: .*polcy" "$tmp/err" || bad "says $(cat "$tmp/err")"
+await 40 heard '^READY=1|' 3 || bad "heard: $(cat "$tmp/heard")"
+await 40 grep -q "$tmp/conf:[0-9]*: .*polcy" "$tmp/err" || bad "says $(cat "$tmp/err")"
 holds '.policy == "drf" and .period_ms == 300 and (.agreements | length) == 1'
 judge 'a bad configuration is refused, and the one before stays'
 stop
@@ -149,7 +149,7 @@ judge 'it says that it ends'
 : >"$tmp/heard"
 config 'period_ms = 60000' 'log = changes'
 NOTIFY_SOCKET=$tmp/notify WATCHDOG_USEC=1000000 start
-await 10 heard '^WATCHDOG=1' 6 || bad "in a long period: $(cat "$tmp/heard")"
+await 40 heard '^WATCHDOG=1' 6 || bad "in a long period: $(cat "$tmp/heard")"
 # and not while it is stopped, of course; nor does it make up for them
 kill -STOP "$pid"
 sleep 0.3
@@ -157,7 +157,7 @@ before=$(grep -c '^WATCHDOG=1' "$tmp/heard")
 sleep 2
 [ "$(grep -c '^WATCHDOG=1' "$tmp/heard")" -eq "$before" ] || bad 'alive while stopped'
 kill -CONT "$pid"
-await 10 heard '^WATCHDOG=1' $((before + 2)) || bad 'no keep-alive afterwards'
+await 40 heard '^WATCHDOG=1' $((before + 2)) || bad 'no keep-alive afterwards'
 stop
 : >"$tmp/heard"
 NOTIFY_SOCKET=$tmp/notify WATCHDOG_USEC=1000000 WATCHDOG_PID=1 start
@@ -171,12 +171,12 @@ unset MGPUD_SOCKET
 MGPUD_SOCKET=$tmp/mgpud.sock
 "$mgpud" --config "$tmp/conf" >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-await 10 grep -q '^period=2 ' "$tmp/out" || bad "log: $(cat "$tmp/out" "$tmp/err")"
+await 40 grep -q '^period=2 ' "$tmp/out" || bad "log: $(cat "$tmp/out" "$tmp/err")"
 [ -S "$tmp/first.sock" ] || bad 'the socket is not where the file says'
 sed -i 's/first.sock/second.sock/; s/period_ms = .*/period_ms = 250/' "$tmp/conf"
 kill -HUP "$pid"
-await 5 grep -q "socket stays $tmp/first.sock until" "$tmp/err" || bad "says $(cat "$tmp/err")"
-await 5 grep -q '^reloaded .*period_ms=250 ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
+await 40 grep -q "socket stays $tmp/first.sock until" "$tmp/err" || bad "says $(cat "$tmp/err")"
+await 40 grep -q '^reloaded .*period_ms=250 ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
 [ -S "$tmp/first.sock" ] || bad 'the socket is gone'
 stop
 export MGPUD_SOCKET
@@ -233,7 +233,7 @@ begin_load()
 	rm -f "$tmp/load"
 	"$load" 768 >"$tmp/load" &
 	loads+=($!)
-	await 10 test -s "$tmp/load" || bad 'no load'
+	await 40 test -s "$tmp/load" || bad 'no load'
 	uuids+=("$(cat "$tmp/load")")
 }
 
@@ -318,9 +318,9 @@ judge 'a state file that is none is ignored, one that cannot be written is said 
 config 'period_ms = 200' 'log = changes'
 start
 # an engine that serves both as fast as it can gives neither 10,000 frames/s
-timeout 60 "$gpuctl" -j ctl watch >"$tmp/watch" 2>&1 &
+timeout 300 "$gpuctl" -j ctl watch >"$tmp/watch" 2>&1 &
 watcher=$!
-await 5 test -s "$tmp/watch" || bad 'no watch'
+await 40 test -s "$tmp/watch" || bad 'no watch'
 "$gpuctl" ctl sla default floor 10000 || bad 'default floor: refused'
 "$gpuctl" ctl sla "${uuids[0]:0:13}" floor none ceiling 40 || bad 'ceiling: refused'
 holds '.shortfalls == 1 and .sla.floor == 10000'
@@ -328,7 +328,7 @@ holds '.vgpus[] | select(.uuid == "'"${uuids[1]}"'") |
 	.floor == 10000 and .granted < 10000 and .shortfall'
 holds '.vgpus[] | select(.uuid == "'"${uuids[0]}"'") |
 	.floor == null and .ceiling == 40 and .target_fps <= 40 and (.shortfall | not)'
-await 10 state '.vgpus[] | select(.uuid == "'"${uuids[0]}"'") | .fps <= 44' ||
+await 40 state '.vgpus[] | select(.uuid == "'"${uuids[0]}"'") | .fps <= 44' ||
 	bad "above its ceiling: $("$gpuctl" -j ctl show)"
 "$gpuctl" ctl sla >"$tmp/sla" || bad 'ctl sla: refused'
 grep -q '^default  *10000.000  *none' "$tmp/sla" || bad "ctl sla: $(cat "$tmp/sla")"
@@ -345,7 +345,7 @@ grep -q 'above ceiling' "$tmp/err2" || bad "says $(cat "$tmp/err2")"
 "$gpuctl" ctl sla default floor none
 "$gpuctl" ctl sla "${uuids[0]}" default
 holds '.shortfalls == 0 and .sla.floor == null and .agreements == []'
-await 5 grep -q sla-met "$tmp/watch" || bad 'no sla-met'
+await 40 grep -q sla-met "$tmp/watch" || bad 'no sla-met'
 kill "$watcher"
 wait "$watcher"
 [ "$(grep -c '^sla-shortfall ' "$tmp/err")" = "$(grep -c '^sla-met ' "$tmp/err")" ] ||
@@ -357,7 +357,7 @@ jq -se '[.[] | select(.event == "sla-shortfall" and .uuid == "'"${uuids[1]}"'")]
 	bad "watched: $(grep event "$tmp/watch")"
 jq -se '[.[] | select(has("policy"))] | length > 5' "$tmp/watch" >/dev/null || bad 'no states'
 "$gpuctl" ctl set policy vgasa && "$gpuctl" ctl sla default floor 30
-await 5 grep -q 'the policy vgasa keeps no floors' "$tmp/err" || bad 'silent about vgasa'
+await 40 grep -q 'the policy vgasa keeps no floors' "$tmp/err" || bad 'silent about vgasa'
 stop
 judge 'a promise that cannot be kept is an event, once, and its end another'
 
@@ -388,7 +388,7 @@ printf '%s fps 30\n' "${many[@]}" >"$tmp/batch"
 	bad 'a batch with a wrong entry changed something'
 config 'policy = none' 'period_ms = 1000' 'log = periods'
 start
-await 10 grep -q '^period=1 ' "$tmp/out" || bad 'no period'
+await 40 grep -q '^period=1 ' "$tmp/out" || bad 'no period'
 stop
 "$gpuctl" -j vgpu list | jq -e 'all(."fps-limit" == 0)' >/dev/null ||
 	bad 'mgpud did not take all limits away'

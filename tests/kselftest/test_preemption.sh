@@ -58,8 +58,8 @@ start()		# LINE... : of [preemption]
 	} >"$tmp/conf"
 	"$mgpud" --config "$tmp/conf" >"$tmp/out" 2>"$tmp/err" &
 	pid=$!
-	await 20 grep -q '^ready ' "$tmp/out" || bad "mgpud is not ready: $(cat "$tmp/err")"
-	await 20 "$gpuctl" ctl show || bad 'mgpud does not answer'
+	await 60 grep -q '^ready ' "$tmp/out" || bad "mgpud is not ready: $(cat "$tmp/err")"
+	await 60 "$gpuctl" ctl show || bad 'mgpud does not answer'
 }
 
 stop()		# [SIGNAL]
@@ -76,7 +76,7 @@ state()		# FILTER
 
 holds()		# FILTER
 {
-	await 20 state "$1" || bad "not so: $1: $("$gpuctl" -j ctl show | jq -c .preempt)"
+	await 60 state "$1" || bad "not so: $1: $("$gpuctl" -j ctl show | jq -c .preempt)"
 }
 
 # ---- machines ----
@@ -94,7 +94,7 @@ machine()	# NAME
 	machines+=($!)
 	exec {fd}>"$tmp/$1.in"
 	declare -g "in_$1=$fd"
-	await 20 test -s "$tmp/$1" || bad "no machine: $(cat "$tmp/$1.err")"
+	await 60 test -s "$tmp/$1" || bad "no machine: $(cat "$tmp/$1.err")"
 	declare -g "$1=$("$gpuctl" -j vgpu show "$(head -n 1 "$tmp/$1")" | jq .id)"
 }
 
@@ -183,7 +183,7 @@ long_then_short()
 	forget a
 	forget b
 	tell a job 1 mandelbrot "$long"
-	await 20 context a 1 '.slots == 1' || bad 'the long job does not begin'
+	await 60 context a 1 '.slots == 1' || bad 'the long job does not begin'
 	tell b job 1 gather "$short"
 	ended b 1 >"$tmp/short"
 	ended a 1 >"$tmp/long"
@@ -242,7 +242,7 @@ for try in 1 2 3; do
 	forget a
 	forget b
 	tell a job 1 gather $((short * 20 < 60000 ? short * 20 : 60000))
-	await 20 context a 1 '.slots == 1' || bad 'no slot for the first job'
+	await 60 context a 1 '.slots == 1' || bad 'no slot for the first job'
 	tell b job 2 mandelbrot "$long"
 	tell b job 3 gather $((short * 5 < 60000 ? short * 5 : 60000))
 	tell b job 4 mandelbrot $((long / 2))
@@ -265,12 +265,12 @@ judge 'a slot that becomes free is given to the better company'
 forget a
 forget b
 tell a job 1 mandelbrot "$long"
-await 20 context a 1 '.slots == 1' || bad 'the long job does not begin'
+await 60 context a 1 '.slots == 1' || bad 'the long job does not begin'
 tell b job 1 mandelbrot "$long"
-await 20 context b 1 '.slots == 1' || bad 'the newcomer has no slot'
+await 60 context b 1 '.slots == 1' || bad 'the newcomer has no slot'
 context a 1 '.slots == 0 and .queued == 1' || bad 'the long job is not preempted'
 tell b job 2 mandelbrot "$long"
-await 20 context b 2 '.slots == 1' || bad 'the next newcomer has no slot'
+await 60 context b 2 '.slots == 1' || bad 'the next newcomer has no slot'
 stop KILL
 for job in 'a 1' 'b 1' 'b 2'; do
 	# shellcheck disable=SC2086
@@ -343,7 +343,7 @@ judge 'VMs get the shares that they were promised while contexts are preempted'
 "$gpuctl" ctl set preempt always || bad 'the policy cannot be set'
 "$frames" 64 >"$tmp/frames" &
 machines+=($!)
-await 20 test -s "$tmp/frames" || bad 'nobody shows frames'
+await 60 test -s "$tmp/frames" || bad 'nobody shows frames'
 
 # Sets how many frames were shown, and when, in ms.
 shown()
@@ -352,7 +352,7 @@ shown()
 
 	lines=$(wc -l <"$tmp/frames")
 	kill -USR1 "${machines[-1]}"
-	await 20 eval "[ \$(wc -l <'$tmp/frames') -gt $lines ]" ||
+	await 60 eval "[ \$(wc -l <'$tmp/frames') -gt $lines ]" ||
 		bad 'frames are not told of'
 	read -r frames_shown at < <(tail -n 1 "$tmp/frames")
 }
