@@ -14,6 +14,8 @@
 #include <linux/io.h>
 #include <linux/module.h>
 #include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/uaccess.h>
 #include <asm/nmi.h>
 
 #define PORT	0xe9
@@ -24,15 +26,37 @@ static void say(const char *line, int len)
 	outsb(PORT, line, len);
 }
 
-/* "PROCESSOR CODE" */
+/* Words of the stack that are looked at, and the callers that are told of. */
+#define WORDS	128
+#define CALLERS	7
+
+/* Of one processor after the other. */
+static arch_spinlock_t lock = __ARCH_SPIN_LOCK_UNLOCKED;
+
+/* "PROCESSOR CODE", and of the kernel's code what may have called it. */
 static int on_nmi(unsigned int type, struct pt_regs *regs)
 {
+	const unsigned long *sp = (const unsigned long *)regs->sp;
+	unsigned int i, callers = 0;
+	unsigned long word;
 	char line[128];
 
+	arch_spin_lock(&lock);
 	say(line, scnprintf(line, sizeof(line), "%u %s%pS\n",
 			    raw_smp_processor_id(),
 			    user_mode(regs) ? "user " : "",
 			    (void *)instruction_pointer(regs)));
+	for (i = 0; i < WORDS && callers < CALLERS && !user_mode(regs); i++) {
+		if (get_kernel_nofault(word, sp + i))
+			break;
+		/* Text of the kernel and of modules is in the last 2 GiB. */
+		if (word < __START_KERNEL_map || word >= MODULES_END)
+			continue;
+		say(line, scnprintf(line, sizeof(line), " ? %pB\n",
+				    (void *)word));
+		callers++;
+	}
+	arch_spin_unlock(&lock);
 	return NMI_HANDLED;
 }
 
