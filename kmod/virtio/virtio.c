@@ -53,7 +53,7 @@ MODULE_PARM_DESC(max_vgpus, "vGPUs of all types together (1 to 4095; 64)");
 
 static unsigned int poll_us = 500;
 module_param(poll_us, uint, 0644);
-MODULE_PARM_DESC(poll_us, "While fences are outstanding, have the GPU look every so many microseconds (50 to 10000; 500; 0: leave it to the GPU)");
+MODULE_PARM_DESC(poll_us, "While fences are outstanding, have the GPU look every so many microseconds (50 to 10000; 500; 0: after 20 ms, as for all else)");
 
 static unsigned int reset_ms = 10000;
 module_param(reset_ms, uint, 0644);
