@@ -125,16 +125,33 @@ static void usage(FILE *to)
 	      to);
 }
 
+/* The processor @nr, counted around, of those that this program may run on. */
+static int our_cpu(const cpu_set_t *ours, unsigned int nr)
+{
+	int cpu = -1;
+
+	nr %= (unsigned int)CPU_COUNT(ours);
+	do {
+		while (!CPU_ISSET(++cpu, ours))
+			;
+	} while (nr--);
+	return cpu;
+}
+
 /* Each slot a processor of its own, as far as there are enough. */
 static void spread_engines(const struct bench *b)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	char path[288], comm[32];
+	cpu_set_t ours, set;
 	unsigned int nr;
 	struct dirent *e;
-	cpu_set_t set;
-	DIR *d = opendir("/proc");
+	DIR *d;
 
+	if (sched_getaffinity(0, sizeof(ours), &ours)) {
+		complain("engines keep their processors: %s", strerror(errno));
+		return;
+	}
+	d = opendir("/proc");
 	while (d && (e = readdir(d))) {
 		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
 		if (e->d_name[0] < '0' || e->d_name[0] > '9' ||
@@ -142,7 +159,7 @@ static void spread_engines(const struct bench *b)
 		    sscanf(comm, "mgpu_soft/%u", &nr) != 1 || nr >= b->dev.engines)
 			continue;
 		CPU_ZERO(&set);
-		CPU_SET(nr % (unsigned int)cpus, &set);
+		CPU_SET(our_cpu(&ours, nr), &set);
 		if (sched_setaffinity(atoi(e->d_name), sizeof(set), &set))
 			complain("engine %u keeps its processors: %s", nr, strerror(errno));
 	}
