@@ -236,26 +236,59 @@ judge 'what brings nothing is not done'
 "$gpuctl" ctl set preempt-min-gain 1 || bad 'the least gain cannot be set'
 holds '[.preempt.learned[] | select(.op == "gather") | .class] == ["memory"]'
 holds '[.preempt.learned[] | select(.op == "mandelbrot") | .class] == ["compute"]'
-# One that waits for memory stays; the other slot's job ends first. What is learned
-# while others slow the machine may mislead, but not every time.
-for try in 1 2 3; do
+# As many walks as a job can have, at most.
+walks()		# AMOUNT
+{
+	echo $(($1 < 65536 ? $1 : 65536))
+}
+
+# When a job was submitted, ms, into $came, and when it ended into $went.
+took()		# NAME CTX
+{
+	local ms
+
+	ended "$1" "$2" >"$tmp/job"
+	read -r ms _ went <"$tmp/job"
+	came=$((${went:-0} - ${ms:-0}))
+}
+
+# One that waits for memory stays; the other slot's job ends first, and who comes then
+# is judged. A try says nothing where the first was gone before one of the two that
+# waited had ended, or one of them came too late: the next has shorter ones beside it.
+# What is learned while others slow the machine may mislead, but not every time.
+shorter=1
+got=none
+for try in 1 2 3 4 5; do
 	forget a
 	forget b
-	tell a job 1 gather $((short * 20 < 60000 ? short * 20 : 60000))
+	tell a job 1 gather "$(walks $((short * 40)))"
 	await 60 context a 1 '.slots == 1' || bad 'no slot for the first job'
-	tell b job 2 mandelbrot "$long"
-	tell b job 3 gather $((short * 5 < 60000 ? short * 5 : 60000))
-	tell b job 4 mandelbrot $((long / 2))
-	for job in 'b 3' 'b 4' 'a 1'; do
-		# shellcheck disable=SC2086
-		ended $job >/dev/null
-	done
-	# as they ended, however late that was seen
-	got=$(said b | grep -m 1 -o '^[34]')
-	[ "$got" != 4 ] || break
-	echo "# try $try: beside one that waits for memory came $got, of: $(said b | tr "\n" ";")"
+	tell b job 2 mandelbrot $((long / shorter + 1))
+	tell b job 3 gather "$(walks $((short * 5 / shorter + 1)))"
+	tell b job 4 mandelbrot $((long / 2 / shorter + 1))
+	took b 2
+	free=$went
+	took b 3
+	gather_came=$came gather_went=$went
+	took b 4
+	mandelbrot_came=$came mandelbrot_went=$went
+	took a 1
+	stayed=$went
+	[ -z "$problem" ] || break
+	echo "# try $try: 0 ms free, $((gather_came - free)) to $((gather_went - free)) gather," \
+		"$((mandelbrot_came - free)) to $((mandelbrot_went - free)) mandelbrot," \
+		"$((stayed - free)) the first ended"
+	if [ "$gather_came" -ge "$free" ] || [ "$mandelbrot_came" -ge "$free" ] ||
+	   { [ "$stayed" -le "$gather_went" ] && [ "$stayed" -le "$mandelbrot_went" ]; }; then
+		shorter=$((shorter < 4 ? shorter * 2 : 4))
+	elif [ "$mandelbrot_went" -lt "$gather_went" ]; then
+		got=mandelbrot
+		break
+	else
+		got=gather
+	fi
 done
-[ "$got" = 4 ] || bad "beside one that waits for memory came $got"
+[ $got = mandelbrot ] || bad "beside one that waits for memory came $got"
 judge 'a slot that becomes free is given to the better company'
 
 # ---- trouble ----
@@ -329,7 +362,7 @@ ratio()		# SECONDS
 "$gpuctl" ctl set preempt-starve-ms 100 || bad 'the bound cannot be set'
 for ctx in 1 2 3 4; do
 	tell a loop $ctx mandelbrot $((long / 4 + ctx))
-	tell b loop $ctx gather $((short * 2 < 60000 ? short * 2 : 60000))
+	tell b loop $ctx gather "$(walks $((short * 2)))"
 done
 sleep 1
 got=$(ratio 16)
