@@ -4,9 +4,30 @@
  * virtio-gpu command (VIRTIO 1.2, section 5.7.6.8).
  */
 #include <linux/dma-mapping.h>
+#include <linux/iommu.h>
 #include <linux/virtio_gpu.h>
 
 #include "mgpu.h"
+
+/*
+ * Whether the device reaches the pages themselves, at the same time as a guest does.
+ * An IOMMU maps whole pages as they are; without one the kernel may have to copy them
+ * to and fro (swiotlb), or to flush caches, when it is told to, which nobody does here.
+ */
+static bool reaches(struct device *dev, struct sg_table *sgt)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+	struct scatterlist *sg;
+	int i;
+
+	if (domain && domain->type & __IOMMU_DOMAIN_PAGING)
+		return true;
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		if (dma_need_sync(dev, sg_dma_address(sg)))
+			return false;
+	}
+	return true;
+}
 
 /**
  * mgpu_dma_map - have a device reach pages
@@ -16,7 +37,8 @@
  * @dev: device, or NULL when it uses physical addresses
  *
  * Context: may sleep.
- * Return: 0 or a negative errno, with nothing mapped.
+ * Return: 0 or a negative errno, with nothing mapped; -EOPNOTSUPP when @dev does not
+ * reach the pages themselves.
  */
 int mgpu_dma_map(struct mgpu_dma *dma, struct page **pages, u32 nr,
 		 struct device *dev)
@@ -31,10 +53,18 @@ int mgpu_dma_map(struct mgpu_dma *dma, struct page **pages, u32 nr,
 	if (!dev)
 		return 0;
 	ret = dma_map_sgtable(dev, &dma->sgt, DMA_BIDIRECTIONAL, 0);
-	if (ret) {
-		sg_free_table(&dma->sgt);
-		dma->sgt = (struct sg_table){};
-	}
+	if (ret)
+		goto err_free;
+	if (reaches(dev, &dma->sgt))
+		return 0;
+
+	dev_err_ratelimited(dev, "it cannot share memory with guests: the kernel copies it (swiotlb) or flushes it; give the GPU an IOMMU, or do not force swiotlb\n");
+	ret = -EOPNOTSUPP;
+	/* not copied back: the guest may have written meanwhile */
+	dma_unmap_sgtable(dev, &dma->sgt, DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);
+err_free:
+	sg_free_table(&dma->sgt);
+	dma->sgt = (struct sg_table){};
 	return ret;
 }
 
