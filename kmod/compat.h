@@ -39,6 +39,14 @@ static inline void mgpu_compat_free_device(struct vfio_device *vdev)
 #endif
 }
 
+/*
+ * 6.3: closing a VFIO container is nothing that its IOMMU driver is told of.  Before,
+ * it is told without a lock, and the kernel ends there if the container's last group
+ * goes meanwhile because its device is removed.  See mgpu_vfio_hold().
+ */
+#define MGPU_CONTAINER_CLOSE_RACES					\
+	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0))
+
 /* 6.3: vma->vm_flags is changed through helpers. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_clear(struct vm_area_struct *vma,

@@ -889,6 +889,7 @@ struct mgpu_vgpu {
 	u32 id;
 	guid_t uuid;
 	u32 tgid;			/* of the VMM, 0 when closed */
+	struct file *hold;		/* while it is open; see mgpu_vfio_hold() */
 
 	/* transport */
 	struct mutex lock;		/* this section; reset */

@@ -2,6 +2,9 @@
 /*
  * The vGPU as a VFIO device: regions, interrupts, reset, the screen.
  */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -43,6 +46,56 @@ static void mgpu_vfio_release(struct vfio_device *vdev)
 	mgpu_compat_free_device(vdev);
 }
 
+/*
+ * A removal goes on as soon as nobody has the device open. Where that must not be
+ * before the VMM's container is closed too (see MGPU_CONTAINER_CLOSE_RACES), which a
+ * task that ends does after it has closed the device, but in the same round of its
+ * task work: the device counts as open for a file of our own, which is put when the
+ * device is closed, so that it is released in the next round.
+ */
+#if MGPU_CONTAINER_CLOSE_RACES
+static int hold_release(struct inode *inode, struct file *file)
+{
+	struct vfio_device *vdev = file->private_data;
+
+	/* as vfio_device_put_registration(), which is VFIO's own */
+	if (refcount_dec_and_test(&vdev->refcount))
+		complete(&vdev->comp);
+	return 0;
+}
+
+static const struct file_operations hold_fops = {
+	.owner = THIS_MODULE,
+	.release = hold_release,
+};
+
+static int mgpu_vfio_hold(struct mgpu_vgpu *vgpu)
+{
+	struct file *file = anon_inode_getfile("[mgpu]", &hold_fops, &vgpu->vdev,
+					       O_RDONLY);
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	refcount_inc(&vgpu->vdev.refcount);
+	vgpu->hold = file;
+	return 0;
+}
+
+static void mgpu_vfio_let_go(struct mgpu_vgpu *vgpu)
+{
+	fput(vgpu->hold);
+}
+#else
+static int mgpu_vfio_hold(struct mgpu_vgpu *vgpu)
+{
+	return 0;
+}
+
+static void mgpu_vfio_let_go(struct mgpu_vgpu *vgpu)
+{
+}
+#endif
+
 static int mgpu_vfio_open(struct vfio_device *vdev)
 {
 	struct mgpu_vgpu *vgpu = to_mgpu_vgpu(vdev);
@@ -53,9 +106,13 @@ static int mgpu_vfio_open(struct vfio_device *vdev)
 	if (!try_module_get(ops->owner))
 		return -ENODEV;
 
-	ret = mgpu_ring_open(vgpu);
+	ret = mgpu_vfio_hold(vgpu);
 	if (ret)
 		goto err_module;
+
+	ret = mgpu_ring_open(vgpu);
+	if (ret)
+		goto err_hold;
 
 	if (ops->vgpu_open) {
 		ret = ops->vgpu_open(vgpu);
@@ -75,6 +132,8 @@ static int mgpu_vfio_open(struct vfio_device *vdev)
 
 err_ring:
 	mgpu_ring_close(vgpu);
+err_hold:
+	mgpu_vfio_let_go(vgpu);
 err_module:
 	module_put(ops->owner);
 	return ret;
@@ -102,6 +161,7 @@ static void mgpu_vfio_close(struct vfio_device *vdev)
 	trace_mgpu_vgpu_close(vgpu->id, vgpu->mdev->id, vgpu->tgid);
 	WRITE_ONCE(vgpu->tgid, 0);
 	mgpu_netlink_event(vgpu, MGPU_EVENT_CLOSED);
+	mgpu_vfio_let_go(vgpu);
 	module_put(ops->owner);
 }
 
