@@ -471,9 +471,10 @@ static void recover(struct mgpu_virtio *v, const char *why)
 		return;
 	}
 	virtio_reset_device(vdev);
+	/* Before anybody is told of the reset. */
+	WRITE_ONCE(hang, 0);
 	give_up(v);
 	vdev->config->del_vqs(vdev);
-	WRITE_ONCE(hang, 0);
 
 	ret = start_again(v);
 	if (ret) {
