@@ -18,8 +18,9 @@ static void signal(struct mgpu_vgpu *vgpu, struct eventfd_ctx *ctx)
 	lockdep_assert_held(&vgpu->irq_lock);
 	if (!ctx)
 		return;
-	mgpu_compat_eventfd_signal(ctx);
+	/* Whoever is woken finds it counted. */
 	atomic64_inc(&vgpu->stats.interrupts);
+	mgpu_compat_eventfd_signal(ctx);
 }
 
 /*

@@ -434,9 +434,9 @@ static bool end_works(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 			hung(vgpu, work->ctx);
 		if (work->error)
 			atomic64_inc(&vgpu->stats.command_errors);
-		send_reply(vgpu, lane, &work->reply, job_answer(work->error));
 		mgpu_hist_add(&vgpu->hists->latency,
 			      ktime_get_ns() - work->arrived_ns);
+		send_reply(vgpu, lane, &work->reply, job_answer(work->error));
 		mgpu_work_free(vgpu, work);
 	}
 	return false;
@@ -475,10 +475,10 @@ static bool end_devcmds(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 			hung(vgpu, cmd->guest_ctx);
 		if (cmd->answer != VIRTIO_GPU_RESP_OK_NODATA)
 			atomic64_inc(&vgpu->stats.command_errors);
-		send_reply(vgpu, lane, &cmd->reply, cmd->answer);
 		if (!cmd->local)
 			mgpu_hist_add(&vgpu->hists->latency, ktime_get_ns() -
 				      cmd->job.arrived_ns);
+		send_reply(vgpu, lane, &cmd->reply, cmd->answer);
 		mgpu_devcmd_end(cmd);
 	}
 	return more;
@@ -509,8 +509,8 @@ static bool finish(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane)
 		mgpu_resource_put(job->res);
 	job->res = NULL;
 	lane->state = MGPU_LANE_IDLE;
-	answer_status(vgpu, lane, type);
 	mgpu_hist_add(&vgpu->hists->latency, ktime_get_ns() - job->arrived_ns);
+	answer_status(vgpu, lane, type);
 	return true;
 }
 
