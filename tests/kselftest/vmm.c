@@ -899,8 +899,19 @@ void vq_publish(struct vm *vm, unsigned int q, uint16_t head)
 /* Always rings: the device may suppress doorbells, but must take them. */
 int vq_kick(struct vm *vm, unsigned int q)
 {
-	return vio_write(vm, VIRTIO_PCI_CAP_NOTIFY_CFG,
-			 vm->vq[q].notify_off * vm->notify_mult, 2, q);
+	int ret = vio_write(vm, VIRTIO_PCI_CAP_NOTIFY_CFG,
+			    vm->vq[q].notify_off * vm->notify_mult, 2, q);
+
+	vm->vq[q].kicks += !ret;
+	return ret;
+}
+
+int vq_interrupt(struct vm *vm, unsigned int q, int timeout_ms)
+{
+	int n = irq_wait(vm->irq[q + 1], timeout_ms);
+
+	vm->vq[q].interrupts += (uint64_t)n;
+	return n;
 }
 
 /* Takes what the device has used; number of buffers. */
@@ -944,7 +955,7 @@ int vq_wait(struct vm *vm, unsigned int q, uint16_t head, int timeout_ms)
 		if (now >= end)
 			return -ETIMEDOUT;
 		if (vm->irq[q + 1] >= 0)
-			irq_wait(vm->irq[q + 1], (int)(end - now));
+			vq_interrupt(vm, q, (int)(end - now));
 		else
 			sleep_ms(1);
 	}

@@ -103,6 +103,8 @@ struct vmm_vq {
 	uint32_t len[VMM_MAX_VQ];	/* bytes the device wrote */
 	uint8_t *req;		/* a page for each head */
 	uint8_t *resp;		/* a page for each head */
+	uint64_t kicks;		/* doorbells that were rung */
+	uint64_t interrupts;	/* that vq_interrupt() took */
 };
 
 struct vm {
@@ -205,6 +207,8 @@ int vq_add(struct vm *vm, unsigned int q, const struct vmm_seg *segs,
 	   unsigned int n, bool indirect);
 void vq_publish(struct vm *vm, unsigned int q, uint16_t head);
 int vq_kick(struct vm *vm, unsigned int q);
+/* As irq_wait(), of the queue's eventfd, and counted. */
+int vq_interrupt(struct vm *vm, unsigned int q, int timeout_ms);
 unsigned int vq_collect(struct vm *vm, unsigned int q);
 int vq_wait(struct vm *vm, unsigned int q, uint16_t head, int timeout_ms);
 bool vq_quiet(struct vm *vm, unsigned int q, int timeout_ms);
