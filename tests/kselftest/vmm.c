@@ -41,6 +41,11 @@ void sleep_ms(unsigned int ms)
 		;
 }
 
+bool goes_on(uint64_t end, bool enough)
+{
+	return now_ms() < end + (enough ? 0 : (uint64_t)VMM_TIMEOUT);
+}
+
 int vmm_slow(void)
 {
 	static int slow;

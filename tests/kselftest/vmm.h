@@ -276,6 +276,11 @@ uint32_t *display_map(struct vm *vm, size_t *len);	/* NULL: errno */
 
 uint64_t now_ms(void);
 void sleep_ms(unsigned int ms);
+/*
+ * Whether a test that does what it can until @end goes on: a slow machine has more
+ * time for what it must have done.
+ */
+bool goes_on(uint64_t end, bool enough);
 
 /* How many times as long as usual things may take: $MGPU_SLOW, at least 1. */
 int vmm_slow(void);
