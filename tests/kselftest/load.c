@@ -3,6 +3,7 @@
  * Machines that keep their rings full of flushes.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -99,4 +100,27 @@ bool load_drain(struct load *l, unsigned int nr)
 	for (i = 0; i < nr; i++)
 		good &= !l[i].wrong && l[i].sent == l[i].done;
 	return good && !left;
+}
+
+int hang_next(uint32_t id)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", id);
+	return sysfs_write(HANG, text);
+}
+
+int load_hang(struct load *l, uint32_t id)
+{
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+	int ret = hang_next(id);
+
+	if (!ret)
+		ret = load_send(l);
+	while (!ret && sysfs_number(HANG)) {
+		if (now_ms() >= end)
+			ret = -ETIMEDOUT;
+		sleep_ms(1);
+	}
+	return ret;
 }

@@ -8,6 +8,9 @@
 
 #include "vmm.h"
 
+/* The id of the vGPU whose next job does not end by itself, 0 for none. */
+#define HANG	"/sys/module/mgpu_soft/parameters/hang"
+
 /*
  * Commands in flight per machine, the ring's worth.  With jobs of half a
  * millisecond or more the engine is busy even while the test does not get to run.
@@ -36,5 +39,9 @@ void load_reap(struct load *l);
 /* For a time, and until everything in flight is back: all of it, in order. */
 int load_run(struct load *l, unsigned int nr, unsigned int ms);
 bool load_drain(struct load *l, unsigned int nr);
+
+/* Sends a job that hangs, of vGPU @id; returns when an engine has it. */
+int load_hang(struct load *l, uint32_t id);
+int hang_next(uint32_t id);
 
 #endif /* KSELFTEST_LOAD_H */

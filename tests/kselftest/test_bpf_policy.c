@@ -26,7 +26,6 @@
 #include "nl.h"
 #include "vmm.h"
 
-#define HANG		"/sys/module/mgpu_soft/parameters/hang"
 #define TRACING		"/sys/kernel/tracing"
 #define JOB_START	TRACING "/events/mgpu/mgpu_job_start/enable"
 #define PIN		"/sys/fs/bpf/mgpu-test"
@@ -183,7 +182,7 @@ FIXTURE_TEARDOWN(policy)
 		loader_wait(&self->loader);
 	}
 	unlink(PIN);
-	sysfs_write(HANG, "0");
+	hang_next(0);
 	if (self->is_parked)
 		vm_delete(&self->parked.vm);
 	for (i = 0; i < self->nr; i++)
@@ -297,24 +296,10 @@ static uint32_t next_exit(policy_data *self, struct nl_dev *d)
 /* Keeps the engine busy until release(). */
 static int park(policy_data *self)
 {
-	uint64_t end = now_ms() + (uint64_t)VMM_TIMEOUT;
-	char id[16];
-	int ret;
+	int ret = load_open(&self->parked, 32);
 
-	ret = load_open(&self->parked, 32);
 	self->is_parked = true;
-	if (ret)
-		return ret;
-	snprintf(id, sizeof(id), "%u", id_of(self, &self->parked));
-	ret = sysfs_write(HANG, id);
-	if (!ret)
-		ret = load_send(&self->parked);
-	while (!ret && sysfs_number(HANG)) {
-		if (now_ms() >= end)
-			ret = -ETIMEDOUT;
-		sleep_ms(1);
-	}
-	return ret;
+	return ret ? ret : load_hang(&self->parked, id_of(self, &self->parked));
 }
 
 static void release(policy_data *self)
