@@ -33,6 +33,7 @@
 #define MAX_LOADS	3
 #define MAX_STARTS	16384
 #define ATTEMPTS	5	/* where the clock has a say */
+#define OWN_TURN	900	/* ms; who waits for longer may be next for that */
 
 /* ms; mgpu-policy reads all types of the kernel, which takes its time */
 #define LOAD_TIMEOUT	(6 * (uint64_t)VMM_TIMEOUT)
@@ -169,8 +170,9 @@ FIXTURE_SETUP(policy)
 	ASSERT_EQ(0, nl_open(&self->nl));
 	ASSERT_EQ(0, nl_open(&self->events));
 	ASSERT_EQ(0, nl_subscribe(&self->events));
+	/* No job takes too long: not a parked engine's, not a stalled machine's. */
 	ASSERT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, "weighted",
-				MGPU_JOB_TIMEOUT_DEFAULT));
+				MGPU_JOB_TIMEOUT_MAX));
 }
 
 FIXTURE_TEARDOWN(policy)
@@ -339,23 +341,19 @@ static unsigned int trace_end(void)
 	return n;
 }
 
-/*
- * Who of the first two machines is served first, 0 or 1, when machine @first
- * sends a job, and @ms later the other one does, while the engine is busy.
- */
-static int who_is_first(policy_data *self, unsigned int first,
-			unsigned int ms)
+/* One try of who_is_first(); starts[0] is of who was. */
+static int try_order(policy_data *self, unsigned int first, unsigned int ms)
 {
 	int ret = park(self);
 
+	if (!ret)
+		ret = trace_begin();
 	if (!ret)
 		ret = load_send(&self->load[first]);
 	if (!ret) {
 		sleep_ms(ms);
 		ret = load_send(&self->load[1 - first]);
 	}
-	if (!ret)
-		ret = trace_begin();
 	if (ret)
 		return ret;
 	release(self);
@@ -364,6 +362,28 @@ static int who_is_first(policy_data *self, unsigned int first,
 	if (trace_end() != 2)
 		return -ENODATA;
 	return starts[0].vgpu != id_of(self, &self->load[0]);
+}
+
+/*
+ * Who of the first two machines is served first, 0 or 1, when machine @first
+ * sends a job, and @ms later the other one does, while the engine is busy.  Again,
+ * some times, when who is served has waited for so long that it may be for that.
+ */
+static int who_is_first(policy_data *self, unsigned int first,
+			unsigned int ms)
+{
+	int ret, try = 0;
+
+	for (;;) {
+		ret = try_order(self, first, ms);
+		if (ret < 0 || ms >= OWN_TURN ||
+		    starts[0].queue_ns / 1000000 < OWN_TURN)
+			return ret;
+		if (++try == ATTEMPTS)
+			return -EAGAIN;
+		/* So that a limit of 1 frame/s holds back nothing. */
+		sleep_ms(1100);
+	}
 }
 
 /* ---- tests ---- */
@@ -637,7 +657,6 @@ TEST_F_TIMEOUT(policy, one_that_refuses_is_not_loaded, 240)
 TEST_F_TIMEOUT(policy, is_not_blamed_for_a_job_that_hangs, 240)
 {
 	NEEDS_POLICIES();
-	ASSERT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, NULL, 60000));
 	ASSERT_EQ(0, add(self, 64));
 	ASSERT_TRUE(load_bad(self, GOOD, 0, 100));
 	ASSERT_TRUE(drain(self));
@@ -656,7 +675,6 @@ TEST_F_TIMEOUT(policy, is_not_blamed_for_a_job_that_hangs, 240)
 TEST_F_TIMEOUT(policy, the_earlier_deadline_goes_first, 240)
 {
 	NEEDS_POLICIES();
-	ASSERT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, NULL, 60000));
 	ASSERT_EQ(0, add(self, 64));
 	ASSERT_EQ(0, add(self, 64));
 	ASSERT_TRUE(load(self, "load deadline timeout 30000"));
@@ -677,7 +695,6 @@ TEST_F_TIMEOUT(policy, the_earlier_deadline_goes_first, 240)
 TEST_F_TIMEOUT(policy, the_higher_class_goes_first, 240)
 {
 	NEEDS_POLICIES();
-	ASSERT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, NULL, 60000));
 	ASSERT_EQ(0, add(self, 64));
 	ASSERT_EQ(0, add(self, 64));
 	ASSERT_TRUE(load(self, "load priority timeout 30000 set bound_ms=1000"));
