@@ -111,6 +111,21 @@ heard()		# PATTERN [TIMES]
 	[ "$(grep -c -e "$1" "$tmp/heard")" -ge "${2:-1}" ]
 }
 
+# Datagrams keep their order: what was sent before it is written down, too.
+mark()		# TEXT
+{
+	python3 -c 'import socket, sys
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(),
+							sys.argv[1])' \
+		"$tmp/notify" "MARK=$1" && await 40 heard "^MARK=$1" ||
+		bad "no mark '$1': $(cat "$tmp/heard")"
+}
+
+stopped()
+{
+	grep -q '^State:.T' "/proc/$pid/status"
+}
+
 config 'policy = fea' 'period_ms = 200' 'headroom = 1.5' 'log = changes' \
 	'[sla]' 'ceiling = 500'
 touch "$tmp/heard"
@@ -142,7 +157,7 @@ await 40 grep -q "$tmp/conf:[0-9]*: .*polcy" "$tmp/err" || bad "says $(cat "$tmp
 holds '.policy == "drf" and .period_ms == 300 and (.agreements | length) == 1'
 judge 'a bad configuration is refused, and the one before stays'
 stop
-heard '^STOPPING=1' || bad "heard: $(cat "$tmp/heard")"
+await 40 heard '^STOPPING=1' || bad "heard: $(cat "$tmp/heard")"
 [ "$(heard x; grep -c '^WATCHDOG=1' "$tmp/heard")" -eq 0 ] || bad 'keep-alives that nobody asked for'
 judge 'it says that it ends'
 
@@ -152,16 +167,20 @@ NOTIFY_SOCKET=$tmp/notify WATCHDOG_USEC=1000000 start
 await 40 heard '^WATCHDOG=1' 6 || bad "in a long period: $(cat "$tmp/heard")"
 # and not while it is stopped, of course; nor does it make up for them
 kill -STOP "$pid"
-sleep 0.3
+await 40 stopped || bad 'SIGSTOP does not stop it'
+mark stopped
 before=$(grep -c '^WATCHDOG=1' "$tmp/heard")
 sleep 2
+mark 'two seconds later'
 [ "$(grep -c '^WATCHDOG=1' "$tmp/heard")" -eq "$before" ] || bad 'alive while stopped'
 kill -CONT "$pid"
 await 40 heard '^WATCHDOG=1' $((before + 2)) || bad 'no keep-alive afterwards'
 stop
+mark ended
 : >"$tmp/heard"
 NOTIFY_SOCKET=$tmp/notify WATCHDOG_USEC=1000000 WATCHDOG_PID=1 start
 sleep 1
+mark 'a second later'
 heard '^WATCHDOG=1' && bad 'keep-alives that another process was asked for'
 stop
 judge 'keep-alives come at half of the time that is allowed'
