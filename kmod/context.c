@@ -212,6 +212,7 @@ static void begin_anew(struct mgpu_context *ctx, u64 now)
 		ctx->shards[i].place = MGPU_SHARD_PARKED;
 		/* What was for nothing is not held against it. */
 		ctx->shards[i].job.ran_ns = 0;
+		ctx->shards[i].job.late = false;
 	}
 	refill(ctx, false, now);
 	update_parked(ctx, now);

@@ -164,7 +164,8 @@ struct mgpu_sched {
  * @row: rows done, so that a job can stop and go on between tiles
  * @frame: completing it completes a frame
  * @cancelled: the guest reset the device; stop at the next tile
- * @expired: it was on the engine for too long; stop at the next tile
+ * @late: it has been on the engine for too long; sched->lock
+ * @expired: it still was when it was looked at again; stop at the next tile
  * @error: result, 0 or negative errno; valid once done
  * @arrived_ns: when its command was taken from the ring, CLOCK_MONOTONIC
  * @submit_ns: when it began to wait for an engine; later if it was preempted
@@ -194,6 +195,7 @@ struct mgpu_job {
 	u32 row;
 	bool frame;
 	bool cancelled;
+	bool late;
 	bool expired;
 	int error;
 	u64 arrived_ns;

@@ -62,7 +62,10 @@ static u64 on_engine_ns(const struct mgpu_sched *sched,
 	return now - max(job->start_ns, sched->left_ns);
 }
 
-/* Ends jobs that have been on an engine for too long. */
+/*
+ * Ends jobs that have been on an engine for too long, at the second look that finds
+ * them there: a host that stood still for a while has found no time to finish them.
+ */
 static void watch(struct work_struct *work)
 {
 	struct mgpu_sched *sched = container_of(to_delayed_work(work),
@@ -79,6 +82,10 @@ static void watch(struct work_struct *work)
 	list_for_each_entry(job, &sched->running, node) {
 		if (job->expired || on_engine_ns(sched, job, now) <= limit)
 			continue;
+		if (!job->late) {
+			job->late = true;
+			continue;
+		}
 		WRITE_ONCE(job->expired, true);
 		if (mdev->ops->job_timeout)
 			mdev->ops->job_timeout(job);
@@ -380,6 +387,7 @@ void mgpu_sched_submit(struct mgpu_job *job)
 	unsigned long flags;
 
 	job->ran_ns = 0;
+	job->late = false;
 
 	spin_lock_irqsave(&sched->lock, flags);
 	mgpu_sched_enqueue(job, false, ktime_get_ns());
