@@ -70,7 +70,7 @@ MODULE_PARM_DESC(hang, "For tests, until the GPU is reset: 1: it gets no more me
  * @task: the engine
  * @wait: where it sleeps
  * @kicks: reasons to look
- * @lock: the fields from @vq to @polled_ns
+ * @lock: the fields from @vq to @looked_ns
  * @vq: control queue
  * @sg: of the message that is being posted
  * @posted: messages that are in the queue, oldest first
@@ -83,6 +83,7 @@ MODULE_PARM_DESC(hang, "For tests, until the GPU is reset: 1: it gets no more me
  * @progress_ns: since when it owes the oldest of @posted an answer
  * @posted_ns: when it was given something last
  * @polled_ns: when it was last asked to look
+ * @looked_ns: when it was last looked whether it is silent
  * @changed: its configuration changed
  * @busy_ns: up to when its time has been accounted
  * @busy_cycles: the same in TSC ticks
@@ -112,6 +113,7 @@ struct mgpu_virtio {
 	u64 progress_ns;
 	u64 posted_ns;
 	u64 polled_ns;
+	u64 looked_ns;
 	bool changed;
 	u64 busy_ns;
 	u64 busy_cycles;
@@ -495,10 +497,17 @@ static bool is_silent(struct mgpu_virtio *v)
 {
 	u32 limit = clamp(READ_ONCE(reset_ms), 1000U, 60000U);
 	bool silent;
+	u64 now, gap;
 
 	spin_lock(&v->lock);
+	now = ktime_get_ns();
+	/* While the host stood still nobody heard it. */
+	gap = now - v->looked_ns;
+	if (gap > 2 * SILENCE_MS * NSEC_PER_MSEC)
+		v->progress_ns = min(now, v->progress_ns + gap);
+	v->looked_ns = now;
 	silent = !v->dead && !list_empty(&v->posted) &&
-		 ktime_get_ns() - v->progress_ns > (u64)limit * NSEC_PER_MSEC;
+		 now - v->progress_ns > (u64)limit * NSEC_PER_MSEC;
 	spin_unlock(&v->lock);
 	return silent;
 }
