@@ -145,9 +145,9 @@ END
 	is_driver mgpu_virtio
 	"$gpuctl" dev unbind "$gpu" leave force >"$tmp/out" 2>"$tmp/err" &
 	unbind=$!
-	sleep 2
+	await 60 grep -q 'asks the VMMs of 1 vGPU to let go, and waits' "$tmp/err" || cat "$tmp/err"
+	sleep 1
 	[ -e /proc/$unbind ] || echo 'it does not wait'
-	grep -q 'asks the VMMs of 1 vGPU to let go, and waits' "$tmp/err" || cat "$tmp/err"
 	kill $vmm
 	wait $vmm 2>/dev/null
 	wait $unbind || echo "status $?"

@@ -25,6 +25,25 @@
 #define ALIAS	0x200000000ull	/* a second name for guest memory */
 #define PARAMS	"/sys/module/mgpu_virtio/parameters/"
 #define HANG	PARAMS "hang"
+#define SLOTS	2	/* jobs that the GPU has at once */
+
+/*
+ * The GPU is silent from now on, and reset after so long; only then may the time be
+ * short, since whatever holds up the machine makes it silent, too.
+ */
+static int gpu_hangs(const char *how, const char *reset_ms)
+{
+	int ret = sysfs_write(PARAMS "reset_ms", reset_ms);
+
+	return ret ? ret : sysfs_write(HANG, how);
+}
+
+static int gpu_goes_on(void)
+{
+	int ret = sysfs_write(PARAMS "reset_ms", "10000");
+
+	return ret ? ret : sysfs_write(HANG, "0");
+}
 
 FIXTURE(gpu)
 {
@@ -38,7 +57,7 @@ FIXTURE_SETUP(gpu)
 
 FIXTURE_TEARDOWN(gpu)
 {
-	sysfs_write(HANG, "0");
+	gpu_goes_on();
 	vm_close(&self->g.vm);
 	EXPECT_EQ(0, self->g.vm.made ? gl_left(&self->g) : 0);
 	gl_delete(&self->g);
@@ -428,10 +447,10 @@ TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_is_reset, 120)
 	struct gl other;
 	struct gpu_screen s;
 	struct vm flat;
-	unsigned int round, i, k;
+	unsigned int round, i, k, done;
 	int head[2][6], kmsg, flat_head;
+	uint32_t ret;
 
-	ASSERT_EQ(0, sysfs_write(PARAMS "reset_ms", "1000"));
 	ASSERT_EQ(0, gl_new(&other, "small-render", RAM));
 	vm[0] = &self->g.vm;
 	vm[1] = &other.vm;
@@ -448,7 +467,7 @@ TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_is_reset, 120)
 		EXPECT_TRUE(draws(&self->g, &w[0], 0x223344));
 		EXPECT_TRUE(draws(&other, &w[1], 0x556677));
 		EXPECT_FALSE(needs_reset(vm[0]));
-		ASSERT_EQ(0, sysfs_write(HANG, "1"));
+		ASSERT_EQ(0, gpu_hangs("1", "1000"));
 		/* One of them may have nothing under way. */
 		for (i = 0; i < (round == 1 ? 1 : 2); i++) {
 			for (k = 0; k < 6; k++) {
@@ -462,11 +481,19 @@ TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_is_reset, 120)
 		flat_head = gpu_flush_send(&flat, 1, gpu_rect(0, 0, 64, 64));
 		EXPECT_EQ(OK, gl_result(&flat, flat_head, NULL));
 
-		for (i = 0; i < (round == 1 ? 1 : 2); i++)
-			for (k = 0; k < 6; k++)
-				EXPECT_EQ(UNSPEC, gl_result(vm[i], head[i][k],
-							    NULL));
+		/* A notice of before may have it look once more. */
+		done = 0;
+		for (i = 0; i < (round == 1 ? 1 : 2); i++) {
+			for (k = 0; k < 6; k++) {
+				ret = gl_result(vm[i], head[i][k], NULL);
+				done += ret == OK;
+				if (ret != OK)
+					EXPECT_EQ(UNSPEC, ret);
+			}
+		}
+		EXPECT_GE(SLOTS, done);
 		EXPECT_EQ(0, sysfs_number(HANG));
+		EXPECT_EQ(0, gpu_goes_on());
 		EXPECT_EQ(1, said(kmsg, "resetting the GPU"));
 		for (i = 0; i < 2; i++) {
 			EXPECT_EQ(UNSPEC, gl_fetch(vm[i], 1, 1, SIDE, SIDE));
@@ -506,14 +533,13 @@ TEST_F_TIMEOUT(gpu, a_fence_that_never_comes_is_seen, 120)
 	uint64_t start;
 	int head, ret;
 
-	ASSERT_EQ(0, sysfs_write(PARAMS "reset_ms", "1000"));
 	ASSERT_EQ(0, gl_new(&other, "small-render", RAM));
 	ASSERT_EQ(0, work_new(&self->g, &w[0], 4));
 	ASSERT_EQ(0, work_new(&other, &w[1], 4));
 	EXPECT_TRUE(draws(&self->g, &w[0], 0x223344));
 	EXPECT_TRUE(draws(&other, &w[1], 0x556677));
 
-	ASSERT_EQ(0, sysfs_write(HANG, "2"));
+	ASSERT_EQ(0, gpu_hangs("2", "5000"));
 	/* The other slot is for who is answered. */
 	head = work_send(&self->g, &w[0]);
 	ASSERT_LE(0, head);
@@ -522,12 +548,13 @@ TEST_F_TIMEOUT(gpu, a_fence_that_never_comes_is_seen, 120)
 		ret = gl_result(&other.vm, gl_move_send(&other.vm, &move, 0),
 				NULL);
 		answered += ret == OK;
-	} while (ret == OK && (int)(now_ms() - start) < 1000 + VMM_TIMEOUT);
+	} while (ret == OK && (int)(now_ms() - start) < 5000 + VMM_TIMEOUT);
 	/* Far more often than reset_ms, so it was never quiet. */
 	EXPECT_LT(20, answered);
 	EXPECT_EQ(UNSPEC, ret);
 	EXPECT_EQ(0, sysfs_number(HANG));
 	EXPECT_EQ(UNSPEC, gl_result(&self->g.vm, head, NULL));
+	EXPECT_EQ(0, gpu_goes_on());
 
 	ASSERT_EQ(0, vio_reset(&self->g.vm));
 	ASSERT_EQ(0, vio_reset(&other.vm));
@@ -552,7 +579,6 @@ TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_holds_nobody, 120)
 	uint32_t *p;
 
 	memcpy(uuid, vm->uuid, sizeof(uuid));
-	ASSERT_EQ(0, sysfs_write(PARAMS "reset_ms", "1000"));
 	for (round = 0; round < 4; round++) {
 		memset(&w, 0, sizeof(w));
 		ASSERT_EQ(0, work_new(&self->g, &w, 4));
@@ -562,7 +588,7 @@ TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_holds_nobody, 120)
 		ASSERT_EQ(OK, gpu_attach_entries(vm, 3, &e, 1));
 		ASSERT_EQ(OK, gpu_set_scanout(vm, 1, gpu_rect(0, 0, SIDE, SIDE)));
 		ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, SIDE, SIDE)));
-		ASSERT_EQ(0, sysfs_write(HANG, "1"));
+		ASSERT_EQ(0, gpu_hangs("1", "1000"));
 		for (i = 0; i < 6; i++)
 			ASSERT_LE(0, work_send(&self->g, &w));
 		start = now_ms();
@@ -587,7 +613,7 @@ TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_holds_nobody, 120)
 		EXPECT_GT(1000 + VMM_TIMEOUT, (int)(now_ms() - start));
 		EXPECT_EQ(0, gl_left(&self->g));
 		/* The next one finds the GPU as new. */
-		ASSERT_EQ(0, sysfs_write(HANG, "0"));
+		ASSERT_EQ(0, gpu_goes_on());
 		ASSERT_EQ(0, vm_open(vm, uuid, RAM));
 		vm->made = true;
 		ASSERT_EQ(0, gl_restart(&self->g));
@@ -623,13 +649,12 @@ TEST_F_TIMEOUT(gpu, numbers_used_again_when_it_hangs, 120)
 	unsigned int round, i;
 	void *p;
 
-	ASSERT_EQ(0, sysfs_write(PARAMS "reset_ms", "1000"));
 	gpu_hdr(&cr.hdr, VIRTIO_GPU_CMD_RESOURCE_CREATE_3D);
 	gpu_hdr(&un.hdr, VIRTIO_GPU_CMD_RESOURCE_UNREF);
 	ASSERT_EQ(0, work_new(&self->g, &w, 4));
 	for (round = 0; round < 3; round++) {
 		p = vm_alloc(vm, 4096, 4096);
-		ASSERT_EQ(0, sysfs_write(HANG, "1"));
+		ASSERT_EQ(0, gpu_hangs("1", "1000"));
 		for (i = 0; i < 8; i++) {
 			ASSERT_LE(0, gpu_send(vm, VMM_CONTROL, &cr, sizeof(cr),
 					      sizeof(cr.hdr)));
@@ -642,6 +667,7 @@ TEST_F_TIMEOUT(gpu, numbers_used_again_when_it_hangs, 120)
 		/* All that are answered, whatever with. */
 		EXPECT_LE(OK, gl_result(vm, work_send(&self->g, &w), NULL));
 		ASSERT_EQ(0, vio_reset(vm));
+		EXPECT_EQ(0, gpu_goes_on());
 		EXPECT_EQ(0, mem_used(&self->g));
 		ASSERT_EQ(0, begin_anew(&self->g, &w));
 		EXPECT_TRUE(draws(&self->g, &w, 0x336699));
@@ -813,21 +839,23 @@ TEST_F(gpu, frames_are_paced)
 	struct vm *vm = &self->g.vm;
 	struct work w = { 0 };
 	unsigned int n = 0;
-	uint64_t end;
+	uint64_t begin;
+	int ms = 0;
 
 	ASSERT_EQ(0, work_new(&self->g, &w, 1));
 	ASSERT_EQ(OK, gpu_set_scanout(vm, 1, gpu_rect(0, 0, SIDE, SIDE)));
 	ASSERT_EQ(0, nl_vgpu_set(&self->g.nl, vm->uuid, -1, 20000));
 	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, SIDE, SIDE)));
-	end = now_ms() + 2000;
-	while (now_ms() < end) {
+	begin = now_ms();
+	while (n < 40 && ms < VMM_TIMEOUT) {
 		ASSERT_LE(0, work_send(&self->g, &w));
 		ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, SIDE, SIDE)));
 		n++;
+		ms = (int)(now_ms() - begin);
 	}
-	TH_LOG("%u frames in 2 s", n);
-	EXPECT_GE(45, n);
-	EXPECT_LE(20, n);
+	TH_LOG("%u frames in %d ms", n, ms);
+	EXPECT_EQ(40, n);
+	EXPECT_LE(40 * 1000 / 20 - 250, ms);
 }
 
 /* ---- guests without GL on the same GPU ---- */
