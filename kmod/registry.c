@@ -230,8 +230,11 @@ void mgpu_device_apply(struct mgpu_device *mdev,
 
 	lockdep_assert_held(&mgpu_registry_lock);
 
-	if (set->mask & MGPU_DEV_SET_JOB_TIMEOUT)
+	if (set->mask & MGPU_DEV_SET_JOB_TIMEOUT) {
 		WRITE_ONCE(mdev->sched.job_timeout_ms, set->job_timeout_ms);
+		/* Which waits for a part of the time before. */
+		mod_delayed_work(mgpu_wq, &mdev->sched.watchdog, 0);
+	}
 	if (set->mask & MGPU_DEV_SET_SLOTS)
 		mgpu_sched_slots(mdev, set->slots);
 	if (!(set->mask & MGPU_DEV_SET_POLICY))
