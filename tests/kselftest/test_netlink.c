@@ -658,7 +658,7 @@ TEST_F(nl, every_refusal_of_a_device_s_setting_says_why)
 	EXPECT_STREQ(DEFAULT_POLICY, d.policy);
 }
 
-/* Counting comes after the answer: wait until it is so. */
+/* Waits until so many are counted. */
 static bool counted(struct nl *nl, const char *uuid, int64_t intervals,
 		    int64_t latencies)
 {

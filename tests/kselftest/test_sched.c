@@ -211,19 +211,19 @@ TEST_F_TIMEOUT(sched, best_effort_serves_in_turn, 90)
 /* What machine 0 alone gets of the wall time, per cent of one engine. */
 static int use_alone(sched_data *self, unsigned int ms)
 {
-	uint64_t before, start;
+	uint64_t used, start;
 	int ret;
 
 	ret = run_for(self, 1, 200);
 	if (ret)
 		return ret;
-	before = engine_ns(self, 0);
+	used = engine_ns(self, 0);
 	start = now_ms();
 	ret = run_for(self, 1, ms);
 	if (ret)
 		return ret;
-	return (int)((engine_ns(self, 0) - before) / 10000 /
-		     (now_ms() - start));
+	used = engine_ns(self, 0) - used;
+	return (int)(used / 10000 / (now_ms() - start));
 }
 
 /* As use_alone(); again, some times, while it is not from @low to @high. */
