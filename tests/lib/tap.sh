@@ -1,48 +1,243 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# TAP for shell tests; to be sourced. Sets tmp, a folder that goes with the test,
-# and prints the version line.
+# TAP for shell tests, for bash; to be sourced. A test has results in three forms:
+#
+#   behaves BEHAVIOUR FUNCTION [ARGUMENT]...
+#           The function is a block that runs in a subshell. All that it prints is
+#           wrong, on standard error too. It must end by itself, with status 0, and
+#           have looked at something.
+#   check BEHAVIOUR COMMAND...
+#           The command runs in this shell, and may set variables. What it prints is
+#           noted; its status decides.
+#   bad TEXT..., any number of times, then judge BEHAVIOUR
+#           For a test whose steps are at its top level.
+#
+# plan N is for the beginning; a test without a plan calls done_testing at its end,
+# which prints one. A test that ends earlier has failed. at_exit FUNCTION is for what
+# must be done at any end: the trap on EXIT is this library's, so that the status stays.
+#
+# Sets tmp, a folder that goes with the test, and prints the version line, unless
+# tap_within=PLAN says that another program prints both lines for this one.
 
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+tmp=$(mktemp -d) || { echo 'Bail out! there is no temporary folder'; exit 1; }
+tap=$tmp/.tap
+mkdir "$tap"
 number=0
 failures=0
-slow=${MGPU_SLOW:-1}
-
-# PROBLEM is empty when all is well, or begins with SKIP.
-result()	# PROBLEM BEHAVIOUR
-{
-	number=$((number + 1))
-	case $1 in
-	'')	echo "ok $number $2" ;;
-	SKIP*)	echo "ok $number $2 # $1" ;;
-	*)	printf '%s\n' "$1" | sed 's/^/# /'
-		echo "not ok $number $2"
-		failures=$((failures + 1)) ;;
-	esac
-}
-
-# For tests whose steps are not in a subshell: bad() says what is wrong, any number
-# of times, and judge() makes a result of it. A test may have an explain() that
-# prints what else is to be known then.
 problem=
-bad()		# TEXT...
+looked=0
+slow=${MGPU_SLOW:-1}
+tap_planned=${tap_within-}
+tap_doing=
+tap_ended=no
+tap_hooks=()
+exec {tap_out}>&1 {tap_err}>&2
+
+# Functions of the test that look at something, besides those of tap_looks().
+asserts=
+
+note()		# TEXT...
 {
-	problem+="$*"$'\n'
+	printf '%s\n' "$*" | sed 's/^/# /'
 }
 
+# What else is to be known of a failure; a test may have its own.
 explain()
 {
 	:
 }
 
+# PROBLEM is empty when all is well.
+tap_result()	# PROBLEM BEHAVIOUR
+{
+	local text
+
+	number=$((number + 1))
+	if [ -z "$1" ]; then
+		echo "ok $number $2"
+		return
+	fi
+	failures=$((failures + 1))
+	note "$1"
+	text=$(explain)
+	[ -z "$text" ] || note "$text"
+	echo "not ok $number $2"
+	return 1
+}
+
+# The reason is the same on every machine: no numbers, no paths.
+skipped()	# BEHAVIOUR REASON
+{
+	number=$((number + 1))
+	echo "ok $number $1 # SKIP $2"
+}
+
+skip_all()	# REASON
+{
+	echo "1..0 # SKIP $1"
+	tap_ended=yes
+	exit 4
+}
+
+plan()		# RESULTS
+{
+	tap_planned=$1
+	echo "1..$1"
+}
+
+done_testing()
+{
+	if [ -z "$tap_planned" ]; then
+		plan $number
+	elif [ "$number" -ne "$tap_planned" ]; then
+		note "planned $tap_planned results and gave $number"
+		exit 1
+	fi
+	tap_ended=yes
+	exit $((failures > 0))
+}
+
+bail()		# REASON
+{
+	echo "Bail out! $*"
+	tap_ended=yes
+	exit 1
+}
+
+# FUNCTION is called at the end, whatever the end. $status is the test's exit status,
+# which the function may change.
+at_exit()	# FUNCTION
+{
+	tap_hooks+=("$1")
+}
+
+tap_exit()
+{
+	local status=$? hook
+
+	trap - EXIT DEBUG
+	# a check that ends the test has its output elsewhere
+	# shellcheck disable=SC2261
+	exec 1>&"$tap_out" 2>&"$tap_err"
+	if [ -n "$tap_doing" ] && [ $tap_ended = no ]; then
+		tap_result "the test ended in this check, with status $status"$'\n'"$(cat "$tap/said")" \
+			"$tap_doing"
+	fi
+	if [ $tap_ended = no ] && [ "$tap_planned" = $number ]; then
+		[ $status -ne 0 ] || status=$((failures > 0))
+	elif [ $tap_ended = no ]; then
+		note "the test ended early, with status $status, after $number results"
+		[ $status -ne 0 ] || status=1
+	fi
+	for hook in "${tap_hooks[@]}"; do
+		"$hook"
+	done
+	rm -rf "$tmp"
+	exit "$status"
+}
+trap tap_exit EXIT
+
+# ---- results
+
+# Counts commands that look at something: of a block, and of the test's top level.
+# Without any the result would say nothing.
+tap_looks()	# COMMAND
+{
+	local name=${1%%[[:space:]]*}
+
+	case $name in
+	'['|'[['|test|grep|diff|cmp|jq|await|refused) looked=$((looked + 1)) ;;
+	*)	[[ " $asserts " != *" $name "* ]] || looked=$((looked + 1)) ;;
+	esac
+}
+trap 'tap_looks "$BASH_COMMAND"' DEBUG
+
+behaves()	# BEHAVIOUR FUNCTION [ARGUMENT]...
+{
+	local what=$1 status rc trouble
+	shift
+
+	if ! declare -F "$1" >/dev/null; then
+		tap_result "there is no function $1" "$what"
+		return
+	fi
+	rm -f "$tap/end" "$tap/skip"
+	(
+		looked=0
+		declare -ft "$1"
+		trap 'tap_looks "$BASH_COMMAND"' DEBUG
+		"$@"
+		echo "$? $looked" >"$tap/end"
+	) >"$tap/said" 2>"$tap/complaints"
+	status=$?
+	trouble=$(cat "$tap/said"; sed 's/^/standard error: /' "$tap/complaints")
+	if [ -e "$tap/end" ]; then
+		read -r rc looked <"$tap/end"
+		[ "$rc" -eq 0 ] || trouble+=$'\n'"it returned $rc"
+		[ "$looked" -gt 0 ] || trouble+=$'\n''it looked at nothing'
+		[ ! -e "$tap/skip" ] || trouble+=$'\n''it went on after a skip'
+	elif [ ! -e "$tap/skip" ]; then
+		trouble+=$'\n'"it died, with status $status"
+		[ $status -le 128 ] || trouble+=" (SIG$(kill -l "$status"))"
+	elif [ -z "$trouble" ]; then
+		skipped "$what" "$(cat "$tap/skip")"
+		return
+	fi
+	looked=0
+	tap_result "${trouble#$'\n'}" "$what"
+}
+
+# In a block: ends it. What went wrong before is still a failure.
+skip()		# REASON
+{
+	echo "$*" >"$tap/skip"
+	exit 0
+}
+
+check()		# BEHAVIOUR COMMAND...
+{
+	local rc=0 trouble
+	tap_doing=$1
+	shift
+
+	"$@" >"$tap/said" 2>&1 || rc=$?
+	sed 's/^/# /' "$tap/said"
+	trouble=$problem
+	problem=
+	looked=0
+	[ $rc -eq 0 ] || trouble+="it returned $rc"
+	tap_result "${trouble%$'\n'}" "$tap_doing"
+	rc=$?
+	tap_doing=
+	return $rc
+}
+
+bad()		# TEXT...
+{
+	problem+="$*"$'\n'
+}
+
 judge()		# BEHAVIOUR
 {
-	[ -z "$problem" ] || problem+=$(explain)
-	result "$problem" "$1"
+	local trouble=$problem
+
+	[ "$looked" -gt 0 ] || trouble+='it looked at nothing'
+	looked=0
 	problem=
+	tap_result "${trouble%$'\n'}" "$1"
 }
+
+# Of before behaves().
+result()	# PROBLEM BEHAVIOUR
+{
+	case $1 in
+	SKIP*)	skipped "$2" "${1#SKIP }" ;;
+	*)	tap_result "$1" "$2" ;;
+	esac
+}
+
+# ---- what tests often do
 
 # Until a command succeeds, for some seconds.
 await()		# SECONDS COMMAND...
@@ -50,21 +245,22 @@ await()		# SECONDS COMMAND...
 	local end=$((SECONDS + $1 * slow))
 	shift
 
-	while ! "$@" >/dev/null 2>&1; do
+	until "$@" >/dev/null 2>&1; do
 		((SECONDS <= end)) || return 1
 		sleep 0.1
 	done
 }
 
-# The test is skipped where one of them is missing.
+# The test is skipped where a program of others is missing. One of ours, with its path,
+# must have been built.
 needs()		# PROGRAM...
 {
 	local program
 
 	for program; do
 		command -v "$program" >/dev/null && continue
-		echo "1..0 # SKIP no $program"
-		exit 4
+		[[ $program != */* ]] || bail "${program##*/} is not built"
+		skip_all "no $program"
 	done
 }
 
@@ -85,4 +281,4 @@ refused()	# PROGRAM STATUS PATTERN WORD...
 		echo "$name $*: says '$(cat "$tmp/err")', nothing like '$pattern'"
 }
 
-echo 'TAP version 13'
+[ -n "$tap_planned" ] || echo 'TAP version 13'
