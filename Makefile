@@ -31,8 +31,9 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
 .PHONY: help deps kernel kmod libbpf bpf ctl guest sim all unit fuzz kselftest demo \
-	bench-sched bench-alloc bench-preempt bench-virtio check check-static check-unit \
-	check-fuzz check-kselftest check-e2e check-kernel check-debug vm-shell clean distclean
+	bench-sched bench-alloc bench-preempt bench-virtio check check-long check-static \
+	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
+	check-debug mutations vm-shell clean distclean
 
 help: ## say what can be made
 	@echo 'make TARGET [KERNEL=6.1|6.12|debug]'
@@ -118,13 +119,22 @@ bench-preempt: all ## measure preemption; writes build/bench/preempt.json
 bench-virtio: all ## measure GL on a shared virtio-gpu; writes build/bench/virtio.json
 	@tools/bench/run-virtio
 
-check: all unit fuzz kselftest ## run every test
+check: all unit fuzz kselftest ## run the tests, all but the longest (15 minutes)
 	@tests/run
+
+# Each of the three kernels, one after the other; what one finds stops no other.
+check-long: ## run what takes hours: every kernel, soak, an hour of fuzzing a target
+	+@bad=; for kernel in 6.1 6.12 debug; do \
+		$(MAKE) --no-print-directory KERNEL=$$kernel all unit fuzz kselftest && \
+		KERNEL=$$kernel MGPU_LONG=1 tests/run \
+			$$([ $$kernel = 6.1 ] || echo static/modules.sh kselftest e2e) || \
+			bad="$$bad $$kernel"; \
+	done; [ -z "$$bad" ] || { echo "check-long: failed on:$$bad"; exit 1; }
 
 check-static: all ## only the checks that run nothing
 	@tests/run static
 
-check-unit: unit ## only the tests in user space
+check-unit: all unit ## only the tests in user space
 	@tests/run unit
 
 check-fuzz: fuzz ## only the short fuzz runs
@@ -133,15 +143,23 @@ check-fuzz: fuzz ## only the short fuzz runs
 check-kselftest: all kselftest ## only the tests on the loaded modules
 	@tests/run kselftest
 
-check-e2e: all ## only the tests with real VMs
+check-e2e: all ## only the tests with real VMs, all of them
 	@tests/run e2e
 
-check-kernel: all kselftest ## only what depends on the test kernel
-	@tests/run static/modules.sh kselftest e2e
+check-e2e-rest: all ## the tests with real VMs that check leaves out
+	@tests/run 'e2e/!(smoke.sh)'
 
-check-debug: ## the kernel self-tests on a kernel with checkers
-	+@$(MAKE) --no-print-directory KERNEL=debug all kselftest
-	@KERNEL=debug tests/run kselftest
+# Scripts of the kernel self-tests are about mgpud and gpuctl, which 6.1 covers.
+check-kernel: all kselftest ## only what depends on the test kernel: KERNEL=6.12
+	@tests/run static/modules.sh 'kselftest/!(*.sh)' \
+		'kselftest/test_*@(gpu_bind|virtio_2d).sh' e2e/smoke.sh
+
+check-debug: ## the C programs of the kernel self-tests on a kernel with checkers
+	+@$(MAKE) --no-print-directory KERNEL=debug kmod kselftest
+	@KERNEL=debug tests/run 'kselftest/!(*.sh)'
+
+mutations: all unit kselftest ## break the code in each way that tests/mutations lists; the tests must notice
+	@tests/mutate
 
 vm-shell: kernel ## a shell in the test host
 	@tools/vm/shell --kernel $(KERNEL)
