@@ -17,12 +17,10 @@ PATH=$PATH:/usr/sbin:/sbin
 . "$top/tests/lib/tap.sh"
 needs "$gpuctl" jq modprobe
 if [ -z "$gpu" ]; then
-	echo '1..0 # SKIP there is no GPU: tools/vm/run --gpu virtio'
-	exit 4
+	skip_all 'there is no GPU: tools/vm/run --gpu virtio'
 fi
 if ! modprobe -n virtio_gpu 2>/dev/null; then
-	echo '1..0 # SKIP this kernel has no virtio_gpu'
-	exit 4
+	skip_all 'this kernel has no virtio_gpu'
 fi
 types=/sys/class/mdev_bus/$gpu/mdev_supported_types
 
@@ -38,10 +36,11 @@ cleanup()
 		[ ! -e "$vgpu" ] || echo 1 >"$vgpu"
 	done
 	"$gpuctl" dev bind "$gpu" force >/dev/null
-	rm -rf "$tmp"
 }
 : >"$tmp/pids"
-trap cleanup EXIT
+at_exit cleanup
+
+asserts='is_driver done_so'
 
 driver()
 {
@@ -72,7 +71,8 @@ rmmod virtio_gpu 2>/dev/null
 modprobe drm_kms_helper 2>/dev/null &&
 	echo N >/sys/module/drm_kms_helper/parameters/fbdev_emulation
 
-result "$(
+shared()
+{
 	is_driver mgpu_virtio
 	done_so '.address == "'"$gpu"'" and .driver == "mgpu_virtio" and .before == .driver' bind "$gpu"
 	jq -r '.types[].name' "$tmp/json" >"$tmp/got"
@@ -84,9 +84,11 @@ result "$(
 	"$gpuctl" dev bind "${gpu#0000:}" >"$tmp/out" || echo "status $?"
 	grep -q "^$gpu is shared by mgpu_virtio, as before$" "$tmp/out" || cat "$tmp/out"
 	grep -q '^virtio-pci-medium  *[0-9][0-9]*  *virtio-gpu 2D' "$tmp/out" || cat "$tmp/out"
-)" 'a GPU that is shared stays so, and its types are listed'
+}
+behaves 'a GPU that is shared stays so, and its types are listed' shared
 
-result "$(
+left_and_taken()
+{
 	uuid=$(cat /proc/sys/kernel/random/uuid)
 	echo "$uuid" >"$types/virtio-pci-small/create" || echo 'no vGPU can be made'
 	"$gpuctl" -j vgpu show "$uuid" | jq -e '."dev-name" == "'"$gpu"'"' >/dev/null ||
@@ -99,16 +101,20 @@ result "$(
 	done_so '.before == null and .driver == "mgpu_virtio"' bind "$gpu"
 	echo "$uuid" >"$types/virtio-pci-small/create" || echo 'no vGPU can be made again'
 	echo 1 >"/sys/bus/mdev/devices/$uuid/remove"
-)" 'a GPU may be left without a driver, and taken from there'
+}
+behaves 'a GPU may be left without a driver, and taken from there' left_and_taken
 
-result "$(
+given_back()
+{
 	done_so '.before == "mgpu_virtio" and .driver == "virtio_gpu"' unbind "$gpu"
 	is_driver virtio_gpu
 	await 40 test -c /dev/dri/card0 || echo 'there is no /dev/dri/card0'
 	done_so '.before == "virtio_gpu" and .driver == .before' unbind "$gpu"
-)" 'a GPU that is given back is a card of the host again'
+}
+behaves 'a GPU that is given back is a card of the host again' given_back
 
-result "$(
+card_in_use()
+{
 	sleep 1000 9<>/dev/dri/card0 &
 	holder=$!
 	echo $holder >>"$tmp/pids"
@@ -120,12 +126,14 @@ result "$(
 	done_so '.before == "virtio_gpu" and .driver == "mgpu_virtio"' bind "$gpu"
 	[ ! -e /dev/dri/card0 ] || echo '/dev/dri/card0 is left'
 	[ -d "$types/virtio-pci-small" ] || echo 'there are no types'
-)" 'a card that a program has open is left to it, and taken when it is not'
+}
+behaves 'a card that a program has open is left to it, and taken when it is not' card_in_use
 
 # Something that has a vGPU open, as a VMM has.
 uuid=$(cat /proc/sys/kernel/random/uuid)
 echo "$uuid" >"$types/virtio-pci-small/create"
-result "$(
+vmm_in_use()
+{
 	python3 - "$uuid" "$tmp/open" <<'END' &
 import fcntl, os, struct, sys, time
 base = ord(';') << 8 | 100
@@ -153,9 +161,11 @@ END
 	wait $unbind || echo "status $?"
 	grep -q "^$gpu: it has no driver; before, it was mgpu_virtio$" "$tmp/out" || cat "$tmp/out"
 	done_so '.before == null and .driver == "mgpu_virtio"' bind "$gpu"
-)" 'a GPU that a VMM uses is taken away only by force, which waits'
+}
+behaves 'a GPU that a VMM uses is taken away only by force, which waits' vmm_in_use
 
-result "$(
+no_gpu()
+{
 	refused "$gpuctl" 1 'there is no PCI device 0000:00:1e.7' dev bind 00:1e.7
 	refused "$gpuctl" 1 'no PCI address' dev bind "$gpu/"
 	others=0
@@ -170,9 +180,11 @@ result "$(
 	done
 	[ $others -ge 3 ] || echo "only $others other devices"
 	is_driver mgpu_virtio
-)" 'what is no GPU is refused, and stays as it is'
+}
+behaves 'what is no GPU is refused, and stays as it is' no_gpu
 
-result "$(
+no_module()
+{
 	done_so '.driver == null' unbind "$gpu" leave
 	rmmod mgpu_virtio
 	refused "$gpuctl" 1 'insmod' dev bind "$gpu"
@@ -182,10 +194,10 @@ result "$(
 	"$top/tools/vm/modules" load mgpu_virtio
 	is_driver virtio_gpu
 	done_so '.before == "virtio_gpu" and .driver == "mgpu_virtio"' bind "$gpu"
-)" 'without the module, the error says how to have it, and the GPU stays'
+}
+behaves 'without the module, the error says how to have it, and the GPU stays' no_module
 
 # Loaded, it takes each GPU that appears, also from tests that do not expect it.
 rmmod virtio_gpu 2>/dev/null
 
-echo "1..$number"
-[ "$failures" -eq 0 ]
+done_testing

@@ -23,9 +23,8 @@ cleanup()
 	for uuid in "${vgpus[@]}"; do
 		echo 1 >"/sys/bus/mdev/devices/$uuid/remove"
 	done
-	rm -rf "$tmp"
 }
-trap cleanup EXIT
+at_exit cleanup
 
 create()	# TYPE
 {
@@ -36,6 +35,7 @@ create()	# TYPE
 	vgpus+=("$uuid")
 }
 
+asserts='holds has'
 # A filter over JSON that is true.
 holds()		# FILTER WORD...
 {
@@ -59,7 +59,8 @@ create large
 a=${vgpus[0]}
 b=${vgpus[1]}
 
-result "$(
+vgpu_settings()
+{
 	"$gpuctl" vgpu set "$a" weight 7 fps 29.97 gpu-limit 30.5% period 10ms burst 500us
 	has "$a" 7 29970 305000 10000 500
 	"$gpuctl" vgpu set "$a" gpu-limit 250000ppm
@@ -75,9 +76,11 @@ result "$(
 	"$gpuctl" vgpu set "$a" mode max
 	holds '[."mode-width", ."mode-height"] == [1024, 768]' vgpu show "$a"
 	refused "$gpuctl" 1 "mode-width.*largest mode of the vGPU's type" vgpu set "$a" mode 1025x768
-)" 'every setting of a vGPU is set, alone and with others'
+}
+behaves 'every setting of a vGPU is set, alone and with others' vgpu_settings
 
-result "$(
+batch()
+{
 	"$gpuctl" vgpu set "$a" weight 1 gpu-limit 10% period 100ms "${b:0:13}" weight 2 gpu-limit 20%
 	has "$a" 1 0 100000 100000 0
 	has "${b:0:13}" 2 0 200000 100000 0
@@ -89,9 +92,11 @@ result "$(
 	"$gpuctl" vgpu set -b "$tmp/batch"
 	has "$a" 5 0 100000 100000 1000
 	has "$b" 2 0 400000 100000 0
-)" 'a batch of vGPUs is set as a whole or not at all'
+}
+behaves 'a batch of vGPUs is set as a whole or not at all' batch
 
-result "$(
+vgpu_shown()
+{
 	"$gpuctl" vgpu show "${b:0:13}" >"$tmp/out" || echo "status $?"
 	for line in 'gpu-limit:           40%' 'gpu-period:          100ms' \
 		'gpu-burst:           0us' '  timeouts:          0' \
@@ -103,9 +108,11 @@ result "$(
 	holds 'has("latency-hist") and ."latency-hist" == null' vgpu show "$b"
 	holds 'length == 2 and all(has("gpu-limit"))' vgpu list
 	"$gpuctl" vgpu list | grep -q 'GPU-LIMIT' || echo 'the list has no GPU-LIMIT'
-)" 'settings and counters of a vGPU are shown'
+}
+behaves 'settings and counters of a vGPU are shown' vgpu_shown
 
-result "$(
+device_settings()
+{
 	holds '.policy == "weighted" and ."builtin-policy" == "weighted" and ."job-timeout" == 4000' dev show $dev
 	"$gpuctl" dev set $dev policy fixed job-timeout 2.5s
 	holds '.policy == "fixed" and ."builtin-policy" == "fixed" and ."job-timeout" == 2500' dev show $dev
@@ -118,9 +125,11 @@ result "$(
 	refused "$gpuctl" 1 "policy 'fair': .*weighted, equal, best-effort or fixed" dev set $dev policy fair job-timeout 9s
 	holds '.policy == "best-effort" and ."job-timeout" == 2500' dev show $dev
 	refused "$gpuctl" 1 "no device is named 'mgpu_hard.0'" dev set mgpu_hard.0 policy fixed
-)" 'policy and timeout of a device are set and shown'
+}
+behaves 'policy and timeout of a device are set and shown' device_settings
 
-result "$(
+events()
+{
 	timeout 30 "$gpuctl" -j monitor -n 3 >"$tmp/json" 2>"$tmp/err" &
 	timeout 30 "$gpuctl" monitor -n 3 >"$tmp/text" 2>>"$tmp/err" &
 	# until both have heard enough: when they begin to listen is not known
@@ -136,9 +145,11 @@ result "$(
 		echo "events: $(cat "$tmp/json")"
 	[ "$(grep -c " policy  dev [0-9]* $dev policy \(equal\|fixed\)$" "$tmp/text")" = 3 ] ||
 		echo "events: $(cat "$tmp/text")"
-)" 'a change of policy is an event'
+}
+behaves 'a change of policy is an event' events
 
-result "$(
+top_shows()
+{
 	"$gpuctl" dev set $dev policy equal
 	holds '(.devs[0] | .name == "'$dev'" and .policy == "equal" and .vgpus == 2)
 		and ([.vgpus[]."gpu-limit"] | sort == [100000, 400000])
@@ -147,7 +158,7 @@ result "$(
 	grep -q "^$dev: policy equal, 0 of 2 vGPUs wait for 1 engine$" "$tmp/out" ||
 		echo "top: $(cat "$tmp/out")"
 	grep -q "${a:0:8} .* 10% " "$tmp/out" || echo "top: $(cat "$tmp/out")"
-)" 'top shows policy and limits'
+}
+behaves 'top shows policy and limits' top_shows
 
-echo "1..$number"
-[ "$failures" -eq 0 ]
+done_testing

@@ -29,15 +29,14 @@ cleanup()
 		kill "$p" 2>/dev/null && wait "$p" 2>/dev/null
 	done
 	soft
-	rm -rf "$tmp"
 }
-trap cleanup EXIT
+at_exit cleanup
 
 # Two engines at nice -10 leave user space little of two processors: what asks and
 # tells, and measures, goes before them.
 renice -n -15 $$ >/dev/null
 
-soft engines=2 || { echo 'Bail out! mgpu_soft does not load'; exit 1; }
+soft engines=2 || bail 'mgpu_soft does not load'
 
 explain()
 {
@@ -177,7 +176,7 @@ scaled()	# AMOUNT MS MOST
 }
 
 alone a mandelbrot 100
-[[ $ms =~ ^[0-9]+$ ]] || { echo "Bail out! a job alone: $problem"; exit 1; }
+[[ $ms =~ ^[0-9]+$ ]] || bail "a job alone: $problem"
 
 lasts()		# AMOUNT
 {
@@ -499,5 +498,4 @@ stop
 [ -s "$tmp/err" ] && bad "mgpud complained: $(cat "$tmp/err")"
 judge 'there was nothing to complain of'
 
-echo "1..$number"
-[ $failures -eq 0 ]
+done_testing

@@ -12,21 +12,24 @@ BUILD=${BUILD:-$top/build}
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
 if [ -z "${MGPU_GPU-}" ]; then
-	echo '1..0 # SKIP there is no GPU: tools/vm/run --gpu virtio'
-	exit 4
+	skip_all 'there is no GPU: tools/vm/run --gpu virtio'
 fi
 export MGPU_PARENT=$MGPU_GPU
 
+passes()	# TEST
+{
+	local rc
+
+	"$BUILD/kselftest/$1" >"$tmp/out" 2>&1
+	rc=$?
+	[ $rc -eq 0 ] || echo "status $rc"
+	! grep '^not ok' "$tmp/out" || cat "$tmp/out"
+	grep -q '^ok' "$tmp/out" || echo 'nothing was tested'
+}
+
 for name in test_config_space test_handshake test_interrupts test_commands test_display \
 	test_ring test_pacing test_hostile; do
-	result "$(
-		"$BUILD/kselftest/$name" >"$tmp/out" 2>&1
-		rc=$?
-		[ $rc -eq 0 ] || echo "status $rc"
-		grep '^not ok' "$tmp/out" && cat "$tmp/out"
-		grep -q '^ok' "$tmp/out" || echo 'nothing was tested'
-	)" "$name passes on a physical GPU"
+	behaves "$name passes on a physical GPU" passes $name
 done
 
-echo "1..$number"
-[ "$failures" -eq 0 ]
+done_testing

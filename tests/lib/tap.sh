@@ -171,7 +171,7 @@ behaves()	# BEHAVIOUR FUNCTION [ARGUMENT]...
 		echo "$? $looked" >"$tap/end"
 	) >"$tap/said" 2>"$tap/complaints"
 	status=$?
-	trouble=$(cat "$tap/said"; sed 's/^/standard error: /' "$tap/complaints")
+	trouble=$(sed 's/^# //' "$tap/said"; sed 's/^/standard error: /' "$tap/complaints")
 	if [ -e "$tap/end" ]; then
 		read -r rc looked <"$tap/end"
 		[ "$rc" -eq 0 ] || trouble+=$'\n'"it returned $rc"
@@ -202,7 +202,7 @@ check()		# BEHAVIOUR COMMAND...
 	shift
 
 	"$@" >"$tap/said" 2>&1 || rc=$?
-	sed 's/^/# /' "$tap/said"
+	sed 's/^\(# \)\?/# /' "$tap/said"
 	trouble=$problem
 	problem=
 	looked=0
@@ -228,25 +228,31 @@ judge()		# BEHAVIOUR
 	tap_result "${trouble%$'\n'}" "$1"
 }
 
-# Of before behaves().
-result()	# PROBLEM BEHAVIOUR
-{
-	case $1 in
-	SKIP*)	skipped "$2" "${1#SKIP }" ;;
-	*)	tap_result "$1" "$2" ;;
-	esac
-}
-
 # ---- what tests often do
 
-# Until a command succeeds, for some seconds.
-await()		# SECONDS COMMAND...
+# What a test cannot do without.
+must()		# REASON COMMAND...
 {
-	local end=$((SECONDS + $1 * slow))
+	local reason=$1
 	shift
 
-	until "$@" >/dev/null 2>&1; do
-		((SECONDS <= end)) || return 1
+	"$@" >"$tap/said" 2>&1 && return
+	note "$(cat "$tap/said")"
+	bail "$reason"
+}
+
+# Until a command succeeds, for some seconds; then says what it said last.
+await()		# SECONDS COMMAND...
+{
+	local end=$((SECONDS + $1 * slow)) seconds=$1
+	shift
+
+	until "$@" >"$tap/awaited" 2>&1; do
+		if ((SECONDS > end)); then
+			note "not within $((seconds * slow)) s: $*"
+			tail -n 5 "$tap/awaited" | cut -c -300 | sed 's/^/# /'
+			return 1
+		fi
 		sleep 0.1
 	done
 }

@@ -11,28 +11,25 @@ gl=$BUILD/guest/mgpu-gl
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
 
-if ! out=$(make -s -C "$top/tools/guest" "$gl" 2>&1); then
-	printf '%s\n' "$out" | sed 's/^/# /'
-	echo '1..1'
-	echo 'not ok 1 mgpu-gl is built'
-	exit 1
-fi
+must 'mgpu-gl cannot be built' make -s -C "$top/tools/guest" "$gl"
 
 software=(--offscreen --card none --software)
 
 if ! out=$("$gl" "${software[@]}" --load light --mode 64x64 --frames 1 2>&1); then
-	echo "1..0 # SKIP no GL by software here: $(tail -n 1 <<<"$out")"
-	exit 4
+	note "$out"
+	skip_all 'no GL by software here'
 fi
 
-problem=$(
+scenes()
+{
 	"$gl" "${software[@]}" --verify --frames 3 >"$tmp/v" || echo "status $?"
 	tail -n 1 "$tmp/v" | jq -e '.right and .rounds == 3 and .failed == 0 and
 		.scenes + .skipped == 45 and .skipped <= 3' >/dev/null || cat "$tmp/v"
-)
-result "$problem" 'all scenes have the pixels that they must have'
+}
+behaves 'all scenes have the pixels that they must have' scenes
 
-problem=$(
+loads()
+{
 	for load in cube light flood finish upload; do
 		"$gl" "${software[@]}" --load $load --mode 320x200 --frames 30 --name $load \
 			>"$tmp/l" || echo "$load: status $?"
@@ -42,19 +39,21 @@ problem=$(
 			.frame_ms_median <= .frame_ms_p95 and .frame_ms_p95 <= .frame_ms_p99 and
 			.frame_ms_p99 <= .frame_ms_max' >/dev/null || cat "$tmp/l"
 	done
-)
-result "$problem" 'each load draws as many frames as it is told, and says how fast'
+}
+behaves 'each load draws as many frames as it is told, and says how fast' loads
 
-problem=$(
+frame_rate()
+{
 	"$gl" "${software[@]}" --load light --mode 64x64 --fps 50 --seconds 1.5 >"$tmp/f" ||
 		echo "status $?"
 	# never faster; slower if the machine is busy
 	tail -n 1 "$tmp/f" | jq -e '.fps <= 50.7 and .seconds >= 1.5' >/dev/null || cat "$tmp/f"
 	grep -q '^gl name=gl t=1\.' "$tmp/f" || { echo 'no line for a second'; cat "$tmp/f"; }
-)
-result "$problem" 'a frame rate is kept to'
+}
+behaves 'a frame rate is kept to' frame_rate
 
-problem=$(
+wrong_calls()
+{
 	refused "$gl" 2 'cube, light, flood, finish or upload' --load teapot
 	refused "$gl" 2 'a number from 1' --work 0
 	refused "$gl" 2 'no option' here
@@ -63,8 +62,7 @@ problem=$(
 	refused "$gl" 1 'cannot open /nowhere' --card /nowhere
 	refused "$gl" 1 'cannot open /nowhere' --offscreen --card /nowhere
 	refused "$gl" 1 'processors would render' --offscreen --card none
-)
-result "$problem" 'what it cannot do it says in words'
+}
+behaves 'what it cannot do it says in words' wrong_calls
 
-echo "1..$number"
-exit $((failures > 0))
+done_testing

@@ -13,14 +13,11 @@ gpuctl=$BUILD/ctl-sanitize/gpuctl
 . "$top/tests/lib/tap.sh"
 export MGPUD_SOCKET=$tmp/mgpud.sock
 
-if ! make -s -C "$top/ctl" gpuctl SANITIZE=1 BUILD="$BUILD" >"$tmp/make" 2>&1; then
-	sed 's/^/# /' "$tmp/make"
-	echo 'not ok 1 gpuctl builds with sanitizers'
-	echo '1..1'
-	exit 1
-fi
+must 'gpuctl cannot be built with sanitizers' \
+	make -s -C "$top/ctl" gpuctl SANITIZE=1 BUILD="$BUILD"
 
-result "$(
+help_and_version()
+{
 	"$gpuctl" help >"$tmp/out" 2>"$tmp/err" || echo "help: status $?"
 	grep -q 'gpuctl vgpu set' "$tmp/out" || echo 'help does not know vgpu set'
 	[ -s "$tmp/err" ] && echo 'help complains'
@@ -31,9 +28,11 @@ result "$(
 	"$gpuctl" help vgpu | grep 'ctl set' >/dev/null && echo 'help vgpu is about ctl'
 	"$gpuctl" version | grep '^gpuctl [0-9]' >/dev/null || echo 'no version'
 	"$gpuctl" -j version | grep '^{"version":"[0-9]' >/dev/null || echo 'no version in JSON'
-)" 'help and version are printed'
+}
+behaves 'help and version are printed' help_and_version
 
-result "$(
+mistyped()
+{
 	refused "$gpuctl" 2 "did you mean 'vgpu'" vgup list
 	refused "$gpuctl" 2 "did you mean 'list'" vgpu lsit
 	refused "$gpuctl" 2 "did you mean 'monitor'" montior
@@ -62,9 +61,11 @@ result "$(
 	refused "$gpuctl" 2 "did you mean 'dev" vgpu list deb 1
 	refused "$gpuctl" 2 'help' banana
 	refused "$gpuctl" 2 'did you mean' help vgup
-)" 'a mistyped word is refused with a suggestion'
+}
+behaves 'a mistyped word is refused with a suggestion' mistyped
 
-result "$(
+missing_and_surplus()
+{
 	refused "$gpuctl" 2 'one of: list, show, set' vgpu
 	refused "$gpuctl" 2 'list, show, set, bind, unbind' dev wait
 	refused "$gpuctl" 2 'by its PCI address first' dev bind
@@ -130,9 +131,11 @@ result "$(
 	refused "$gpuctl" 2 'twice' ctl sla default floor 30 floor 31
 	refused "$gpuctl" 2 "did you mean 'ceiling'" ctl sla default cieling 30
 	refused "$gpuctl" 2 'but floor and ceiling' ctl sla 3 banana 30
-)" 'missing and surplus words are refused'
+}
+behaves 'missing and surplus words are refused' missing_and_surplus
 
-result "$(
+values()
+{
 	for fps in 0 0.5 10000.5 1e3 30fps 29.9701 -30 ''; do
 		refused "$gpuctl" 2 "fps $fps: give a number from 1 to 10000" vgpu set 3 fps "$fps"
 	done
@@ -184,9 +187,11 @@ result "$(
 	refused "$gpuctl" 2 'from 0.1 to 86400' top -d soon
 	refused "$gpuctl" 2 'from 1 on' top -n 0
 	refused "$gpuctl" 2 'from 1 on' monitor --count=-1
-)" 'values that cannot be meant are refused with those that can'
+}
+behaves 'values that cannot be meant are refused with those that can' values
 
-result "$(
+options()
+{
 	refused "$gpuctl" 2 'no option -x' -x vgpu list
 	refused "$gpuctl" 2 'no option' vgpu list -jx
 	refused "$gpuctl" 2 'no option --' vgpu list --=3
@@ -195,9 +200,11 @@ result "$(
 	refused "$gpuctl" 2 'no meaning' vgpu list -n 3
 	refused "$gpuctl" 2 'no meaning' top --batch file
 	refused "$gpuctl" 2 'takes nothing' dev list -- -j
-)" 'options that make no sense are refused'
+}
+behaves 'options that make no sense are refused' options
 
-result "$(
+batch()
+{
 	cat >"$tmp/batch" <<-'END'
 		# a comment
 		1 weight 5   # and one behind
@@ -217,9 +224,11 @@ result "$(
 	refused "$gpuctl" 2 'too long' vgpu set -b "$tmp/batch"
 	printf '1 weight 5 gpu-limit 30%% period 10ms burst 0 fps none\n2 burst 2s\n' >"$tmp/batch"
 	refused "$gpuctl" 2 "^gpuctl: $tmp/batch:2: vGPU 2: burst 2s: give" vgpu set -b "$tmp/batch"
-)" 'a batch is refused with the line that is wrong'
+}
+behaves 'a batch is refused with the line that is wrong' batch
 
-result "$(
+nobody_there()
+{
 	refused "$gpuctl" 1 "$tmp/mgpud.sock" ctl show
 	refused "$gpuctl" 1 'mgpud does not run' ctl set policy fea lambda -0.5 headroom 1.5
 	refused "$gpuctl" 1 'mgpud does not run' ctl set preempt mgpu preempt-cost 0.1,0.02 \
@@ -245,7 +254,8 @@ result "$(
 		refused "$gpuctl" 1 'modprobe mgpu_soft' monitor
 		refused "$gpuctl" 1 'modprobe mgpu_soft' top -n1 -d.5 -jp
 	fi
-)" 'without module or mgpud, the error says what to do'
+}
+behaves 'without module or mgpud, the error says what to do' nobody_there
 
 # In mgpud's place: one request to FILE, and a state in answer.
 cat >"$tmp/serve.py" <<'END'
@@ -260,6 +270,7 @@ with open(sys.argv[2], "w") as f:
 c.sendall(b'{"ok":true,"state":' + sys.argv[3].encode() + b'}\n')
 END
 
+asserts=python3
 answered()	# STATE WORD... : gpuctl's output, with the request in $tmp/request
 {
 	local state=$1 server i
@@ -286,7 +297,8 @@ preempt()	# COST : a state with these members of the object
 	END
 }
 
-result "$(
+preemption_shown()
+{
 	answered "$(preempt '"source":"fit","samples":40,"median_error":0.0815')" ctl show |
 		grep '^preemption\|^switch' >"$tmp/out"
 	diff - "$tmp/out" <<-'END'
@@ -311,9 +323,11 @@ result "$(
 	done
 	answered '{"preempt":{"learned":[{"op":"matmul"}]}}' -j ctl show >"$tmp/out"
 	grep -q '"learned":\[{"op":"matmul"}\]' "$tmp/out" || cat "$tmp/out"
-)" 'what mgpud tells of preemption is shown'
+}
+behaves 'what mgpud tells of preemption is shown' preemption_shown
 
-result "$(
+settings_sent()
+{
 	answered '{}' ctl set preempt none preempt-cost 0.1,0.02 preempt-decay-compute 1 \
 		preempt-decay-memory 0.75 preempt-class-threshold 0.25 preempt-starve-ms 12.5 \
 		preempt-min-gain 0 period-ms 500
@@ -327,17 +341,21 @@ result "$(
 		if got != want:
 		    print(got)
 	END
-)" 'settings go to mgpud under its names'
+}
+behaves 'settings go to mgpud under its names' settings_sent
 
-result "$(
+full_disk()
+{
 	"$gpuctl" help >/dev/full 2>"$tmp/err"
 	[ $? -eq 1 ] || echo 'no error when nothing can be written'
 	grep -q 'No space' "$tmp/err" || echo "says: $(cat "$tmp/err")"
-)" 'an error of writing is an error'
+}
+behaves 'an error of writing is an error' full_disk
 
 # The manual page: its bold lines are the table's, in its order.
 man=$top/Documentation/man/gpuctl.8
-result "$(
+manual_page()
+{
 	"$gpuctl" help --table >"$tmp/table"
 	awk -F '\t' '$1 == "command" { print $2 }' "$tmp/table" >"$tmp/want"
 	sed -n 's/^\.B \(gpuctl [a-z].*\)/\1/p' "$man" >"$tmp/got"
@@ -354,7 +372,8 @@ result "$(
 		grep -q "\\b$key\\b" "$man" ||
 			echo "the manual page does not know the key $key"
 	done <"$tmp/keys"
-)" 'the manual page has the commands, options and keys of the table'
+}
+behaves 'the manual page has the commands, options and keys of the table' manual_page
 
 complete_words()	# WORD... : what bash would offer for the last one
 {
@@ -367,7 +386,8 @@ complete_words()	# WORD... : what bash would offer for the last one
 	echo "${COMPREPLY[*]}"
 }
 
-result "$(
+completion()
+{
 	"$gpuctl" help --completion >"$tmp/completion" || echo "status $?"
 	bash -n "$tmp/completion" 2>&1
 	[ "$(complete_words vg)" = vgpu ] || echo "vg: $(complete_words vg)"
@@ -431,10 +451,12 @@ result "$(
 	[ "$(complete_words ctl set beta 2 preempt a)" = always ] || echo 'ctl set preempt a'
 	[ "$(complete_words ctl set preempt-cost '')" = fit ] || echo 'ctl set preempt-cost'
 	[ "$(complete_words top --de)" = --delay ] || echo 'top --de'
-)" 'the completion offers the words of the table'
+}
+behaves 'the completion offers the words of the table' completion
 
 # The module's policies: gpuctl offers them and the manual page explains them.
-result "$(
+module_policies()
+{
 	awk -F '"' '/^const struct mgpu_policy_ops mgpu_policy_/ { policy = 1 }
 		policy && /^\t\.name = / { print $2; policy = 0 }' "$top"/kmod/policy_*.c |
 		sort >"$tmp/want"
@@ -445,10 +467,12 @@ result "$(
 		grep -qx -e ".B ${policy//-/\\\\-}" "$man" ||
 			echo "the manual page does not know the policy $policy"
 	done <"$tmp/want"
-)" 'the policies of the module are offered and explained'
+}
+behaves 'the policies of the module are offered and explained' module_policies
 
 # mgpud's policies, in the order of its table.
-result "$(
+allocators()
+{
 	sed -n '/^const struct alloc_ops \*const alloc_all/,/^}/s/^\t&alloc_\(.*\),/\1/p' \
 		"$top/ctl/alloc/alloc.c" | tr '\n' ' ' >"$tmp/want"
 	[ -s "$tmp/want" ] || echo 'no policies found'
@@ -460,10 +484,12 @@ result "$(
 		grep -q "\b$policy\b" "$top/ctl/mgpud/mgpud.conf" ||
 			echo "the example does not name $policy"
 	done
-)" 'the policies of mgpud are offered and explained'
+}
+behaves 'the policies of mgpud are offered and explained' allocators
 
 # Those of preemption likewise, and the keys that set the rest.
-result "$(
+preemption_policies()
+{
 	sed -n '/^const struct preempt_ops \*const preempt_all/,/^}/p' \
 		"$top/ctl/preempt/preempt.c" | grep -o 'preempt_[a-z]*,' |
 		sed 's/preempt_\(.*\),/\1/' | tr '\n' ' ' >"$tmp/want"
@@ -483,7 +509,7 @@ result "$(
 		sed 's/^/preempt-/; s/^preempt-policy$/preempt/; s/_/-/g' | sort >"$tmp/want"
 	[ -s "$tmp/want" ] || echo 'no keys found'
 	complete_words ctl set preempt | tr ' ' '\n' | sort | diff "$tmp/want" -
-)" 'the policies of preemption are offered and explained, and all its keys are'
+}
+behaves 'the policies of preemption are offered and explained, and all its keys are' preemption_policies
 
-echo "1..$number"
-[ "$failures" -eq 0 ]
+done_testing

@@ -16,29 +16,25 @@ mgpud=$BUILD/ctl/mgpud
 # The unit's mgpud is where it is installed; what is checked is all the rest.
 verify()
 {
-	if ! command -v systemd-analyze >/dev/null; then
-		echo 'SKIP no systemd-analyze'
-		return
-	fi
+	command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
 	sed 's,^ExecStart=[^ ]*,ExecStart=/bin/true,' "$unit" >"$tmp/mgpud.service"
 	systemd-analyze verify --man=no "$tmp/mgpud.service" >"$tmp/out" 2>&1 ||
 		cat "$tmp/out"
 	# of our unit only: what others on this machine lack is not ours to mend
-	grep -F mgpud.service "$tmp/out"
+	! grep -F mgpud.service "$tmp/out"
 }
-result "$(verify)" 'systemd takes the unit'
+behaves 'systemd takes the unit' verify
 
 security()
 {
-	if ! systemd-analyze security --help 2>/dev/null | grep -q -e --offline; then
-		echo 'SKIP no systemd-analyze that looks at files'
-		return
-	fi
+	systemd-analyze security --help 2>/dev/null | grep -q -e --offline ||
+		skip 'no systemd-analyze that looks at files'
 	systemd-analyze security --offline=true --threshold=30 "$tmp/mgpud.service" \
 		>"$tmp/out" 2>&1 || tail -n 1 "$tmp/out"
 }
-result "$(security)" 'its exposure is low'
+behaves 'its exposure is low' security
 
+asserts=has
 has()		# LINE...
 {
 	local line
@@ -48,7 +44,8 @@ has()		# LINE...
 	done
 }
 
-result "$(
+told_truly()
+{
 	has Type=notify 'ExecReload=/bin/kill -HUP $MAINPID' RuntimeDirectory=mgpu \
 		StateDirectory=mgpu
 	grep -q '^WatchdogSec=[1-9]' "$unit" || echo 'no watchdog'
@@ -58,29 +55,24 @@ result "$(
 	has 'RestartPreventExitStatus=2 3 4 6'
 	grep -qF '/run/mgpu/mgpud.sock' "$top/ctl/lib/mgpud_client.h" || echo 'another socket'
 	grep -qF '/var/lib/mgpu/' "$top/ctl/mgpud/config.h" || echo 'another state file'
-)" 'what it says of mgpud is true'
+}
+behaves 'what it says of mgpud is true' told_truly
 
 options()
 {
-	if [ ! -x "$mgpud" ]; then
-		echo 'SKIP mgpud is not built'
-		return
-	fi
+	[ -x "$mgpud" ] || skip 'mgpud is not built'
 	"$mgpud" --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' >"$tmp/want"
 	sed -n '/^\.SH OPTIONS/,/^\.SH OUTPUT\|^\.SH CONF/{s/^\.BI\? \\-\\-\([a-z\\-]*\).*/\1/p}' \
 		"$man" | tr -d '\\' >"$tmp/got"
 	diff "$tmp/want" "$tmp/got"
 	[ -s "$tmp/want" ] || echo 'no options'
 }
-result "$(options)" 'the manual page has the options'
+behaves 'the manual page has the options' options
 
 # What it says of preemption without a module: all of it that needs none.
 preemption()
 {
-	if [ ! -x "$mgpud" ]; then
-		echo 'SKIP mgpud is not built'
-		return
-	fi
+	[ -x "$mgpud" ] || skip 'mgpud is not built'
 	"$mgpud" --help | sed -n '/^Policies of preemption:/,/^$/p' >"$tmp/out"
 	for policy in none always drain flush mgpu; do
 		grep -q "^  $policy  *[a-z]" "$tmp/out" || echo "help does not explain $policy"
@@ -91,14 +83,11 @@ preemption()
 	sed -i 's/= 0/= 20/' "$tmp/conf"
 	"$mgpud" --config "$tmp/conf" --preempt flush --check >"$tmp/out" 2>&1 || cat "$tmp/out"
 }
-result "$(preemption)" 'preemption is configured by file and command line'
+behaves 'preemption is configured by file and command line' preemption
 
 install_to()
 {
-	if [ ! -x "$mgpud" ]; then
-		echo 'SKIP mgpud is not built'
-		return
-	fi
+	[ -x "$mgpud" ] || skip 'mgpud is not built'
 	for prefix in /usr/local /usr; do
 		rm -rf "$tmp/root"
 		make -s -C "$top/ctl" install BUILD="$BUILD" PREFIX=$prefix \
@@ -116,7 +105,6 @@ install_to()
 	[ "$(cat "$tmp/root/etc/mgpu/mgpud.conf")" = '# mine' ] ||
 		echo 'the configuration file was replaced'
 }
-result "$(install_to)" 'it is installed with what it starts, and no configuration is lost'
+behaves 'it is installed with what it starts, and no configuration is lost' install_to
 
-echo "1..$number"
-[ "$failures" -eq 0 ]
+done_testing

@@ -23,14 +23,12 @@ look()	# FILE PYTHON-CONDITION
 	END
 }
 
-if ! out=$(make -s -C "$top/tools/sim" 2>&1); then
-	printf '%s\n' "$out" | sed 's/^/# /'
-	echo '1..1'
-	echo 'not ok 1 mgpu-sim is built'
-	exit 1
-fi
+asserts=look
 
-problem=$(
+must 'mgpu-sim cannot be built' make -s -C "$top/tools/sim"
+
+reference()
+{
 	"$sim" --seconds 60 --json "$tmp/a.json" --csv "$tmp/a.csv" >"$tmp/a.txt" ||
 		echo "status $?"
 	look "$tmp/a.json" '[r["policy"] for r in d["reference"]] == ["none", "vgasa", "fea", "exact", "clairvoyant"]'
@@ -40,39 +38,45 @@ problem=$(
 	look "$tmp/a.json" 'all(v["fps"] <= 31 for v in runs["vgasa"]["vms"])'
 	[ "$(wc -l <"$tmp/a.csv")" -eq 301 ] || echo "$(wc -l <"$tmp/a.csv") lines of CSV"
 	grep -q 'times real time' "$tmp/a.txt" || cat "$tmp/a.txt"
-)
-result "$problem" 'the reference scenario gives a table, JSON and CSV'
+}
+behaves 'the reference scenario gives a table, JSON and CSV' reference
 
-problem=$(
+seeds()
+{
 	"$sim" --seconds 60 --csv "$tmp/b.csv" >/dev/null || echo "status $?"
 	"$sim" --seconds 60 --csv "$tmp/c.csv" --seed 2 >/dev/null || echo "status $?"
 	cmp "$tmp/a.csv" "$tmp/b.csv"
 	! cmp -s "$tmp/a.csv" "$tmp/c.csv" || echo 'another seed gives the same'
-)
-result "$problem" 'the same seed gives the same, another seed does not'
+}
+behaves 'the same seed gives the same, another seed does not' seeds
 
 # Far below what is measured, so that a machine that is busy passes.
-problem=$("$sim" --seconds 600 --json "$tmp/d.json" >/dev/null
-	look "$tmp/d.json" 'd["times_real_time"] > 1000')
-result "$problem" 'it is a thousand times as fast as real time'
+speed()
+{
+	"$sim" --seconds 600 --json "$tmp/d.json" >/dev/null
+	look "$tmp/d.json" 'd["times_real_time"] > 1000'
+}
+behaves 'it is a thousand times as fast as real time' speed
 
-problem=$(
+scenarios()
+{
 	for s in $("$sim" --list | sed -n '/^Scen/,/^Pol/s/^  \([a-z]*\) .*/\1/p'); do
 		"$sim" --scenario "$s" --seconds 40 --policy all --json "$tmp/s.json" \
 			>"$tmp/s.txt" 2>&1 || echo "$s: status $?: $(tail -1 "$tmp/s.txt")"
 		look "$tmp/s.json" 'len(d["runs"]) >= 8 and all(r["mean"] is not None for r in d["runs"])'
 	done
-)
-result "$problem" 'every scenario runs under every policy'
+}
+behaves 'every scenario runs under every policy' scenarios
 
-problem=$(
+floors_and_ceilings()
+{
 	"$sim" --seconds 100 --policy exact,none --floor C=80 --ceiling B=20 \
 		--json "$tmp/e.json" >/dev/null || echo "status $?"
 	look "$tmp/e.json" 'runs["exact"]["vms"][1]["fps"] <= 20.1'
 	look "$tmp/e.json" 'runs["exact"]["vms"][2]["periods_below_floor"] < runs["none"]["vms"][2]["periods_below_floor"]'
 	look "$tmp/e.json" 'runs["exact"]["vms"][2]["fps"] > 1.5 * runs["none"]["vms"][2]["fps"]'
-)
-result "$problem" 'floors and ceilings are kept where there is room'
+}
+behaves 'floors and ceilings are kept where there is room' floors_and_ceilings
 
 awk 'BEGIN {
 	print "time_s,vgpu,frame,frames,cpu_s,engine_s,held_s"
@@ -80,24 +84,27 @@ awk 'BEGIN {
 		printf "%.6f,%s,%d,1,%s,0\n", i / 100, i % 3 ? "fast" : "slow", i,
 			i % 3 ? "0.004,0.003" : "0.008,0.012"
 }' >"$tmp/t.csv"
-problem=$(
+trace()
+{
 	"$sim" --trace "$tmp/t.csv" --cpus 4 --json "$tmp/t.json" >/dev/null ||
 		echo "status $?"
 	look "$tmp/t.json" 'd["scenario"] == "trace" and d["seconds"] == 40'
 	look "$tmp/t.json" 'abs(d["vms"][0]["cpu_s_per_frame"] - 0.004) < 1e-6'
 	look "$tmp/t.json" 'abs(d["vms"][1]["gpu_s_per_frame"] - 0.012) < 1e-6'
 	look "$tmp/t.json" 'abs(runs["exact"]["mean"] / runs["clairvoyant"]["mean"] - 1) < 0.05'
-)
-result "$problem" 'a trace is replayed with its costs'
+}
+behaves 'a trace is replayed with its costs' trace
 
-problem=$(
+plot()
+{
 	"$sim" --seconds 30 --plot "$tmp/p.png" >/dev/null || echo "status $?"
 	[ "$(head -c 4 "$tmp/p.png" | tail -c 3)" = PNG ] || echo 'no PNG'
-)
-result "$problem" 'it draws a plot'
+}
+behaves 'it draws a plot' plot
 
 printf 'time_s,vgpu,cpu_s,engine_s\n1,a,0.1,x\n' >"$tmp/bad.csv"
-problem=$(
+wrong_calls()
+{
 	refused "$sim" 1 "bad.csv:2: engine_s is 'x'" --trace "$tmp/bad.csv"
 	refused "$sim" 1 'No such file' --trace "$tmp/none.csv"
 	refused "$sim" 1 'is directory\|zero byte\|cannot be read\|Is a directory' --trace "$tmp"
@@ -113,8 +120,7 @@ problem=$(
 	refused "$sim" 2 'VM=VALUE' --floor 30
 	refused "$sim" 2 'one of both' --scenario cpu --trace "$tmp/t.csv"
 	refused "$sim" 2 "'more' is no option" more
-)
-result "$problem" 'what is wrong is refused, and it says how to mend it'
+}
+behaves 'what is wrong is refused, and it says how to mend it' wrong_calls
 
-echo "1..$number"
-exit $((failures > 0))
+done_testing

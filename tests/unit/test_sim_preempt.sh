@@ -25,40 +25,40 @@ look()	# FILE PYTHON-CONDITION
 	END
 }
 
-if ! out=$(make -s -C "$top/tools/sim" preempt 2>&1); then
-	printf '%s\n' "$out" | sed 's/^/# /'
-	echo '1..1'
-	echo 'not ok 1 mgpu-sim-preempt is built'
-	exit 1
-fi
+asserts=look
 
-problem=$(
+must 'mgpu-sim-preempt cannot be built' make -s -C "$top/tools/sim" preempt
+
+generated()
+{
 	for s in tuned untuned; do
 		sed -n 's/^# mgpu-sim-preempt //p' "$streams/$s.csv" |
 			xargs "$sim" | cmp - "$streams/$s.csv" || echo "$s: differs"
 	done
-	cmp -s "$streams/tuned.csv" "$streams/untuned.csv" && echo 'both are the same'
-)
-result "$problem" 'the streams are what their seeds give'
+	! cmp -s "$streams/tuned.csv" "$streams/untuned.csv" || echo 'both are the same'
+}
+behaves 'the streams are what their seeds give' generated
 
+better()	# STREAM
+{
+	"$sim" --stream "$streams/$1.csv" --json "$tmp/$1.json" >"$tmp/$1.txt" ||
+		echo "status $?"
+	look "$tmp/$1.json" 'list(runs) == ["none", "always", "drain", "flush", "mgpu", "clairvoyant"]'
+	look "$tmp/$1.json" 'all(0 < r["norm_ipc"] <= d["slots"] for r in d["runs"])'
+	look "$tmp/$1.json" 'runs["none"]["preemptions"] == 0 < runs["mgpu"]["preemptions"]'
+	look "$tmp/$1.json" 'runs["mgpu"]["norm_ipc"] >= runs["none"]["norm_ipc"]'
+	look "$tmp/$1.json" 'runs["mgpu"]["norm_ipc"] >= max(runs[p]["norm_ipc"] for p in ("always", "drain", "flush"))'
+	look "$tmp/$1.json" 'runs["mgpu"]["norm_ipc"] >= 0.95 * runs["clairvoyant"]["norm_ipc"]'
+	look "$tmp/$1.json" 'runs["mgpu"]["turnaround_mean_s"] <= runs["none"]["turnaround_mean_s"]'
+	look "$tmp/$1.json" 'runs["flush"]["wasted_cycles"] > runs["always"]["wasted_cycles"] > 0'
+}
 for s in tuned untuned; do
-	problem=$(
-		"$sim" --stream "$streams/$s.csv" --json "$tmp/$s.json" >"$tmp/$s.txt" ||
-			echo "status $?"
-		look "$tmp/$s.json" 'list(runs) == ["none", "always", "drain", "flush", "mgpu", "clairvoyant"]'
-		look "$tmp/$s.json" 'all(0 < r["norm_ipc"] <= d["slots"] for r in d["runs"])'
-		look "$tmp/$s.json" 'runs["none"]["preemptions"] == 0 < runs["mgpu"]["preemptions"]'
-		look "$tmp/$s.json" 'runs["mgpu"]["norm_ipc"] >= runs["none"]["norm_ipc"]'
-		look "$tmp/$s.json" 'runs["mgpu"]["norm_ipc"] >= max(runs[p]["norm_ipc"] for p in ("always", "drain", "flush"))'
-		look "$tmp/$s.json" 'runs["mgpu"]["norm_ipc"] >= 0.95 * runs["clairvoyant"]["norm_ipc"]'
-		look "$tmp/$s.json" 'runs["mgpu"]["turnaround_mean_s"] <= runs["none"]["turnaround_mean_s"]'
-		look "$tmp/$s.json" 'runs["flush"]["wasted_cycles"] > runs["always"]["wasted_cycles"] > 0'
-	)
+	behaves "$s: mgpu is better than all but near the clairvoyant" better $s
 	sed 's/^/# /' "$tmp/$s.txt"
-	result "$problem" "$s: mgpu is better than all but near the clairvoyant"
 done
 
-problem=$(
+coefficients()
+{
 	"$sim" --stream "$streams/tuned.csv" --json "$tmp/again.json" >/dev/null ||
 		echo "status $?"
 	cmp "$tmp/tuned.json" "$tmp/again.json"
@@ -68,10 +68,11 @@ problem=$(
 	"$sim" --stream "$streams/tuned.csv" --policy mgpu --cost 50,50 --decay 0.5 \
 		--json "$tmp/dear.json" >/dev/null || echo "status $?"
 	look "$tmp/dear.json" 'runs["mgpu"]["switch"] == 0'
-)
-result "$problem" 'the same gives the same, other coefficients do not'
+}
+behaves 'the same gives the same, other coefficients do not' coefficients
 
-problem=$(
+slots_and_bound()
+{
 	for k in 1 3 16; do
 		"$sim" --stream "$streams/tuned.csv" --slots "$k" \
 			--policy none,always,drain,flush,mgpu --json "$tmp/k.json" \
@@ -81,8 +82,8 @@ problem=$(
 	"$sim" --stream "$streams/tuned.csv" --starve-ms 50 --policy mgpu \
 		--json "$tmp/starve.json" >/dev/null || echo "status $?"
 	look "$tmp/starve.json" 'runs["mgpu"]["starved"] > 0'
-)
-result "$problem" 'any number of slots, and a bound on waiting'
+}
+behaves 'any number of slots, and a bound on waiting' slots_and_bound
 
 head -3 "$streams/tuned.csv" >"$tmp/bad.csv"
 echo '1,0,1,1,1,x,1,0,0,0,1,0' >>"$tmp/bad.csv"
@@ -90,7 +91,8 @@ head -3 "$streams/tuned.csv" >"$tmp/short.csv"
 echo '1,0,1' >>"$tmp/short.csv"
 head -3 "$streams/tuned.csv" >"$tmp/empty.csv"
 echo 'a,b' >"$tmp/other.csv"
-problem=$(
+wrong_calls()
+{
 	refused "$sim" 1 "bad.csv:4: instr is 'x'" --stream "$tmp/bad.csv"
 	refused "$sim" 1 'short.csv:4: there must be 12 columns' --stream "$tmp/short.csv"
 	refused "$sim" 1 'has no jobs' --stream "$tmp/empty.csv"
@@ -104,8 +106,7 @@ problem=$(
 	refused "$sim" 2 'from 1 to 64' --stream "$tmp/bad.csv" --slots 65
 	refused "$sim" 2 'one of --stream and --generate' --slots 2
 	refused "$sim" 2 "'more' is no option" --stream "$tmp/bad.csv" more
-)
-result "$problem" 'what is wrong is refused, and it says how to mend it'
+}
+behaves 'what is wrong is refused, and it says how to mend it' wrong_calls
 
-echo "1..$number"
-exit $((failures > 0))
+done_testing

@@ -10,14 +10,10 @@ trace=$BUILD/ctl/mgpu-trace
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
 
-if ! make -s -C "$top/ctl" trace BUILD="$BUILD" >"$tmp/make" 2>&1; then
-	sed 's/^/# /' "$tmp/make"
-	echo '1..1'
-	echo 'not ok 1 mgpu-trace is built'
-	exit 1
-fi
+must 'mgpu-trace cannot be built' make -s -C "$top/ctl" trace BUILD="$BUILD"
 
-problem=$(
+wrong_calls()
+{
 	refused "$trace" 2 'no command; the command is: record -o FILE'
 	refused "$trace" 2 'unknown command play' play
 	refused "$trace" 2 'record needs -o FILE' record
@@ -25,10 +21,11 @@ problem=$(
 	refused "$trace" 2 'seconds .0.: must be' record -o "$tmp/f" -s 0
 	refused "$trace" 2 'seconds .nan.: must be' record -o "$tmp/f" -s nan
 	refused "$trace" 2 'try --help' record --nonsense
-)
-result "$problem" 'calls that make no sense are refused'
+}
+behaves 'calls that make no sense are refused' wrong_calls
 
-problem=$(
+manual_page()
+{
 	man=$top/Documentation/man/mgpu-trace.8
 	"$trace" --help >"$tmp/help" || echo "status $?"
 	for o in $(grep -oe '--[a-z]*' "$tmp/help" | sort -u); do
@@ -40,17 +37,15 @@ problem=$(
 	for c in ${columns//,/ }; do
 		grep -qx "\.B $c" "$man" || echo "the manual page lacks column $c"
 	done
-)
-result "$problem" 'the manual page knows its options and columns'
+}
+behaves 'the manual page knows its options and columns' manual_page
 
-if [ ! -d /sys/module/mgpu ]; then
-	problem=$(refused "$trace" 1 'mgpu' record -o "$tmp/f" -s 1
-		[ ! -e "$tmp/f" ] || echo 'it left a file')
-	result "$problem" 'without the module it says so, and writes nothing'
-else
-	number=$((number + 1))
-	echo "ok $number without the module it says so # SKIP the module is loaded"
-fi
+no_module()
+{
+	[ ! -d /sys/module/mgpu ] || skip 'the module is loaded'
+	refused "$trace" 1 'mgpu' record -o "$tmp/f" -s 1
+	[ ! -e "$tmp/f" ] || echo 'it left a file'
+}
+behaves 'without the module it says so, and writes nothing' no_module
 
-echo "1..$number"
-exit $((failures > 0))
+done_testing
