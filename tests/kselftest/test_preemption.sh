@@ -58,7 +58,6 @@ start()		# LINE... : of [preemption]
 	"$mgpud" --config "$tmp/conf" >"$tmp/out" 2>"$tmp/err" &
 	pid=$!
 	await 60 grep -q '^ready ' "$tmp/out" || bad "mgpud is not ready: $(cat "$tmp/err")"
-	await 60 "$gpuctl" ctl show || bad 'mgpud does not answer'
 }
 
 stop()		# [SIGNAL]
@@ -79,58 +78,74 @@ holds()		# FILTER
 }
 
 # ---- machines ----
+#
+# What is asked in a trial is asked without a process for each question, as far as it
+# can be: starting one takes as long as a job.
+
+asserts='holds is_right chooses reaches can_set'
+exec {never}<> <(:)
 
 # A machine NAME: its vGPU's id is in $NAME, lines for it go to &$in_NAME, what it
-# says is in $tmp/NAME.
+# says comes from &$out_NAME.
 a=''
 b=''
+declare -A answer
 machine()	# NAME
 {
-	local fd
+	local in out
 
 	mkfifo "$tmp/$1.in"
 	"$compute" <"$tmp/$1.in" >"$tmp/$1" 2>"$tmp/$1.err" &
 	machines+=($!)
-	exec {fd}>"$tmp/$1.in"
-	declare -g "in_$1=$fd"
+	exec {in}>"$tmp/$1.in" {out}<"$tmp/$1"
+	declare -g "in_$1=$in" "out_$1=$out"
 	await 60 test -s "$tmp/$1" || bad "no machine: $(cat "$tmp/$1.err")"
 	declare -g "$1=$("$gpuctl" -j vgpu show "$(head -n 1 "$tmp/$1")" | jq .id)"
 }
 
-tell()		# NAME WORD...
+# A job, or what else a line may be, for a context; an answer of before is forgotten.
+tell()		# NAME VERB CTX WORD...
 {
 	local fd=in_$1
-	shift
 
+	unset "answer[$1 $3]"
+	shift
 	echo "$*" >&"${!fd}"
 }
 
-# What a machine has said since forget().
-said()		# NAME
-{
-	local from=from_$1
-
-	tail -n "+${!from:-2}" "$tmp/$1"
-}
-
-forget()	# NAME
-{
-	declare -g "from_$1=$(($(wc -l <"$tmp/$1") + 1))"
-}
-
+# Whether a machine has said what became of a context's job.
 has_said()	# NAME CTX
 {
-	said "$1" | grep -q "^$2 "
+	local fd=out_$1 ctx rest
+
+	while read -r -u "${!fd}" ctx rest; do
+		answer[$1 $ctx]=$rest
+	done
+	[ -v "answer[$1 $2]" ]
 }
 
-# What is said of a job, once it has ended: its time, ms, the digest, and when.
-ended()		# NAME CTX [SECONDS]
+# Until a job has ended. Sets what is said of it: its time, $ms, the $digest of its
+# result, when it $went, and when it $came, ms.
+ended()		# NAME CTX
 {
-	if await "${3:-60}" has_said "$1" "$2"; then
-		said "$1" | sed -n "s/^$2 //p"
-	else
-		bad "context $2 of $1 does not end: $(cat "$tmp/$1.err")"
-	fi
+	local end=$((SECONDS + 60 * slow))
+
+	until has_said "$1" "$2"; do
+		if ((SECONDS > end)); then
+			bad "context $2 of $1 does not end: $(cat "$tmp/$1.err")"
+			ms=0 digest=none went=0 came=0
+			return 1
+		fi
+		read -r -t 0.02 -u "$never"
+	done
+	read -r ms digest went <<<"${answer[$1 $2]}"
+	came=$((${went:-0} - ms))
+}
+
+is_right()	# NAME CTX DIGEST
+{
+	ended "$1" "$2" && [ "$digest" != "$3" ] &&
+		bad "context $2 of $1: ${answer[$1 $2]}, not $3"
 }
 
 # The time that it runs alone, ms, into $ms, and the digest into $digest.
@@ -139,35 +154,61 @@ alone()		# NAME WORD...
 	local name=$1
 	shift
 
-	forget "$name"
 	tell "$name" job 1 "$@"
-	ended "$name" 1 >"$tmp/alone"
-	read -r ms digest _ <"$tmp/alone"
+	ended "$name" 1
 }
 
-context()	# NAME CTX FILTER
+# A member of a context, into $value.
+member()	# NAME CTX KEY
 {
-	"$gpuctl" -j ctx show "${!1}" "$2" | jq -e "$3" >/dev/null
+	local json
+
+	json=$("$gpuctl" -j ctx show "${!1}" "$2")
+	value=
+	[[ $json =~ \"$3\":\"?([0-9a-z]+) ]] && value=${BASH_REMATCH[1]}
 }
 
-# Until the filter holds; false when the job has ended before.
-reaches()	# NAME CTX FILTER
+# Until a context has a slot; false when its job has ended before.
+reaches()	# NAME CTX
 {
-	await 60 eval "has_said '$1' '$2' || context '$1' '$2' '$3'" &&
-		! has_said "$1" "$2"
+	local end=$((SECONDS + 60 * slow))
+
+	until has_said "$1" "$2"; do
+		member "$1" "$2" slots
+		[ "$value" != 1 ] || return 0
+		if ((SECONDS > end)); then
+			bad "context $2 of $1 gets no slot"
+			return 1
+		fi
+	done
+	return 1
 }
 
-# How often a slot was taken from a context.
-taken()		# NAME CTX
+# How often a slot was taken from context 1 of a's.
+taken()
 {
-	"$gpuctl" -j ctx show "${!1}" "$2" | jq '.preemptions + .flushes'
+	local switched
+
+	member a 1 preemptions
+	switched=$value
+	member a 1 flushes
+	taken=$((switched + value))
+}
+
+can_set()	# WORD...
+{
+	"$gpuctl" "$@" || bad "refused: $*"
 }
 
 machine a
 machine b
 "$gpuctl" dev set $device policy best-effort slots 1 job-timeout 60s || bad 'slots stay as they are'
 
-# Jobs of about 3 s and 300 ms on this machine, whatever it is.
+# Jobs that take as long on this machine, whatever it is. The long one outlives a look
+# at whether it runs, the arrival of the other, and what mgpud needs for a look.
+long_ms=1000
+short_ms=60
+
 scaled()	# AMOUNT MS MOST
 {
 	local n=$(($1 * $2 / (ms + 1)))
@@ -175,48 +216,22 @@ scaled()	# AMOUNT MS MOST
 	echo $((n < 1 ? 1 : n > $3 ? $3 : n))
 }
 
-alone a mandelbrot 100
-[[ $ms =~ ^[0-9]+$ ]] || bail "a job alone: $problem"
-
 lasts()		# AMOUNT
 {
 	long=$1
 	alone a mandelbrot "$long"
-	long_ms=$ms
 	right=$digest
-	echo "# long: mandelbrot $long, $long_ms ms"
+	echo "# long: mandelbrot $long, $ms ms"
 }
 
-# After a try in which it may have been gone too soon.
-last_longer()
-{
-	[ "$long" -ge 4000 ] || [ "$long_ms" -ge 10000 ] ||
-		lasts $((long < 2000 ? long * 2 : 4000))
-}
-
-lasts "$(scaled 100 3000 4000)"
+alone a mandelbrot 200
+[[ $ms =~ ^[1-9][0-9]*$ ]] || bail "a job alone: $problem"
+lasts "$(scaled 200 $long_ms 4000)"
 alone b gather 1000
-short=$(scaled 1000 300 60000)
+short=$(scaled 1000 $short_ms 60000)
 alone b gather "$short"
 short_right=$digest
 echo "# short: gather $short, $ms ms"
-
-is_right()	# NAME CTX DIGEST
-{
-	ended "$1" "$2" >"$tmp/ended"
-	[ "$(cut -d ' ' -f 2 "$tmp/ended")" = "$3" ] ||
-		bad "context $2 of $1: $(cat "$tmp/ended"), not $3"
-}
-
-# When a job was submitted, ms, into $came, and when it ended into $went.
-took()		# NAME CTX
-{
-	local ms
-
-	ended "$1" "$2" >"$tmp/ended"
-	read -r ms _ went <"$tmp/ended"
-	came=$((${went:-0} - ${ms:-0}))
-}
 
 # Has mgpud see a kind of job, which may be over before it looks.
 learns()	# NAME OP AMOUNT
@@ -224,43 +239,71 @@ learns()	# NAME OP AMOUNT
 	local try seen="[.preempt.learned[] | select(.op == \"$2\")][0].jobs >= 1"
 
 	for try in 1 2 3 4 5; do
-		! await 3 state "$seen" || return 0
+		! await 1 state "$seen" >/dev/null || return 0
 		alone "$1" "$2" $(($3 * try))
 	done
 	holds "$seen"
 }
 
+# A choice is right in 4 of 5 trials, whatever the machine is busy with. TRIAL sets
+# $choice, or leaves it empty when the trial says nothing, as there was nothing to
+# choose from: then there is another one, up to 10 in all. Ends when it is decided.
+chooses()	# WHAT TRIAL...
+{
+	local want=$1 right_ones=0 wrong_ones=0 try
+	shift
+
+	for ((try = 1; try <= 10 && right_ones < 4 && wrong_ones < 2; try++)); do
+		choice=
+		"$@"
+		[ -z "$problem" ] || return
+		case $choice in
+		'')	echo "# no trial: $why" ;;
+		"$want") right_ones=$((right_ones + 1)) ;;
+		*)	wrong_ones=$((wrong_ones + 1))
+			echo "# $choice, not $want: $why" ;;
+		esac
+	done
+	echo "# $want: $right_ones right, $wrong_ones wrong in $((try - 1)) trials"
+	if [ $wrong_ones -ge 2 ]; then
+		bad "$wrong_ones of $((right_ones + wrong_ones)) choices are not $want"
+	elif [ $right_ones -lt 4 ]; then
+		bad "could not be judged: in 10 trials there was a choice $((right_ones + wrong_ones)) times"
+	fi
+}
+
 # ---- who goes first ----
 
-# A long job of a's has the only slot; then comes a short one of b's. Says which
-# ends first, and how often a lost its slot. A machine that is held up may tell of
-# its end late, and what was long may be gone when the other comes: that is never
-# so in every try.
+# A long job of a's has the only slot; then comes a short one of b's. The first to end
+# is the choice, if a ran on for long enough to lose its slot.
+either()
+{
+	local b_came b_went looks=$((250 * slow))
+
+	tell a job 1 mandelbrot "$long"
+	reaches a 1
+	tell b job 1 gather "$short"
+	is_right b 1 "$short_right"
+	b_came=$came b_went=$went
+	is_right a 1 "$right"
+	why="a ended $((went - b_went)) ms after b, and $((went - b_came)) after it came"
+	if [ "$b_went" -lt "$went" ]; then
+		choice=b
+	elif [ $((went - b_came)) -ge "$looks" ]; then
+		choice=a
+	fi
+}
+
+# Sets $lost: how often a lost its slot meanwhile.
 first()		# NAME: who is to be
 {
-	local before try
+	local before
 
-	before=$(taken a 1)
-	for try in 1 2 3 4 5; do
-		forget a
-		forget b
-		tell a job 1 mandelbrot "$long"
-		reaches a 1 '.slots == 1'
-		tell b job 1 gather "$short"
-		is_right b 1 "$short_right"
-		is_right a 1 "$right"
-		took b 1
-		short_went=$went
-		took a 1
-		winner=b
-		[ "$short_went" -lt "$went" ] || winner=a
-		[ -z "$problem" ] || break
-		[ $winner != "$1" ] || break
-		echo "# try $try: $winner was first, by $((went - short_went)) ms"
-		[ "$1" = a ] || last_longer
-	done
-	lost=$(($(taken a 1) - before))
-	[ $winner = "$1" ] || bad "$winner was first"
+	taken
+	before=$taken
+	chooses "$1" either
+	taken
+	lost=$((taken - before))
 }
 
 start 'policy = none'
@@ -271,35 +314,41 @@ learns a mandelbrot "$long"
 learns b gather "$short"
 judge 'without preemption who comes first is done first'
 
-"$gpuctl" ctl set preempt always || bad 'the policy cannot be set'
+can_set ctl set preempt always
 first b
-context a 1 '.preemptions >= 1 and .preemptions == .resumes' || bad 'no slot was taken and given back'
-holds '.preempt.decisions.preempt >= 1 and .preempt.by.switch >= 1'
+member a 1 preemptions
+preemptions=$value
+member a 1 resumes
+[ "$lost" -ge 4 ] || bad "the slot was taken $lost times"
+[ "$preemptions" -ge 4 ] && [ "$preemptions" -eq "$value" ] ||
+	bad "slots were taken $preemptions times and given back $value times"
+holds '.preempt.decisions.preempt >= 4 and .preempt.by.switch >= 4'
 judge 'a newcomer has its slot at once, and no byte is another'
 
-"$gpuctl" ctl set preempt flush || bad 'the policy cannot be set'
+can_set ctl set preempt flush
 first b
-context a 1 '.flushes >= 1' || bad 'nothing was begun anew'
+member a 1 flushes
+[ "$value" -ge 4 ] || bad "work was begun anew $value times"
 judge 'what can be done again is dropped for a newcomer'
 
-"$gpuctl" ctl set preempt drain || bad 'the policy cannot be set'
+can_set ctl set preempt drain
 first a
 [ "$lost" -eq 0 ] || bad 'slots were taken'
 judge 'a job is ended first where slots are drained'
 
 # one slot, so there is no company to gain by: only the bound makes a switch
-"$gpuctl" ctl set preempt mgpu preempt-starve-ms 100 || bad 'the policy cannot be set'
+can_set ctl set preempt mgpu preempt-starve-ms 100
 first b
 judge 'nobody waits for longer than the bound'
-"$gpuctl" ctl set preempt-starve-ms 3600000 || bad 'the bound cannot be set'
+can_set ctl set preempt-starve-ms 3600000
 first a
 [ "$lost" -eq 0 ] || bad 'slots were taken'
 judge 'what brings nothing is not done'
 
 # ---- who is next ----
 
-"$gpuctl" dev set $device slots 2 || bad 'slots stay as they are'
-"$gpuctl" ctl set preempt-min-gain 1 || bad 'the least gain cannot be set'
+can_set dev set $device slots 2
+can_set ctl set preempt-min-gain 1
 holds '[.preempt.learned[] | select(.op == "gather") | .class] == ["memory"]'
 holds '[.preempt.learned[] | select(.op == "mandelbrot") | .class] == ["compute"]'
 # As many walks as a job can have, at most.
@@ -309,73 +358,72 @@ walks()		# AMOUNT
 }
 
 # One that waits for memory stays; the other slot's job ends first, and who comes then
-# is judged. A try says nothing where the first was gone before one of the two that
-# waited had ended, or one of them came too late: the next has shorter ones beside it.
-# What is learned while others slow the machine may mislead, but not every time.
-shorter=1
-got=none
-for try in 1 2 3 4 5; do
-	forget a
-	forget b
-	tell a job 1 gather "$(walks $((short * 40 * shorter)))"
-	reaches a 1 '.slots == 1'
-	tell b job 2 mandelbrot $((long / shorter + 1))
-	tell b job 3 gather "$(walks $((short * 5 / shorter + 1)))"
-	tell b job 4 mandelbrot $((long / 2 / shorter + 1))
-	took b 2
+# is the choice, of two that both wait. There is none where one of the two came too
+# late, or the first was gone before one of them had ended.
+company()
+{
+	local free gather_came gather_went mandelbrot_came mandelbrot_went
+
+	tell a job 1 gather "$(walks $((short * 30)))"
+	reaches a 1
+	tell b job 2 mandelbrot $((long / 2 + 1))
+	tell b job 3 gather "$(walks $((short * 4)))"
+	tell b job 4 mandelbrot $((long / 4 + 1))
+	ended b 2
 	free=$went
-	took b 3
+	ended b 3
 	gather_came=$came gather_went=$went
-	took b 4
+	ended b 4
 	mandelbrot_came=$came mandelbrot_went=$went
-	took a 1
-	stayed=$went
-	[ -z "$problem" ] || break
-	echo "# try $try: 0 ms free, $((gather_came - free)) to $((gather_went - free)) gather," \
-		"$((mandelbrot_came - free)) to $((mandelbrot_went - free)) mandelbrot," \
-		"$((stayed - free)) the first ended"
+	ended a 1
+	why="0 ms free, $((gather_came - free)) to $((gather_went - free)) gather, $((
+		mandelbrot_came - free)) to $((mandelbrot_went - free)) mandelbrot, $((
+		went - free)) the first ended"
 	if [ "$gather_came" -ge "$free" ] || [ "$mandelbrot_came" -ge "$free" ] ||
-	   { [ "$stayed" -le "$gather_went" ] && [ "$stayed" -le "$mandelbrot_went" ]; }; then
-		shorter=$((shorter < 4 ? shorter * 2 : 4))
-	elif [ "$mandelbrot_went" -lt "$gather_went" ]; then
-		got=mandelbrot
-		break
-	else
-		got=gather
+	   { [ "$went" -le "$gather_went" ] && [ "$went" -le "$mandelbrot_went" ]; }; then
+		return
 	fi
-done
-[ $got = mandelbrot ] || bad "beside one that waits for memory came $got"
+	choice=gather
+	[ "$mandelbrot_went" -ge "$gather_went" ] || choice=mandelbrot
+}
+
+chooses mandelbrot company
 judge 'a slot that becomes free is given to the better company'
 
 # ---- trouble ----
 
-"$gpuctl" dev set $device slots 1
-"$gpuctl" ctl set preempt always preempt-min-gain 0.02 || bad 'the policy cannot be set'
-# Two are without a slot, in the middle of their jobs.
-for try in 1 2 3 4 5; do
-	forget a
-	forget b
-	here=yes
-	tell a job 1 mandelbrot "$long"
-	reaches a 1 '.slots == 1' || here=no
-	tell b job 1 mandelbrot "$long"
-	reaches b 1 '.slots == 1' || here=no
-	reaches a 1 '.slots == 0 and .queued == 1' || here=no
-	tell b job 2 mandelbrot "$long"
-	reaches b 2 '.slots == 1' || here=no
-	reaches b 1 '.slots == 0 and .queued == 1' || here=no
-	context a 1 '.slots == 0 and .queued == 1' || here=no
-	[ $here = no ] || break
-	echo "# try $try: not all of them at once"
+can_set dev set $device slots 1
+can_set ctl set preempt always preempt-min-gain 0.02
+# Two are without a slot, in the middle of their jobs: each newcomer has the only one.
+two_wait()
+{
+	local job
+
+	told=()
 	for job in 'a 1' 'b 1' 'b 2'; do
+		told+=("$job")
+		tell "${job% *}" job "${job#* }" mandelbrot "$long"
 		# shellcheck disable=SC2086
-		ended $job >/dev/null
+		reaches $job || return
 	done
+	stop KILL
+	! has_said a 1 && ! has_said b 1 && return
+	start 'policy = always'
+	return 1
+}
+
+for try in 1 2 3 4 5; do
+	here=yes
+	two_wait && break
+	here=no
+	echo "# try $try: not all of them at once"
 	[ -z "$problem" ] || break
-	last_longer
+	for job in "${told[@]}"; do
+		# shellcheck disable=SC2086
+		[ -v "answer[$job]" ] || ended $job
+	done
 done
-[ $here = yes ] || bad 'a newcomer has no slot, or who had it has one, too'
-stop KILL
+[ $here = yes ] || bad 'a newcomer has no slot, or who had it is done'
 for job in 'a 1' 'b 1' 'b 2'; do
 	# shellcheck disable=SC2086
 	is_right $job "$right"
@@ -394,56 +442,64 @@ start
 holds '[.preempt.learned[] | select(.jobs >= 1) | .op] | contains(["gather"])'
 judge 'what was learned outlasts mgpud and the machine'
 
-"$gpuctl" ctl set preempt-decay-memory 2 2>"$tmp/said" && bad 'a decay of 2 is taken'
+! "$gpuctl" ctl set preempt-decay-memory 2 2>"$tmp/said" || bad 'a decay of 2 is taken'
 grep -q '0.5 to 1' "$tmp/said" || bad "says $(cat "$tmp/said")"
-"$gpuctl" ctl set preempt sometimes 2>"$tmp/said" && bad 'a policy that is none is taken'
+! "$gpuctl" ctl set preempt sometimes 2>"$tmp/said" || bad 'a policy that is none is taken'
 grep -q 'always' "$tmp/said" || bad "says $(cat "$tmp/said")"
 holds '.preempt.policy == "mgpu"'
 judge 'a wrong setting is refused, with what is right'
 
 # ---- shares and paces ----
 
-# Engine time of both machines, at one moment.
+# Engine time of both machines, at one moment, and when that was, ns.
 engine_ns()
 {
 	"$gpuctl" -j vgpu list | jq -r --argjson a "$a" --argjson b "$b" \
 		'(.[] | select(.id == $a)), (.[] | select(.id == $b)) | .stats["engine-ns"]'
+	date +%s%N
 }
 
-# Of some seconds, as a ratio in percent.
-ratio()		# SECONDS
+# Of some seconds: engine time of a's for 100 of b's, into $ratio, and for how many
+# percent of the time of two engines there was a job, into $busy.
+shares()	# SECONDS
 {
 	local from to
 
 	mapfile -t from < <(engine_ns)
 	sleep "$1"
 	mapfile -t to < <(engine_ns)
-	echo $((100 * (to[0] - from[0]) / (to[1] - from[1] + 1)))
+	ratio=$((100 * (to[0] - from[0]) / (to[1] - from[1] + 1)))
+	busy=$((100 * (to[0] + to[1] - from[0] - from[1]) / (2 * (to[2] - from[2]))))
+	echo "# weights 300 : 100, engine time $ratio : 100, engines busy for $busy %"
 }
 
-"$gpuctl" dev set $device policy weighted slots 2 || bad 'the policy stays as it is'
+fair()
+{
+	[ "$ratio" -ge 250 ] && [ "$ratio" -le 350 ] && [ "$busy" -ge 80 ]
+}
+
+can_set dev set $device policy weighted slots 2
 # shellcheck disable=SC2154
-"$gpuctl" vgpu set "$a" weight 300 || bad 'the weight stays as it is'
-"$gpuctl" vgpu set "$b" weight 100 || bad 'the weight stays as it is'
-"$gpuctl" ctl set preempt-starve-ms 100 || bad 'the bound cannot be set'
+can_set vgpu set "$a" weight 300
+can_set vgpu set "$b" weight 100
+can_set ctl set preempt-starve-ms 100
 for ctx in 1 2 3 4; do
-	tell a loop $ctx mandelbrot $((long / 4 + ctx))
-	tell b loop $ctx gather "$(walks $((short * 2)))"
+	tell a loop $ctx mandelbrot $((long * 3 / 4 + ctx))
+	tell b loop $ctx gather "$(walks $((short * 10)))"
 done
-sleep 1
-# What stands still has the engine all the same: a try may be spoilt.
-for try in 1 2 3; do
-	got=$(ratio 16)
-	echo "# weights 300 : 100, engine time $got : 100"
-	[ "$got" -lt 250 ] || [ "$got" -gt 350 ] || break
-done
-if [ "$got" -lt 250 ] || [ "$got" -gt 350 ]; then
-	bad "3 : 1 is $got : 100"
+holds '.preempt.contexts >= 8'
+shares 8
+if ! fair; then
+	echo "# measured again: the shares of the engines (got $ratio : 100, $busy % busy, wanted 250 to 350, 80 %)"
+	shares 8
 fi
-holds '.preempt.contexts >= 8 and .preempt.looks > 10'
+fair || bad "3 : 1 is $ratio : 100, and the engines were busy for $busy %"
+# what was busy is not more than there is
+[ "$busy" -le 103 ] || bad "the engines were busy for $busy %"
+holds '.preempt.looks > 10'
 judge 'VMs get the shares that they were promised while contexts are preempted'
 
-"$gpuctl" ctl set preempt always || bad 'the policy cannot be set'
+can_set ctl set preempt always
 "$frames" 64 >"$tmp/frames" &
 machines+=($!)
 await 60 test -s "$tmp/frames" || bad 'nobody shows frames'
@@ -473,21 +529,28 @@ everybody_gets_some()
 	"$gpuctl" -j ctx list | jq -e 'all(.[]; .id > 4 or .jobs >= 2)'
 }
 
-before=$(all_taken)
-# A frame that is late is not made up for: of a machine that is held up there may
-# be too few, but never too many.
-for try in 1 2 3 4 5; do
+# Frames a second, in thousandths, into $rate. One that is late is not made up for: of
+# a machine that is held up there may be too few, but never too many.
+pace()		# SECONDS
+{
+	local begin since
+
 	shown
 	begin=$frames_shown
 	since=$at
-	sleep 10
+	sleep "$1"
 	shown
 	rate=$(((frames_shown - begin) * 1000000 / (at - since + 1)))
 	echo "# limit 10 frames/s, shown $((rate / 1000)).$(printf %03d $((rate % 1000)))"
-	[ "$rate" -lt 8000 ] || break
-done
-if [ "$rate" -lt 8000 ] || [ "$rate" -gt 10400 ]; then
-	bad "10 frames/s are $rate mHz"
+	[ "$rate" -le 10400 ] || bad "10 frames/s are $rate mHz"
+}
+
+before=$(all_taken)
+pace 6
+if [ "$rate" -lt 8000 ]; then
+	echo "# measured again: frames at a limit (got $rate mHz, wanted 8000)"
+	pace 6
+	[ "$rate" -ge 8000 ] || bad "10 frames/s are $rate mHz"
 fi
 lost=$(($(all_taken) - before))
 echo "# $lost slots taken meanwhile"
@@ -495,7 +558,7 @@ echo "# $lost slots taken meanwhile"
 await 120 everybody_gets_some || bad 'somebody got nothing'
 judge 'frames keep their pace, and nobody starves, while contexts are preempted'
 stop
-[ -s "$tmp/err" ] && bad "mgpud complained: $(cat "$tmp/err")"
+[ ! -s "$tmp/err" ] || bad "mgpud complained: $(cat "$tmp/err")"
 judge 'there was nothing to complain of'
 
 done_testing

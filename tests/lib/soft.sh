@@ -4,6 +4,7 @@
 # For tests that need mgpu_soft with other parameters: it is loaded anew, and at the
 # end once more as it was. To be sourced in the test host, where $top and $BUILD are.
 
+: "${top:?}"
 if [ -n "$(ls /sys/bus/mdev/devices 2>/dev/null)" ]; then
 	echo 'TAP version 13'
 	echo '1..0 # SKIP there are vGPUs, which keep mgpu_soft loaded'

@@ -10,6 +10,7 @@ top=$PWD
 BUILD=${BUILD:-$PWD/build}
 source=$BUILD/kernel/${KERNEL:-6.1}/source
 checkpatch=$source/scripts/checkpatch.pl
+jobs=${JOBS:-$(nproc)}
 
 echo 'TAP version 13'
 if [ ! -f "$checkpatch" ]; then
@@ -65,9 +66,9 @@ check()		# DESCRIPTION IGNORE PATHSPEC...
 		return
 	fi
 	# From the kernel's source, whose headers tell it which names are known; a
-	# few files at a time, on all processors.
+	# few files at a time, as many at once as the caller says.
 	out=$( (cd "$source" && printf '%s\0' "${files[@]/#/$top/}" |
-			xargs -0 -n 6 -P "$(nproc)" perl "$checkpatch" --no-tree \
+			xargs -0 -n 6 -P "$jobs" perl "$checkpatch" --no-tree \
 			--root=. --strict --terse --show-types --no-summary \
 			--ignore "$skip" -f 2>&1) |
 		sed "s,$top/,," | sort -V | without_mistakes)

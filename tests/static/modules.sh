@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The modules build without a warning of the compiler at W=1, and sparse, with
-# its endian checks, is silent too. Built from nothing: what is up to date
-# would give no warnings.
+# The modules compile without a warning of the compiler at W=1, and sparse, with
+# its endian checks, is silent too. Compiled from nothing: what is up to date
+# would give no warnings. Not linked: what comes after the objects, BTF above all,
+# takes as long again, warns of nothing here, and make kmod has done it.
 set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1
@@ -12,6 +13,7 @@ KERNEL=${KERNEL:-6.1}
 kdir=$BUILD/kernel/$KERNEL/kdir
 dir=$BUILD/check/static/kmod-$KERNEL
 log=$dir.log
+jobs=${JOBS:-$(nproc)}
 
 echo 'TAP version 13'
 if [ ! -d "$kdir/" ]; then
@@ -24,13 +26,16 @@ if command -v sparse >/dev/null; then
 fi
 
 echo 1..3
-mkdir -p "${dir%/*}"
 rm -rf "$dir"
-if tools/setup/kmod-build "$kdir" "$dir" -j"$(nproc)" "${sparse[@]}" >"$log" 2>&1; then
-	echo 'ok 1 - the modules build'
+mkdir -p "$dir"
+cp -a Kbuild kmod include "$dir/"
+mapfile -t objects < <(sed -n 's/^obj-m += //p' Kbuild)
+if [ ${#objects[@]} -gt 0 ] && make -C "$kdir" M="$dir" W=1 -j"$jobs" "${sparse[@]}" \
+	"${objects[@]}" >"$log" 2>&1; then
+	echo 'ok 1 - the modules compile'
 else
 	tail -n 40 "$log" | sed 's/^/# /'
-	echo 'not ok 1 - the modules build'
+	echo 'not ok 1 - the modules compile'
 	echo 'Bail out! no modules'
 	exit 1
 fi

@@ -4,6 +4,7 @@
 # What benches in the test host have in common: how it is run and watched. To be
 # sourced, with $top, $BUILD and $KERNEL set. Sets traps: a signal ends the command
 # that $vm is the process of.
+: "${top:?}"
 
 vm=
 # shellcheck disable=SC2317
