@@ -82,8 +82,8 @@ shared()
 	jq -e 'all(.types[]; .available > 0 and (.description | test("virtio-gpu")))' \
 		"$tmp/json" >/dev/null || echo "types: $(cat "$tmp/json")"
 	"$gpuctl" dev bind "${gpu#0000:}" >"$tmp/out" || echo "status $?"
-	grep -q "^$gpu is shared by mgpu_virtio, as before$" "$tmp/out" || cat "$tmp/out"
-	grep -q '^virtio-pci-medium  *[0-9][0-9]*  *virtio-gpu 2D' "$tmp/out" || cat "$tmp/out"
+	grep -q "^$gpu is shared by mgpu_virtio, as before$" "$tmp/out" || show "$tmp/out"
+	grep -q '^virtio-pci-medium  *[0-9][0-9]*  *virtio-gpu 2D' "$tmp/out" || show "$tmp/out"
 }
 behaves 'a GPU that is shared stays so, and its types are listed' shared
 
@@ -153,13 +153,13 @@ END
 	is_driver mgpu_virtio
 	"$gpuctl" dev unbind "$gpu" leave force >"$tmp/out" 2>"$tmp/err" &
 	unbind=$!
-	await 60 grep -q 'asks the VMMs of 1 vGPU to let go, and waits' "$tmp/err" || cat "$tmp/err"
-	sleep 1
+	await 60 grep -q 'asks the VMMs of 1 vGPU to let go, and waits' "$tmp/err" || show "$tmp/err"
+	sleep 0.3
 	[ -e /proc/$unbind ] || echo 'it does not wait'
 	kill $vmm
 	wait $vmm 2>/dev/null
 	wait $unbind || echo "status $?"
-	grep -q "^$gpu: it has no driver; before, it was mgpu_virtio$" "$tmp/out" || cat "$tmp/out"
+	grep -q "^$gpu: it has no driver; before, it was mgpu_virtio$" "$tmp/out" || show "$tmp/out"
 	done_so '.before == null and .driver == "mgpu_virtio"' bind "$gpu"
 }
 behaves 'a GPU that a VMM uses is taken away only by force, which waits' vmm_in_use
@@ -174,8 +174,10 @@ no_gpu()
 		[ "$address" != "$gpu" ] || continue
 		refused "$gpuctl" 1 "$address is \\(no virtio device\\|a virtio device of kind\\)" \
 			dev bind "$address" force
-		refused "$gpuctl" 1 "$address is \\(no virtio device\\|a virtio device of kind\\)" \
-			dev unbind "$address" leave force
+		# it is found out in the same way: some are enough
+		[ $others -ge 3 ] ||
+			refused "$gpuctl" 1 "$address is \\(no virtio device\\|a virtio device of kind\\)" \
+				dev unbind "$address" leave force
 		others=$((others + 1))
 	done
 	[ $others -ge 3 ] || echo "only $others other devices"

@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The tests of guests without OpenGL again, on vGPUs of mgpu_virtio: what they see is
-# what they see on mgpu_soft.
+# Tests of guests without OpenGL again, on vGPUs of mgpu_virtio: what they see is
+# what they see on mgpu_soft. Those that reach the back end: features and resets, with
+# jobs in flight; commands; pictures; memory that goes while it is shown; commands at
+# random. Of a vGPU's PCI configuration, its interrupts and the pacing of its frames no
+# back end knows: mgpu_soft is enough for test_config_space, test_interrupts and
+# test_pacing.
 #
 # needs: gpu
 set -uo pipefail
@@ -23,12 +27,11 @@ passes()	# TEST
 	"$BUILD/kselftest/$1" >"$tmp/out" 2>&1
 	rc=$?
 	[ $rc -eq 0 ] || echo "status $rc"
-	! grep '^not ok' "$tmp/out" || cat "$tmp/out"
+	! grep -q '^not ok' "$tmp/out" || show "$tmp/out"
 	grep -q '^ok' "$tmp/out" || echo 'nothing was tested'
 }
 
-for name in test_config_space test_handshake test_interrupts test_commands test_display \
-	test_ring test_pacing test_hostile; do
+for name in test_handshake test_commands test_display test_ring test_hostile; do
 	behaves "$name passes on a physical GPU" passes $name
 done
 

@@ -37,9 +37,14 @@ exec {tap_out}>&1 {tap_err}>&2
 # Functions of the test that look at something, besides those of tap_looks().
 asserts=
 
+# As comments, which the text may have been already.
 note()		# TEXT...
 {
-	printf '%s\n' "$*" | sed 's/^/# /'
+	local text=$'\n'$*
+
+	text=${text//$'\n# '/$'\n'}
+	text=${text//$'\n'/$'\n# '}
+	echo "${text#$'\n'}"
 }
 
 # What else is to be known of a failure; a test may have its own.
@@ -155,14 +160,15 @@ trap 'tap_looks "$BASH_COMMAND"' DEBUG
 
 behaves()	# BEHAVIOUR FUNCTION [ARGUMENT]...
 {
-	local what=$1 status rc trouble
+	local what=$1 status rc trouble complaints
 	shift
 
 	if ! declare -F "$1" >/dev/null; then
 		tap_result "there is no function $1" "$what"
 		return
 	fi
-	rm -f "$tap/end" "$tap/skip"
+	: >"$tap/end"
+	: >"$tap/skip"
 	(
 		looked=0
 		declare -ft "$1"
@@ -171,17 +177,21 @@ behaves()	# BEHAVIOUR FUNCTION [ARGUMENT]...
 		echo "$? $looked" >"$tap/end"
 	) >"$tap/said" 2>"$tap/complaints"
 	status=$?
-	trouble=$(sed 's/^# //' "$tap/said"; sed 's/^/standard error: /' "$tap/complaints")
-	if [ -e "$tap/end" ]; then
+	trouble=$(<"$tap/said")
+	[ -n "$trouble" ] || [ ! -s "$tap/said" ] || trouble='it printed empty lines'
+	complaints=$(<"$tap/complaints")
+	[ -z "$complaints" ] ||
+		trouble+=$'\n'"standard error: ${complaints//$'\n'/$'\n'standard error: }"
+	if [ -s "$tap/end" ]; then
 		read -r rc looked <"$tap/end"
 		[ "$rc" -eq 0 ] || trouble+=$'\n'"it returned $rc"
 		[ "$looked" -gt 0 ] || trouble+=$'\n''it looked at nothing'
-		[ ! -e "$tap/skip" ] || trouble+=$'\n''it went on after a skip'
-	elif [ ! -e "$tap/skip" ]; then
+		[ ! -s "$tap/skip" ] || trouble+=$'\n''it went on after a skip'
+	elif [ ! -s "$tap/skip" ]; then
 		trouble+=$'\n'"it died, with status $status"
 		[ $status -le 128 ] || trouble+=" (SIG$(kill -l "$status"))"
 	elif [ -z "$trouble" ]; then
-		skipped "$what" "$(cat "$tap/skip")"
+		skipped "$what" "$(<"$tap/skip")"
 		return
 	fi
 	looked=0
@@ -202,7 +212,7 @@ check()		# BEHAVIOUR COMMAND...
 	shift
 
 	"$@" >"$tap/said" 2>&1 || rc=$?
-	sed 's/^\(# \)\?/# /' "$tap/said"
+	[ ! -s "$tap/said" ] || note "$(<"$tap/said")"
 	trouble=$problem
 	problem=
 	looked=0
@@ -249,7 +259,7 @@ await()		# SECONDS COMMAND...
 
 	until "$@" >"$tap/awaited" 2>&1; do
 		if ((SECONDS > end)); then
-			note "not within $((seconds * slow)) s: $*"
+			echo "# not within $((seconds * slow)) s: $*"
 			tail -n 5 "$tap/awaited" | cut -c -300 | sed 's/^/# /'
 			return 1
 		fi
@@ -270,21 +280,28 @@ needs()		# PROGRAM...
 	done
 }
 
+# What is wrong with a file is what is in it, even if that is nothing.
+show()		# FILE
+{
+	echo "${1##*/}: $(cat "$1")"
+}
+
 # A command line that a program must refuse: with this exit status, nothing on
 # standard output, and a pattern in one line of complaint. Prints what is wrong.
 refused()	# PROGRAM STATUS PATTERN WORD...
 {
-	local program=$1 want=$2 pattern=$3 name=${1##*/} got
+	local program=$1 want=$2 pattern=$3 name=${1##*/} got lines
 	shift 3
 
 	"$program" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
 	got=$?
 	[ "$got" -eq "$want" ] || echo "$name $*: status $got, not $want"
 	[ ! -s "$tmp/out" ] || echo "$name $*: prints $(head -1 "$tmp/out")"
-	[ "$(wc -l <"$tmp/err")" -eq 1 ] ||
-		echo "$name $*: complains in $(wc -l <"$tmp/err") lines: $(head -3 "$tmp/err")"
+	mapfile -t lines <"$tmp/err"
+	[ ${#lines[@]} -eq 1 ] ||
+		echo "$name $*: complains in ${#lines[@]} lines: ${lines[*]::3}"
 	grep -qe "$pattern" "$tmp/err" ||
-		echo "$name $*: says '$(cat "$tmp/err")', nothing like '$pattern'"
+		echo "$name $*: says '${lines[*]}', nothing like '$pattern'"
 }
 
 [ -n "$tap_planned" ] || echo 'TAP version 13'

@@ -24,7 +24,7 @@ scenes()
 {
 	"$gl" "${software[@]}" --verify --frames 3 >"$tmp/v" || echo "status $?"
 	tail -n 1 "$tmp/v" | jq -e '.right and .rounds == 3 and .failed == 0 and
-		.scenes + .skipped == 45 and .skipped <= 3' >/dev/null || cat "$tmp/v"
+		.scenes + .skipped == 45 and .skipped <= 3' >/dev/null || show "$tmp/v"
 }
 behaves 'all scenes have the pixels that they must have' scenes
 
@@ -37,7 +37,7 @@ loads()
 			.name == $load and .frames == 30 and .fps > 0 and .cpu_s > 0 and
 			.width == 320 and .height == 200 and .frame_ms_median > 0 and
 			.frame_ms_median <= .frame_ms_p95 and .frame_ms_p95 <= .frame_ms_p99 and
-			.frame_ms_p99 <= .frame_ms_max' >/dev/null || cat "$tmp/l"
+			.frame_ms_p99 <= .frame_ms_max' >/dev/null || show "$tmp/l"
 	done
 }
 behaves 'each load draws as many frames as it is told, and says how fast' loads
@@ -47,7 +47,7 @@ frame_rate()
 	"$gl" "${software[@]}" --load light --mode 64x64 --fps 50 --seconds 1.5 >"$tmp/f" ||
 		echo "status $?"
 	# never faster; slower if the machine is busy
-	tail -n 1 "$tmp/f" | jq -e '.fps <= 50.7 and .seconds >= 1.5' >/dev/null || cat "$tmp/f"
+	tail -n 1 "$tmp/f" | jq -e '.fps <= 50.7 and .seconds >= 1.5' >/dev/null || show "$tmp/f"
 	grep -q '^gl name=gl t=1\.' "$tmp/f" || { echo 'no line for a second'; cat "$tmp/f"; }
 }
 behaves 'a frame rate is kept to' frame_rate

@@ -306,23 +306,23 @@ preemption_shown()
 		switch cost     0.25000 * miss rate + 0.06250 cycles per byte, fitted to 40 switches, median error 8.2 %
 	END
 	answered "$(preempt '"source":"set"')" ctl show >"$tmp/out"
-	grep -q ' cycles per byte, as set$' "$tmp/out" || cat "$tmp/out"
+	grep -q ' cycles per byte, as set$' "$tmp/out" || show "$tmp/out"
 	answered "$(preempt '"source":"default","no_fit":"too few"')" ctl show >"$tmp/out"
-	grep -q ' cycles per byte, as published: too few$' "$tmp/out" || cat "$tmp/out"
+	grep -q ' cycles per byte, as published: too few$' "$tmp/out" || show "$tmp/out"
 	answered "$(preempt '"source":"default","no_fit":null')" ctl show >"$tmp/out"
-	grep -q ' cycles per byte, as published$' "$tmp/out" || cat "$tmp/out"
+	grep -q ' cycles per byte, as published$' "$tmp/out" || show "$tmp/out"
 	answered "$(preempt '"source":"set"' | sed 's/true/false/')" ctl show >"$tmp/out"
-	grep -q '^preemption  *mgpu: no contexts are watched$' "$tmp/out" || cat "$tmp/out"
+	grep -q '^preemption  *mgpu: no contexts are watched$' "$tmp/out" || show "$tmp/out"
 	# one that is older, and one that is no mgpud
 	answered '{"policy":"exact"}' ctl show >"$tmp/out"
-	grep -q '^preemption  *-$' "$tmp/out" || cat "$tmp/out"
+	grep -q '^preemption  *-$' "$tmp/out" || show "$tmp/out"
 	for odd in 3 '[]' '"x"' '{}' '{"cost":7,"by":"x","decisions":[],"watched":true}'; do
 		answered "{\"preempt\":$odd}" ctl show >"$tmp/out"
-		grep -q '^preemption  *[-:]' "$tmp/out" || cat "$tmp/out"
-		grep -q 'status' "$tmp/out" && cat "$tmp/out"
+		grep -q '^preemption  *[-:]' "$tmp/out" || show "$tmp/out"
+		grep -q 'status' "$tmp/out" && show "$tmp/out"
 	done
 	answered '{"preempt":{"learned":[{"op":"matmul"}]}}' -j ctl show >"$tmp/out"
-	grep -q '"learned":\[{"op":"matmul"}\]' "$tmp/out" || cat "$tmp/out"
+	grep -q '"learned":\[{"op":"matmul"}\]' "$tmp/out" || show "$tmp/out"
 }
 behaves 'what mgpud tells of preemption is shown' preemption_shown
 

@@ -30,7 +30,7 @@ security()
 	systemd-analyze security --help 2>/dev/null | grep -q -e --offline ||
 		skip 'no systemd-analyze that looks at files'
 	systemd-analyze security --offline=true --threshold=30 "$tmp/mgpud.service" \
-		>"$tmp/out" 2>&1 || tail -n 1 "$tmp/out"
+		>"$tmp/out" 2>&1 || show "$tmp/out"
 }
 behaves 'its exposure is low' security
 
@@ -81,7 +81,7 @@ preemption()
 	printf '[preemption]\npolicy = drain\nstarve_ms = 0\n' >"$tmp/conf"
 	refused "$mgpud" 3 "$tmp/conf:3: starve_ms: .*1 ms to 1 h" --config "$tmp/conf" --check
 	sed -i 's/= 0/= 20/' "$tmp/conf"
-	"$mgpud" --config "$tmp/conf" --preempt flush --check >"$tmp/out" 2>&1 || cat "$tmp/out"
+	"$mgpud" --config "$tmp/conf" --preempt flush --check >"$tmp/out" 2>&1 || show "$tmp/out"
 }
 behaves 'preemption is configured by file and command line' preemption
 
@@ -91,7 +91,7 @@ install_to()
 	for prefix in /usr/local /usr; do
 		rm -rf "$tmp/root"
 		make -s -C "$top/ctl" install BUILD="$BUILD" PREFIX=$prefix \
-			DESTDIR="$tmp/root" >"$tmp/out" 2>&1 || cat "$tmp/out"
+			DESTDIR="$tmp/root" >"$tmp/out" 2>&1 || show "$tmp/out"
 		installed=$(find "$tmp/root" -name mgpud.service)
 		grep -q "^ExecStart=$prefix/sbin/mgpud$" "$installed" ||
 			echo "$installed: $(grep ExecStart "$installed")"
@@ -101,7 +101,7 @@ install_to()
 	# what somebody wrote stays
 	echo '# mine' >"$tmp/root/etc/mgpu/mgpud.conf"
 	make -s -C "$top/ctl" install BUILD="$BUILD" PREFIX=/usr DESTDIR="$tmp/root" \
-		>"$tmp/out" 2>&1 || cat "$tmp/out"
+		>"$tmp/out" 2>&1 || show "$tmp/out"
 	[ "$(cat "$tmp/root/etc/mgpu/mgpud.conf")" = '# mine' ] ||
 		echo 'the configuration file was replaced'
 }

@@ -72,6 +72,19 @@ behaves something block
 done_testing
 END
 
+want='# it printed empty lines
+not ok 1 empty lines
+# file: 
+not ok 2 an empty file
+1..2'
+gives 'what a block prints is wrong, and if it is nothing but a line' 1 <<'END'
+block() { [ 1 -eq 2 ] || echo; }
+behaves 'empty lines' block
+block() { : >"$tmp/file"; [ 1 -eq 2 ] || show "$tmp/file"; }
+behaves 'an empty file' block
+done_testing
+END
+
 want='# it died, with status 0
 not ok 1 dies
 ok 2 goes on
