@@ -19,23 +19,66 @@
  *	}
  *
  * A missing prerequisite is TAP_SKIP("reason"), which leaves the test too.
+ *
+ * Each test runs in a process of its own, forked from main(): a test inherits
+ * what main() has set up, and leaves nothing to the tests after it.  A test
+ * fails if
+ *
+ * - a check fails, or it executes no check;
+ * - it crashes, or ends the process with any status;
+ * - it exceeds its time limit, TAP_SECONDS, or that of tap_run_within(), times
+ *   $MGPU_SLOW;
+ * - it leaks memory, if the program has LeakSanitizer.
+ *
+ * What a test writes to standard error, such as a sanitizer's report, follows
+ * its checks as comments.
  */
 #ifndef TESTS_UNIT_TAP_H
 #define TESTS_UNIT_TAP_H
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TAP_SECONDS	60
 
 static struct {
 	unsigned int tests, failed, skipped;
-	unsigned int bad;		/* checks failed in the current test */
-	const char *skip;		/* why the current test was skipped */
+	/* of the current test, in its process: */
+	unsigned int checks;		/* executed */
+	unsigned int bad;		/* failed */
+	const char *skip;		/* why it was skipped */
 } tap;
+
+/* What a test's process tells main(), through a pipe. */
+struct tap_result {
+	unsigned int checks, bad;
+	bool skipped, leaked;
+	char skip[200];
+};
+
+/* Of LeakSanitizer, if the program has it: 1 if there are leaks. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+/* A process that is ended for its time limit, or ends itself, tells where it was. */
+const char *__asan_default_options(void) __attribute__((weak));
+const char *__asan_default_options(void)
+{
+	return "handle_abort=1";
+}
 
 /* Print a diagnostic line. */
 __attribute__((format(printf, 1, 2), unused))
@@ -53,6 +96,7 @@ static void tap_diag(const char *fmt, ...)
 __attribute__((unused))
 static bool tap_check(bool good, const char *file, int line, const char *expr)
 {
+	tap.checks++;
 	if (!good) {
 		tap.bad++;
 		tap_diag("%s:%d: not true: %s", file, line, expr);
@@ -64,6 +108,7 @@ __attribute__((unused))
 static bool tap_eq(long long got, long long want, const char *file, int line,
 		   const char *expr)
 {
+	tap.checks++;
 	if (got == want)
 		return true;
 	tap.bad++;
@@ -77,6 +122,7 @@ __attribute__((unused))
 static bool tap_near(double got, double want, double tolerance,
 		     const char *file, int line, const char *expr)
 {
+	tap.checks++;
 	/* written so that a NaN fails */
 	if (fabs(got - want) <= tolerance)
 		return true;
@@ -90,6 +136,7 @@ __attribute__((unused))
 static bool tap_str(const char *got, const char *want, const char *file,
 		    int line, const char *expr)
 {
+	tap.checks++;
 	if (got && want && !strcmp(got, want))
 		return true;
 	tap.bad++;
@@ -105,6 +152,7 @@ static bool tap_mem(const void *got, const void *want, size_t len,
 	const unsigned char *g = got, *w = want;
 	size_t i;
 
+	tap.checks++;
 	for (i = 0; i < len && g[i] == w[i]; i++)
 		;
 	if (i == len)
@@ -137,23 +185,160 @@ static bool tap_mem(const void *got, const void *want, size_t len,
 		return;							\
 	} while (0)
 
+/* The process of a test: run it, tell its result, end. */
+__attribute__((noreturn, unused))
+static void tap_child(void (*test)(void), pid_t parent, int result, int err)
+{
+	struct tap_result r = { 0 };
+
+	/* a group of its own, so that what it starts ends with it */
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || dup2(err, STDERR_FILENO) < 0)
+		_exit(1);
+	/* what a crash must not lose */
+	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+	tap.checks = 0;
+	tap.bad = 0;
+	tap.skip = NULL;
+	test();
+	fflush(stdout);
+	r.leaked = __lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check();
+	r.checks = tap.checks;
+	r.bad = tap.bad;
+	r.skipped = tap.skip;
+	snprintf(r.skip, sizeof(r.skip), "%s", tap.skip ? tap.skip : "");
+	/* not exit(): what main() has for its own end is not the test's */
+	_exit(write(result, &r, sizeof(r)) != sizeof(r));
+}
+
+/* What a test wrote to standard error, as comments. */
+__attribute__((unused))
+static void tap_stderr(int fd)
+{
+	char line[1024];
+	FILE *f;
+
+	f = fdopen(fd, "r");
+	if (!f)
+		return;
+	rewind(f);
+	while (fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		tap_diag("%s", line);
+	}
+	fclose(f);
+}
+
+/*
+ * Wait for the process of a test; true if it ends in @seconds.  If not, SIGABRT
+ * has a sanitizer tell where it is, if it can.
+ */
+__attribute__((unused))
+static bool tap_wait(pid_t pid, unsigned int seconds, int *status)
+{
+	struct pollfd end = { .fd = pidfd_open(pid, 0), .events = POLLIN };
+	bool in_time;
+
+	in_time = end.fd >= 0 && poll(&end, 1, (int)seconds * 1000) == 1;
+	if (!in_time) {
+		kill(pid, SIGABRT);
+		poll(&end, 1, 5000);
+	}
+	/* and what it has left behind */
+	kill(-pid, SIGKILL);
+	kill(pid, SIGKILL);
+	waitpid(pid, status, 0);
+	if (end.fd >= 0)
+		close(end.fd);
+	return in_time;
+}
+
+/* Run a test in a process of its own; false, with the reason told, if it fails. */
+__attribute__((unused))
+static bool tap_fork(void (*test)(void), unsigned int seconds,
+		     struct tap_result *r)
+{
+	int status = 0, result[2], err = memfd_create("stderr", MFD_CLOEXEC);
+	pid_t pid, parent = getpid();
+	bool in_time, told;
+
+	if (err < 0 || pipe(result) || (pid = fork()) < 0) {
+		tap_diag("no process for the test: %s", strerror(errno));
+		return false;
+	}
+	if (!pid) {
+		close(result[0]);
+		tap_child(test, parent, result[1], err);
+	}
+	close(result[1]);
+	in_time = tap_wait(pid, seconds, &status);
+	told = read(result[0], r, sizeof(*r)) == sizeof(*r);
+	close(result[0]);
+	tap_stderr(err);
+
+	if (!in_time)
+		tap_diag("not over after %u s", seconds);
+	else if (WIFSIGNALED(status))
+		tap_diag("died of signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else if (!told)
+		tap_diag("ended with status %d before the test was over",
+			 WEXITSTATUS(status));
+	else if (r->leaked)
+		tap_diag("memory leaked");
+	else if (!r->checks && !r->skipped)
+		tap_diag("no check was executed");
+	else
+		return !r->bad;
+	return false;
+}
+
+/* A time limit on a machine that is $MGPU_SLOW times as slow. */
+__attribute__((unused))
+static unsigned int tap_limit(unsigned int seconds)
+{
+	const char *slow = getenv("MGPU_SLOW");
+
+	return seconds * (slow && atoi(slow) > 1 ? (unsigned int)atoi(slow) : 1);
+}
+
+/* How many of @all cases to try: all with MGPU_LONG=1, else @few. */
+__attribute__((unused))
+static unsigned int tap_some(unsigned int few, unsigned int all)
+{
+	const char *every = getenv("MGPU_LONG");
+
+	return every && !strcmp(every, "1") ? all : few;
+}
+
+/* Run a test that may take @seconds, times $MGPU_SLOW. */
+__attribute__((unused))
+static void tap_run_within(void (*test)(void), const char *behaviour,
+			   unsigned int seconds)
+{
+	struct tap_result r = { 0 };
+	bool good;
+
+	if (!tap.tests)
+		puts("TAP version 13");
+	fflush(stdout);
+	good = tap_fork(test, tap_limit(seconds), &r);
+	tap.tests++;
+	if (!good)
+		tap.failed++;
+	else if (r.skipped)
+		tap.skipped++;
+	printf("%sok %u %s%s%s\n", good ? "" : "not ", tap.tests, behaviour,
+	       good && r.skipped ? " # SKIP " : "",
+	       good && r.skipped ? r.skip : "");
+	fflush(stdout);
+}
+
 __attribute__((unused))
 static void tap_run(void (*test)(void), const char *behaviour)
 {
-	tap.bad = 0;
-	tap.skip = NULL;
-	if (!tap.tests)
-		puts("TAP version 13");
-	test();
-	tap.tests++;
-	if (tap.bad)
-		tap.failed++;
-	else if (tap.skip)
-		tap.skipped++;
-	printf("%sok %u %s%s%s\n", tap.bad ? "not " : "", tap.tests, behaviour,
-	       tap.skip && !tap.bad ? " # SKIP " : "",
-	       tap.skip && !tap.bad ? tap.skip : "");
-	fflush(stdout);
+	tap_run_within(test, behaviour, TAP_SECONDS);
 }
 
 /* The plan, and main()'s result: 0, or 1 when a test failed or none ran. */

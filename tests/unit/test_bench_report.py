@@ -5,7 +5,6 @@ import json
 import os
 import sys
 import tempfile
-import traceback
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 
@@ -13,6 +12,7 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(TOP, "tools", "bench"))
 sys.dont_write_bytecode = True
 
+import pytap  # noqa: E402 pylint: disable=wrong-import-position
 import report  # noqa: E402 pylint: disable=wrong-import-position
 
 
@@ -253,21 +253,5 @@ TESTS = [
 ]
 
 
-def main():
-    failed = 0
-    print("TAP version 13")
-    print(f"1..{len(TESTS)}")
-    for i, (test, what) in enumerate(TESTS, 1):
-        try:
-            test()
-            print(f"ok {i} - {what}")
-        except Exception:           # pylint: disable=broad-except
-            failed = 1
-            for line in traceback.format_exc().splitlines():
-                print("# " + line)
-            print(f"not ok {i} - {what}")
-    return failed
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(pytap.run(TESTS))

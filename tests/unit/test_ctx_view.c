@@ -673,7 +673,7 @@ static void in_the_long_run(const struct preempt_ops *ops, const char *policy)
 {
 	struct modelled m[CONTEXTS] = { 0 };
 	uint64_t waits[CONTEXTS] = { 0 }, worst = 0;
-	unsigned int jobs = 0, orders = 0, idle = 0;
+	unsigned int jobs = 0, orders = 0, idle = 0, last = tap_some(6000, 20000);
 
 	begin(policy, 2);
 	for (size_t i = 0; i < CONTEXTS; i++) {
@@ -682,7 +682,7 @@ static void in_the_long_run(const struct preempt_ops *ops, const char *policy)
 		list[i].state = MGPU_CTX_STATE_IDLE;
 		list[i].slots_wanted = 0;
 	}
-	for (int ms = 0; ms < 20000; ms++) {
+	for (unsigned int ms = 0; ms < last; ms++) {
 		unsigned int held = 0, work = 0;
 
 		/* about as much as two slots can do */

@@ -7,12 +7,12 @@ import re
 import subprocess
 import sys
 import tempfile
-import traceback
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(TOP, "tools", "demo"))
 sys.dont_write_bytecode = True
 
+import pytap  # noqa: E402 pylint: disable=wrong-import-position
 import report  # noqa: E402 pylint: disable=wrong-import-position
 from workloads import WORKLOADS  # noqa: E402 pylint: disable=wrong-import-position
 
@@ -311,21 +311,8 @@ def test_program_writes_result_and_plot():
 
 
 def main():
-    tests = [(n, f) for n, f in globals().items() if n.startswith("test_")]
-    print("TAP version 13")
-    print(f"1..{len(tests)}")
-    failed = False
-    for i, (name, function) in enumerate(tests, 1):
-        text = name[5:].replace("_", " ")
-        try:
-            function()
-            print(f"ok {i} - {text}")
-        except Exception:  # pylint: disable=broad-except
-            failed = True
-            for out in traceback.format_exc().splitlines():
-                print(f"# {out}")
-            print(f"not ok {i} - {text}")
-    return failed
+    return pytap.run([(f, n[5:].replace("_", " "))
+                      for n, f in globals().items() if n.startswith("test_")])
 
 
 if __name__ == "__main__":

@@ -257,7 +257,7 @@ static void best_agrees(void)
 	struct instance in;
 
 	seed = 11;
-	for (unsigned int k = 0; k < 300; k++) {
+	for (unsigned int k = 0; k < tap_some(100, 300); k++) {
 		double want, got;
 
 		make(&in, sizes[k % NR(sizes)], k & 1);
@@ -449,7 +449,7 @@ static void converges(void)
 
 	seed = 19;
 	for (size_t k = 0; k < NR(sizes); k++) {
-		follow(sizes[k], false, 400, &d);
+		follow(sizes[k], false, tap_some(150, 400), &d);
 		TAP_EQ(d.infeasible, 0);
 		TAP_EQ(d.worse, 0);
 		/* twice as good as the source's step in the source's units */
@@ -466,7 +466,7 @@ static void converges_demand(void)
 
 	seed = 23;
 	for (size_t k = 0; k < NR(sizes); k++) {
-		follow(sizes[k], true, 400, &d);
+		follow(sizes[k], true, tap_some(150, 400), &d);
 		TAP_EQ(d.infeasible, 0);
 		TAP_EQ(d.worse, 0);
 		TAP_CHECK(d.mean[0] < 0.04);

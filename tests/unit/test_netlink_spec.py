@@ -24,6 +24,7 @@ GENERATOR = ("tools/net/ynl/ynl-gen-c.py", "Documentation/netlink/genetlink-lega
 
 number = 0
 failures = 0
+compared = 0		# names, values and files, since the last result
 
 
 def read(path):
@@ -32,8 +33,11 @@ def read(path):
 
 
 def result(behaviour, problems, skip=None):
-    global number, failures
+    global number, failures, compared
     number += 1
+    if not compared and not skip:
+        problems = problems + ["nothing was compared"]
+    compared = 0
     for problem in problems:
         print("# " + problem)
     if problems:
@@ -47,6 +51,8 @@ def result(behaviour, problems, skip=None):
 
 def differ(what, got, want):
     """Say where two dictionaries differ."""
+    global compared
+    compared += len(set(got) & set(want))
     out = []
     for key in sorted(set(got) | set(want), key=str):
         if got.get(key) != want.get(key):
@@ -254,26 +260,31 @@ def counters():
 
 
 def limits():
-    """The module's own limits are the specification's."""
-    text = read("kmod/mgpu.h")
-    got = {name: value for name, value in
-           re.findall(r"^#define (MGPU_\w+)\s+(\d+)", text, flags=re.M)
-           if name in {upper("mgpu", const) for const in CONSTS}}
-    want = {upper("mgpu", name): str(CONSTS[name])
-            for name in CONSTS if upper("mgpu", name) in got}
-    return differ("limits", got, want) if got else []
+    """Where a limit is defined beside the uapi header, as for BPF, it is the same."""
+    values = {upper("mgpu", name): str(value) for name, value in CONSTS.items()}
+    got, want = {}, {}
+    for path in glob.glob(os.path.join(TOP, "*/*.[ch]")) + glob.glob(os.path.join(TOP, "*/*/*.[ch]")):
+        path = os.path.relpath(path, TOP)
+        for name, value in re.findall(r"^#define (MGPU_\w+)\s+(\d+)", read(path), flags=re.M):
+            if name in values and path != "include/uapi/linux/mgpu.h":
+                got[f"{path} {name}"] = value
+                want[f"{path} {name}"] = values[name]
+    return differ("limits", got, want)
 
 
 def documentation():
     """Every attribute and operation says what it is."""
+    global compared
     problems = []
     for name, one in SETS.items():
         if "subset-of" in one:
             continue
         for attr in one["attributes"]:
+            compared += 1
             if attr["type"] != "pad" and not attr.get("doc"):
                 problems.append(f"{name}: {attr['name']} has no doc")
     for op in SPEC["operations"]["list"]:
+        compared += 1
         if not op.get("doc"):
             problems.append(f"{op['name']} has no doc")
     return problems
@@ -281,6 +292,7 @@ def documentation():
 
 def regenerate():
     """What the generator writes, or why it cannot be run."""
+    global compared
     sources = sorted(glob.glob(os.path.join(BUILD, "kernel/*/source")))
     sources = [s for s in sources
                if all(os.path.exists(os.path.join(s, path)) for path in GENERATOR)]
@@ -299,6 +311,7 @@ def regenerate():
                 [f"the generator ends with {done.returncode}"], None
         for path in GENERATED:
             with open(os.path.join(out, path), encoding="utf-8") as file:
+                compared += 1
                 if file.read() != read(path):
                     problems.append(f"{path} is not what the generator writes: "
                                     f"run tools/netlink/ynl-regen {sources[-1]}")
@@ -311,7 +324,7 @@ result("the kernel's policies have the specification's types and ranges", polici
 result("the kernel's operations are the specification's", operations())
 result("libmgpu knows all attributes by the specification's names", library())
 result("stats are the module's counters", counters())
-result("the module's limits are the specification's", limits())
+result("limits defined elsewhere are the specification's", limits())
 result("the specification documents everything", documentation())
 result("generated files are what the generator writes", *regenerate())
 print(f"1..{number}")

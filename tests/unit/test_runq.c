@@ -170,17 +170,17 @@ static void random_use_of(const struct mgpu_policy_ops *policy, bool switching,
 
 static void random_use(void)
 {
-	int seed;
+	int seed, last = (int)tap_some(60, 150);
 
-	for (seed = 1; seed <= 150 && !tap.bad; seed++)
+	for (seed = 1; seed <= last && !tap.bad; seed++)
 		random_use_of(all[seed % NR(all)], false, seed, 400, 24);
 }
 
 static void random_switches(void)
 {
-	int seed;
+	int seed, last = 1000 + (int)tap_some(60, 200);
 
-	for (seed = 1001; seed <= 1200 && !tap.bad; seed++)
+	for (seed = 1001; seed <= last && !tap.bad; seed++)
 		random_use_of(all[seed % NR(all)], true, seed, 600, 16);
 }
 
