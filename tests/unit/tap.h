@@ -71,26 +71,34 @@ struct tap_result {
 };
 
 /* Of LeakSanitizer, if the program has it: 1 if there are leaks. */
-int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+__attribute__((weak))
+int __lsan_do_recoverable_leak_check(void);
 
 /* A process that is ended for its time limit, or ends itself, tells where it was. */
-const char *__asan_default_options(void) __attribute__((weak));
+const char *__asan_default_options(void);
+__attribute__((weak))
 const char *__asan_default_options(void)
 {
 	return "handle_abort=1";
 }
 
-/* Print a diagnostic line. */
+/* Print a comment; each line of one that has several is marked. */
 __attribute__((format(printf, 1, 2), unused))
 static void tap_diag(const char *fmt, ...)
 {
+	char text[4096], *line = text, *end;
 	va_list ap;
 
-	fputs("# ", stdout);
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	putchar('\n');
+	do {
+		end = strchr(line, '\n');
+		if (end)
+			*end++ = '\0';
+		printf("# %s\n", line);
+		line = end;
+	} while (line && *line);
 }
 
 __attribute__((unused))
@@ -263,7 +271,8 @@ static bool tap_fork(void (*test)(void), unsigned int seconds,
 	pid_t pid, parent = getpid();
 	bool in_time, told;
 
-	if (err < 0 || pipe(result) || (pid = fork()) < 0) {
+	pid = err < 0 || pipe(result) ? -1 : fork();
+	if (pid < 0) {
 		tap_diag("no process for the test: %s", strerror(errno));
 		return false;
 	}

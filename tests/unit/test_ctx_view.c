@@ -121,6 +121,25 @@ static void learns_ends(void)
 	TAP_EQ(view.nr_tracks, 0);
 }
 
+/* What was given to one that starved is its own until then, and not its next job's. */
+static void protection_ends_with_its_job(void)
+{
+	struct mgpu_ctx *c;
+
+	begin("best-effort", 1);
+	c = run(1, 1, "copy");
+	ask(&preempt_none);
+	TAP_NEED(view.nr_tracks == 1);
+	view.tracks[0].keep_until_ns = now + 1000 * MS;
+	now += MS;
+	ask(&preempt_none);
+	TAP_NEED(snap.n == 1);
+	TAP_EQ(snap.ctx[0].keep_until_ns, now + 999 * MS);
+	c->arrived_ns = now++;
+	ask(&preempt_none);
+	TAP_EQ(snap.ctx[0].keep_until_ns, 0);
+}
+
 static void learns_speeds(void)
 {
 	struct mgpu_run_key key = { .vgpu = 1, .ctx = 1, .op = MGPU_COMPUTE_COPY };
@@ -799,6 +818,7 @@ static void survives_nonsense(void)
 int main(void)
 {
 	tap_run(learns_ends, "what a job took is learned when it ends");
+	tap_run(protection_ends_with_its_job, "a protection from preemption ends with the job");
 	tap_run(learns_speeds, "speeds are learned alone and beside others");
 	tap_run(measures_switches, "switches are measured for the fit of their cost");
 	tap_run(waiting_counts_from_the_beginning, "being kept off does not begin a wait anew");

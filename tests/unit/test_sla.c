@@ -38,7 +38,7 @@ static void check_maxmin(const struct random_problem *r, const double *x, bool d
 	TAP_CHECK(fds_feasible(p, x, 1e-9));
 	for (size_t j = 0; j < p->n; j++) {
 		double mu = fds_mu(p, j), level = x[j] * (dominant ? mu : 1) /
-			fds_weight(p, j);
+			p->weight[j];
 		bool done = x[j] >= p->demand[j] * (1 - 1e-9);
 
 		for (size_t i = 0; !done && i < p->m; i++) {
@@ -47,7 +47,7 @@ static void check_maxmin(const struct random_problem *r, const double *x, bool d
 			done = true;
 			for (size_t k = 0; k < p->n; k++) {
 				double other = x[k] * (dominant ? fds_mu(p, k) : 1) /
-					fds_weight(p, k);
+					p->weight[k];
 
 				if (fds_need(p, i, k) > 0 && other > level * (1 + 1e-6) &&
 				    x[k] > fds_floor(p, k) * (1 + 1e-9))
@@ -98,6 +98,26 @@ static void drf_example(void)
 	TAP_EQ(alloc_static.allocate(&state, &p, 1, x), 0);
 	TAP_NEAR(x[0], 2.25, 1e-9);
 	TAP_NEAR(x[1], 1.5, 1e-9);
+}
+
+/* Two alike on one engine of 100 frames/s: three quarters for three times the weight. */
+static void weights(void)
+{
+	double need[] = { 0.01, 0.01 }, capacity[] = { 1 }, x[2], weight[] = { 1, 3 };
+	double none[] = { INFINITY, INFINITY };
+	struct fds_problem p = { 2, 1, need, capacity, none, NULL, weight, standard };
+	struct alloc_state state = { 0 };
+
+	TAP_EQ(alloc_maxmin.allocate(&state, &p, 1, x), 0);
+	TAP_NEAR(x[0], 25, 1e-6);
+	TAP_NEAR(x[1], 75, 1e-6);
+	TAP_EQ(alloc_drf.allocate(&state, &p, 1, x), 0);
+	TAP_NEAR(x[0], 25, 1e-6);
+	TAP_NEAR(x[1], 75, 1e-6);
+	/* without weights they are equal */
+	p.weight = NULL;
+	TAP_EQ(alloc_maxmin.allocate(&state, &p, 1, x), 0);
+	TAP_NEAR(x[1], 50, 1e-6);
 }
 
 /* ---- promises ---- */
@@ -272,6 +292,37 @@ static void plan_floors(void)
 	}
 }
 
+/*
+ * Limits lead targets while an engine that is to be busy is not, by DECIDE_LEAD_MAX
+ * at most, and never lag behind them.
+ */
+static void plan_lead(void)
+{
+	static const unsigned int half_us[VMS] = { 5000, 5000, 5000, 5000 };
+	struct settings set = settings(&alloc_exact);
+	struct control control = { 0 };
+	struct plan plan;
+
+	observe(busy_fps, half_us, true);
+	for (unsigned int k = 0; k < 10; k++) {
+		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		for (size_t j = 0; j < VMS; j++) {
+			TAP_CHECK(plan.targets[j].limit >= plan.targets[j].fps * (1 - 1e-9));
+			TAP_CHECK(plan.targets[j].limit <=
+				  plan.targets[j].fps * DECIDE_LEAD_MAX * (1 + 1e-9));
+		}
+		plan_free(&plan);
+	}
+	TAP_NEAR(control.lead, DECIDE_LEAD_MAX, 1e-9);
+	observe(busy_fps, heavy_us, true);
+	for (unsigned int k = 0; k < 50; k++) {
+		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		TAP_CHECK(plan.targets[0].limit >= plan.targets[0].fps * (1 - 1e-9));
+		plan_free(&plan);
+	}
+	TAP_NEAR(control.lead, 1, 1e-9);
+}
+
 /* No policy that limits anything goes above a ceiling, whatever leads it there. */
 static void plan_ceilings(void)
 {
@@ -346,11 +397,13 @@ static void plan_no_shortfall(void)
 int main(void)
 {
 	tap_run(maxmin, "max-min fair on rates and on dominant shares, by weight");
+	tap_run(weights, "weights are parts of what is shared");
 	tap_run(drf_example, "the example of the paper on dominant resource fairness");
 	tap_run(floors_met, "floors are met, or a capacity is why not");
 	tap_run(equal_shortfall, "those that share what is short get the same part");
 	tap_run(checked, "agreements that are none are refused");
 	tap_run(plan_floors, "a plan keeps floors, or grants equal parts and says so");
+	tap_run(plan_lead, "limits lead targets by a bounded factor, and never lag");
 	tap_run(plan_ceilings, "a plan keeps ceilings");
 	tap_run(plan_keeps_room, "a task at its demand keeps room up to its equal share");
 	tap_run(plan_no_shortfall, "who needs nothing falls short of nothing");

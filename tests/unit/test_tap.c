@@ -77,6 +77,16 @@ static void failing_check(void)
 	fails(fail_one, TAP_SECONDS, ": one is 1 (0x1), not 2 (0x2)\n");
 }
 
+static void fail_with_lines(void)
+{
+	TAP_STR(one ? "first\nok 1 it is\nlast\n" : "", "");
+}
+
+static void lines_are_comments(void)
+{
+	fails(fail_with_lines, TAP_SECONDS, "\n# ok 1 it is\n# last\n# \", not \"\"\n");
+}
+
 static void need(void)
 {
 	TAP_NEED(one == 2);
@@ -270,6 +280,7 @@ int main(void)
 {
 	tap_run(is_good, "two good tests are two results");
 	tap_run(failing_check, "a failed check fails its test, with the values");
+	tap_run(lines_are_comments, "what a check saw is no result, whatever is in it");
 	tap_run(failing_need, "a failed need leaves its test");
 	tap_run(no_check, "a test that executes no check fails");
 	tap_run(skips, "a skipped test has a reason and is counted");
