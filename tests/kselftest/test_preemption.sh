@@ -125,11 +125,15 @@ has_said()	# NAME CTX
 	[ -v "answer[$1 $2]" ]
 }
 
+# Whether the machine stood still since it was set to no: a look at a file came late by
+# what mgpud's looks are apart.
+stood_still=no
+
 # Until a job has ended. Sets what is said of it: its time, $ms, the $digest of its
 # result, when it $went, and when it $came, ms.
 ended()		# NAME CTX
 {
-	local end=$((SECONDS + 60 * slow))
+	local end=$((SECONDS + 60 * slow)) now last=${EPOCHREALTIME/./}
 
 	until has_said "$1" "$2"; do
 		if ((SECONDS > end)); then
@@ -138,6 +142,9 @@ ended()		# NAME CTX
 			return 1
 		fi
 		read -r -t 0.02 -u "$never"
+		now=${EPOCHREALTIME/./}
+		[ $((now - last)) -le 150000 ] || stood_still=yes
+		last=$now
 	done
 	read -r ms digest went <<<"${answer[$1 $2]}"
 	came=$((${went:-0} - ms))
@@ -207,7 +214,7 @@ machine b
 
 # Jobs that take as long on this machine, whatever it is. The long one outlives a look
 # at whether it runs, the arrival of the other, and what mgpud needs for a look.
-long_ms=1000
+long_ms=1200
 short_ms=60
 
 scaled()	# AMOUNT MS MOST
@@ -225,9 +232,14 @@ lasts()		# AMOUNT
 	echo "# long: mandelbrot $long, $ms ms"
 }
 
-alone a mandelbrot 200
+long=200
+lasts $long
 [[ $ms =~ ^[1-9][0-9]*$ ]] || bail "a job alone: $problem"
-lasts "$(scaled 200 $long_ms 4000)"
+# a slow moment makes the first ones too short
+for _ in 1 2 3; do
+	lasts "$(scaled "$long" $long_ms 4000)"
+	[ "$ms" -lt $((long_ms * 3 / 4)) ] || break
+done
 alone b gather 1000
 short=$(scaled 1000 $short_ms 60000)
 alone b gather "$short"
@@ -282,11 +294,13 @@ walks()		# AMOUNT
 # ---- who goes first ----
 
 # A long job of a's has the only slot; then comes a short one of b's. The first to end
-# is the choice, if a ran on for long enough to lose its slot.
-either()
+# is the choice, if a ran on for long enough to lose its slot. That it did not lose it
+# in that time is nothing against b if the machine stood still.
+either()	# WANTED
 {
-	local b_came b_went looks=$((250 * slow))
+	local b_came b_went looks=$((400 * slow))
 
+	stood_still=no
 	tell a job 1 mandelbrot "$long"
 	reaches a 1
 	tell b job 1 gather "$short"
@@ -296,6 +310,8 @@ either()
 	why="a ended $((went - b_went)) ms after b, and $((went - b_came)) after it came"
 	if [ "$b_went" -lt "$went" ]; then
 		choice=b
+	elif [ "$1$stood_still" = byes ]; then
+		why+=', but the machine stood still'
 	elif [ $((went - b_came)) -ge "$looks" ]; then
 		choice=a
 	fi
@@ -308,7 +324,7 @@ first()		# NAME: who is to be
 
 	taken
 	before=$taken
-	chooses "$1" either
+	chooses "$1" either "$1"
 	taken
 	lost=$((taken - before))
 }
