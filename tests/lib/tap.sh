@@ -53,11 +53,19 @@ explain()
 	:
 }
 
+# Called before a failure, or a reason to bail out, is printed. The function of a test
+# may end the test instead.
+before_failure()
+{
+	:
+}
+
 # PROBLEM is empty when all is well.
 tap_result()	# PROBLEM BEHAVIOUR
 {
 	local text
 
+	[ -z "$1" ] || before_failure
 	number=$((number + 1))
 	if [ -z "$1" ]; then
 		echo "ok $number $2"
@@ -105,6 +113,7 @@ done_testing()
 
 bail()		# REASON
 {
+	before_failure
 	echo "Bail out! $*"
 	tap_ended=yes
 	exit 1
