@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# timeout: 1860
+#
+# mgpud controls QEMU/KVM guests with the stock kernel and its in-tree virtio_gpu.
+exec "$(dirname "$0")/host/boot-and-run" control
