@@ -29,6 +29,7 @@ struct mgpu {
 	int family;
 	uint32_t seq;
 	char *buf;
+	bool lost;	/* events, after those that wait to be read */
 };
 
 static int no_module(struct mgpu_error *err)
@@ -120,7 +121,7 @@ int mgpu_fd(const struct mgpu *mgpu)
 }
 
 /* One datagram from the kernel, to mgpu->buf; its length, or -errno. */
-static ssize_t receive(struct mgpu *mgpu)
+static ssize_t receive(struct mgpu *mgpu, int flags)
 {
 	struct sockaddr_nl from = { 0 };
 	struct iovec iov = { .iov_base = mgpu->buf, .iov_len = RECV_SIZE };
@@ -133,7 +134,7 @@ static ssize_t receive(struct mgpu *mgpu)
 	ssize_t len;
 
 	do {
-		len = recvmsg(mgpu_fd(mgpu), &hdr, 0);
+		len = recvmsg(mgpu_fd(mgpu), &hdr, flags);
 		if (len < 0)
 			return -errno;
 		if (hdr.msg_flags & MSG_TRUNC)
@@ -189,7 +190,7 @@ static int request(struct mgpu *mgpu, struct nl_msg *msg,
 	reply.seq = reply.request->nlmsg_seq;
 	reply.port = reply.request->nlmsg_pid;
 	while (!reply.done) {
-		len = receive(mgpu);
+		len = receive(mgpu, 0);
 		if (len == -EINTR)
 			continue;
 		if (len < 0) {
@@ -637,10 +638,20 @@ int mgpu_event_next(struct mgpu *mgpu, struct mgpu_event *event,
 	int ret;
 
 	for (;;) {
-		len = receive(mgpu);
-		if (len == -ENOBUFS)
+		len = receive(mgpu, mgpu->lost ? MSG_DONTWAIT : 0);
+		/*
+		 * The kernel says so at once, and drops further events, of which
+		 * it says no more, until all that came before are read.
+		 */
+		if (len == -ENOBUFS) {
+			mgpu->lost = true;
+			continue;
+		}
+		if (len == -EAGAIN && mgpu->lost) {
+			mgpu->lost = false;
 			return mgpu_fail(err, -ENOBUFS,
 					 "events came faster than they were read, and some are lost");
+		}
 		if (len < 0)
 			return mgpu_fail(err, (int)len, "waiting for events: %s",
 					 strerror((int)-len));

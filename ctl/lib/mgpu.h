@@ -443,9 +443,9 @@ int mgpu_subscribe_ctx(struct mgpu *mgpu, struct mgpu_error *err);
 int mgpu_fd(const struct mgpu *mgpu);
 
 /*
- * Wait for the next event.  -ENOBUFS: events were lost, list what they are about
- * again and go on.  -ENODEV: the module was unloaded.  -EINTR: a signal came.
- * -EAGAIN: there is none, and the socket does not block.
+ * Wait for the next event.  -ENOBUFS: events were lost after the last one returned;
+ * list what they are about again and go on.  -ENODEV: the module was unloaded.
+ * -EINTR: a signal came.  -EAGAIN: there is none, and the socket does not block.
  */
 int mgpu_event_next(struct mgpu *mgpu, struct mgpu_event *event,
 		    struct mgpu_error *err);
