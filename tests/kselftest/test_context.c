@@ -18,7 +18,7 @@
 #include "vmm.h"
 
 #define RAM	(64u << 20)
-#define ATTEMPTS	5	/* where the clock has a say */
+#define ATTEMPTS	5	/* to be in time for a job */
 
 FIXTURE(ctx)
 {
@@ -388,34 +388,43 @@ static void ctx_longer(struct __test_metadata *_metadata, struct vm *vm)
 	     job_mandelbrot_size(256, 256u << (ATTEMPTS - 1), 1023));
 }
 
-/* Nobody resumes it, and nobody else wants the slot. */
+/*
+ * Nobody resumes it, and nobody else wants the slot.  A request that is accepted with
+ * half of the job still to do is carried out.
+ */
 TEST_F_TIMEOUT(ctx, a_preempted_context_takes_what_nobody_wants, 90)
 {
 	struct mgpu_compute_cmd c;
 	struct vm *vm = &self->vm;
+	unsigned int try, jobs = 0, trials = 0;
+	uint64_t preempted = 0;
 	struct nl_ctx info;
-	unsigned int try;
 	int head, ret;
+	bool early;
 
 	ctx_longer(_metadata, vm);
-	for (try = 0; try < ATTEMPTS; try++) {
-		c = job_longer(try);
+	for (try = 0; trials < 3; try++) {
+		c = job_longer(try < ATTEMPTS ? try : ATTEMPTS - 1);
 		head = ctx_submit(vm, 1, &c);
 		ASSERT_LE(0, head);
-		ASSERT_TRUE(wait_ctx(&self->nl, self->vgpu, 1, runs_or_ran, try,
-				     &info));
+		ASSERT_TRUE(wait_ctx(&self->nl, self->vgpu, 1, runs_or_ran,
+				     jobs, &info));
 		ret = preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 0);
 		ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
+		early = info.jobs == jobs &&
+			info.job_inst_done < info.job_inst / 2;
 		/* Refused only when there is no job any more. */
-		EXPECT_TRUE(!ret || info.jobs > try);
+		EXPECT_TRUE(!ret || info.jobs > jobs);
 		EXPECT_EQ(OK, ctx_result(vm, head));
+		jobs++;
 		ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
-		EXPECT_EQ(try + 1, info.jobs);
-		/* Or it was done with its last tile. */
-		if (info.preemptions)
-			break;
+		EXPECT_EQ(jobs, info.jobs);
+		if (early) {
+			EXPECT_LT(preempted, info.preemptions);
+			trials++;
+		}
+		preempted = info.preemptions;
 	}
-	EXPECT_LE(1, info.preemptions);
 	EXPECT_EQ(info.preemptions, info.resumes);
 	/*
 	 * What it lost was saved, and restored when it came back; so was what it
@@ -765,10 +774,10 @@ static bool enough(const struct whimsical *g, const struct tormentor *t)
 	       t->asked > 20;
 }
 
-TEST_F_TIMEOUT(ctx, all_at_once, 60)
+TEST_F_TIMEOUT(ctx, all_at_once, 180)
 {
 	struct tormentor t = { .stop = false };
-	uint64_t end = now_ms() + 4000;
+	uint64_t end = now_ms() + (vmm_long() ? 60000 : 3000);
 	unsigned int seed = 5, n = 0;
 	struct whimsical guests[2] = { { .vm = &self->vm } };
 	struct nl_vgpu v;

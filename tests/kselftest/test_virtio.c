@@ -202,7 +202,7 @@ TEST_F(gpu, memory_that_is_unmapped_is_the_gpus_no_more)
 TEST_F_TIMEOUT(gpu, memory_that_comes_and_goes_under_load, 90)
 {
 	struct virtio_gpu_mem_entry e = { .addr = ALIAS, .length = PIXELS * 4 };
-	uint64_t end = now_ms() + 5000;
+	uint64_t end = now_ms() + (vmm_long() ? 30000 : 3000);
 	struct vm *vm = &self->g.vm;
 	struct work w = { 0 };
 	unsigned int n = 0;
@@ -705,16 +705,23 @@ TEST_F(gpu, a_context_with_an_error_is_its_own)
 
 /* ---- how it is shared ---- */
 
-/* Keeps some jobs of each of @nr machines under way for a time. */
+/*
+ * Keeps some jobs of each of @nr machines under way for a time; how often one of them
+ * was found with nothing to do, or -errno.
+ */
 static int flood(struct gl **g, const struct work *w, unsigned int nr,
 		 unsigned int ms)
 {
 	uint64_t end = now_ms() + ms;
 	unsigned int i, sent;
-	int head;
+	struct vmm_vq *vq;
+	int head, dry = 0;
 
 	while (now_ms() < end) {
 		for (i = 0, sent = 0; i < nr; i++) {
+			vq = &g[i]->vm.vq[VMM_CONTROL];
+			vq_collect(&g[i]->vm, VMM_CONTROL);
+			dry += vq->used_idx == vq->avail_idx;
 			do {
 				head = work_send(g[i], &w[i]);
 				if (head < 0 && head != -EBUSY)
@@ -725,7 +732,7 @@ static int flood(struct gl **g, const struct work *w, unsigned int nr,
 		if (!sent)
 			sleep_ms(1);
 	}
-	return 0;
+	return dry;
 }
 
 /* Until everything in the ring is answered. */
@@ -747,67 +754,107 @@ static uint64_t engine_ns(struct gl *g)
 	return nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_ENGINE_NS);
 }
 
+static uint64_t nr_jobs(struct gl *g)
+{
+	return nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_JOBS);
+}
+
+/* What one has too little the other one has too much: the first measurement counts. */
 TEST_F_TIMEOUT(gpu, weights_share_the_engine, 120)
 {
-	struct work w[2] = { 0 };
+	uint64_t end = now_ms() + 3 * (uint64_t)VMM_TIMEOUT;
 	struct gl other, *g[2] = { &self->g, &other };
-	uint64_t used[2];
-	unsigned int attempt;
-	double ratio = 0;
+	struct work w[2] = { 0 };
+	uint64_t used[2], jobs[2];
+	double ratio;
+	int dry, n;
 
 	ASSERT_EQ(0, gl_new(&other, "small-render", RAM));
 	ASSERT_EQ(0, nl_dev_set(&self->g.nl, vmm_parent(), "weighted",
 				NL_KEEP));
 	ASSERT_EQ(0, nl_vgpu_set(&self->g.nl, self->g.vm.uuid, 300, -1));
 	ASSERT_EQ(0, nl_vgpu_set(&self->g.nl, other.vm.uuid, 100, -1));
-	ASSERT_EQ(0, work_new(g[0], &w[0], 16));
-	ASSERT_EQ(0, work_new(g[1], &w[1], 16));
-	for (attempt = 0; attempt < 3; attempt++) {
-		ASSERT_EQ(0, flood(g, w, 2, 500));
+	ASSERT_EQ(0, work_new(g[0], &w[0], 8));
+	ASSERT_EQ(0, work_new(g[1], &w[1], 8));
+	do {
+		ASSERT_LE(0, flood(g, w, 2, 500));
+		jobs[0] = nr_jobs(g[0]);
+		jobs[1] = nr_jobs(g[1]);
 		used[0] = engine_ns(g[0]);
 		used[1] = engine_ns(g[1]);
-		ASSERT_EQ(0, flood(g, w, 2, 4000));
+		dry = 0;
+		/* Long enough for one job to make no difference. */
+		do {
+			n = flood(g, w, 2, 500);
+			ASSERT_LE(0, n);
+			dry += n;
+		} while ((engine_ns(g[0]) - used[0] + engine_ns(g[1]) - used[1] <
+			  3000000000 || nr_jobs(g[1]) - jobs[1] < 50) &&
+			 now_ms() < end);
+		jobs[0] = nr_jobs(g[0]) - jobs[0];
+		jobs[1] = nr_jobs(g[1]) - jobs[1];
 		used[0] = engine_ns(g[0]) - used[0];
 		used[1] = engine_ns(g[1]) - used[1];
 		ratio = (double)used[0] / (double)used[1];
-		TH_LOG("%llu and %llu us: %.2f",
-		       (unsigned long long)used[0] / 1000,
-		       (unsigned long long)used[1] / 1000, ratio);
-		if (ratio > 2.4 && ratio < 3.6)
-			break;
-	}
+		TH_LOG("%lu and %lu us: %.2f, in %lu and %lu jobs (%d times one had nothing to do)",
+		       used[0] / 1000, used[1] / 1000, ratio, jobs[0], jobs[1],
+		       dry);
+	} while (dry && now_ms() < end);
+	EXPECT_EQ(0, dry);
 	EXPECT_LT(2.4, ratio);
 	EXPECT_GT(3.6, ratio);
 	gl_delete(&other);
 }
 
+/*
+ * 20 per cent, in periods of 100 ms.  When a job starts, what is charged is paid for;
+ * one other job may be with the GPU that is not charged yet.
+ */
 TEST_F_TIMEOUT(gpu, a_limit_holds_one_back, 60)
 {
 	struct gl *g = &self->g;
 	struct work w = { 0 };
-	uint64_t used, start, jobs;
-	unsigned int attempt;
-	double share = 1;
+	uint64_t first, last, now, start, ns, longest, allowed, end;
+	unsigned int try;
 
 	ASSERT_EQ(0, work_new(g, &w, 4));
-	/* 20 per cent, in periods of 100 ms. */
 	ASSERT_EQ(0, nl_vgpu_set_full(&g->nl, g->vm.uuid, NL_KEEP, NL_KEEP,
 				      200000, 100000, NL_KEEP));
-	/* A job that the machine holds up for long is forgiven a part. */
-	for (attempt = 0; attempt < 3 && share > 0.25; attempt++) {
-		ASSERT_EQ(0, flood(&g, &w, 1, 500));
-		start = now_ms();
-		used = engine_ns(g);
-		jobs = nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_JOBS);
-		ASSERT_EQ(0, flood(&g, &w, 1, 3000));
-		used = engine_ns(g) - used;
-		jobs = nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_JOBS) - jobs;
-		share = (double)used / (double)(now_ms() - start) / 1e6;
-		TH_LOG("%.1f %% of the engine, %llu jobs", 100 * share,
-		       (unsigned long long)jobs);
+	for (try = 0; try < 2; try++) {
+		ASSERT_TRUE(drain(g));
+		longest = 0;
+		start = now_ns();
+		first = engine_ns(g);
+		last = first;
+		end = now_ms() + 2500;
+		/* Up to what is not before the start of a job. */
+		for (;;) {
+			ASSERT_LE(0, flood(&g, &w, 1, 2));
+			now = engine_ns(g);
+			if (now - last > longest)
+				longest = now - last;
+			if (now != last && now_ms() >= end)
+				break;
+			ASSERT_GT(end + VMM_TIMEOUT, now_ms());
+			last = now;
+		}
+		ns = now_ns() - start;
+		allowed = ns / 5 + 20000000 + longest;
+		TH_LOG("%llu of %llu us of the engine, in %llu us",
+		       (unsigned long long)(last - first) / 1000,
+		       (unsigned long long)allowed / 1000,
+		       (unsigned long long)ns / 1000);
+		/* Of what one job takes, two seconds' worth counts. */
+		if (longest < 400000000)
+			EXPECT_GE(allowed, last - first);
+		if (last - first >= ns / 50)
+			break;
+		if (!try)
+			measured_again("use with a limit (got %llu us, wanted %llu us)",
+				       (unsigned long long)(last - first) / 1000,
+				       (unsigned long long)ns / 50000);
 	}
-	EXPECT_GT(0.25, share);
-	EXPECT_LT(0.02, share);
+	EXPECT_GT(2, try);
 	EXPECT_LT(0, nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_LIMITED));
 }
 
@@ -822,7 +869,7 @@ TEST_F(gpu, slots_are_how_many_jobs_it_has)
 	ASSERT_EQ(0, work_new(g, &w, 2));
 	for (n = 1; n <= 64; n += 9) {
 		EXPECT_EQ(0, nl_dev_set_slots(&g->nl, dev.id, n));
-		ASSERT_EQ(0, flood(&g, &w, 1, 200));
+		ASSERT_LE(0, flood(&g, &w, 1, 200));
 	}
 	EXPECT_EQ(0, nl_dev_set_slots(&g->nl, dev.id, 64));
 	EXPECT_GT(0, nl_dev_set_slots(&g->nl, dev.id, 65));

@@ -60,8 +60,8 @@ int sysfs_read(const char *path, char *buf, size_t len);
 long long sysfs_number(const char *path);
 int sysfs_write(const char *path, const char *text);
 /*
- * The same in a process of its own, which holds no descriptor: the write may wait
- * for one of ours to be closed.
+ * The same in a process of its own, which holds no descriptor and no mapping: the
+ * write may wait for one of ours to go.
  */
 pid_t sysfs_write_aside(const char *path, const char *text);
 /* Whether the process ends within the time, and with status 0. */
@@ -110,8 +110,10 @@ struct vmm_vq {
 struct vm {
 	char uuid[VMM_UUID_LEN + 1];
 	bool made;		/* vm_new() made the vGPU */
-	int container;
-	int group;
+	int container;		/* or -1, with an iommufd */
+	int group;		/* likewise */
+	int iommufd;		/* or -1, with a container */
+	uint32_t ioas;		/* of the iommufd */
 	int device;
 
 	uint32_t *display;	/* display_map()'s; it keeps the device open */
@@ -147,6 +149,11 @@ struct vmm_seg {
  * takes back what they did and accepts a machine that is closed.
  */
 int vm_new(struct vm *vm, const char *type, size_t ram);
+/*
+ * The same through the device's own node and an iommufd instead of its group and a
+ * container; -EOPNOTSUPP where the kernel has none (CONFIG_VFIO_DEVICE_CDEV).
+ */
+int vm_open_iommufd(struct vm *vm, const char *uuid, size_t ram);
 int vm_open(struct vm *vm, const char *uuid, size_t ram);
 void vm_close(struct vm *vm);
 void vm_delete(struct vm *vm);	/* vm_close, and remove the vGPU */
@@ -274,6 +281,7 @@ uint32_t *display_map(struct vm *vm, size_t *len);	/* NULL: errno */
 
 /* ---- time ---- */
 
+uint64_t now_ns(void);		/* CLOCK_MONOTONIC, as the module's */
 uint64_t now_ms(void);
 void sleep_ms(unsigned int ms);
 /*
@@ -284,5 +292,32 @@ bool goes_on(uint64_t end, bool enough);
 
 /* How many times as long as usual things may take: $MGPU_SLOW, at least 1. */
 int vmm_slow(void);
+/* Whether $MGPU_LONG asks for long tests: make check-long. */
+bool vmm_long(void);
+
+/* ---- verdicts ---- */
+
+/* Text in the output, from where the harness's TH_LOG() does not reach. */
+void remark(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Say in the output that a lower bound was missed and is measured once more.  An
+ * upper bound is never measured again.
+ */
+void measured_again(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/*
+ * Trials of a choice that the machine may spoil now and then: at least four of five
+ * must be right.  They end when the verdict is certain.
+ */
+struct trials {
+	unsigned int right;
+	unsigned int wrong;
+};
+
+bool trials_go_on(const struct trials *t);
+void trial(struct trials *t, bool right);
+bool mostly_right(const struct trials *t);
 
 #endif /* KSELFTEST_VMM_H */
