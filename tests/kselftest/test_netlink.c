@@ -3,7 +3,10 @@
  * The generic netlink family: what is told, what may be set and what not.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -11,6 +14,7 @@
 
 #include <kselftest_harness.h>
 
+#include "compute.h"
 #include "nl.h"
 #include "vmm.h"
 
@@ -843,46 +847,286 @@ TEST_F_TIMEOUT(nl, as_many_vgpus_as_there_may_be_are_set_in_one_message, 240)
 	}
 }
 
-/* Any bytes: the kernel answers each, and settings stay within bounds. */
-TEST_F(nl, garbage_is_refused)
+/* ---- events that come faster than they are read ---- */
+
+#define BURST	600
+
+/* Changes a setting back and forth; each change is an event. */
+static int change(struct nl *nl, unsigned int n)
 {
-	uint64_t end = now_ms() + 3000;
+	return nl_dev_set_policy(nl, VMM_PARENT, n % 2 ? DEFAULT_POLICY :
+							 "equal");
+}
+
+/* How many events are there to be read, and how often events are said to be lost. */
+static unsigned int read_all(struct nl *nl, unsigned int *lost)
+{
+	static uint8_t buf[65536];
+	unsigned int n = 0;
+
+	*lost = 0;
+	for (;;) {
+		if (recv(nl->fd, buf, sizeof(buf), MSG_DONTWAIT) > 0)
+			n++;
+		else if (errno == ENOBUFS)
+			++*lost;
+		else
+			return n;
+	}
+}
+
+TEST_F_TIMEOUT(nl, events_that_are_lost_are_said_to_be_and_only_to_who_lost_them,
+	       60)
+{
+	struct nl *nl = &self->nl, slow, ev;
+	unsigned int i, n, lost;
+	struct nl_event e;
+	struct nl_vgpu v;
+	struct nl_dev d;
+	int size = 1;
+
+	ASSERT_EQ(0, nl_open(&slow));
+	/* As small as there is. */
+	ASSERT_EQ(0, setsockopt(slow.fd, SOL_SOCKET, SO_RCVBUF, &size,
+				sizeof(size)));
+	ASSERT_EQ(0, nl_subscribe(&slow));
+	ASSERT_EQ(0, nl_open(&ev));
+	ASSERT_EQ(0, nl_subscribe(&ev));
+	for (i = 0; i < BURST; i++) {
+		ASSERT_EQ(0, change(nl, i));
+		/* One that reads has each of them, in order. */
+		ASSERT_EQ(MGPU_CMD_DEV_POLICY_NTF,
+			  nl_event_next(&ev, &e, VMM_TIMEOUT));
+		ASSERT_STREQ(i % 2 ? DEFAULT_POLICY : "equal", e.dev.policy);
+	}
+	n = read_all(&slow, &lost);
+	TH_LOG("%u of %u events, %u times some were lost", n, BURST, lost);
+	EXPECT_GT(BURST, n);
+	EXPECT_LE(1, lost);
+	n = read_all(&ev, &lost);
+	EXPECT_EQ(0, n);
+	EXPECT_EQ(0, lost);
+
+	/* It is told what is, and what comes. */
+	ASSERT_EQ(0, change(nl, 0));
+	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[0], 4321, -1));
+	EXPECT_TRUE(nl_event_wait(&slow, MGPU_CMD_DEV_POLICY_NTF, NULL, &e,
+				  VMM_TIMEOUT));
+	EXPECT_STREQ("equal", e.dev.policy);
+	ASSERT_EQ(0, nl_dev_get(&slow, VMM_PARENT, &d));
+	EXPECT_STREQ("equal", d.policy);
+	ASSERT_EQ(0, nl_vgpu_get(&slow, self->uuid[0], &v));
+	EXPECT_EQ(4321, v.weight);
+	nl_close(&slow);
+	nl_close(&ev);
+}
+
+/* A line of a program's output that has a text, within the time. */
+static bool line_with(FILE *f, const char *text, int timeout_ms)
+{
+	uint64_t end = now_ms() + (uint64_t)timeout_ms, now;
+	struct pollfd p = { .fd = fileno(f), .events = POLLIN };
+	static char buf[65536];
+	static size_t len;
+	ssize_t n;
+	char *eol;
+
+	for (;;) {
+		while ((eol = memchr(buf, '\n', len))) {
+			*eol = 0;
+			n = eol + 1 - buf;
+			if (strstr(buf, text)) {
+				len -= (size_t)n;
+				memmove(buf, eol + 1, len);
+				return true;
+			}
+			len -= (size_t)n;
+			memmove(buf, eol + 1, len);
+		}
+		now = now_ms();
+		if (now >= end || poll(&p, 1, (int)(end - now)) <= 0)
+			return false;
+		n = read(p.fd, buf + len, sizeof(buf) - len);
+		if (n <= 0)
+			return false;
+		len += (size_t)n;
+	}
+}
+
+TEST_F_TIMEOUT(nl, a_monitor_that_stood_still_says_so_and_goes_on, 120)
+{
+	const char *build = getenv("BUILD");
 	struct nl *nl = &self->nl;
-	unsigned int seed = 1234, n = 0, i, k;
+	unsigned int i;
+	char path[512];
+	int fds[2];
+	pid_t pid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/ctl/gpuctl",
+		 build ? build : "../../build");
+	if (access(path, X_OK))
+		SKIP(return, "gpuctl is not built");
+	ASSERT_EQ(0, pipe2(fds, O_CLOEXEC));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		dup2(fds[1], STDOUT_FILENO);
+		execl(path, path, "monitor", NULL);
+		_exit(127);
+	}
+	close(fds[1]);
+	f = fdopen(fds[0], "r");
+	ASSERT_NE(NULL, f);
+	/* Until it listens. */
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(0, change(nl, i));
+		if (line_with(f, "equal", 100))
+			break;
+	}
+	EXPECT_GT(100, i);
+	ASSERT_EQ(0, kill(pid, SIGSTOP));
+	/* More than a socket holds unless it is told otherwise. */
+	for (i = 0; i < 3 * BURST; i++) {
+		ASSERT_EQ(0, change(nl, i));
+	}
+	ASSERT_EQ(0, kill(pid, SIGCONT));
+	EXPECT_TRUE(line_with(f, "lost", VMM_TIMEOUT));
+	ASSERT_EQ(0, nl_dev_set_policy(nl, VMM_PARENT, "best-effort"));
+	EXPECT_TRUE(line_with(f, "best-effort", VMM_TIMEOUT));
+	kill(pid, SIGTERM);
+	EXPECT_TRUE(ends(pid, VMM_TIMEOUT));
+	fclose(f);
+}
+
+/* ---- garbage ---- */
+
+/* The largest number of an attribute, of any of the sets. */
+#define LARGER(a, b)	((int)(a) > (int)(b) ? (int)(a) : (int)(b))
+#define A_MAX		LARGER(LARGER(MGPU_A_DEV_MAX, MGPU_A_VGPU_MAX),	\
+			       LARGER(MGPU_A_CTX_MAX, MGPU_A_STATS_MAX))
+
+/* Some of what a command on a context takes, mostly right. */
+static void put_ctx(struct nl_msg *m, uint32_t vgpu, uint32_t ctx)
+{
+	uint8_t flag = rand() % 3;
+
+	if (rand() % 8)
+		nl_put_u32(m, MGPU_A_CTX_VGPU_ID, rand() % 8 ? vgpu :
+			   (uint32_t)rand());
+	if (rand() % 8)
+		nl_put_u32(m, MGPU_A_CTX_ID, rand() % 8 ? ctx :
+			   (uint32_t)rand());
+	if (rand() % 2)
+		nl_put_u32(m, MGPU_A_CTX_METHOD, rand() % 5);
+	if (rand() % 2)
+		nl_put_u32(m, MGPU_A_CTX_SLOTS, rand() % 3);
+	if (rand() % 2)
+		nl_put(m, MGPU_A_CTX_HOLD, &flag, rand() % 8 ? 1 : 4);
+	if (rand() % 4 == 0)
+		nl_put(m, MGPU_A_CTX_FIRST, &flag, rand() % 8 ? 1 : 0);
+}
+
+static void put_junk(struct nl_msg *m, const char *uuid)
+{
+	unsigned int i, k;
+	uint8_t junk[64];
+	size_t at;
+
+	for (i = rand() % 4; i; i--) {
+		at = nl_nest(m, rand() % (A_MAX + 2));
+		for (k = rand() % 6; k; k--) {
+			memset(junk, rand(), sizeof(junk));
+			nl_put(m, rand() % (A_MAX + 2) | (rand() % 8 ? 0 :
+			       0x8000), junk, rand() % sizeof(junk));
+		}
+		if (rand() % 3 == 0)
+			nl_put_str(m, MGPU_A_VGPU_UUID, uuid);
+		nl_nest_end(m, at);
+	}
+}
+
+static void flip_bits(struct nl_msg *m)
+{
+	unsigned int i;
+	size_t at;
+
+	for (i = rand() % 3; i && m->len > 24; i--) {
+		at = 20 + (size_t)rand() % (m->len - 20);
+		m->buf[at] ^= 1 << rand() % 8;
+	}
+}
+
+/*
+ * Any bytes, for every command that there is: the kernel answers each, and settings
+ * stay within bounds.
+ */
+TEST_F_TIMEOUT(nl, garbage_is_refused, 120)
+{
+	uint64_t end = now_ms() + (vmm_long() ? 60000 : 3000);
+	unsigned int n = 0, cmd, ok[MGPU_CMD_MAX + 2] = { 0 };
+	struct mgpu_compute_cmd job = job_mandelbrot(1, 64, 64, 100);
+	unsigned int tried[MGPU_CMD_MAX + 2] = { 0 };
+	struct nl *nl = &self->nl;
 	struct nl_msg m;
 	struct nl_vgpu v;
 	struct nl_dev d;
-	uint8_t junk[64];
-	size_t at, flip;
+	struct vm vm;
+	uint32_t id;
+	int head;
 
 	ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
-	TH_LOG("seed %u", seed);
-	srand(seed);
-	while (now_ms() < end) {
-		nl_begin(nl, &m, rand() % 14, rand() % 4 ? 0 : NLM_F_DUMP);
+	/* A context with a job, for commands that are about one. */
+	ASSERT_EQ(0, vm_new(&vm, "small-render", VMM_RAM));
+	ASSERT_EQ(0, vm_start_with(&vm, RENDER_FEATURES));
+	ASSERT_EQ(0, nl_vgpu_get(nl, vm.uuid, &v));
+	id = v.id;
+	ASSERT_EQ(OK, ctx_create(&vm, 1, MGPU_CAPSET_COMPUTE));
+	ASSERT_EQ(OK, gpu_create_blob(&vm, 1, vm_alloc(&vm, 1 << 16, 4096),
+				      1 << 16));
+	ASSERT_EQ(OK, ctx_attach(&vm, 1, 1));
+	head = ctx_submit(&vm, 1, &job);
+	ASSERT_LE(0, head);
+
+	srand(1234);
+	TH_LOG("seed 1234");
+	while (goes_on(end, n > 100 * (MGPU_CMD_MAX + 2))) {
+		cmd = rand() % (MGPU_CMD_MAX + 2);
+		nl_begin(nl, &m, cmd, rand() % 4 ? 0 : NLM_F_DUMP);
 		if (rand() % 4 == 0)
 			nl_put_u32(&m, MGPU_A_DEV_ID, d.id);
 		if (rand() % 4 == 0)
 			nl_put(&m, MGPU_A_DEV_POLICY, "weighted", rand() % 10);
-		for (i = rand() % 4; i; i--) {
-			at = nl_nest(&m, rand() % 20);
-			for (k = rand() % 6; k; k--) {
-				memset(junk, rand(), sizeof(junk));
-				nl_put(&m, rand() % 28 | (rand() % 8 ? 0 :
-				       0x8000), junk, rand() % sizeof(junk));
-			}
-			if (rand() % 3 == 0)
-				nl_put_str(&m, MGPU_A_VGPU_UUID, self->uuid[0]);
-			nl_nest_end(&m, at);
+		if (cmd >= MGPU_CMD_CTX_GET && rand() % 4)
+			put_ctx(&m, id, 1);
+		if (rand() % 2) {
+			put_junk(&m, self->uuid[0]);
+			flip_bits(&m);
 		}
-		for (i = rand() % 3; i && m.len > 24; i--) {
-			flip = 20 + rand() % (m.len - 20);
-			m.buf[flip] ^= 1 << rand() % 8;
-		}
-		nl_talk(nl, &m);
+		tried[cmd]++;
+		ok[cmd] += !nl_talk(nl, &m);
 		n++;
 	}
-	EXPECT_LT(100, n);
+	for (cmd = 0; cmd < MGPU_CMD_MAX + 2; cmd++) {
+		EXPECT_LT(0, tried[cmd]) {
+			TH_LOG("command %u", cmd);
+		}
+	}
+	/* What is for contexts gets to contexts. */
+	EXPECT_LT(0, ok[MGPU_CMD_CTX_GET]);
+	EXPECT_LT(0, ok[MGPU_CMD_CTX_PREEMPT]);
+	EXPECT_LT(0, ok[MGPU_CMD_CTX_RESUME]);
+	TH_LOG("%u messages, %u of CTX_PREEMPT and %u of CTX_RESUME were carried out",
+	       n, ok[MGPU_CMD_CTX_PREEMPT], ok[MGPU_CMD_CTX_RESUME]);
+
+	/* The job is done, whatever it was told. */
+	nl_begin(nl, &m, MGPU_CMD_CTX_RESUME, 0);
+	nl_put_u32(&m, MGPU_A_CTX_VGPU_ID, id);
+	nl_put_u32(&m, MGPU_A_CTX_ID, 1);
+	nl_talk(nl, &m);
+	EXPECT_EQ(OK, ctx_result(&vm, head));
+	vm_delete(&vm);
+
 	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
 	EXPECT_LE(1, v.weight);
 	EXPECT_GE(10000, v.weight);
