@@ -124,16 +124,17 @@ TEST_F_TIMEOUT(lifetime, a_vmm_that_is_killed_with_a_held_frame_leaves_nothing,
 	       60)
 {
 	struct vm *vm = &self->vm;
-	bool quick = false;
+	struct trials t = { 0 };
 	uint64_t start, before;
 	struct nl_vgpu v;
-	int status, try;
+	int status;
 	pid_t pid;
 
 	vm_close(vm);
-	ASSERT_EQ(0, nl_vgpu_set(&self->nl, vm->uuid, -1, 1000));
-	/* A busy machine can spoil one measurement, not every one. */
-	for (try = 0; try < 5 && !quick; try++) {
+	while (trials_go_on(&t)) {
+		/* The first frame goes at once, the next one after a second. */
+		ASSERT_EQ(0, nl_vgpu_set(&self->nl, vm->uuid, -1, 0));
+		ASSERT_EQ(0, nl_vgpu_set(&self->nl, vm->uuid, -1, 1000));
 		before = nl_stat(&self->nl, vm->uuid, MGPU_A_STATS_FRAMES);
 		pid = fork();
 		ASSERT_LE(0, pid);
@@ -153,12 +154,12 @@ TEST_F_TIMEOUT(lifetime, a_vmm_that_is_killed_with_a_held_frame_leaves_nothing,
 		start = now_ms();
 		kill(pid, SIGKILL);
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
-		quick = now_ms() - start < 800;
+		trial(&t, now_ms() - start < 800);
 		ASSERT_EQ(0, nl_vgpu_get(&self->nl, vm->uuid, &v));
 		EXPECT_FALSE(v.open);
 		EXPECT_EQ(0, v.pinned);
 	}
-	EXPECT_TRUE(quick);
+	EXPECT_TRUE(mostly_right(&t));
 }
 
 TEST_F(lifetime, a_vgpu_has_one_vmm)
@@ -425,7 +426,7 @@ TEST_F(lifetime, both_modules_can_be_loaded_again)
 TEST_F_TIMEOUT(lifetime, vgpus_that_come_and_go_do_not_disturb_one_that_stays,
 	       120)
 {
-	uint64_t end = now_ms() + 6000;
+	uint64_t end = now_ms() + (vmm_long() ? 60000 : 3000);
 	struct vm *vm = &self->vm, other;
 	unsigned int rounds = 0, n = 0;
 	struct gpu_screen s;
