@@ -72,6 +72,23 @@ load_all()
 	fi
 }
 
+# A case that crashes or runs out of time does not tidy up: what it leaves must not
+# be the next program's trouble. Prints what was left.
+tidy()	# STATUS
+{
+	local vgpu left=
+
+	for vgpu in /sys/bus/mdev/devices/*; do
+		[ -e "$vgpu" ] || continue
+		left+=" ${vgpu##*/}"
+		timeout 20 sh -c 'echo 1 >"$1/remove"' sh "$vgpu" ||
+			echo "# cannot remove ${vgpu##*/}"
+	done
+	[ -z "$left" ] || echo "# vGPUs that were left behind:$left"
+	[ "$1" -ne 0 ] && [ "$1" -ne 4 ] || return 0
+	"$top/tools/vm/modules" unload && load_all || echo '# the modules cannot be loaded anew'
+}
+
 step modules-load 'the modules load' load_all || exit 1
 
 for t in "$@"; do
@@ -86,6 +103,13 @@ for t in "$@"; do
 	(cd "$here" && timeout -k 5 "$timeout" "$prog") \
 		</dev/null >"$OUT/$name.log" 2>&1
 	rc=$?
+	tidy $rc >"$OUT/left" 2>&1
+	if [ -s "$OUT/left" ]; then
+		cat "$OUT/left" >>"$OUT/$name.log"
+		# who passes leaves nothing
+		[ $rc -ne 0 ] || rc=1
+	fi
+	rm -f "$OUT/left"
 	echo "mgpu-test: $name ended with $rc" >/dev/kmsg
 	[ $rc -eq 0 ] || [ $rc -eq 4 ] || failed=1
 	echo "@done $name $rc"
