@@ -18,6 +18,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 
 #define VMM_PARENT	"mgpu_soft.0"
@@ -319,5 +322,36 @@ struct trials {
 bool trials_go_on(const struct trials *t);
 void trial(struct trials *t, bool right);
 bool mostly_right(const struct trials *t);
+
+/* ---- the harness ---- */
+
+#ifdef TEST_HARNESS_MAIN
+/* Drop the cases whose name does not contain $MGPU_ONLY (tests/run --only). */
+static inline int vmm_select_cases(void)
+{
+	const char *only = getenv("MGPU_ONLY");
+	struct __fixture_metadata *f;
+	struct __test_metadata **t;
+	int n = 0;
+
+	for (f = __fixture_list; f; f = f->next) {
+		for (t = &f->tests; *t;) {
+			if (only && !strstr((*t)->name, only)) {
+				*t = (*t)->next;
+			} else {
+				t = &(*t)->next;
+				n++;
+			}
+		}
+	}
+	if (!n)
+		puts("1..0 # SKIP no case is selected by --only");
+	return n;
+}
+
+/* In TEST_HARNESS_MAIN. */
+#define test_harness_run(argc, argv) \
+	(vmm_select_cases() ? test_harness_run(argc, argv) : KSFT_SKIP)
+#endif
 
 #endif /* KSELFTEST_VMM_H */
