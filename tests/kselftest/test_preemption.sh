@@ -402,6 +402,7 @@ for try in 1 2 3 4 5; do
 	done
 done
 [ $here = yes ] || bad 'a newcomer has no slot, or who had it is done'
+[ -z "$pid" ] || stop KILL
 for job in 'a 1' 'b 1' 'b 2'; do
 	# shellcheck disable=SC2086
 	is_right $job "$right"
