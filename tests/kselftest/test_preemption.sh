@@ -309,9 +309,10 @@ most()		# AMOUNT
 
 # ---- who goes first ----
 
-# A long job of a's has the only slot; then comes a short one of b's. The first to end
-# is the choice, if a ran on for long enough to lose its slot. That it did not lose it
-# in that time is nothing against b if the machine stood still.
+# A long job of a's has the only slot; then comes a short one of b's. The choice is b if
+# its job ended in the first half of the time that a's went on for: of two that end
+# together, either may be heard of first. It is a if that went on for long enough to
+# lose its slot, which is nothing against b if the machine stood still.
 either()	# WANTED
 {
 	local b_came b_went looks=$((400 * slow))
@@ -324,7 +325,7 @@ either()	# WANTED
 	b_came=$came b_went=$went
 	is_right a 1 "$right"
 	why="a ended $((went - b_went)) ms after b, and $((went - b_came)) after it came"
-	if [ "$b_went" -lt "$went" ]; then
+	if [ $((2 * (went - b_went))) -ge $((went - b_came)) ]; then
 		choice=b
 	elif [ "$1$stood_still" = byes ]; then
 		why+=', but the machine stood still'
