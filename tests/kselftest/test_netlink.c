@@ -1007,9 +1007,11 @@ TEST_F_TIMEOUT(nl, a_monitor_that_stood_still_says_so_and_goes_on, 120)
 			       LARGER(MGPU_A_CTX_MAX, MGPU_A_STATS_MAX))
 
 /* Some of what a command on a context takes, mostly right. */
-static void put_ctx(struct nl_msg *m, uint32_t vgpu, uint32_t ctx)
+static void put_ctx(struct nl_msg *m, uint8_t cmd, uint32_t vgpu, uint32_t ctx)
 {
 	uint8_t flag = rand() % 3;
+	/* CTX_RESUME has none of these. */
+	bool preempt = cmd != MGPU_CMD_CTX_RESUME || rand() % 8 == 0;
 
 	if (rand() % 8)
 		nl_put_u32(m, MGPU_A_CTX_VGPU_ID, rand() % 8 ? vgpu :
@@ -1017,11 +1019,11 @@ static void put_ctx(struct nl_msg *m, uint32_t vgpu, uint32_t ctx)
 	if (rand() % 8)
 		nl_put_u32(m, MGPU_A_CTX_ID, rand() % 8 ? ctx :
 			   (uint32_t)rand());
-	if (rand() % 2)
+	if (preempt && rand() % 2)
 		nl_put_u32(m, MGPU_A_CTX_METHOD, rand() % 5);
-	if (rand() % 2)
+	if (preempt && rand() % 2)
 		nl_put_u32(m, MGPU_A_CTX_SLOTS, rand() % 3);
-	if (rand() % 2)
+	if (preempt && rand() % 2)
 		nl_put(m, MGPU_A_CTX_HOLD, &flag, rand() % 8 ? 1 : 4);
 	if (rand() % 4 == 0)
 		nl_put(m, MGPU_A_CTX_FIRST, &flag, rand() % 8 ? 1 : 0);
@@ -1090,7 +1092,9 @@ TEST_F_TIMEOUT(nl, garbage_is_refused, 120)
 
 	srand(1234);
 	TH_LOG("seed 1234");
-	while (goes_on(end, n > 100 * (MGPU_CMD_MAX + 2))) {
+	while (goes_on(end, n > 100 * (MGPU_CMD_MAX + 2) &&
+			    ok[MGPU_CMD_CTX_GET] && ok[MGPU_CMD_CTX_PREEMPT] &&
+			    ok[MGPU_CMD_CTX_RESUME])) {
 		cmd = rand() % (MGPU_CMD_MAX + 2);
 		nl_begin(nl, &m, cmd, rand() % 4 ? 0 : NLM_F_DUMP);
 		if (rand() % 4 == 0)
@@ -1098,7 +1102,7 @@ TEST_F_TIMEOUT(nl, garbage_is_refused, 120)
 		if (rand() % 4 == 0)
 			nl_put(&m, MGPU_A_DEV_POLICY, "weighted", rand() % 10);
 		if (cmd >= MGPU_CMD_CTX_GET && rand() % 4)
-			put_ctx(&m, id, 1);
+			put_ctx(&m, cmd, id, 1);
 		if (rand() % 2) {
 			put_junk(&m, self->uuid[0]);
 			flip_bits(&m);
