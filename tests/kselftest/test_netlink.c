@@ -1093,8 +1093,8 @@ TEST_F_TIMEOUT(nl, garbage_is_refused, 120)
 	srand(1234);
 	TH_LOG("seed 1234");
 	while (goes_on(end, n > 100 * (MGPU_CMD_MAX + 2) &&
-			    ok[MGPU_CMD_CTX_GET] && ok[MGPU_CMD_CTX_PREEMPT] &&
-			    ok[MGPU_CMD_CTX_RESUME])) {
+		       ok[MGPU_CMD_CTX_GET] && ok[MGPU_CMD_CTX_PREEMPT] &&
+		       ok[MGPU_CMD_CTX_RESUME])) {
 		cmd = rand() % (MGPU_CMD_MAX + 2);
 		nl_begin(nl, &m, cmd, rand() % 4 ? 0 : NLM_F_DUMP);
 		if (rand() % 4 == 0)
