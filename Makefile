@@ -33,7 +33,7 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 .PHONY: help deps kernel kmod libbpf bpf ctl guest sim all unit fuzz kselftest demo \
 	bench-sched bench-alloc bench-preempt bench-virtio check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
-	check-debug mutations vm-shell clean distclean
+	check-debug mutations coverage vm-shell clean distclean
 
 help: ## say what can be made
 	@echo 'make TARGET [KERNEL=6.1|6.12|debug]'
@@ -101,23 +101,23 @@ demo: all ## show three VMs share a GPU, before and after control; GPU=virtio: w
 	@tools/demo/run
 
 bench-sched: all ## measure the scheduler; writes build/bench/sched.json
-	$(SUB) -C tools/bench
-	@tools/bench/run-sched
+	$(SUB) -C tools/bench sched
+	@tools/bench/sched/run
 
 bench-alloc: sim ## measure the allocators; writes build/bench/alloc.json
-	$(SUB) -C tools/bench $(BUILD)/bench/bench-alloc
+	$(SUB) -C tools/bench alloc
 	@$(BUILD)/sim/mgpu-sim --scenario reference \
-		--policy none,vgasa,fea,exact,clairvoyant \
+		--allocator none,vgasa,fea,exact,clairvoyant \
 		--json $(BUILD)/bench/reference.json
 	@$(BUILD)/bench/bench-alloc --json $(BUILD)/bench/alloc.json \
 		--reference $(BUILD)/bench/reference.json
 
 bench-preempt: all ## measure preemption; writes build/bench/preempt.json
-	$(SUB) -C tools/bench $(BUILD)/bench/bench-preempt
-	@tools/bench/run-preempt
+	$(SUB) -C tools/bench preempt
+	@tools/bench/preempt/run
 
 bench-virtio: all ## measure GL on a shared virtio-gpu; writes build/bench/virtio.json
-	@tools/bench/run-virtio
+	@tools/bench/virtio/run
 
 check: all unit fuzz kselftest ## run the tests, all but the longest (15 minutes)
 	@tests/run
@@ -161,6 +161,10 @@ check-debug: ## the C programs of the kernel self-tests on a kernel with checker
 mutations: all unit kselftest ## break the code in each way that tests/mutations lists; the tests must notice
 	@tests/mutate
 
+coverage: ## say which lines of the modules the kernel self-tests run
+	+@$(MAKE) --no-print-directory KERNEL=debug kernel kmod kselftest
+	@tests/coverage
+
 vm-shell: kernel ## a shell in the test host
 	@tools/vm/shell --kernel $(KERNEL)
 
@@ -168,7 +172,7 @@ clean: ## remove what was built; keep kernels and downloads
 	@rm -rf $(BUILD)/kmod $(BUILD)/tcg $(BUILD)/bpf $(BUILD)/ctl $(BUILD)/guest \
 		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/kselftest $(BUILD)/check \
 		$(BUILD)/check-* $(BUILD)/ci-* $(BUILD)/bench $(BUILD)/sim \
-		$(BUILD)/vm
+		$(BUILD)/vm $(BUILD)/coverage $(BUILD)/mutate
 
 distclean: ## remove build/
 	@rm -rf $(BUILD)

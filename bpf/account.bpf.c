@@ -11,16 +11,15 @@
  * Costs: one array lookup, which the verifier inlines, and one to six atomic
  *	adds per event; events come once per frame and twice per job.
  *
- * The charge: when a job leaves the engine, for good or for another's, the
- * program calls the module's mgpu_charge() with what the job used. Without
- * this program, or where a call of it was dropped, the module
- * sees that the job is not charged and charges it by itself; a second charge of
- * one job is refused. So loading, killing and replacing the program at any time
- * leaves neither a gap nor a double charge.
+ * The charge: when a job completes or is preempted, the program calls the module's
+ * mgpu_charge() with the engine time that the job used. Without this program, or if a
+ * call of it was dropped, the module detects that the job is not charged and charges
+ * it; a second charge of a job is refused. So loading, killing and replacing the
+ * program at any time leaves neither a gap nor a double charge.
  *
- * mgpu_job_done and mgpu_job_preempt exist twice: with charge for a kernel module
- * that has mgpu_charge(), with count for one that does not. Exactly one of each
- * is loaded.
+ * mgpu_job_done and mgpu_job_preempt have two programs each: *_charge for a kernel
+ * module that has mgpu_charge(), *_count for a module that does not. The loader loads
+ * exactly one of each.
  */
 #include "common.bpf.h"
 #include "account.h"
@@ -36,8 +35,8 @@ struct {
 } accounts SEC(".maps");
 
 /*
- * Returns 0, -ENOENT when there is no such vGPU, or -EALREADY when the job is
- * charged or is not the one that is just being completed.
+ * Charge a job's engine time of @ns nanoseconds to its vGPU. Return 0, -ENOENT if there
+ * is no such vGPU, or -EALREADY if the job was charged or is not leaving its engine.
  */
 extern int mgpu_charge(__u32 vgpu, __u64 job, __u64 ns) __ksym __weak;
 

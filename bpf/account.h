@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What account.bpf.c counts, as user space reads it.
+ * The counters of account.bpf.c, as user space reads them.
  *
  * The map `accounts` is a BPF_MMAPABLE array with one entry per vGPU id, so a
  * reader maps it once and then reads any number of vGPUs without a system
@@ -23,14 +23,14 @@
 struct mgpu_account {
 	__u64 frames;		/* frames shown */
 	__u64 jobs;		/* jobs that left an engine */
-	__u64 job_errors;	/* of these, with an error */
-	__u64 bytes;		/* moved by jobs */
+	__u64 job_errors;	/* jobs that ended with an error */
+	__u64 bytes;		/* bytes moved by jobs */
 	__u64 engine_ns;	/* engine time of jobs, ns */
 	__u64 engine_cycles;	/* the same in ticks of the engine's counter */
-	__u64 queue_ns;		/* jobs waiting for an engine, ns */
+	__u64 queue_ns;		/* time that jobs waited for an engine, ns */
 	__u64 throttled;	/* frames held back */
-	__u64 throttled_ns;	/* for how long, ns */
-	__u64 charged_ns;	/* what mgpu_charge() took, ns */
+	__u64 throttled_ns;	/* time for which frames were held back, ns */
+	__u64 charged_ns;	/* engine time that mgpu_charge() charged, ns */
 	__u64 charge_refused;	/* calls of mgpu_charge() that failed */
 	__u64 reserved[5];
 	__u64 interval[MGPU_BPF_BUCKETS];

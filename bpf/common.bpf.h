@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What all BPF programs of mgpu include first. */
+/* Definitions that all BPF programs of mgpu include first. */
 #ifndef MGPU_COMMON_BPF_H
 #define MGPU_COMMON_BPF_H
 
@@ -11,7 +11,7 @@
 #define READ_ONCE(x)		(*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, v)	(*(volatile typeof(x) *)&(x) = (v))
 
-/* Several engines and CPUs count for one vGPU at the same time. */
+/* Add to a counter atomically: several engines and CPUs count for one vGPU at once. */
 static __always_inline void add(__u64 *counter, __u64 n)
 {
 	__sync_fetch_and_add(counter, n);

@@ -2,13 +2,14 @@
 /*
  * Work of compute contexts.
  *
- * Counts: work units, bytes, engine time and cycles of each context, apart for each
- *	kind of job and for each context that had slots beside it (contexts.h); so
- *	that user space knows how fast a kind of job is alone, and beside others.
+ * Counts: work units, bytes, engine time and cycles of each context, separately for
+ *	each operation and for each context that had slots at the same time
+ *	(contexts.h), so that user space knows the speed of an operation alone and
+ *	next to others.
  * Attaches to: mgpu.ko's tracepoint mgpu_context_run. The order of its arguments is
  *	the interface.
- * Costs: one hash lookup and five atomic adds per event; one comes when a context
- *	leaves a slot, when its neighbours change, and twenty times a second.
+ * Costs: one hash lookup and five atomic adds per event. There is an event when a
+ *	context leaves a slot, when its neighbours change, and twenty times a second.
  */
 #include "common.bpf.h"
 #include "contexts.h"

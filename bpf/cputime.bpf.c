@@ -5,17 +5,17 @@
  * Counts: on-CPU time of all threads of each VMM that has a vGPU open, and
  *	idle time of all CPUs (cputime.h).
  * Attaches to: sched_switch; mgpu.ko's tracepoints mgpu_vgpu_open and
- *	mgpu_vgpu_close, from which it learns who is a VMM; and `owner`, which
- *	user space runs for vGPUs that were open before these programs were.
+ *	mgpu_vgpu_close, which name the VMMs. User space runs the program `owner`
+ *	for vGPUs that were open before the programs were attached.
  * Costs: per switch one array lookup (inlined) and, where the next thread is a
  *	user thread and a VMM is known, one hash lookup; the clock is read only
  *	when idle or VMM time begins or ends. With no VMM known, only idle is
  *	timed. Documentation/bpf.rst has measurements.
  *
- * A thread that was already on its CPU when its VMM became known was not seen
- * coming. `generation` changes whenever a VMM becomes known; where a cell's is
- * old at a switch, the thread that leaves is looked up too and its time counts
- * from when its VMM became known.
+ * A thread that was on its CPU when its VMM became known has caused no sched_switch
+ * that the program counted. `generation` changes when a VMM becomes known. If a cell's
+ * generation is old at a switch, the program looks up the previous thread too, and
+ * counts its time from when its VMM became known.
  */
 #include "common.bpf.h"
 #include "account.h"
@@ -26,9 +26,9 @@
 char LICENSE[] SEC("license") = "GPL";
 
 struct vmm {
-	__u64 since;		/* known since, ns */
+	__u64 since;		/* when the VMM became known, CLOCK_MONOTONIC, ns */
 	__u32 slot;
-	__u32 vgpus;		/* open */
+	__u32 vgpus;		/* number of its open vGPUs */
 };
 
 struct {
@@ -65,9 +65,9 @@ struct {
 
 __u32 generation = 1;
 __u32 nr_vmms;
-__u32 slots_missing;		/* VMMs that found no slot: read by user space */
+__u32 slots_missing;		/* VMMs without a free slot; read by user space */
 
-/* ---- who is a VMM ---- */
+/* ---- the VMMs ---- */
 
 static __always_inline __u32 slot_take(__u32 vgpu, __u32 tgid)
 {
@@ -179,7 +179,7 @@ int owner(struct mgpu_owner_args *args)
 	return 0;
 }
 
-/* ---- where CPU time goes ---- */
+/* ---- counting CPU time ---- */
 
 static __always_inline void slot_add(__u32 slot, __u64 ns)
 {

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What each frame cost, one event per frame.
+ * The cost of each frame, one event per frame.
  *
- * Counts: what account.bpf.c and cputime.bpf.c count; they are part of it, so
- *	that all of an event is read at one moment, and nothing is counted in
- *	two ways. It charges nothing: job_done_count and job_preempt_count are
- *	to be loaded, the two that charge are not.
- * Attaches to: what these attach to, and mgpu_frame.
- * Costs: besides theirs, per frame a walk over the CPUs and one record in a
- *	ring buffer. Meant to run for a while, not always.
+ * Counts: the counters of account.bpf.c and cputime.bpf.c. It includes both files, so
+ *	that an event reads all counters at one moment and both count in the same
+ *	way. It charges no jobs: load job_done_count and job_preempt_count, and not
+ *	the two programs that charge.
+ * Attaches to: the same as those files, and mgpu_frame.
+ * Costs: in addition to theirs, per frame a walk over the CPUs and one record in a
+ *	ring buffer. Attach it for a measurement, not permanently.
  */
 #include "cputime.bpf.c"
 
-/* one licence for all of it */
+/* One licence for both files. */
 #define LICENSE LICENSE_of_account
 #include "account.bpf.c"
 #undef LICENSE
 
 #include "frames.h"
 
-#define TRIES	4	/* of a reading that a thread switch disturbs */
+#define TRIES	4	/* attempts to read without a thread switch meanwhile */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -27,7 +27,7 @@ struct {
 } events SEC(".maps");
 
 const volatile __u32 nr_cpus = 1;
-__u64 lost;			/* events without room: read by user space */
+__u64 lost;			/* events that did not fit; read by user space */
 
 struct running {
 	__u64 now;
@@ -48,7 +48,7 @@ static long add_running(__u32 cpu, struct running *r)
 	return 0;
 }
 
-/* What ended and what runs right now, as cputime.h says. */
+/* Return the CPU time of a slot with that of running threads, see cputime.h. */
 static __always_inline __u64 cpu_time(__u32 slot, __u64 *now)
 {
 	struct mgpu_cpu_slot *s = bpf_map_lookup_elem(&slots, &slot);

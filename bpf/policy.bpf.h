@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a scheduling policy in BPF includes: the types of the module that it
- * sees, and the functions that it may call.  kmod/policy_bpf.h is the contract;
- * Documentation/bpf.rst explains it.
+ * Definitions for a scheduling policy in BPF: types of the module and the kfuncs that
+ * a policy may call.  kmod/sched/policy_bpf.h is the contract; Documentation/bpf.rst
+ * explains it.
  *
- * Of the structures only what policies may rely on is here.  The offsets are
- * those of the module that is loaded (CO-RE), so it need not be the one that the
- * policy was built for.
+ * The structures have only the fields that policies may rely on.  The loader takes
+ * their offsets from the loaded module (CO-RE), so a policy also works with modules
+ * that it was not built for.
  */
 #ifndef MGPU_POLICY_BPF_H
 #define MGPU_POLICY_BPF_H
@@ -37,7 +37,7 @@ struct mgpu_runq {
 
 #define MGPU_RUNQ_QUEUES	8
 #define MGPU_POLICY_NAME_LEN	32
-#define MGPU_MAX_VGPUS		4096	/* ids are below */
+#define MGPU_MAX_VGPUS		4096	/* IDs of vGPUs are below this */
 
 #define NSEC_PER_MSEC		1000000ULL
 #define NSEC_PER_SEC		1000000000ULL

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policy "deadline": whose frame is due first goes first.
+ * Policy "deadline": serve the vGPU whose frame is due first.
  *
- * A frame is due one interval of its vGPU's fps_limit after it was submitted; of
- * a vGPU without a limit, one of default_fps.  So a VM that shows 60 frames/s is
- * served before one that shows 10, whose frames have more time, and both make
- * their rates as long as there is engine time for both.  When there is not, all
- * fall behind by the same time: no deadline is moved, so nobody waits for longer
- * than the longest interval plus what is due before.
+ * A frame is due one interval of its vGPU's fps_limit after it was submitted, or one
+ * interval of default_fps if the vGPU has no limit.  So a VM that shows 60 frames/s is
+ * served before a VM that shows 10, whose frames have more time, and both reach their
+ * rates as long as there is enough engine time.  If there is not, all vGPUs fall behind
+ * by the same time: deadlines do not move, so no vGPU waits for longer than the longest
+ * interval plus the jobs that are due before.
  *
- * What is no frame (an upload, a cursor) is work for the frame that comes next,
- * and goes with the deadline that this would have if it were submitted now.
- * Weights are not looked at; gpu_limit holds as ever.
+ * A job that is no frame (an upload, a cursor) is work for the next frame, and gets the
+ * deadline of a frame that is submitted at the same time.  Weights are ignored;
+ * gpu_limit applies as with any policy.
  *
- * A job makes way, between two tiles, for one that is due earlier, and keeps its
+ * A job is preempted, between two tiles, for a job that is due earlier, and keeps its
  * deadline.
  *
  * Attaches to: struct_ops mgpu_bpf_policy.
@@ -27,10 +27,10 @@ char LICENSE[] SEC("license") = "GPL";
 /* Frames per 1000 seconds of a vGPU without a limit. */
 const volatile __u32 default_fps = 60000;
 
-/* The deadline of a vGPU's oldest job, until that is done. */
+/* The deadline of a vGPU's oldest job, until the job is complete. */
 struct due {
-	__u64 seq;	/* which job */
-	__u64 ns;
+	__u64 seq;	/* sequence number of the job */
+	__u64 ns;	/* deadline, CLOCK_MONOTONIC */
 };
 
 struct {
@@ -49,7 +49,7 @@ void BPF_PROG(enqueue, struct mgpu_runq *rq, struct mgpu_sched_entity *e,
 
 	if (!due)
 		return;
-	/* One that made way comes again, and so does one whose settings change. */
+	/* A job is enqueued again after a preemption or a change of settings. */
 	if (due->seq != e->head_seq) {
 		due->seq = e->head_seq;
 		due->ns = e->head_ns + 1000 * NSEC_PER_SEC / fps;

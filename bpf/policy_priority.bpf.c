@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policy "priority": the higher class always goes first, but nobody waits for
- * ever.
+ * Policy "priority": serve higher classes first, with a bound on the wait of lower
+ * classes.
  *
- * The weight makes the class: 800 and above is the highest, and each factor of
- * two below is the next, so that the default of 100 is in the fourth of eight and
- * what is below 13 in the last.  Within a class who came first goes first.  A job
- * makes way, between two tiles, for one of a higher class.
+ * The class is computed from the weight: 800 and above is the highest class, and each
+ * factor of two below is the next.  So the default of 100 is in the fourth of eight
+ * classes, and weights below 13 are in the last.  Within a class, vGPUs are served in
+ * the order in which they became ready.  A job is preempted, between two tiles, for a
+ * job of a higher class.
  *
- * Who has waited for bound_ms goes before everybody who has not, the longest
- * waiting first, and does not make way.  So the wait is at most bound_ms and one
- * job for each vGPU that is over it too; a job that has made way waits anew.
+ * A vGPU that has waited for bound_ms is overdue: it is served before all vGPUs that
+ * are not, the longest waiting first, and is not preempted.  So the wait is at most
+ * bound_ms and one job for each other overdue vGPU.  The wait of a preempted job starts
+ * again.
  *
  * Attaches to: struct_ops mgpu_bpf_policy.
  * Costs: one tree operation and at most 24 calls into the module per job.
@@ -19,10 +21,10 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Milliseconds that a vGPU may wait. */
+/* Time after which a waiting vGPU is overdue, milliseconds. */
 const volatile __u32 bound_ms = 100;
 
-/* Which of a device's vGPUs were served because they had waited for so long. */
+/* For each vGPU: 1 if it was served last because it was overdue, else 0. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MGPU_MAX_VGPUS);

@@ -1,62 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The contract between the core and a back end: who runs jobs.
+ * The contract between the core and a back end, which executes jobs.
  *
- * The core decodes and validates what a guest submits, paces it and queues it
- * with the scheduler.  A back end owns one or more engines; it takes jobs with
- * mgpu_sched_next(), runs them and hands each back with mgpu_job_done().  One
- * that can stop in the middle of a job asks mgpu_job_yield() now and then.
+ * The core decodes and validates a guest's commands, paces frames and queues jobs
+ * with the scheduler.  A back end owns one or more engines.  An engine takes a job
+ * with mgpu_sched_next().  A job for which mgpu_job_msgs() returns messages goes to the
+ * device, and mgpu_job_done() completes it.  Any other job is executed by a CPU:
+ * mgpu_cpu_engine_begin(), then mgpu_cpu_engine_step() until it returns false.
+ *
+ * Back ends include this header and compat.h of the core, and no other.
  */
 #ifndef MGPU_BACKEND_H
 #define MGPU_BACKEND_H
 
+#include <linux/list.h>
 #include <linux/types.h>
 
+struct completion;
 struct device;
 struct module;
 struct mgpu_device;
+struct mgpu_devcmd;
 struct mgpu_job;
 struct mgpu_msg;
 struct mgpu_vgpu;
-
-/**
- * enum mgpu_job_kind - what a job does
- * @MGPU_JOB_FLUSH: show a rectangle of a resource on the scanout
- * @MGPU_JOB_TRANSFER: copy a rectangle from guest memory to a 2D resource
- * @MGPU_JOB_CURSOR: redraw the scanout where the cursor was and is
- * @MGPU_JOB_COMPUTE: a context's share of a compute job, see compute.h; comes
- *	only to a back end whose caps say that it computes
- * @MGPU_JOB_DEVICE: virtio-gpu commands for the device, see struct mgpu_devcmd;
- *	comes only to a back end whose caps have capsets
- */
-enum mgpu_job_kind {
-	MGPU_JOB_FLUSH = 1,
-	MGPU_JOB_TRANSFER,
-	MGPU_JOB_CURSOR,
-	MGPU_JOB_COMPUTE,
-	MGPU_JOB_DEVICE,
-};
+struct virtio_gpu_ctrl_hdr;
 
 /**
  * struct mgpu_backend_ops - callbacks of a back end
  *
- * @name: what user space sees as the back end's name.
+ * @name: the back end's name for user space.
  * @owner: the back end's module; the core holds a reference on it while a
  *	vGPU of the device is open.
  * @kick: work may be waiting.  Called with no lock of the core held, in any
  *	context, a timer's interrupt among them: must not sleep.  A back end
  *	answers by calling mgpu_sched_next() until it returns NULL.
- * @job_timeout: optional; @job, which is on an engine, has been there for too
- *	long: see that the engine gives it back, with whatever error.  Called once
- *	per job with the scheduler's lock held: must not sleep, and must not call
- *	back.  A back end that runs tiles needs none: mgpu_job_step() refuses the
- *	next one.
+ * @job_timeout: optional; @job has been on an engine for too long: have the engine
+ *	complete it, with any error.  Called once per job with sched->lock held: must
+ *	not sleep, and must not call the core.  An engine that is a CPU does not need
+ *	this: mgpu_cpu_engine_step() refuses the next tile.
  * @vgpu_open: optional; a VMM opened @vgpu.  May sleep.  Returning a negative
  *	errno refuses the open.
  * @vgpu_close: optional; the last job of @vgpu is done and none will come.
- * @exec: with capsets: have the device carry out commands now, ahead of what the
- *	scheduler has, and wait until it has answered all.  May sleep; not called by
- *	who runs jobs.  0 when it has, whatever it said; -EIO when it was lost.
+ * @exec: with capsets: have the device execute commands now, ahead of the scheduler's
+ *	jobs, and wait until it has answered all.  May sleep; never called in an
+ *	engine's thread.  Returns 0 if the device has answered, also with errors; -EIO
+ *	if it was lost.
  */
 struct mgpu_backend_ops {
 	const char *name;
@@ -71,9 +60,9 @@ struct mgpu_backend_ops {
 /**
  * struct mgpu_capset - a capability set of the device
  * @id: VIRTIO_GPU_CAPSET_*
- * @version: the latest one
- * @size: bytes, up to MGPU_MAX_CAPSET
- * @data: what guests get
+ * @version: latest version of the set
+ * @size: length of @data, up to MGPU_MAX_CAPSET bytes
+ * @data: the set for guests
  */
 struct mgpu_capset {
 	u32 id;
@@ -85,23 +74,77 @@ struct mgpu_capset {
 #define MGPU_MAX_CAPSET		8192	/* bytes */
 
 /**
- * struct mgpu_device_caps - what a back end says of its hardware
- * @engines: number of jobs it can run at once, at least 1
+ * struct mgpu_msg - a command for the device
+ * @buf: the command in the device's own terms (VIRTIO 1.2, section 5.7.6), up to
+ *	MGPU_MSG_MAX bytes from kvmalloc
+ * @len: length of @buf, bytes
+ * @resp: buffer for the device's answer, from kmalloc
+ * @resp_len: length of @resp, bytes
+ * @fenced: the device answers when all work that the command began is finished
+ * @job: job whose last message this is; NULL for other messages
+ * @begin: private to the core; unless NULL, the back end must call mgpu_msg_begin()
+ *	before the device gets the message
+ * @node: for the back end
+ * @done: for the back end: completed when the device has answered, or NULL
+ * @error: for the back end: -EIO if the device lost the message, else 0
+ * @sent_ns: for the back end: when the message was posted, CLOCK_MONOTONIC
+ */
+struct mgpu_msg {
+	void *buf;
+	size_t len;
+	struct virtio_gpu_ctrl_hdr *resp;
+	size_t resp_len;
+	bool fenced;
+	struct mgpu_job *job;
+	struct mgpu_devcmd *begin;
+	struct list_head node;
+	struct completion *done;
+	int error;
+	u64 sent_ns;
+};
+
+#define MGPU_MSG_MAX		(0x100000 + 64)	/* bytes */
+#define MGPU_JOB_MSGS		4	/* messages of a job, at most */
+
+/**
+ * struct mgpu_cpu_engine - an engine that is a CPU
+ * @job: the job that the engine executes, NULL for none
+ * @local: memory of MGPU_JOB_LOCAL_SIZE bytes, aligned to 64, that jobs use from
+ *	mgpu_cpu_engine_begin() on; NULL if the back end has no @compute
+ * @ns: engine time of the job since the engine took it, nanoseconds
+ * @cycles: the same in TSC ticks
+ * @error: private to the core, like all fields below
+ */
+struct mgpu_cpu_engine {
+	struct mgpu_job *job;
+	void *local;
+	u64 ns;
+	u64 cycles;
+	int error;
+	u64 from_ns;
+	u64 from_delay;
+	u64 from_cycles;
+};
+
+#define MGPU_JOB_LOCAL_SIZE	(256 << 10)	/* bytes */
+
+/**
+ * struct mgpu_device_caps - a back end's description of its hardware
+ * @engines: number of jobs that the hardware can execute at once, at least 1
  * @engine_on_cpu: engine time is CPU time of the host too, so the CPU
  *	capacity left for VMs excludes it
- * @lazy_scanout: a FLUSH only notes what changed; the copy is made when the
- *	VMM looks at the screen, in its own time
- * @compute: it runs compute jobs: calls mgpu_job_begin() for each job that it
- *	takes, and has render types
+ * @lazy_scanout: a FLUSH only records the changed rectangle; the pixels are copied
+ *	when the VMM reads the screen, in the VMM's thread
+ * @compute: the back end executes compute jobs: its CPU engines have local memory, and
+ *	it has render types
  * @max_vgpus: upper bound on vGPUs of all types together
- * @depth: jobs that may be with the device at once, of which it runs @engines;
- *	0 for as many as that
- * @depth_default: how many it is until somebody sets slots; 0 for @depth
- * @capsets: virgl contexts that the device has itself; then it has render types
- *	and @exec; must stay valid.  Not together with @compute.
- * @nr_capsets: how many, 0 for none
- * @dma_dev: whom guest memory is mapped for; NULL when the device uses physical
- *	addresses
+ * @depth: upper bound on jobs in flight, of which @engines execute; 0 for @engines
+ * @depth_default: jobs in flight until user space sets slots; 0 for @depth
+ * @capsets: capability sets of a device with virgl contexts; the back end then has
+ *	render types and must have @exec; must stay valid.  Not together with @compute.
+ * @nr_capsets: length of @capsets, 0 for none
+ * @dma_dev: device that guest memory is mapped for; NULL if the device uses
+ *	physical addresses
  */
 struct mgpu_device_caps {
 	u32 engines;
@@ -127,12 +170,18 @@ void mgpu_device_lost(struct mgpu_device *mdev);
 u32 mgpu_device_gen(const struct mgpu_device *mdev);
 
 bool mgpu_capset_mask(struct mgpu_capset *capset);
-int mgpu_devcmd_begin(struct mgpu_msg *msg);
+int mgpu_msg_begin(struct mgpu_msg *msg);
 
 struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev);
-int mgpu_job_begin(struct mgpu_job *job, void *local);
+struct mgpu_msg *mgpu_job_msgs(struct mgpu_job *job, u32 *nr);
+u32 mgpu_job_vgpu(const struct mgpu_job *job);
+bool mgpu_job_must_end(const struct mgpu_job *job);
 bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles);
 void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 		   u64 engine_cycles);
+
+void mgpu_cpu_engine_begin(struct mgpu_cpu_engine *e, struct mgpu_job *job);
+bool mgpu_cpu_engine_step(struct mgpu_cpu_engine *e);
+void mgpu_cpu_engine_resume(struct mgpu_cpu_engine *e);
 
 #endif /* MGPU_BACKEND_H */

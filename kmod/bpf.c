@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What eBPF programs may call.
+ * The kfunc with which eBPF programs charge jobs.
  */
 #include <linux/bpf.h>
 #include <linux/btf.h>
@@ -13,15 +13,14 @@
 
 /**
  * mgpu_charge - charge a job's engine time to its vGPU
- * @vgpu: id of the vGPU
- * @job: id of a job of that vGPU that is just leaving the engine
- * @ns: engine time since it was started, nanoseconds
+ * @vgpu: ID of the vGPU
+ * @job: ID of a job of that vGPU that is leaving its engine
+ * @ns: engine time since an engine took the job, nanoseconds
  *
- * To be called by the programs on the tracepoints mgpu_job_done and
- * mgpu_job_preempt.  Takes no lock.
- *
- * Return: 0; -ENOENT when there is no such vGPU; -EALREADY when the job has
- * been charged, or is not one that is leaving the engine.
+ * Context: programs on the tracepoints mgpu_job_done and mgpu_job_preempt.  Takes no
+ * lock.
+ * Return: 0; -ENOENT if there is no such vGPU; -EALREADY if the job was charged, is not
+ * leaving its engine, or is not a 2D job (the module charges others).
  */
 __bpf_kfunc int mgpu_charge(u32 vgpu, u64 job, u64 ns)
 {
@@ -35,7 +34,7 @@ __bpf_kfunc int mgpu_charge(u32 vgpu, u64 job, u64 ns)
 		goto out;
 	}
 	for (i = 0; job && i < MGPU_NR_VQS; i++) {
-		struct mgpu_job *j = &v->lane[i].job;
+		struct mgpu_job *j = &v->lane[i].draw.job;
 
 		if (atomic64_read(&j->charge) != job)
 			continue;
@@ -60,14 +59,17 @@ static const struct btf_kfunc_id_set mgpu_kfunc_set = {
 	.set = &mgpu_kfuncs,
 };
 
-/* Without BTF the module works, and charges by itself. */
+/*
+ * Register the kfunc.  A failure (no BTF) is not an error: the module then charges all
+ * jobs.
+ */
 int mgpu_bpf_init(void)
 {
 	int ret = register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING,
 					    &mgpu_kfunc_set);
 
 	if (ret)
-		pr_warn("mgpu: eBPF cannot charge (error %d): was the module built with BTF?\n",
+		pr_warn("mgpu: eBPF programs cannot charge jobs (error %d): build the module with BTF\n",
 			ret);
 	return 0;
 }

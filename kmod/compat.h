@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Differences between kernel versions, and nothing else: no other file tests
- * LINUX_VERSION_CODE.  Each entry says since when the newer form exists; it
- * can go when the oldest supported kernel (6.1 now) has it.
+ * LINUX_VERSION_CODE.  Each entry starts with the first kernel that has the newer form;
+ * remove the entry when that is the oldest supported kernel (6.1 now).
  */
 #ifndef MGPU_COMPAT_H
 #define MGPU_COMPAT_H
@@ -19,7 +19,7 @@
 #error "mgpu needs Linux 6.1 or later"
 #endif
 
-/* 6.2: iommufd; before it, devices had no such callbacks. */
+/* 6.3: vfio_iommufd_emulated_*(); older kernels have no such callbacks. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0) && \
 	IS_ENABLED(CONFIG_IOMMUFD)
 #define MGPU_IOMMUFD_OPS						\
@@ -40,9 +40,9 @@ static inline void mgpu_compat_free_device(struct vfio_device *vdev)
 }
 
 /*
- * 6.3: closing a VFIO container is nothing that its IOMMU driver is told of.  Before,
- * it is told without a lock, and the kernel ends there if the container's last group
- * goes meanwhile because its device is removed.  See mgpu_vfio_hold().
+ * 6.3: VFIO does not notify the IOMMU driver when a container is closed.  Before, VFIO
+ * notifies it without a lock, and the kernel crashes if a device removal frees the
+ * container's last group meanwhile.  See mgpu_vfio_hold().
  */
 #define MGPU_CONTAINER_CLOSE_RACES					\
 	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0))
@@ -56,12 +56,12 @@ static inline void vm_flags_clear(struct vm_area_struct *vma,
 }
 #endif
 
-/* 6.4: kfuncs are marked. */
+/* 6.4: __bpf_kfunc marks kfuncs. */
 #ifndef __bpf_kfunc
 #define __bpf_kfunc __used noinline
 #endif
 
-/* 6.8: eventfd_signal() always adds one. */
+/* 6.8: eventfd_signal() has no count and always adds 1. */
 static inline void mgpu_compat_eventfd_signal(struct eventfd_ctx *ctx)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
@@ -71,7 +71,7 @@ static inline void mgpu_compat_eventfd_signal(struct eventfd_ctx *ctx)
 #endif
 }
 
-/* 6.9: sets of kfuncs say that they are. */
+/* 6.9: sets of kfuncs have a flag of their own. */
 #ifndef BTF_KFUNCS_START
 #define BTF_KFUNCS_START(name)	BTF_SET8_START(name)
 #define BTF_KFUNCS_END(name)	BTF_SET8_END(name)
@@ -87,7 +87,7 @@ static inline void mgpu_compat_eventfd_signal(struct eventfd_ctx *ctx)
 #endif
 
 #if MGPU_HAS_STRUCT_OPS
-/* 6.10: whether a program may sleep is in the program itself. */
+/* 6.10: the sleepable flag moved from prog->aux to the program. */
 static inline bool mgpu_compat_prog_sleepable(const struct bpf_prog *prog)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
@@ -98,8 +98,8 @@ static inline bool mgpu_compat_prog_sleepable(const struct bpf_prog *prog)
 }
 
 /*
- * 6.11: struct_ops are told their link, which they may detach.  Before, they
- * are given none, and there is nothing to detach.
+ * 6.11: the callbacks of struct_ops get the link, which they may detach.  Before, they
+ * get no link, and there is nothing to detach.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 #define MGPU_STRUCT_OPS_LINK(reg, unreg, update)			\

@@ -2,7 +2,7 @@
 /*
  * mgpu: mediated virtio-gpu devices for virtual machines.
  *
- * Bring-up in order and unwinding in reverse; nothing else lives here.
+ * Initialize the parts of the module in order, and undo that in reverse order.
  */
 #include <linux/module.h>
 

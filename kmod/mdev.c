@@ -10,7 +10,7 @@
 #include "compat.h"
 #include "mgpu.h"
 
-/* Ids index arrays that BPF programs and user space share. */
+/* Highest ID of a vGPU; IDs index arrays that BPF programs and user space share. */
 #define MGPU_MAX_ID	4095
 
 #define SMALL	.weight = 100, .mem_limit = 32ULL << 20, \
@@ -20,7 +20,7 @@
 #define LARGE	.weight = 400, .mem_limit = 512ULL << 20, \
 		.max_width = 3840, .max_height = 2160, .max_instances = 64
 
-/* Those with contexts are last: a device may have none. */
+/* Types with contexts come last: a device without contexts does not register them. */
 static const struct mgpu_type_desc mgpu_types[] = {
 	{ .name = "small", .pretty = "mgpu small", SMALL },
 	{ .name = "medium", .pretty = "mgpu medium", MEDIUM },
@@ -38,7 +38,7 @@ static struct mgpu_type *to_mgpu_type(struct mdev_type *mtype)
 	return container_of(mtype, struct mgpu_type, mtype);
 }
 
-static unsigned int available(const struct mgpu_type *type)
+static unsigned int type_available(const struct mgpu_type *type)
 {
 	u32 left = type->mdev->caps.max_vgpus - type->mdev->nr_vgpus;
 
@@ -51,7 +51,7 @@ static unsigned int mgpu_get_available(struct mdev_type *mtype)
 	unsigned int n;
 
 	mutex_lock(&mgpu_registry_lock);
-	n = available(to_mgpu_type(mtype));
+	n = type_available(to_mgpu_type(mtype));
 	mutex_unlock(&mgpu_registry_lock);
 	return n;
 }
@@ -71,8 +71,8 @@ static ssize_t mgpu_show_description(struct mdev_type *mtype, char *buf)
 }
 
 /*
- * mgpu_registry_lock is not held across the calls into VFIO: those take locks
- * under which open_device() and close_device() run.
+ * Create a vGPU.  mgpu_registry_lock must not be held across calls into VFIO: they take
+ * locks under which open_device() and close_device() run.
  */
 static int mgpu_probe(struct mdev_device *mdevice)
 {
@@ -92,7 +92,7 @@ static int mgpu_probe(struct mdev_device *mdevice)
 	guid_copy(&vgpu->uuid, &mdevice->uuid);
 
 	mutex_lock(&mgpu_registry_lock);
-	if (!available(type)) {
+	if (!type_available(type)) {
 		ret = -ENOSPC;
 		goto err_unlock;
 	}
@@ -136,7 +136,7 @@ static void mgpu_remove(struct mdev_device *mdevice)
 {
 	struct mgpu_vgpu *vgpu = dev_get_drvdata(&mdevice->dev);
 
-	/* Asks the VMM to let go and waits until it has. */
+	/* This asks the VMM to close the device, and waits until it has. */
 	vfio_unregister_group_dev(&vgpu->vdev);
 
 	mutex_lock(&mgpu_registry_lock);
@@ -177,7 +177,10 @@ void mgpu_mdev_exit(void)
 	mdev_unregister_driver(&mgpu_mdev_driver);
 }
 
-/* Types are allocated anew: a struct mdev_type cannot be registered twice. */
+/*
+ * Register the vGPU types of a device.  They are allocated for each device, because a
+ * struct mdev_type cannot be registered twice.
+ */
 int mgpu_mdev_register(struct mgpu_device *mdev)
 {
 	unsigned int nr = ARRAY_SIZE(mgpu_types), i;

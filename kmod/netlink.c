@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The generic netlink family: what user space sees of devices and vGPUs, and
- * what it may set.  Described by Documentation/netlink/specs/mgpu.yaml, from
- * which the policies and the table of operations are generated.
+ * The generic netlink family: state and settings of devices, vGPUs and contexts for
+ * user space.  Documentation/netlink/specs/mgpu.yaml describes it; the policies and
+ * the table of operations are generated from that.
  *
- * Requests hold mgpu_registry_lock, a dump for one message at a time.  Events of
- * vGPUs are sent from places that hold it or not, so what is told of a vGPU is
- * read without it; the caller keeps the vGPU alive.  Events of devices are sent
- * with it held, since all that is told of a device is under it or under the
- * scheduler's lock.
+ * Requests hold mgpu_registry_lock, a dump for one message at a time.  Callers of
+ * mgpu_netlink_event() may hold it or not, so messages about a vGPU read the vGPU
+ * without the lock; the caller keeps the vGPU alive.  Callers of
+ * mgpu_netlink_dev_event() hold it, since it, or sched->lock, protects the attributes
+ * of a device.
  */
 #include <linux/sort.h>
 #include <linux/uuid.h>
 #include <net/genetlink.h>
 #include <uapi/linux/mgpu.h>
 
+#include "compute/context.h"
 #include "mgpu.h"
 #include "netlink_gen.h"
-#include "sched_policy.h"
+#include "sched/sched_policy.h"
 
 static struct genl_family mgpu_nl_family;
 
-/* Changes when a vGPU comes or goes; never 0, which dumps take for unset. */
+/* Changes when a vGPU is added or removed; never 0, which means unset in dumps. */
 static atomic_t mgpu_nl_generation = ATOMIC_INIT(1);
 
 struct mgpu_nl_stat {
@@ -63,9 +64,8 @@ static_assert(ARRAY_SIZE(mgpu_nl_stats) ==
 	      "a counter is missing in the spec");
 
 /*
- * What one message takes: numbers, strings of at most MGPU_NL_STRING bytes, and
- * in the answer to a request the histograms.  One that were larger would not be
- * sent, but answered with EMSGSIZE.
+ * Upper bounds of a message: numbers, strings of at most MGPU_NL_STRING bytes, and in
+ * the answer to a request the histograms.  A larger message would fail with EMSGSIZE.
  */
 #define MGPU_NL_ATTR(len)	(NLA_ALIGN(NLA_HDRLEN + (len)))
 #define MGPU_NL_U64		(2 * MGPU_NL_ATTR(0) + sizeof(u64))
@@ -88,7 +88,7 @@ static_assert(MGPU_A_CTX_MAX * MGPU_NL_U64 +
 	      2 * MGPU_NL_ATTR(MGPU_CMD_NAME_LEN) <= GENLMSG_DEFAULT_SIZE,
 	      "a context does not fit into a message");
 static_assert(sizeof_field(struct mgpu_cmd, name) == MGPU_CTX_NAME_LEN + 1);
-static_assert(MGPU_MODE_MIN == 64, "as a refusal says");
+static_assert(MGPU_MODE_MIN == 64, "an error message has this number");
 
 static u64 mgpu_nl_stat_read(const struct mgpu_stats *stats,
 			     const struct mgpu_nl_stat *stat)
@@ -131,7 +131,7 @@ static int mgpu_nl_put_hist(struct sk_buff *skb, int attr,
 	for (i = 0; i < ARRAY_SIZE(hist->count); i++) {
 		u64 count = atomic64_read(&hist->count[i]);
 
-		/* 4 bytes aligned, as attributes are */
+		/* Attributes are aligned to 4 bytes only. */
 		memcpy((u64 *)nla_data(nla) + i, &count, sizeof(count));
 	}
 	return 0;
@@ -139,7 +139,7 @@ static int mgpu_nl_put_hist(struct sk_buff *skb, int attr,
 
 static int mgpu_nl_put_hists(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 {
-	/* They come with the first open, cleared, and stay with the vGPU. */
+	/* The first open allocates the histograms; they stay until the vGPU is freed. */
 	const struct mgpu_hists *hists = READ_ONCE(vgpu->hists);
 
 	if (!hists)
@@ -152,8 +152,8 @@ static int mgpu_nl_put_hists(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 }
 
 /*
- * The screen is read without its lock, which drawing holds for long: a mode
- * that changes at this moment may show as the old width and the new height.
+ * Add the scanout's size.  It is read without the screen's lock, which drawing holds
+ * for long: during a change of mode it may have the old width and the new height.
  */
 static int mgpu_nl_put_scanout(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 {
@@ -172,7 +172,7 @@ static int mgpu_nl_put_scanout(struct sk_buff *skb, const struct mgpu_vgpu *vgpu
 static int mgpu_nl_put_charge_source(struct sk_buff *skb,
 				     const struct mgpu_vgpu *vgpu)
 {
-	/* Before the first job is done there is no answer. */
+	/* The source is unknown before the first job is complete. */
 	if (!atomic64_read(&vgpu->stats.jobs))
 		return 0;
 	return nla_put_u32(skb, MGPU_A_VGPU_CHARGE_SOURCE,
@@ -250,11 +250,13 @@ static int mgpu_nl_put_sched(struct sk_buff *skb, struct mgpu_device *mdev)
 	struct mgpu_sched *sched = &mdev->sched;
 	char policy[MGPU_POLICY_NAME_LEN];
 	unsigned long flags;
+	bool shares;
 	u32 waiting;
 
-	/* The name of a BPF policy goes with it. */
+	/* The name of a BPF policy is freed with the policy. */
 	spin_lock_irqsave(&sched->lock, flags);
 	strscpy(policy, sched->rq.policy->name, sizeof(policy));
+	shares = sched->rq.policy->shares;
 	waiting = sched->rq.nr_ready;
 	spin_unlock_irqrestore(&sched->lock, flags);
 
@@ -265,6 +267,7 @@ static int mgpu_nl_put_sched(struct sk_buff *skb, struct mgpu_device *mdev)
 			READ_ONCE(sched->job_timeout_ms)) ||
 	    nla_put_u32(skb, MGPU_A_DEV_WAITING, waiting) ||
 	    nla_put_u32(skb, MGPU_A_DEV_SLOTS, READ_ONCE(sched->slots)) ||
+	    nla_put_u8(skb, MGPU_A_DEV_POLICY_SHARES, shares) ||
 	    mgpu_nl_put_exit(skb, &sched->exit))
 		return -EMSGSIZE;
 	return 0;
@@ -304,7 +307,7 @@ static int mgpu_nl_put_dev(struct sk_buff *skb, struct mgpu_device *mdev)
 	return 0;
 }
 
-/* @hists: with the histograms, which dumps and events leave out */
+/* Make a message about a vGPU; @hists adds histograms, which dumps and events omit. */
 static int mgpu_nl_vgpu_msg(struct sk_buff *skb, const struct mgpu_vgpu *vgpu,
 			    u32 portid, u32 seq, int flags, u8 cmd, bool hists,
 			    struct netlink_callback *cb)
@@ -353,8 +356,8 @@ static struct mgpu_device *mgpu_nl_find_dev(const struct nlattr *id,
 }
 
 /*
- * Find the vGPU that @id or @uuid names; @nest is the attribute that they are
- * in, NULL for the message itself.
+ * Find the vGPU by @id or @uuid.  @nest is the attribute that contains them, NULL for
+ * the message itself.
  */
 static struct mgpu_vgpu *mgpu_nl_find_vgpu(const struct nlattr *id,
 					   const struct nlattr *uuid,
@@ -395,10 +398,10 @@ static struct mgpu_vgpu *mgpu_nl_find_vgpu(const struct nlattr *id,
 
 	if (nest)
 		NL_SET_ERR_MSG_ATTR(extack, nest,
-				    "which vGPU is not said: add its id or its uuid");
+				    "the vGPU is missing: add its id or its uuid");
 	else
 		NL_SET_ERR_MSG(extack,
-			       "which vGPU is not said: add its id or its uuid");
+			       "the vGPU is missing: add its id or its uuid");
 	NL_SET_ERR_ATTR_MISS(extack, nest, MGPU_A_VGPU_ID);
 	return ERR_PTR(-EINVAL);
 }
@@ -411,7 +414,7 @@ int mgpu_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 
 	if (GENL_REQ_ATTR_CHECK(info, MGPU_A_DEV_ID)) {
 		NL_SET_ERR_MSG(info->extack,
-			       "which device is not said: add its id, or ask for a dump");
+			       "the device is missing: add its id, or ask for a dump");
 		return -EINVAL;
 	}
 
@@ -435,7 +438,7 @@ int mgpu_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return genlmsg_reply(msg, info);
 }
 
-/* Numbers are used again and the list is in order of arrival. */
+/* Return the device with the lowest ID from @from on, or NULL. */
 static struct mgpu_device *mgpu_nl_next_dev(u64 from)
 {
 	struct mgpu_device *next = NULL;
@@ -479,8 +482,8 @@ int mgpu_nl_dev_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 }
 
 /*
- * What to say of a name that is no built-in policy's: made once, from the table
- * of them, since a message of an extended acknowledgment must stay.
+ * Error message for an unknown name of a built-in policy, with all names.  It is made
+ * once, because a message of an extended acknowledgment must stay valid.
  */
 static char mgpu_nl_policies[256] __ro_after_init;
 
@@ -511,7 +514,7 @@ int mgpu_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 
 	if (GENL_REQ_ATTR_CHECK(info, MGPU_A_DEV_ID)) {
 		NL_SET_ERR_MSG(info->extack,
-			       "which device is not said: add its id");
+			       "the device is missing: add its id");
 		return -EINVAL;
 	}
 	if (policy) {
@@ -640,10 +643,10 @@ unlock:
 }
 
 /**
- * struct mgpu_nl_change - one entry of a batch, checked
- * @vgpu: what to change
- * @set: what to set
- * @nla: where the request says so
+ * struct mgpu_nl_change - a checked entry of a batch
+ * @vgpu: vGPU to change
+ * @set: its new settings
+ * @nla: attribute of the request that has the entry
  */
 struct mgpu_nl_change {
 	struct mgpu_vgpu *vgpu;
@@ -719,10 +722,10 @@ static int mgpu_nl_check_mode(struct nlattr **tb, const struct mgpu_vgpu *vgpu,
 	}
 	if (w > d->max_width || h > d->max_height) {
 		NL_SET_ERR_MSG_ATTR(extack, w > d->max_width ? width : height,
-				    "larger than the largest mode of the vGPU's type, which its description in sysfs tells: give less, or make a vGPU of a larger type");
+				    "larger than the largest mode of the vGPU's type: see the type's description in sysfs, or make a vGPU of a larger type");
 		return -ERANGE;
 	}
-	/* The largest is the default, however it is said. */
+	/* The largest mode is the default: do not store it. */
 	if (w != d->max_width || h != d->max_height)
 		set->mode = MGPU_MODE(w, h);
 	return 0;
@@ -779,7 +782,7 @@ static int mgpu_nl_check_change(const struct nlattr *nla,
 	return 0;
 }
 
-/* By vGPU, and of one vGPU by place in the message. */
+/* Order entries by vGPU, and entries of the same vGPU by place in the message. */
 static int mgpu_nl_cmp_change(const void *a, const void *b)
 {
 	const struct mgpu_nl_change *l = a;
@@ -799,7 +802,7 @@ int mgpu_nl_vgpu_set_doit(struct sk_buff *skb, struct genl_info *info)
 	int err = 0;
 	int rem;
 
-	/* info->attrs holds the last of them only. */
+	/* info->attrs has only the last vgpu attribute. */
 	nlmsg_for_each_attr(nla, info->nlhdr, GENL_HDRLEN, rem)
 		if (nla_type(nla) == MGPU_A_BATCH_VGPU)
 			nr++;
@@ -828,7 +831,7 @@ int mgpu_nl_vgpu_set_doit(struct sk_buff *skb, struct genl_info *info)
 		if (changes[i].vgpu != changes[i - 1].vgpu)
 			continue;
 		NL_SET_ERR_MSG_ATTR(info->extack, changes[i].nla,
-				    "this vGPU is in the batch already: put its settings into one entry");
+				    "duplicate vGPU in the batch: put its settings into one entry");
 		err = -EINVAL;
 		goto unlock;
 	}
@@ -904,7 +907,7 @@ static struct mgpu_vgpu *mgpu_nl_ctx_vgpu(struct nlattr **tb,
 {
 	if (!tb[MGPU_A_CTX_VGPU_ID] || !tb[MGPU_A_CTX_ID]) {
 		NL_SET_ERR_MSG(extack,
-			       "which context is not said: add vgpu-id and id");
+			       "the context is missing: add vgpu-id and id");
 		return ERR_PTR(-EINVAL);
 	}
 	return mgpu_nl_find_vgpu(tb[MGPU_A_CTX_VGPU_ID], NULL, NULL, extack);
@@ -981,7 +984,7 @@ int mgpu_nl_ctx_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 		only = vgpu->id;
 	}
 
-	/* args: first vGPU that is not done, and its first context not sent */
+	/* args: first vGPU that is not complete, and its first context not sent */
 	xa_for_each_start(&mgpu_vgpus, id, vgpu, cb->args[0]) {
 		if (id != cb->args[0]) {
 			cb->args[0] = id;
@@ -1087,7 +1090,7 @@ static u8 mgpu_nl_dev_event_cmd(enum mgpu_dev_event event)
 	return 0;
 }
 
-/* Send @msg, unless @err, when the listeners are told that it is missing. */
+/* Send @msg; after an error, have the listeners know that an event is missing. */
 static void mgpu_nl_send_event(struct sk_buff *msg, int err)
 {
 	if (!err) {
@@ -1096,16 +1099,16 @@ static void mgpu_nl_send_event(struct sk_buff *msg, int err)
 		return;
 	}
 	nlmsg_free(msg);
-	/* Listeners read this as: events were lost, look again. */
+	/* To listeners ENOBUFS means that events were lost and to dump again. */
 	genl_set_err(&mgpu_nl_family, &init_net, 0, MGPU_NLGRP_EVENTS, ENOBUFS);
 }
 
 /**
- * mgpu_netlink_event() - tell who listens what became of a vGPU
- * @vgpu: the vGPU; the caller keeps it
- * @event: what happened
+ * mgpu_netlink_event() - send an event of a vGPU to listeners
+ * @vgpu: the vGPU; the caller keeps it alive
+ * @event: the event
  *
- * May sleep.  The caller may hold mgpu_registry_lock and VFIO's locks.
+ * Context: may sleep; the caller may hold mgpu_registry_lock and VFIO's locks.
  */
 void mgpu_netlink_event(struct mgpu_vgpu *vgpu, enum mgpu_event event)
 {
@@ -1127,13 +1130,13 @@ void mgpu_netlink_event(struct mgpu_vgpu *vgpu, enum mgpu_event event)
 }
 
 /**
- * mgpu_netlink_dev_event() - tell who listens what became of a device
+ * mgpu_netlink_dev_event() - send an event of a device to listeners
  * @mdev: the device
- * @event: what happened
+ * @event: the event
  *
- * May sleep.  The caller holds mgpu_registry_lock, which covers what the event
- * tells (the vGPUs' sums, the built-in policy and how the last BPF policy
- * ended), and no lock below it.
+ * Context: may sleep; must hold mgpu_registry_lock, which protects the attributes of
+ * the event (the sums over vGPUs, the built-in policy, the end of the last BPF policy),
+ * and no lock that nests inside it.
  */
 void mgpu_netlink_dev_event(struct mgpu_device *mdev,
 			    enum mgpu_dev_event event)
@@ -1154,11 +1157,13 @@ void mgpu_netlink_dev_event(struct mgpu_device *mdev,
 }
 
 /**
- * mgpu_netlink_ctx_event() - tell who decides about contexts to look again
- * @vgpu: the vGPU; the caller keeps it
- * @ctx: the context; nothing is told if it is gone
+ * mgpu_netlink_ctx_event() - send an event of a context to listeners
+ * @vgpu: the vGPU; the caller keeps it alive
+ * @ctx: number of the context; no event is sent if it does not exist any more
  *
- * May sleep.  Called with none of the vGPU's locks but ring_lock.
+ * Listeners are the daemons that decide which contexts get slots.
+ *
+ * Context: may sleep; of the vGPU's locks the caller may hold ring_lock only.
  */
 void mgpu_netlink_ctx_event(struct mgpu_vgpu *vgpu, u32 ctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the pure parts of the module (decoder, ring, throttle, run queue) need to
- * build both in the kernel and, unchanged, in user space for tests and fuzzing.
+ * Definitions with which the pure parts of the module (decoder, ring, throttle, run
+ * queue) build in the kernel and, unchanged, in user space for tests and fuzzing.
  */
 #ifndef MGPU_PURE_H
 #define MGPU_PURE_H
@@ -33,12 +33,11 @@
 #include <string.h>
 
 /*
- * The run queue needs lists and trees, which a kernel source offers to user
- * space in tools/include.  When that is on the path, <linux/types.h> above came
- * from there, too.  What it defines is taken from it, and taken first, so that
- * it makes no difference who includes what in which order.  <linux/rbtree.h> is
- * how one tells: the C library's kernel headers have a <linux/kernel.h> of
- * their own, but no trees.
+ * The run queue needs lists and trees, which a kernel source has for user space in
+ * tools/include.  If that is on the path, <linux/types.h> above is from there too.
+ * Include its definitions first, so that the order of includes elsewhere does not
+ * matter.  <linux/rbtree.h> identifies tools/include: the C library's kernel headers
+ * have a <linux/kernel.h> too, but no trees.
  */
 #if __has_include("linux/rbtree.h")
 #include <linux/kernel.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices and vGPUs: who exists, and what user space may set on them.
+ * The registry of devices and vGPUs, and their settings.
  */
 #include <linux/export.h>
 #include <linux/module.h>
@@ -9,7 +9,7 @@
 
 #include "mgpu.h"
 
-DEFINE_MUTEX(mgpu_registry_lock);	/* who exists, and settings */
+DEFINE_MUTEX(mgpu_registry_lock);	/* devices, vGPUs and their settings */
 LIST_HEAD(mgpu_devices);
 DEFINE_XARRAY_ALLOC1(mgpu_vgpus);
 
@@ -20,13 +20,12 @@ static u32 next_device_id = 1;	/* mgpu_registry_lock */
  * @parent: the device that becomes the mdev parent; its driver's name is the
  *	prefix of the types in sysfs
  * @ops: the back end's callbacks; must stay valid
- * @caps: copied
- * @priv: for mgpu_device_priv()
+ * @caps: capabilities of the device; copied
+ * @priv: private data of the back end, for mgpu_device_priv()
  *
- * Context: task context, may sleep.  vGPUs may be created, and jobs come,
- * before it returns.
- * Return: the device, or an ERR_PTR: -EINVAL, -ENOMEM or what the mdev core
- * says.
+ * Context: task context, may sleep.  vGPUs may be created and jobs submitted before it
+ * returns.
+ * Return: the device, or an ERR_PTR: -EINVAL, -ENOMEM or an error of the mdev core.
  */
 struct mgpu_device *mgpu_device_register(struct device *parent,
 					 const struct mgpu_backend_ops *ops,
@@ -77,14 +76,14 @@ err_list:
 EXPORT_SYMBOL_GPL(mgpu_device_register);
 
 /**
- * mgpu_device_unregister - take a GPU away
+ * mgpu_device_unregister - remove a GPU
  * @mdev: from mgpu_device_register()
  *
- * Asks the VMMs to let go of its vGPUs and waits until the last one has; no
- * callback and no job comes afterwards.  The engines still run: the back end
- * stops them and then calls mgpu_device_free().
+ * Asks the VMMs to close its vGPUs and waits until all are closed.  The core calls no
+ * callback and submits no job afterwards.  The back end then stops its engines and
+ * calls mgpu_device_free().
  *
- * Context: task context, may sleep for as long as a VMM takes.
+ * Context: task context; may sleep until the last VMM has closed its vGPU.
  */
 void mgpu_device_unregister(struct mgpu_device *mdev)
 {
@@ -99,8 +98,8 @@ void mgpu_device_unregister(struct mgpu_device *mdev)
 EXPORT_SYMBOL_GPL(mgpu_device_unregister);
 
 /**
- * mgpu_device_free - the end of an unregistered device
- * @mdev: device, in which no engine looks for work any more
+ * mgpu_device_free - free an unregistered device
+ * @mdev: device whose engines have stopped
  */
 void mgpu_device_free(struct mgpu_device *mdev)
 {
@@ -111,12 +110,13 @@ void mgpu_device_free(struct mgpu_device *mdev)
 EXPORT_SYMBOL_GPL(mgpu_device_free);
 
 /**
- * mgpu_device_lost - the hardware was reset
- * @mdev: device, which answers nothing that it was asked before
+ * mgpu_device_lost - start a new generation after the hardware was reset
+ * @mdev: device that does not answer earlier messages any more
  *
- * What guests had on it is gone; they get errors until they reset their vGPUs.
+ * The contexts and resources of guests on the device are lost; guests get errors until
+ * they reset their vGPUs.
  *
- * Context: the back end calls it before it hands back the jobs that it lost.
+ * Context: the back end calls this before it completes the lost jobs.
  */
 void mgpu_device_lost(struct mgpu_device *mdev)
 {
@@ -124,7 +124,7 @@ void mgpu_device_lost(struct mgpu_device *mdev)
 }
 EXPORT_SYMBOL_GPL(mgpu_device_lost);
 
-/* How often a device has been lost, from 1: what it knew before is forgotten. */
+/* Return the generation of the device, from 1; mgpu_device_lost() starts the next. */
 u32 mgpu_device_gen(const struct mgpu_device *mdev)
 {
 	return atomic_read(&mdev->gen);
@@ -132,8 +132,10 @@ u32 mgpu_device_gen(const struct mgpu_device *mdev)
 EXPORT_SYMBOL_GPL(mgpu_device_gen);
 
 /**
- * mgpu_device_priv - what the back end registered
+ * mgpu_device_priv - get the back end's private data
  * @mdev: device
+ *
+ * Return: @priv of mgpu_device_register().
  */
 void *mgpu_device_priv(struct mgpu_device *mdev)
 {
@@ -141,7 +143,7 @@ void *mgpu_device_priv(struct mgpu_device *mdev)
 }
 EXPORT_SYMBOL_GPL(mgpu_device_priv);
 
-/* The device with an id, or NULL; valid under mgpu_registry_lock. */
+/* Return the device with an ID, or NULL; valid under mgpu_registry_lock. */
 struct mgpu_device *mgpu_device_find(u32 id)
 {
 	struct mgpu_device *mdev;
@@ -154,14 +156,14 @@ struct mgpu_device *mgpu_device_find(u32 id)
 	return NULL;
 }
 
-/* The vGPU with an id, or NULL; valid under mgpu_registry_lock. */
+/* Return the vGPU with an ID, or NULL; valid under mgpu_registry_lock. */
 struct mgpu_vgpu *mgpu_vgpu_find(u32 id)
 {
 	lockdep_assert_held(&mgpu_registry_lock);
 	return xa_load(&mgpu_vgpus, id);
 }
 
-/* The vGPU with a UUID, or NULL; valid under mgpu_registry_lock. */
+/* Return the vGPU with a UUID, or NULL; valid under mgpu_registry_lock. */
 struct mgpu_vgpu *mgpu_vgpu_find_uuid(const guid_t *uuid)
 {
 	struct mgpu_vgpu *vgpu;
@@ -176,10 +178,10 @@ struct mgpu_vgpu *mgpu_vgpu_find_uuid(const guid_t *uuid)
 }
 
 /**
- * mgpu_vgpu_mode - the mode that a guest is told to use
+ * mgpu_vgpu_mode - get the preferred mode of a guest
  * @vgpu: vGPU
- * @width: pixels
- * @height: rows
+ * @width: set to the width, pixels
+ * @height: set to the height, rows
  *
  * Context: any.
  */
@@ -198,8 +200,10 @@ void mgpu_vgpu_mode(const struct mgpu_vgpu *vgpu, u32 *width, u32 *height)
  * @vgpu: vGPU
  * @set: settings in range
  *
- * A frame that is being held is looked at again under the new limit, and a guest
- * is told of another mode.
+ * A frame that is being held is paced again with the new limit, and the guest gets an
+ * event for a new mode.
+ *
+ * Context: may sleep; must hold mgpu_registry_lock.
  */
 void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
 {
@@ -219,7 +223,9 @@ void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
  * @mdev: device
  * @set: settings in range
  *
- * To choose a built-in policy ends a BPF policy that is in force.
+ * Setting a built-in policy evicts the BPF policy in force.
+ *
+ * Context: may sleep; must hold mgpu_registry_lock.
  */
 void mgpu_device_apply(struct mgpu_device *mdev,
 		       const struct mgpu_dev_settings *set)
@@ -232,7 +238,7 @@ void mgpu_device_apply(struct mgpu_device *mdev,
 
 	if (set->mask & MGPU_DEV_SET_JOB_TIMEOUT) {
 		WRITE_ONCE(mdev->sched.job_timeout_ms, set->job_timeout_ms);
-		/* Which waits for a part of the time before. */
+		/* The watchdog's next check is due by the old timeout. */
 		mod_delayed_work(mgpu_wq, &mdev->sched.watchdog, 0);
 	}
 	if (set->mask & MGPU_DEV_SET_SLOTS)

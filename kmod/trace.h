@@ -92,9 +92,8 @@ TRACE_EVENT(mgpu_job_start,
 );
 
 /*
- * A job left the engine for another vGPU's and will be started again.
- * engine_ns and engine_cycles are what it used of the engine since it was
- * started, and what mgpu_charge() is to be told.
+ * A job was preempted and will be started again.  engine_ns and engine_cycles are its
+ * use of the engine since it was started; programs pass engine_ns to mgpu_charge().
  */
 TRACE_EVENT(mgpu_job_preempt,
 	TP_PROTO(u32 vgpu, u64 job, u32 kind, u64 engine_ns,
@@ -120,9 +119,9 @@ TRACE_EVENT(mgpu_job_preempt,
 );
 
 /*
- * A job left the engine for good.  error is 0 or a negative errno; engine_ns
- * and engine_cycles are what it used of the engine since it was last started,
- * and what mgpu_charge() is to be told.
+ * A job is complete.  error is 0 or a negative errno; engine_ns and engine_cycles are
+ * its use of the engine since it was last started; programs pass engine_ns to
+ * mgpu_charge().
  */
 TRACE_EVENT(mgpu_job_done,
 	TP_PROTO(u32 vgpu, u64 job, u32 kind, s32 error, u64 engine_ns,
@@ -153,8 +152,8 @@ TRACE_EVENT(mgpu_job_done,
 
 /*
  * A frame is complete: a RESOURCE_FLUSH of the resource that the scanout
- * shows.  interval_ns is the time since the vGPU's frame before, 0 for the
- * first one after a reset.
+ * shows.  interval_ns is the time since the vGPU's previous frame, 0 for the
+ * first frame after a reset.
  */
 TRACE_EVENT(mgpu_frame,
 	TP_PROTO(u32 vgpu, u64 frame, u64 interval_ns, u32 width, u32 height),
@@ -179,9 +178,9 @@ TRACE_EVENT(mgpu_frame,
 );
 
 /*
- * A context was on a slot: op, one of mgpu_compute.h, did inst work units and
- * moved bytes in engine_ns.  peer of vGPU peer_vgpu is one of the contexts that
- * had other slots meanwhile; peer_vgpu is 0 when there was none.
+ * A context used a slot: op, an enum mgpu_compute_op, executed inst work units and
+ * moved bytes in engine_ns.  peer is a context of vGPU peer_vgpu that had other slots
+ * meanwhile; peer_vgpu is 0 if no context had.
  */
 TRACE_EVENT(mgpu_context_run,
 	TP_PROTO(u32 vgpu, u32 ctx, u32 op, u32 peer_vgpu, u32 peer, u64 inst,

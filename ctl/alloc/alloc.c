@@ -15,27 +15,10 @@ const struct alloc_ops *const alloc_all[] = {
 	NULL,
 };
 
-static const struct alloc_ops *const bench_only[] = {
-	&alloc_fea_printed,
-	NULL,
-};
-
-static const struct alloc_ops *find(const struct alloc_ops *const *ops, const char *name)
-{
-	for (; *ops; ops++)
-		if (!strcmp((*ops)->name, name))
-			return *ops;
-	return NULL;
-}
-
 const struct alloc_ops *alloc_find(const char *name)
 {
-	return find(alloc_all, name);
-}
-
-const struct alloc_ops *alloc_find_any(const char *name)
-{
-	const struct alloc_ops *ops = alloc_find(name);
-
-	return ops ? ops : find(bench_only, name);
+	for (size_t i = 0; alloc_all[i]; i++)
+		if (!strcmp(alloc_all[i]->name, name))
+			return alloc_all[i];
+	return NULL;
 }

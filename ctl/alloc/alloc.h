@@ -29,12 +29,11 @@ struct alloc_state {
 /**
  * struct alloc_ops - an allocator
  *
- * @name: what --policy and the socket call it.
- * @summary: one line for people.
+ * @name: its name in mgpud's settings and on the socket.
+ * @summary: one line of help.
  * @reach: targets are rates to be reached, and limits may be higher where that
- *	keeps the machine busy; else a target is never to be exceeded.
- * @floors: gives each task its floor at least.
- * @bench_only: for comparison; nothing to run VMs with, and not in alloc_all.
+ *	keeps the machine busy; else a target must never be exceeded.
+ * @floors: gives each task at least its floor.
  * @allocate: optional; without it no targets are set. Given the problem and,
  *	in @x, the rates just measured (n values > 0, which need not be feasible),
  *	writes target rates into @x: n values > 0, INFINITY for a task that is not
@@ -47,7 +46,6 @@ struct alloc_ops {
 	const char *summary;
 	bool reach;
 	bool floors;
-	bool bench_only;
 	int (*allocate)(struct alloc_state *state, const struct fds_problem *p,
 			unsigned int iterations, double *x);
 };
@@ -59,25 +57,14 @@ extern const struct alloc_ops alloc_maxmin;
 extern const struct alloc_ops alloc_drf;
 extern const struct alloc_ops alloc_fea;
 extern const struct alloc_ops alloc_exact;
-extern const struct alloc_ops alloc_fea_printed;	/* bench_only */
 
-/* All allocators that can run VMs, NULL at the end. */
+/* All allocators, NULL at the end. */
 extern const struct alloc_ops *const alloc_all[];
 
-/* Of alloc_all; alloc_find_any() knows those that are bench_only, too. */
+/* Return the allocator of this name, NULL if there is none. */
 const struct alloc_ops *alloc_find(const char *name);
-const struct alloc_ops *alloc_find_any(const char *name);
 
-/* alloc_vgasa: the rate above which no task may run, frames per second. */
+/* alloc_vgasa: the limit of every task, frames per second. */
 #define ALLOC_VGASA_FPS		30.0
-
-/* alloc_fea: one iteration, for tests; y are dominant shares, see alloc_fea.c. */
-struct fea_problem;
-struct fea_problem *fea_problem_new(const struct fds_problem *p);
-void fea_problem_free(struct fea_problem *fp);
-void fea_start(struct fea_problem *fp, struct alloc_state *state, const double *x);
-void fea_iterate(struct fea_problem *fp, struct alloc_state *state);
-void fea_iterate_printed(struct fea_problem *fp, struct alloc_state *state);
-void fea_result(const struct fea_problem *fp, double *x);
 
 #endif /* MGPU_ALLOC_H */

@@ -11,7 +11,7 @@ static int exact_allocate(struct alloc_state *state, const struct fds_problem *p
 
 const struct alloc_ops alloc_exact = {
 	.name = "exact",
-	.summary = "fairness on dominant shares, at its optimum",
+	.summary = "maximises fairness f on dominant shares, exactly",
 	.reach = true,
 	.floors = true,
 	.allocate = exact_allocate,

@@ -27,37 +27,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
+#include "fea.h"
 
 /* Documentation/allocation.rst says where these come from. */
 #define FEA_STEP_INITIAL	0.10	/* s before the first period */
 #define FEA_STEP_MAX		1.00	/* no y_j exceeds 1 */
 #define FEA_STEP_START_MIN	0.02	/* s at a period's start, at least; or, */
 #define FEA_STEP_START_SHARE	0.2	/* if less, this part of an equal share */
-#define FEA_STEP_MIN		1e-12	/* s at any time */
 #define FEA_STREAK		2	/* "several" */
 #define FEA_GROW		2.00
 #define FEA_A_LOT		0.40
 #define FEA_A_LITTLE		0.70
-#define FEA_SLIGHTLY		0.95
-#define FEA_SHORT		0.618	/* the short trial step */
 #define FEA_PASSES		8	/* to find the tasks that demand holds */
 #define FEA_SHARE_MIN		1e-4	/* of a task's equal share: x > 0 */
-#define FEA_ON_PLANE		1e-9	/* unused capacity that counts as none */
-
-struct fea_problem {
-	const struct fds_problem *p;
-	double *a;		/* R_ij / (C_i mu_j), m rows of n */
-	double *mu;
-	double *cap;		/* demand, in dominant share */
-	double *low;		/* floor, in dominant share; above 0 */
-	double *y;
-	double *d;
-	double *b;
-	double *c;
-	bool *fixed;		/* at its demand, and would rise */
-	double norm2[MGPU_MAX_RES];
-};
 
 struct fea_problem *fea_problem_new(const struct fds_problem *p)
 {
@@ -89,12 +71,9 @@ struct fea_problem *fea_problem_new(const struct fds_problem *p)
 		fp->cap[j] = p->demand[j] * fp->mu[j];
 		fp->low[j] = fmax(fds_floor(p, j) * fp->mu[j],
 				  FEA_SHARE_MIN / (double)n);
-		for (size_t i = 0; i < p->m; i++) {
-			double a = fds_need(p, i, j) / (p->capacity[i] * fp->mu[j]);
-
-			fp->a[i * n + j] = a;
-			fp->norm2[i] += a * a;
-		}
+		for (size_t i = 0; i < p->m; i++)
+			fp->a[i * n + j] = fds_need(p, i, j) /
+				(p->capacity[i] * fp->mu[j]);
 	}
 	return fp;
 err:
@@ -114,7 +93,7 @@ void fea_problem_free(struct fea_problem *fp)
 	free(fp);
 }
 
-static double use(const struct fea_problem *fp, size_t i, const double *y)
+double fea_use(const struct fea_problem *fp, size_t i, const double *y)
 {
 	const double *a = fp->a + i * fp->p->n;
 	double sum = 0;
@@ -146,21 +125,6 @@ static bool solve_gram(double g[MGPU_MAX_RES][MGPU_MAX_RES], double *r, size_t k
 	return true;
 }
 
-/* As printed: project y onto each capacity that is exceeded, in turn. */
-static void onto_capacities(const struct fea_problem *fp, double *y)
-{
-	size_t n = fp->p->n;
-
-	for (size_t i = 0; i < fp->p->m; i++) {
-		const double *a = fp->a + i * n;
-		double over = use(fp, i, y) - 1;
-
-		if (over > 0)
-			for (size_t j = 0; j < n; j++)
-				y[j] -= over / fp->norm2[i] * a[j];
-	}
-}
-
 /*
  * Project y onto the capacities that are exceeded, jointly with those that this
  * makes exceeded: one after the other, the second projection would undo the
@@ -176,7 +140,7 @@ static void onto_all_capacities(const struct fea_problem *fp, double *y)
 		size_t before = k;
 
 		for (size_t i = 0; i < fp->p->m; i++) {
-			if (in[i] || use(fp, i, y) <= 1)
+			if (in[i] || fea_use(fp, i, y) <= 1)
 				continue;
 			in[i] = true;
 			plane[k++] = i;
@@ -186,7 +150,7 @@ static void onto_all_capacities(const struct fea_problem *fp, double *y)
 		for (size_t r = 0; r < k; r++) {
 			const double *ar = fp->a + plane[r] * n;
 
-			l[r] = use(fp, plane[r], y) - 1;
+			l[r] = fea_use(fp, plane[r], y) - 1;
 			for (size_t c = 0; c < k; c++) {
 				const double *ac = fp->a + plane[c] * n;
 
@@ -217,7 +181,7 @@ static void make_feasible(const struct fea_problem *fp, double *y)
 	for (size_t j = 0; j < n; j++)
 		y[j] = fmin(fmax(y[j], fp->low[j]), fp->cap[j]);
 	for (size_t i = 0; i < fp->p->m; i++) {
-		double all = use(fp, i, y), least = use(fp, i, fp->low);
+		double all = fea_use(fp, i, y), least = fea_use(fp, i, fp->low);
 
 		if (all > 1 && all > least)
 			part = fmin(part, fmax(1 - least, 0) / (all - least));
@@ -291,7 +255,7 @@ static bool direction(struct fea_problem *fp, const double *gradient, double ste
 	bool projected = false;
 
 	for (size_t i = 0; i < fp->p->m; i++)
-		if (use(fp, i, fp->y) >= 1 - FEA_ON_PLANE)
+		if (fea_use(fp, i, fp->y) >= 1 - FEA_ON_PLANE)
 			on[active++] = i;
 	memset(fp->fixed, 0, n * sizeof(*fp->fixed));
 
@@ -335,8 +299,8 @@ void fea_start(struct fea_problem *fp, struct alloc_state *state, const double *
 }
 
 /* Step 5, with the values at y, fp->b and fp->c. */
-static void choose(struct fea_problem *fp, struct alloc_state *state, double a,
-		   double b, double c)
+void fea_choose(struct fea_problem *fp, struct alloc_state *state, double a, double b,
+		double c)
 {
 	size_t size = fp->p->n * sizeof(*fp->y);
 
@@ -377,7 +341,7 @@ void fea_iterate(struct fea_problem *fp, struct alloc_state *state)
 	make_feasible(fp, fp->c);
 	b = fds_value(&fp->p->param, n, fp->b);
 	c = fds_value(&fp->p->param, n, fp->c);
-	choose(fp, state, a, b, c);
+	fea_choose(fp, state, a, b, c);
 }
 
 void fea_result(const struct fea_problem *fp, double *x)
@@ -386,58 +350,8 @@ void fea_result(const struct fea_problem *fp, double *x)
 		x[j] = fp->y[j] / fp->mu[j];
 }
 
-/*
- * One iteration as the source prints it: b is the full step and c the short
- * one, so that s grows when the short step wins; trial points are not brought
- * back, and of several capacities that y lies on, the direction is projected
- * onto one after the other. What the print leaves open is as above.
- */
-void fea_iterate_printed(struct fea_problem *fp, struct alloc_state *state)
-{
-	size_t n = fp->p->n;
-	double a, b, c, s, norm = 0;
-	bool projected = false;
-
-	onto_capacities(fp, fp->y);
-	for (size_t j = 0; j < n; j++)
-		fp->y[j] = fmin(fmax(fp->y[j], fp->low[j]), fp->cap[j]);
-	a = fds_gradient(&fp->p->param, n, fp->y, fp->d);
-	for (size_t j = 0; j < n; j++)
-		norm += fp->d[j] * fp->d[j];
-	norm = sqrt(norm);
-	for (size_t j = 0; j < n; j++)
-		fp->d[j] /= norm;
-	for (size_t i = 0; i < fp->p->m; i++) {
-		const double *row = fp->a + i * n;
-		double out = 0;
-
-		if (use(fp, i, fp->y) < 1 - FEA_ON_PLANE)
-			continue;
-		for (size_t j = 0; j < n; j++)
-			out += row[j] * fp->d[j];
-		if (out <= 0)
-			continue;
-		for (size_t j = 0; j < n; j++)
-			fp->d[j] -= out / fp->norm2[i] * row[j];
-		projected = true;
-	}
-	if (projected)
-		state->step *= FEA_SLIGHTLY;
-	state->step = fmax(state->step, FEA_STEP_MIN);
-
-	s = state->step;
-	for (size_t j = 0; j < n; j++) {
-		fp->b[j] = fmax(fp->y[j] + s * fp->d[j], fp->low[j]);
-		fp->c[j] = fmax(fp->y[j] + FEA_SHORT * s * fp->d[j], fp->low[j]);
-	}
-	b = fds_value(&fp->p->param, n, fp->b);
-	c = fds_value(&fp->p->param, n, fp->c);
-	choose(fp, state, a, b, c);
-}
-
-static int run(struct alloc_state *state, const struct fds_problem *p,
-	       unsigned int iterations, double *x,
-	       void (*iterate)(struct fea_problem *fp, struct alloc_state *state))
+static int fea_allocate(struct alloc_state *state, const struct fds_problem *p,
+			unsigned int iterations, double *x)
 {
 	struct fea_problem *fp = fea_problem_new(p);
 
@@ -445,35 +359,16 @@ static int run(struct alloc_state *state, const struct fds_problem *p,
 		return -ENOMEM;
 	fea_start(fp, state, x);
 	for (unsigned int i = 0; i < iterations; i++)
-		iterate(fp, state);
+		fea_iterate(fp, state);
 	fea_result(fp, x);
 	fea_problem_free(fp);
 	return 0;
 }
 
-static int fea_allocate(struct alloc_state *state, const struct fds_problem *p,
-			unsigned int iterations, double *x)
-{
-	return run(state, p, iterations, x, fea_iterate);
-}
-
-static int printed_allocate(struct alloc_state *state, const struct fds_problem *p,
-			    unsigned int iterations, double *x)
-{
-	return run(state, p, iterations, x, fea_iterate_printed);
-}
-
 const struct alloc_ops alloc_fea = {
 	.name = "fea",
-	.summary = "fairness on dominant shares, iterated",
+	.summary = "maximises fairness f on dominant shares, by a few iterations",
 	.reach = true,
 	.floors = true,
 	.allocate = fea_allocate,
-};
-
-const struct alloc_ops alloc_fea_printed = {
-	.name = "fea-printed",
-	.summary = "the iteration as its source prints it",
-	.bench_only = true,
-	.allocate = printed_allocate,
 };

@@ -42,7 +42,7 @@ static int drf_allocate(struct alloc_state *state, const struct fds_problem *p,
 
 const struct alloc_ops alloc_maxmin = {
 	.name = "maxmin",
-	.summary = "the lowest frame rate as high as possible, then the next",
+	.summary = "raises the lowest frame rate as far as possible, then the next",
 	.reach = true,
 	.floors = true,
 	.allocate = maxmin_allocate,
@@ -50,7 +50,7 @@ const struct alloc_ops alloc_maxmin = {
 
 const struct alloc_ops alloc_drf = {
 	.name = "drf",
-	.summary = "the lowest dominant share as high as possible, then the next",
+	.summary = "raises the lowest dominant share as far as possible, then the next",
 	.reach = true,
 	.floors = true,
 	.allocate = drf_allocate,

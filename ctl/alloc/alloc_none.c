@@ -7,5 +7,5 @@
 
 const struct alloc_ops alloc_none = {
 	.name = "none",
-	.summary = "measure only, set no targets",
+	.summary = "measures only, sets no limits",
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fixed partitions: each task may use its weight's part of every capacity, and
- * what it leaves nobody gets.
+ * no other task gets the rest.
  */
 #include "alloc.h"
 
@@ -22,6 +22,6 @@ static int static_allocate(struct alloc_state *state, const struct fds_problem *
 
 const struct alloc_ops alloc_static = {
 	.name = "static",
-	.summary = "to each its weight's part of every capacity, never more",
+	.summary = "gives each VM its weight's part of every capacity, used or not",
 	.allocate = static_allocate,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* From an estimate to a plan. Pure. */
+/* Turns an estimate into a plan. Pure. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 struct division {
 	size_t n, m;
-	size_t *who;		/* index in the estimate of each task */
+	size_t *who;		/* of each task, its index in the estimate */
 	uint32_t dev[MGPU_MAX_RES];
 	double *need;		/* MGPU_MAX_RES rows of n */
 	double *rate, *share, *demand, *floor, *weight;
@@ -86,7 +86,7 @@ static int divide(struct division *d, const struct estimate *e, bool smooth)
 }
 
 static struct fds_problem problem(const struct division *d,
-				  const struct settings *set)
+				  const struct decide_param *param)
 {
 	return (struct fds_problem){
 		.n = d->n,
@@ -96,28 +96,20 @@ static struct fds_problem problem(const struct division *d,
 		.demand = d->demand,
 		.floor = d->floor,
 		.weight = d->weight,
-		.param = set->param,
+		.param = param->fds,
 	};
 }
 
-static int compare_sla(const void *key, const void *entry)
+/* @sla as in decide(). */
+static const struct sla *agreement(const struct sla *sla, size_t vgpu)
 {
-	const struct sla_vgpu *s = entry;
+	static const struct sla none = { .floor = 0, .ceiling = INFINITY };
 
-	return strcmp(key, s->uuid);
+	return sla ? &sla[vgpu] : &none;
 }
 
-const struct sla *settings_sla(const struct settings *set, const char *uuid)
-{
-	const struct sla_vgpu *s = NULL;
-
-	if (set->nr_vgpus)
-		s = bsearch(uuid, set->vgpus, set->nr_vgpus, sizeof(*s), compare_sla);
-	return s ? &s->sla : &set->sla;
-}
-
-/* How fair was it, and how fair could it have been? */
-static int judge(const struct estimate *e, const struct settings *set,
+/* Compute f of the period and the best f that it allowed. */
+static int judge(const struct estimate *e, const struct decide_param *param,
 		 struct plan *plan)
 {
 	struct fds_problem p;
@@ -130,8 +122,8 @@ static int judge(const struct estimate *e, const struct settings *set,
 		return ret;
 	plan->active = d.n;
 	if (d.n) {
-		p = problem(&d, set);
-		plan->fds = fds_value(&set->param, d.n, d.share);
+		p = problem(&d, param);
+		plan->fds = fds_value(&param->fds, d.n, d.share);
 		best = calloc(d.n, sizeof(*best));
 		if (!best) {
 			division_free(&d);
@@ -140,7 +132,7 @@ static int judge(const struct estimate *e, const struct settings *set,
 		if (!fds_best(&p, best)) {
 			for (size_t k = 0; k < d.n; k++)
 				best[k] *= fds_mu(&p, k);
-			plan->fds_best = fds_value(&set->param, d.n, best);
+			plan->fds_best = fds_value(&param->fds, d.n, best);
 		}
 		free(best);
 	}
@@ -200,7 +192,7 @@ static void update_lead(const struct division *d, const struct estimate *e,
 	c->lead = fmin(fmax(c->lead, 1), DECIDE_LEAD_MAX);
 }
 
-/* Remember which capacities the new plan is to use up. */
+/* Record the capacities that the new plan is to use up. */
 static void remember(const struct division *d, struct control *c)
 {
 	memset(c->binds, 0, sizeof(c->binds));
@@ -219,14 +211,14 @@ static void remember(const struct division *d, struct control *c)
  * of the floors as there is room for.
  */
 static void keep_agreements(struct division *d, const struct fds_problem *p,
-			    const struct estimate *e, const struct settings *set,
+			    const struct decide_param *param, const struct sla *sla,
 			    struct plan *plan)
 {
 	for (size_t k = 0; k < d->n; k++) {
-		const struct sla *sla = settings_sla(set, e->vgpus[d->who[k]].last.uuid);
+		const struct sla *s = agreement(sla, d->who[k]);
 
-		d->demand[k] = fmin(d->demand[k], sla->ceiling);
-		d->floor[k] = set->policy->floors ? sla->floor : 0;
+		d->demand[k] = fmin(d->demand[k], s->ceiling);
+		d->floor[k] = param->allocator->floors ? s->floor : 0;
 	}
 	plan->nr_short = sla_floors(p, d->floor, d->floor);
 	for (size_t k = 0; k < d->n; k++) {
@@ -238,19 +230,19 @@ static void keep_agreements(struct division *d, const struct fds_problem *p,
 }
 
 /*
- * Turn the allocator's rates into targets and limits. A task that gets all it
- * has use for is in nobody's way, so it is limited only to what would be its
- * equal share if all wanted more: it finds room at once when it wants more.
+ * Turn the allocator's rates into targets and limits. A task that gets its whole
+ * demand takes nothing from others, so it is limited only to its equal share: it
+ * finds room at once when it wants more.
  */
 static void set_targets(const struct division *d, const struct fds_problem *p,
-			const struct estimate *e, const struct settings *set,
+			const struct decide_param *param, const struct sla *sla,
 			struct control *c, struct plan *plan)
 {
-	bool reach = set->policy->reach;
+	bool reach = param->allocator->reach;
 
 	for (size_t k = 0; k < d->n; k++) {
 		struct target *t = &plan->targets[d->who[k]];
-		double ceiling = settings_sla(set, e->vgpus[d->who[k]].last.uuid)->ceiling;
+		double ceiling = agreement(sla, d->who[k])->ceiling;
 		double rate = d->rate[k];
 
 		if (reach && rate >= d->demand[k] * (1 - DECIDE_AT_DEMAND))
@@ -261,10 +253,10 @@ static void set_targets(const struct division *d, const struct fds_problem *p,
 	remember(d, c);
 }
 
-int decide(const struct estimate *e, const struct settings *set,
-	   struct control *control, struct plan *plan)
+int decide(const struct estimate *e, const struct decide_param *param,
+	   const struct sla *sla, struct control *control, struct plan *plan)
 {
-	const struct alloc_ops *policy = set->policy;
+	const struct alloc_ops *allocator = param->allocator;
 	struct fds_problem p;
 	struct division d;
 	int ret;
@@ -276,7 +268,7 @@ int decide(const struct estimate *e, const struct settings *set,
 	if (!plan->targets)
 		return -ENOMEM;
 	plan->nr = e->nr_vgpus;
-	ret = judge(e, set, plan);
+	ret = judge(e, param, plan);
 	if (ret)
 		return ret;
 
@@ -287,24 +279,24 @@ int decide(const struct estimate *e, const struct settings *set,
 		t->id = v->last.id;
 		t->fps = INFINITY;
 		t->limit = INFINITY;
-		t->floor = policy->floors ? settings_sla(set, v->last.uuid)->floor : 0;
+		t->floor = allocator->floors ? agreement(sla, j)->floor : 0;
 		t->granted = t->floor;
 		/* one frame that is late, or held back, does not free it */
-		t->keep = policy->allocate && v->state == VGPU_IDLE &&
+		t->keep = allocator->allocate && v->state == VGPU_IDLE &&
 			v->idle_ns < DECIDE_RELEASE_NS;
 	}
-	if (!policy->allocate || !plan->active)
+	if (!allocator->allocate || !plan->active)
 		return 0;
 
 	ret = divide(&d, e, true);
 	if (ret)
 		return ret;
-	p = problem(&d, set);
-	keep_agreements(&d, &p, e, set, plan);
+	p = problem(&d, param);
+	keep_agreements(&d, &p, param, sla, plan);
 	update_lead(&d, e, control);
-	ret = policy->allocate(&control->alloc, &p, set->iterations, d.rate);
+	ret = allocator->allocate(&control->alloc, &p, param->iterations, d.rate);
 	if (!ret)
-		set_targets(&d, &p, e, set, control, plan);
+		set_targets(&d, &p, param, sla, control, plan);
 	else
 		for (size_t k = 0; k < d.n; k++)
 			plan->targets[d.who[k]].keep = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From an estimate to a plan: how fair the period was, and which limit each
- * vGPU is to have in the next one. Pure.
+ * Turns an estimate into a plan: the fairness of the period, and the limit of each vGPU
+ * in the next one. Pure.
  */
 #ifndef MGPU_DECIDE_H
 #define MGPU_DECIDE_H
@@ -10,21 +10,21 @@
 #include "estimate.h"
 #include "sla.h"
 
-/* A vGPU that shows no frames for so long loses its limit. */
+/* Time without a frame after which a vGPU loses its limit. */
 #define DECIDE_RELEASE_NS	ESTIMATE_IDLE_NS
 
-/* What allocators start from where no frame was measured. */
+/* Rate that allocators start from if no frame was measured, frames per second. */
 #define DECIDE_RATE_MIN		0.1
 
-/* What the module takes as a limit, frames per second. */
+/* Range of the module's limits, frames per second. */
 #define DECIDE_FPS_MIN		1.0
 #define DECIDE_FPS_MAX		10000.0
 
 /*
  * A limit caps the pace of frames, so tasks whose frames come unevenly stay
  * below it on average, and costs are never known exactly: with limits equal to
- * targets, capacity that somebody could use stays idle, and f loses more by
- * that than by shares which are a little uneven. So all limits lead their
+ * targets, capacity that another task could use stays idle, and f loses more by
+ * that than by slightly uneven shares. So all limits lead their
  * targets by one factor. It grows while a capacity that is to be used up is
  * used less than DECIDE_BUSY and limits hold frames back, and shrinks towards 1
  * when it is used more.
@@ -37,38 +37,28 @@
 #define DECIDE_BINDS		0.98	/* planned use of a capacity to be used up */
 
 /**
- * struct settings - what can be set while mgpud runs
- * @policy: who allocates
- * @period_ms: length of a period
- * @iterations: of allocators that iterate, per period
- * @headroom: demand over the rate measured, of a vGPU that nothing holds back
- * @param: of f
- * @sla: of vGPUs that are not in @vgpus
- * @vgpus: vGPUs with an agreement of their own, in the order of their UUIDs
- * @nr_vgpus: number of these
+ * struct decide_param - how rates are divided
+ * @allocator: the allocator
+ * @iterations: iterations per period, for allocators that iterate
+ * @fds: parameters of f
  */
-struct settings {
-	const struct alloc_ops *policy;
-	unsigned int period_ms;
+struct decide_param {
+	const struct alloc_ops *allocator;
 	unsigned int iterations;
-	double headroom;
-	struct fds_param param;
-	struct sla sla;
-	struct sla_vgpu *vgpus;
-	size_t nr_vgpus;
+	struct fds_param fds;
 };
 
 /**
- * struct target - what a vGPU is to have
- * @id: of the vGPU
- * @keep: leave its limit as it is
- * @fps: the rate, frames per second, INFINITY for any
- * @limit: the limit to set, INFINITY for none
- * @floor: what its agreement promises, frames per second; 0 for nothing
- * @granted: how much of @floor it gets if it has use for it
+ * struct target - the target of a vGPU
+ * @id: ID of the vGPU
+ * @keep: leave its limit unchanged
+ * @fps: target rate, frames per second, INFINITY for any
+ * @limit: limit to set, frames per second, INFINITY for none
+ * @floor: promised rate, frames per second; 0 for none
+ * @granted: part of @floor that it gets if it can use it, frames per second
  *
- * @granted is below @floor only while the vGPU is active and the promises to all
- * active ones exceed a capacity.
+ * @granted is below @floor only while the vGPU is active and the promises to all active
+ * vGPUs exceed a capacity.
  */
 struct target {
 	uint32_t id;
@@ -80,11 +70,11 @@ struct target {
 };
 
 /**
- * struct control - what is kept from one period to the next
- * @alloc: the allocator's
- * @lead: of limits over targets; 0 before the first period
- * @binds: capacities that the last plan uses up: the CPUs' and devices'
- * @dev: of each that is not the CPUs'
+ * struct control - the state that is kept from one period to the next
+ * @alloc: state of the allocator
+ * @lead: factor of limits over targets; 0 before the first period
+ * @binds: the last plan uses up this capacity: the CPUs' first, then devices'
+ * @dev: ID of the device of each capacity but the first
  */
 struct control {
 	struct alloc_state alloc;
@@ -94,14 +84,14 @@ struct control {
 };
 
 /**
- * struct plan - a period's result
- * @fds: f of the rates measured, NAN when no vGPU was active
- * @fds_best: the largest f that the period's costs and capacities allow, if
- *	every VM had use for any rate; NAN when no vGPU was active
- * @active: number of vGPUs that were active
- * @targets: one for each vGPU of the estimate, in its order
+ * struct plan - the result of a period
+ * @fds: f of the measured rates, NAN if no vGPU was active
+ * @fds_best: the largest f that the period's costs and capacities allow if every VM
+ *	could use any rate; NAN if no vGPU was active
+ * @active: number of active vGPUs
+ * @targets: one target per vGPU of the estimate, in its order
  * @nr: number of targets
- * @nr_short: vGPUs that are granted less than they are promised
+ * @nr_short: number of vGPUs that are granted less than their floor
  */
 struct plan {
 	double fds;
@@ -112,12 +102,18 @@ struct plan {
 	size_t nr_short;
 };
 
-/* The agreement of a vGPU: its own, or the one for all others. */
-const struct sla *settings_sla(const struct settings *set, const char *uuid);
-
-/* Returns 0, -ENOMEM, or what the allocator returned; @plan is to be freed. */
-int decide(const struct estimate *e, const struct settings *set,
-	   struct control *control, struct plan *plan);
+/**
+ * decide() - divide the capacities of the next period
+ * @e: the estimate of the last period
+ * @param: how rates are divided
+ * @sla: the agreement of each vGPU of @e, in its order; NULL if there are none
+ * @control: what is kept from one period to the next; updated
+ * @plan: result, to be freed with plan_free() in any case
+ *
+ * Return: 0, -ENOMEM, or what the allocator returned.
+ */
+int decide(const struct estimate *e, const struct decide_param *param,
+	   const struct sla *sla, struct control *control, struct plan *plan);
 void plan_free(struct plan *plan);
 
 #endif /* MGPU_DECIDE_H */

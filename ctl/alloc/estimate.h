@@ -103,7 +103,8 @@ struct estimate {
 };
 
 /*
- * The next period ends with @s; @headroom is that of struct settings. Returns 0
+ * The next period ends with @s; @headroom: demand of a
+ * vGPU that no limit holds back, in measured rates. Returns 0
  * or -ENOMEM, with @e as it was.
  */
 int estimate_update(struct estimate *e, const struct sample *s, double headroom);

@@ -14,13 +14,13 @@ const char *fds_param_check(const struct fds_param *param)
 	if (!isfinite(b) || b < 0.05 || b > 50)
 		return "beta must be from 0.05 to 50";
 	if (fabs(b - 1) < 0.01)
-		return "beta must not be 1 (nor closer to it than 0.01)";
+		return "beta must differ from 1 by at least 0.01";
 	if (!isfinite(l) || fabs(l) > 100)
 		return "lambda must be from -100 to 100";
 	if (b > 1 && l >= 0)
-		return "lambda must be negative with beta above 1, or idle capacity is no loss";
+		return "lambda must be negative with beta above 1, or idle capacity is free";
 	if (b < 1 && l <= 0)
-		return "lambda must be positive with beta below 1, or idle capacity is no loss";
+		return "lambda must be positive with beta below 1, or idle capacity is free";
 	if (fabs(l) < fabs((1 - b) / b) * (1 - 1e-9))
 		return "lambda must be at least |(1 - beta) / beta| away from 0";
 	return NULL;

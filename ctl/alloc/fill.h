@@ -7,9 +7,9 @@
 
 /*
  * Raise all tasks together, each by its own @unit of rate (n values >= 0) per
- * step, between @low and @high; one that reaches @high stays there, and where a
- * capacity is used up all that need any of it stay where they are, until nobody
- * can be raised. The result is the lexicographic maximum of x_j / unit_j
+ * step, between @low and @high. A task that reaches @high stays there; when a
+ * capacity is used up, all tasks that need it stay at their rates. It ends when no
+ * task can be raised. The result is the lexicographic maximum of x_j / unit_j
  * (Bertsekas and Gallager, "Data Networks", section 6.5.2).
  *
  * @low: n values >= 0, together feasible; or NULL for 0

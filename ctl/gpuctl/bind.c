@@ -15,7 +15,7 @@ static const char *const columns[] = {
 	"TYPE", ">AVAILABLE", "DESCRIPTION", NULL
 };
 
-/* @said: which of @keys are there, in their order */
+/* @said: for each of @keys, whether the command line has it */
 static int parse(const char *verb, int argc, char **argv,
 		 const char *const *keys, bool *said)
 {
@@ -30,7 +30,7 @@ static int parse(const char *verb, int argc, char **argv,
 		for (j = 0; keys[j] && strcmp(argv[i], keys[j]); j++)
 			;
 		if (keys[j] && said[j])
-			return usage_error("dev %s: %s is there twice", verb,
+			return usage_error("dev %s: duplicate %s; give it once", verb,
 					   argv[i]);
 		if (keys[j]) {
 			said[j] = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* gpuctl ctl: mgpud, which has its own socket */
+/* gpuctl ctl: talks to mgpud over its socket */
 #include <errno.h>
 #include <json-c/json.h>
 #include <string.h>
@@ -7,23 +7,49 @@
 
 #include "gpuctl.h"
 #include "mgpud_client.h"
+#include "mgpud_settings.h"
 
-const char *const ctl_set_keys[] = {
-	"policy", "period-ms", "iterations", "headroom", "beta", "lambda", "preempt",
-	"preempt-cost", "preempt-decay-compute", "preempt-decay-memory",
-	"preempt-class-threshold", "preempt-starve-ms", "preempt-min-gain", NULL
-};
+/* Words of mgpud_settings[]: its names with - for _. */
+static char words[CTL_SETTINGS_MAX][32];
+const char *ctl_set_keys[CTL_SETTINGS_MAX + 1];
+
+void ctl_init(void)
+{
+	size_t nr = 0;
+
+	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++) {
+		if (!s->name)
+			continue;
+		snprintf(words[nr], sizeof(words[nr]), "%s", s->name);
+		for (char *c = words[nr]; *c; c++)
+			if (*c == '_')
+				*c = '-';
+		ctl_set_keys[nr] = words[nr];
+		nr++;
+	}
+}
+
+/* The setting with this word; NULL: there is none. */
+const struct mgpud_setting *ctl_setting(const char *word)
+{
+	size_t nr = 0;
+
+	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++)
+		if (s->name && !strcmp(ctl_set_keys[nr++], word))
+			return s;
+	return NULL;
+}
+
+/* The setting that had this name before; NULL: there is none. */
+static const struct mgpud_setting *was(const char *word)
+{
+	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++)
+		if (s->name && s->was && !strcmp(s->was, word))
+			return s;
+	return NULL;
+}
 
 const char *const ctl_sla_keys[] = { "default", "floor", "ceiling", NULL };
-
-/* A test compares them with what mgpud has. */
-const char *const ctl_policies[] = {
-	"exact", "fea", "drf", "maxmin", "static", "vgasa", "none", NULL
-};
-
-const char *const ctl_preempt_policies[] = {
-	"none", "always", "drain", "flush", "mgpu", NULL
-};
 
 static struct json_object *get(struct json_object *object, const char *key)
 {
@@ -41,7 +67,7 @@ static const char *get_string(struct json_object *object, const char *key)
 	return value ? json_object_get_string(value) : "-";
 }
 
-/* A number, or '-' where it is not known. */
+/* Format a number, or '-' if it is unknown. */
 static const char *number(char *buf, struct json_object *object,
 			  const char *key, double factor, int decimals)
 {
@@ -63,7 +89,7 @@ static bool is_true(struct json_object *object, const char *key)
 	return value && json_object_get_boolean(value);
 }
 
-/* "30.0", or "21.5/30.0": what it gets, where that is less than it is promised. */
+/* Format a floor: "30.0", or "21.5/30.0" if only 21.5 is granted. */
 static const char *floor_text(char *buf, struct json_object *vgpu)
 {
 	char granted[OUT_CELL], floor[OUT_CELL];
@@ -113,13 +139,13 @@ static void print_vgpus(struct json_object *vgpus)
 	table_print(&table, SIZE_MAX);
 }
 
-/* A count, or '-' where there is none. */
+/* Format a count, or '-' if it is unknown. */
 static const char *count(char *buf, struct json_object *object, const char *key)
 {
 	return number(buf, object, key, 1, 0);
 }
 
-/* What decides, what it did, and what it goes by. */
+/* Print preemption policy, statistics and cost of a switch. */
 static void print_preempt(struct json_object *preempt)
 {
 	struct json_object *done = get(preempt, "decisions"), *by = get(preempt, "by");
@@ -128,7 +154,7 @@ static void print_preempt(struct json_object *preempt)
 
 	printf("%-16s", "preemption");
 	if (!preempt) {
-		puts("-");	/* of a mgpud that knows none */
+		puts("-");	/* an older mgpud has no preemption */
 		return;
 	}
 	fputs(get_string(preempt, "policy"), stdout);
@@ -155,23 +181,49 @@ static void print_preempt(struct json_object *preempt)
 		       get(cost, "no_fit") ? get_string(cost, "no_fit") : "");
 }
 
+static void print_value(const char *title, struct json_object *value)
+{
+	size_t i;
+
+	printf("%-16s", title);
+	if (!value) {
+		puts("-");
+	} else if (json_object_is_type(value, json_type_boolean)) {
+		puts(json_object_get_boolean(value) ? "yes" : "no");
+	} else if (json_object_is_type(value, json_type_double)) {
+		printf("%g\n", json_object_get_double(value));
+	} else if (json_object_is_type(value, json_type_array)) {
+		for (i = 0; i < json_object_array_length(value); i++)
+			printf("%s%s", i ? " " : "",
+			       json_object_get_string(json_object_array_get_idx(value, i)));
+		putchar('\n');
+	} else {
+		puts(json_object_get_string(value));
+	}
+}
+
+struct line {
+	const char *title;
+	const char *key;
+};
+
+static void print_lines(struct json_object *state, const struct line *lines, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		print_value(lines[i].title, get(state, lines[i].key));
+}
+
 static void print_state(struct json_object *state)
 {
-	static const struct {
-		const char *title;
-		const char *key;
-	} lines[] = {
+	static const struct line about[] = {
 		{ "version", "version" },
 		{ "pid", "pid" },
 		{ "uptime (s)", "uptime_s" },
-		{ "policy", "policy" },
-		{ "policies", "policies" },
-		{ "period (ms)", "period_ms" },
+	}, rest[] = {
+		{ "allocators", "allocators" },
 		{ "periods", "periods" },
-		{ "iterations", "iterations" },
-		{ "headroom", "headroom" },
-		{ "beta", "beta" },
-		{ "lambda", "lambda" },
 		{ "configuration", "config" },
 		{ "state file", "state_file" },
 		{ "log", "log" },
@@ -183,37 +235,21 @@ static void print_state(struct json_object *state)
 		{ "fairness f", "fds" },
 		{ "best f", "fds_optimal" },
 	};
-	struct json_object *value;
+	struct json_object *capacity = get(state, "capacity");
+	const char *const *word;
 	char buf[OUT_CELL];
-	size_t i;
-	size_t j;
 
-	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		value = get(state, lines[i].key);
-		printf("%-16s", lines[i].title);
-		if (!value) {
-			puts("-");
-		} else if (json_object_is_type(value, json_type_boolean)) {
-			puts(json_object_get_boolean(value) ? "yes" : "no");
-		} else if (json_object_is_type(value, json_type_double)) {
-			printf("%g\n", json_object_get_double(value));
-		} else if (json_object_is_type(value, json_type_array)) {
-			for (j = 0; j < json_object_array_length(value); j++) {
-				struct json_object *one;
+	print_lines(state, about, sizeof(about) / sizeof(about[0]));
+	for (word = ctl_set_keys; *word; word++) {
+		const struct mgpud_setting *setting = ctl_setting(*word);
 
-				one = json_object_array_get_idx(value, j);
-				printf("%s%s", j ? " " : "",
-				       json_object_get_string(one));
-			}
-			putchar('\n');
-		} else {
-			puts(json_object_get_string(value));
-		}
+		if (!strcmp(setting->section, MGPUD_RATES))
+			print_value(*word, get(state, setting->name));
 	}
-	value = get(state, "capacity");
+	print_lines(state, rest, sizeof(rest) / sizeof(rest[0]));
 	printf("%-16s%s cores for VMs, ", "capacity",
-	       number(buf, value, "cpu", 1, 2));
-	printf("%s engines\n", number(buf, value, "gpu", 1, 2));
+	       number(buf, capacity, "cpu", 1, 2));
+	printf("%s engines\n", number(buf, capacity, "gpu", 1, 2));
 	print_preempt(get(state, "preempt"));
 	print_vgpus(get(state, "vgpus"));
 }
@@ -241,39 +277,29 @@ int ctl_show(const struct gpuctl *ctl, int argc, char **argv)
 	return EXIT_OK;
 }
 
-static const char *const text_keys[] = { "policy", "preempt", "preempt-cost", NULL };
-static const char *const whole_keys[] = { "period-ms", "iterations", NULL };
-
-/* mgpud judges the values; here they become JSON, under the names that it has. */
-static int parse_setting(struct json_object *settings, const char *key,
-			 const char *value)
+/* Convert a setting to JSON, under its name on the socket; mgpud checks the value. */
+static int parse_setting(struct json_object *settings, const struct mgpud_setting *setting,
+			 const char *key, const char *value)
 {
 	struct json_object *json = NULL;
-	char name[OUT_CELL];
 	uint32_t u32;
 	double real;
 
-	snprintf(name, sizeof(name), "%s", key);
-	for (char *c = name; *c; c++)
-		if (*c == '-')
-			*c = '_';
-	if (is_word(key, text_keys)) {
+	if (json_object_object_get_ex(settings, setting->name, NULL))
+		return usage_error("duplicate %s; give it once", key);
+	if (!mgpud_setting_is_number(setting)) {
 		json = json_object_new_string(value);
-	} else if (!is_word(key, whole_keys)) {
-		if (parse_double(value, &real))
-			return usage_error("%s %s: give a number", key, value);
-		json = json_object_new_double(real);
-	} else {
+	} else if (setting->kind == MGPUD_WHOLE) {
 		if (parse_u32(value, 0, INT32_MAX, &u32))
 			return usage_error("%s %s: give a whole number", key,
 					   value);
 		json = json_object_new_int((int32_t)u32);
+	} else {
+		if (parse_double(value, &real))
+			return usage_error("%s %s: give a number", key, value);
+		json = json_object_new_double(real);
 	}
-	if (get(settings, name)) {
-		json_object_put(json);
-		return usage_error("%s is there twice", key);
-	}
-	json_object_object_add(settings, name, json);
+	json_object_object_add(settings, setting->name, json);
 	return 0;
 }
 
@@ -287,19 +313,27 @@ int ctl_set(const struct gpuctl *ctl, int argc, char **argv)
 	int i;
 
 	if (!argc)
-		ret = usage_error("ctl set: say what to set, as in 'gpuctl ctl set policy exact'");
+		ret = usage_error("ctl set: say what to set, as in 'gpuctl ctl set allocator exact'");
 	for (i = 0; i < argc && !ret; i += 2) {
-		if (!is_word(argv[i], ctl_set_keys)) {
+		const struct mgpud_setting *setting = ctl_setting(argv[i]);
+
+		if (!setting && was(argv[i])) {
+			setting = was(argv[i]);
+			ret = usage_error("%s is called %s now: use 'gpuctl ctl set %s %s'",
+					  argv[i], setting->name, setting->name,
+					  i + 1 < argc ? argv[i + 1] : setting->arg);
+		} else if (!setting) {
 			const char *like = suggest(argv[i], ctl_set_keys);
 
-			ret = usage_error("mgpud has no setting '%s'%s%s%s",
+			ret = usage_error("unknown setting '%s'%s%s%s",
 					  argv[i],
 					  like ? "; did you mean '" : "",
 					  like ? like : "", like ? "'?" : "");
 		} else if (i + 1 == argc) {
 			ret = usage_error("%s wants a value", argv[i]);
 		} else {
-			ret = parse_setting(settings, argv[i], argv[i + 1]);
+			ret = parse_setting(settings, setting, argv[i],
+					    argv[i + 1]);
 		}
 	}
 	if (ret)
@@ -323,7 +357,7 @@ out:
 
 /* ---- agreements ---- */
 
-/* The vGPU's UUID that mgpud knows by this id or beginning; NULL: complained. */
+/* UUID of the vGPU with this ID or beginning of the UUID; NULL after an error. */
 static const char *find_uuid(struct json_object *state, const char *word)
 {
 	struct json_object *list = get(state, "vgpus");
@@ -341,19 +375,19 @@ static const char *find_uuid(struct json_object *state, const char *word)
 		    strncasecmp(uuid, word, strlen(word)))
 			continue;
 		if (found) {
-			usage_error("the UUIDs of several vGPUs begin with '%s'; write more of it",
+			usage_error("several UUIDs begin with '%s': write more of the UUID",
 				    word);
 			return NULL;
 		}
 		found = uuid;
 	}
 	if (!found)
-		usage_error("mgpud knows no vGPU '%s'; for one that is not there yet write its whole UUID",
+		usage_error("mgpud has no vGPU '%s': for a vGPU that does not exist yet, write its whole UUID",
 			    word);
 	return found;
 }
 
-/* A UUID is 36 characters long; mgpud judges the rest. */
+/* A UUID has 36 characters; mgpud checks them. */
 static bool is_uuid(const char *word)
 {
 	return strlen(word) == 36;
@@ -389,7 +423,7 @@ static struct json_object *find_vgpu(struct json_object *state, const char *uuid
 	return NULL;
 }
 
-/* All, or those of one. */
+/* Print all agreements, or that of one vGPU. */
 static void print_agreements(struct json_object *state, const char *only)
 {
 	static const char *const columns[] = {
@@ -419,13 +453,13 @@ static void print_agreements(struct json_object *state, const char *only)
 	}
 	table_print(&table, SIZE_MAX);
 	if (!is_true(state, "floors"))
-		printf("\nThe policy %s keeps no floors.\n", get_string(state, "policy"));
+		printf("\nThe allocator %s keeps no floors.\n", get_string(state, "allocator"));
 }
 
-/* For -j: what is shown as text. */
+/* For -j: the values that the text shows. */
 static struct json_object *agreements_object(struct json_object *state)
 {
-	static const char *const keys[] = { "policy", "floors", "sla", "agreements" };
+	static const char *const keys[] = { "allocator", "floors", "sla", "agreements" };
 	struct json_object *object = json_object_new_object();
 	size_t i;
 
@@ -453,7 +487,7 @@ static int parse_sla(struct json_object *sla, int argc, char **argv)
 			return usage_error("%s wants a value: frames per second or none",
 					   argv[i]);
 		if (json_object_object_get_ex(sla, argv[i], NULL))
-			return usage_error("%s is there twice", argv[i]);
+			return usage_error("duplicate %s; give it once", argv[i]);
 		if (parse_fps(argv[i + 1], &millihertz))
 			return usage_error("%s %s: give a number from 1 to 10000 with at most three decimals, or none",
 					   argv[i], argv[i + 1]);
@@ -471,12 +505,12 @@ int ctl_sla(const struct gpuctl *ctl, int argc, char **argv)
 	struct mgpud *mgpud = NULL;
 	char uuid[OUT_CELL];
 	struct mgpu_error err;
-	/* a lone "default" behind a vGPU: as all others again */
+	/* "default" after a vGPU: remove its own agreement */
 	bool drop = argc == 2 && strcmp(who, "default") && !strcmp(argv[1], "default");
 	int ret = 0;
 
 	if (who && is_word(who, ctl_sla_keys) && strcmp(who, "default"))
-		return usage_error("say whose %s first: a vGPU, or default for all others",
+		return usage_error("%s needs a vGPU, or default for all others: name it first",
 				   who);
 	if (argc > 1 && !drop) {
 		sla = json_object_new_object();
@@ -537,9 +571,9 @@ static void print_period(struct json_object *state)
 	for (i = 0; i < nr; i++)
 		active += !strcmp(get_string(json_object_array_get_idx(vgpus, i),
 					     "state"), "active");
-	printf("%s period %s, policy %s: %zu of %zu vGPUs active, f %s, best %s, shortfalls %s\n",
+	printf("%s period %s, allocator %s: %zu of %zu vGPUs active, f %s, best %s, shortfalls %s\n",
 	       out_time(time, sizeof(time)), get_string(state, "periods"),
-	       get_string(state, "policy"), active, nr,
+	       get_string(state, "allocator"), active, nr,
 	       number(fds, state, "fds", 1, 3),
 	       number(best, state, "fds_optimal", 1, 3),
 	       get_string(state, "shortfalls"));

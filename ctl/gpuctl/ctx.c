@@ -20,8 +20,9 @@ static const char *const columns[] = {
 
 #define RENDER	"-render"
 
-static void add_row(struct table *table, const struct mgpu_ctx *ctx)
+static void add_row(struct table *table, const void *info)
 {
+	const struct mgpu_ctx *ctx = info;
 	double done = out_progress(ctx);
 	char buf[OUT_CELL];
 
@@ -40,7 +41,12 @@ static void add_row(struct table *table, const struct mgpu_ctx *ctx)
 	table_cell(table, "%s", *ctx->name ? ctx->name : "-");
 }
 
-/* Only a type whose name ends so lets guests make contexts. */
+static const struct listing listing = {
+	.columns = columns, .fields = mgpu_ctx_fields, .add_row = add_row,
+	.size = sizeof(struct mgpu_ctx),
+};
+
+/* Only guests of types whose name ends so can create contexts. */
 static bool has_contexts(const struct mgpu_vgpu_info *vgpu)
 {
 	size_t len = strlen(vgpu->type);
@@ -92,12 +98,10 @@ static int dump(struct mgpu *mgpu, const char *key, const char *name,
 
 int ctx_list(const struct gpuctl *ctl, int argc, char **argv)
 {
-	struct table table = { .columns = columns };
 	struct mgpu_ctx *ctxs = NULL;
 	struct mgpu_error err;
 	struct mgpu *mgpu;
 	size_t nr = 0;
-	size_t i;
 	int ret;
 
 	if (argc && (argc != 2 || !is_word(argv[0], ctx_list_keys))) {
@@ -118,18 +122,7 @@ int ctx_list(const struct gpuctl *ctl, int argc, char **argv)
 		return failed(&err);
 	}
 
-	if (ctl->json) {
-		struct json_object *array = json_object_new_array();
-
-		for (i = 0; i < nr; i++)
-			json_object_array_add(array, out_object(mgpu_ctx_fields,
-								&ctxs[i]));
-		out_json(ctl, array);
-	} else {
-		for (i = 0; i < nr; i++)
-			add_row(&table, &ctxs[i]);
-		table_print(&table, SIZE_MAX);
-	}
+	out_list(ctl, &listing, ctxs, nr);
 	free(ctxs);
 	return EXIT_OK;
 }
@@ -137,15 +130,15 @@ int ctx_list(const struct gpuctl *ctl, int argc, char **argv)
 /* ---- one of them ---- */
 
 /**
- * struct order - what is asked of a context
- * @verb: the command, for complaints
- * @vgpu: as it was named
- * @id: the context's
- * @method: how slots are taken
+ * struct order - request about a context
+ * @verb: command, for error texts
+ * @vgpu: word that names the vGPU
+ * @id: ID of the context
+ * @method: method of a preemption
  * @keep: slots that it may keep
- * @hold: it goes on only when it is resumed
- * @first: it goes ahead of the vGPU's others
- * @run: asks; 0 or -errno
+ * @hold: keep it preempted until it is resumed
+ * @first: put it ahead of the vGPU's other contexts
+ * @run: make the request; returns 0 or -errno
  */
 struct order {
 	const char *verb;
@@ -162,11 +155,11 @@ struct order {
 static int parse_names(struct order *order, int argc, char **argv)
 {
 	if (argc < 2)
-		return usage_error("ctx %s takes a vGPU and the id of one of its contexts, as in 'gpuctl ctx %s 1 2'; 'gpuctl ctx list' shows what there is",
+		return usage_error("ctx %s takes a vGPU and the id of one of its contexts, as in 'gpuctl ctx %s 1 2'; 'gpuctl ctx list' lists them",
 				   order->verb, order->verb);
 	order->vgpu = argv[0];
 	if (parse_u32(argv[1], 1, UINT32_MAX, &order->id))
-		return usage_error("vGPU %s: context %s: give its id, a whole number from 1 on; 'gpuctl ctx list' shows what there is",
+		return usage_error("vGPU %s: context %s: give its id, a whole number from 1 on; 'gpuctl ctx list' lists them",
 				   argv[0], argv[1]);
 	return 0;
 }
@@ -212,10 +205,10 @@ static int unknown_word(const struct order *order, const char *word,
 			     suggest(word, mgpu_preempt_methods) : NULL;
 
 	if (method && !like)
-		return usage_error("context %u: there is no '%s'; did you mean 'method %s'?",
+		return usage_error("context %u: unknown word '%s'; did you mean 'method %s'?",
 				   order->id, word, method);
 	if (like)
-		return usage_error("context %u: there is no '%s'; did you mean '%s'?",
+		return usage_error("context %u: unknown word '%s'; did you mean '%s'?",
 				   order->id, word, like);
 	return usage_error("context %u: ctx %s takes no '%s', but %s",
 			   order->id, order->verb, word,
@@ -236,7 +229,7 @@ static int parse_preempt(struct order *order, int argc, char **argv)
 		if (!is_word(argv[i], ctx_preempt_keys))
 			return unknown_word(order, argv[i], ctx_preempt_keys);
 		if (is_word(argv[i], seen))
-			return usage_error("context %u: %s is there twice",
+			return usage_error("context %u: duplicate %s; give it once",
 					   order->id, argv[i]);
 		seen[nr++] = argv[i];
 		if (!strcmp(argv[i], "hold")) {
@@ -270,14 +263,14 @@ static int parse_resume(struct order *order, int argc, char **argv)
 		if (!is_word(argv[i], ctx_resume_keys))
 			return unknown_word(order, argv[i], ctx_resume_keys);
 		if (order->first)
-			return usage_error("context %u: first is there twice",
+			return usage_error("context %u: duplicate first; give it once",
 					   order->id);
 		order->first = true;
 	}
 	return 0;
 }
 
-/* @ctx: as it is then; may be NULL for a change that says nothing more. */
+/* @ctx: the context afterwards, may be NULL. */
 static int carry_out(const struct order *order, struct mgpu_ctx *ctx,
 		     struct mgpu_error *err)
 {
@@ -295,7 +288,7 @@ static int carry_out(const struct order *order, struct mgpu_ctx *ctx,
 		ret = order->run(mgpu, vgpu.id, order, err);
 	if (!ret && ctx) {
 		ret = mgpu_ctx_get(mgpu, vgpu.id, order->id, ctx, err);
-		/* What was asked is done, even if the context is by now, too. */
+		/* The request succeeded even if the context is gone by now. */
 		if (ret == -ENOENT && order->run) {
 			ctx->vgpu_id = vgpu.id;
 			ctx->id = order->id;
@@ -322,15 +315,12 @@ int ctx_show(const struct gpuctl *ctl, int argc, char **argv)
 	if (ret)
 		return ret;
 	if (argc > 2)
-		return usage_error("ctx show takes one context: '%s' is too much",
+		return usage_error("ctx show takes one context, not '%s' too",
 				   argv[2]);
 	if (carry_out(&order, &ctx, &err))
 		return failed(&err);
 
-	if (ctl->json)
-		return out_json(ctl, out_object(mgpu_ctx_fields, &ctx));
-	out_fields(mgpu_ctx_fields, &ctx);
-	return EXIT_OK;
+	return out_info(ctl, mgpu_ctx_fields, &ctx);
 }
 
 static int change(const struct gpuctl *ctl, const struct order *order)

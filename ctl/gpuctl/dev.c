@@ -9,7 +9,7 @@
 
 const char *const dev_set_keys[] = { "policy", "job-timeout", "slots", NULL };
 
-/* The module judges what it is told; it may have others. */
+/* For the completion; the module may have others. */
 const char *const dev_policies[] = {
 	"best-effort", "equal", "weighted", "fixed", NULL
 };
@@ -19,8 +19,10 @@ static const char *const columns[] = {
 	">VGPUS", ">MAX", NULL
 };
 
-static void add_row(struct table *table, const struct mgpu_dev_info *dev)
+static void add_row(struct table *table, const void *info)
 {
+	const struct mgpu_dev_info *dev = info;
+
 	table_cell(table, "%u", dev->id);
 	table_cell(table, "%s", dev->name);
 	table_cell(table, "%s", dev->backend);
@@ -35,14 +37,17 @@ static void add_row(struct table *table, const struct mgpu_dev_info *dev)
 	table_cell(table, "%u", dev->max_vgpus);
 }
 
+static const struct listing listing = {
+	.columns = columns, .fields = mgpu_dev_fields, .add_row = add_row,
+	.size = sizeof(struct mgpu_dev_info),
+};
+
 int dev_list(const struct gpuctl *ctl, int argc, char **argv)
 {
-	struct table table = { .columns = columns };
 	struct mgpu_dev_info *devs;
 	struct mgpu_error err;
 	struct mgpu *mgpu;
 	size_t nr;
-	size_t i;
 	int ret;
 
 	if (argc)
@@ -55,18 +60,7 @@ int dev_list(const struct gpuctl *ctl, int argc, char **argv)
 	if (ret)
 		return failed(&err);
 
-	if (ctl->json) {
-		struct json_object *array = json_object_new_array();
-
-		for (i = 0; i < nr; i++)
-			json_object_array_add(array, out_object(mgpu_dev_fields,
-								&devs[i]));
-		out_json(ctl, array);
-	} else {
-		for (i = 0; i < nr; i++)
-			add_row(&table, &devs[i]);
-		table_print(&table, SIZE_MAX);
-	}
+	out_list(ctl, &listing, devs, nr);
 	free(devs);
 	return EXIT_OK;
 }
@@ -87,10 +81,7 @@ int dev_show(const struct gpuctl *ctl, int argc, char **argv)
 	if (ret)
 		return failed(&err);
 
-	if (ctl->json)
-		return out_json(ctl, out_object(mgpu_dev_fields, &dev));
-	out_fields(mgpu_dev_fields, &dev);
-	return EXIT_OK;
+	return out_info(ctl, mgpu_dev_fields, &dev);
 }
 
 static int parse_setting(struct mgpu_dev_setting *set, const char *dev,
@@ -105,7 +96,7 @@ static int parse_setting(struct mgpu_dev_setting *set, const char *dev,
 	if (!value)
 		return usage_error("device %s: %s wants a value", dev, key);
 	if (set->mask & bit)
-		return usage_error("device %s: %s is there twice", dev, key);
+		return usage_error("device %s: duplicate %s; give it once", dev, key);
 	set->mask |= bit;
 	if (policy) {
 		if (!*value || strlen(value) > MGPU_POLICY_NAME_LEN)
@@ -141,7 +132,7 @@ int dev_set(const struct gpuctl *ctl, int argc, char **argv)
 	if (argc < 2)
 		return usage_error("dev set: name a device and what to set, as in 'gpuctl dev set mgpu_soft.0 policy fixed'");
 	if (is_word(argv[0], dev_set_keys))
-		return usage_error("of which device is %s to be set? Name it first",
+		return usage_error("%s needs a device: name it first",
 				   argv[0]);
 	for (i = 1; i < argc; i += 2) {
 		const char *like;
@@ -154,7 +145,7 @@ int dev_set(const struct gpuctl *ctl, int argc, char **argv)
 			continue;
 		}
 		like = suggest(argv[i], dev_set_keys);
-		return usage_error("device %s: there is no setting '%s'%s%s%s",
+		return usage_error("device %s: unknown setting '%s'%s%s%s",
 				   argv[0], argv[i],
 				   like ? "; did you mean '" : ", but policy, job-timeout and slots",
 				   like ? like : "", like ? "'?" : "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * gpuctl: what operators use.  The tables below are the parser, the help text
- * and the completion; Documentation/man/gpuctl.8 is tested against them.
+ * gpuctl: the command line. Parser, help and completion use the tables below; a test
+ * compares Documentation/man/gpuctl.8 with them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gpuctl.h"
+#include "mgpud_settings.h"
 
 #ifndef MGPU_VERSION
 #error "the Makefile says MGPU_VERSION"
@@ -20,7 +21,7 @@ static int version(const struct gpuctl *ctl, int argc, char **argv);
 
 static const struct command commands[] = {
 	{ "dev", "list", "", "", NULL,
-	  "list the devices that vGPUs are parts of", dev_list },
+	  "list the devices that vGPUs share", dev_list },
 	{ "dev", "show", "DEV", "", NULL,
 	  "show one device; DEV is its id or name", dev_show },
 	{ "dev", "set", "DEV { policy NAME | job-timeout TIME | slots N } ...", "",
@@ -31,7 +32,7 @@ static const struct command commands[] = {
 	  "share a physical virtio-gpu, named by its PCI address, between VMs",
 	  dev_bind },
 	{ "dev", "unbind", "ADDRESS [leave] [force]", "", dev_unbind_keys,
-	  "give one back to the host's own driver, or leave it without one",
+	  "return a virtio-gpu to the host's own driver, or leave it without a driver",
 	  dev_unbind },
 	{ "vgpu", "list", "[dev DEV]", "", vgpu_list_keys,
 	  "list vGPUs", vgpu_list },
@@ -50,27 +51,27 @@ static const struct command commands[] = {
 	{ "ctx", "preempt",
 	  "VGPU CTX [method switch|drain|flush] [keep N] [hold]", "",
 	  ctx_preempt_keys,
-	  "take slots from a context, all but N, until one is free or, with hold, until it is resumed",
+	  "preempt a context: take all but N of its slots until a slot is free; hold: until it is resumed",
 	  ctx_preempt },
 	{ "ctx", "resume", "VGPU CTX [first]", "", ctx_resume_keys,
-	  "let a context have slots again, with first ahead of its vGPU's others",
+	  "let a context have slots again; first: ahead of the other contexts of its vGPU",
 	  ctx_resume },
 	{ "monitor", NULL, "[contexts]", "n", monitor_keys,
-	  "print what becomes of vGPUs and devices, and of contexts, as it happens",
+	  "print events of vGPUs and devices, and with contexts of compute contexts, as they happen",
 	  monitor },
 	{ "top", NULL, "", "nd", NULL,
-	  "show what vGPUs and contexts do, again and again", top },
+	  "show the activity of vGPUs and contexts, refreshed until interrupted", top },
 	{ "ctl", "show", "", "", NULL,
-	  "show what mgpud, the controller, does", ctl_show },
+	  "show the state of mgpud, the controller", ctl_show },
 	{ "ctl", "set", "{ KEY VALUE } ...", "", ctl_set_keys,
 	  "change mgpud's settings, all or nothing", ctl_set },
 	{ "ctl", "sla",
 	  "[{ VGPU | default } [floor FPS|none] [ceiling FPS|none] | VGPU default]", "",
 	  ctl_sla_keys,
-	  "show what VMs are promised, or change it for one, or for all others (default)",
+	  "show agreements of VMs, or change that of one VM, or of all others (default)",
 	  ctl_sla },
 	{ "ctl", "watch", "", "n", NULL,
-	  "print what mgpud does each period, and which promises are not kept",
+	  "print a line for each period of mgpud, and for each agreement that is not kept",
 	  ctl_watch },
 	{ "help", NULL, "[OBJECT]", "CT", NULL,
 	  "print this help", help },
@@ -82,10 +83,10 @@ static const struct command commands[] = {
 
 /**
  * struct option - an entry of the option table
- * @letter: its short form; an upper case one has none
- * @name: its long form
- * @arg: its value, NULL for none
- * @help: what it does; NULL: not for people
+ * @letter: short form; an upper case letter is only an ID
+ * @name: long form
+ * @arg: placeholder of its value, NULL for none
+ * @help: effect; NULL hides the option
  */
 static const struct option {
 	char letter;
@@ -99,7 +100,7 @@ static const struct option {
 	{ 'b', "batch", "FILE", "vgpu set: read FILE, one vGPU per line; '-' is standard input" },
 	{ 'n', "count", "COUNT",
 	  "monitor, top, ctl watch: end after COUNT events, refreshes or lines" },
-	{ 'd', "delay", "SECONDS", "top: time between two refreshes, 1 unless told" },
+	{ 'd', "delay", "SECONDS", "top: time between two refreshes (default 1)" },
 	{ 'C', "completion", NULL, NULL },
 	{ 'T', "table", NULL, NULL },
 };
@@ -119,7 +120,7 @@ void stop_on_signals(void)
 {
 	struct sigaction action = { .sa_handler = stop };
 
-	/* without SA_RESTART, so that waiting ends */
+	/* without SA_RESTART, so that a signal ends waiting */
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 }
@@ -162,6 +163,21 @@ static void print_keys(FILE *file, const struct command *command)
 		fprintf(file, "%s%s", key == command->keys ? "" : " ", *key);
 }
 
+static void print_settings(FILE *file)
+{
+	const char *const *key;
+	char range[MGPUD_RANGE];
+
+	fputs("        KEY is one of:\n", file);
+	for (key = ctl_set_keys; *key; key++) {
+		const struct mgpud_setting *setting = ctl_setting(*key);
+
+		mgpud_setting_range(setting, range);
+		fprintf(file, "          %-24s%s: %s (default %s)\n", *key,
+			setting->help, range, setting->initial);
+	}
+}
+
 static void print_help(FILE *file, const char *object)
 {
 	size_t i;
@@ -173,11 +189,8 @@ static void print_help(FILE *file, const char *object)
 		fputs("  ", file);
 		print_synopsis(file, &commands[i]);
 		fprintf(file, "\n        %s\n", commands[i].help);
-		if (commands[i].run == ctl_set) {
-			fputs("        KEY is one of: ", file);
-			print_keys(file, &commands[i]);
-			fputc('\n', file);
-		}
+		if (commands[i].run == ctl_set)
+			print_settings(file);
 	}
 	fputc('\n', file);
 	for (i = 0; i < NR_OPTIONS; i++) {
@@ -227,7 +240,7 @@ static void print_completion(void)
 	size_t i;
 	size_t j;
 
-	/* in two, or checkpatch takes it for this file's */
+	/* in two parts, or checkpatch takes it for this file's */
 	printf("# %s-License-Identifier: GPL-2.0-only\n", "SPDX");
 	puts("# bash completion for gpuctl; made by 'gpuctl help --completion'\n"
 	     "\n"
@@ -285,14 +298,13 @@ static void print_completion(void)
 			puts("'");
 		}
 		if (commands[i].run == ctl_set) {
-			fputs("\t\t[[ $prev == policy ]] && list='", stdout);
-			for (j = 0; ctl_policies[j]; j++)
-				printf("%s%s", j ? " " : "", ctl_policies[j]);
-			fputs("'\n\t\t[[ $prev == preempt ]] && list='", stdout);
-			for (j = 0; ctl_preempt_policies[j]; j++)
-				printf("%s%s", j ? " " : "",
-				       ctl_preempt_policies[j]);
-			puts("'\n\t\t[[ $prev == preempt-cost ]] && list=fit");
+			for (j = 0; ctl_set_keys[j]; j++) {
+				const char *values = ctl_setting(ctl_set_keys[j])->values;
+
+				if (values)
+					printf("\t\t[[ $prev == %s ]] && list='%s'\n",
+					       ctl_set_keys[j], values);
+			}
 		}
 		puts("\t\t;;");
 	}
@@ -339,9 +351,9 @@ static int unknown_object(const char *word)
 	objects[nr] = NULL;
 	like = suggest(word, objects);
 	if (like)
-		return usage_error("there is no '%s'; did you mean '%s'?", word,
+		return usage_error("unknown command '%s'; did you mean '%s'?", word,
 				   like);
-	return usage_error("there is no '%s'; 'gpuctl help' says what there is",
+	return usage_error("unknown command '%s'; 'gpuctl help' lists all",
 			   word);
 }
 
@@ -431,9 +443,9 @@ static int unknown_option(const char *text)
 	names[nr] = NULL;
 	like = !strncmp(text, "--", 2) ? suggest(text + 2, names) : NULL;
 	if (like)
-		return usage_error("there is no option %s; did you mean --%s?",
+		return usage_error("unknown option %s; did you mean --%s?",
 				   text, like);
-	return usage_error("there is no option %s; 'gpuctl help' says what there is",
+	return usage_error("unknown option %s; 'gpuctl help' lists all",
 			   text);
 }
 
@@ -443,7 +455,7 @@ static int apply_option(struct gpuctl *ctl, const struct option *option,
 	switch (option->letter) {
 	case 'p':
 		ctl->pretty = true;
-		__attribute__((fallthrough));	/* it is about JSON */
+		__attribute__((fallthrough));	/* -p implies -j */
 	case 'j':
 		ctl->json = true;
 		break;
@@ -471,18 +483,18 @@ static int apply_option(struct gpuctl *ctl, const struct option *option,
 	return 0;
 }
 
-/* -0.5 is a value. */
+/* A negative number is a value. */
 static bool is_option(const char *word)
 {
 	return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]);
 }
 
 /**
- * parse_options() - take the options out of the words
- * @ctl: where they go
+ * parse_options() - remove the options from the words
+ * @ctl: result
  * @argc: number of words, afterwards without options
- * @argv: the words, afterwards without options
- * @seen: letters of the options that were there; room for one each
+ * @argv: words, afterwards without options
+ * @seen: letters of the options found; room for all options
  *
  * Options may stand anywhere before "--".
  */
@@ -545,7 +557,7 @@ static int parse_options(struct gpuctl *ctl, int *argc, char **argv, char *seen)
 			if (!strchr(seen, option->letter))
 				seen[strlen(seen)] = option->letter;
 
-			/* the next letter of the same word */
+			/* next letter of the same word */
 			if (word[1] == '-' || option->arg || !word[2])
 				break;
 			*++word = '-';
@@ -565,7 +577,7 @@ static int check_options(const struct command *command, const char *seen)
 			continue;
 		for (i = 0; options[i].letter != *seen; i++)
 			;
-		return usage_error("--%s has no meaning for '%s%s%s'",
+		return usage_error("--%s does not apply to '%s%s%s'",
 				   options[i].name, command->object,
 				   command->verb ? " " : "",
 				   command->verb ? command->verb : "");
@@ -616,8 +628,10 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int ret = run(argc - 1, argv + 1);
+	int ret;
 
+	ctl_init();
+	ret = run(argc - 1, argv + 1);
 	if (fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "gpuctl: writing: %s\n", strerror(errno));
 		return EXIT_FAILED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of gpuctl share. */
+/* Declarations shared by the files of gpuctl. */
 #ifndef GPUCTL_H
 #define GPUCTL_H
 
@@ -12,6 +12,7 @@
 #include "mgpu.h"
 
 struct json_object;
+struct mgpud_setting;
 
 enum {
 	EXIT_OK = 0,
@@ -20,12 +21,12 @@ enum {
 };
 
 /**
- * struct gpuctl - what was asked for, besides the words
+ * struct gpuctl - options
  * @json: print JSON
- * @pretty: over several lines
+ * @pretty: print JSON over several lines
  * @batch: file of settings, NULL for none
- * @count: how many refreshes or events, 0 for no end
- * @seconds: between two refreshes
+ * @count: number of refreshes or events, 0 for no limit
+ * @seconds: time between two refreshes, seconds
  * @completion: help: print the script for bash
  * @table: help: print the commands, one per line
  */
@@ -43,11 +44,11 @@ struct gpuctl {
  * struct command - an entry of the command table
  * @object: first word
  * @verb: second word, NULL for none
- * @args: what follows, for people
- * @options: letters of the options that it takes, besides those that all take
+ * @args: further words, for the help
+ * @options: letters of its options, besides those that all commands have
  * @keys: words that it knows, NULL at the end; may be NULL
- * @help: what it does, in one line
- * @run: does it with the words that follow; returns the exit status
+ * @help: effect, in one line
+ * @run: run the command with its further words; returns the exit status
  */
 struct command {
 	const char *object;
@@ -59,11 +60,11 @@ struct command {
 	int (*run)(const struct gpuctl *ctl, int argc, char **argv);
 };
 
-/* Set by ^C and SIGTERM in commands that run until then. */
+/* Set by SIGINT and SIGTERM, after stop_on_signals(). */
 extern volatile sig_atomic_t gpuctl_stop;
 void stop_on_signals(void);
 
-/* Complain on stderr; return the exit status. */
+/* Print an error on stderr; return the exit status. */
 int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int failed(const struct mgpu_error *err);
 
@@ -71,61 +72,62 @@ int failed(const struct mgpu_error *err);
 
 /* 0, or -EINVAL or -ERANGE */
 int parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *value);
-/* Decimal frames per second, or "none" (0), to millihertz. */
+/* Parse decimal frames per second, or "none" (0), to millihertz. */
 int parse_fps(const char *text, uint32_t *millihertz);
-/* "30.5%", "305000ppm" or "none" (0), to parts per million. */
+/* Parse "30.5%", "305000ppm" or "none" (0) to parts per million. */
 int parse_share(const char *text, uint32_t *ppm);
 /*
- * A number with us, ms or s, to a whole number of units of @unit_us
- * microseconds; 0 needs no unit.
+ * Parse a number with us, ms or s to a whole number of units of @unit_us microseconds; 0
+ * needs no unit.
  */
 int parse_time(const char *text, uint32_t unit_us, uint32_t min, uint32_t max,
 	       uint32_t *value);
-/* "1280x720", or "max" (0 and 0), to two numbers of pixels. */
+/* Parse "1280x720", or "max" (0 and 0), to two numbers of pixels. */
 int parse_mode(const char *text, uint32_t size[2]);
 int parse_double(const char *text, double *value);
-/* The word of @words most like @word, NULL if none is. */
+/* The word of @words that is most like @word, NULL if none is similar. */
 const char *suggest(const char *word, const char *const *words);
 bool is_word(const char *word, const char *const *words);
 
 /* ---- out.c ---- */
 
-/* An object with all fields; those that are unknown are null. */
+/* Make an object with all fields; unknown values are null. */
 struct json_object *out_object(const struct mgpu_field *fields,
 			       const void *info);
-/* Print and put it; on one line unless pretty. */
+/* Print and put an object, on one line unless pretty. Returns EXIT_OK. */
 int out_json(const struct gpuctl *ctl, struct json_object *object);
-/* "name: value" for all fields, for people. */
-void out_fields(const struct mgpu_field *fields, const void *info);
-/* What became of a vGPU, a device or a context, on one line. */
+/* Print one object: JSON, or "name: value" for all fields. Returns EXIT_OK. */
+int out_info(const struct gpuctl *ctl, const struct mgpu_field *fields,
+	     const void *info);
+/* Print an event on one line. */
 void out_event(const struct mgpu_event *event);
 
 #define OUT_CELL	80
 
 /* Millihertz as frames per second. */
 const char *out_fps(char *buf, size_t size, uint64_t millihertz);
-/* As parse_share() and parse_time() read it: "30.5%", "10ms". */
+/* As parse_share() and parse_time() read them: "30.5%", "10ms". */
 const char *out_share(char *buf, size_t size, uint64_t ppm);
 const char *out_us(char *buf, size_t size, uint64_t us);
 const char *out_bytes(char *buf, size_t size, uint64_t bytes);
-/* To three digits, in thousands, millions and so on: "1.23M". */
+/* Three digits with a unit prefix: "1.23M". */
 const char *out_rate(char *buf, size_t size, double rate);
-/* What it is doing; "?" if that is not known. */
+/* Name of a context's state; "?" if it is unknown. */
 const char *out_state(const struct mgpu_ctx *ctx);
-/* That it has and that its job can use: "2/4"; "-" without a job. */
+/* Slots that it holds, and that its job can use: "2/4"; "-" without a job. */
 const char *out_slots(char *buf, size_t size, const struct mgpu_ctx *ctx);
-/* The part of its job that is done, 0 to 1; NAN if that is not known. */
+/* Part of its job that is done, 0 to 1; NAN if it is unknown. */
 double out_progress(const struct mgpu_ctx *ctx);
-/* Now, with milliseconds, as RFC 3339. */
+/* The current time with milliseconds, as in RFC 3339. */
 const char *out_time(char *buf, size_t size);
 
 /**
  * struct table - rows of text in columns
  * @columns: titles, NULL at the end; a title that begins with '>' is aligned to
  *	the right
- * @cells: of all rows
- * @nr: how many cells
- * @room: how many fit
+ * @cells: cells of all rows
+ * @nr: number of cells
+ * @room: number of cells allocated
  */
 struct table {
 	const char *const *columns;
@@ -133,6 +135,24 @@ struct table {
 	size_t nr;
 	size_t room;
 };
+
+/**
+ * struct listing - how objects of one type are listed
+ * @columns: of the table
+ * @fields: for JSON
+ * @size: of one object, bytes
+ * @add_row: add the cells of an object
+ */
+struct listing {
+	const char *const *columns;
+	const struct mgpu_field *fields;
+	size_t size;
+	void (*add_row)(struct table *table, const void *info);
+};
+
+/* Print @nr objects: JSON, or a table. */
+void out_list(const struct gpuctl *ctl, const struct listing *listing,
+	      const void *objects, size_t nr);
 
 void table_cell(struct table *table, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -151,10 +171,12 @@ extern const char *const ctx_list_keys[];
 extern const char *const ctx_preempt_keys[];
 extern const char *const ctx_resume_keys[];
 extern const char *const monitor_keys[];
-extern const char *const ctl_set_keys[];
+#define CTL_SETTINGS_MAX	32
+extern const char *ctl_set_keys[CTL_SETTINGS_MAX + 1];	/* filled by ctl_init() */
 extern const char *const ctl_sla_keys[];
-extern const char *const ctl_policies[];	/* for the completion */
-extern const char *const ctl_preempt_policies[];
+void ctl_init(void);
+/* The setting of mgpud that a word of ctl_set_keys[] names; NULL: there is none. */
+const struct mgpud_setting *ctl_setting(const char *word);
 
 int dev_list(const struct gpuctl *ctl, int argc, char **argv);
 int dev_show(const struct gpuctl *ctl, int argc, char **argv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Printing: JSON with the specification's names, or text for people. */
+/* Output: JSON with the specification's names, or text. */
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -78,7 +78,7 @@ int out_json(const struct gpuctl *ctl, struct json_object *object)
 
 /* ---- values for people ---- */
 
-/* @value / 10^@decimals, without zeros at the end, and @unit. */
+/* Format @value / 10^@decimals, without trailing zeros, and @unit. */
 static const char *out_decimal(char *buf, size_t size, uint64_t value,
 			       int decimals, const char *unit)
 {
@@ -119,7 +119,7 @@ const char *out_us(char *buf, size_t size, uint64_t us)
 	return out_decimal(buf, size, us, 0, "us");
 }
 
-/* To four digits. */
+/* Format with four digits. */
 static const char *out_about(char *buf, size_t size, double us)
 {
 	if (us >= 1e6)
@@ -151,7 +151,7 @@ const char *out_rate(char *buf, size_t size, double rate)
 	static const char units[] = " kMGTP";
 	size_t i = 0;
 
-	/* 999.6 would be written as 1000 */
+	/* 999.6 would be rounded to 1000 */
 	while (rate >= 999.5 && units[i + 1]) {
 		rate /= 1000;
 		i++;
@@ -199,7 +199,7 @@ static void print_quantile(const uint64_t *hist, const char *name, double q)
 	       out_about(buf, sizeof(buf), us));
 }
 
-/* A bar for each bucket, from the first to the last that is not empty. */
+/* Print a bar for each bucket, from the first to the last that is not empty. */
 static void print_hist(const uint64_t *hist)
 {
 	uint64_t total = mgpu_hist_total(hist);
@@ -229,7 +229,7 @@ static void print_hist(const uint64_t *hist)
 			continue;
 		seen += hist[i];
 		mgpu_hist_bounds(i, &low, &high);
-		/* what is there is seen */
+		/* at least one character for a bucket that is not empty */
 		bar = (int)ceil((double)hist[i] / (double)most * BAR);
 		printf("  %9s to %-9s %10" PRIu64 "%s%.*s\n",
 		       out_about(from, sizeof(from), low),
@@ -240,7 +240,7 @@ static void print_hist(const uint64_t *hist)
 	}
 }
 
-/* What it is on average for each job, where that says something. */
+/* Print the mean per job, for fields that have one. */
 static void print_per_job(const struct mgpu_field *field, const void *info,
 			  uint64_t value)
 {
@@ -259,7 +259,7 @@ static void print_per_job(const struct mgpu_field *field, const void *info,
 						  (double)nr));
 }
 
-/* @ns: CLOCK_MONOTONIC; 0 is never */
+/* @ns: CLOCK_MONOTONIC, ns; 0: never */
 static void print_ago(uint64_t ns)
 {
 	struct timespec ts;
@@ -344,7 +344,7 @@ static void print_fields(const struct mgpu_field *fields, const void *info,
 			print_hist(mgpu_field_hist(fields, info));
 			continue;
 		}
-		/* -ns is the unit of JSON; people get seconds */
+		/* JSON has nanoseconds, text has seconds */
 		len = (int)strlen(fields->name);
 		if (ends_in(fields->name, "-ns"))
 			snprintf(name, sizeof(name), "%.*s-time:", len - 3,
@@ -356,9 +356,36 @@ static void print_fields(const struct mgpu_field *fields, const void *info,
 	}
 }
 
-void out_fields(const struct mgpu_field *fields, const void *info)
+int out_info(const struct gpuctl *ctl, const struct mgpu_field *fields,
+	     const void *info)
 {
+	if (ctl->json)
+		return out_json(ctl, out_object(fields, info));
 	print_fields(fields, info, 0);
+	return EXIT_OK;
+}
+
+void out_list(const struct gpuctl *ctl, const struct listing *listing,
+	      const void *objects, size_t nr)
+{
+	struct table table = { .columns = listing->columns };
+	struct json_object *array = json_object_new_array();
+	const char *object = objects;
+	size_t i;
+
+	for (i = 0; i < nr; i++, object += listing->size) {
+		if (ctl->json)
+			json_object_array_add(array, out_object(listing->fields,
+								object));
+		else
+			listing->add_row(&table, object);
+	}
+	if (ctl->json) {
+		out_json(ctl, array);
+	} else {
+		json_object_put(array);
+		table_print(&table, SIZE_MAX);
+	}
 }
 
 /* ---- contexts ---- */

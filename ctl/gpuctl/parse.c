@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Words to values. */
+/* Parse words to values. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -23,14 +23,14 @@ int parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *value)
 }
 
 /*
- * The first @len characters of @text, a number with at most @decimals decimals
- * and zeros behind them, times 10^decimals.
+ * Parse the first @len characters of @text, a number with at most @decimals decimals and
+ * further zeros, times 10^decimals.
  */
 static int parse_decimal(const char *text, size_t len, int decimals,
 			 uint64_t *value)
 {
 	uint64_t number = 0;
-	int seen = -1;		/* decimals; no point yet */
+	int seen = -1;		/* decimals so far; -1: before the point */
 	bool digits = false;
 	size_t i;
 
@@ -120,7 +120,7 @@ int parse_time(const char *text, uint32_t unit_us, uint32_t min, uint32_t max,
 	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(text + len, units[i].name))
 			break;
-	/* nothing is as much in any unit */
+	/* 0 needs no unit */
 	if (!strcmp(text, "0"))
 		i = 0;
 	if (i == sizeof(units) / sizeof(units[0]))
@@ -191,7 +191,7 @@ bool is_word(const char *word, const char *const *words)
 
 #define WORD_MAX	32
 
-/* One of @word's parts, between hyphens, is @part. */
+/* True if one of @word's parts, between hyphens, is @part. */
 static bool has_part(const char *word, const char *part)
 {
 	size_t len = strlen(part);
@@ -205,7 +205,7 @@ static bool has_part(const char *word, const char *part)
 	return false;
 }
 
-/* How many letters to insert, drop, replace or swap to make @b of @a. */
+/* Edit distance: letters to insert, drop, replace or swap to turn @a into @b. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t d[WORD_MAX + 1][WORD_MAX + 1];
@@ -245,13 +245,13 @@ const char *suggest(const char *word, const char *const *words)
 	for (; words && *words; words++) {
 		size_t n = distance(word, *words);
 
-		/* An abbreviation is meant, whatever it leaves out. */
+		/* An abbreviation is a match, whatever it omits. */
 		if (*word && !strncmp(word, *words, strlen(word)))
 			n = 0;
 		/* fps-limit for fps, timeout for job-timeout */
 		else if (has_part(word, *words) || has_part(*words, word))
 			n = 1;
-		/* Of a short word something must be left. */
+		/* A short word must keep some of its letters. */
 		if (n < least && n < strlen(*words) - 1) {
 			least = n;
 			best = *words;

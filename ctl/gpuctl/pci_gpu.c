@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who drives a physical virtio-gpu: sysfs, as an administrator would by hand. */
+/* Bind a physical virtio-gpu to a driver, through sysfs. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -57,7 +57,7 @@ static int machine_modprobe(const struct pci_host *host, const char *module)
 
 	(void)host;
 	err = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
-	/* the path of those who are not root may lack it */
+	/* the PATH of users other than root may lack it */
 	if (err == ENOENT)
 		err = posix_spawn(&pid, "/sbin/modprobe", NULL, NULL, argv,
 				  environ);
@@ -68,7 +68,7 @@ static int machine_modprobe(const struct pci_host *host, const char *module)
 			return -errno;
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
-	/* With -q it says nothing of a module that is not there. */
+	/* With -q modprobe prints nothing about a module that does not exist. */
 	snprintf(path, sizeof(path), "/sys/module/%s", module);
 	return access(path, F_OK) ? -ENOENT : -ECHILD;
 }
@@ -106,7 +106,7 @@ const struct pci_host pci_machine = {
 
 /* ---- files ---- */
 
-/* A path on the host; false when it is too long, and then empty. */
+/* Make a path on the host; false, with an empty path, if it is too long. */
 static bool on_host(const struct pci_host *host, char path[PCI_GPU_PATH],
 		    const char *fmt, ...)
 {
@@ -136,7 +136,7 @@ static bool exists(const struct pci_host *host, const char *dir,
 	return on_host(host, path, "%s/%s", dir, name) && !access(path, F_OK);
 }
 
-/* The first line of a file, without its end; false when it cannot be read. */
+/* Read the first line of a file, without its newline; false on error. */
 static bool read_line(const char *path, char *line, size_t size)
 {
 	FILE *file = fopen(path, "re");
@@ -159,7 +159,7 @@ static unsigned long read_number(const char *path, int base)
 		strtoul(line, NULL, base) : ULONG_MAX;
 }
 
-/* What the link "driver" in a folder is to; "" when there is none. */
+/* Name of the driver to which the link "driver" in a folder points; "" if there is none. */
 static void read_driver(const char *dir, char driver[PCI_GPU_NAME])
 {
 	char path[PCI_GPU_PATH + 8];
@@ -179,7 +179,7 @@ static void read_driver(const char *dir, char driver[PCI_GPU_NAME])
 		strcpy(driver, name);
 }
 
-/* Who drives it now; others may have changed that. */
+/* Read the current driver, which another program may have changed. */
 static void look(const struct pci_host *host, struct pci_gpu *gpu)
 {
 	char path[PCI_GPU_PATH];
@@ -289,7 +289,7 @@ static int find_gpu(const struct pci_host *host, const char *text,
 
 #define MAX_NODES	16
 
-/* Device numbers of its files below /dev: of the folders in @dir. */
+/* Device numbers of its files below /dev, from the folders in @dir. */
 static size_t add_nodes(const struct pci_host *host, const char *dir,
 			const char *kind, dev_t *nodes, size_t nr)
 {
@@ -318,7 +318,7 @@ static size_t add_nodes(const struct pci_host *host, const char *dir,
 	return nr;
 }
 
-/* Whether a process has one of them open. */
+/* True if a process has one of the files open. */
 static bool holds_node(const char *fds, const dev_t *nodes, size_t nr)
 {
 	struct dirent *entry;
@@ -329,7 +329,7 @@ static bool holds_node(const char *fds, const dev_t *nodes, size_t nr)
 
 	files = opendir(fds);
 	if (!files)
-		return false;	/* it ended, or is not ours to look at */
+		return false;	/* it has ended, or belongs to another user */
 	while (!found && (entry = readdir(files))) {
 		if (fstatat(dirfd(files), entry->d_name, &st, 0) ||
 		    !S_ISCHR(st.st_mode))
@@ -353,9 +353,9 @@ static void append(char *buf, size_t size, const char *fmt, ...)
 	va_end(ap);
 }
 
-#define NAMED	3	/* as many are called by name, the rest is counted */
+#define NAMED	3	/* names of the first processes; the others are counted */
 
-/* Processes that have its files open: how many, and the first ones' names. */
+/* Count the processes that have its files open, and name the first ones. */
 static size_t list_holders(const struct pci_host *host, const dev_t *nodes,
 			   size_t nr_nodes, char *names, size_t size)
 {
@@ -389,7 +389,7 @@ static size_t list_holders(const struct pci_host *host, const dev_t *nodes,
 	return nr;
 }
 
-/* The text console's file that lets go of the screen; false when it is not there. */
+/* Path of the file that unbinds the text console; false if there is none. */
 static bool find_console(const struct pci_host *host, char *bind, size_t size)
 {
 	static const char dir[] = "/sys/class/vtconsole";
@@ -418,7 +418,7 @@ static bool find_console(const struct pci_host *host, char *bind, size_t size)
 	return found;
 }
 
-/* -EBUSY, with who uses it, or 0. */
+/* Returns -EBUSY, with the users in the text, or 0. */
 static int check_users(const struct pci_host *host, const struct pci_gpu *gpu,
 		       struct mgpu_error *err)
 {
@@ -430,7 +430,7 @@ static int check_users(const struct pci_host *host, const struct pci_gpu *gpu,
 	size_t nr;
 	size_t fb;
 
-	/* Kernels differ in which of the two they are below. */
+	/* Kernels differ in the folder that has them. */
 	snprintf(dir, sizeof(dir), PCI_DEVICES "/%s/%s", gpu->address,
 		 gpu->virtio);
 	nr = add_nodes(host, dir, "drm", nodes, 0);
@@ -461,7 +461,7 @@ static bool is_of(const struct mgpu_vgpu_info *vgpu, const struct pci_gpu *gpu)
 	return vgpu->open && !strcmp(vgpu->dev_name, gpu->address);
 }
 
-/* -EBUSY, with who has its vGPUs open, or how many that are with @force. */
+/* Returns -EBUSY with the VMMs that have vGPUs open; with @force, their number. */
 static int check_vgpus(const struct pci_host *host, const struct pci_gpu *gpu,
 		       bool force, size_t *open, struct mgpu_error *err)
 {
@@ -509,7 +509,7 @@ static const char *why(int err)
 		"that needs root" : strerror(-err);
 }
 
-/* Take it from who drives it; that somebody else did so will do, too. */
+/* Unbind it from its driver, unless another program has done so. */
 static int take_away(const struct pci_host *host, struct pci_gpu *gpu,
 		     struct mgpu_error *err)
 {
@@ -526,7 +526,7 @@ static int take_away(const struct pci_host *host, struct pci_gpu *gpu,
 			 ret ? why(ret) : "it stays there");
 }
 
-/* Give it to a driver, unless that has taken it by itself meanwhile. */
+/* Bind it to a driver, unless the driver has bound it meanwhile. */
 static int give(const struct pci_host *host, struct pci_gpu *gpu,
 		const char *driver)
 {
@@ -551,7 +551,7 @@ static int not_taken(const struct pci_gpu *gpu, const char *driver, int ret,
 			 gpu->driver);
 }
 
-/* Have a driver there, by its module; -ENOPKG when there is none. */
+/* Load the module of a driver; -ENOPKG if there is none. */
 static int need_driver(const struct pci_host *host, const char *driver)
 {
 	int ret;
@@ -578,7 +578,7 @@ int pci_gpu_bind(const struct pci_host *host, const char *address, bool force,
 		if (ret)
 			return ret;
 	}
-	/* Before the driver that it has is taken away. */
+	/* Checks before it is unbound from its driver. */
 	ret = need_driver(host, PCI_GPU_OURS);
 	if (ret == -ENOPKG)
 		return mgpu_fail(err, ret,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A physical virtio-gpu and who drives it: the distribution's virtio_gpu, which
- * shows the host's desktop on it, or mgpu_virtio, which shares it between VMs.
+ * A physical virtio-gpu and its driver: the distribution's virtio_gpu, for the host's
+ * desktop, or mgpu_virtio, which shares the GPU among VMs.
  */
 #ifndef GPUCTL_PCI_GPU_H
 #define GPUCTL_PCI_GPU_H
@@ -18,13 +18,13 @@
 #define PCI_GPU_PATH	512
 
 /**
- * struct pci_host - the machine, or a test's idea of one
- * @root: what stands before /sys, /proc and /dev, "" for the machine
- * @write: write @text into the file @path, which has @root in it; 0 or -errno
- * @modprobe: have a module loaded; 0, or -ENOENT when there is none of the name,
- *	-ECHILD when it was not loaded for another reason, which is on stderr
- * @vgpus: the vGPUs of all devices, as mgpu_vgpu_list()
- * @waits: called before something that takes as long as a VMM does
+ * struct pci_host - access to the machine, or to a test's model of one
+ * @root: prefix of /sys, /proc and /dev, "" for the machine
+ * @write: write @text into the file @path, which includes @root; returns 0 or -errno
+ * @modprobe: load a module; returns 0, -ENOENT if there is no such module, or -ECHILD if
+ *	loading failed for a reason that is on stderr
+ * @vgpus: list the vGPUs of all devices, as mgpu_vgpu_list()
+ * @waits: called before a step that waits for VMMs
  */
 struct pci_host {
 	const char *root;
@@ -40,12 +40,12 @@ struct pci_host {
 extern const struct pci_host pci_machine;
 
 /**
- * struct pci_gpu - a GPU
- * @address: of the PCI function, with its domain: 0000:00:10.0
- * @virtio: name of the virtio device below it
- * @driver: who drives it now, "" for nobody
- * @before: who did when the command began
- * @missing: unbind: there is no driver to give it to
+ * struct pci_gpu - a physical virtio-gpu
+ * @address: address of the PCI function, with its domain: 0000:00:10.0
+ * @virtio: name of the virtio device of the function
+ * @driver: current driver, "" for none
+ * @before: driver before the command
+ * @missing: unbind: there is no driver to return the GPU to
  */
 struct pci_gpu {
 	char address[PCI_GPU_NAME];
@@ -56,46 +56,44 @@ struct pci_gpu {
 };
 
 /**
- * pci_gpu_bind() - have mgpu_virtio drive a GPU
+ * pci_gpu_bind() - bind a GPU to mgpu_virtio
  * @host: the machine
- * @address: of the PCI function, with or without its domain
- * @force: although somebody uses it
- * @gpu: what became of it
- * @err: where a sentence goes
+ * @address: address of the PCI function, with or without its domain
+ * @force: bind it even if it is in use
+ * @gpu: result
+ * @err: sentence about an error
  *
- * Loads the module if need be, which then takes every other virtio-gpu, too, that
- * has no driver.  One that mgpu_virtio does not take goes back to the driver that
- * it had.
+ * Loads the module if necessary, which then also binds every other virtio-gpu without a
+ * driver.  A GPU that mgpu_virtio does not bind is returned to its driver.
  *
- * Return: 0, also when it was so already; -EINVAL, that is no address; -ENODEV,
- * there is no virtio-gpu at it; -EBUSY, somebody uses it; -ENOPKG, the module is
- * not there; or what the kernel says.
+ * Return: 0, also if it is bound already; -EINVAL, not an address; -ENODEV, no virtio-gpu
+ * at this address; -EBUSY, in use; -ENOPKG, no module; or the kernel's error.
  */
 int pci_gpu_bind(const struct pci_host *host, const char *address, bool force,
 		 struct pci_gpu *gpu, struct mgpu_error *err);
 
 /**
- * pci_gpu_unbind() - take a GPU from mgpu_virtio, and give it to virtio_gpu
+ * pci_gpu_unbind() - unbind a GPU from mgpu_virtio, and bind it to virtio_gpu
  * @host: the machine
- * @address: of the PCI function, with or without its domain
- * @leave: leave it without a driver instead
- * @force: although VMMs have vGPUs of it open: wait until they let go
- * @gpu: what became of it
- * @err: where a sentence goes
+ * @address: address of the PCI function, with or without its domain
+ * @leave: leave it without a driver
+ * @force: unbind it even if VMMs have vGPUs open, and wait until they release them
+ * @gpu: result
+ * @err: sentence about an error
  *
  * Its vGPUs are removed.
  *
- * Return: as pci_gpu_bind(); 0 with @gpu->missing when there is no virtio_gpu.
+ * Return: as pci_gpu_bind(); 0 with @gpu->missing if there is no virtio_gpu.
  */
 int pci_gpu_unbind(const struct pci_host *host, const char *address,
 		   bool leave, bool force, struct pci_gpu *gpu,
 		   struct mgpu_error *err);
 
 /**
- * struct pci_gpu_type - a type of vGPU that a GPU has
- * @name: of its folder in sysfs
- * @description: what the module says of it
- * @available: how many more there may be
+ * struct pci_gpu_type - type of vGPU that a GPU has
+ * @name: name of its folder in sysfs
+ * @description: the module's description
+ * @available: number of vGPUs that can be added
  */
 struct pci_gpu_type {
 	char name[PCI_GPU_NAME];
@@ -103,7 +101,7 @@ struct pci_gpu_type {
 	unsigned long available;
 };
 
-/* In the order of their names; free(*types).  0 or -errno. */
+/* Sorted by name; the caller must free *types. Returns 0 or -errno. */
 int pci_gpu_types(const struct pci_host *host, const struct pci_gpu *gpu,
 		  struct pci_gpu_type **types, size_t *nr,
 		  struct mgpu_error *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * gpuctl top: what each vGPU and context did since the refresh before.  Rates come from the
- * module's counters; targets and CPU time from mgpud where it runs.
+ * gpuctl top: activity of each vGPU and context since the last refresh. Rates come from
+ * the module's counters; targets and CPU time from mgpud, if it runs.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -25,24 +25,24 @@ static const char *const ctx_columns[] = {
 	">QUEUED", "NAME", NULL
 };
 
-/* A guest's name of a context, so that a line has less than 80 columns. */
+/* Characters of a context's name, so that a line has less than 80 columns. */
 #define CTX_NAME	12
 
-/* Lines above and below the rows; the devices' come to them. */
+/* Lines above and below the rows, without those of devices. */
 #define OTHER_LINES	4
-/* Those of the contexts' table, if there is one. */
+/* Lines around the table of contexts, if there is one. */
 #define CTX_LINES	3
 
 /**
- * struct sample - all that was read at one moment
- * @time: seconds, CLOCK_MONOTONIC
- * @vgpus: in the order of ids
- * @nr: how many
- * @devs: in the order of ids
- * @nr_devs: how many
- * @ctxs: contexts, in the order of their vGPUs' ids and their own
- * @nr_ctxs: how many
- * @state: mgpud's, NULL if it does not run
+ * struct sample - values read at one moment
+ * @time: CLOCK_MONOTONIC, seconds
+ * @vgpus: vGPUs, sorted by ID
+ * @nr: number of vGPUs
+ * @devs: devices, sorted by ID
+ * @nr_devs: number of devices
+ * @ctxs: contexts, sorted by the IDs of vGPU and context
+ * @nr_ctxs: number of contexts
+ * @state: mgpud's state, NULL if it does not run
  */
 struct sample {
 	double time;
@@ -56,11 +56,11 @@ struct sample {
 };
 
 /**
- * struct rates - of one vGPU; NAN is unknown
+ * struct rates - rates of a vGPU; NAN is unknown
  * @fps: frames shown per second
- * @target: frames per second that mgpud wants, INFINITY for any number
- * @floor: frames per second that it is promised
- * @granted: how much of that it gets
+ * @target: frames per second that mgpud allocated, INFINITY for no limit
+ * @floor: floor of its agreement, frames per second
+ * @granted: part of the floor that it is granted, frames per second
  * @gpu: part of the device's engines
  * @cpu: part of the CPUs that VMs share
  * @held: part of the time in which a frame was held back
@@ -102,7 +102,7 @@ static int sample_read(struct sample *sample, struct mgpu *mgpu,
 	if (!ret)
 		ret = mgpu_ctx_dump(mgpu, NULL, &sample->ctxs,
 				    &sample->nr_ctxs, err);
-	/* a module from before there were contexts */
+	/* an older module has no contexts */
 	if (ret == -EOPNOTSUPP)
 		ret = 0;
 	if (ret) {
@@ -110,7 +110,7 @@ static int sample_read(struct sample *sample, struct mgpu *mgpu,
 		return ret;
 	}
 
-	/* mgpud may come and go; without it there is less to show. */
+	/* mgpud may start and end; without it some columns are unknown. */
 	if (!*mgpud && mgpud_connect(mgpud, NULL, NULL))
 		return 0;
 	if (mgpud_get(*mgpud, &sample->state, NULL)) {
@@ -145,7 +145,7 @@ static const struct mgpu_vgpu_info *find(const struct sample *sample,
 {
 	const struct mgpu_vgpu_info *old = by_id(sample, vgpu->id);
 
-	/* the number may be another vGPU's by now */
+	/* the ID may be another vGPU's by now */
 	return old && !strcmp(old->uuid, vgpu->uuid) ? old : NULL;
 }
 
@@ -170,7 +170,7 @@ static double number(struct json_object *object, const char *key)
 	return json_object_get_double(value);
 }
 
-/* Of mgpud's state; its list is in the order of ids mostly. */
+/* Entry of mgpud's state; its list is mostly sorted by ID. */
 static struct json_object *find_state(struct json_object *state,
 				      const char *uuid, size_t hint)
 {
@@ -234,7 +234,7 @@ static int compare_ctx(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* The same context in the sample before, NULL if it is not known to be. */
+/* The same context in the last sample; NULL if there is none. */
 static const struct mgpu_ctx *find_ctx(const struct sample *now,
 				       const struct sample *before,
 				       const struct mgpu_ctx *ctx)
@@ -246,15 +246,15 @@ static const struct mgpu_ctx *find_ctx(const struct sample *now,
 		return NULL;
 	old = bsearch(ctx, before->ctxs, before->nr_ctxs, sizeof(*ctx),
 		      compare_ctx);
-	/* what counts less was made anew, with the same number */
+	/* a counter fell: this is a new context with the same ID */
 	if (!old || old->inst > ctx->inst || old->engine_ns > ctx->engine_ns)
 		return NULL;
 	return old;
 }
 
 /**
- * struct ctx_rates - of one context; NAN is unknown
- * @done: part of its job
+ * struct ctx_rates - rates of a context; NAN is unknown
+ * @done: part of its job that is done
  * @inst: work units per second
  * @gpu: part of the device's engines
  */
@@ -289,7 +289,7 @@ static void add_json(struct json_object *object, const char *key, double value)
 		json_object_object_add(object, key, NULL);
 		return;
 	}
-	/* without digits that mean nothing */
+	/* without meaningless digits */
 	snprintf(buf, sizeof(buf), "%.6g", value);
 	json_object_object_add(object, key,
 			       json_object_new_double_s(value, buf));
@@ -453,7 +453,7 @@ static void add_ctx_row(struct table *table, const struct mgpu_ctx *ctx,
 	table_cell(table, "%.*s", CTX_NAME, *ctx->name ? ctx->name : "-");
 }
 
-/* How many rows fit: of vGPUs, and, in *@ctxs, of contexts, half if need be. */
+/* Rows that fit: for vGPUs and, in *@ctxs, for contexts, up to half of them. */
 static size_t screen_rows(bool tty, const struct sample *now, size_t *ctxs)
 {
 	size_t others = OTHER_LINES + now->nr_devs +
@@ -494,8 +494,9 @@ static void print_text(const struct sample *now, const struct sample *before,
 		fputs("\033[H\033[J", stdout);
 	printf("%.19s  vGPUs: %zu, open: %zu; ", out_time(time, sizeof(time)),
 	       now->nr, open);
-	if (now->state && json_object_object_get_ex(now->state, "policy", &value))
-		printf("mgpud: policy %s\n", json_object_get_string(value));
+	if (now->state && json_object_object_get_ex(now->state, "allocator",
+						    &value))
+		printf("mgpud: allocator %s\n", json_object_get_string(value));
 	else
 		puts("mgpud does not run");
 	for (i = 0; i < now->nr_devs; i++) {

@@ -17,8 +17,9 @@ static const char *const columns[] = {
 	">GPU-LIMIT", ">MEM", "SCREEN", NULL
 };
 
-static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu)
+static void add_row(struct table *table, const void *info)
 {
+	const struct mgpu_vgpu_info *vgpu = info;
 	char buf[OUT_CELL];
 
 	table_cell(table, "%u", vgpu->id);
@@ -42,15 +43,18 @@ static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu)
 		table_cell(table, "-");
 }
 
+static const struct listing listing = {
+	.columns = columns, .fields = mgpu_vgpu_fields, .add_row = add_row,
+	.size = sizeof(struct mgpu_vgpu_info),
+};
+
 int vgpu_list(const struct gpuctl *ctl, int argc, char **argv)
 {
-	struct table table = { .columns = columns };
 	struct mgpu_vgpu_info *vgpus;
 	struct mgpu_dev_info dev;
 	struct mgpu_error err;
 	struct mgpu *mgpu;
 	size_t nr;
-	size_t i;
 	int ret = 0;
 
 	if (argc && (argc != 2 || strcmp(argv[0], "dev"))) {
@@ -71,19 +75,7 @@ int vgpu_list(const struct gpuctl *ctl, int argc, char **argv)
 	if (ret)
 		return failed(&err);
 
-	if (ctl->json) {
-		struct json_object *array = json_object_new_array();
-
-		for (i = 0; i < nr; i++)
-			json_object_array_add(array,
-					      out_object(mgpu_vgpu_fields,
-							 &vgpus[i]));
-		out_json(ctl, array);
-	} else {
-		for (i = 0; i < nr; i++)
-			add_row(&table, &vgpus[i]);
-		table_print(&table, SIZE_MAX);
-	}
+	out_list(ctl, &listing, vgpus, nr);
 	free(vgpus);
 	return EXIT_OK;
 }
@@ -104,20 +96,17 @@ int vgpu_show(const struct gpuctl *ctl, int argc, char **argv)
 	if (ret)
 		return failed(&err);
 
-	if (ctl->json)
-		return out_json(ctl, out_object(mgpu_vgpu_fields, &vgpu));
-	out_fields(mgpu_vgpu_fields, &vgpu);
-	return EXIT_OK;
+	return out_info(ctl, mgpu_vgpu_fields, &vgpu);
 }
 
 /* ---- set ---- */
 
 /**
- * struct batch - what to set, of which vGPUs
- * @targets: as they were named, one per setting
- * @settings: what to set; whose is filled in last
- * @nr: how many
- * @room: how many fit
+ * struct batch - settings of several vGPUs
+ * @targets: words that name the vGPUs
+ * @settings: settings of each; resolve() fills in the vGPUs
+ * @nr: number of entries
+ * @room: number of entries allocated
  */
 struct batch {
 	char **targets;
@@ -183,11 +172,11 @@ static int parse_burst(const char *text, uint32_t *us)
 	}
 
 /**
- * struct setting - what a word of vgpu_set_keys sets
- * @bit: its MGPU_SETTING_*
- * @offset: where its value goes, or the first of two
- * @parse: its value; 0, or -errno
- * @give: which values there are
+ * struct setting - setting of a word of vgpu_set_keys
+ * @bit: MGPU_SETTING_*
+ * @offset: offset of its value, or of the first of two
+ * @parse: parse the value; returns 0 or -errno
+ * @give: valid values, for error texts
  */
 static const struct setting {
 	uint32_t bit;
@@ -222,7 +211,7 @@ _Static_assert(offsetof(struct mgpu_vgpu_setting, mode_height) ==
 	       offsetof(struct mgpu_vgpu_setting, mode_width) +
 	       sizeof(uint32_t), "as parse_mode() fills them");
 
-/* @where: what comes before a complaint, "" or "FILE:LINE: " */
+/* @where: prefix of an error, "" or "FILE:LINE: " */
 static int parse_setting(struct mgpu_vgpu_setting *set, const char *target,
 			 const char *key, const char *value, const char *where)
 {
@@ -235,7 +224,7 @@ static int parse_setting(struct mgpu_vgpu_setting *set, const char *target,
 		return usage_error("%svGPU %s: %s wants a value: give %s",
 				   where, target, key, setting->give);
 	if (set->mask & setting->bit)
-		return usage_error("%svGPU %s: %s is there twice", where,
+		return usage_error("%svGPU %s: duplicate %s; give it once", where,
 				   target, key);
 	set->mask |= setting->bit;
 	if (setting->parse(value, (uint32_t *)(void *)((char *)set +
@@ -257,7 +246,7 @@ static int parse_words(struct batch *batch, int argc, char **argv,
 	while (i < argc) {
 		target = argv[i++];
 		if (is_word(target, vgpu_set_keys))
-			return usage_error("%sof which vGPU is %s to be set? Name it first",
+			return usage_error("%s%s needs a vGPU: name it first",
 					   where, target);
 		if (i == argc || !is_word(argv[i], vgpu_set_keys)) {
 			/* The mistyped word may be either. */
@@ -267,7 +256,7 @@ static int parse_words(struct batch *batch, int argc, char **argv,
 						   where, target, like);
 			like = i < argc ? suggest(argv[i], vgpu_set_keys) : NULL;
 			if (like)
-				return usage_error("%svGPU %s: there is no setting '%s'; did you mean '%s'?",
+				return usage_error("%svGPU %s: unknown setting '%s'; did you mean '%s'?",
 						   where, target, argv[i],
 						   like);
 			return usage_error("%svGPU %s: say what to set: weight N, fps F, gpu-limit P%%, period TIME, burst TIME or mode WxH",
@@ -287,7 +276,7 @@ static int parse_words(struct batch *batch, int argc, char **argv,
 	return 0;
 }
 
-/* A line is what may follow "vgpu set"; '#' begins a comment. */
+/* A line has the words of "vgpu set"; '#' begins a comment. */
 static int parse_line(struct batch *batch, char *line, const char *where)
 {
 	char *words[64];
@@ -336,7 +325,7 @@ static int parse_file(struct batch *batch, const char *path)
 	return ret;
 }
 
-/* Ids and whole UUIDs are the kernel's to judge; prefixes are found here. */
+/* The kernel resolves IDs and whole UUIDs; beginnings of UUIDs are resolved here. */
 static int resolve(struct mgpu *mgpu, struct batch *batch,
 		   struct mgpu_error *err)
 {

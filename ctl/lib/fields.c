@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The attributes by the names of Documentation/netlink/specs/mgpu.yaml, and
- * where the library keeps each.
+ * Tables of attributes: their names in Documentation/netlink/specs/mgpu.yaml and their
+ * fields in the library's structs.
  */
 #include <string.h>
 #include <linux/mgpu_compute.h>
@@ -74,6 +74,7 @@ const struct mgpu_field mgpu_dev_fields[] = {
 		.nest = mgpu_policy_exit_fields,
 	},
 	DEV(SLOTS, "slots", U32, slots),
+	DEV(POLICY_SHARES, "policy-shares", U8, policy_shares),
 	{ .attr = 0 }
 };
 
@@ -253,7 +254,7 @@ _Static_assert(MGPU_A_DEV_MAX < 32 && MGPU_A_VGPU_MAX < 32 &&
 	       MGPU_A_CTX_MAX < 32,
 	       "present has too few bits");
 
-/* mgpu_has() finds it wherever the fields are. */
+/* mgpu_has() needs @present at the begin of each struct. */
 _Static_assert(offsetof(struct mgpu_dev_info, present) == 0 &&
 	       offsetof(struct mgpu_vgpu_info, present) == 0 &&
 	       offsetof(struct mgpu_vgpu_stats, present) == 0 &&

@@ -18,9 +18,8 @@
 #define RECV_SIZE	65536
 
 /*
- * How often a list that changes while it is read is read again.  The last one
- * is good enough: the kernel sends it in the order of ids, so that it has each
- * vGPU that existed all the while, once.
+ * Retries for a list that changes while it is read. The last one is good enough: the
+ * kernel sends it sorted by ID, so that it has each vGPU that existed all the time once.
  */
 #define DUMP_TRIES	4
 
@@ -29,7 +28,7 @@ struct mgpu {
 	int family;
 	uint32_t seq;
 	char *buf;
-	bool lost;	/* events, after those that wait to be read */
+	bool lost;	/* events were lost after the pending ones */
 };
 
 static int no_module(struct mgpu_error *err)
@@ -70,7 +69,7 @@ int mgpu_open(struct mgpu **mgpu, struct mgpu_error *err)
 				nl_geterror(ret));
 		goto fail;
 	}
-	/* A batch for 1,024 vGPUs is up to 88 KiB, and in one piece. */
+	/* A batch for 1,024 vGPUs is one message of up to 88 KiB. */
 	ret = nl_socket_set_buffer_size(m->sock, 1 << 20, 1 << 18);
 	if (ret) {
 		ret = mgpu_fail(err, -EIO, "no room for netlink messages: %s",
@@ -78,7 +77,7 @@ int mgpu_open(struct mgpu **mgpu, struct mgpu_error *err)
 		goto fail;
 	}
 
-	/* Before the options below, which libnl does not know. */
+	/* Before the options below, which libnl lacks. */
 	m->family = genl_ctrl_resolve(m->sock, MGPU_FAMILY_NAME);
 	if (m->family < 0) {
 		if (m->family == -NLE_OBJ_NOTFOUND)
@@ -120,7 +119,7 @@ int mgpu_fd(const struct mgpu *mgpu)
 	return nl_socket_get_fd(mgpu->sock);
 }
 
-/* One datagram from the kernel, to mgpu->buf; its length, or -errno. */
+/* Read a datagram from the kernel into mgpu->buf; returns its length or -errno. */
 static ssize_t receive(struct mgpu *mgpu, int flags)
 {
 	struct sockaddr_nl from = { 0 };
@@ -139,7 +138,7 @@ static ssize_t receive(struct mgpu *mgpu, int flags)
 			return -errno;
 		if (hdr.msg_flags & MSG_TRUNC)
 			return -EMSGSIZE;
-	} while (from.nl_pid);	/* processes may send to us, too */
+	} while (from.nl_pid);	/* skip datagrams of other processes */
 	return len;
 }
 
@@ -166,7 +165,7 @@ static int send_request(struct mgpu *mgpu, struct nl_msg *msg,
 			 strerror(errno));
 }
 
-/* Send @msg, which is used up, and work through the answer. */
+/* Send @msg, which is freed, and process the answer. */
 static int request(struct mgpu *mgpu, struct nl_msg *msg,
 		   int (*message)(const struct nlmsghdr *nlh, void *arg),
 		   void *arg, bool *interrupted, struct mgpu_error *err)
@@ -203,8 +202,8 @@ static int request(struct mgpu *mgpu, struct nl_msg *msg,
 	}
 	ret = reply.result;
 	/*
-	 * The id of a family is void when its module went, of which the kernel
-	 * says no more; the module says what else is not there.
+	 * The kernel gives no reason when the family's module is gone; for other missing
+	 * objects the module does.
 	 */
 	if (ret == -ENOENT && !reply.explained)
 		ret = no_module(err);
@@ -219,11 +218,11 @@ out:
 
 /**
  * struct list - entries of a dump
- * @fields: how to read one
- * @size: of one
- * @nr: how many there are
- * @room: how many fit
- * @entries: they
+ * @fields: fields of an entry
+ * @size: size of an entry, bytes
+ * @nr: number of entries
+ * @room: number of entries allocated
+ * @entries: the entries
  */
 struct list {
 	const struct mgpu_field *fields;
@@ -253,7 +252,7 @@ static int list_add(const struct nlmsghdr *nlh, void *arg)
 	return mgpu_msg_parse(nlh, list->fields, entry);
 }
 
-/* Of all, or of those whose attribute @attr is *@id. */
+/* Dump all, or those whose attribute @attr is *@id. */
 static int dump(struct mgpu *mgpu, uint8_t cmd, int attr, const uint32_t *id,
 		struct list *list, struct mgpu_error *err)
 {
@@ -395,7 +394,7 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 	return request(mgpu, msg, one_message, &one, NULL, err);
 }
 
-/* Digits only: an id, or -ERANGE; else -EINVAL. */
+/* Parse an ID. -ERANGE: digits, but too large; -EINVAL: other characters. */
 static int parse_id(const char *key, uint32_t *id)
 {
 	unsigned long long value;
@@ -439,12 +438,12 @@ int mgpu_dev_find(struct mgpu *mgpu, const char *key, struct mgpu_dev_info *dev,
 	free(devs);
 	if (ret)
 		mgpu_fail(err, ret,
-			  "no device is named '%s': 'gpuctl dev list' shows what there is",
+			  "no device is named '%s': 'gpuctl dev list' lists all",
 			  key);
 	return ret;
 }
 
-/* Digits only are an id; what else may begin a UUID is 0, else -errno. */
+/* Check a key that is not an ID: 0 if it may be the begin of a UUID, else -errno. */
 static int check_key(const char *key, uint32_t *id, bool *is_id,
 		     struct mgpu_error *err)
 {
@@ -486,7 +485,7 @@ int mgpu_vgpu_match(const struct mgpu_vgpu_info *vgpus, size_t nr,
 	}
 	if (!matches)
 		return mgpu_fail(err, -ENODEV,
-				 "no vGPU has %s '%s': 'gpuctl vgpu list' shows what there is",
+				 "no vGPU has %s '%s': 'gpuctl vgpu list' lists all",
 				 is_id ? "the id" :
 				 len < MGPU_UUID_STRLEN ?
 				 "a UUID that begins with" : "the UUID", key);
@@ -519,7 +518,7 @@ int mgpu_vgpu_find(struct mgpu *mgpu, const char *key,
 	if (ret)
 		return ret;
 	ret = mgpu_vgpu_match(vgpus, nr, key, &found, err);
-	/* asked for by itself, for what lists leave out */
+	/* ask for this vGPU, since lists lack its histograms */
 	if (!ret)
 		ret = get_vgpu(mgpu, NULL, found->uuid, vgpu, err);
 	free(vgpus);
@@ -582,7 +581,7 @@ static int subscribe(struct mgpu *mgpu, const char *group,
 	struct nl_sock *other;
 	int ret;
 
-	/* libnl asks on a socket that no event comes to. */
+	/* Resolve on a socket that receives no events. */
 	other = nl_socket_alloc();
 	if (!other)
 		return mgpu_fail(err, -ENOMEM, "out of memory");
@@ -592,7 +591,7 @@ static int subscribe(struct mgpu *mgpu, const char *group,
 				nl_geterror(ret));
 		goto out;
 	}
-	/* nlctrl tells when the family goes. */
+	/* nlctrl tells when the family is removed. */
 	ret = join(mgpu, other, "nlctrl", "notify", err);
 	if (!ret)
 		ret = join(mgpu, other, MGPU_FAMILY_NAME, group, err);
@@ -640,8 +639,8 @@ int mgpu_event_next(struct mgpu *mgpu, struct mgpu_event *event,
 	for (;;) {
 		len = receive(mgpu, mgpu->lost ? MSG_DONTWAIT : 0);
 		/*
-		 * The kernel says so at once, and drops further events, of which
-		 * it says no more, until all that came before are read.
+		 * The kernel reports this once, and drops further events silently until
+		 * all earlier ones are read.
 		 */
 		if (len == -ENOBUFS) {
 			mgpu->lost = true;

@@ -2,9 +2,8 @@
 /*
  * libmgpu: a typed client of the generic netlink family of mgpu.ko.
  *
- * Functions return 0 or -errno, and where they take a struct mgpu_error they
- * leave there a sentence for people; NULL if nobody is to read it.  A handle
- * belongs to one thread at a time.
+ * Functions return 0 or -errno, and write a sentence to their struct mgpu_error, which
+ * may be NULL.  Only one thread at a time may use a handle.
  *
  * Needs -I include/uapi for <linux/mgpu.h>; link with libnl-genl-3.
  */
@@ -33,12 +32,11 @@ struct mgpu_error {
 int mgpu_fail(struct mgpu_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* ---- what the kernel says ---- */
+/* ---- objects of the kernel ---- */
 
 /*
- * Each struct's @present has a bit for each attribute (MGPU_A_...) that the
- * kernel sent.  One that is absent is unknown or does not apply, and its field
- * is 0.
+ * @present of each struct has a bit for each attribute (MGPU_A_...) that the kernel sent.
+ * An attribute that is absent is unknown or does not apply, and its field is 0.
  */
 #define mgpu_has(info, attr)	(!!((info)->present & (UINT32_C(1) << (attr))))
 
@@ -48,7 +46,7 @@ struct mgpu_policy_exit_info {
 	uint32_t kind;			/* enum mgpu_policy_exit_kind */
 	int32_t code;			/* negative errno, or 0 */
 	char policy[MGPU_NAME_LEN];
-	uint32_t vgpu_id;		/* absent when it is about none */
+	uint32_t vgpu_id;		/* absent if the reason is not about a vGPU */
 	char message[MGPU_MESSAGE_LEN];
 };
 
@@ -70,6 +68,7 @@ struct mgpu_dev_info {
 	uint64_t charged_self_ns;
 	struct mgpu_policy_exit_info policy_exit; /* absent if there was none */
 	uint32_t slots;			/* jobs at once now, 1 to engines */
+	uint8_t policy_shares;		/* the policy in force promises shares */
 };
 
 struct mgpu_vgpu_stats {
@@ -117,35 +116,35 @@ struct mgpu_vgpu_info {
 	uint32_t scanout_height;
 	uint32_t charge_source;		/* enum mgpu_charge_source */
 	struct mgpu_vgpu_stats stats;
-	/* Of one vGPU that was asked for; absent in lists and events. */
+	/* Present in the answer of mgpu_vgpu_get(); absent in lists and events. */
 	uint64_t frame_interval_hist[MGPU_HIST_BUCKETS];
 	uint64_t latency_hist[MGPU_HIST_BUCKETS];
-	uint32_t mode_width;		/* that its guest is told to use, pixels */
+	uint32_t mode_width;		/* of the mode that its guest is told, pixels */
 	uint32_t mode_height;
 };
 
 /*
- * A compute context of a vGPU's guest.  What it says of the job is 0 when there
- * is none, and @op is absent then.
+ * A compute context of a vGPU's guest.  Without a job the fields of its job are 0, and @op
+ * is absent.
  */
 struct mgpu_ctx {
 	uint32_t present;
 	uint32_t vgpu_id;
-	uint32_t id;			/* the guest's choice */
+	uint32_t id;			/* chosen by the guest */
 	uint32_t dev_id;
-	char name[MGPU_CTX_NAME_LEN + 1];	/* the guest's choice */
+	char name[MGPU_CTX_NAME_LEN + 1];	/* chosen by the guest */
 	uint32_t state;			/* enum mgpu_ctx_state */
-	char op[MGPU_NAME_LEN];		/* what its job does */
-	uint32_t slots;			/* that it has */
+	char op[MGPU_NAME_LEN];		/* operation of its job */
+	uint32_t slots;			/* slots that it holds */
 	uint32_t slots_allowed;
 	uint32_t slots_wanted;
-	uint32_t queued;		/* jobs submitted and not done */
+	uint32_t queued;		/* jobs submitted and not complete */
 	uint8_t idempotent;		/* its job may be flushed */
 	uint64_t job_inst;		/* work units of its job */
 	uint64_t job_inst_done;
 	uint64_t job_bytes;
-	uint32_t live_bytes;		/* to save for each slot taken */
-	uint64_t arrived_ns;		/* of its job, CLOCK_MONOTONIC */
+	uint32_t live_bytes;		/* saved for each slot that is taken */
+	uint64_t arrived_ns;		/* submission of its job, CLOCK_MONOTONIC */
 	uint64_t jobs;
 	uint64_t job_errors;
 	uint64_t inst;
@@ -153,18 +152,18 @@ struct mgpu_ctx {
 	uint64_t engine_ns;
 	uint64_t engine_cycles;
 	uint64_t preemptions;		/* slots taken */
-	uint64_t resumes;		/* slots got back */
-	uint64_t flushes;		/* jobs begun anew */
-	uint64_t switch_ns;		/* for saving and restoring */
-	uint64_t copies;		/* how often that was */
+	uint64_t resumes;		/* slots given back */
+	uint64_t flushes;		/* jobs restarted */
+	uint64_t switch_ns;		/* time of saves and restores */
+	uint64_t copies;		/* number of saves and restores */
 };
 
-/* What ctx-preempt and ctx-resume say of a context; for naming what they said. */
+/* Attributes of ctx-preempt and ctx-resume, for error texts. */
 struct mgpu_ctx_order {
 	uint32_t present;
 	uint32_t vgpu_id;
 	uint32_t id;
-	uint32_t slots;			/* that it may keep */
+	uint32_t slots;			/* slots that it may keep */
 	uint32_t method;		/* enum mgpu_preempt_method */
 	uint8_t hold;
 	uint8_t first;
@@ -173,29 +172,28 @@ struct mgpu_ctx_order {
 /* Names of enum mgpu_preempt_method, NULL at the end. */
 extern const char *const mgpu_preempt_methods[];
 
-/* Of enum mgpu_compute_op, as struct mgpu_ctx has it; NULL for what is none. */
+/* Name of an enum mgpu_compute_op, as in struct mgpu_ctx; NULL if it is unknown. */
 const char *mgpu_ctx_op_name(uint32_t op);
 
 /* ---- histograms ---- */
 
 /*
- * Counts of times: bucket 0 of those below 2 us, bucket i of those from 2^i us
- * up to 2^(i + 1) us, the last one of all above.
+ * Total of a histogram of times: bucket 0 counts times below 2 us, bucket i those from
+ * 2^i us up to 2^(i + 1) us, the last bucket all above.
  */
 uint64_t mgpu_hist_total(const uint64_t *hist);
 
-/* Where a bucket begins and ends, in microseconds; the last one at INFINITY. */
+/* Begin and end of a bucket, microseconds; the last bucket ends at INFINITY. */
 void mgpu_hist_bounds(unsigned int bucket, double *from_us, double *to_us);
 
 /*
- * The time, in microseconds, that the part @q (0 to 1) of the counted ones does
- * not exceed, as if those of a bucket were spread evenly over it: off by less
- * than a factor of two.  In the last bucket it is the bucket's beginning, which
- * is a lower bound.  NAN if nothing was counted.
+ * The time, microseconds, that the part @q (0 to 1) of the counts does not exceed, if the
+ * counts of a bucket are spread evenly over it: off by less than a factor of two.  In the
+ * last bucket it is the begin of the bucket, a lower bound.  NAN without counts.
  */
 double mgpu_hist_quantile(const uint64_t *hist, double q);
 
-/* ---- the same, for code that walks over all fields ---- */
+/* ---- tables of fields ---- */
 
 enum mgpu_field_type {
 	MGPU_FIELD_U8,
@@ -212,8 +210,8 @@ enum mgpu_field_type {
  * @name: the specification's name of the attribute
  * @attr: its number; 0 ends a table
  * @type: its type
- * @offset: of the field in the struct
- * @size: of the field
+ * @offset: offset of the field in the struct
+ * @size: size of the field, bytes
  * @values: names of the values of an enumeration, NULL at the end; NULL for
  *	a plain number
  * @nest: fields of a nest
@@ -238,12 +236,12 @@ extern const struct mgpu_field mgpu_ctx_order_fields[];
 const struct mgpu_field *mgpu_field_find(const struct mgpu_field *fields,
 					 const char *name);
 bool mgpu_field_present(const struct mgpu_field *field, const void *info);
-/* Of any number; one with a sign is to be cast to int64_t. */
+/* Value of a number; a signed one must be cast to int64_t. */
 uint64_t mgpu_field_u64(const struct mgpu_field *field, const void *info);
-/* Of a histogram, else NULL. */
+/* Value of a histogram, else NULL. */
 const uint64_t *mgpu_field_hist(const struct mgpu_field *field,
 				const void *info);
-/* Of a string, or of the value of an enumeration; NULL if it has no name. */
+/* Value of a string, or name of an enumeration's value; NULL if it has no name. */
 const char *mgpu_field_str(const struct mgpu_field *field, const void *info);
 
 /* ---- asking ---- */
@@ -254,44 +252,44 @@ int mgpu_open(struct mgpu **mgpu, struct mgpu_error *err);
 void mgpu_close(struct mgpu *mgpu);
 
 /*
- * Lists are in the order of ids.  What comes or goes while a list is read may be
- * in it or not.  free(*devs).
+ * Lists are sorted by ID.  A list may lack objects that are added or removed while it is
+ * read, or have them.  The caller must free *devs.
  */
 int mgpu_dev_list(struct mgpu *mgpu, struct mgpu_dev_info **devs, size_t *nr,
 		  struct mgpu_error *err);
 int mgpu_dev_get(struct mgpu *mgpu, uint32_t id, struct mgpu_dev_info *dev,
 		 struct mgpu_error *err);
-/* @key: its id or its name */
+/* @key: ID or name */
 int mgpu_dev_find(struct mgpu *mgpu, const char *key, struct mgpu_dev_info *dev,
 		  struct mgpu_error *err);
 
-/* @dev_id: of which device; NULL for all.  free(*vgpus). */
+/* @dev_id: ID of the device, NULL for all.  The caller must free *vgpus. */
 int mgpu_vgpu_list(struct mgpu *mgpu, const uint32_t *dev_id,
 		   struct mgpu_vgpu_info **vgpus, size_t *nr,
 		   struct mgpu_error *err);
 int mgpu_vgpu_get(struct mgpu *mgpu, uint32_t id, struct mgpu_vgpu_info *vgpu,
 		  struct mgpu_error *err);
 /*
- * @key: its id, its UUID, or the beginning of the UUID if no other vGPU's
- * begins like it.  Digits only are an id, always.
+ * @key: ID, UUID, or the beginning of the UUID if that is unique.  A key of digits only is
+ * always an ID.
  */
 int mgpu_vgpu_find(struct mgpu *mgpu, const char *key,
 		   struct mgpu_vgpu_info *vgpu, struct mgpu_error *err);
 
-/* The same in a list that was read before; *found points into it. */
+/* The same in a list; *found points into it. */
 int mgpu_vgpu_match(const struct mgpu_vgpu_info *vgpus, size_t nr,
 		    const char *key, const struct mgpu_vgpu_info **found,
 		    struct mgpu_error *err);
 
 /*
- * Compute contexts, in the order of their vGPUs' ids and their own.  @vgpu_id: of
- * which vGPU; NULL for all.  free(*ctxs).  -ENODEV: there is no such vGPU;
- * -EOPNOTSUPP: the module is too old to know contexts.
+ * Compute contexts, sorted by the IDs of vGPU and context.  @vgpu_id: ID of the vGPU, NULL
+ * for all.  The caller must free *ctxs.  -ENODEV: no such vGPU; -EOPNOTSUPP: the module is
+ * too old to have contexts.
  */
 int mgpu_ctx_dump(struct mgpu *mgpu, const uint32_t *vgpu_id,
 		  struct mgpu_ctx **ctxs, size_t *nr, struct mgpu_error *err);
 
-/* -ENODEV: there is no such vGPU; -ENOENT: it has no such context. */
+/* -ENODEV: no such vGPU; -ENOENT: it has no such context. */
 int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 		 struct mgpu_ctx *ctx, struct mgpu_error *err);
 
@@ -305,10 +303,10 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 #define MGPU_SETTING_MODE	(1u << 5)
 
 /**
- * struct mgpu_vgpu_setting - what to change of one vGPU
- * @id: which, unless @uuid is set
- * @uuid: which; empty to use @id
- * @mask: what to change, MGPU_SETTING_*
+ * struct mgpu_vgpu_setting - changes of one vGPU
+ * @id: ID of the vGPU, unless @uuid is set
+ * @uuid: UUID of the vGPU; "" to use @id
+ * @mask: settings to change, MGPU_SETTING_*
  * @weight: MGPU_WEIGHT_MIN to MGPU_WEIGHT_MAX
  * @fps_limit: millihertz: 0 for none, or MGPU_FPS_LIMIT_MIN to
  *	MGPU_FPS_LIMIT_MAX
@@ -316,9 +314,9 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
  *	MGPU_GPU_LIMIT_MIN to MGPU_GPU_LIMIT_MAX
  * @gpu_period: microseconds, MGPU_GPU_PERIOD_MIN to MGPU_GPU_PERIOD_MAX
  * @gpu_burst: microseconds of engine time, 0 to MGPU_GPU_BURST_MAX
- * @mode_width: of the mode that its guest is told to use, pixels: MGPU_MODE_MIN to
- *	that of the type's largest mode; 0 with @mode_height for that mode
- * @mode_height: of it, likewise
+ * @mode_width: width of the mode that its guest is told to use, pixels: MGPU_MODE_MIN
+ *	to that of the type's largest mode; 0, with @mode_height 0, for that mode
+ * @mode_height: height of that mode, pixels
  */
 struct mgpu_vgpu_setting {
 	uint32_t id;
@@ -333,7 +331,7 @@ struct mgpu_vgpu_setting {
 	uint32_t mode_height;
 };
 
-/* All of them or none, in one message; needs CAP_NET_ADMIN. */
+/* Change all vGPUs or none, in one message; needs CAP_NET_ADMIN. */
 int mgpu_vgpu_set(struct mgpu *mgpu, const struct mgpu_vgpu_setting *set,
 		  size_t nr, struct mgpu_error *err);
 
@@ -342,9 +340,9 @@ int mgpu_vgpu_set(struct mgpu *mgpu, const struct mgpu_vgpu_setting *set,
 #define MGPU_DEV_SETTING_SLOTS		(1u << 2)
 
 /**
- * struct mgpu_dev_setting - what to change of a device
- * @id: which
- * @mask: what to change, MGPU_DEV_SETTING_*
+ * struct mgpu_dev_setting - changes of a device
+ * @id: ID of the device
+ * @mask: settings to change, MGPU_DEV_SETTING_*
  * @policy: name of a built-in policy; a BPF policy that is in force ends
  * @job_timeout: milliseconds, MGPU_JOB_TIMEOUT_MIN to MGPU_JOB_TIMEOUT_MAX
  * @slots: jobs that the device may run at once, 1 to its engines
@@ -357,29 +355,27 @@ struct mgpu_dev_setting {
 	uint32_t slots;
 };
 
-/* All of it or nothing; needs CAP_NET_ADMIN. */
+/* Change all settings or none; needs CAP_NET_ADMIN. */
 int mgpu_dev_set(struct mgpu *mgpu, const struct mgpu_dev_setting *set,
 		 struct mgpu_error *err);
 
 /**
- * mgpu_ctx_preempt() - take slots from a context
+ * mgpu_ctx_preempt() - preempt a context
  * @mgpu: handle
- * @vgpu_id: its vGPU
- * @ctx_id: the context
+ * @vgpu_id: ID of its vGPU
+ * @ctx_id: ID of the context
  * @keep: slots that it may keep; 0 for MGPU_PREEMPT_METHOD_FLUSH
- * @method: how they are taken
- * @hold: keep it from going on until it is resumed; else it goes on when a slot
- *	is free, and after MGPU_PREEMPT_MAX_MS at the latest
- * @err: where a sentence goes, may be NULL
+ * @method: how slots are taken
+ * @hold: keep it preempted until it is resumed; else it resumes when a slot is free, and
+ *	waits for slots after MGPU_PREEMPT_MAX_MS
+ * @err: sentence about an error, may be NULL
  *
- * Returns when it is settled, not when the slots are free: the context may be at
- * a tile, or, with MGPU_PREEMPT_METHOD_DRAIN, at its job, for a while yet.  Needs
- * CAP_NET_ADMIN.
+ * Returns before the slots are free: the context releases them at the end of a tile or,
+ * with MGPU_PREEMPT_METHOD_DRAIN, of its job.  Needs CAP_NET_ADMIN.
  *
- * Return: 0; -ENODEV, there is no such vGPU; -ENOENT, it has no such context;
- * -EINVAL, the context has no job to take slots from and @hold is not set, or
- * slots are to be kept in a flush; -EOPNOTSUPP, its job cannot begin anew, or the
- * module is too old; -ERANGE, there is no such method; -EPERM.
+ * Return: 0; -ENODEV, no such vGPU; -ENOENT, it has no such context; -EINVAL, the context
+ * has no job and @hold is not set, or @keep is not 0 in a flush; -EOPNOTSUPP, its job cannot
+ * be restarted, or the module is too old; -ERANGE, invalid method; -EPERM.
  */
 int mgpu_ctx_preempt(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 		     uint32_t keep, enum mgpu_preempt_method method, bool hold,
@@ -388,16 +384,15 @@ int mgpu_ctx_preempt(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 /**
  * mgpu_ctx_resume() - let a context have as many slots as its job can use
  * @mgpu: handle
- * @vgpu_id: its vGPU
- * @ctx_id: the context
- * @first: ahead of the other contexts of its vGPU
- * @err: where a sentence goes, may be NULL
+ * @vgpu_id: ID of its vGPU
+ * @ctx_id: ID of the context
+ * @first: put it ahead of the other contexts of its vGPU
+ * @err: sentence about an error, may be NULL
  *
- * One from which nothing was taken stays as it is, but for @first.  Needs
- * CAP_NET_ADMIN.
+ * For a context that is not preempted only @first has an effect.  Needs CAP_NET_ADMIN.
  *
- * Return: 0; -ENODEV, there is no such vGPU; -ENOENT, it has no such context;
- * -EOPNOTSUPP, the module is too old; -EPERM.
+ * Return: 0; -ENODEV, no such vGPU; -ENOENT, it has no such context; -EOPNOTSUPP, the
+ * module is too old; -EPERM.
  */
 int mgpu_ctx_resume(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 		    bool first, struct mgpu_error *err);
@@ -405,11 +400,11 @@ int mgpu_ctx_resume(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 /* ---- watching ---- */
 
 /**
- * struct mgpu_event - what became of a vGPU, a device or a context
+ * struct mgpu_event - event of a vGPU, a device or a context
  * @cmd: MGPU_CMD_VGPU_..._NTF, MGPU_CMD_DEV_..._NTF or MGPU_CMD_CTX_NTF
- * @vgpu: the vGPU at that moment; of another's event all absent
- * @dev: the device at that moment; of another's event all absent
- * @ctx: the context at that moment; of another's event all absent
+ * @vgpu: the vGPU at that moment; all attributes are absent in other events
+ * @dev: the device at that moment; all attributes are absent in other events
+ * @ctx: the context at that moment; all attributes are absent in other events
  */
 struct mgpu_event {
 	uint8_t cmd;
@@ -418,34 +413,34 @@ struct mgpu_event {
 	struct mgpu_ctx ctx;
 };
 
-/* The specification's name of an event, NULL for what is none. */
+/* The specification's name of an event, NULL if @cmd is not an event. */
 const char *mgpu_event_name(uint8_t cmd);
-/* Of a device, not of a vGPU or a context. */
+/* True for events of devices. */
 bool mgpu_event_is_dev(uint8_t cmd);
-/* Of a context, not of a vGPU or a device. */
+/* True for events of contexts. */
 bool mgpu_event_is_ctx(uint8_t cmd);
 
 /*
- * Of vGPUs and devices.  From here on the handle gives events only; use another
- * one to ask.
+ * Subscribe to events of vGPUs and devices.  Afterwards the handle receives only events;
+ * use another handle for requests.
  */
 int mgpu_subscribe(struct mgpu *mgpu, struct mgpu_error *err);
 /*
- * Of contexts, of which there may be thousands a second; alone or with the other.
- * -ENOENT: the module does not know contexts, or is not there any more.
+ * Subscribe to events of contexts, of which there may be thousands per second, alone or in
+ * addition.  -ENOENT: the module has no contexts, or was unloaded.
  */
 int mgpu_subscribe_ctx(struct mgpu *mgpu, struct mgpu_error *err);
 
 /*
- * For poll(): readable when there may be an event. Messages about others come, too,
- * over which mgpu_event_next() waits on: who must not wait sets O_NONBLOCK.
+ * For poll(): readable when there may be an event.  Other messages make it readable, too;
+ * mgpu_event_next() skips these and waits on, unless the caller sets O_NONBLOCK.
  */
 int mgpu_fd(const struct mgpu *mgpu);
 
 /*
- * Wait for the next event.  -ENOBUFS: events were lost after the last one returned;
- * list what they are about again and go on.  -ENODEV: the module was unloaded.
- * -EINTR: a signal came.  -EAGAIN: there is none, and the socket does not block.
+ * Wait for the next event.  -ENOBUFS: events were lost after the last one; read the lists
+ * again and continue.  -ENODEV: the module was unloaded.  -EINTR: a signal came.  -EAGAIN:
+ * no event, and the socket does not block.
  */
 int mgpu_event_next(struct mgpu *mgpu, struct mgpu_event *event,
 		    struct mgpu_error *err);

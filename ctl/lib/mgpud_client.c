@@ -15,16 +15,16 @@
 /* The state of 1,024 vGPUs takes about 512 KiB. */
 #define LINE_MAX_SIZE	(16u << 20)
 
-/* mgpud answers between two periods' work. */
+/* mgpud answers only between two periods' work. */
 #define ANSWER_MS	5000
 
 /**
- * struct mgpud - a connection
- * @fd: the socket
- * @buf: what was read of it and not used
- * @len: bytes of it
- * @room: bytes that fit
- * @seen: bytes known to hold no newline
+ * struct mgpud - connection to mgpud
+ * @fd: socket
+ * @buf: bytes that were read and not processed
+ * @len: number of bytes in @buf
+ * @room: size of @buf, bytes
+ * @seen: number of bytes in @buf known to have no newline
  */
 struct mgpud {
 	int fd;
@@ -74,11 +74,11 @@ int mgpud_connect(struct mgpud **client, const char *path,
 		close(fd);
 		if (ret == -ENOENT || ret == -ECONNREFUSED)
 			return mgpu_fail(err, ret,
-					 "mgpud does not run (nobody listens at %s): start it, or set %s",
+					 "mgpud does not run (no process listens at %s): start it, or set %s",
 					 path, MGPUD_SOCKET_ENV);
 		if (ret == -EACCES)
 			return mgpu_fail(err, ret,
-					 "%s: not permitted: run as root, or as who may use mgpud's socket",
+					 "%s: not permitted: run as root, or as the user that mgpud runs as",
 					 path);
 		return mgpu_fail(err, ret, "%s: %s", path, strerror(-ret));
 	}
@@ -129,7 +129,7 @@ static int write_line(struct mgpud *client, struct json_object *object,
 			if (errno == EINTR)
 				continue;
 			return mgpu_fail(err, -errno,
-					 "mgpud does not listen any more: %s",
+					 "mgpud no longer listens: %s",
 					 strerror(errno));
 		}
 		while (hdr.msg_iovlen && (size_t)n >= hdr.msg_iov->iov_len) {
@@ -146,7 +146,7 @@ static int write_line(struct mgpud *client, struct json_object *object,
 	return 0;
 }
 
-/* Read what there is; 0 if there is more in the buffer afterwards. */
+/* Read available bytes into the buffer; returns 0 if there were any. */
 static int fill(struct mgpud *client, int64_t deadline, struct mgpu_error *err)
 {
 	struct pollfd pfd = { .fd = client->fd, .events = POLLIN };
@@ -160,7 +160,7 @@ static int fill(struct mgpud *client, int64_t deadline, struct mgpu_error *err)
 
 		if (room > LINE_MAX_SIZE)
 			return mgpu_fail(err, -EMSGSIZE,
-					 "mgpud sends a line without an end");
+					 "mgpud sent a line that is too long");
 		more = realloc(client->buf, room);
 		if (!more)
 			return mgpu_fail(err, -ENOMEM, "out of memory");
@@ -191,7 +191,7 @@ static int fill(struct mgpud *client, int64_t deadline, struct mgpu_error *err)
 	return 0;
 }
 
-/* The next line as an object. */
+/* Read the next line as an object. */
 static int read_line(struct mgpud *client, struct json_object **object,
 		     int timeout_ms, struct mgpu_error *err)
 {
@@ -237,7 +237,7 @@ static int read_line(struct mgpud *client, struct json_object **object,
 	return 0;
 }
 
-/* {"ok":true,"state":{...}}, or why not; or {"event":...}, which is *event's. */
+/* Read an answer: {"ok":true,"state":{...}}, an error, or {"event":...} for *event. */
 static int read_answer(struct mgpud *client, struct json_object **state,
 		       struct json_object **event, int timeout_ms,
 		       struct mgpu_error *err)
@@ -272,7 +272,7 @@ static int read_answer(struct mgpud *client, struct json_object **state,
 			error = json_object_get_string(value);
 		if (json_object_object_get_ex(answer, "key", &value))
 			key = json_object_get_string(value);
-		/* most sentences say what they are about */
+		/* most sentences name their key */
 		if (key && error && strstr(error, key))
 			key = NULL;
 		ret = mgpu_fail(err, -EINVAL, "%s%s%s",

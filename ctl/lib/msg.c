@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages as bytes.  libnl builds them; replies are taken apart here, since
- * its release 3.7 does not know extended acknowledgments.
+ * Netlink messages. libnl builds them; replies are parsed here, since libnl 3.7 does not
+ * parse extended acknowledgments.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -51,7 +51,7 @@ struct nl_msg *mgpu_msg_new(uint16_t family, uint8_t cmd, bool dump,
 
 #define NR_SETTINGS	7
 
-/* Of one vGPU: the nest, its name and all settings. */
+/* Size of one vGPU's entry: nest, name and all settings. */
 #define SETTING_SIZE							\
 	((size_t)(nla_total_size(0) + nla_total_size(MGPU_UUID_LEN) +	\
 		  NR_SETTINGS * nla_total_size(sizeof(uint32_t))))
@@ -95,7 +95,7 @@ static int put_setting(struct nl_msg *msg, const struct mgpu_vgpu_setting *set)
 			err = nla_put_u32(msg, values[i].attr, values[i].value);
 	if (err)
 		return err;
-	/* not nla_nest_end(), which drops a nest that is empty */
+	/* not nla_nest_end(), which removes an empty nest */
 	nest->nla_len = (uint16_t)((char *)nlmsg_tail(nlmsg_hdr(msg)) -
 				   (char *)nest);
 	return 0;
@@ -190,7 +190,10 @@ struct nl_msg *mgpu_msg_ctx_resume(uint16_t family, uint32_t vgpu_id,
 
 /* ---- taking apart ---- */
 
-/* Is there one more?  After the last one @len may be negative: its padding. */
+/*
+ * True if there is another attribute. After the last one @len may be negative: its
+ * padding.
+ */
 static bool attr_ok(const struct nlattr *nla, int len)
 {
 	return len >= NLA_HDRLEN && nla->nla_len >= NLA_HDRLEN &&
@@ -210,7 +213,7 @@ static int parse_attrs(const struct nlattr *nla, int len,
 		for (field = fields; field->attr; field++)
 			if (field->attr == nla_type(nla))
 				break;
-		/* What a later kernel adds is passed over. */
+		/* Skip attributes of later kernels. */
 		if (!field->attr)
 			continue;
 		err = parse_attr(nla, field, info);
@@ -269,11 +272,11 @@ int mgpu_msg_parse(const struct nlmsghdr *nlh, const struct mgpu_field *fields,
 /* ---- explaining ---- */
 
 /**
- * struct ext_ack - what an extended acknowledgment says
- * @text: the kernel's sentence, NULL for none; @text_len bytes
- * @offset: of the attribute at fault in the request, 0 for none
- * @min: least value that its policy allows, valid if @limits
- * @max: greatest one
+ * struct ext_ack - content of an extended acknowledgment
+ * @text: the kernel's sentence of @text_len bytes, NULL for none
+ * @offset: offset of the invalid attribute in the request, 0 for none
+ * @min: lowest valid value of the attribute, if @limits
+ * @max: highest valid value of the attribute, if @limits
  */
 struct ext_ack {
 	const char *text;
@@ -387,7 +390,7 @@ static void add_attr(struct text *text, const struct nlattr *nla,
 	add(text, "attribute %d: ", nla_type(nla));
 }
 
-/* Which vGPU an entry of a batch is about. */
+/* Name the vGPU of an entry of a batch. */
 static void add_entry(struct text *text, const struct nlattr *first, int len,
 		      const struct nlattr *entry)
 {
@@ -454,7 +457,7 @@ static void add_place(struct text *text, const struct nlmsghdr *request,
 	}
 }
 
-/* What to say when the kernel says a number only. */
+/* Sentence for an error without a text of the kernel. */
 static const char *plain_error(int code)
 {
 	switch (-code) {
@@ -498,7 +501,7 @@ static void explain(const struct mgpu_reply *reply, int code,
 		    ack->max);
 }
 
-/* An acknowledgment or the end of a dump, both with a result in front. */
+/* Process an acknowledgment or the end of a dump; both begin with a result. */
 static void end_of_reply(struct mgpu_reply *reply, const struct nlmsghdr *nlh,
 			 size_t tlvs)
 {
@@ -507,7 +510,7 @@ static void end_of_reply(struct mgpu_reply *reply, const struct nlmsghdr *nlh,
 
 	reply->done = true;
 	if (nlh->nlmsg_len < NLMSG_HDRLEN + sizeof(code)) {
-		/* the end of a dump may be bare */
+		/* the end of a dump may have no result */
 		if (nlh->nlmsg_type == NLMSG_ERROR)
 			reply->result = mgpu_fail(reply->err, -EBADMSG,
 						  "the kernel's answer is cut off");
@@ -549,7 +552,7 @@ void mgpu_reply_feed(struct mgpu_reply *reply, const void *buf, size_t len)
 			break;
 		if (nlh->nlmsg_seq != reply->seq ||
 		    nlh->nlmsg_pid != reply->port)
-			goto next;	/* of a request given up before */
+			goto next;	/* answer to an earlier request that was given up */
 
 		if (nlh->nlmsg_flags & NLM_F_DUMP_INTR)
 			reply->interrupted = true;

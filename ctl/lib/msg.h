@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Messages as bytes: built, taken apart and explained without a socket.
+ * Netlink messages: build and parse them, and explain errors, without a socket.
  */
 #ifndef LIBMGPU_MSG_H
 #define LIBMGPU_MSG_H
@@ -11,19 +11,19 @@
 
 struct nl_msg;
 
-/* A request; @dump or not, with room for @payload bytes of attributes. */
+/* Build a request, or a @dump request, with room for @payload bytes of attributes. */
 struct nl_msg *mgpu_msg_new(uint16_t family, uint8_t cmd, bool dump,
 			    size_t payload);
 
-/* The message of a batch, or NULL if it cannot be that large. */
+/* Build the message of a batch; NULL if it is too large. */
 struct nl_msg *mgpu_msg_set(uint16_t family,
 			    const struct mgpu_vgpu_setting *set, size_t nr);
 
-/* The message that changes a device, or NULL for want of memory. */
+/* Build the message that changes a device; NULL when out of memory. */
 struct nl_msg *mgpu_msg_dev_set(uint16_t family,
 				const struct mgpu_dev_setting *set);
 
-/* Those that take slots from a context and give them back; NULL as above. */
+/* Build the messages that preempt and resume a context; NULL when out of memory. */
 struct nl_msg *mgpu_msg_ctx_preempt(uint16_t family, uint32_t vgpu_id,
 				    uint32_t ctx_id, uint32_t keep,
 				    uint32_t method, bool hold);
@@ -35,13 +35,13 @@ int mgpu_msg_parse(const struct nlmsghdr *nlh, const struct mgpu_field *fields,
 		   void *info);
 
 /**
- * struct mgpu_reply - what came in answer to one request
- * @seq: of the request
- * @port: ours
- * @request: the request, which errors point into
- * @message: called for each message of the family; -errno stops
- * @arg: for it
- * @err: where a sentence goes, may be NULL
+ * struct mgpu_reply - answer to a request
+ * @seq: sequence number of the request
+ * @port: port of the socket
+ * @request: the request, into which errors point
+ * @message: called for each message of the family; returns 0, or -errno to stop
+ * @arg: argument of @message
+ * @err: sentence about an error, may be NULL
  * @done: the answer is complete
  * @interrupted: the list changed while it was sent
  * @explained: the kernel refused with a sentence of its own
@@ -60,7 +60,7 @@ struct mgpu_reply {
 	int result;
 };
 
-/* Work through one datagram from the kernel. */
+/* Process a datagram from the kernel. */
 void mgpu_reply_feed(struct mgpu_reply *reply, const void *buf, size_t len);
 
 #endif /* LIBMGPU_MSG_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The loop. */
+/* Both control loops in one thread. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -16,8 +16,8 @@
 #include <json-c/json.h>
 
 #include "daemon.h"
-#include "notify.h"
-#include "preempt_settings.h"
+#include "server/notify.h"
+#include "config/table.h"
 
 #define PRIORITY	(-15)
 #define NSEC		1000000000ULL
@@ -40,7 +40,7 @@ static void tell_ready(const struct daemon *d)
 	notify("READY=1\nSTATUS=%s", status_text(d));
 }
 
-/* Said once, not every period, and again when it is over. */
+/* Log a failure once, and its end. */
 static void trouble(struct daemon *d, const char *text)
 {
 	if (!strcmp(d->trouble, text))
@@ -48,7 +48,7 @@ static void trouble(struct daemon *d, const char *text)
 	if (text[0])
 		log_text(LEVEL_ERROR, "trouble", "%s", text);
 	else
-		log_text(LEVEL_WARNING, "trouble-over", "works again");
+		log_text(LEVEL_WARNING, "trouble-over", "control works again");
 	snprintf(d->trouble, sizeof(d->trouble), "%s", text);
 	notify("STATUS=%s", status_text(d));
 }
@@ -67,7 +67,7 @@ static void disconnect(struct daemon *d)
 	d->mgpu = NULL;
 }
 
-/* A module that knows no contexts has nobody to preempt: all else goes on. */
+/* Start the preemption loop; without contexts in the module only the rate loop runs. */
 static void watch_contexts(struct daemon *d)
 {
 	struct mgpu_error err = { .text = "" };
@@ -75,13 +75,13 @@ static void watch_contexts(struct daemon *d)
 
 	if (preempter_open(&d->preempter, &d->config.preempt, !d->opt->dry_run, why,
 			   sizeof(why), &err)) {
-		log_text(LEVEL_WARNING, "no-preemption", "%s. Going on without preemption.",
+		log_text(LEVEL_WARNING, "no-preemption", "%s. Continuing without preemption.",
 			 err.text);
 		return;
 	}
 	*preempter_analyse(d->preempter) = d->learned;
 	if (why[0])
-		log_text(LEVEL_WARNING, "no-bpf", "%s Going on without learning how fast work is.",
+		log_text(LEVEL_WARNING, "no-bpf", "%s Continuing without learning the speed of work.",
 			 why);
 }
 
@@ -98,7 +98,7 @@ static int connect_kernel(struct daemon *d, struct mgpu_error *err)
 		return ret;
 	}
 	if (why[0])
-		log_text(LEVEL_WARNING, "no-bpf", "%s Going on with the kernel module's own accounting.",
+		log_text(LEVEL_WARNING, "no-bpf", "%s Continuing with the kernel module's own accounting.",
 			 why);
 	watch_contexts(d);
 	return 0;
@@ -111,7 +111,7 @@ static bool keeps_state(const struct daemon *d)
 	return d->config.state_file[0] && !d->opt->dry_run;
 }
 
-/* What was learned of work: the preempter's, or what waits for one. */
+/* What was learned of work, by the preempter or from the state file. */
 static struct analyse *learned(struct daemon *d)
 {
 	return d->preempter ? preempter_analyse(d->preempter) : &d->learned;
@@ -135,7 +135,7 @@ static void read_state(struct daemon *d, const char *path)
 				 why);
 	} else if (ret == -ESTALE && d->restored_kinds) {
 		log_text(LEVEL_INFO, "state-ignored",
-			 "state file %s: only what was learned of %zu kinds of work is used, as %s",
+			 "state file %s: using only what it says of %zu kinds of work, because %s",
 			 path, d->restored_kinds, why);
 	} else if (ret != -ENOENT) {
 		log_text(ret == -ESTALE ? LEVEL_INFO : LEVEL_WARNING, "state-ignored",
@@ -152,7 +152,7 @@ static void restore(struct daemon *d)
 		*preempter_analyse(d->preempter) = d->learned;
 }
 
-/* Said once for each reason. */
+/* Log each reason once. */
 static void not_saved(struct daemon *d, int ret)
 {
 	const char *why = ret ? strerror(-ret) : "";
@@ -162,13 +162,13 @@ static void not_saved(struct daemon *d, int ret)
 	snprintf(d->not_saved, sizeof(d->not_saved), "%s", why);
 	if (ret)
 		log_text(LEVEL_WARNING, "state-not-saved",
-			 "cannot write state file %s: %s; a restart will begin anew. Mend it, or choose another --state-file or none",
+			 "cannot write state file %s: %s; a restart will lose the estimates. Correct this, or choose another --state-file or none",
 			 d->config.state_file, why);
 	else
 		log_event(LEVEL_INFO, "state-saved state_file=%s", d->config.state_file);
 }
 
-/* Every so often, and not while there is nothing to be kept. */
+/* Write the state file when it is due and there is state to keep. */
 static void save(struct daemon *d, bool last)
 {
 	const struct analyse *work = learned(d);
@@ -189,7 +189,7 @@ static void save(struct daemon *d, bool last)
 	d->saved_ns = now;
 	d->saved_learned = work->now;
 	if (!last) {
-		/* one that is still under way is soon enough */
+		/* a write that is still under way is recent enough */
 		ret = statefile_writer_start(d->writer, d->config.state_file, text);
 		if (ret && ret != -EBUSY)
 			not_saved(d, ret);
@@ -229,14 +229,14 @@ static int act(struct daemon *d, struct mgpu_error *err)
 	return ret;
 }
 
-/* Promises that begin not to be kept, and those that are again. */
+/* Log and publish begins and ends of shortfalls. */
 static void watch_agreements(struct daemon *d)
 {
 	struct sla_event *events;
 	size_t nr;
 
 	if (sla_watch_update(&d->sla_watch, &d->estimate, &d->plan, &events, &nr))
-		return;		/* out of memory: the next period tells it */
+		return;		/* out of memory: the next period tries again */
 	for (size_t i = 0; i < nr; i++) {
 		const struct sla_event *e = &events[i];
 
@@ -259,7 +259,7 @@ static int period(struct daemon *d)
 	if (!ret)
 		ret = observer_sample(d->observer, &sample, &err);
 	if (ret) {
-		/* the module may have been unloaded, and may come back */
+		/* the module may have been unloaded, and may be loaded again */
 		trouble(d, err.text);
 		disconnect(d);
 		return ret;
@@ -267,7 +267,8 @@ static int period(struct daemon *d)
 	ret = estimate_update(&d->estimate, sample, d->config.set.headroom);
 	if (!ret) {
 		plan_free(&d->plan);
-		ret = decide(&d->estimate, &d->config.set, &d->control, &d->plan);
+		ret = settings_decide(&d->config.set, &d->estimate, &d->control,
+				      &d->plan);
 	}
 	if (ret) {
 		mgpu_fail(&err, ret, "no plan for this period: %s", strerror(-ret));
@@ -281,7 +282,7 @@ static int period(struct daemon *d)
 
 	d->took_ms = (double)(now_ns() - start) / 1e6;
 	if (!(d->estimate.seconds > 0))
-		return ret;	/* the first one only has something to compare with */
+		return ret;	/* the first sample has no sample before it */
 	d->periods++;
 	if (log_periods())
 		daemon_log(d, stdout);
@@ -292,7 +293,7 @@ static int period(struct daemon *d)
 	return ret;
 }
 
-/* Contexts come and go between periods, too. */
+/* Run the preemption loop. */
 static void preempt(struct daemon *d)
 {
 	struct mgpu_error err = { .text = "" };
@@ -300,7 +301,7 @@ static void preempt(struct daemon *d)
 	if (!preempter_run(d->preempter, &err))
 		return;
 	trouble(d, err.text);
-	/* all of it anew in the next period: the module may have been unloaded */
+	/* connect again in the next period: the module may have been unloaded */
 	disconnect(d);
 }
 
@@ -312,8 +313,8 @@ static struct json_object *on_state(void *arg)
 }
 
 /*
- * A period is measured from the sample before. One that came late is not made
- * up for by a short one, whose rates would be noise.
+ * Set the timer to the end of the period, which begins with the last sample. A late
+ * sample does not make the next period short, since rates of a short period are noise.
  */
 static int arm(struct daemon *d)
 {
@@ -342,17 +343,14 @@ static bool any_floor(const struct settings *set)
 static void log_settings(const struct daemon *d, const char *event, const char *more)
 {
 	const struct settings *set = &d->config.set;
-	char preemption[PREEMPT_SETTINGS_TEXT];
+	char text[TABLE_ALL_TEXT];
 
-	preempt_settings_text(&d->config.preempt, preemption);
-	log_event(LEVEL_INFO, "%s policy=%s period_ms=%u iterations=%u headroom=%g beta=%g lambda=%g agreements=%zu %s%s",
-		  event, set->policy->name, set->period_ms, set->iterations, set->headroom,
-		  set->param.beta, set->param.lambda, set->nr_vgpus, preemption,
-		  more);
-	if (any_floor(set) && !set->policy->floors)
+	table_all(&d->config, text);
+	log_event(LEVEL_INFO, "%s %s agreements=%zu%s", event, text, set->nr_vgpus, more);
+	if (any_floor(set) && !set->allocator->floors)
 		log_text(LEVEL_WARNING, "no-floors",
-			 "the policy %s keeps no floors: choose exact, fea, drf or maxmin, or promise none",
-			 set->policy->name);
+			 "the allocator %s keeps no floors: choose exact, fea, drf or maxmin, or remove the floors",
+			 set->allocator->name);
 }
 
 static int on_set(void *arg, struct json_object *settings, struct settings_error *err)
@@ -361,7 +359,7 @@ static int on_set(void *arg, struct json_object *settings, struct settings_error
 	unsigned int period_ms = d->config.set.period_ms;
 	int ret;
 
-	ret = preempt_settings_json(&d->config.set, &d->config.preempt, settings, err);
+	ret = table_json(&d->config, settings, err);
 	if (!ret && d->preempter)
 		preempter_configure(d->preempter, &d->config.preempt);
 	if (!ret && period_ms != d->config.set.period_ms)
@@ -391,8 +389,8 @@ static int open_json_log(const struct config *c, FILE **log)
 }
 
 /*
- * The configuration again, all of it or none: the file, and what the command
- * line said. What the socket changed in the meantime is replaced.
+ * Load the configuration again, file and command line, all or none. It replaces settings
+ * that came over the socket.
  */
 static int take_config(struct daemon *d)
 {
@@ -403,19 +401,19 @@ static int take_config(struct daemon *d)
 
 	ret = config_load(&new, &d->opt->source, why, sizeof(why));
 	if (ret) {
-		log_text(LEVEL_ERROR, "reload-refused", "%s; the settings stay as they were",
+		log_text(LEVEL_ERROR, "reload-refused", "%s; all settings stay as they were",
 			 why);
 		return ret;
 	}
-	/* it is opened anew even under its old name, which may have been moved away */
+	/* open the log again even under its old name: it may have been rotated */
 	ret = open_json_log(&new, &log);
 	if (ret) {
-		log_text(LEVEL_ERROR, "reload-refused", "the settings stay as they were");
+		log_text(LEVEL_ERROR, "reload-refused", "all settings stay as they were");
 		config_free(&new);
 		return ret;
 	}
 	if (strcmp(new.socket, d->config.socket)) {
-		log_text(LEVEL_WARNING, "reload", "socket stays %s until mgpud is restarted; the rest is in force",
+		log_text(LEVEL_WARNING, "reload", "socket stays %s until mgpud is restarted; all other settings are in force",
 			 d->config.socket);
 		strcpy(new.socket, d->config.socket);
 	}
@@ -435,7 +433,7 @@ static int reload(struct daemon *d)
 	unsigned int period_ms = d->config.set.period_ms;
 	int ret;
 
-	/* CLOCK_MONOTONIC: newer service managers tell by it which reload this is */
+	/* CLOCK_MONOTONIC: newer service managers identify the reload by it */
 	notify("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reading the configuration",
 	       (unsigned long long)(now_ns() / 1000));
 	ret = take_config(d);
@@ -447,7 +445,7 @@ static int reload(struct daemon *d)
 	}
 	if (ret)
 		notify("READY=1\nSTATUS=%s",
-		       "the configuration file is wrong, the settings before it are in force");
+		       "the configuration file has a mistake; the settings before it are in force");
 	else
 		tell_ready(d);
 	return 0;
@@ -473,7 +471,7 @@ static int open_events(struct daemon *d)
 	return d->timer < 0 ? -errno : 0;
 }
 
-/* 1 to end, 0 to go on, or -errno. */
+/* Returns 1 to end, 0 to continue, or -errno. */
 static int on_signal(struct daemon *d)
 {
 	struct signalfd_siginfo info;
@@ -484,7 +482,7 @@ static int on_signal(struct daemon *d)
 	return ret;
 }
 
-/* For poll(): until the watchdog or the preempter is to be seen to, -1 for ever. */
+/* Timeout for poll(): the next time of the watchdog or the preempter, -1 for none. */
 static int wait_ms(const struct daemon *d)
 {
 	uint64_t now = now_ns(), wake;
@@ -493,7 +491,7 @@ static int wait_ms(const struct daemon *d)
 	wake = d->preempter ? preempter_wake_ns(d->preempter) : UINT64_MAX;
 	if (wake == UINT64_MAX)
 		return ms;
-	/* a millisecond begun is waited for: not before its time */
+	/* round up, so as not to be early */
 	wake = wake > now ? (wake - now + 999999) / 1000000 : 0;
 	return ms < 0 || wake < (uint64_t)ms ? (int)(wake < INT_MAX ? wake : INT_MAX) : ms;
 }
@@ -511,7 +509,7 @@ static int loop(struct daemon *d)
 		uint64_t ticks;
 		int ret;
 
-		/* it comes and goes with the kernel module */
+		/* its descriptor comes and goes with the kernel module */
 		fds[3].fd = d->preempter ? preempter_fd(d->preempter) : -1;
 		fds[3].revents = 0;
 		if (poll(fds, 4, wait_ms(d)) < 0) {
@@ -554,14 +552,14 @@ static int exit_status(int ret)
 	}
 }
 
-/* The socket, the log and the kernel; else why not. Returns an exit status. */
+/* Open the socket, the log and the kernel module. Returns an exit status. */
 static int set_up(struct daemon *d)
 {
 	struct mgpu_error err = { .text = "" };
 	char why[256];
 	int ret;
 
-	/* from here on signals wait for the loop */
+	/* from now on the loop reads signals */
 	ret = open_events(d);
 	if (ret) {
 		log_text(LEVEL_ERROR, "failed", "cannot wait for events: %s", strerror(-ret));
@@ -605,6 +603,7 @@ int daemon_run(struct options *opt)
 		.signals = -1,
 		.start_ns = now_ns(),
 	};
+	char more[3 * CONFIG_PATH];
 	int status, ret;
 
 	memset(&opt->config, 0, sizeof(opt->config));
@@ -613,19 +612,15 @@ int daemon_run(struct options *opt)
 	status = set_up(&d);
 	if (status)
 		goto out;
-	/* what divides the CPUs must not wait for them behind those it divides */
+	/* run before the VMs that mgpud divides the CPUs among */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
 	restore(&d);
 	d.saved_ns = d.start_ns;
-	log_event(LEVEL_INFO, "ready policy=%s period_ms=%u iterations=%u headroom=%g beta=%g lambda=%g bpf=%s charge=%s socket=%s config=%s",
-		  d.config.set.policy->name, d.config.set.period_ms,
-		  d.config.set.iterations, d.config.set.headroom,
-		  d.config.set.param.beta, d.config.set.param.lambda,
-		  observer_bpf(d.observer) ? "yes" : "no",
-		  observer_charge(d.observer) ? "bpf" : "module", d.config.socket,
-		  d.config.found ? opt->source.path : "none");
-	if (any_floor(&d.config.set) && !d.config.set.policy->floors)
-		log_settings(&d, "settings", "");
+	snprintf(more, sizeof(more), " bpf=%s charge=%s socket=%s config=%s",
+		 observer_bpf(d.observer) ? "yes" : "no",
+		 observer_charge(d.observer) ? "bpf" : "module", d.config.socket,
+		 d.config.found ? opt->source.path : "none");
+	log_settings(&d, "ready", more);
 	period(&d);
 	watchdog_init(&d.watchdog, getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"),
 		      getpid(), now_ns());
@@ -644,7 +639,7 @@ int daemon_run(struct options *opt)
 		log_event(LEVEL_INFO, "stopped periods=%llu", (unsigned long long)d.periods);
 	status = ret ? exit_status(ret) : END_OK;
 out:
-	/* limits stay as they are: VMs go on under their last ones */
+	/* limits stay as they are */
 	server_close(d.server);
 	if (d.timer >= 0)
 		close(d.timer);

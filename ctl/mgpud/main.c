@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <linux/capability.h>
 
+#include "config/table.h"
 #include "daemon.h"
 #include "mgpud_client.h"
 
@@ -15,49 +16,27 @@
 #endif
 
 enum {
-	OPT_CONFIG = 256, OPT_KEY, OPT_CHECK, OPT_DRY_RUN, OPT_ONCE, OPT_HELP,
-	OPT_VERSION,
+	OPT_CONFIG = 256, OPT_CHECK, OPT_DRY_RUN, OPT_ONCE, OPT_HELP, OPT_VERSION,
+	OPT_SETTING,	/* plus the index in mgpud_settings[] */
+	OPT_WAS = OPT_SETTING + CONFIG_SETTINGS_MAX,	/* the same, by its old name */
 };
 
-/* The one table of options: parser, help and man page agree with it. */
+/* Options that are not settings; mgpud_settings[] has the others. */
 static const struct {
 	struct option opt;
-	const char *key;	/* of the configuration that it sets */
 	const char *arg;
 	const char *help;
 } table[] = {
-	{ { "config", required_argument, NULL, OPT_CONFIG }, NULL, "PATH",
+	{ { "config", required_argument, NULL, OPT_CONFIG }, "PATH",
 	  "configuration file (default " CONFIG_DEFAULT ", which may be missing)" },
-	{ { "policy", required_argument, NULL, OPT_KEY }, "policy", "NAME",
-	  "who allocates (default exact); see below" },
-	{ { "period", required_argument, NULL, OPT_KEY }, "period_ms", "MS",
-	  "length of a period, 100 to 60000 ms (default 1000)" },
-	{ { "iterations", required_argument, NULL, OPT_KEY }, "iterations", "N",
-	  "iterations of fea per period, 1 to 10000 (default 10)" },
-	{ { "headroom", required_argument, NULL, OPT_KEY }, "headroom", "H",
-	  "demand over the rate measured, 1.05 to 4 (default 2)" },
-	{ { "beta", required_argument, NULL, OPT_KEY }, "beta", "B",
-	  "fairness parameter, above 0, not 1 (default 2)" },
-	{ { "lambda", required_argument, NULL, OPT_KEY }, "lambda", "L",
-	  "efficiency weight (default -0.5)" },
-	{ { "preempt", required_argument, NULL, OPT_KEY }, "preempt", "NAME",
-	  "whose work is preempted (default mgpu); see below" },
-	{ { "socket", required_argument, NULL, OPT_KEY }, "socket", "PATH",
-	  "local socket (default $MGPUD_SOCKET, else " MGPUD_SOCKET_DEFAULT ")" },
-	{ { "log", required_argument, NULL, OPT_KEY }, "log", "WHAT",
-	  "periods, changes, quiet, or auto (default): changes to the journal, else periods" },
-	{ { "json-log", required_argument, NULL, OPT_KEY }, "json_log", "FILE",
-	  "append one JSON object per period to FILE" },
-	{ { "state-file", required_argument, NULL, OPT_KEY }, "state_file", "FILE",
-	  "what a restart goes on with, or none (default " CONFIG_STATE_FILE ")" },
-	{ { "check", no_argument, NULL, OPT_CHECK }, NULL, NULL,
-	  "say whether the configuration is right, and end" },
-	{ { "dry-run", no_argument, NULL, OPT_DRY_RUN }, NULL, NULL,
-	  "set no limits and preempt nobody, print what would be set" },
-	{ { "once", no_argument, NULL, OPT_ONCE }, NULL, NULL,
-	  "end after one period" },
-	{ { "help", no_argument, NULL, OPT_HELP }, NULL, NULL, "print this" },
-	{ { "version", no_argument, NULL, OPT_VERSION }, NULL, NULL,
+	{ { "check", no_argument, NULL, OPT_CHECK }, NULL,
+	  "check the configuration and exit" },
+	{ { "dry-run", no_argument, NULL, OPT_DRY_RUN }, NULL,
+	  "set no limits and preempt no contexts; print the limits" },
+	{ { "once", no_argument, NULL, OPT_ONCE }, NULL,
+	  "exit after one period" },
+	{ { "help", no_argument, NULL, OPT_HELP }, NULL, "print this" },
+	{ { "version", no_argument, NULL, OPT_VERSION }, NULL,
 	  "print the version" },
 };
 
@@ -65,19 +44,29 @@ static const struct {
 
 static void help(void)
 {
+	char range[MGPUD_RANGE];
+
 	puts("mgpud - divides CPU and GPU time among virtual machines\n\n"
 	     "Usage: mgpud [OPTION...]\n");
 	for (size_t i = 0; i < NR_OPTIONS; i++)
 		printf("  --%-10s %-5s  %s\n", table[i].opt.name,
 		       table[i].arg ? table[i].arg : "", table[i].help);
-	puts("\nPolicies:");
+	puts("\nSettings, which count more than the configuration file:");
+	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++) {
+		if (!s->option)
+			continue;
+		mgpud_setting_range(s, range);
+		printf("  --%-10s %-5s  %s: %s (default %s)\n", s->option, s->arg, s->help,
+		       range, s->initial);
+	}
+	puts("\nAllocators:");
 	for (const struct alloc_ops *const *p = alloc_all; *p; p++)
 		printf("  %-12s        %s\n", (*p)->name, (*p)->summary);
-	puts("\nPolicies of preemption:");
+	puts("\nPreemption policies:");
 	for (const struct preempt_ops *const *p = preempt_all; *p; p++)
 		printf("  %-12s        %s\n", (*p)->name, (*p)->summary);
-	puts("\nRuns in the foreground until SIGTERM or SIGINT; limits then stay as they are.\n"
-	     "SIGHUP reads the configuration again.");
+	puts("\nmgpud runs in the foreground until SIGTERM or SIGINT, and leaves the limits as they are.\n"
+	     "SIGHUP makes it read the configuration file again.");
 }
 
 static bool can_set_limits(void)
@@ -87,7 +76,7 @@ static bool can_set_limits(void)
 	FILE *f = fopen("/proc/self/status", "re");
 
 	if (!f)
-		return true;	/* the kernel will say */
+		return true;	/* let the kernel refuse */
 	while (fgets(line, sizeof(line), f))
 		if (sscanf(line, "CapEff: %llx", &caps) == 1)
 			break;
@@ -95,8 +84,8 @@ static bool can_set_limits(void)
 	return caps >> CAP_NET_ADMIN & 1;
 }
 
-/* Of the command line and the environment; counts instead of the file. */
-static int override(struct options *o, const char *option, const char *key,
+/* A setting from the command line or the environment, which @from names. */
+static int override(struct options *o, const char *from, const struct mgpud_setting *s,
 		    const char *value)
 {
 	struct config_source *source = &o->source;
@@ -104,18 +93,18 @@ static int override(struct options *o, const char *option, const char *key,
 	struct config try;
 
 	config_default(&try);
-	if (config_override(&try, key, value, &err)) {
-		fprintf(stderr, "mgpud: %s: %s\n", option, err.text);
+	if (table_parse(&try, s, s->option, value, &err)) {
+		fprintf(stderr, "mgpud: %s: %s\n", from, err.text);
 		return -EINVAL;
 	}
 	/* the last one counts, as usual */
 	for (size_t i = 0; i < source->nr; i++) {
-		if (strcmp(source->override[i].key, key))
+		if (source->override[i].setting != s)
 			continue;
 		source->override[i].value = value;
 		return 0;
 	}
-	source->override[source->nr].key = key;
+	source->override[source->nr].setting = s;
 	source->override[source->nr++].value = value;
 	return 0;
 }
@@ -123,22 +112,35 @@ static int override(struct options *o, const char *option, const char *key,
 /* Returns 0 to go on, else main()'s result + 1. */
 static int parse(int argc, char **argv, struct options *o, bool *check)
 {
-	struct option longopts[NR_OPTIONS + 1] = { 0 };
+	struct option longopts[NR_OPTIONS + 2 * CONFIG_SETTINGS_MAX + 1] = { 0 };
+	const struct mgpud_setting *s;
 	int opt, at = 0;
 	char name[32];
+	size_t n = 0;
 
-	for (size_t i = 0; i < NR_OPTIONS; i++)
-		longopts[i] = table[i].opt;
+	while (n < NR_OPTIONS) {
+		longopts[n] = table[n].opt;
+		n++;
+	}
+	for (s = mgpud_settings; s->key; s++) {
+		int place = (int)(s - mgpud_settings);
+
+		if (s->option)
+			longopts[n++] = (struct option){
+				.name = s->option, .has_arg = required_argument,
+				.val = OPT_SETTING + place,
+			};
+		if (s->option && s->was)
+			longopts[n++] = (struct option){
+				.name = s->was, .has_arg = required_argument,
+				.val = OPT_WAS + place,
+			};
+	}
 	while ((opt = getopt_long(argc, argv, "", longopts, &at)) != -1) {
 		switch (opt) {
 		case OPT_CONFIG:
 			o->source.path = optarg;
 			o->source.must = true;
-			break;
-		case OPT_KEY:
-			snprintf(name, sizeof(name), "--%s", table[at].opt.name);
-			if (override(o, name, table[at].key, optarg))
-				return END_USAGE + 1;
 			break;
 		case OPT_CHECK:
 			*check = true;
@@ -155,9 +157,19 @@ static int parse(int argc, char **argv, struct options *o, bool *check)
 		case OPT_VERSION:
 			puts("mgpud " MGPU_VERSION);
 			return END_OK + 1;
-		default:
+		case '?':
 			fputs("mgpud: see mgpud --help\n", stderr);
 			return END_USAGE + 1;
+		default:
+			if (opt >= OPT_WAS) {
+				s = &mgpud_settings[opt - OPT_WAS];
+				fprintf(stderr, "mgpud: --%s is called --%s now: use --%s %s\n",
+					s->was, s->option, s->option, optarg);
+				return END_USAGE + 1;
+			}
+			snprintf(name, sizeof(name), "--%s", longopts[at].name);
+			if (override(o, name, &mgpud_settings[opt - OPT_SETTING], optarg))
+				return END_USAGE + 1;
 		}
 	}
 	if (optind < argc) {
@@ -175,7 +187,7 @@ static int load(struct options *o)
 	if (!config_load(&o->config, &o->source, why, sizeof(why)))
 		return END_OK;
 	log_text(LEVEL_ERROR, "config", "%s", why);
-	/* without a file, what is wrong is the command line's */
+	/* without a file the mistake is in the command line */
 	return o->source.must || !access(o->source.path, F_OK) ? END_CONFIG : END_USAGE;
 }
 
@@ -187,7 +199,9 @@ int main(int argc, char **argv)
 	int ret;
 
 	log_start();
-	if (socket && *socket && override(&o, MGPUD_SOCKET_ENV, "socket", socket))
+	if (socket && *socket &&
+	    override(&o, MGPUD_SOCKET_ENV, table_member(offsetof(struct config, socket)),
+		     socket))
 		return END_USAGE;
 	ret = parse(argc, argv, &o, &check);
 	if (ret)

@@ -5,7 +5,7 @@
  */
 #include "policy.h"
 
-/* The linker's way to put a file into a program; the Makefile says where it is. */
+/* Include the object file in the program; the Makefile passes its folder. */
 #define OBJECT(name)							\
 	__asm__(".section .rodata\n"					\
 		".balign 16\n"						\
@@ -22,10 +22,10 @@ OBJECT(priority);
 
 const struct example examples[] = {
 	{ "deadline",
-	  "whose frame is due first, by its fps limit, goes first; default_fps=MILLIHERTZ (60000) where there is none",
+	  "serve the frame that is due first by its vGPU's fps limit; default_fps=MILLIHERTZ (60000) without a limit",
 	  object_deadline, object_deadline_end },
 	{ "priority",
-	  "the higher class of weight goes first, but nobody waits for longer than bound_ms=MS (100)",
+	  "serve the highest class of weight; a vGPU that has waited for bound_ms=MS (100) goes first",
 	  object_priority, object_priority_end },
 };
 

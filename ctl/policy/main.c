@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mgpu-policy: loads a scheduling policy in BPF, stays while it is in force, and
- * tells how it ended.
+ * mgpu-policy: load a scheduling policy in BPF, wait until it ends, and print the reason.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -18,16 +17,16 @@ static const char usage_text[] =
 	"       mgpu-policy [-v] replace LINK POLICY [timeout MS] [set VAR=VALUE]...\n"
 	"       mgpu-policy [-v] unload LINK\n"
 	"\n"
-	"  list     the policies that come with this program\n"
+	"  list     print the policies that come with this program\n"
 	"  load     put a policy in force, and stay until it ends; Ctrl-C ends it\n"
-	"  replace  put a policy in the place of one that was loaded\n"
+	"  replace  replace a policy that was loaded\n"
 	"  unload   end a policy that was loaded\n"
 	"\n"
-	"POLICY is one of the list, or the path of an object file.  DEV is the id or\n"
+	"POLICY is a name that list prints, or the path of an object file.  DEV is the id or\n"
 	"name of a device; without it the policy is for every one.  LINK is the path\n"
 	"that was given to --pin, or the number that load printed.\n"
 	"\n"
-	"  -v, --verbose   show what libbpf and the verifier say\n"
+	"  -v, --verbose   print messages of libbpf and the verifier\n"
 	"  --pin PATH      leave the policy in force, with its link pinned at PATH\n"
 	"  -h, --help      print this help\n"
 	"  --version       print the version\n";
@@ -51,7 +50,7 @@ static int usage(const char *what, const char *arg)
 	return STATUS_USAGE;
 }
 
-/* What follows the policy's name. */
+/* Parse the words after the policy's name. */
 static int parse_request(struct request *req, int argc,
 			 const char *const *argv, bool is_load)
 {
@@ -63,9 +62,9 @@ static int parse_request(struct request *req, int argc,
 
 		if (strcmp(key, "timeout") && strcmp(key, "set") &&
 		    (!is_load || strcmp(key, "dev")))
-			return usage("it is not clear what is meant by", key);
+			return usage("unknown word", key);
 		if (i + 1 == argc)
-			return usage("there is no value behind", key);
+			return usage("no value follows", key);
 		value = argv[i + 1];
 		if (!strcmp(key, "dev")) {
 			req->dev = value;
@@ -76,7 +75,7 @@ static int parse_request(struct request *req, int argc,
 					     value);
 			req->timeout_ms = (uint32_t)ms;
 		} else if (req->nr_sets == MAX_SETS) {
-			return usage("there are too many variables to set, beginning with",
+			return usage("too many variables to set, from",
 				     value);
 		} else {
 			req->set[req->nr_sets++] = value;
@@ -174,13 +173,13 @@ static int unload(const char *link)
 	ret = link_detach(fd);
 	close(fd);
 	if (link[strspn(link, "0123456789")]) {
-		/* That ends it on kernels that cannot detach it. */
+		/* Removing the pin ends the policy on kernels that cannot detach it. */
 		if (unlink(link)) {
 			complain("cannot remove %s: %s", link, strerror(errno));
 			return STATUS_FAILED;
 		}
 	} else if (ret) {
-		complain("this kernel cannot take link %s away: end the program that holds it",
+		complain("this kernel cannot detach link %s: end the program that holds it",
 			 link);
 		return STATUS_FAILED;
 	}
@@ -198,7 +197,7 @@ int main(int argc, char **argv)
 
 		if (*arg != '-' || !arg[1]) {
 			if (nr == sizeof(words) / sizeof(words[0]))
-				return usage("there is too much, beginning with",
+				return usage("unexpected word",
 					     arg);
 			words[nr++] = arg;
 			continue;
@@ -209,7 +208,7 @@ int main(int argc, char **argv)
 		}
 		if (!strcmp(arg, "--pin")) {
 			if (++i == argc)
-				return usage("there is no path behind", arg);
+				return usage("no path follows", arg);
 			req.pin = argv[i];
 			continue;
 		}
@@ -221,16 +220,16 @@ int main(int argc, char **argv)
 			puts("mgpu-policy " MGPU_VERSION);
 			return STATUS_OK;
 		}
-		return usage("there is no option", arg);
+		return usage("unknown option", arg);
 	}
 	if (!nr)
-		return usage("what to do is not said", NULL);
+		return usage("no command is given", NULL);
 
 	if (!strcmp(words[0], "list") && nr == 1)
 		return list();
 	if (!strcmp(words[0], "load")) {
 		if (nr < 2)
-			return usage("which policy is not said", NULL);
+			return usage("no policy is given", NULL);
 		req.what = words[1];
 		ret = parse_request(&req, nr - 2, words + 2, true);
 		return ret ? ret : load(&req);
@@ -250,5 +249,5 @@ int main(int argc, char **argv)
 				     NULL);
 		return unload(words[1]);
 	}
-	return usage("there is no command", words[0]);
+	return usage("unknown command", words[0]);
 }

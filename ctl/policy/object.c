@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A policy's object: reading it, setting its variables, loading it and attaching
- * it.  There is no skeleton, since policies that come as files have none.
+ * A policy's object: read it, set its variables, load and attach it. No skeleton is used,
+ * since policies in files have none.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -23,13 +23,13 @@
 #define MODULE_BTF	"/sys/kernel/btf/" MODULE
 #define TYPE		"mgpu_bpf_policy"
 
-/* No device has this id. */
+/* An ID that no device has. */
 #define NO_DEVICE	UINT32_MAX
 
 struct policy {
 	struct bpf_object *obj;
-	struct bpf_map *map;		/* of the struct_ops */
-	const struct btf_type *type;	/* of its value, as the object has it */
+	struct bpf_map *map;		/* type of the struct_ops */
+	const struct btf_type *type;	/* type of its value in the object */
 	char *value;
 	struct bpf_link *link;
 	char name[MGPU_POLICY_NAME_LEN];
@@ -48,7 +48,7 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt,
 
 /* ---- the object's types ---- */
 
-/* A member of the struct_ops, or NULL. */
+/* Find a member of the struct_ops, or NULL. */
 static void *member(struct policy *p, const char *name)
 {
 	const struct btf *btf = bpf_object__btf(p->obj);
@@ -127,8 +127,8 @@ static int parse(const char *text, bool is_signed, size_t size, uint64_t *val)
 }
 
 /*
- * Set a variable of one section.  Returns 1 when it has none of that name, and
- * with @name NULL prints what it has.
+ * Set a variable of a section. Returns 1 if the section has no such variable; with @name
+ * NULL it prints the section's variables.
  */
 static int set_in(struct policy *p, const char *section, const char *name,
 		  const char *text)
@@ -165,7 +165,7 @@ static int set_in(struct policy *p, const char *section, const char *name,
 		err = parse(text, btf_int_encoding(t) & BTF_INT_SIGNED,
 			    t->size, &val);
 		if (err) {
-			complain("'%s' is no value for %s, a%s number of %u bytes",
+			complain("'%s' is not a value for %s, a%s number of %u bytes",
 				 text, name,
 				 btf_int_encoding(t) & BTF_INT_SIGNED ?
 				 "" : " positive", t->size);
@@ -205,7 +205,7 @@ static int set_variable(struct policy *p, const char *assignment)
 
 /* ---- opening ---- */
 
-/* Whether the module's types have that of a policy, by its name. */
+/* True if the module's BTF has the type of a policy. */
 static int has_policies(void)
 {
 	static const char name[] = "bpf_struct_ops_" TYPE;
@@ -228,8 +228,8 @@ static int has_policies(void)
 }
 
 /*
- * Whether the kernel and the module can have policies; says why not.  libbpf
- * would find that out too, after it has read all types of the kernel.
+ * Check that kernel and module can have BPF policies, and print why not. libbpf would
+ * find out, too, but only after it has read all types of the kernel.
  */
 static int check_kernel(void)
 {
@@ -238,7 +238,7 @@ static int check_kernel(void)
 	int ret;
 
 	if (uname(&uts) || sscanf(uts.release, "%u.%u", &major, &minor) != 2) {
-		complain("cannot tell which kernel this is");
+		complain("cannot read the version of this kernel");
 		return -EIO;
 	}
 	if (access("/sys/module/" MODULE, F_OK)) {
@@ -292,12 +292,12 @@ static int open_object(struct policy *p, const char *what)
 				 strerror(-ret));
 		return p->obj ? 0 : ret;
 	}
-	complain("there is no policy '%s': see mgpu-policy list, or give the path of an object file",
+	complain("unknown policy '%s': see mgpu-policy list, or give the path of an object file",
 		 what);
 	return -ENOENT;
 }
 
-/* The one struct_ops of the object. */
+/* Find the object's struct_ops, which must be the only one. */
 static int find_struct_ops(struct policy *p)
 {
 	const struct btf *btf = bpf_object__btf(p->obj);
@@ -322,13 +322,13 @@ static int find_struct_ops(struct policy *p)
 	p->type = btf__type_by_id(btf, id);
 	p->value = bpf_map__initial_value(p->map, &size);
 	if (!p->value || size < p->type->size) {
-		complain("the object's policy is no struct " TYPE);
+		complain("the object's policy is not a struct " TYPE);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-/* What the kernel would refuse without a word. */
+/* Check what the kernel refuses without a message. */
 static int check_policy(struct policy *p)
 {
 	static const char *const mandatory[] = { "enqueue", "pick" };
@@ -346,12 +346,12 @@ static int check_policy(struct policy *p)
 	}
 	if (timeout && *timeout &&
 	    (*timeout < TIMEOUT_MIN || *timeout > TIMEOUT_MAX)) {
-		complain("the policy's timeout_ms is %u: it goes from %d to %d",
+		complain("the policy's timeout_ms is %u: it must be from %d to %d",
 			 *timeout, TIMEOUT_MIN, TIMEOUT_MAX);
 		return -ERANGE;
 	}
 	if (!name || !*name || strnlen(name, sizeof(p->name)) >= sizeof(p->name)) {
-		complain("the policy has no name of 1 to %zu letters",
+		complain("the policy needs a name of 1 to %zu letters",
 			 sizeof(p->name) - 1);
 		return -EINVAL;
 	}
@@ -402,11 +402,11 @@ static int load(struct policy *p)
 	if (!ret)
 		return 0;
 	if (ret == -EPERM)
-		complain("the kernel does not permit to load BPF programs: run this as root");
+		complain("no permission to load BPF programs: run as root");
 	else
 		complain("the kernel refuses the programs of %s: %s%s", p->name,
 			 strerror(-ret),
-			 p->verbose ? "" : "; -v shows what the verifier says");
+			 p->verbose ? "" : "; -v prints the verifier's messages");
 	return ret;
 }
 
@@ -422,13 +422,13 @@ int policy_attach(struct policy *p)
 	ret = -errno;
 	switch (ret) {
 	case -EBUSY:
-		complain("another BPF policy is in force: unload it first, or put this one in its place with mgpu-policy replace");
+		complain("another BPF policy is in force: unload it first, or replace it with mgpu-policy replace");
 		break;
 	case -ENODEV:
 		complain("the device is gone");
 		break;
 	case -EINVAL:
-		complain("the kernel refuses the policy %s: its name must be of letters, digits, '-', '_' and '.', and not a built-in policy's; or its init said no",
+		complain("the kernel refuses the policy %s: its name must be of letters, digits, '-', '_' and '.', and not a built-in policy's; or its init failed",
 			 p->name);
 		break;
 	default:
@@ -444,9 +444,9 @@ int policy_replace(struct policy *p, int link_fd)
 	int ret;
 
 	/*
-	 * The map's value must be set before a link can change over to it, and
-	 * libbpf only does that on the way to a link of its own.  So let it try
-	 * for a device that cannot be there.
+	 * The map's value must be set before a link can be updated to it, and libbpf sets
+	 * it only when it creates a link. So let libbpf try with a device that cannot
+	 * exist.
 	 */
 	ret = put_u32(p, "dev", NO_DEVICE);
 	if (!ret)
@@ -465,10 +465,10 @@ int policy_replace(struct policy *p, int link_fd)
 	case 0:
 		break;
 	case -ENOLINK:
-		complain("the policy there is over already: unload it, and load this one");
+		complain("the policy of this link has ended: unload it, and load this one");
 		break;
 	case -EINVAL:
-		complain("%s cannot take its place: the link is no policy's, or the init of %s said no, or its name is not of letters, digits, '-', '_' and '.'",
+		complain("%s cannot take its place: the link is not that of a policy, or the init of %s failed, or its name is not of letters, digits, '-', '_' and '.'",
 			 p->name, p->name);
 		break;
 	default:
@@ -490,13 +490,13 @@ int policy_pin(struct policy *p, const char *path)
 	if (slash)
 		slash[slash == dir] = '\0';
 	if (statfs(slash ? dir : ".", &fs) || fs.f_type != BPF_FS_MAGIC) {
-		complain("%s is not on a BPF file system, where links are pinned: take a path in /sys/fs/bpf",
+		complain("%s is not on a BPF file system, where links are pinned: use a path in /sys/fs/bpf",
 			 path);
 		return -EINVAL;
 	}
 	ret = bpf_link__pin(p->link, path);
 	if (ret == -EEXIST)
-		complain("%s is there already: take another path, or mgpu-policy replace",
+		complain("%s exists already: use another path, or mgpu-policy replace",
 			 path);
 	else if (ret)
 		complain("cannot pin the link at %s: %s", path, strerror(-ret));
@@ -507,7 +507,7 @@ void policy_close(struct policy *p)
 {
 	if (!p)
 		return;
-	/* A pinned link stays. */
+	/* A pinned link stays in force. */
 	bpf_link__destroy(p->link);
 	bpf_object__close(p->obj);
 	free(p);
@@ -538,7 +538,7 @@ int link_open(const char *key)
 	else
 		fd = bpf_obj_get(key);
 	if (fd < 0) {
-		complain("there is no link %s: give the path that a policy was pinned at, or the number that mgpu-policy load printed (%s)",
+		complain("no link %s: give the path that a policy was pinned at, or the number that mgpu-policy load printed (%s)",
 			 key, strerror(-fd));
 		return fd;
 	}
@@ -559,7 +559,7 @@ uint32_t link_id(int fd)
 	return bpf_link_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
 }
 
-/* Without a word: an older kernel cannot, and one that is over need not. */
+/* Ignore errors: an older kernel cannot detach, and a link that has ended need not be. */
 int link_detach(int fd)
 {
 	return bpf_link_detach(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * mgpu-policy: loads scheduling policies in BPF.  Functions return 0 or -errno
- * and say on standard error what is wrong and how to mend it, unless said.
+ * mgpu-policy: loads scheduling policies in BPF.  Unless noted, functions return 0 or
+ * -errno, and print an error and what to do on standard error.
  */
 #ifndef MGPU_POLICY_POLICY_H
 #define MGPU_POLICY_POLICY_H
@@ -12,7 +12,7 @@
 
 #include "mgpu.h"
 
-/* The kernel's bounds, kmod/policy_bpf.h */
+/* The kernel's bounds, kmod/sched/policy_bpf.h */
 #define TIMEOUT_MIN	100
 #define TIMEOUT_MAX	30000
 
@@ -21,10 +21,10 @@ enum exit_status {
 	STATUS_FAILED,
 	STATUS_USAGE,
 	STATUS_EVICTED,		/* the policy broke its contract */
-	STATUS_ENDED,		/* somebody else ended it */
+	STATUS_ENDED,		/* the policy was ended from outside */
 };
 
-/* A sentence on standard error, behind the program's name. */
+/* Print a sentence on standard error, after the program's name. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- examples.c ---- */
@@ -32,9 +32,9 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /**
  * struct example - a policy that is part of the program
  * @name: its name
- * @help: what it does, and its variables
- * @start: its object
- * @end: behind it
+ * @help: effect and variables
+ * @start: begin of its object
+ * @end: end of its object
  */
 struct example {
 	const char *name;
@@ -51,14 +51,14 @@ extern const size_t nr_examples;
 #define MAX_SETS	16
 
 /**
- * struct request - what to load
- * @what: name of an example or path of an object
- * @dev: device, its id or name; NULL for every one
- * @timeout_ms: watchdog; 0 for what the policy says
- * @set: VAR=VALUE
- * @nr_sets: how many of them
- * @pin: where to leave the link; NULL: stay and hold it
- * @verbose: show what libbpf and the verifier say
+ * struct request - policy to load
+ * @what: name of an example, or path of an object
+ * @dev: ID or name of the device; NULL for every device
+ * @timeout_ms: timeout of the kernel's watchdog, ms; 0 for the policy's own
+ * @set: VAR=VALUE of global variables
+ * @nr_sets: number of entries of @set
+ * @pin: path at which to pin the link; NULL: hold the link
+ * @verbose: print messages of libbpf and the verifier
  */
 struct request {
 	const char *what;
@@ -73,10 +73,10 @@ struct request {
 struct policy;
 
 /*
- * policy_open reads the object and makes the settings of the request; dev_id is
- * for the kernel, 0 for every device.  policy_attach loads it into the kernel
- * and puts it in force; policy_replace does so in place of what a link stands
- * for.  policy_close takes it away, unless the link is pinned.
+ * policy_open() reads the object and applies the settings of the request; dev_id 0 is
+ * every device.  policy_attach() loads the policy into the kernel and puts it in force;
+ * policy_replace() puts it in force in place of the policy of a link.  policy_close() ends
+ * the policy, unless the link is pinned.
  */
 int policy_open(struct policy **policy, const struct request *req,
 		uint32_t dev_id);
@@ -88,7 +88,7 @@ void policy_close(struct policy *p);
 const char *policy_name(const struct policy *p);
 int policy_link_fd(const struct policy *p);
 
-/* The link that a path or an id stands for, as a file descriptor. */
+/* Open the link with this path or ID; returns a file descriptor. */
 int link_open(const char *key);
 uint32_t link_id(int fd);
 int link_detach(int fd);
@@ -97,12 +97,12 @@ int link_detach(int fd);
 
 struct watch;
 
-/* Begin before the policy is loaded, so that nothing is missed. */
+/* Start to watch; must be called before the policy is loaded, so that no event is missed. */
 int watch_begin(struct watch **watch, const char *dev_name,
 		const char *policy);
-/* Where it is in force, as "mgpu_soft.0, ..."; "" for nowhere. */
+/* Devices on which the policy is in force, as "mgpu_soft.0, ..."; "" for none. */
 const char *watch_where(struct watch *w);
-/* Until a signal comes or the policy is over.  The program's exit status. */
+/* Wait for a signal or the end of the policy; returns the program's exit status. */
 int watch_run(struct watch *w, int link_fd);
 void watch_end(struct watch *w);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Watching a policy that was loaded: on which devices it is in force, and how it
- * ended there.  Events only say when to look; what is said comes from the
- * devices' state, so that no lost event matters.
+ * Watch a policy: the devices on which it is in force, and how it ended there. Events
+ * only tell when to look; the reports come from the devices' state, so that lost events
+ * do not matter.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,11 +26,11 @@ struct watch {
 	struct mgpu *mgpu;
 	int signals;
 	char policy[MGPU_NAME_LEN];
-	char dev[MGPU_NAME_LEN];	/* "" for every one */
+	char dev[MGPU_NAME_LEN];	/* "" for every device */
 	struct watched *in_force;
 	size_t nr;
 	char where[1024];
-	int status;			/* 0 while it has ended nowhere */
+	int status;			/* 0 while it has ended on no device */
 };
 
 int watch_begin(struct watch **watch, const char *dev_name,
@@ -136,7 +136,7 @@ static void print_end(struct watch *w, const struct mgpu_dev_info *dev)
 	}
 }
 
-/* The report of a device, if it is about the policy. */
+/* The exit report of a device, if it is about the policy. */
 static void take_report(struct watch *w, const struct mgpu_dev_info *dev)
 {
 	const struct mgpu_policy_exit_info *why = &dev->policy_exit;
@@ -149,12 +149,12 @@ static void take_report(struct watch *w, const struct mgpu_dev_info *dev)
 		forget(w, dev->id);
 		return;
 	}
-	/* Another has taken its place under the same link: that is watched now. */
+	/* Another policy has replaced it under the same link: watch that one. */
 	printf("policy %s was replaced by %s\n", w->policy, dev->policy);
 	snprintf(w->policy, sizeof(w->policy), "%s", dev->policy);
 }
 
-/* See where it is in force now, and say where it is not any more. */
+/* Update the devices on which it is in force, and report those on which it ended. */
 static int look(struct watch *w)
 {
 	struct mgpu_dev_info *devs;
@@ -184,7 +184,7 @@ static int look(struct watch *w)
 		memcpy(now[nr++].name, dev->name, sizeof(dev->name));
 		forget(w, dev->id);
 	}
-	/* What is left is neither in force nor reported. */
+	/* The remaining devices have neither the policy nor a report. */
 	for (size_t i = 0; i < w->nr; i++) {
 		const struct watched *left = &w->in_force[i];
 		bool gone = true;
@@ -205,8 +205,8 @@ static int look(struct watch *w)
 }
 
 /*
- * Where it came into force.  It may have ended there by now: for the next look
- * it is as if it had not.
+ * Record the devices on which it came into force. It may have ended on one by now; the
+ * next look then reports that.
  */
 const char *watch_where(struct watch *w)
 {
@@ -235,7 +235,7 @@ const char *watch_where(struct watch *w)
 	return w->where;
 }
 
-/* All events that are there.  -ENODEV: the module went. */
+/* Read all pending events. -ENODEV: the module was unloaded. */
 static int drain(struct watch *w)
 {
 	struct mgpu_event event;
@@ -260,14 +260,14 @@ int watch_run(struct watch *w, int link_fd)
 	struct pollfd fds[] = {
 		{ .fd = w->signals, .events = POLLIN },
 		{ .fd = mgpu_fd(w->events), .events = POLLIN },
-		/* Hangs up when the policy is over, from Linux 6.11 on. */
+		/* poll() reports EPOLLHUP when the policy has ended, from Linux 6.11 on. */
 		{ .fd = link_fd },
 	};
 
 	for (;;) {
 		if (drain(w) || look(w))
 			return STATUS_FAILED;
-		/* One that is for every device waits for those to come. */
+		/* A policy for every device waits for devices. */
 		if (fds[2].revents || (!w->nr && (w->status || *w->dev)))
 			return w->status ? w->status : STATUS_ENDED;
 		if (poll(fds, 3, -1) < 0) {

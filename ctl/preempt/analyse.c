@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The analyser. Instructions are a power of the size in all the work that there is:
- * a line in logarithms, whose slope is 1 until sizes differ enough to tell.
+ * The analyser. Instructions are modelled as a power of the size: a line in logarithms
+ * with a slope of 1 until sizes differ enough to fit another.
  */
-#include <errno.h>
-#include <json-c/json.h>
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analyse.h"
@@ -70,7 +66,7 @@ static void learn(struct analyse_kind *k, double x, double y)
 		double expected = predict(k, x), off = y - expected;
 		double most = ANALYSE_OUTLIER * fmax(k->spread, ANALYSE_SPREAD_MIN);
 
-		/* a first few may be anything, and something new must get through */
+		/* the first jobs may differ widely, and a change must get through */
 		if (k->jobs < 4)
 			most = fmax(most, 1);
 		off = fmin(fmax(off, -most), most);
@@ -164,7 +160,7 @@ void analyse_shared(struct analyse *a, const struct preempt_param *p, uint32_t k
 		preempt_norm_observe(&a->norm, class, others, ipc / k->ipc);
 		return;
 	}
-	/* a hint, which never weighs as much as one look at it alone */
+	/* an estimate that weighs less than one observation alone */
 	alone = ipc / preempt_norm_ipc(&a->norm, class, others);
 	if (!within(alone, IPC_MIN, IPC_MAX))
 		return;
@@ -188,183 +184,40 @@ void analyse_guess(const struct analyse *a, const struct preempt_param *p,
 	g->inst = fmin(fmax(g->inst, 1), ANALYSE_NUMBER_MAX);
 	from = k && k->ipc_seen > 0 ? k : any;
 	g->ipc = from->ipc_seen > 0 ? from->ipc : ANALYSE_COLD_IPC;
-	/* the class of the crowd says nothing of a stranger; its cache misses may */
+	/* the class of all kinds does not predict an unknown kind; their miss rate may */
 	g->class = class_of(p, k);
 	g->bound = k && k->seen > 0 ? k->bound : NAN;
 	from = k && k->seen > 0 ? k : any;
 	g->miss = from->seen > 0 ? from->miss : ANALYSE_COLD_MISS;
 }
 
-/* ---- JSON ---- */
-
-/* The numbers of a kind, and what they may be. */
-static const struct {
-	const char *key;
-	size_t offset;
-	double min, max;
-} field[] = {
-#define FIELD(name, from, to) { #name, offsetof(struct analyse_kind, name), from, to }
-	FIELD(jobs, 0, ANALYSE_MEMORY),
-	FIELD(x, 0, 42),
-	/* cut off, but a line may lead out of the range before it is */
-	FIELD(y, -1000, 1000),
-	FIELD(xx, 0, 1e6),
-	FIELD(xy, -1e6, 1e6),
-	FIELD(spread, 0, 1000),
-	FIELD(ipc, 0, IPC_MAX),
-	FIELD(ipc_seen, 0, ANALYSE_MEMORY),
-	FIELD(bound, 0, 1),
-	FIELD(miss, 0, 1),
-	FIELD(seen, 0, ANALYSE_MEMORY),
-#undef FIELD
-};
-
-#define NR_FIELDS (sizeof(field) / sizeof(field[0]))
-
-static bool add_number(struct json_object *o, const char *key, double value)
+static bool is_kind(const struct analyse_kind *k, uint64_t now)
 {
-	return !json_object_object_add(o, key, json_object_new_double(value));
+	return k->used <= now && within(k->jobs, 0, ANALYSE_MEMORY) &&
+		within(k->x, 0, 42) &&
+		/* instructions are clamped when they are used, so a line may leave their range */
+		within(k->y, -1000, 1000) &&
+		within(k->xx, 0, 1e6) && within(k->xy, -1e6, 1e6) &&
+		within(k->spread, 0, 1000) && within(k->ipc, 0, IPC_MAX) &&
+		within(k->ipc_seen, 0, ANALYSE_MEMORY) && within(k->bound, 0, 1) &&
+		within(k->miss, 0, 1) && within(k->seen, 0, ANALYSE_MEMORY) &&
+		(k->ipc >= IPC_MIN || !(k->ipc_seen > 0));
 }
 
-static struct json_object *kind_object(const struct analyse_kind *k)
+const char *analyse_check(const struct analyse *a)
 {
-	struct json_object *o = json_object_new_object();
-
-	if (!o)
-		return NULL;
-	json_object_object_add(o, "kind", json_object_new_int64(k->kind));
-	json_object_object_add(o, "used", json_object_new_int64((int64_t)k->used));
-	for (size_t i = 0; i < NR_FIELDS; i++)
-		add_number(o, field[i].key,
-			   *(const double *)((const char *)k + field[i].offset));
-	return o;
-}
-
-struct json_object *analyse_to_json(const struct analyse *a)
-{
-	struct json_object *o = json_object_new_object();
-	struct json_object *kinds = json_object_new_array();
-	struct json_object *norm = json_object_new_array();
-
-	if (!o || !kinds || !norm) {
-		json_object_put(o);
-		json_object_put(kinds);
-		json_object_put(norm);
-		return NULL;
-	}
-	for (size_t i = 0; i < a->n; i++)
-		json_object_array_add(kinds, kind_object(&a->kind[i]));
-	for (int i = 0; i < PREEMPT_CLASSES * PREEMPT_CLASSES; i++) {
-		struct json_object *pair = json_object_new_object();
-		int from = i / PREEMPT_CLASSES, to = i % PREEMPT_CLASSES;
-
-		if (pair) {
-			add_number(pair, "slow", a->norm.slow[from][to]);
-			add_number(pair, "count", a->norm.count[from][to]);
-		}
-		json_object_array_add(norm, pair);
-	}
-	json_object_object_add(o, "now", json_object_new_int64((int64_t)a->now));
-	json_object_object_add(o, "kinds", kinds);
-	json_object_object_add(o, "any", kind_object(&a->any));
-	json_object_object_add(o, "norm", norm);
-	return o;
-}
-
-static bool get_number(struct json_object *o, const char *key, double min, double max,
-		       double *value)
-{
-	struct json_object *v;
-
-	if (!json_object_object_get_ex(o, key, &v) ||
-	    (!json_object_is_type(v, json_type_double) &&
-	     !json_object_is_type(v, json_type_int)))
-		return false;
-	*value = json_object_get_double(v);
-	return within(*value, min, max);
-}
-
-static bool get_whole(struct json_object *o, const char *key, uint64_t max,
-		      uint64_t *value)
-{
-	struct json_object *v;
-
-	if (!json_object_object_get_ex(o, key, &v) ||
-	    !json_object_is_type(v, json_type_int) || json_object_get_int64(v) < 0)
-		return false;
-	*value = json_object_get_uint64(v);
-	return *value <= max;
-}
-
-static bool get_kind(struct json_object *o, uint64_t now, struct analyse_kind *k)
-{
-	uint64_t kind;
-
-	if (!json_object_is_type(o, json_type_object) ||
-	    !get_whole(o, "kind", UINT32_MAX, &kind) || !get_whole(o, "used", now, &k->used))
-		return false;
-	k->kind = (uint32_t)kind;
-	for (size_t i = 0; i < NR_FIELDS; i++)
-		if (!get_number(o, field[i].key, field[i].min, field[i].max,
-				(double *)((char *)k + field[i].offset)))
-			return false;
-	return k->ipc >= IPC_MIN || !(k->ipc_seen > 0);
-}
-
-static struct json_object *get_array(struct json_object *o, const char *key, size_t max)
-{
-	struct json_object *v;
-
-	if (!json_object_object_get_ex(o, key, &v) ||
-	    !json_object_is_type(v, json_type_array) || json_object_array_length(v) > max)
-		return NULL;
-	return v;
-}
-
-/* NULL, or what is wrong. */
-static const char *parse(struct json_object *o, struct analyse *a)
-{
-	struct json_object *kinds, *norm, *any;
-
-	if (!json_object_is_type(o, json_type_object) ||
-	    !get_whole(o, "now", INT64_MAX / 2, &a->now))
-		return "it is not what an analyser has learned";
-	kinds = get_array(o, "kinds", ANALYSE_KINDS_MAX);
-	norm = get_array(o, "norm", PREEMPT_CLASSES * PREEMPT_CLASSES);
-	if (!kinds || !norm || !json_object_object_get_ex(o, "any", &any) ||
-	    json_object_array_length(norm) != PREEMPT_CLASSES * PREEMPT_CLASSES)
-		return "kinds of work or pairs of classes are missing or too many";
-	a->n = json_object_array_length(kinds);
+	if (a->now > ANALYSE_NOW_MAX)
+		return "number of observations out of range";
+	if (a->n > ANALYSE_KINDS_MAX)
+		return "too many kinds of work";
 	for (size_t i = 0; i < a->n; i++) {
-		if (!get_kind(json_object_array_get_idx(kinds, i), a->now, &a->kind[i]))
-			return "a kind of work has values that are missing or out of range";
+		if (!is_kind(&a->kind[i], a->now))
+			return "value of a kind of work out of range";
 		for (size_t k = 0; k < i; k++)
 			if (a->kind[k].kind == a->kind[i].kind)
-				return "a kind of work is there twice";
+				return "duplicate kind of work";
 	}
-	if (!get_kind(any, a->now, &a->any))
-		return "the sum of all kinds has values that are missing or out of range";
-	for (int i = 0; i < PREEMPT_CLASSES * PREEMPT_CLASSES; i++) {
-		struct json_object *pair = json_object_array_get_idx(norm, (size_t)i);
-		int from = i / PREEMPT_CLASSES, to = i % PREEMPT_CLASSES;
-
-		if (!json_object_is_type(pair, json_type_object) ||
-		    !get_number(pair, "slow", -1, 1e6, &a->norm.slow[from][to]) ||
-		    !get_number(pair, "count", 0, 1e6, &a->norm.count[from][to]))
-			return "a pair of classes has values that are missing";
-	}
+	if (!is_kind(&a->any, a->now))
+		return "value of the sum of all kinds out of range";
 	return preempt_norm_check(&a->norm);
-}
-
-int analyse_from_json(struct json_object *o, struct analyse *a, char *why, size_t size)
-{
-	struct analyse new = { 0 };
-	const char *wrong = parse(o, &new);
-
-	if (wrong) {
-		snprintf(why, size, "%s", wrong);
-		return -EBADMSG;
-	}
-	*a = new;
-	return 0;
 }

@@ -8,17 +8,17 @@
 static const char *check(const struct cost_sample *s, size_t n)
 {
 	if (n < COST_SAMPLES_MIN)
-		return "8 switches at least must have been measured";
+		return "fewer than 8 measured switches: wait for more";
 	if (n > COST_SAMPLES_MAX)
-		return "65536 switches at most can be looked at";
+		return "more than 65536 measured switches: pass fewer";
 	for (size_t i = 0; i < n; i++) {
 		if (!(s[i].miss >= 0 && s[i].miss <= 1))
-			return "a sample's miss rate is not from 0 to 1";
+			return "a sample's miss rate must be from 0 to 1";
 		/* no machine has them, and no sum of them overflows */
 		if (!(s[i].bytes > 0 && s[i].bytes <= 1e18))
-			return "a sample's bytes are not above 0";
+			return "a sample's bytes must be above 0";
 		if (!(s[i].cycles > 0 && s[i].cycles <= 1e18))
-			return "a sample's cycles are not above 0";
+			return "a sample's cycles must be above 0";
 	}
 	return NULL;
 }
@@ -90,7 +90,7 @@ static size_t without_outliers(const struct cost_sample *s, double *weight, size
 	for (size_t i = 0; i < n; i++)
 		weight[i] = per_byte(&s[i]);
 	qsort(weight, n, sizeof(*weight), compare);
-	/* far below what matters, so that nobody's weight is without bound */
+	/* far below relevant errors, so that no weight is unbounded */
 	least = 1e-3 * weight[n / 2];
 	for (size_t i = 0; i < n; i++)
 		weight[i] = 1;
@@ -125,12 +125,12 @@ const char *cost_fit(const struct cost_sample *s, size_t n, double *scratch,
 		return why;
 	left = without_outliers(s, scratch, n);
 	if (left < COST_SAMPLES_MIN)
-		return "too few switches agree: measure while less else is going on";
+		return "too few switches agree: measure with less other load";
 	spread = solve(s, scratch, n, &c);
 	if (!(spread >= COST_MISS_SPREAD_MIN))
-		return "miss rates are all about the same: measure beside other work, too";
+		return "all miss rates are about the same: measure beside other work, too";
 	if (!(c.a <= PREEMPT_COST_MAX && c.b <= PREEMPT_COST_MAX))
-		return "above 1000 cycles per byte: samples must be in cycles and bytes";
+		return "more than 1000 cycles per byte: check that samples are in cycles and bytes";
 	for (size_t i = 0; i < n; i++)
 		y += scratch[i] * s[i].cycles / (double)left;
 	for (size_t i = 0; i < n; i++) {

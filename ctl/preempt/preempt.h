@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The preemption policy: who is on a device's slots, who waits and what is known
- * of them go in, decisions come out. Pure: no input or output, no clock but the
- * snapshot's, no memory but the caller's. Documentation/preemption.rst says why.
+ * Preemption policies: turn a snapshot of a device's slots, of the contexts that run or
+ * wait, and of what is known of them, into decisions. Pure: no input or output, no clock
+ * but the snapshot's, no memory but the caller's. Documentation/preemption.rst says why.
  *
  * Times that matter to a decision are engine cycles; only waiting is in
  * nanoseconds.
@@ -17,26 +17,26 @@
 #define PREEMPT_SLOTS_MAX	64	/* slots of a device */
 #define PREEMPT_CTX_MAX		4096	/* contexts of a snapshot */
 
-/* Of those whose class is not known yet the mean of both is expected. */
+/* For a context of unknown class the mean of both classes is expected. */
 enum preempt_class {
 	PREEMPT_COMPUTE,
 	PREEMPT_MEMORY,
 	PREEMPT_UNKNOWN,
 };
 
-#define PREEMPT_CLASSES		2	/* that are known */
+#define PREEMPT_CLASSES		2	/* known classes */
 
 enum preempt_state {
 	PREEMPT_IDLE,		/* has no work */
 	PREEMPT_WAITING,	/* has work that never ran */
-	PREEMPT_RUNNING,	/* has a slot at least */
+	PREEMPT_RUNNING,	/* has at least one slot */
 	PREEMPT_PREEMPTED,	/* ran, its live state is saved, and it waits */
 	PREEMPT_HELD,		/* stopped by an operator; never resumed here */
 };
 
-/* How a vGPU stands against the share of the device that it was promised. */
+/* Use of the device by a vGPU, relative to the share that it was promised. */
 enum preempt_share {
-	PREEMPT_EVEN,		/* about at it, or nothing was promised */
+	PREEMPT_EVEN,		/* about its share, or no share was promised */
 	PREEMPT_BELOW,
 	PREEMPT_OVER,		/* gains no slot by preemption */
 };
@@ -50,28 +50,28 @@ enum preempt_method {
 #define PREEMPT_METHODS		3
 
 enum preempt_action {
-	PREEMPT_DO_LAUNCH,	/* give slots to one that never ran, or more of them */
-	PREEMPT_DO_RESUME,	/* give slots to one that was preempted */
+	PREEMPT_DO_LAUNCH,	/* give slots, or more slots, to a context that was not preempted */
+	PREEMPT_DO_RESUME,	/* give slots to a preempted context */
 	PREEMPT_DO_PREEMPT,	/* take slots */
 };
 
 enum preempt_reason {
-	PREEMPT_FREE_SLOT,	/* slots were free, and its combination is the best */
-	PREEMPT_GROW,		/* slots were free, and nobody waits */
-	PREEMPT_GAIN,		/* it pays */
-	PREEMPT_STARVED,	/* the newcomer has waited for too long */
-	PREEMPT_RULE,		/* the policy preempts without asking */
+	PREEMPT_FREE_SLOT,	/* slots were free, and the context was next */
+	PREEMPT_GROW,		/* slots were free, and no context waits */
+	PREEMPT_GAIN,		/* the preemption pays */
+	PREEMPT_STARVED,	/* the newcomer has waited for the bound */
+	PREEMPT_RULE,		/* the policy preempts without weighing */
 };
 
-/* ---- what is known of contexts that share a device ---- */
+/* ---- norm_ipc of contexts that share a device ---- */
 
 /**
  * struct preempt_norm - norm_ipc for pairs of classes
- * @slow: [a][b]: by how much one slot of class b slows a context of class a down,
- *	as the part of its time alone that is added: norm_ipc = 1 / (1 + slow)
- * @count: observations that @slow[a][b] is made of, at most PREEMPT_NORM_COUNT
+ * @slow: [a][b]: time that one slot of class b adds to a context of class a, relative to
+ *	its time alone: norm_ipc = 1 / (1 + slow)
+ * @count: number of observations in @slow[a][b], at most PREEMPT_NORM_COUNT
  *
- * With several slots of others what they add is summed up; see preempt_norm_ipc().
+ * The times that several slots add are summed up; see preempt_norm_ipc().
  */
 struct preempt_norm {
 	double slow[PREEMPT_CLASSES][PREEMPT_CLASSES];
@@ -79,49 +79,48 @@ struct preempt_norm {
 };
 
 /*
- * norm_ipc of the first beside one slot of the second before anything was
- * observed; its sums keep the order of combinations: 1.77, 1.60, 1.20.
+ * norm_ipc of the first beside one slot of the second before any observation. The sums
+ * of both keep the order of combinations: 1.77, 1.60, 1.20.
  */
 #define PREEMPT_COLD_CM		0.92	/* compute beside memory */
 #define PREEMPT_COLD_MC		0.85	/* memory beside compute */
 #define PREEMPT_COLD_CC		0.80	/* compute beside compute */
 #define PREEMPT_COLD_MM		0.60	/* memory beside memory */
 
-/* Observations that the cold start counts for, and that the average goes over. */
+/* Observations that the cold start counts as, and most that an average goes over. */
 #define PREEMPT_NORM_PRIOR	4.0
 #define PREEMPT_NORM_COUNT	1000.0
 
-/* What an observation may say; beyond it is cut off. */
+/* Range of an observation; values beyond it are clamped. */
 #define PREEMPT_NORM_MIN	0.01
 #define PREEMPT_NORM_MAX	1.25
 
-/* Forget all observations. */
+/* Reset to the values before any observation. */
 void preempt_norm_cold(struct preempt_norm *t);
 
 /**
- * preempt_norm_ipc() - what a context may expect of its slots
- * @t: what was observed
- * @class: of the context
- * @others: slots that contexts of each class hold beside it, 3 values
+ * preempt_norm_ipc() - predict the speed of a context beside others
+ * @t: the table
+ * @class: class of the context
+ * @others: slots that other contexts hold, by class, 3 values
  *
- * Returns the instructions per cycle on each slot that it holds, as a part of
- * what it has there when it is alone on the device: above 0, at most 1.
+ * Return: instructions per cycle on each slot of the context, relative to those when it
+ * is alone on the device: above 0, at most 1.
  */
 double preempt_norm_ipc(const struct preempt_norm *t, enum preempt_class class,
 			const double others[PREEMPT_CLASSES + 1]);
 
 /**
  * preempt_norm_observe() - learn from a stretch of time in which slots were shared
- * @t: what is known; adapted
- * @class: of the context; PREEMPT_UNKNOWN teaches nothing
- * @others: as above; without any known class in it nothing is learned
- * @norm: measured, as preempt_norm_ipc() returns it; what is not above 0 and
- *	finite is ignored
+ * @t: the table; updated
+ * @class: class of the context; PREEMPT_UNKNOWN is ignored
+ * @others: as above; ignored if no slot is of a known class
+ * @norm: measured value of preempt_norm_ipc(); ignored unless finite and above 0
  */
 void preempt_norm_observe(struct preempt_norm *t, enum preempt_class class,
 			  const double others[PREEMPT_CLASSES + 1], double norm);
 
-/* NULL, or a sentence that says why it is none (as one from a file may be). */
+/* Check a table from a file. Return NULL, or a sentence that says what is wrong. */
 const char *preempt_norm_check(const struct preempt_norm *t);
 
 /* ---- the device now ---- */
@@ -129,27 +128,26 @@ const char *preempt_norm_check(const struct preempt_norm *t);
 /**
  * struct preempt_ctx - a context
  * @id: unique in the snapshot
- * @vgpu: whose it is
- * @state: PREEMPT_RUNNING means that @held is above 0, any other that it is 0
- * @class: of its work
- * @share: how its vGPU stands
- * @held: slots that it has, with those that are being taken from it
- * @leaving: of these, slots that an earlier decision takes, and which are not
- *	free yet
- * @coming: slots that an earlier decision promised it, which still leave others
- * @wanted: slots that it has use for, at least 1 unless it is idle
+ * @vgpu: ID of its vGPU
+ * @state: PREEMPT_RUNNING if and only if @held is above 0
+ * @class: class of its work
+ * @share: use of the device by its vGPU
+ * @held: slots it holds, including those that are being taken from it
+ * @leaving: slots of @held that an earlier decision takes and that are not free yet
+ * @coming: slots that an earlier decision promised it and that still leave others
+ * @wanted: slots it can use, at least 1 unless it is idle
  * @ipc: instructions per cycle on one slot when it is alone on the device
- * @rest_inst: estimated instructions until its work is done; 0 and below when
- *	the estimate ran out
- * @done_inst: instructions that a flush of all its slots would have to run again
+ * @rest_inst: estimated instructions until its work is complete; 0 or less when the
+ *	estimate was too low
+ * @done_inst: instructions that a flush of all its slots loses
  * @miss: cache misses per access, 0 to 1
- * @bytes: registers and shared memory that are live per slot, bytes
- * @tile_cycles: until a slot that is drained is free, at most; cycles
- * @idempotent: what runs may be dropped and run again
+ * @bytes: live registers and shared memory per slot, bytes
+ * @tile_cycles: most cycles until a drained slot is free
+ * @idempotent: running work may be dropped and run again
  * @was_preempted: its present work was preempted before
- * @arrival_ns: when its work came
- * @since_ns: since when it has been waiting or running in its present state
- * @keep_until_ns: until then nothing is taken from it; from the decision that gave
+ * @arrival_ns: time its work arrived, ns
+ * @since_ns: time it entered its present state, waiting or running, ns
+ * @keep_until_ns: time until which no slot is taken from it, ns; of the decision that gave
  *	it slots, 0 for none
  */
 struct preempt_ctx {
@@ -177,12 +175,12 @@ struct preempt_ctx {
 
 /**
  * struct preempt_snapshot - a device
- * @now_ns: the time, on the clock of the contexts' times
- * @slots: K, 1 to PREEMPT_SLOTS_MAX
- * @free: slots that nobody holds and that may be given away now
+ * @now_ns: present time, ns, on the clock of the contexts' times
+ * @slots: number of slots K, 1 to PREEMPT_SLOTS_MAX
+ * @free: slots that no context holds
  * @ctx: @n contexts, in any order
- * @n: at most PREEMPT_CTX_MAX
- * @norm: what was learned of sharing
+ * @n: number of contexts, at most PREEMPT_CTX_MAX
+ * @norm: table of norm_ipc
  */
 struct preempt_snapshot {
 	uint64_t now_ns;
@@ -193,18 +191,18 @@ struct preempt_snapshot {
 	const struct preempt_norm *norm;
 };
 
-/* NULL, or a sentence that says what is wrong with it. */
+/* Check a snapshot. Return NULL, or a sentence that says what is wrong. */
 const char *preempt_snapshot_check(const struct preempt_snapshot *s);
 
 /* ---- parameters ---- */
 
 /**
- * struct preempt_cost - what a switch costs: (@a * miss + @b) cycles per byte
+ * struct preempt_cost - cost of a switch: (@a * miss + @b) cycles per byte
  * @a: cycles per byte at a miss rate of 1, in addition to @b
  * @b: cycles per byte at a miss rate of 0
  *
- * The miss rate is that of the contexts that stay, the bytes are those that the
- * one that leaves has live on the slots that it leaves.
+ * The miss rate is that of the contexts that stay, the bytes are the victim's live state
+ * on the slots that it loses.
  */
 struct preempt_cost {
 	double a;
@@ -219,14 +217,14 @@ struct preempt_cost {
 /**
  * struct preempt_param - parameters of a policy
  * @cost: each coefficient 0 to 1000, not both 0
- * @decay_compute: what a compute-intensive context that stays keeps of its speed
- *	while another is switched; 0.5 to 1
- * @decay_memory: the same of a memory-intensive one; 0.5 to 1
- * @class_threshold: share of its time for which a context waits for memory from
- *	which on it is memory-intensive; 0.05 to 0.95. For preempt_classify()
- * @starve_ns: nobody whose vGPU is not over its share waits for longer without
- *	going first; 1 ms to 1 h
- * @min_gain: of `before': a smaller gain is none; 0 to 1
+ * @decay_compute: factor of the speed of a compute-intensive context while another one
+ *	is switched; 0.5 to 1
+ * @decay_memory: the same for a memory-intensive context; 0.5 to 1
+ * @class_threshold: least part of its time that a memory-intensive context waits for
+ *	memory; 0.05 to 0.95. For preempt_classify()
+ * @starve_ns: wait after which a context goes first, unless its vGPU is over its share,
+ *	ns; 1 ms to 1 h
+ * @min_gain: least gain of a preemption, relative to `before'; 0 to 1
  */
 struct preempt_param {
 	struct preempt_cost cost;
@@ -258,34 +256,34 @@ struct preempt_param {
 	.min_gain = PREEMPT_MIN_GAIN,					\
 })
 
-/* NULL, or a sentence that says which is out of its range and what that is. */
+/* Check parameters. Return NULL, or a sentence with the first that is out of range. */
 const char *preempt_param_check(const struct preempt_param *p);
 
-/* The class of work that waits for memory for @bound of its time; NAN: unknown. */
+/* Return the class of work that waits for memory for @bound of its time; NAN: unknown. */
 enum preempt_class preempt_classify(const struct preempt_param *p, double bound);
 
-/* Cycles that a switch takes: @bytes in all, beside contexts that miss so often. */
+/* Return the cycles of a switch of @bytes in all beside contexts with miss rate @miss. */
 double preempt_cost_cycles(const struct preempt_cost *c, double miss, double bytes);
 
 /* ---- decisions ---- */
 
 /**
- * struct preempt_decision - something to be done
- * @action: what
- * @ctx: to which context, its place in the snapshot
- * @slots: how many slots it gets or loses, at least 1
- * @method: DO_PREEMPT: how
- * @newcomer: DO_PREEMPT: for which context, its place in the snapshot
- * @later: DO_LAUNCH, DO_RESUME: as soon as the slots of the DO_PREEMPTs before it
- *	with this newcomer are free
- * @reason: why
+ * struct preempt_decision - a decision
+ * @action: launch, resume or preempt
+ * @ctx: the context, its index in the snapshot
+ * @slots: slots that the context gets or loses, at least 1
+ * @method: DO_PREEMPT: how slots are taken
+ * @newcomer: DO_PREEMPT: context that gets the slots, its index in the snapshot
+ * @later: DO_LAUNCH, DO_RESUME: wait until the slots of the preceding DO_PREEMPTs with
+ *	this newcomer are free
+ * @reason: why the decision was made
  * @keep_until_ns: DO_LAUNCH, DO_RESUME: for struct preempt_ctx, 0 unless @reason is
  *	PREEMPT_STARVED
- * @window: W, cycles, for this and what follows: DO_PREEMPT only, else 0
- * @cost: P, cycles, until the newcomer has the slots
- * @before: sum of norm_ipc over the window, cycles, if nothing is done
- * @during: the same over the time of the preemption
- * @after: the same over the rest of the window, less the work that is lost
+ * @window: W, cycles; this and the following members are 0 unless DO_PREEMPT
+ * @cost: P, cycles until the newcomer has the slots
+ * @before: sum of norm_ipc over the window without the preemption, cycles
+ * @during: sum of norm_ipc over the time of the preemption, cycles
+ * @after: sum of norm_ipc over the rest of the window, less lost work, cycles
  * @gain: @during + @after - @before
  */
 struct preempt_decision {
@@ -306,9 +304,9 @@ struct preempt_decision {
 };
 
 /**
- * struct preempt_plan - all decisions for a moment, to be done in this order
- * @n: how many
- * @decision: never more than one launch and one preemption per slot
+ * struct preempt_plan - the decisions about a snapshot, to be carried out in this order
+ * @n: number of decisions
+ * @decision: the decisions; at most one launch and one preemption per slot
  */
 struct preempt_plan {
 	size_t n;
@@ -316,12 +314,12 @@ struct preempt_plan {
 };
 
 /**
- * struct preempt_ops - a policy
- * @name: what the socket and --policy call it
- * @summary: one line for people
- * @decide: writes a plan for a snapshot that preempt_snapshot_check() has nothing
- *	against. Called whenever work comes, ends, or slots become free, and once
- *	a starvation bound passes; use preempt_decide(), which checks
+ * struct preempt_ops - a preemption policy
+ * @name: its name in mgpud's settings, on the socket and in the simulator
+ * @summary: one line of help
+ * @decide: writes a plan for a snapshot that preempt_snapshot_check() accepts. Called
+ *	when work arrives or completes, when slots become free, and when a starvation
+ *	bound passes; callers use preempt_decide(), which checks
  */
 struct preempt_ops {
 	const char *name;
@@ -336,38 +334,40 @@ extern const struct preempt_ops preempt_drain;
 extern const struct preempt_ops preempt_flush;
 extern const struct preempt_ops preempt_mgpu;
 
-/* All policies, NULL at the end. */
+/* All policies; the last entry is NULL. */
 extern const struct preempt_ops *const preempt_all[];
 
-const struct preempt_ops *preempt_find(const char *name);	/* NULL: no such */
+/* Return the policy of this name, NULL if there is none. */
+const struct preempt_ops *preempt_find(const char *name);
 
 /**
- * preempt_decide() - what to do now
- * @ops: by which policy
+ * preempt_decide() - make a plan
+ * @ops: the policy
  * @s: the device
  * @p: parameters
- * @plan: the answer; empty when nothing is to be done, and on error
+ * @plan: result; empty when nothing is to be done, and on error
  *
- * Needs no memory and takes time in proportion to the number of contexts; the same
- * for any order of the contexts, but for those that have one id.
- * Returns 0, or -EINVAL for a snapshot or parameters that a check refuses.
+ * Allocates no memory. Takes time in proportion to the number of contexts. The plan does
+ * not depend on the order of contexts with different ids.
+ *
+ * Return: 0, or -EINVAL for a snapshot or parameters that a check refuses.
  */
 int preempt_decide(const struct preempt_ops *ops, const struct preempt_snapshot *s,
 		   const struct preempt_param *p, struct preempt_plan *plan);
 
 /**
- * preempt_wake_ns() - when time alone may change what is decided
+ * preempt_wake_ns() - find when time alone may change the plan
  * @s: a snapshot
  * @p: parameters
  *
- * Returns the first time after now, on the snapshot's clock, when one that waits will
- * have waited for the bound, or slots may be taken again that were given to one that
- * had; UINT64_MAX when there is none.
+ * Return: the first time after now, ns on the snapshot's clock, at which a waiting context
+ * will have waited for the bound, or at which a context may lose slots that it got
+ * because of the bound; UINT64_MAX if there is none.
  */
 uint64_t preempt_wake_ns(const struct preempt_snapshot *s,
 			 const struct preempt_param *p);
 
-/* Names for people and JSON: never NULL, "?" for what is none. */
+/* Return names for output and JSON; "?" for an invalid value, never NULL. */
 const char *preempt_class_name(enum preempt_class c);
 const char *preempt_state_name(enum preempt_state s);
 const char *preempt_method_name(enum preempt_method m);

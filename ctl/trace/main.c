@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* mgpu-trace: records what each frame costs. */
+/* mgpu-trace: the command line. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -19,9 +19,9 @@ static const char usage_text[] =
 	"\n"
 	"VGPU is a UUID, its beginning, or an id; without one all are recorded.\n"
 	"\n"
-	"  -o, --output FILE      where to write\n"
-	"  -s, --seconds SECONDS  for how long; else until Ctrl-C\n"
-	"  -v, --verbose          show what libbpf says\n"
+	"  -o, --output FILE      output file\n"
+	"  -s, --seconds SECONDS  duration; without it, until Ctrl-C\n"
+	"  -v, --verbose          print messages of libbpf\n"
 	"  -h, --help             print this help\n"
 	"      --version          print the version\n";
 
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 	struct record r = { 0 };
 	int c;
 
-	/* one line of complaint, our own */
+	/* print our own error */
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, "o:s:vh", options, NULL)) != -1) {
 		switch (c) {
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 			puts("mgpu-trace " MGPU_VERSION);
 			return 0;
 		default:
-			complain("'%s' is no option, or lacks its value; try --help",
+			complain("'%s' is not an option, or lacks its value; try --help",
 				 argv[optind - 1]);
 			return STATUS_USAGE;
 		}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* From frame events to lines of CSV. */
+/* The recorder: frame events become lines of CSV. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,11 +26,11 @@
 
 #define POLL_MS	100
 
-/* A vGPU, and its last event. */
+/* A vGPU and its last event. */
 struct vgpu {
-	char uuid[MGPU_UUID_LEN];	/* "" for unknown, or not asked for */
+	char uuid[MGPU_UUID_LEN];	/* "" if unknown or not recorded */
 	bool looked_up;
-	struct mgpu_frame_event last;	/* frame is 0 before the first */
+	struct mgpu_frame_event last;	/* frame 0: no event so far */
 	bool shown;
 };
 
@@ -40,7 +40,7 @@ struct recorder {
 	struct ring_buffer *ring;
 	struct mgpu *mgpu;
 	FILE *f;
-	struct vgpu *vgpus;		/* by id */
+	struct vgpu *vgpus;		/* sorted by ID */
 	char (*wanted)[MGPU_UUID_LEN];
 	uint64_t begin_ns;
 	uint64_t lines, frames, merged, unknown;
@@ -91,7 +91,7 @@ static bool is_wanted(const struct recorder *rec, const char *uuid)
 	return !rec->r->nr_vgpus;
 }
 
-/* Ask the module who has this id; one that comes later may have it again. */
+/* Ask the module which vGPU has this ID, which a later vGPU may reuse. */
 static struct vgpu *find_vgpu(struct recorder *rec, const struct mgpu_frame_event *e)
 {
 	struct mgpu_vgpu_info info;
@@ -118,7 +118,7 @@ static double seconds(uint64_t ns)
 	return (double)ns * 1e-9;
 }
 
-/* A vGPU's first event only tells where its counters stand. */
+/* A vGPU's first event only gives the start of its counters. */
 static int on_event(void *ctx, void *data, size_t size)
 {
 	struct mgpu_frame_event e;
@@ -173,7 +173,7 @@ static int load(struct recorder *rec)
 		return -errno;
 	}
 	rec->skel = skel;
-	/* what charges is mgpud's */
+	/* mgpud's programs charge */
 	bpf_program__set_autoload(skel->progs.job_done_charge, false);
 	bpf_program__set_autoload(skel->progs.job_preempt_charge, false);
 	skel->rodata->nr_cpus = cpus > 0 ? (uint32_t)cpus : 1;
@@ -202,7 +202,7 @@ static void set_owner(struct recorder *rec, uint32_t vgpu, uint32_t tgid)
 	bpf_prog_test_run_opts(bpf_program__fd(rec->skel->progs.owner), &opts);
 }
 
-/* Attach first: who opens a vGPU from then on is seen, the others are listed. */
+/* Attach first: the programs see later opens, and the list has the others. */
 static int begin(struct recorder *rec)
 {
 	struct mgpu_error err = { 0 };
@@ -246,7 +246,7 @@ static int begin(struct recorder *rec)
 		fprintf(rec->f, " engines=%u", devs[0].engines);
 	fprintf(rec->f, " begin_s=%.9f\ntime_s,vgpu,frame,frames,cpu_s,engine_s,held_s\n",
 		seconds(rec->begin_ns));
-	/* who waits for the beginning sees it */
+	/* show the begin to readers of the file */
 	fflush(rec->f);
 out:
 	free(list);

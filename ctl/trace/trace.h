@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* mgpu-trace: main.c is the command line, record.c what it does. */
+/* mgpu-trace: main.c has the command line, record.c the recorder. */
 #ifndef MGPU_TRACE_H
 #define MGPU_TRACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TRACE_SECONDS_MAX	100000.0	/* what mgpu-sim reads */
+#define TRACE_SECONDS_MAX	100000.0	/* limit of mgpu-sim */
 
 /**
- * struct record - what to record
- * @path: file to write
- * @seconds: for how long; 0 until a signal comes
- * @vgpus: UUIDs, or their beginnings, or ids; none for all
- * @nr_vgpus: number of them
- * @verbose: show what libbpf says
+ * struct record - options of a recording
+ * @path: output file
+ * @seconds: duration, seconds; 0: until a signal comes
+ * @vgpus: UUIDs, their beginnings, or IDs
+ * @nr_vgpus: number of entries of @vgpus; 0: record all vGPUs
+ * @verbose: print messages of libbpf
  */
 struct record {
 	const char *path;
@@ -26,7 +26,7 @@ struct record {
 
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Returns 0 or -errno, having said why. */
+/* Record. Returns 0, or -errno after it has printed the reason. */
 int record(const struct record *r);
 
 #endif /* MGPU_TRACE_H */

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Back end without hardware: engines are kernel threads.
- *
- * Engine time is the thread's time on a CPU: the time that a tile took less
- * the time that the thread was ready but another task ran.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -12,19 +9,18 @@
 #include <linux/platform_device.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/timex.h>
 #include <linux/vmalloc.h>
 #include <linux/wait.h>
 
-#include "../compat.h"
-#include "../mgpu.h"
+#include "backend.h"
+#include "compat.h"
 
 #define MAX_ENGINES	64
 #define ENGINE_NICE	(-10)
 
 static unsigned int engines;
 module_param(engines, uint, 0444);
-MODULE_PARM_DESC(engines, "Slots: jobs that run at once, each on a thread of its own (1 to 64; default: one for each of cpus, or 1)");
+MODULE_PARM_DESC(engines, "Engines: jobs that run at once, each on its own thread (1 to 64; default: one per CPU in cpus, or 1)");
 
 static char *cpus;
 module_param(cpus, charp, 0444);
@@ -32,106 +28,47 @@ MODULE_PARM_DESC(cpus, "CPUs that the engines may use, a list such as 2-3,6 (def
 
 static unsigned int max_vgpus = 1024;
 module_param(max_vgpus, uint, 0444);
-MODULE_PARM_DESC(max_vgpus, "vGPUs of all types together (1 to 4095)");
+MODULE_PARM_DESC(max_vgpus, "vGPUs of all types together (1 to 4095; default 1024)");
 
 static char *scanout = "eager";
 module_param(scanout, charp, 0444);
-MODULE_PARM_DESC(scanout, "When a frame is copied to the screen that the VMM sees: eager, by the engine when it is flushed; or lazy, when the VMM looks");
+MODULE_PARM_DESC(scanout, "When to copy a frame to the display region: eager (default), by the engine at the flush; or lazy, when the VMM reads it");
 
 static unsigned int hang;
 module_param(hang, uint, 0644);
-MODULE_PARM_DESC(hang, "For tests: the next job of the vGPU with this id does not end by itself (0: none)");
+MODULE_PARM_DESC(hang, "For tests: the next job of the vGPU with this id hangs (default 0: none)");
 
-/* An engine: a thread, and the memory that a compute job has there. */
-struct engine {
+/* An engine: a thread and its job. */
+struct soft_engine {
 	struct mgpu_soft *soft;
 	struct task_struct *task;
-	void *local;
+	struct mgpu_cpu_engine cpu;
 };
 
 struct mgpu_soft {
 	struct mgpu_device *mdev;
 	wait_queue_head_t wait;
 	atomic_t kicks;
-	struct engine engines[];
+	struct soft_engine engines[];
 };
 
 static cpumask_var_t allowed;
 
-/* Time that the current task was kept from running, nanoseconds. */
-static u64 run_delay(void)
-{
-#ifdef CONFIG_SCHED_INFO
-	return current->sched_info.run_delay;
-#else
-	return 0;
-#endif
-}
-
-/* What an engine has used since some moment. */
-struct usage {
-	u64 ns;
-	u64 delay;
-	cycles_t cycles;
-};
-
-static void usage_begin(struct usage *u)
-{
-	u->ns = ktime_get_ns();
-	u->delay = run_delay();
-	u->cycles = get_cycles();
-}
-
-/* Nanoseconds of engine time since usage_begin(), and ticks. */
-static u64 usage_of(const struct usage *u, u64 *cycles)
-{
-	u64 ns, off;
-
-	*cycles = get_cycles() - u->cycles;
-	ns = ktime_get_ns() - u->ns;
-	off = min(run_delay() - u->delay, ns);
-	/* The same part of the ticks was spent off the CPU. */
-	if (off)
-		*cycles = mul_u64_u64_div_u64(*cycles, ns - off, ns);
-	return ns - off;
-}
-
-/* For tests: an engine that does not come back until it is told to. */
+/* For tests: hang until the watchdog or a reset ends the job. */
 static void hang_if_asked(struct mgpu_job *job)
 {
-	if (likely(!READ_ONCE(hang)) ||
-	    cmpxchg(&hang, job->vgpu->id, 0) != job->vgpu->id)
+	u32 vgpu = READ_ONCE(hang);
+
+	if (likely(!vgpu) || mgpu_job_vgpu(job) != vgpu ||
+	    cmpxchg(&hang, vgpu, 0) != vgpu)
 		return;
-	while (!READ_ONCE(job->cancelled) && !READ_ONCE(job->expired))
+	while (!mgpu_job_must_end(job))
 		usleep_range(1000, 2000);
 }
 
-static void run(struct mgpu_job *job, void *local)
+static int soft_engine(void *data)
 {
-	struct usage u;
-	u64 ns, cycles;
-	int ret;
-
-	usage_begin(&u);
-	hang_if_asked(job);
-	ret = mgpu_job_begin(job, local);
-	for (;;) {
-		if (!ret)
-			ret = mgpu_job_step(job);
-		ns = usage_of(&u, &cycles);
-		if (ret <= 0)
-			break;
-		if (mgpu_job_yield(job, ns, cycles))
-			return;
-		cond_resched();
-		ret = 0;
-	}
-	mgpu_job_done(job, ret, ns, cycles);
-}
-
-static int engine(void *data)
-{
-	struct engine *e = data;
+	struct soft_engine *e = data;
 	struct mgpu_soft *soft = e->soft;
 	struct mgpu_job *job;
 	int seen;
@@ -140,12 +77,16 @@ static int engine(void *data)
 	while (!kthread_should_stop()) {
 		seen = atomic_read(&soft->kicks);
 		job = mgpu_sched_next(soft->mdev);
-		if (job)
-			run(job, e->local);
-		else
+		if (!job) {
 			wait_event_interruptible(soft->wait,
 						 atomic_read(&soft->kicks) !=
 						 seen || kthread_should_stop());
+			continue;
+		}
+		mgpu_cpu_engine_begin(&e->cpu, job);
+		hang_if_asked(job);
+		while (mgpu_cpu_engine_step(&e->cpu))
+			cond_resched();
 	}
 	return 0;
 }
@@ -164,28 +105,28 @@ static const struct mgpu_backend_ops soft_ops = {
 	.kick = soft_kick,
 };
 
-static void stop_engines(struct mgpu_soft *soft)
+static void soft_stop_engines(struct mgpu_soft *soft)
 {
 	unsigned int i;
 
 	for (i = 0; i < engines; i++) {
 		if (soft->engines[i].task)
 			kthread_stop(soft->engines[i].task);
-		vfree(soft->engines[i].local);
+		vfree(soft->engines[i].cpu.local);
 	}
 }
 
-static int start_engine(struct mgpu_soft *soft, unsigned int i)
+static int soft_start_engine(struct mgpu_soft *soft, unsigned int i)
 {
-	struct engine *e = &soft->engines[i];
+	struct soft_engine *e = &soft->engines[i];
 	struct task_struct *task;
 
 	e->soft = soft;
-	/* Page-aligned, and out of the way of others' cache lines. */
-	e->local = vzalloc(MGPU_COMPUTE_LOCAL_MAX);
-	if (!e->local)
+	/* The memory is page-aligned: engines share no cache line. */
+	e->cpu.local = vzalloc(MGPU_JOB_LOCAL_SIZE);
+	if (!e->cpu.local)
 		return -ENOMEM;
-	task = kthread_create(engine, e, "mgpu_soft/%u", i);
+	task = kthread_create(soft_engine, e, "mgpu_soft/%u", i);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 	e->task = task;
@@ -221,7 +162,7 @@ static int soft_probe(struct platform_device *pdev)
 	}
 
 	for (i = 0; i < engines; i++) {
-		ret = start_engine(soft, i);
+		ret = soft_start_engine(soft, i);
 		if (ret)
 			goto err_unregister;
 	}
@@ -229,7 +170,7 @@ static int soft_probe(struct platform_device *pdev)
 
 err_unregister:
 	mgpu_device_unregister(soft->mdev);
-	stop_engines(soft);
+	soft_stop_engines(soft);
 	mgpu_device_free(soft->mdev);
 err_free:
 	kfree(soft);
@@ -240,9 +181,9 @@ static void soft_remove(struct platform_device *pdev)
 {
 	struct mgpu_soft *soft = platform_get_drvdata(pdev);
 
-	/* Waits for the VMMs; until then, jobs must go on. */
+	/* This waits for the VMMs; the engines must run meanwhile. */
 	mgpu_device_unregister(soft->mdev);
-	stop_engines(soft);
+	soft_stop_engines(soft);
 	mgpu_device_free(soft->mdev);
 	kfree(soft);
 }
@@ -259,7 +200,7 @@ static struct platform_driver soft_driver = {
 
 static struct platform_device *soft_pdev;
 
-/* What cpus says; the default number of engines. */
+/* Parse the parameter cpus; return the default number of engines or -EINVAL. */
 static int parse_cpus(void)
 {
 	if (!cpus)

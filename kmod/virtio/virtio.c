@@ -2,19 +2,19 @@
 /*
  * Back end on a physical virtio-gpu: true mediated passthrough.
  *
- * A virtio driver that is bound by hand, in place of the distribution's.  What
- * guests with contexts submit comes from the core in the device's own terms and
- * goes to its control queue; what guests without submit is done by the CPU, in
- * the same thread.
+ * This is a virtio driver that is bound by hand, in place of the distribution's.
+ * Jobs of guests with contexts come from the core as messages in the device's own
+ * terms and go to its control queue.  Jobs of other guests are executed by the CPU,
+ * in the same thread.
  *
- * That thread, the engine, takes jobs from the scheduler and takes answers from
- * the queue.  At most as many jobs are in the queue as the device has slots:
- * what is there cannot be taken back, so this is what bounds how long one VM
- * waits for another's.
+ * That thread, the engine, takes jobs from the scheduler and answers from the
+ * queue.  At most as many jobs are in the queue as the device has slots: a job there
+ * cannot be taken back, so the number of slots bounds how long one VM waits for
+ * another one's jobs.
  *
- * A fence is signalled when the device happens to look at what it has finished:
- * QEMU does so every 10 ms and whenever it is notified.  So while fences are
- * outstanding, it is notified now and then.
+ * The device signals a fence only when it polls for finished work: QEMU does so every
+ * 10 ms and at each notification.  So the engine notifies the device periodically
+ * while fences are pending.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -30,69 +30,71 @@
 #include <linux/vmalloc.h>
 #include <linux/wait.h>
 
-#include "../mgpu.h"
+#include "backend.h"
+#include "compat.h"
 
 #define MAX_DEPTH	64
 #define ENGINE_NICE	(-10)
 #define MAX_CAPSETS	8
-#define SILENCE_MS	250	/* between looks whether it answers at all */
-#define ASK_MS		5000	/* for an answer while the device is set up */
-#define FEED_MAX	(2 * MAX_DEPTH)	/* jobs taken before answers are looked at */
-#define REMIND_US	20000	/* until it is asked to look for the rest */
+#define SILENCE_MS	250	/* period of the check for a silent device */
+#define ASK_MS		5000	/* timeout of an answer during setup */
+#define FEED_MAX	(2 * MAX_DEPTH)	/* jobs taken before answers are read */
+#define REMIND_US	20000	/* period of notifications without fences */
 
-/* Pages of the longest message, which need not begin with one. */
-#define SG_MAX		(MGPU_MAX_STREAM / PAGE_SIZE + 2)
+/* Pages of the longest message, which may begin inside of a page. */
+#define SG_MAX		(MGPU_MSG_MAX / PAGE_SIZE + 2)
 
 static unsigned int depth = 2;
 module_param(depth, uint, 0444);
-MODULE_PARM_DESC(depth, "Jobs that may be with the GPU at once, until slots is set for it (1 to 64; 2): a VM waits for that many of others' at most");
+MODULE_PARM_DESC(depth, "Jobs in flight on the GPU until user space sets slots (1 to 64; default 2): a VM waits for at most so many jobs of other VMs");
 
 static unsigned int max_vgpus = 64;
 module_param(max_vgpus, uint, 0444);
-MODULE_PARM_DESC(max_vgpus, "vGPUs of all types together (1 to 4095; 64)");
+MODULE_PARM_DESC(max_vgpus, "vGPUs of all types together (1 to 4095; default 64)");
 
 static unsigned int poll_us = 500;
 module_param(poll_us, uint, 0644);
-MODULE_PARM_DESC(poll_us, "While fences are outstanding, have the GPU look every so many microseconds (50 to 10000; 500; 0: after 20 ms, as for all else)");
+MODULE_PARM_DESC(poll_us, "Period of notifications to the GPU while fences are pending, microseconds (50 to 10000; default 500; 0: 20 ms, as without fences)");
 
 static unsigned int reset_ms = 10000;
 module_param(reset_ms, uint, 0644);
-MODULE_PARM_DESC(reset_ms, "Reset a GPU that has owed an answer for so many milliseconds (1000 to 60000; 10000)");
+MODULE_PARM_DESC(reset_ms, "Reset the GPU when it has not answered for so many milliseconds (1000 to 60000; default 10000)");
 
 static unsigned int hang;
 module_param(hang, uint, 0644);
-MODULE_PARM_DESC(hang, "For tests, until the GPU is reset: 1: it gets no more messages; 2: none with a fence (0: it gets all)");
+MODULE_PARM_DESC(hang, "For tests, until the GPU is reset: 1: do not notify the GPU; 2: send it no message with a fence (default 0: neither)");
 
 /**
  * struct mgpu_virtio - a GPU
  * @vdev: the virtio device
- * @mdev: what the core knows it by
- * @task: the engine
- * @wait: where it sleeps
- * @kicks: reasons to look
- * @lock: the fields from @vq to @looked_ns
+ * @mdev: the core's device
+ * @task: the engine's thread
+ * @wait: wait queue of the engine's thread
+ * @kicks: count of wakeups of the engine
+ * @lock: protects the fields from @vq to @looked_ns
  * @vq: control queue
- * @sg: of the message that is being posted
- * @posted: messages that are in the queue, oldest first
- * @nr_fenced: how many of them are fenced
- * @dead: it gets no messages any more
- * @safe: and reads and writes no memory
- * @resets: who waits for that
- * @stuck: it is to be reset
- * @next_fence: fence numbers rise over all vGPUs: QEMU compares them
- * @progress_ns: since when it owes the oldest of @posted an answer
- * @posted_ns: when it was given something last
- * @polled_ns: when it was last asked to look
- * @looked_ns: when it was last looked whether it is silent
- * @changed: its configuration changed
- * @busy_ns: up to when its time has been accounted
+ * @sg: scatterlist of the message that is being posted
+ * @posted: messages in the queue, oldest first
+ * @nr_fenced: number of messages in @posted with a fence
+ * @dead: the device gets no messages any more
+ * @safe: the device is dead, and does not access memory any more
+ * @resets: woken when @safe is set
+ * @stuck: the device must be reset
+ * @next_fence: number of the next fence; numbers rise over all vGPUs, because QEMU
+ *	compares them
+ * @progress_ns: when the oldest message of @posted became the oldest, CLOCK_MONOTONIC;
+ *	moved forward by the time for which the host stood still
+ * @posted_ns: when a message was posted last, CLOCK_MONOTONIC
+ * @polled_ns: when the engine last notified the device to poll for finished work,
+ *	CLOCK_MONOTONIC
+ * @looked_ns: when the engine last checked for a silent device, CLOCK_MONOTONIC
+ * @changed: the device's configuration changed
+ * @busy_ns: time up to which the device's time is accounted for, CLOCK_MONOTONIC
  * @busy_cycles: the same in TSC ticks
- * @held: a job for which the queue had no room
- * @step: a job that the CPU does
- * @step_ns: engine time of that
- * @step_cycles: the same in TSC ticks
- * @capsets: what it has for guests
- * @nr_capsets: how many
+ * @held: job that waits for room in the queue, or NULL
+ * @cpu: the engine's thread as an engine for jobs that the CPU executes
+ * @capsets: capability sets for guests
+ * @nr_capsets: length of @capsets
  */
 struct mgpu_virtio {
 	struct virtio_device *vdev;
@@ -118,14 +120,12 @@ struct mgpu_virtio {
 	u64 busy_ns;
 	u64 busy_cycles;
 	struct mgpu_job *held;
-	struct mgpu_job *step;
-	u64 step_ns;
-	u64 step_cycles;
+	struct mgpu_cpu_engine cpu;
 	struct mgpu_capset capsets[MAX_CAPSETS];
 	u32 nr_capsets;
 };
 
-static void look(struct mgpu_virtio *v)
+static void virtio_wake(struct mgpu_virtio *v)
 {
 	atomic_inc(&v->kicks);
 	wake_up(&v->wait);
@@ -133,12 +133,12 @@ static void look(struct mgpu_virtio *v)
 
 /* ---- the queue ---- */
 
-static void answered(struct virtqueue *vq)
+static void virtio_answered(struct virtqueue *vq)
 {
-	look(vq->vdev->priv);
+	virtio_wake(vq->vdev->priv);
 }
 
-/* Scatterlist of a kvmalloc()ed buffer. */
+/* Fill the scatterlist of a buffer from kvmalloc(). */
 static void fill_sg(struct scatterlist *sg, void *buf, size_t len)
 {
 	size_t part;
@@ -156,18 +156,19 @@ static void fill_sg(struct scatterlist *sg, void *buf, size_t len)
 	}
 }
 
-/* For tests: the device gets no notice of anything, or not this message. */
+/* For tests: return whether the device gets no notifications. */
 static bool is_silenced(void)
 {
 	return READ_ONCE(hang) == 1;
 }
 
+/* For tests: return whether the device does not get this message. */
 static bool is_kept(const struct mgpu_msg *msg)
 {
 	return READ_ONCE(hang) == 2 && msg->fenced;
 }
 
-static int add(struct mgpu_virtio *v, struct mgpu_msg *msg)
+static int virtio_add(struct mgpu_virtio *v, struct mgpu_msg *msg)
 {
 	struct scatterlist resp, *sgs[2] = { v->sg, &resp };
 	struct virtio_gpu_ctrl_hdr *hdr = msg->buf;
@@ -199,12 +200,12 @@ static int add(struct mgpu_virtio *v, struct mgpu_msg *msg)
 }
 
 /*
- * Fence numbers of 32 bits are used up: they begin anew when none is out, since
- * the host takes a number for all below it.
+ * Return whether the fence numbers of 32 bits are used up.  They restart from 1 when
+ * no fence is pending: to the host, a number signals all lower numbers.
  */
 static bool out_of_fences(struct mgpu_virtio *v)
 {
-	if (v->next_fence <= U32_MAX - MGPU_DEVCMD_MSGS)
+	if (v->next_fence <= U32_MAX - MGPU_JOB_MSGS)
 		return false;
 	if (v->nr_fenced)
 		return true;
@@ -213,11 +214,11 @@ static bool out_of_fences(struct mgpu_virtio *v)
 }
 
 /*
- * Puts messages into the queue, all or none, and notifies the device.  -EAGAIN
- * when there is no room now, -EIO when the device is lost, -ENODEV when it also
- * reads and writes no memory any more.
+ * Put messages into the queue, all or none, and notify the device.  Return 0, -EAGAIN
+ * if the queue has no room now, -EIO if the device is lost, -ENODEV if it is lost and
+ * does not access memory any more, or an error of mgpu_msg_begin().
  */
-static int post(struct mgpu_virtio *v, struct mgpu_msg *msgs, u32 nr)
+static int virtio_post(struct mgpu_virtio *v, struct mgpu_msg *msgs, u32 nr)
 {
 	int ret = 0;
 	u32 i;
@@ -228,12 +229,12 @@ static int post(struct mgpu_virtio *v, struct mgpu_msg *msgs, u32 nr)
 	else if (v->vq->num_free < nr || out_of_fences(v))
 		ret = -EAGAIN;
 	else if (msgs[0].begin)
-		ret = mgpu_devcmd_begin(&msgs[0]);
+		ret = mgpu_msg_begin(&msgs[0]);
 	for (i = 0; i < nr && !ret; i++) {
-		ret = add(v, &msgs[i]);
+		ret = virtio_add(v, &msgs[i]);
 		if (!ret || !i)
 			continue;
-		/* There is no way back for those before it. */
+		/* The messages before it cannot be taken back: reset the device. */
 		v->stuck = true;
 		ret = 0;
 		msgs[i].error = -EIO;
@@ -246,8 +247,8 @@ static int post(struct mgpu_virtio *v, struct mgpu_msg *msgs, u32 nr)
 	return ret == -ENOSPC || ret == -ENOMEM ? -EAGAIN : ret;
 }
 
-/* The next message that the device has answered, or NULL. */
-static struct mgpu_msg *reap(struct mgpu_virtio *v)
+/* Remove the next answered message from the queue and return it, or NULL. */
+static struct mgpu_msg *virtio_reap(struct mgpu_virtio *v)
 {
 	struct mgpu_msg *msg;
 	unsigned int len;
@@ -255,7 +256,10 @@ static struct mgpu_msg *reap(struct mgpu_virtio *v)
 	spin_lock(&v->lock);
 	msg = v->dead ? NULL : virtqueue_get_buf(v->vq, &len);
 	if (msg) {
-		/* One whose fence does not come may have others pass it. */
+		/*
+		 * Only the oldest message counts as progress: others pass a
+		 * message whose fence is never signalled.
+		 */
 		if (list_is_first(&msg->node, &v->posted))
 			v->progress_ns = ktime_get_ns();
 		list_del_init(&msg->node);
@@ -268,12 +272,12 @@ static struct mgpu_msg *reap(struct mgpu_virtio *v)
 /* ---- jobs ---- */
 
 /*
- * Engine time of a job that ends now: since the device got it, or, when it had
- * others before, since the last of those ended.  So the time in which the device
- * has something to do is accounted once, whatever its depth.
+ * Compute the engine time of a job that ends now: since the device got the job, or
+ * since the previous job ended, whichever is later.  So the device's busy time is
+ * accounted for once, at any depth.
  */
-static void account(struct mgpu_virtio *v, const struct mgpu_msg *msg, u64 *ns,
-		    u64 *cycles)
+static void virtio_account(struct mgpu_virtio *v, const struct mgpu_msg *msg, u64 *ns,
+			   u64 *cycles)
 {
 	u64 now = ktime_get_ns(), ticks = get_cycles();
 	u64 from = max(msg->sent_ns, v->busy_ns), span;
@@ -287,62 +291,45 @@ static void account(struct mgpu_virtio *v, const struct mgpu_msg *msg, u64 *ns,
 	v->busy_cycles = ticks;
 }
 
-/* What a message's end means to who has posted it. */
-static void end(struct mgpu_virtio *v, struct mgpu_msg *msg)
+/* Complete the job or wake the caller of ->exec() that posted a message. */
+static void virtio_complete(struct mgpu_virtio *v, struct mgpu_msg *msg)
 {
-	struct mgpu_devcmd *dc = msg->cmd;
+	struct mgpu_msg *msgs;
 	u64 ns, cycles;
 	int error = 0;
-	u32 i;
+	u32 nr, i;
 
 	if (msg->done) {
 		complete(msg->done);
 		return;
 	}
-	if (!dc)
+	if (!msg->job)
 		return;
-	for (i = 0; i < dc->nr_msgs; i++) {
-		if (dc->msgs[i].error)
-			error = dc->msgs[i].error;
-		else if (!error && le32_to_cpu(dc->msgs[i].resp->type) !=
+	msgs = mgpu_job_msgs(msg->job, &nr);
+	for (i = 0; i < nr; i++) {
+		if (msgs[i].error)
+			error = msgs[i].error;
+		else if (!error && le32_to_cpu(msgs[i].resp->type) !=
 				   VIRTIO_GPU_RESP_OK_NODATA)
 			error = -EREMOTEIO;
 	}
-	account(v, msg, &ns, &cycles);
-	mgpu_job_done(&dc->job, error, ns, cycles);
+	virtio_account(v, msg, &ns, &cycles);
+	mgpu_job_done(msg->job, error, ns, cycles);
 }
 
-/* One tile of a job that the CPU does. */
-static void step(struct mgpu_virtio *v)
+/* Start a job; return false if the queue has no room for it. */
+static bool virtio_start(struct mgpu_virtio *v, struct mgpu_job *job)
 {
-	struct mgpu_job *job = v->step;
-	u64 start = ktime_get_ns(), ticks = get_cycles();
+	struct mgpu_msg *msgs;
+	u32 nr;
 	int ret;
 
-	ret = mgpu_job_step(job);
-	v->step_ns += ktime_get_ns() - start;
-	v->step_cycles += get_cycles() - ticks;
-	if (ret > 0 && !mgpu_job_yield(job, v->step_ns, v->step_cycles))
-		return;
-	v->step = NULL;
-	if (ret <= 0)
-		mgpu_job_done(job, ret, v->step_ns, v->step_cycles);
-}
-
-/* Takes a job to the device; false when there is no room for it. */
-static bool start(struct mgpu_virtio *v, struct mgpu_job *job)
-{
-	struct mgpu_devcmd *dc;
-	int ret;
-
-	if (job->kind != MGPU_JOB_DEVICE) {
-		v->step_ns = 0;
-		v->step_cycles = 0;
-		v->step = job;
+	msgs = mgpu_job_msgs(job, &nr);
+	if (!msgs) {
+		mgpu_cpu_engine_begin(&v->cpu, job);
 		return true;
 	}
-	dc = to_mgpu_devcmd(job);
-	ret = post(v, dc->msgs, dc->nr_msgs);
+	ret = virtio_post(v, msgs, nr);
 	if (ret == -EAGAIN)
 		return false;
 	if (ret)
@@ -351,24 +338,24 @@ static bool start(struct mgpu_virtio *v, struct mgpu_job *job)
 }
 
 /*
- * Takes what there is, as long as the device and the CPU can do with more.  What
- * fails at once, since the device is lost, may be followed by more for ever.
+ * Take jobs from the scheduler while the device and the CPU have room for more.  Jobs
+ * fail at once while the device is lost: FEED_MAX bounds how many are taken.
  */
-static void feed(struct mgpu_virtio *v)
+static void virtio_feed(struct mgpu_virtio *v)
 {
 	struct mgpu_job *job;
 	u32 nr;
 
-	for (nr = 0; !v->step; nr++) {
+	for (nr = 0; !v->cpu.job; nr++) {
 		if (nr == FEED_MAX) {
-			look(v);
+			virtio_wake(v);
 			return;
 		}
 		job = v->held ?: mgpu_sched_next(v->mdev);
 		v->held = NULL;
 		if (!job)
 			return;
-		if (!start(v, job)) {
+		if (!virtio_start(v, job)) {
 			v->held = job;
 			return;
 		}
@@ -378,10 +365,10 @@ static void feed(struct mgpu_virtio *v)
 /* ---- when the device does not answer ---- */
 
 /*
- * The device, which reads and writes no memory now, will not answer: hands back
- * what it was asked.
+ * Complete all messages with an error.  The device does not access memory any more and
+ * will not answer.
  */
-static void give_up(struct mgpu_virtio *v)
+static void virtio_give_up(struct mgpu_virtio *v)
 {
 	struct mgpu_msg *msg, *next;
 	LIST_HEAD(lost);
@@ -389,7 +376,7 @@ static void give_up(struct mgpu_virtio *v)
 	spin_lock(&v->lock);
 	WRITE_ONCE(v->safe, true);
 	spin_unlock(&v->lock);
-	/* Who knows of this generation is told by post() that it is safe. */
+	/* A thread that reads the new generation gets -ENODEV from virtio_post(). */
 	smp_mb();
 	mgpu_device_lost(v->mdev);
 	wake_up_all(&v->resets);
@@ -404,24 +391,27 @@ static void give_up(struct mgpu_virtio *v)
 	list_for_each_entry_safe(msg, next, &lost, node) {
 		list_del_init(&msg->node);
 		msg->error = -EIO;
-		end(v, msg);
+		virtio_complete(v, msg);
 	}
-	/* There is room for what waited for theirs. */
-	look(v);
+	/* The queue has room for the held job and for callers of ->exec(). */
+	virtio_wake(v);
 }
 
 static int find_queue(struct mgpu_virtio *v)
 {
 	struct virtqueue *vq;
 
-	vq = virtio_find_single_vq(v->vdev, answered, "control");
+	vq = virtio_find_single_vq(v->vdev, virtio_answered, "control");
 	if (IS_ERR(vq))
 		return PTR_ERR(vq);
 	v->vq = vq;
 	return 0;
 }
 
-/* As the bus does before a probe; virtio_device_restore() is not in all kernels. */
+/*
+ * Set the device up as the bus does before a probe; not all kernels export
+ * virtio_device_restore().
+ */
 static int start_again(struct mgpu_virtio *v)
 {
 	struct virtio_device *vdev = v->vdev;
@@ -442,8 +432,8 @@ static int start_again(struct mgpu_virtio *v)
 }
 
 /*
- * Whether it was pulled out.  Then there is nothing to reset: it would say for
- * ever that it is not yet.
+ * Return whether the device was unplugged.  It must not be reset then: the reset would
+ * wait for ever.
  */
 static bool is_gone(const struct mgpu_virtio *v)
 {
@@ -453,34 +443,34 @@ static bool is_gone(const struct mgpu_virtio *v)
 }
 
 /*
- * Resets the device and begins anew.  What it was asked is lost, and what guests
- * had there is gone.
+ * Reset the device and set it up again.  Its messages complete with an error, and the
+ * contexts and resources of guests are lost.
  */
-static void recover(struct mgpu_virtio *v, const char *why)
+static void virtio_recover(struct mgpu_virtio *v, const char *why)
 {
 	struct virtio_device *vdev = v->vdev;
 	bool gone = is_gone(v);
 	int ret;
 
-	dev_err(&vdev->dev, "%s: %s; what guests had on it is lost\n", why,
+	dev_err(&vdev->dev, "%s: %s; guests lose their contexts and resources\n", why,
 		gone ? "the GPU is gone" : "resetting the GPU");
 	spin_lock(&v->lock);
 	v->dead = true;
 	spin_unlock(&v->lock);
 
 	if (gone) {
-		give_up(v);
+		virtio_give_up(v);
 		return;
 	}
 	virtio_reset_device(vdev);
-	/* Before anybody is told of the reset. */
+	/* Clear @hang before virtio_give_up() announces the reset. */
 	WRITE_ONCE(hang, 0);
-	give_up(v);
+	virtio_give_up(v);
 	vdev->config->del_vqs(vdev);
 
 	ret = start_again(v);
 	if (ret) {
-		dev_err(&vdev->dev, "the GPU did not come back: %d; unbind it and bind it again\n",
+		dev_err(&vdev->dev, "the GPU failed to restart (error %d): unbind it and bind it again\n",
 			ret);
 		v->vq = NULL;
 		return;
@@ -492,7 +482,7 @@ static void recover(struct mgpu_virtio *v, const char *why)
 	spin_unlock(&v->lock);
 }
 
-/* Whether the device has owed an answer for too long. */
+/* Return whether the device has not answered the oldest message for too long. */
 static bool is_silent(struct mgpu_virtio *v)
 {
 	u32 limit = clamp(READ_ONCE(reset_ms), 1000U, 60000U);
@@ -501,7 +491,7 @@ static bool is_silent(struct mgpu_virtio *v)
 
 	spin_lock(&v->lock);
 	now = ktime_get_ns();
-	/* While the host stood still nobody heard it. */
+	/* Exclude the time for which the host was suspended or stopped. */
 	gap = now - v->looked_ns;
 	if (gap > 2 * SILENCE_MS * NSEC_PER_MSEC)
 		v->progress_ns = min(now, v->progress_ns + gap);
@@ -521,26 +511,26 @@ static bool wants_reset(struct mgpu_virtio *v)
 	       VIRTIO_CONFIG_S_NEEDS_RESET;
 }
 
-static void watch(struct mgpu_virtio *v)
+static void virtio_watch(struct mgpu_virtio *v)
 {
 	if (v->dead)
 		return;
 	if (virtqueue_is_broken(v->vq) || READ_ONCE(v->stuck))
-		recover(v, "its queue is broken");
+		virtio_recover(v, "the GPU's queue is broken");
 	else if (wants_reset(v))
-		recover(v, "it asks for a reset");
+		virtio_recover(v, "the GPU asks for a reset");
 	else if (is_silent(v))
-		recover(v, "it does not answer");
+		virtio_recover(v, "the GPU does not answer");
 }
 
 /* ---- the engine ---- */
 
 /*
- * Has the device look for what it has finished, when that is due, and, when it
- * has not been heard of for long, for what it was given: a notification may get
- * lost.  Returns when to look again, in microseconds; 0 for not at all.
+ * Notify the device if that is due: with pending fences, to poll for finished work;
+ * else rarely, in case a notification was lost.  Return the time until the next
+ * notification in microseconds, or 0 if no message is pending.
  */
-static u32 poll(struct mgpu_virtio *v)
+static u32 virtio_poll(struct mgpu_virtio *v)
 {
 	u32 us = READ_ONCE(poll_us);
 	u64 now = ktime_get_ns();
@@ -558,7 +548,7 @@ static u32 poll(struct mgpu_virtio *v)
 	return ask ? us : 0;
 }
 
-static int engine(void *data)
+static int virtio_engine(void *data)
 {
 	struct mgpu_virtio *v = data;
 	struct mgpu_msg *msg;
@@ -570,14 +560,16 @@ static int engine(void *data)
 		u32 us;
 
 		seen = atomic_read(&v->kicks);
-		while ((msg = reap(v)))
-			end(v, msg);
-		feed(v);
-		/* Guests without GL may keep the CPU busy all the time. */
-		watch(v);
-		us = poll(v);
-		if (v->step) {
-			step(v);
+		while ((msg = virtio_reap(v)))
+			virtio_complete(v, msg);
+		virtio_feed(v);
+		/* Watch in each round: guests without GL may keep the CPU busy. */
+		virtio_watch(v);
+		us = virtio_poll(v);
+		if (v->cpu.job) {
+			/* The job is not charged for the time since its last tile. */
+			mgpu_cpu_engine_resume(&v->cpu);
+			mgpu_cpu_engine_step(&v->cpu);
 			cond_resched();
 			continue;
 		}
@@ -598,7 +590,7 @@ static int engine(void *data)
 
 static void virtio_kick(struct mgpu_device *mdev)
 {
-	look(mgpu_device_priv(mdev));
+	virtio_wake(mgpu_device_priv(mdev));
 }
 
 static int virtio_exec(struct mgpu_device *mdev, struct mgpu_msg *msgs, u32 nr)
@@ -610,18 +602,18 @@ static int virtio_exec(struct mgpu_device *mdev, struct mgpu_msg *msgs, u32 nr)
 
 	for (posted = 0; posted < nr; posted++) {
 		msgs[posted].done = &done;
-		while ((ret = post(v, &msgs[posted], 1)) == -EAGAIN) {
-			/* Of a GPU that hangs, only the engine makes room. */
-			look(v);
+		while ((ret = virtio_post(v, &msgs[posted], 1)) == -EAGAIN) {
+			/* If the GPU hangs, only a reset by the engine makes room. */
+			virtio_wake(v);
 			usleep_range(200, 1000);
 		}
 		if (ret)
 			break;
 	}
-	/* The engine looks after what is posted. */
-	look(v);
+	/* Have the engine poll for the messages. */
+	virtio_wake(v);
 	if (ret == -EIO) {
-		/* Who asks may be about to take memory from the device. */
+		/* The caller may free memory of the device next: wait for the reset. */
 		wait_event(v->resets, READ_ONCE(v->safe) ||
 			   mgpu_device_gen(mdev) != gen);
 	}
@@ -641,20 +633,20 @@ static const struct mgpu_backend_ops virtio_ops = {
 
 /* ---- setting up ---- */
 
-/* Has the device answer before there is an engine. */
-static int ask(struct mgpu_virtio *v, struct mgpu_msg *msg, u32 expected)
+/* Have the device execute a command before the engine runs. */
+static int virtio_ask(struct mgpu_virtio *v, struct mgpu_msg *msg, u32 expected)
 {
 	int ret;
 
-	ret = post(v, msg, 1);
+	ret = virtio_post(v, msg, 1);
 	if (ret)
 		return ret;
-	if (!wait_event_timeout(v->wait, reap(v), msecs_to_jiffies(ASK_MS)))
+	if (!wait_event_timeout(v->wait, virtio_reap(v), msecs_to_jiffies(ASK_MS)))
 		return -ETIMEDOUT;
 	return le32_to_cpu(msg->resp->type) == expected ? 0 : -EREMOTEIO;
 }
 
-static int get_capset(struct mgpu_virtio *v, u32 index)
+static int virtio_get_capset(struct mgpu_virtio *v, u32 index)
 {
 	struct mgpu_capset *capset = &v->capsets[v->nr_capsets];
 	struct virtio_gpu_resp_capset_info *info;
@@ -678,7 +670,7 @@ static int get_capset(struct mgpu_virtio *v, u32 index)
 	msg.len = sizeof(*ask_info);
 	msg.resp = &info->hdr;
 	msg.resp_len = sizeof(*info);
-	ret = ask(v, &msg, VIRTIO_GPU_RESP_OK_CAPSET_INFO);
+	ret = virtio_ask(v, &msg, VIRTIO_GPU_RESP_OK_CAPSET_INFO);
 	if (ret)
 		goto out;
 
@@ -697,7 +689,7 @@ static int get_capset(struct mgpu_virtio *v, u32 index)
 	msg.len = sizeof(*ask_data);
 	msg.resp = &data->hdr;
 	msg.resp_len = sizeof(*data) + size;
-	ret = ask(v, &msg, VIRTIO_GPU_RESP_OK_CAPSET);
+	ret = virtio_ask(v, &msg, VIRTIO_GPU_RESP_OK_CAPSET);
 	if (ret)
 		goto out;
 
@@ -716,7 +708,7 @@ static int get_capset(struct mgpu_virtio *v, u32 index)
 		capset->data = NULL;
 	}
 out:
-	/* A device that does not answer may still write there. */
+	/* A device that does not answer may still write to the buffers. */
 	if (ret == -ETIMEDOUT)
 		virtio_reset_device(v->vdev);
 	kfree(data);
@@ -726,7 +718,7 @@ out:
 	return ret;
 }
 
-static int get_capsets(struct mgpu_virtio *v)
+static int virtio_get_capsets(struct mgpu_virtio *v)
 {
 	u32 nr = 0, i;
 	int ret;
@@ -735,14 +727,14 @@ static int get_capsets(struct mgpu_virtio *v)
 		return 0;
 	virtio_cread_le(v->vdev, struct virtio_gpu_config, num_capsets, &nr);
 	for (i = 0; i < min_t(u32, nr, MAX_CAPSETS); i++) {
-		ret = get_capset(v, i);
+		ret = virtio_get_capset(v, i);
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
-static void free_all(struct mgpu_virtio *v)
+static void virtio_free(struct mgpu_virtio *v)
 {
 	u32 i;
 
@@ -764,7 +756,7 @@ static int virtio_probe(struct virtio_device *vdev)
 	int ret;
 
 	if (!virtio_has_feature(vdev, VIRTIO_F_VERSION_1)) {
-		dev_err(&vdev->dev, "a legacy device cannot be shared\n");
+		dev_err(&vdev->dev, "a legacy virtio device cannot be shared: make it a modern one\n");
 		return -ENODEV;
 	}
 	v = kzalloc(sizeof(*v), GFP_KERNEL);
@@ -782,20 +774,21 @@ static int virtio_probe(struct virtio_device *vdev)
 	if (ret)
 		goto err_free;
 	virtio_device_ready(vdev);
-	ret = get_capsets(v);
+	ret = virtio_get_capsets(v);
 	if (ret) {
-		dev_err(&vdev->dev, "it does not say what it can do: %d\n", ret);
+		dev_err(&vdev->dev, "cannot read the GPU's capability sets (error %d): see the log of its host\n",
+			ret);
 		goto err_queue;
 	}
 	if (!v->nr_capsets)
-		dev_info(&vdev->dev, "it has no OpenGL: 2D types only\n");
+		dev_info(&vdev->dev, "the GPU has no OpenGL: only 2D types are available\n");
 
 	caps.capsets = v->capsets;
 	caps.nr_capsets = v->nr_capsets;
 	if (!virtio_has_dma_quirk(vdev))
 		caps.dma_dev = vdev->dev.parent;
-	/* There are guests as soon as it is registered. */
-	v->task = kthread_create(engine, v, "mgpu_virtio/%u", vdev->index);
+	/* Make the engine first: guests may come as soon as the device is registered. */
+	v->task = kthread_create(virtio_engine, v, "mgpu_virtio/%u", vdev->index);
 	if (IS_ERR(v->task)) {
 		ret = PTR_ERR(v->task);
 		goto err_queue;
@@ -814,7 +807,7 @@ err_queue:
 	virtio_reset_device(vdev);
 	vdev->config->del_vqs(vdev);
 err_free:
-	free_all(v);
+	virtio_free(v);
 	return ret;
 }
 
@@ -822,8 +815,8 @@ static void virtio_remove(struct virtio_device *vdev)
 {
 	struct mgpu_virtio *v = vdev->priv;
 
-	look(v);
-	/* Waits for the VMMs; until then, jobs must go on. */
+	virtio_wake(v);
+	/* This waits for the VMMs; the engine must run meanwhile. */
 	mgpu_device_unregister(v->mdev);
 	kthread_stop(v->task);
 	if (v->vq) {
@@ -832,7 +825,7 @@ static void virtio_remove(struct virtio_device *vdev)
 		vdev->config->del_vqs(vdev);
 	}
 	mgpu_device_free(v->mdev);
-	free_all(v);
+	virtio_free(v);
 }
 
 static void virtio_changed(struct virtio_device *vdev)
@@ -840,19 +833,19 @@ static void virtio_changed(struct virtio_device *vdev)
 	struct mgpu_virtio *v = vdev->priv;
 
 	WRITE_ONCE(v->changed, true);
-	look(v);
+	virtio_wake(v);
 }
 
 #ifdef CONFIG_PM
-/* What guests have on it would be lost. */
+/* Refuse to suspend: guests would lose their contexts and resources. */
 static int virtio_freeze(struct virtio_device *vdev)
 {
-	dev_err(&vdev->dev, "a GPU that is shared cannot be suspended\n");
+	dev_err(&vdev->dev, "a shared GPU cannot be suspended: unbind it first\n");
 	return -EBUSY;
 }
 #endif
 
-/* Not for modprobe to find: who wants it binds it. */
+/* No MODULE_DEVICE_TABLE(): the module is not loaded for every virtio-gpu. */
 static const struct virtio_device_id virtio_ids[] = {
 	{ VIRTIO_ID_GPU, VIRTIO_DEV_ANY_ID },
 	{ },

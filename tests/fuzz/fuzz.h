@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the fuzz targets share. */
+/* Common parts of the fuzz targets. */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 

@@ -4,7 +4,7 @@
  * the command.  Beyond the sanitizers' checks, whatever is accepted must keep
  * what cmd_decode.h promises.
  */
-#include "cmd_decode.h"
+#include "gpu/cmd_decode.h"
 #include "fuzz.h"
 
 static int response_ok(u32 r)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fuzz compute jobs.  The input: how large the three resources are, whether the
- * header is to be made right, then the command.  What is accepted is run, on
+ * header is to be made right, then the command.  An accepted job is run, on
  * resources and local memory of exactly their size; it must keep what compute.h
  * promises and touch nothing else.
  */
-#include "compute.h"
+#include "compute/compute.h"
 #include "fuzz.h"
 
 #define MAX_UNITS	(1 << 20)	/* of a job that is run */

@@ -8,13 +8,12 @@
  *
  * server.c is part of this file, since the code to reach is behind its connections.
  */
-#include "../../ctl/mgpud/server.c"
+#include "../../ctl/mgpud/server/server.c"
 
 #include "fuzz.h"
-#include "preempt_settings.h"
+#include "config/table.h"
 
-static struct settings settings;
-static struct preempter_config preempt;
+static struct config config;
 static unsigned int changes;
 static struct server server;
 
@@ -23,14 +22,14 @@ static struct json_object *on_state(void *arg)
 	struct json_object *o = json_object_new_object();
 
 	(void)arg;
-	json_object_object_add(o, "policy",
-			       json_object_new_string(settings.policy->name));
+	json_object_object_add(o, "allocator",
+			       json_object_new_string(config.set.allocator->name));
 	return o;
 }
 
 static int on_set(void *arg, struct json_object *set, struct settings_error *err)
 {
-	int ret = preempt_settings_json(&settings, &preempt, set, err);
+	int ret = table_json(&config, set, err);
 
 	(void)arg;
 	changes++;
@@ -44,26 +43,28 @@ static const struct server_ops on = { .state = on_state, .set = on_set };
 
 static void check_settings(void)
 {
+	const struct settings *set = &config.set;
 	struct settings_error err;
 
-	FUZZ_ASSERT(settings.policy && preempt.ops);
-	FUZZ_ASSERT(settings.period_ms >= SETTINGS_PERIOD_MIN &&
-		    settings.period_ms <= SETTINGS_PERIOD_MAX);
-	FUZZ_ASSERT(settings.iterations >= 1 &&
-		    settings.iterations <= SETTINGS_ITERATIONS_MAX);
-	FUZZ_ASSERT(settings.headroom >= SETTINGS_HEADROOM_MIN &&
-		    settings.headroom <= SETTINGS_HEADROOM_MAX);
-	FUZZ_ASSERT(!settings_check(&settings, &err));
-	FUZZ_ASSERT(!sla_check(&settings.sla));
-	FUZZ_ASSERT(settings.nr_vgpus <= SETTINGS_VGPUS_MAX);
-	for (size_t i = 0; i < settings.nr_vgpus; i++) {
-		FUZZ_ASSERT(!sla_check(&settings.vgpus[i].sla));
-		FUZZ_ASSERT(strlen(settings.vgpus[i].uuid) == SAMPLE_UUID_LEN - 1);
-		if (i)
-			FUZZ_ASSERT(strcmp(settings.vgpus[i - 1].uuid,
-					   settings.vgpus[i].uuid) < 0);
+	FUZZ_ASSERT(set->allocator && config.preempt.ops);
+	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++) {
+		struct json_object *value = table_value(&config, s);
+
+		if (mgpud_setting_is_number(s))
+			FUZZ_ASSERT(json_object_get_double(value) >= s->min &&
+				    json_object_get_double(value) <= s->max);
+		json_object_put(value);
 	}
-	FUZZ_ASSERT(!preempt_param_check(&preempt.param));
+	FUZZ_ASSERT(!settings_check(set, &err));
+	FUZZ_ASSERT(!sla_check(&set->sla));
+	FUZZ_ASSERT(set->nr_vgpus <= SETTINGS_VGPUS_MAX);
+	for (size_t i = 0; i < set->nr_vgpus; i++) {
+		FUZZ_ASSERT(!sla_check(&set->vgpus[i].sla));
+		FUZZ_ASSERT(strlen(set->vgpus[i].uuid) == SAMPLE_UUID_LEN - 1);
+		if (i)
+			FUZZ_ASSERT(strcmp(set->vgpus[i - 1].uuid, set->vgpus[i].uuid) < 0);
+	}
+	FUZZ_ASSERT(!preempt_param_check(&config.preempt.param));
 }
 
 /* Read what the server sent; returns the number of lines. */
@@ -108,8 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t i = 0; i < SERVER_CLIENTS; i++)
 			server.clients[i].fd = -1;
 	}
-	settings_default(&settings);
-	preempt = PREEMPTER_CONFIG_DEFAULT;
+	config_default(&config);
 	changes = 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd))
 		abort();
@@ -145,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	drop(c);
 	close(fd[1]);
-	settings_free(&settings);
+	config_free(&config);
 	return 0;
 }
 
@@ -157,7 +157,7 @@ static void seeds(const char *dir)
 	static const char *const lines[] = {
 		"{\"request\":\"get\"}\n{\"request\":\"get\"}\n",
 		"{\"request\":\"watch\"}\n",
-		"{\"request\":\"set\",\"settings\":{\"policy\":\"fea\",\"period_ms\":500,\"iterations\":20}}\n",
+		"{\"request\":\"set\",\"settings\":{\"allocator\":\"fea\",\"period_ms\":500,\"iterations\":20}}\n",
 		"{\"request\":\"set\",\"settings\":{\"headroom\":1.5,\"beta\":3,\"lambda\":-0.6}}\n",
 		"{\"request\":\"set\",\"settings\":{\"sla\":{\"default\":{\"floor\":30,\"ceiling\":60}}}}\n",
 		UUID_SET

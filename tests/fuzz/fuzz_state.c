@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "fuzz.h"
-#include "statefile.h"
+#include "config/statefile.h"
 
 #define BOOT	"b007"
 

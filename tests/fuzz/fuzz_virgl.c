@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fuzz virgl.  The input: which resources there are and what they look like,
- * then a command stream.  What is accepted must name nothing but the host's
+ * then a command stream.  An accepted stream must name nothing but the host's
  * handles where it could name resources; whatever a transfer or a resource is
  * said to be must hold up to plain arithmetic.
  */
 #include "fuzz.h"
-#include "virgl.h"
+#include "virgl/virgl.h"
 
 #define HEAD		64	/* bytes before the stream */
 #define NR_RES		8
@@ -231,7 +231,7 @@ static void seeds(const char *dir)
 				w[i] = cpu_to_le32(1);
 			if (op == 5)
 				w[1] = cpu_to_le32(len - 2);
-			/* One pixel or byte at 0 on level 0. */
+			/* A single pixel or byte at 0 on level 0. */
 			if (op == 9 || op == 43 || op == 45 || op == 47) {
 				w[2] = 0;
 				w[4] = 0;

@@ -7,7 +7,7 @@
  * hostile one would.
  */
 #include "fuzz.h"
-#include "vring.h"
+#include "vfio/vring.h"
 
 #define GUEST_SIZE	32768u
 

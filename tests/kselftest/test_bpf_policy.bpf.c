@@ -11,7 +11,7 @@ char LICENSE[] SEC("license") = "GPL";
 enum {
 	GOOD,
 	STARVE,		/* never serves the victim */
-	STALL,		/* serves nobody */
+	STALL,		/* serves no vGPU */
 	PICK_NOBODY,	/* serves a vGPU that does not exist */
 	PICK_IDLE,	/* serves the victim, which does not wait */
 	BAD_QUEUE,

@@ -5,8 +5,8 @@
  * and the examples do what they promise.
  *
  * Where an order is to be seen, an engine is parked first: mgpu_soft's parameter
- * "hang" keeps it busy until the machine that sent the job is gone.  What waits
- * meanwhile is then served in the policy's order.
+ * "hang" keeps it busy until the machine that sent the job is gone.  Jobs that wait
+ * meanwhile are then served in the policy's order.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,12 +33,12 @@
 #define MAX_LOADS	3
 #define MAX_STARTS	16384
 #define ATTEMPTS	5	/* to be in time for an order */
-#define OWN_TURN	900	/* ms; who waits for longer may be next for that */
+#define OWN_TURN	900	/* ms; a job that waits longer may be next for that reason */
 
 /* ms; mgpu-policy reads all types of the kernel, which takes its time */
 #define LOAD_TIMEOUT	(6 * (uint64_t)VMM_TIMEOUT)
 
-/* What test_bpf_policy.bpf.c does. */
+/* Behaviours of test_bpf_policy.bpf.c. */
 enum {
 	GOOD,
 	STARVE,
@@ -321,7 +321,7 @@ static int trace_begin(void)
 	return sysfs_write(JOB_START, "1");
 }
 
-/* How many jobs engines took since; into starts. */
+/* Read the jobs that engines took since, into starts. Return their number. */
 static unsigned int trace_end(void)
 {
 	FILE *f = fopen(TRACING "/trace", "re");
@@ -350,7 +350,7 @@ static unsigned int trace_end(void)
 	return n;
 }
 
-/* One try of who_is_first(); starts[0] is of who was. */
+/* Try who_is_first() once; starts[0] belongs to the machine that was first. */
 static int try_order(policy_data *self, unsigned int first, unsigned int ms)
 {
 	int ret = park(self);
@@ -374,9 +374,9 @@ static int try_order(policy_data *self, unsigned int first, unsigned int ms)
 }
 
 /*
- * Who of the first two machines is served first, 0 or 1, when machine @first
+ * Return which of the first two machines is served first, 0 or 1, when machine @first
  * sends a job, and @ms later the other one does, while the engine is busy.  Again,
- * some times, when who is served has waited for so long that it may be for that.
+ * some times, when the machine that is served has waited longer than OWN_TURN.
  */
 static int who_is_first(policy_data *self, unsigned int first,
 			unsigned int ms)
@@ -416,7 +416,7 @@ static bool is_supported(void)
 		SKIP(return, "policies in BPF need Linux 6.9");		\
 } while (0)
 
-TEST_F(policy, an_older_kernel_says_what_is_missing)
+TEST_F(policy, an_older_kernel_names_the_missing_feature)
 {
 	struct loader l;
 
@@ -436,13 +436,13 @@ TEST_F(policy, wrong_calls_are_explained)
 		int status;
 		const char *text;
 	} calls[] = {
-		{ "", 2, "what to do is not said" },
-		{ "load", 2, "which policy is not said" },
+		{ "", 2, "no command is given" },
+		{ "load", 2, "no policy is given" },
 		{ "load deadline timeout 99", 2, "100 to 30000" },
-		{ "load deadline dev", 2, "no value behind 'dev'" },
+		{ "load deadline dev", 2, "no value follows 'dev'" },
 		{ "load deadline dev none.7", 1, "none.7" },
-		{ "frobnicate", 2, "no command 'frobnicate'" },
-		{ "unload " PIN, 1, "there is no link " PIN },
+		{ "frobnicate", 2, "unknown command 'frobnicate'" },
+		{ "unload " PIN, 1, "no link " PIN },
 	};
 	static const struct {
 		const char *line;
@@ -452,7 +452,7 @@ TEST_F(policy, wrong_calls_are_explained)
 		{ "load /none/policy.bpf.o", "cannot read" },
 		{ "load deadline set default_fps", "is not VAR=VALUE" },
 		{ "load deadline set nothing=1", "it has: default_fps" },
-		{ "load deadline set default_fps=-1", "is no value for default_fps" },
+		{ "load deadline set default_fps=-1", "is not a value for default_fps" },
 		{ "load deadline --pin /tmp/mgpu-test", "/sys/fs/bpf" },
 	};
 	struct loader l;
@@ -552,7 +552,7 @@ TEST_F_TIMEOUT(policy, a_killed_loader_takes_its_policy_along, 240)
 	EXPECT_TRUE(in_force(self, "weighted"));
 	EXPECT_EQ(-EINTR, loader_wait(&self->loader));
 
-	/* One that is interrupted too, and says that all is well. */
+	/* A loader that SIGINT ends takes its policy along, too, and ends with status 0. */
 	ASSERT_TRUE(load(self, "load deadline dev " VMM_PARENT));
 	ASSERT_EQ(0, kill(self->loader.pid, SIGINT));
 	EXPECT_EQ(MGPU_POLICY_EXIT_KIND_UNLOADED, next_exit(self, &d));
@@ -608,7 +608,7 @@ TEST_F_TIMEOUT(policy, a_built_in_policy_that_is_chosen_takes_over, 240)
 	EXPECT_TRUE(drain(self));					\
 } while (0)
 
-TEST_F_TIMEOUT(policy, one_that_starves_a_vgpu_is_evicted, 240)
+TEST_F_TIMEOUT(policy, a_policy_that_starves_a_vgpu_is_evicted, 240)
 {
 	uint32_t victim;
 
@@ -620,7 +620,7 @@ TEST_F_TIMEOUT(policy, one_that_starves_a_vgpu_is_evicted, 240)
 		       -ETIMEDOUT, victim);
 }
 
-TEST_F_TIMEOUT(policy, one_that_leaves_the_engine_idle_is_evicted, 240)
+TEST_F_TIMEOUT(policy, a_policy_that_leaves_the_engine_idle_is_evicted, 240)
 {
 	NEEDS_POLICIES();
 	ASSERT_EQ(0, add(self, 128));
@@ -630,7 +630,7 @@ TEST_F_TIMEOUT(policy, one_that_leaves_the_engine_idle_is_evicted, 240)
 }
 
 /* The watchdog's longest timeout does not matter for these. */
-TEST_F_TIMEOUT(policy, one_that_answers_nonsense_is_evicted_at_once, 240)
+TEST_F_TIMEOUT(policy, a_policy_that_answers_nonsense_is_evicted_at_once, 240)
 {
 	uint32_t idle;
 
@@ -650,7 +650,7 @@ TEST_F_TIMEOUT(policy, one_that_answers_nonsense_is_evicted_at_once, 240)
 		       -EINVAL, 0);
 }
 
-TEST_F_TIMEOUT(policy, one_that_refuses_is_not_loaded, 240)
+TEST_F_TIMEOUT(policy, a_policy_that_refuses_is_not_loaded, 240)
 {
 	char line[512];
 	struct loader l;
@@ -696,7 +696,7 @@ TEST_F_TIMEOUT(policy, the_earlier_deadline_goes_first, 240)
 	sleep_ms(1100);
 	EXPECT_EQ(1, who_is_first(self, 1, 1));
 	sleep_ms(1100);
-	/* One that has waited for so long is due before it. */
+	/* A job that has waited for so long is due before it. */
 	EXPECT_EQ(0, who_is_first(self, 0, 1200));
 	EXPECT_TRUE(in_force(self, "deadline"));
 }
@@ -724,7 +724,7 @@ TEST_F_TIMEOUT(policy, the_higher_class_goes_first, 240)
 
 #define BOUND	200	/* ms */
 
-TEST_F_TIMEOUT(policy, nobody_waits_for_longer_than_the_bound, 240)
+TEST_F_TIMEOUT(policy, no_vgpu_waits_for_longer_than_the_bound, 240)
 {
 	uint64_t longest, low_jobs, high_jobs, late, dry;
 	uint64_t end = now_ms() + 3 * (uint64_t)VMM_TIMEOUT;
@@ -761,7 +761,7 @@ TEST_F_TIMEOUT(policy, nobody_waits_for_longer_than_the_bound, 240)
 			if (starts[i].queue_ns > longest)
 				longest = starts[i].queue_ns;
 			/*
-			 * Whoever waits for longer than the bound is next: had
+			 * A vGPU that waits for longer than the bound is next: had
 			 * it waited so long when a job before was chosen, it
 			 * would not have been that job's turn.
 			 */
@@ -810,7 +810,7 @@ TEST_F_TIMEOUT(policy, devices_that_come_later_are_taken_over_too, 240)
 	EXPECT_EQ(0, loader_wait(&self->loader));
 	EXPECT_TRUE(in_force(self, "weighted"));
 
-	/* One that is for a device ends with it. */
+	/* A policy that is for a device ends with it. */
 	ASSERT_TRUE(load(self, "load deadline dev " VMM_PARENT));
 	ASSERT_EQ(0, system("rmmod mgpu_soft"));
 	end = now_ms() + (uint64_t)VMM_TIMEOUT;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * virtio-gpu commands: answers, errors, fences, limits (VIRTIO 1.2, section
- * 5.7.6).  What is drawn is in test_display.c.
+ * 5.7.6).  The picture is checked in test_display.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -698,7 +698,7 @@ TEST_F(gpu, the_memory_limit_is_enforced)
 	EXPECT_LE(n * each, v.mem_used);
 	EXPECT_EQ(NOMEM, gpu_create_2d(vm, id, BGRX, 1024, 1024));
 	EXPECT_EQ(NORES, gpu_unref(vm, id));
-	/* What is given back can be had again. */
+	/* Memory that was given back can be allocated again. */
 	ASSERT_EQ(OK, gpu_unref(vm, 3));
 	EXPECT_EQ(OK, gpu_create_2d(vm, id, BGRX, 1024, 1024));
 	for (id = 1; id <= n + 1; id++) {
@@ -747,7 +747,7 @@ TEST_F_TIMEOUT(gpu, tiny_resources_count_too, 120)
 	EXPECT_EQ(OK, gpu_create_2d(vm, 1, BGRX, 1024, 1024));
 }
 
-/* One page named many times pins no more than the limit allows. */
+/* A page that is named many times pins no more than the limit allows. */
 TEST_F(gpu, backing_that_repeats_a_page_counts_each_time)
 {
 	struct virtio_gpu_mem_entry e[64];
@@ -793,7 +793,7 @@ TEST_F(gpu, commands_and_errors_are_counted)
 	/* While the device looks at the queue the driver rings none. */
 	EXPECT_EQ(vq->kicks - kicks, b.stats[MGPU_A_STATS_DOORBELLS] -
 				     a.stats[MGPU_A_STATS_DOORBELLS]);
-	/* One may be for several answers. */
+	/* An interrupt may be for several answers. */
 	interrupts = b.stats[MGPU_A_STATS_INTERRUPTS] -
 		     a.stats[MGPU_A_STATS_INTERRUPTS];
 	EXPECT_LT(0, vq->interrupts);

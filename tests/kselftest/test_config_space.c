@@ -8,7 +8,7 @@
 
 #include <kselftest_harness.h>
 
-#include "../../kmod/device.h"
+#include "../../kmod/vfio/device.h"
 #include "vmm.h"
 
 FIXTURE(config)
@@ -310,7 +310,7 @@ TEST_F(config, window_reaches_the_bars)
 			      4));
 }
 
-TEST_F(config, window_refuses_what_is_out_of_bounds)
+TEST_F(config, window_refuses_accesses_out_of_bounds)
 {
 	struct vm *vm = &self->vm;
 	struct vmm_cap *cc = &vm->cap[VIRTIO_PCI_CAP_COMMON_CFG];

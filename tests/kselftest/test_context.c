@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Compute contexts: commands, jobs and their results, what hostile guests try, and
- * slots that are taken away and given back meanwhile.  What the jobs compute is
- * tested as pure code in tests/unit/test_compute.c.
+ * slots that are taken away and given back meanwhile.  tests/unit/test_compute.c tests
+ * the results of the jobs as pure code.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -92,7 +92,7 @@ static int ctx_ask(struct nl *nl, uint8_t cmd, uint32_t vgpu, uint32_t ctx,
 #define resume(self, ctx) \
 	ctx_ask(&(self)->nl, MGPU_CMD_CTX_RESUME, (self)->vgpu, ctx, -1, -1, 0)
 
-/* Until what a context tells of itself, in *@c, is so; false when time is up. */
+/* Wait until a context's state, in *@c, is as expected; false when time is up. */
 static bool wait_ctx(struct nl *nl, uint32_t vgpu, uint32_t ctx,
 		     bool (*is_so)(const struct nl_ctx *c, uint64_t arg),
 		     uint64_t arg, struct nl_ctx *c)
@@ -138,7 +138,7 @@ static bool wait_slots(struct nl *nl, uint32_t vgpu, uint32_t ctx,
 	return wait_ctx(nl, vgpu, ctx, has_slots, slots, &c);
 }
 
-TEST_F(ctx, the_capset_says_what_there_is)
+TEST_F(ctx, the_capset_names_operations_and_limits)
 {
 	struct virtio_gpu_get_capset_info gi;
 	struct virtio_gpu_resp_capset_info info;
@@ -207,7 +207,7 @@ TEST_F(ctx, contexts_are_told_apart)
 	EXPECT_EQ(NOCTX, ctx_result(vm, ctx_submit(vm, 1, &c)));
 	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
 	ASSERT_EQ(OK, ctx_create(vm, 2, MGPU_CAPSET_COMPUTE));
-	/* what a display's owner makes */
+	/* a context without a capability set, as a display's driver makes it */
 	ASSERT_EQ(OK, ctx_create(vm, 3, 0));
 	EXPECT_EQ(NOCTX, ctx_create(vm, 2, MGPU_CAPSET_COMPUTE));
 	blob(_metadata, vm, 1, 1, 4096);
@@ -272,7 +272,7 @@ TEST_F(ctx, a_type_without_render_has_no_contexts)
 }
 
 /* The queue goes on while a context computes. */
-TEST_F(ctx, a_long_job_holds_nobody_up)
+TEST_F(ctx, a_long_job_holds_no_context_up)
 {
 	struct mgpu_compute_cmd c = job_mandelbrot(1, 1024, 1024, 4095);
 	struct vm *vm = &self->vm;
@@ -389,10 +389,10 @@ static void ctx_longer(struct __test_metadata *_metadata, struct vm *vm)
 }
 
 /*
- * Nobody resumes it, and nobody else wants the slot.  A request that is accepted with
- * half of the job still to do is carried out.
+ * No request resumes the context, and no other context wants the slot.  A request that
+ * is accepted with half of the job still to do is carried out.
  */
-TEST_F_TIMEOUT(ctx, a_preempted_context_takes_what_nobody_wants, 90)
+TEST_F_TIMEOUT(ctx, a_preempted_context_takes_an_unwanted_slot, 90)
 {
 	struct mgpu_compute_cmd c;
 	struct vm *vm = &self->vm;
@@ -427,8 +427,8 @@ TEST_F_TIMEOUT(ctx, a_preempted_context_takes_what_nobody_wants, 90)
 	}
 	EXPECT_EQ(info.preemptions, info.resumes);
 	/*
-	 * What it lost was saved, and restored when it came back; so was what it
-	 * left of another slot and had again before that counted as lost.
+	 * The state of a lost slot was saved, and restored when the slot came back; so
+	 * was that of a slot which it left and had again before it counted as lost.
 	 */
 	EXPECT_LE(info.preemptions + info.resumes, info.copies);
 	EXPECT_EQ(0, info.job_errors);
@@ -484,7 +484,7 @@ TEST_F(ctx, preemption_changes_no_byte)
 	free(want);
 }
 
-TEST_F(ctx, what_changes_its_input_is_not_flushed)
+TEST_F(ctx, a_job_that_changes_its_input_is_not_flushed)
 {
 	struct mgpu_compute_cmd c = job_new(MGPU_COMPUTE_ACCUMULATE, 2, 1, 2, 0);
 	struct vm *vm = &self->vm;
@@ -614,7 +614,7 @@ TEST_F(ctx, only_the_shortfall_is_taken)
 	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &a));
 	EXPECT_EQ(1, a.slots);
 	EXPECT_EQ(1, a.preemptions);
-	/* What it lost comes back when the other one is gone. */
+	/* The context gets its slot back when the other context is gone. */
 	ASSERT_EQ(OK, ctx_destroy(vm, 2));
 	EXPECT_TRUE(wait_slots(&self->nl, self->vgpu, 1, 2));
 }
@@ -634,7 +634,7 @@ TEST_F(ctx, a_job_that_takes_too_long_is_ended)
 	EXPECT_EQ(NOCTX, ctx_result(vm, ctx_submit(vm, 1, &c)));
 	EXPECT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, NULL,
 				MGPU_JOB_TIMEOUT_MAX));
-	/* Until it is made anew. */
+	/* It stays dead until it is made anew. */
 	EXPECT_EQ(NOCTX, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
 	EXPECT_EQ(OK, ctx_destroy(vm, 1));
 	EXPECT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
@@ -759,7 +759,7 @@ static void whim(struct whimsical *g, unsigned int *seed)
 			c.move.src_offset = 512 << 10;
 			c.move.length = 256 << 10;
 		}
-		/* never waits for it: what is held might not come back */
+		/* never waits for it: a held context might not come back */
 		head = ctx_submit(vm, ctx, &c);
 		if (head >= 0)
 			g->heads |= 1ull << head;
@@ -819,7 +819,7 @@ TEST_F_TIMEOUT(ctx, all_at_once, 180)
 	}
 }
 
-/* Memory that goes while a job uses it: an error, and nobody falls. */
+/* Memory that is unmapped while a job uses it is an error, without a crash. */
 TEST_F(ctx, memory_may_go_under_a_job)
 {
 	struct mgpu_compute_cmd c = job_mandelbrot(1, 1024, 1024, 4095);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the guest draws is what the VMM sees.
+ * The VMM sees the picture that the guest draws.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include <kselftest_harness.h>
 
-#include "../../kmod/device.h"
+#include "../../kmod/vfio/device.h"
 #include "nl.h"
 #include "vmm.h"
 
@@ -55,7 +55,7 @@ static void draw(struct gpu_screen *s, uint32_t salt)
 			s->pixels[y * s->width + x] = colour(x, y, salt);
 }
 
-/* What is on the screen: asked for first, as a VMM does before each look. */
+/* Return the picture on the screen; queries the plane first, as a VMM does. */
 static uint32_t *look(FIXTURE_DATA(display) * self)
 {
 	struct vfio_device_gfx_plane_info plane;
@@ -219,7 +219,7 @@ TEST_F(display, a_part_arrives_and_the_rest_stays)
 	}
 }
 
-TEST_F(display, damage_outside_of_what_was_transferred_shows_the_old)
+TEST_F(display, damage_outside_of_the_transfer_shows_the_old)
 {
 	struct vm *vm = &self->vm;
 	struct gpu_screen s;
@@ -272,7 +272,7 @@ TEST_F(display, the_scanout_may_be_a_part_of_the_resource)
 
 TEST_F(display, every_format_shows_the_same_colours)
 {
-	/* How 0x112233 lies in memory. */
+	/* The bytes of 0x112233 in memory. */
 	static const struct {
 		uint32_t format;
 		uint8_t bytes[4];
@@ -340,7 +340,7 @@ TEST_F(display, scattered_backing_is_put_together)
 	for (at = 0, k = 0; k < n; at += e[k].length, k++)
 		memcpy(vm->ram + (e[k].addr - VMM_RAM_BASE), flat + at,
 		       e[k].length);
-	/* What the memory says now, through the entries. */
+	/* Read the memory through the entries. */
 	for (at = 0, k = 0; k < n; at += e[k].length, k++)
 		memcpy(flat + at, vm->ram + (e[k].addr - VMM_RAM_BASE),
 		       e[k].length);
@@ -531,7 +531,7 @@ static int cursor_make(struct vm *vm, uint32_t id, uint32_t value)
 	return 0;
 }
 
-/* Whether exactly the cursor at (cx, cy) covers the picture. */
+/* Count pixels that differ from the picture under a cursor at (cx, cy). */
 static unsigned int cursor_wrong(const uint32_t *seen, uint32_t w, uint32_t h,
 				 int cx, int cy, uint32_t value, uint32_t salt)
 {
@@ -665,8 +665,8 @@ static int clear_events(struct vm *vm, uint32_t which)
 }
 
 /*
- * What the guest is told of its screen, by both commands: 0, or what is wrong.
- * The clock of the EDID's preferred mode is to be that of 60 Hz, to 1 %.
+ * Check the size of the screen that both commands report: 0, or what is wrong.
+ * The clock of the EDID's preferred mode must be that of 60 Hz, to 1 %.
  */
 static int told(struct vm *vm, uint32_t width, uint32_t height)
 {
@@ -715,7 +715,7 @@ TEST_F(display, a_new_mode_interrupts_and_is_told)
 	EXPECT_EQ(VIRTIO_GPU_EVENT_DISPLAY, events(vm));
 	EXPECT_NE(generation, cc_read(vm, config_generation));
 	EXPECT_EQ(0, told(vm, 640, 480));
-	/* What was not there cannot be cleared, and what was is not told again. */
+	/* A bit that is not set cannot be cleared; a cleared event is not repeated. */
 	ASSERT_EQ(0, clear_events(vm, ~VIRTIO_GPU_EVENT_DISPLAY));
 	EXPECT_EQ(VIRTIO_GPU_EVENT_DISPLAY, events(vm));
 	ASSERT_EQ(0, clear_events(vm, VIRTIO_GPU_EVENT_DISPLAY));
@@ -733,7 +733,7 @@ TEST_F(display, a_new_mode_interrupts_and_is_told)
 	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 1024, 768));
 	EXPECT_EQ(0, irq_wait(vm->irq[0], VMM_QUIET));
 
-	/* It is a proposal: what the guest shows is its own affair. */
+	/* The mode is a proposal: the guest may show any. */
 	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 640, 480));
 	ASSERT_EQ(0, gpu_screen_2d(vm, &s, 1, BGRX, 800, 600));
 	draw(&s, 1);
@@ -774,7 +774,7 @@ TEST_F(display, a_mode_outlives_a_reset_and_its_event_does_not)
 	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 640, 480));
 	ASSERT_EQ(0, vio_reset(vm));
 	EXPECT_EQ(0, events(vm));
-	/* Without a driver, nobody is interrupted, but for the one before. */
+	/* Without a driver there is no interrupt, but for the earlier one. */
 	irq_wait(vm->irq[0], 0);
 	ASSERT_EQ(0, nl_vgpu_set_mode(&nl, vm->uuid, 800, 600));
 	EXPECT_EQ(0, irq_wait(vm->irq[0], VMM_QUIET));

@@ -7,8 +7,9 @@
  *
  * What the calling task does is counted by its own fail-nth, with all that VFIO,
  * mdev and netlink allocate for it.  What the module's workers and engines do for
- * it is counted by failslab: allocations with the module in their stack, in any
- * task.  Needs a kernel with fault injection (KERNEL=debug).
+ * it is counted by failslab and fail_page_alloc: allocations with the module in
+ * their stack, in any task; the second counts what is too large for a slab, new
+ * slabs, and page tables.  Needs a kernel with fault injection (KERNEL=debug).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,29 +27,45 @@
 #include "nl.h"
 #include "vmm.h"
 
-#define FAILSLAB	"/sys/kernel/debug/failslab/"
+#define DEBUGFS		"/sys/kernel/debug/"
 #define PRINTK		"/proc/sys/kernel/printk"
 
 #define BGRX		VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM
 #define RAM		(4u << 20)
+#define SIDE		64u	/* of a picture or a job, pixels */
 #define MAX_ALLOCATIONS	1000	/* of one operation */
-#define ID		7	/* of the resource or context that is made */
+/*
+ * Of the resource or context that is made: so far from the others that the table of
+ * them has to grow.
+ */
+#define ID		5000
 
 /* ---- faults ---- */
 
-/* Who counts. */
+/* What is counted, and fails. */
 enum counts {
-	TASK,			/* the calling task, whatever it allocates */
-	MODULE,			/* all that has the module in its stack */
+	TASK,			/* the calling task's, whatever it allocates */
+	SLAB,			/* slab objects with the module in the stack */
+	PAGES,			/* pages, likewise */
+	NR_COUNTS,
 };
 
-struct faults {
-	int nth;		/* the calling task's fail-nth */
-	int count;		/* failslab's, open while a sweep writes them */
+static const char *const counts_name[] = { "allocation", "slab object", "page block" };
+
+/* An attribute of fault injection, its files open while a sweep writes them. */
+struct fault_attr {
+	const char *dir;	/* in debugfs */
+	int count;
 	int interval;
 	int times;
 	int space;
 	int probability;
+};
+
+struct faults {
+	int nth;		/* the calling task's fail-nth */
+	int min_order;		/* fail_page_alloc's */
+	struct fault_attr attr[NR_COUNTS];	/* not TASK's */
 };
 
 /* No file is opened here: that allocates. */
@@ -87,101 +104,153 @@ static int module_range(unsigned long *start, unsigned long *end)
 	return ret;
 }
 
+static const char *const attr_dir[NR_COUNTS] = {
+	[SLAB] = DEBUGFS "failslab/",
+	[PAGES] = DEBUGFS "fail_page_alloc/",
+};
+
 /* Whether this kernel can do it at all. */
 static bool faults_offered(void)
 {
 	return access("/proc/thread-self/fail-nth", W_OK) == 0 &&
-	       access(FAILSLAB "require-start", W_OK) == 0 &&
-	       access(FAILSLAB "count", W_OK) == 0;
+	       access(DEBUGFS "failslab/require-start", W_OK) == 0 &&
+	       access(DEBUGFS "failslab/count", W_OK) == 0 &&
+	       access(DEBUGFS "fail_page_alloc/min-order", W_OK) == 0;
+}
+
+static int attr_path(const struct fault_attr *a, const char *name, char *path,
+		     size_t size)
+{
+	return snprintf(path, size, "%s%s", a->dir, name) < (int)size ? 0 :
+								-ENAMETOOLONG;
+}
+
+static int attr_open_file(const struct fault_attr *a, const char *name, int *fd)
+{
+	char path[128];
+	int ret = attr_path(a, name, path, sizeof(path));
+
+	if (ret)
+		return ret;
+	*fd = open(path, O_RDWR | O_CLOEXEC);
+	return *fd < 0 ? -errno : 0;
+}
+
+static int attr_set(const struct fault_attr *a, const char *name, const char *text)
+{
+	char path[128];
+	int ret = attr_path(a, name, path, sizeof(path));
+
+	return ret ? ret : sysfs_write(path, text);
+}
+
+static int attr_open(struct fault_attr *a, const char *start, const char *end)
+{
+	int ret = attr_open_file(a, "count", &a->count);
+
+	ret = ret ? ret : attr_open_file(a, "interval", &a->interval);
+	ret = ret ? ret : attr_open_file(a, "times", &a->times);
+	ret = ret ? ret : attr_open_file(a, "space", &a->space);
+	ret = ret ? ret : attr_open_file(a, "probability", &a->probability);
+	ret = ret ? ret : put(a->probability, 0);
+	/* Also what may sleep; the traces would only fill the log. */
+	ret = ret ? ret : attr_set(a, "ignore-gfp-wait", "N");
+	ret = ret ? ret : attr_set(a, "verbose", "0");
+	ret = ret ? ret : attr_set(a, "task-filter", "N");
+	ret = ret ? ret : attr_set(a, "require-start", start);
+	return ret ? ret : attr_set(a, "require-end", end);
+}
+
+static void attr_close(struct fault_attr *a)
+{
+	put(a->probability, 0);
+	close(a->count);
+	close(a->interval);
+	close(a->times);
+	close(a->space);
+	close(a->probability);
 }
 
 static int faults_open(struct faults *f)
 {
-	const struct {
-		const char *name;
-		int *fd;
-	} files[] = {
-		{ "/proc/thread-self/fail-nth", &f->nth },
-		{ FAILSLAB "count", &f->count },
-		{ FAILSLAB "interval", &f->interval },
-		{ FAILSLAB "times", &f->times },
-		{ FAILSLAB "space", &f->space },
-		{ FAILSLAB "probability", &f->probability },
-	};
-	unsigned long start = 0, end = 0;
-	char text[32];
-	unsigned int i;
+	char first[32], last[32];
+	unsigned long start, end;
+	enum counts i;
 	int ret;
 
 	ret = module_range(&start, &end);
 	if (ret)
 		return ret;
-	for (i = 0; i < ARRAY_LEN(files); i++) {
-		*files[i].fd = open(files[i].name, O_RDWR | O_CLOEXEC);
-		if (*files[i].fd < 0)
-			return -errno;
+	snprintf(first, sizeof(first), "%lu", start);
+	snprintf(last, sizeof(last), "%lu", end);
+	f->nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	f->min_order = open(DEBUGFS "fail_page_alloc/min-order", O_RDWR | O_CLOEXEC);
+	if (f->nth < 0 || f->min_order < 0)
+		return -errno;
+	for (i = SLAB; i < NR_COUNTS && !ret; i++) {
+		f->attr[i].dir = attr_dir[i];
+		ret = attr_open(&f->attr[i], first, last);
 	}
-	ret = put(f->probability, 0);
-	/* Also what may sleep; the traces would only fill the log. */
-	ret = ret ? ret : put_path(FAILSLAB "ignore-gfp-wait", "N");
-	ret = ret ? ret : put_path(FAILSLAB "verbose", "0");
-	ret = ret ? ret : put_path(FAILSLAB "task-filter", "N");
-	snprintf(text, sizeof(text), "%lu", start);
-	ret = ret ? ret : put_path(FAILSLAB "require-start", text);
-	snprintf(text, sizeof(text), "%lu", end);
-	return ret ? ret : put_path(FAILSLAB "require-end", text);
+	return ret;
 }
 
 static void faults_close(struct faults *f)
 {
-	put(f->probability, 0);
+	enum counts i;
+
 	put(f->nth, 0);
+	put(f->min_order, 1);
 	close(f->nth);
-	close(f->count);
-	close(f->interval);
-	close(f->times);
-	close(f->space);
-	close(f->probability);
+	close(f->min_order);
+	for (i = SLAB; i < NR_COUNTS; i++)
+		attr_close(&f->attr[i]);
 }
 
-/* The @nth allocation from now on fails, once. */
-static int arm(struct faults *f, enum counts who, unsigned int nth)
+/*
+ * The @nth allocation from now on fails, once.  Single pages do not for the task:
+ * they are its own page tables, too.
+ */
+static int arm(struct faults *f, enum counts what, unsigned int nth)
 {
-	int ret;
+	struct fault_attr *a = &f->attr[what];
+	int ret = put(f->min_order, what == PAGES ? 0 : 1);
 
-	if (who == TASK)
-		return put(f->nth, nth);
-	ret = put(f->count, 0);
-	ret = ret ? ret : put(f->space, 0);
-	ret = ret ? ret : put(f->interval, nth);
-	ret = ret ? ret : put(f->times, 1);
-	return ret ? ret : put(f->probability, 100);
+	if (what == TASK)
+		return ret ? ret : put(f->nth, nth);
+	ret = ret ? ret : put(a->count, 0);
+	ret = ret ? ret : put(a->space, 0);
+	ret = ret ? ret : put(a->interval, nth);
+	ret = ret ? ret : put(a->times, 1);
+	return ret ? ret : put(a->probability, 100);
 }
 
-/* The module gets @bytes more, and nothing after that. */
-static int arm_end(struct faults *f, long long bytes)
+/* The module gets @space more bytes or pages, and nothing after that. */
+static int arm_end(struct faults *f, enum counts what, long long space)
 {
-	int ret;
+	struct fault_attr *a = &f->attr[what];
+	int ret = put(f->min_order, what == PAGES ? 0 : 1);
 
-	ret = put(f->interval, 1);
-	ret = ret ? ret : put(f->space, bytes);
-	ret = ret ? ret : put(f->times, 1 << 20);
-	return ret ? ret : put(f->probability, 100);
+	ret = ret ? ret : put(a->interval, 1);
+	ret = ret ? ret : put(a->space, space);
+	ret = ret ? ret : put(a->times, 1 << 20);
+	return ret ? ret : put(a->probability, 100);
 }
 
 /* No more; how many failed. */
-static unsigned int disarm(struct faults *f, enum counts who, unsigned int times)
+static unsigned int disarm(struct faults *f, enum counts what, unsigned int times)
 {
-	char text[32] = "";
+	char text[32] = "", path[128];
 	bool left;
 
-	if (who == TASK) {
+	if (what == TASK) {
 		left = pread(f->nth, text, sizeof(text) - 1, 0) > 0 && atoi(text);
 		put(f->nth, 0);
 		return !left;
 	}
-	put(f->probability, 0);
-	return times - (unsigned int)sysfs_number(FAILSLAB "times");
+	put(f->attr[what].probability, 0);
+	if (attr_path(&f->attr[what], "times", path, sizeof(path)))
+		return 0;
+	return times - (unsigned int)sysfs_number(path);
 }
 
 /* ---- operations ---- */
@@ -201,7 +270,7 @@ struct stage {
  */
 struct op {
 	const char *name;
-	enum counts who;
+	bool task;		/* the calling task's allocations, not the module's */
 	int (*setup)(struct stage *s);
 	int (*run)(struct stage *s);
 	int (*undo)(struct stage *s);
@@ -255,8 +324,9 @@ static bool never(int ret)
  * allocations.
  */
 static int round_of(struct __test_metadata *_metadata, const struct op *op,
-		    struct stage *s, struct faults *f, unsigned int nth,
-		    long long bytes, unsigned int *failed, int *result)
+		    struct stage *s, struct faults *f, enum counts counted,
+		    unsigned int nth, long long space, unsigned int *failed,
+		    int *result)
 {
 	const char *what = NULL;
 	unsigned int n;
@@ -267,9 +337,9 @@ static int round_of(struct __test_metadata *_metadata, const struct op *op,
 		       ret < 0 ? strerror(-ret) : "answer");
 		return -1;
 	}
-	armed = nth ? arm(f, op->who, nth) : arm_end(f, bytes);
+	armed = nth ? arm(f, counted, nth) : arm_end(f, counted, space);
 	ret = armed ? armed : op->run(s);
-	n = disarm(f, op->who, nth ? 1 : 1 << 20);
+	n = disarm(f, counted, nth ? 1 : 1 << 20);
 	*failed += n;
 	*result = ret;
 	if (armed)
@@ -282,12 +352,13 @@ static int round_of(struct __test_metadata *_metadata, const struct op *op,
 		what = "leaves something behind";
 	if (what) {
 		if (nth)
-			TH_LOG("%s: allocation %u: %s: 0x%x (%s)", op->name, nth,
-			       what, (unsigned int)ret,
+			TH_LOG("%s: %s %u: %s: 0x%x (%s)", op->name,
+			       counts_name[counted], nth, what, (unsigned int)ret,
 			       ret < 0 ? strerror(-ret) : "answer");
 		else
-			TH_LOG("%s: after %lld bytes: %s: 0x%x (%s)", op->name,
-			       bytes, what, (unsigned int)ret,
+			TH_LOG("%s: after %lld %s: %s: 0x%x (%s)", op->name, space,
+			       counted == SLAB ? "bytes" : "pages", what,
+			       (unsigned int)ret,
 			       ret < 0 ? strerror(-ret) : "answer");
 	}
 	if (worked(ret) && op->undo && op->undo(s) && !what) {
@@ -297,46 +368,64 @@ static int round_of(struct __test_metadata *_metadata, const struct op *op,
 	return what ? -1 : (int)n;
 }
 
-/* Each allocation in turn, and after each the operation without faults. */
-static void sweep(struct __test_metadata *_metadata, const struct op *op,
-		  struct stage *s, struct faults *f)
+/*
+ * Each allocation in turn, and after each that refused the operation this without
+ * faults.  How many failed.
+ */
+static unsigned int sweep_of(struct __test_metadata *_metadata, const struct op *op,
+			     struct stage *s, struct faults *f, enum counts counted)
 {
-	unsigned int nth, failed = 0, refused = 0, none = 0;
-	long long bytes;
-	int ret, result;
+	unsigned int nth, failed = 0, refused = 0, none = 0, later = 0;
+	int ret = 0, result;
+	long long space;
 
 	for (nth = 1; nth <= MAX_ALLOCATIONS; nth++) {
-		ret = round_of(_metadata, op, s, f, nth, 0, &failed, &result);
-		ASSERT_LE(0, ret);
-		if (!ret)
+		ret = round_of(_metadata, op, s, f, counted, nth, 0, &failed, &result);
+		if (ret <= 0)
 			break;
-		refused += !worked(result);
 		/* One that never fails: twice as many would tell no more. */
 		if (worked(result))
 			continue;
-		ret = round_of(_metadata, op, s, f, MAX_ALLOCATIONS, 0, &none, &result);
-		ASSERT_EQ(0, ret);
-		ASSERT_TRUE(worked(result));
+		refused++;
+		ret = round_of(_metadata, op, s, f, counted, MAX_ALLOCATIONS, 0,
+			       &none, &result);
+		if (ret || !worked(result))
+			break;
+	}
+	EXPECT_EQ(0, ret) {
+		TH_LOG("%s: stopped at %s %u", op->name, counts_name[counted], nth);
 	}
 	EXPECT_GE(MAX_ALLOCATIONS, nth);
+
+	for (space = 0; !ret && counted != TASK && space <= 1 << 16;
+	     space = space ? space * 4 : 4) {
+		int n = round_of(_metadata, op, s, f, counted, 0, space, &later,
+				 &result);
+
+		EXPECT_LE(0, n);
+		if (n <= 0)
+			break;
+	}
+	fprintf(TH_LOG_STREAM,
+		"# %s: %u %ss failed, one at a time, and %u refused it; %u more from some point on\n",
+		op->name, failed, counts_name[counted], refused, later);
+	return failed;
+}
+
+static void sweep(struct __test_metadata *_metadata, const struct op *op,
+		  struct stage *s, struct faults *f)
+{
+	unsigned int failed;
+
+	if (op->task)
+		failed = sweep_of(_metadata, op, s, f, TASK);
+	else
+		failed = sweep_of(_metadata, op, s, f, SLAB) +
+			 sweep_of(_metadata, op, s, f, PAGES);
 	/* With none of them nothing was tested. */
 	EXPECT_LT(0, failed) {
 		TH_LOG("%s: no allocation failed", op->name);
 	}
-	fprintf(TH_LOG_STREAM, "# %s: %u allocations failed, %u of them refused it\n",
-		op->name, failed, refused);
-
-	if (op->who != MODULE)
-		return;
-	failed = 0;
-	for (bytes = 0; bytes <= 1 << 16; bytes = bytes ? bytes * 4 : 64) {
-		ret = round_of(_metadata, op, s, f, 0, bytes, &failed, &result);
-		ASSERT_LE(0, ret);
-		if (!ret)
-			break;
-	}
-	fprintf(TH_LOG_STREAM, "# %s: %u more where all failed from some point on\n",
-		op->name, failed);
 }
 
 /* ---- the harness's part ---- */
@@ -488,7 +577,7 @@ static bool create_left(struct stage *s)
 TEST_F(failslab, create)
 {
 	const struct op op = {
-		"create", TASK, create_setup, create_run, create_undo, is_enomem,
+		"create", true, create_setup, create_run, create_undo, is_enomem,
 		create_left,
 	};
 
@@ -523,7 +612,7 @@ static int remove_undo(struct stage *s)
 TEST_F(failslab, remove)
 {
 	const struct op op = {
-		"remove", TASK, remove_setup, remove_run, remove_undo, never,
+		"remove", true, remove_setup, remove_run, remove_undo, never,
 		NULL,
 	};
 
@@ -534,7 +623,7 @@ TEST_F(failslab, remove)
 TEST_F(failslab, open)
 {
 	const struct op op = {
-		"open", TASK, NULL, stage_open, close_it, is_open, is_empty,
+		"open", true, NULL, stage_open, close_it, is_open, is_empty,
 	};
 
 	NEEDS_FAULTS(self);
@@ -556,7 +645,7 @@ static int close_undo(struct stage *s)
 TEST_F(failslab, close)
 {
 	const struct op op = {
-		"close", TASK, stage_running, close_run, close_undo, never, NULL,
+		"close", true, stage_running, close_run, close_undo, never, NULL,
 	};
 
 	NEEDS_FAULTS(self);
@@ -581,7 +670,7 @@ static int map_undo(struct stage *s)
 TEST_F(failslab, map)
 {
 	const struct op op = {
-		"map", TASK, NULL, map_run, map_undo, is_enomem, NULL,
+		"map", true, NULL, map_run, map_undo, is_enomem, NULL,
 	};
 
 	NEEDS_FAULTS(self);
@@ -602,7 +691,7 @@ static int irq_run(struct stage *s)
 TEST_F(failslab, interrupts)
 {
 	const struct op op = {
-		"interrupts", TASK, stage_open, irq_run, close_it, is_enomem,
+		"interrupts", true, stage_open, irq_run, close_it, is_enomem,
 		is_empty,
 	};
 
@@ -621,7 +710,7 @@ static int display_run(struct stage *s)
 TEST_F(failslab, display)
 {
 	const struct op op = {
-		"display", TASK, stage_open, display_run, close_it, is_enomem,
+		"display", true, stage_open, display_run, close_it, is_enomem,
 		is_empty,
 	};
 
@@ -763,27 +852,27 @@ static int ctx_hold_first(struct stage *s)
 TEST_F(failslab, netlink)
 {
 	const struct op ops[] = {
-		{ "vgpu-get", TASK, socket_new, vgpu_get, NULL, is_netlink,
+		{ "vgpu-get", true, socket_new, vgpu_get, NULL, is_netlink,
 		  socket_left },
-		{ "vgpu-get dump", TASK, socket_new, vgpu_dump, NULL, is_netlink,
+		{ "vgpu-get dump", true, socket_new, vgpu_dump, NULL, is_netlink,
 		  socket_left },
-		{ "vgpu-set", TASK, socket_new, vgpu_set, NULL, is_netlink,
+		{ "vgpu-set", true, socket_new, vgpu_set, NULL, is_netlink,
 		  socket_left },
-		{ "vgpu-set mode", TASK, socket_new, vgpu_mode, NULL, is_netlink,
+		{ "vgpu-set mode", true, socket_new, vgpu_mode, NULL, is_netlink,
 		  socket_left },
-		{ "vgpu-set batch", TASK, socket_new, batch_run, NULL,
+		{ "vgpu-set batch", true, socket_new, batch_run, NULL,
 		  is_netlink, batch_left },
-		{ "dev-get dump", TASK, socket_new, dev_get, NULL, is_netlink,
+		{ "dev-get dump", true, socket_new, dev_get, NULL, is_netlink,
 		  socket_left },
-		{ "dev-set", TASK, socket_new, dev_set, NULL, is_netlink,
+		{ "dev-set", true, socket_new, dev_set, NULL, is_netlink,
 		  socket_left },
-		{ "ctx-get", TASK, socket_new, ctx_get, NULL, is_netlink,
+		{ "ctx-get", true, socket_new, ctx_get, NULL, is_netlink,
 		  socket_left },
-		{ "ctx-get dump", TASK, socket_new, ctx_dump, NULL, is_netlink,
+		{ "ctx-get dump", true, socket_new, ctx_dump, NULL, is_netlink,
 		  socket_left },
-		{ "ctx-preempt", TASK, socket_new, ctx_hold, ctx_resume,
+		{ "ctx-preempt", true, socket_new, ctx_hold, ctx_resume,
 		  is_netlink, socket_left },
-		{ "ctx-resume", TASK, ctx_hold_first, ctx_resume, NULL,
+		{ "ctx-resume", true, ctx_hold_first, ctx_resume, NULL,
 		  is_netlink, socket_left },
 	};
 	struct stage *s = &self->s;
@@ -827,7 +916,7 @@ static int first_run(struct stage *s)
 TEST_F(failslab, start)
 {
 	const struct op op = {
-		"start", MODULE, stage_open, first_run, close_it, is_start,
+		"start", false, stage_open, first_run, close_it, is_start,
 		is_empty,
 	};
 
@@ -843,7 +932,7 @@ static int answer(int ret)
 
 static int create_2d(struct stage *s)
 {
-	return gpu_create_2d(&s->vm, ID, BGRX, 64, 64);
+	return gpu_create_2d(&s->vm, ID, BGRX, SIDE, SIDE);
 }
 
 static int unref(struct stage *s)
@@ -851,14 +940,34 @@ static int unref(struct stage *s)
 	return answer(gpu_unref(&s->vm, ID));
 }
 
-static int create_blob(struct stage *s)
+static int detach(struct stage *s)
 {
-	return gpu_create_blob(&s->vm, ID, s->at, 8 * 4096);
+	return answer(gpu_detach(&s->vm, ID));
 }
 
-/* In pieces, one of them no page's beginning. */
-static int attach(struct stage *s)
+/* What was made is used, so that a part that is missing shows; else it is unmade. */
+static int used(struct stage *s, int ret, int (*unmake)(struct stage *s))
 {
+	if (ret != OK && unmake(s))
+		return -EIO;
+	return ret;
+}
+
+static int create_blob(struct stage *s)
+{
+	int ret = gpu_create_blob(&s->vm, ID, s->at, SIDE * SIDE * 4);
+
+	if (ret != OK)
+		return ret;
+	ret = gpu_set_scanout_blob(&s->vm, ID, BGRX, SIDE, SIDE, SIDE * 4, 0);
+	if (ret == OK)
+		ret = gpu_flush(&s->vm, ID, gpu_rect(0, 0, SIDE, SIDE));
+	return used(s, ret, unref);
+}
+
+static int attach_only(struct stage *s)
+{
+	/* In pieces, one of them no page's beginning. */
 	const struct virtio_gpu_mem_entry e[] = {
 		{ .addr = vm_addr(&s->vm, s->at), .length = 8192 },
 		{ .addr = vm_addr(&s->vm, s->at) + 5 * 4096 + 16, .length = 4096 },
@@ -868,9 +977,14 @@ static int attach(struct stage *s)
 	return gpu_attach_entries(&s->vm, ID, e, ARRAY_LEN(e));
 }
 
-static int detach(struct stage *s)
+static int attach(struct stage *s)
 {
-	return answer(gpu_detach(&s->vm, ID));
+	int ret = attach_only(s);
+
+	if (ret != OK)
+		return ret;
+	ret = gpu_transfer(&s->vm, ID, gpu_rect(0, 0, SIDE, SIDE), 0);
+	return used(s, ret, detach);
 }
 
 static int context(struct stage *s)
@@ -897,19 +1011,19 @@ static int context_detach(struct stage *s)
 TEST_F(failslab, resources_and_contexts)
 {
 	const struct op before = {
-		"resource-create-2d", MODULE, NULL, create_2d, unref, is_answer,
+		"resource-create-2d", false, NULL, create_2d, unref, is_answer,
 		NULL,
 	};
 	const struct op ops[] = {
-		{ "resource-create-blob", MODULE, NULL, create_blob, unref,
+		{ "resource-create-blob", false, NULL, create_blob, unref,
 		  is_answer, NULL },
-		{ "ctx-create", MODULE, NULL, context, context_end, is_answer,
+		{ "ctx-create", false, NULL, context, context_end, is_answer,
 		  NULL },
-		{ "ctx-attach-resource", MODULE, NULL, context_attach,
+		{ "ctx-attach-resource", false, NULL, context_attach,
 		  context_detach, is_answer, NULL },
 	};
 	const struct op backing = {
-		"resource-attach-backing", MODULE, NULL, attach, detach,
+		"resource-attach-backing", false, NULL, attach, detach,
 		is_answer, NULL,
 	};
 	struct stage *s = &self->s;
@@ -929,7 +1043,6 @@ TEST_F(failslab, resources_and_contexts)
 }
 
 /* A job with state to be saved, of which the room for it is a part. */
-#define SIDE		64u
 #define ITERATIONS	255u
 
 static int submit(struct stage *s)
@@ -942,7 +1055,7 @@ static int submit(struct stage *s)
 TEST_F(failslab, submit)
 {
 	const struct op op = {
-		"submit-3d", MODULE, NULL, submit, NULL, is_answer, NULL,
+		"submit-3d", false, NULL, submit, NULL, is_answer, NULL,
 	};
 	struct stage *s = &self->s;
 
@@ -962,7 +1075,7 @@ static int picture(struct stage *s)
 
 	if (ret)
 		return ret;
-	if (create_2d(s) != OK || attach(s) != OK)
+	if (create_2d(s) != OK || attach_only(s) != OK)
 		return -EIO;
 	return 0;
 }
@@ -970,7 +1083,7 @@ static int picture(struct stage *s)
 /* The first flush makes the display buffer. */
 static int frame(struct stage *s)
 {
-	struct virtio_gpu_rect r = gpu_rect(0, 0, 64, 64);
+	struct virtio_gpu_rect r = gpu_rect(0, 0, SIDE, SIDE);
 	int ret = gpu_set_scanout(&s->vm, ID, r);
 
 	ret = ret == OK ? gpu_transfer(&s->vm, ID, r, 0) : ret;
@@ -986,9 +1099,9 @@ static int cursor(struct stage *s)
 TEST_F(failslab, screen)
 {
 	const struct op ops[] = {
-		{ "set-scanout, transfer, flush", MODULE, picture, frame,
+		{ "set-scanout, transfer, flush", false, picture, frame,
 		  close_it, is_answer, is_empty },
-		{ "update-cursor", MODULE, picture, cursor, close_it, is_answer,
+		{ "update-cursor", false, picture, cursor, close_it, is_answer,
 		  is_empty },
 	};
 	unsigned int i;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # gpuctl dev bind and unbind on a GPU: it goes from mgpu_virtio to virtio_gpu and
-# back, and not while somebody uses it. The same on a machine of files, with all that
+# back, and not while it is in use. The same on a machine of files, with all that
 # can go wrong there, is tests/unit/test_gpuctl_bind.c's.
 #
 # needs: gpu
@@ -93,7 +93,7 @@ left_and_taken()
 	echo "$uuid" >"$types/virtio-pci-small/create" || echo 'no vGPU can be made'
 	"$gpuctl" -j vgpu show "$uuid" | jq -e '."dev-name" == "'"$gpu"'"' >/dev/null ||
 		echo 'the vGPU is not on the GPU'
-	# nobody has it open: it goes with the GPU
+	# no VMM has it open: it goes with the GPU
 	done_so '.before == "mgpu_virtio" and .driver == null' unbind "$gpu" leave
 	[ ! -e "/sys/bus/mdev/devices/$uuid" ] || echo 'the vGPU is left'
 	[ ! -e "/sys/class/mdev_bus/$gpu" ] || echo 'the mdev parent is left'
@@ -129,7 +129,7 @@ card_in_use()
 }
 behaves 'a card that a program has open is left to it, and taken when it is not' card_in_use
 
-# Something that has a vGPU open, as a VMM has.
+# A process that has a vGPU open, as a VMM has.
 uuid=$(cat /proc/sys/kernel/random/uuid)
 echo "$uuid" >"$types/virtio-pci-small/create"
 vmm_in_use()
@@ -183,7 +183,7 @@ no_gpu()
 	[ $others -ge 3 ] || echo "only $others other devices"
 	is_driver mgpu_virtio
 }
-behaves 'what is no GPU is refused, and stays as it is' no_gpu
+behaves 'a device that is no GPU is refused, and stays as it is' no_gpu
 
 no_module()
 {

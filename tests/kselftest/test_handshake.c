@@ -9,7 +9,7 @@
 
 #include <kselftest_harness.h>
 
-#include "../../kmod/device.h"
+#include "../../kmod/vfio/device.h"
 #include "vmm.h"
 
 #define ACK		VIRTIO_CONFIG_S_ACKNOWLEDGE
@@ -79,7 +79,7 @@ TEST_F(handshake, features_ok_refused_without_version_1)
 	EXPECT_EQ(0, vm_start(vm));
 }
 
-TEST_F(handshake, features_ok_refused_for_what_was_not_offered)
+TEST_F(handshake, features_ok_refused_for_features_not_offered)
 {
 	struct vm *vm = &self->vm;
 	unsigned int bit;
@@ -188,7 +188,7 @@ TEST_F(handshake, a_queue_that_is_enabled_is_fixed)
 	EXPECT_EQ(1, cc_read(vm, queue_enable));
 }
 
-TEST_F(handshake, one_queue_alone_works)
+TEST_F(handshake, a_single_queue_works)
 {
 	struct vm *vm = &self->vm;
 	uint32_t w, h;
@@ -223,13 +223,13 @@ TEST_F(handshake, nothing_is_processed_before_driver_ok)
 	head = gpu_send(vm, VMM_CONTROL, &c, sizeof(c), 408);
 	ASSERT_LE(0, head);
 	EXPECT_TRUE(vq_quiet(vm, VMM_CONTROL, VMM_QUIET));
-	/* What was waiting is processed at DRIVER_OK, without a doorbell. */
+	/* Pending buffers are processed at DRIVER_OK, without a doorbell. */
 	ASSERT_EQ(0, vio_driver_ok(vm));
 	EXPECT_EQ(VIRTIO_GPU_RESP_OK_DISPLAY_INFO,
 		  gpu_result(vm, VMM_CONTROL, head, NULL, 0, VMM_TIMEOUT));
 }
 
-TEST_F(handshake, device_config_tells_one_scanout)
+TEST_F(handshake, device_config_has_one_scanout)
 {
 	struct vm *vm = &self->vm;
 

@@ -129,7 +129,7 @@ static size_t random_command(struct vm *vm, uint8_t *buf, size_t room)
 	return rand() % 16 ? len : (size_t)rand() % len;
 }
 
-/* Something that works now and then, so that errors find state to spoil. */
+/* Send a valid command now and then, so that errors find state to spoil. */
 static void good_command(struct vm *vm)
 {
 	uint8_t *mem = vm->ram + (4 << 20);
@@ -283,7 +283,7 @@ TEST_F_TIMEOUT(hostile, random_register_accesses, 120)
 	EXPECT_LT(256, n);
 }
 
-TEST_F_TIMEOUT(hostile, a_doorbell_storm_starves_nobody, 60)
+TEST_F_TIMEOUT(hostile, a_doorbell_storm_starves_no_vgpu, 60)
 {
 	uint64_t end = now_ms() + 1500;
 	struct vm *vm = &self->vm;
@@ -299,7 +299,7 @@ TEST_F_TIMEOUT(hostile, a_doorbell_storm_starves_nobody, 60)
 	EXPECT_LT(3, good);
 }
 
-TEST_F_TIMEOUT(hostile, a_full_ring_of_large_work_starves_nobody, 60)
+TEST_F_TIMEOUT(hostile, a_full_ring_of_large_work_starves_no_vgpu, 60)
 {
 	uint64_t end = now_ms() + 1500;
 	struct vm *vm = &self->vm;

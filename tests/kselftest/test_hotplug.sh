@@ -13,7 +13,7 @@ programs=$BUILD/kselftest
 # shellcheck source=tests/lib/soft.sh
 . "$top/tests/lib/soft.sh"
 rounds=2
-[ "${MGPU_LONG-0}" = 0 ] || rounds=20
+[ -z "${MGPU_LONG-}" ] || rounds=20
 
 # The last processor, which the test host does not need.
 cpu=$(($(nproc --all) - 1))
@@ -27,15 +27,13 @@ finish()
 	[ -z "$load" ] || kill "$load" 2>/dev/null
 	[ -z "$jobs" ] || kill "$jobs" 2>/dev/null
 	wait
-	rm -rf "$tmp"
 	soft
 }
 
 if [ $cpu -lt 1 ] || [ ! -w "$switch" ]; then
-	echo '1..0 # SKIP no processor can be taken offline'
-	exit 4
+	skip_all 'no processor can be taken offline'
 fi
-trap finish EXIT
+at_exit finish
 
 frames()	# prints how many were shown
 {
@@ -107,9 +105,9 @@ try_with()	# CPUS
 		bad 'gpuctl dev set'
 	: >"$tmp/load"
 	: >"$tmp/jobs"
-	"$programs/vgpu_load" 256 >"$tmp/load" &
+	"$programs/vgpu-load" 256 >"$tmp/load" &
 	load=$!
-	exec {to_jobs}> >(exec "$programs/vgpu_compute" >"$tmp/jobs")
+	exec {to_jobs}> >(exec "$programs/vgpu-compute" >"$tmp/jobs")
 	jobs=$!
 	await 10 test -s "$tmp/load" || bad 'no vGPU for frames'
 	await 10 test -s "$tmp/jobs" || bad 'no vGPU for jobs'
@@ -124,16 +122,16 @@ try_with()	# CPUS
 		problem+=$(shows 20)
 	done
 	exec {to_jobs}>&-
-	wait "$jobs" || bad "vgpu_compute ended with $?"
+	wait "$jobs" || bad "vgpu-compute ended with $?"
 	jobs=
 	kill "$load"
-	wait "$load" || bad "vgpu_load ended with $?"
+	wait "$load" || bad "vgpu-load ended with $?"
 	load=
 }
 
-echo '1..2'
-try_with $cpu
-judge 'an engine goes on without the processor that it is bound to, and when it is back'
-try_with "$((cpu - 1))-$cpu"
-judge 'two engines go on with one of their processors, and with both again'
-exit $((failures > 0))
+plan 2
+check 'an engine goes on without the processor that it is bound to, and when it is back' \
+	try_with $cpu
+check 'two engines go on with one of their processors, and with both again' \
+	try_with "$((cpu - 1))-$cpu"
+done_testing

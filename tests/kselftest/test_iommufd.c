@@ -65,7 +65,7 @@ static uint64_t pinned(struct nl *nl, const char *uuid)
 	return nl_vgpu_get(nl, uuid, &v) ? ~0ull : v.pinned;
 }
 
-/* Whether a picture of one colour arrives. */
+/* Return whether a picture of one colour arrives. */
 static bool shows(struct vm *vm, struct gpu_screen *s, uint32_t rgb)
 {
 	uint32_t i, *seen;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may go when: VMMs that die, vGPUs and parents that are taken away,
- * modules that are unloaded.
+ * Orders of removal: VMMs that die, vGPUs and parents that are taken away, modules
+ * that are unloaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -247,7 +247,7 @@ TEST_F(lifetime, removing_an_open_vgpu_asks_the_vmm_and_waits)
 	pid = sysfs_write_aside(path, "1");
 	ASSERT_LT(0, pid);
 	EXPECT_LT(0, irq_wait(vm->req_irq, VMM_TIMEOUT));
-	/* Until the VMM lets go, it works. */
+	/* The vGPU works until the VMM closes it. */
 	EXPECT_FALSE(ends(pid, 300));
 	EXPECT_EQ(INFO, gpu_display_info(vm, &w, &h));
 	vm_close(vm);
@@ -257,8 +257,9 @@ TEST_F(lifetime, removing_an_open_vgpu_asks_the_vmm_and_waits)
 }
 
 /*
- * What a task that ends has open is released from the last one to the first: has the
- * vGPU let go of first, then of something that takes its time, then of the rest.
+ * Make the end of a task slow after it has closed its vGPU. A task that ends closes its
+ * files from the last to the first: the vGPU, then a file that takes its time, then the
+ * rest.
  */
 static int release_slowly(struct vm *vm)
 {
@@ -423,7 +424,7 @@ TEST_F(lifetime, both_modules_can_be_loaded_again)
 
 /* ---- everything at once ---- */
 
-TEST_F_TIMEOUT(lifetime, vgpus_that_come_and_go_do_not_disturb_one_that_stays,
+TEST_F_TIMEOUT(lifetime, vgpus_that_come_and_go_do_not_disturb_another,
 	       120)
 {
 	uint64_t end = now_ms() + (vmm_long() ? 60000 : 3000);

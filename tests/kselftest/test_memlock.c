@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A VMM that may lock little memory (RLIMIT_MEMLOCK): what cannot be pinned is refused
- * to the guest and leaves nothing pinned or accounted, and goes well when the limit is
+ * A VMM that may lock little memory (RLIMIT_MEMLOCK): a pin over the limit is refused
+ * to the guest and leaves nothing pinned or accounted, and succeeds when the limit is
  * raised.
  */
 #include <errno.h>
@@ -49,7 +49,7 @@ static int may_lock(rlim_t bytes)
 	return setrlimit(RLIMIT_MEMLOCK, &r) ? -errno : 0;
 }
 
-/* What is accounted to this process, bytes. */
+/* Return the memory that is accounted to this process as locked, bytes. */
 static long locked(void)
 {
 	FILE *f = fopen("/proc/self/status", "re");
@@ -95,7 +95,7 @@ FIXTURE_TEARDOWN(memlock)
 	nl_close(&self->nl);
 }
 
-TEST_F(memlock, what_is_over_the_limit_is_refused_and_leaves_nothing)
+TEST_F(memlock, memory_over_the_limit_is_refused_and_leaves_nothing)
 {
 	struct vm *vm = &self->vm;
 	long before, accounted;

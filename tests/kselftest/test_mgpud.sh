@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # mgpud as a service, on the loaded module: configuration and reload, what it tells
-# a service manager, what a restart goes on with, agreements, exit statuses. What
-# needs no module is tests/unit/test_mgpud_*.c's.
+# a service manager, what a restart goes on with, agreements, exit statuses.
+# tests/unit/test_mgpud_*.c test what needs no module.
 #
-# Each mgpud loads its BPF programs, which takes seconds on an emulated processor: one
-# process is asked whatever it can be asked before it ends.
+# Each mgpud loads its BPF programs, which takes seconds on an emulated processor: a
+# process serves as many checks as possible before it ends.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$top/build}
 mgpud=$BUILD/ctl/mgpud
 gpuctl=$BUILD/ctl/gpuctl
-load=$BUILD/kselftest/vgpu_load
+load=$BUILD/kselftest/vgpu-load
 types=/sys/class/mdev_bus/mgpu_soft.0/mdev_supported_types
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
@@ -37,7 +37,7 @@ cleanup()
 }
 at_exit cleanup
 
-# The loads leave little of two processors: what asks and tells goes before them.
+# The loads leave little of two processors: this script and mgpud go before them.
 renice -n -15 $$ >/dev/null
 
 explain()
@@ -139,7 +139,7 @@ hears()		# PATTERN [TIMES]
 	await 40 heard "$@" || bad "no $1: heard $(cat "$tmp/heard")"
 }
 
-# What was sent until now is written down.
+# Return when the listener has written down all messages that were sent until now.
 mark()
 {
 	local marks
@@ -161,12 +161,12 @@ stopped()
 
 mkdir "$tmp/state"
 echo '{"version":1,' >"$state_file"
-config 'policy = fea' 'period_ms = 200' 'headroom = 1.5' 'log = changes' \
+config 'allocator = fea' 'period_ms = 200' 'headroom = 1.5' 'log = changes' \
 	'[sla]' 'ceiling = 500'
 # the keep-alives are asked of another process
 NOTIFY_SOCKET=$tmp/notify WATCHDOG_USEC=200000 WATCHDOG_PID=1 start --iterations 20
 hears '^READY=1|STATUS=.'
-holds '.policy == "fea" and .period_ms == 200 and .headroom == 1.5 and .iterations == 20 and
+holds '.allocator == "fea" and .period_ms == 200 and .headroom == 1.5 and .iterations == 20 and
 	.sla == {"floor": null, "ceiling": 500} and .config == "'"$tmp/conf"'"'
 holds '.periods >= 3'
 ! grep '^period=' "$tmp/out" || bad 'a line per period'
@@ -178,16 +178,16 @@ grep -q "state file $state_file is not used: " "$tmp/err" || bad "says '$(cat "$
 [ "$(grep -c 'state file' "$tmp/err")" = 1 ] || bad "says $(cat "$tmp/err")"
 judge 'a state file that is none is ignored'
 
-config 'policy = drf' 'period_ms = 300' 'iterations = 30' 'log = changes' \
+config 'allocator = drf' 'period_ms = 300' 'iterations = 30' 'log = changes' \
 	"socket = $tmp/other.sock" \
 	'[vgpu 01234567-89ab-cdef-0123-456789abcdef]' 'floor = 30'
 # the environment names the socket, so that the file's is no change
 kill -HUP "$pid"
 hears '^RELOADING=1|MONOTONIC_USEC=[0-9][0-9]*|'
 hears '^READY=1|' 2
-holds '.policy == "drf" and .period_ms == 300 and .iterations == 20 and .headroom == 2 and
+holds '.allocator == "drf" and .period_ms == 300 and .iterations == 20 and .headroom == 2 and
 	.sla.ceiling == null and (.agreements | length) == 1 and .agreements[0].floor == 30'
-grep -q '^reloaded policy=drf ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
+grep -q '^reloaded allocator=drf ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
 judge 'SIGHUP brings another configuration into force'
 
 echo 'polcy = fea' >>"$tmp/conf"
@@ -195,7 +195,7 @@ sed -i 's/^period_ms = .*/period_ms = 400/' "$tmp/conf"
 kill -HUP "$pid"
 hears '^READY=1|' 3
 await 40 grep -q "$tmp/conf:[0-9]*: .*polcy" "$tmp/err" || bad "says $(cat "$tmp/err")"
-holds '.policy == "drf" and .period_ms == 300 and (.agreements | length) == 1'
+holds '.allocator == "drf" and .period_ms == 300 and (.agreements | length) == 1'
 judge 'a bad configuration is refused, and the one before stays'
 
 config 'period_ms = 200'
@@ -238,7 +238,7 @@ kill -HUP "$pid"
 await 40 grep -q "socket stays $tmp/first.sock until" "$tmp/err" || bad "says $(cat "$tmp/err")"
 await 40 grep -q '^reloaded .*period_ms=250 ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
 [ -S "$tmp/first.sock" ] || bad 'the socket is gone'
-judge 'what takes a restart is said, and the rest is in force'
+judge 'settings that need a restart are named, and the rest is in force'
 # it is to be written every second
 await 40 grep -q '^period=12 ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
 stop INT
@@ -247,13 +247,13 @@ judge 'a state file that cannot be written is said once'
 mark
 hears '^STOPPING=1'
 [ "$(kept_alive)" -eq 0 ] || bad 'keep-alives that nobody asked for'
-judge 'keep-alives come only if somebody asks'
+judge 'keep-alives come only on request'
 export MGPUD_SOCKET=$tmp/mgpud.sock
 
 # ---- exit statuses ----
 
 status 2 'see mgpud --help' "$mgpud" --colour
-status 2 'period_ms must be' "$mgpud" --period 3
+status 2 'period must be' "$mgpud" --period 3
 status 2 'no arguments' "$mgpud" now
 config 'period_ms = 200'
 echo 'speed = 3' >>"$tmp/conf"
@@ -286,10 +286,10 @@ once_with()	# CAPABILITIES
 		bad "with $1: does not run"
 }
 
-unlearned='Going on without learning how fast work is'
+unlearned='Continuing without learning the speed of work'
 once_with +net_admin
 grep -q "$unlearned" "$tmp/err" || bad "without BPF: says '$(cat "$tmp/err")'"
-# what runs once ends well
+# mgpud --once ends with status 0
 once_with "$caps"
 grep -q '^ready .* bpf=yes charge=bpf ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
 ! grep -q "$unlearned" "$tmp/err" || bad "without contexts: says '$(cat "$tmp/err")'"
@@ -336,7 +336,7 @@ saved()		# FILTER
 	jq -e "$1" "$state_file" >/dev/null
 }
 
-config 'policy = exact' 'period_ms = 200' 'log = changes'
+config 'allocator = exact' 'period_ms = 200' 'log = changes'
 start
 holds '[.vgpus[] | select(.state == "active" and .target_fps != null)] | length == 2'
 holds '.restored == 0 and .gap != null and .gap < 1e-6'
@@ -348,21 +348,21 @@ limited
 before=$(kept)
 kill -0 "${loads[0]}" "${loads[1]}" || bad 'a VMM is gone'
 [ -S "$MGPUD_SOCKET" ] || bad 'no socket was left to be replaced'
-config 'policy = exact' 'period_ms = 60000' 'log = changes'
+config 'allocator = exact' 'period_ms = 60000' 'log = changes'
 start
 holds '.restored == 2'
 grep -q '^restored vgpus=2 ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
 judge 'after kill -9 limits stay, VMs go on, and the next one takes over'
 
-# in its first period nothing is measured yet: what it ends with is what
-# it began with, and the limits are there
+# in its first period mgpud has measured nothing yet: it ends with the limits that it
+# began with
 limited
 stop
 limited
 [ "$(kept)" = "$before" ] || bad "kept $(kept), not $before"
 # from now on it is written at the beginning and at the end
 state_period=3600
-config 'policy = exact' 'period_ms = 200' 'log = changes'
+config 'allocator = exact' 'period_ms = 200' 'log = changes'
 start
 holds '.restored == 2 and
 	([.vgpus[] | select(.state == "active" and .target_fps != null)] | length) == 2'
@@ -408,9 +408,9 @@ wait "$watcher"
 jq -se '[.[] | select(.event == "sla-shortfall" and .uuid == "'"${uuids[1]}"'")] |
 	length == 1 and .[0].floor == 10000 and .[0].granted < 10000' "$tmp/watch" >/dev/null ||
 	bad "watched: $(grep event "$tmp/watch")"
-jq -se '[.[] | select(has("policy"))] | length > 5' "$tmp/watch" >/dev/null || bad 'no states'
-"$gpuctl" ctl set policy vgasa && "$gpuctl" ctl sla default floor 30
-await 40 grep -q 'the policy vgasa keeps no floors' "$tmp/err" || bad 'silent about vgasa'
+jq -se '[.[] | select(has("allocator"))] | length > 5' "$tmp/watch" >/dev/null || bad 'no states'
+"$gpuctl" ctl set allocator vgasa && "$gpuctl" ctl sla default floor 30
+await 40 grep -q 'the allocator vgasa keeps no floors' "$tmp/err" || bad 'silent about vgasa'
 judge 'a promise that cannot be kept is an event, once, and its end another'
 
 rm "$state_file"
@@ -448,12 +448,12 @@ printf '%s fps 30\n' "${many[@]}" >"$tmp/batch"
 "$gpuctl" vgpu set -b "$tmp/batch2" 2>/dev/null && bad 'a batch with a wrong entry is taken'
 "$gpuctl" -j vgpu list | jq -e 'all(."fps-limit" == 30000)' >/dev/null ||
 	bad 'a batch with a wrong entry changed something'
-# of another boot: what it says of vGPUs is of no use
+# a state of another boot has nothing about today's vGPUs
 sed -i 's/"boot_id":"[^"]*"/"boot_id":"another"/' "$state_file"
-config 'policy = none' 'period_ms = 1000' 'log = periods'
+config 'allocator = none' 'period_ms = 1000' 'log = periods'
 start
 await 40 grep -q '^period=1 ' "$tmp/out" || bad 'no period'
-grep -q 'mgpud: state file .* from before the machine was started' "$tmp/out" ||
+grep -q 'mgpud: state file .* written before the last boot' "$tmp/out" ||
 	bad "log: $(cat "$tmp/out")"
 holds '.restored == 0'
 stop

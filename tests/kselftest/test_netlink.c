@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The generic netlink family: what is told, what may be set and what not.
+ * The generic netlink family: queries, settings, and errors.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -198,7 +198,7 @@ TEST_F(nl, limits_of_gpu_settings_are_kept)
 		{ -1, -1, 0, NULL }, { -1, -1, 1000000, NULL },
 		{ -1, -1, 1000001, "1000000" },
 		{ -1, -1, 0xffffffff, "microseconds" },
-		/* One is wrong: none is set. */
+		/* A single wrong setting: none is set. */
 		{ 500000, 20000, 1000001, "gpu-burst" },
 		{ 500000, 999, 2000, "gpu-period" },
 		{ 999, 20000, 2000, "gpu-limit" },
@@ -348,7 +348,7 @@ TEST_F(nl, every_refusal_says_why)
 	EXPECT_EQ(-EINVAL, nl_talk(nl, &m));
 	EXPECT_LT(10, strlen(nl->text));
 
-	/* Nobody named. */
+	/* No vGPU is named. */
 	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
 	at = nl_nest(&m, MGPU_A_BATCH_VGPU);
 	nl_put_u32(&m, MGPU_A_VGPU_WEIGHT, 5);
@@ -364,7 +364,7 @@ TEST_F(nl, every_refusal_says_why)
 	EXPECT_LT(10, strlen(nl->text));
 }
 
-TEST_F(nl, what_cannot_be_set_and_is_unknown_is_refused)
+TEST_F(nl, unknown_and_read_only_attributes_are_refused)
 {
 	static const uint16_t attrs[] = {
 		MGPU_A_VGPU_MEM_LIMIT, MGPU_A_VGPU_OPEN, MGPU_A_VGPU_STATS,
@@ -536,12 +536,15 @@ TEST_F(nl, every_built_in_policy_can_be_chosen_and_is_told)
 		ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
 		EXPECT_STREQ(policies[i], d.policy);
 		EXPECT_STREQ(policies[i], d.builtin);
+		/* All but best-effort give each vGPU its share. */
+		EXPECT_EQ(!!strcmp(policies[i], "best-effort"), d.policy_shares);
 		EXPECT_EQ(MGPU_JOB_TIMEOUT_DEFAULT, d.job_timeout);
 		ASSERT_EQ(MGPU_CMD_DEV_POLICY_NTF,
 			  nl_event_next(&ev, &e, VMM_TIMEOUT));
 		EXPECT_EQ(d.id, e.dev.id);
 		EXPECT_STREQ(VMM_PARENT, e.dev.name);
 		EXPECT_STREQ(policies[i], e.dev.policy);
+		EXPECT_EQ(d.policy_shares, e.dev.policy_shares);
 	}
 	EXPECT_EQ(0, nl_event_next(&ev, &e, VMM_QUIET));
 	nl_close(&ev);
@@ -613,8 +616,8 @@ TEST_F(nl, every_refusal_of_a_device_s_setting_says_why)
 {
 	static const uint16_t attrs[] = {
 		MGPU_A_DEV_NAME, MGPU_A_DEV_VGPUS, MGPU_A_DEV_BUILTIN_POLICY,
-		MGPU_A_DEV_WAITING, MGPU_A_DEV_POLICY_EXIT, MGPU_A_DEV_MAX + 1,
-		200,
+		MGPU_A_DEV_WAITING, MGPU_A_DEV_POLICY_EXIT,
+		MGPU_A_DEV_POLICY_SHARES, MGPU_A_DEV_MAX + 1, 200,
 	};
 	struct nl *nl = &self->nl;
 	struct nl_dev d;
@@ -629,7 +632,7 @@ TEST_F(nl, every_refusal_of_a_device_s_setting_says_why)
 	EXPECT_EQ(-EINVAL, nl_talk(nl, &m));
 	EXPECT_LT(10, strlen(nl->text));
 
-	/* What? */
+	/* No setting. */
 	nl_begin(nl, &m, MGPU_CMD_DEV_SET, 0);
 	nl_put_u32(&m, MGPU_A_DEV_ID, d.id);
 	EXPECT_EQ(-EINVAL, nl_talk(nl, &m));
@@ -834,7 +837,7 @@ TEST_F_TIMEOUT(nl, as_many_vgpus_as_there_may_be_are_set_in_one_message, 240)
 	}
 	EXPECT_EQ(n, hits);
 
-	/* One bad entry at the end undoes nothing, for nothing was done. */
+	/* A bad entry at the end: nothing has been done, and nothing is undone. */
 	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
 	for (i = 0; i < n; i++)
 		put_setting(&m, uuid[i], 9999, -1);
@@ -858,7 +861,7 @@ static int change(struct nl *nl, unsigned int n)
 							 "equal");
 }
 
-/* How many events are there to be read, and how often events are said to be lost. */
+/* Read all events. Return their number, and in @lost the number of reported losses. */
 static unsigned int read_all(struct nl *nl, unsigned int *lost)
 {
 	static uint8_t buf[65536];
@@ -875,8 +878,7 @@ static unsigned int read_all(struct nl *nl, unsigned int *lost)
 	}
 }
 
-TEST_F_TIMEOUT(nl, events_that_are_lost_are_said_to_be_and_only_to_who_lost_them,
-	       60)
+TEST_F_TIMEOUT(nl, lost_events_are_reported_to_their_socket_only, 60)
 {
 	struct nl *nl = &self->nl, slow, ev;
 	unsigned int i, n, lost;
@@ -894,7 +896,7 @@ TEST_F_TIMEOUT(nl, events_that_are_lost_are_said_to_be_and_only_to_who_lost_them
 	ASSERT_EQ(0, nl_subscribe(&ev));
 	for (i = 0; i < BURST; i++) {
 		ASSERT_EQ(0, change(nl, i));
-		/* One that reads has each of them, in order. */
+		/* A reader gets each event, in order. */
 		ASSERT_EQ(MGPU_CMD_DEV_POLICY_NTF,
 			  nl_event_next(&ev, &e, VMM_TIMEOUT));
 		ASSERT_STREQ(i % 2 ? DEFAULT_POLICY : "equal", e.dev.policy);
@@ -978,7 +980,7 @@ TEST_F_TIMEOUT(nl, a_monitor_that_stood_still_says_so_and_goes_on, 120)
 	close(fds[1]);
 	f = fdopen(fds[0], "r");
 	ASSERT_NE(NULL, f);
-	/* Until it listens. */
+	/* Wait until it listens. */
 	for (i = 0; i < 100; i++) {
 		ASSERT_EQ(0, change(nl, i));
 		if (line_with(f, "equal", 100))
@@ -1116,7 +1118,7 @@ TEST_F_TIMEOUT(nl, garbage_is_refused, 120)
 			TH_LOG("command %u", cmd);
 		}
 	}
-	/* What is for contexts gets to contexts. */
+	/* Some of the context commands must have reached a context. */
 	EXPECT_LT(0, ok[MGPU_CMD_CTX_GET]);
 	EXPECT_LT(0, ok[MGPU_CMD_CTX_PREEMPT]);
 	EXPECT_LT(0, ok[MGPU_CMD_CTX_RESUME]);

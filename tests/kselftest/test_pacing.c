@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Frame pacing: what the operator's fps_limit does to a guest.  The machine may
+ * Frame pacing: the effect of fps_limit on a guest.  The machine may
  * be slow and busy: rates are bounded from above closely, and at once (a held frame
  * never goes early), and from below generously.
  *
- * That something does not wait is seen by the clock.  A frame that is held goes a
- * second after the one before it: what is done before that did not wait for it, and
- * is so in most trials.
+ * The clock shows that an action does not wait.  A frame that is held goes a
+ * second after the one before it: an action that completes earlier did not wait for it.
+ * This must be so in most trials.
  */
 #include <errno.h>
 
@@ -66,7 +66,7 @@ static unsigned int flush_for(struct vm *vm, unsigned int ms,
 	return n;
 }
 
-/* Most frames in a time: one at each end, and one that keeps the phase. */
+/* Return the most frames in a time: one at each end, and one that keeps the phase. */
 static unsigned int most(unsigned int fps, unsigned int ms)
 {
 	return (fps * (ms + 1) + 999) / 1000 + 2;
@@ -113,7 +113,7 @@ static int hold_one(struct nl *nl, struct vm *vm)
 	return gpu_flush_send(vm, 1, gpu_rect(0, 0, 32, 32));
 }
 
-/* Whether nothing was used since vq_wait() or vq_collect(). */
+/* Return whether no buffer was used since vq_wait() or vq_collect(). */
 static bool still_held(struct vm *vm)
 {
 	return vq_quiet(vm, VMM_CONTROL, 1);
@@ -176,8 +176,8 @@ TEST_F(pacing, the_first_frame_goes_at_once)
 }
 
 /*
- * A held frame, and whether something else is done while it is held: before it would
- * go.  Where the machine took long to get there, there is no trial.
+ * Hold a frame, and check that another action completes before the frame would go.
+ * Where the machine took long to get there, there is no trial.
  */
 #define WHILE_HELD(vm, flush, t, action) do {				\
 	uint64_t start_ = now_ms();					\
@@ -194,7 +194,7 @@ TEST_F(pacing, the_first_frame_goes_at_once)
 				 VMM_TIMEOUT));				\
 } while (0)
 
-TEST_F_TIMEOUT(pacing, what_is_behind_a_held_frame_waits_and_keeps_its_order, 60)
+TEST_F_TIMEOUT(pacing, commands_behind_a_held_frame_wait_and_keep_their_order, 60)
 {
 	struct vm *vm = &self->vm;
 	struct vmm_vq *vq = &vm->vq[VMM_CONTROL];
@@ -231,7 +231,7 @@ TEST_F_TIMEOUT(pacing, the_cursor_is_not_held, 60)
 	EXPECT_TRUE(mostly_right(&t));
 }
 
-TEST_F(pacing, what_is_no_frame_is_not_held)
+TEST_F(pacing, other_commands_than_frames_are_not_held)
 {
 	struct vm *vm = &self->vm;
 	uint32_t w, h;
@@ -298,7 +298,7 @@ TEST_F_TIMEOUT(pacing, a_raised_limit_releases_soon, 60)
 	EXPECT_EQ(1, releases(&self->nl, &self->vm, 50000));
 }
 
-/* What is done to a held frame takes effect before its time, counted from its hold. */
+/* An action on a held frame takes effect before its time, counted from its hold. */
 #define QUICKLY(vm, t, action) do {					\
 	uint64_t start_ = now_ms();					\
 	bool late_;							\
@@ -428,7 +428,7 @@ TEST_F_TIMEOUT(pacing, two_vgpus_keep_two_rates, 60)
 		} while (ms < 2000);
 		TH_LOG("%u and %u frames in %u ms at 10 and 20 frames/s", n[0],
 		       n[1], ms);
-		/* One more, which was there in the beginning. */
+		/* Each may show one frame more at the start of the window. */
 		EXPECT_GE(most(fps[0], ms) + 1, n[0]);
 		EXPECT_GE(most(fps[1], ms) + 1, n[1]);
 		if (n[0] >= fewest(fps[0], ms) && n[1] >= fewest(fps[1], ms))

@@ -9,12 +9,12 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$top/build}
 mgpud=$BUILD/ctl/mgpud
 gpuctl=$BUILD/ctl/gpuctl
-compute=$BUILD/kselftest/vgpu_compute
-frames=$BUILD/kselftest/vgpu_load
-# shellcheck source=tests/lib/soft.sh
-. "$top/tests/lib/soft.sh"
+compute=$BUILD/kselftest/vgpu-compute
+frames=$BUILD/kselftest/vgpu-load
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
+# shellcheck source=tests/lib/soft.sh
+. "$top/tests/lib/soft.sh"
 needs "$mgpud" "$gpuctl" "$compute" "$frames" jq
 export MGPUD_SOCKET=$tmp/mgpud.sock
 device=mgpu_soft.0
@@ -50,7 +50,7 @@ start()		# LINE... : of [preemption]
 		echo '[mgpud]'
 		echo "state_file = $tmp/state"
 		echo 'period_ms = 200'
-		echo 'policy = none'
+		echo 'allocator = none'
 		echo 'log = changes'
 		echo '[preemption]'
 		printf '%s\n' "$@"
@@ -447,7 +447,7 @@ judge 'what was learned outlasts mgpud and the machine'
 
 ! "$gpuctl" ctl set preempt-decay-memory 2 2>"$tmp/said" || bad 'a decay of 2 is taken'
 grep -q '0.5 to 1' "$tmp/said" || bad "says $(cat "$tmp/said")"
-! "$gpuctl" ctl set preempt sometimes 2>"$tmp/said" || bad 'a policy that is none is taken'
+! "$gpuctl" ctl set preempt sometimes 2>"$tmp/said" || bad 'a policy that does not exist is accepted'
 grep -q 'always' "$tmp/said" || bad "says $(cat "$tmp/said")"
 holds '.preempt.policy == "mgpu"'
 judge 'a wrong setting is refused, with what is right'

@@ -24,7 +24,7 @@
 
 #include <kselftest_harness.h>
 
-#include "../../kmod/device.h"
+#include "../../kmod/vfio/device.h"
 #include "nl.h"
 #include "vmm.h"
 
@@ -483,7 +483,7 @@ TEST_F_TIMEOUT(races, everything_at_once_on_the_same_descriptors, 400)
 				tried[k] += h[i][k].tried;
 				good[k] += h[i][k].good;
 			}
-			/* Who reopens may have done so after it was closed. */
+			/* The thread that reopens may have done so after the close. */
 			slam(&m[i], 0);
 			machine_close(&m[i]);
 			if (last) {

@@ -209,7 +209,7 @@ FIXTURE_TEARDOWN(broken)
 	vm_delete(&self->bystander);
 }
 
-TEST_F(broken, asks_for_a_reset_and_hurts_nobody_else)
+TEST_F(broken, asks_for_a_reset_and_hurts_no_other_vgpu)
 {
 	struct vm *vm = &self->vm;
 	uint16_t used;
@@ -223,7 +223,7 @@ TEST_F(broken, asks_for_a_reset_and_hurts_nobody_else)
 		ASSERT_EQ(0, vq_kick(vm, q));
 		EXPECT_EQ(1, irq_wait(vm->irq[0], VMM_TIMEOUT));
 		EXPECT_TRUE(vio_status(vm) & VIRTIO_CONFIG_S_NEEDS_RESET);
-		/* What is broken is not handed back, and not told of twice. */
+		/* A broken buffer is not handed back, and is reported once. */
 		ASSERT_EQ(0, vq_kick(vm, q));
 		EXPECT_EQ(0, irq_wait(vm->irq[0], VMM_QUIET / 4));
 		EXPECT_EQ(used, vm->vq[q].used->idx);
@@ -487,7 +487,7 @@ TEST_F(ring, a_blob_whose_memory_went_fails_and_nothing_else)
 	EXPECT_LE(before + 16, pinned(&self->nl, vm));
 	ASSERT_EQ(0, vm_unmap(vm, at, 1 << 16));
 	EXPECT_GE(before + 2, pinned(&self->nl, vm));
-	/* A physical GPU's flush reads nothing until somebody looks. */
+	/* A physical GPU's flush reads nothing until the VMM queries the plane. */
 	EXPECT_LT(getenv("MGPU_PARENT") ? 0 : VIRTIO_GPU_RESP_ERR_UNSPEC - 1,
 		  gpu_flush(vm, 1, gpu_rect(0, 0, 128, 128)));
 	EXPECT_EQ(0, vio_status(vm) & VIRTIO_CONFIG_S_NEEDS_RESET);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The scheduler: who gets how much of the engine, in which order, and what
+ * The scheduler: shares of the engine, the order of jobs, and what
  * becomes of jobs that take too long.  Several machines keep their rings full
  * at once.  Shares and limits are measured in the module's own accounting, where a
  * processor that stands still for a while moves little: they are bounded closely, and
@@ -47,7 +47,7 @@ FIXTURE_SETUP(sched)
 	memset(self->load, 0, sizeof(self->load));
 	self->nr = 0;
 	ASSERT_EQ(0, nl_open(&self->nl));
-	/* Who is stopped for a while has done nothing wrong. */
+	/* A job must not time out because the machine stood still for a while. */
 	ASSERT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, "weighted",
 				MGPU_JOB_TIMEOUT_MAX));
 }
@@ -64,7 +64,7 @@ FIXTURE_TEARDOWN(sched)
 	nl_close(&self->nl);
 }
 
-/* One more machine, whose jobs are squares of @side pixels. */
+/* Add a machine whose jobs are squares of @side pixels. */
 static int load_add(sched_data *self, uint32_t side)
 {
 	int ret = load_open(&self->load[self->nr], side);
@@ -91,7 +91,7 @@ static uint64_t engine_ns(sched_data *self, unsigned int i)
 		       MGPU_A_STATS_ENGINE_NS);
 }
 
-/* What machines have used of the engine. */
+/* Engine time that machines have used. */
 struct sample {
 	uint64_t ns[MAX_LOADS];
 	uint64_t sum;
@@ -195,8 +195,8 @@ static int weight(sched_data *self, unsigned int i, uint32_t w)
 }
 
 /*
- * Whether a share, per mille, is within @tolerance of what it should be.  What one
- * machine has too little another one has too much, so there is one measurement.
+ * Check that a share, per mille, is within @tolerance of the promised one.  A share that
+ * is too low makes another too high, so there is one measurement.
  */
 #define EXPECT_NEAR(want, val, tolerance) do {				\
 	int v_ = (val);							\
@@ -244,7 +244,7 @@ TEST_F_TIMEOUT(sched, best_effort_serves_in_turn, 90)
 	uint64_t end = now_ms() + 3 * VMM_TIMEOUT;
 	uint64_t a, b, dry;
 
-	/* One job of each machine waits at a time: jobs are alike in number. */
+	/* Each machine has one waiting job at a time: jobs are equal in number. */
 	ASSERT_EQ(0, load_add(self, BIG));
 	ASSERT_EQ(0, load_add(self, MIDDLE));
 	ASSERT_EQ(0, nl_dev_set_policy(&self->nl, VMM_PARENT, "best-effort"));
@@ -320,8 +320,8 @@ static int use_alone(sched_data *self, unsigned int ms, struct use *u)
 }
 
 /*
- * As use_alone(), of a machine that may use @ppm of the engine.  What a job took
- * beyond two seconds' allowance is forgiven (kmod/bucket.h); where the machine stood
+ * As use_alone(), of a machine that may use @ppm of the engine.  Time of a job
+ * beyond two seconds' allowance is forgiven (kmod/sched/bucket.h); where the machine stood
  * still for so long there is no measurement.
  */
 static int use_limited(sched_data *self, unsigned int ms, uint64_t ppm,
@@ -392,7 +392,7 @@ TEST_F_TIMEOUT(sched, a_limit_of_engine_time_holds_and_is_lifted, 90)
 	self->load[0].depth = FEW;
 	ASSERT_EQ(0, nl_vgpu_set_full(&self->nl, uuid, NL_KEEP, NL_KEEP,
 				      100000, 20000, 0));
-	/* What it gains in a period. */
+	/* Allow for what it gains in a period. */
 	EXPECT_LIMITED(100000, 2000000, percent(&u));
 	ASSERT_EQ(0, nl_vgpu_set_full(&self->nl, uuid, NL_KEEP, NL_KEEP, 0,
 				      NL_KEEP, NL_KEEP));
@@ -434,7 +434,7 @@ TEST_F_TIMEOUT(sched, each_limit_that_is_set_holds, 90)
 	EXPECT_TRUE(drain(self));
 }
 
-TEST_F_TIMEOUT(sched, what_one_does_not_use_the_other_gets, 180)
+TEST_F_TIMEOUT(sched, unused_time_goes_to_the_other_vgpu, 180)
 {
 	struct use u, free_run;
 	unsigned int try;
@@ -464,7 +464,7 @@ TEST_F_TIMEOUT(sched, what_one_does_not_use_the_other_gets, 180)
 	both = share(self, 2);
 	EXPECT_LE(0, both);
 	EXPECT_GE(200, both);
-	/* Nobody starves. */
+	/* No machine starves. */
 	n = self->load[0].done;
 	end = now_ms() + VMM_TIMEOUT;
 	do {
@@ -554,7 +554,7 @@ TEST_F_TIMEOUT(sched, a_long_job_lets_others_in_between, 90)
 	TH_LOG("%lu of %lu jobs were preempted, beside %lu small ones",
 	       preempted, big->done, little->done);
 	EXPECT_LT(0, preempted);
-	/* What it does is the same. */
+	/* The result is the same. */
 	EXPECT_EQ(0, memcmp(big->screen.pixels, screen, side * 768 * 4));
 	EXPECT_EQ(big->sent, nl_stat(&self->nl, big->vm.uuid,
 				     MGPU_A_STATS_JOBS));
@@ -580,8 +580,8 @@ static int flush_as(struct vm *vm, uint32_t ctx, struct virtio_gpu_rect r)
 }
 
 /*
- * The same of a machine whose job hangs.  Only meanwhile is there a timeout that one
- * of a busy machine may exceed, too.
+ * The same with a job that hangs.  The timeout is short only meanwhile: a job of a busy
+ * machine might exceed it, too.
  */
 static int flush_hanging(sched_data *self, unsigned int i, uint32_t ctx,
 			 uint32_t timeout_ms)
@@ -644,7 +644,7 @@ TEST_F_TIMEOUT(sched, a_job_that_hangs_ends_with_an_error_and_an_event, 90)
 	nl_close(&events);
 }
 
-TEST_F_TIMEOUT(sched, what_hangs_without_a_context_keeps_its_screen, 60)
+TEST_F_TIMEOUT(sched, a_vgpu_that_hangs_without_a_context_keeps_its_screen, 60)
 {
 	struct load *l = self->load;
 
@@ -697,12 +697,12 @@ static pid_t start_mgpud(void)
 	pid = fork();
 	if (pid)
 		return pid;
-	execl(path, path, "--policy", "none", "--socket",
+	execl(path, path, "--allocator", "none", "--socket",
 	      "/tmp/test_sched.mgpud", NULL);
 	_exit(127);
 }
 
-/* Whether the last job was charged by @source, within a time, under load. */
+/* Return whether @source charges a job in time, under load. */
 static bool charged_by(sched_data *self, uint32_t source)
 {
 	uint64_t end = now_ms() + 3 * VMM_TIMEOUT;

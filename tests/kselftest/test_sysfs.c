@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What sysfs offers: types, creation and removal of vGPUs.
+ * The sysfs interface: types, creation and removal of vGPUs.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -65,7 +65,7 @@ TEST_F(types, each_describes_itself)
 	EXPECT_LT(0, mdev_available(variant->name));
 }
 
-TEST_F(types, create_and_remove_change_what_is_available)
+TEST_F(types, create_and_remove_change_available_instances)
 {
 	long long before = mdev_available(variant->name);
 	unsigned int count = mdev_count();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * OpenGL for guests, on a vGPU of mgpu_virtio: what is offered, pictures byte by
- * byte, what guests must not reach of each other, limits, and fences.  Who goes
- * when, and what happens when the GPU hangs, is in test_virtio.c.
+ * OpenGL for guests, on a vGPU of mgpu_virtio: capabilities, pictures byte by
+ * byte, isolation of guests, limits, and fences.  test_virtio.c tests orders of removal
+ * and a GPU that hangs.
  *
  * needs: gpu
  */
@@ -73,7 +73,7 @@ TEST_F(gl, virgl_is_offered_and_nothing_that_is_not_there)
 			      4));
 }
 
-TEST_F(gl, two_capability_sets_without_what_is_refused)
+TEST_F(gl, two_capability_sets_without_refused_features)
 {
 	struct virtio_gpu_resp_capset_info info;
 	struct virtio_gpu_get_capset_info gi;
@@ -103,7 +103,7 @@ TEST_F(gl, two_capability_sets_without_what_is_refused)
 		memset(&cap, 0xcc, sizeof(cap));
 		ASSERT_EQ(VIRTIO_GPU_RESP_OK_CAPSET,
 			  gpu_call(vm, &gc, sizeof(gc), &cap, sizeof(cap)));
-		/* It says something, and not more than it said. */
+		/* The capability set is not empty, and not longer than announced. */
 		for (bits = 0; bits < 64 && !cap.data[bits]; bits++)
 			;
 		EXPECT_GT(64, bits);
@@ -149,7 +149,7 @@ TEST_F(gl, neither_blobs_nor_other_kinds_of_contexts)
 
 /* ---- pictures ---- */
 
-TEST_F(gl, what_is_drawn_comes_down)
+TEST_F(gl, a_drawing_can_be_read_back)
 {
 	struct vm *vm = &self->g.vm;
 	uint32_t *p;
@@ -262,7 +262,7 @@ TEST_F(gl, boxes_levels_and_strides)
 		struct layout up = tex_up[i];
 		uint32_t w = 80 >> up.level, h = 60 >> up.level;
 
-		/* What leaves the level is refused, not cut off. */
+		/* A box that leaves the level is refused, not cut off. */
 		if (up.box.x + up.box.w > w || up.box.y + up.box.h > h) {
 			const struct gl_move m = {
 				.ctx = 1, .res = 1, .level = up.level,
@@ -464,8 +464,8 @@ static uint32_t *look(struct vm *vm, unsigned int w, unsigned int h)
 }
 
 /*
- * Looks until that is on the screen: who looks while the GPU is at it sees the
- * picture before.
+ * Look until that is on the screen: a look while the GPU still draws shows the picture
+ * before.
  */
 static bool shows(struct vm *vm, const uint32_t *p, unsigned int w,
 		  unsigned int h, unsigned int stride)
@@ -488,7 +488,7 @@ static bool shows(struct vm *vm, const uint32_t *p, unsigned int w,
 	return false;
 }
 
-TEST_F(gl, the_screen_shows_what_was_drawn)
+TEST_F(gl, the_screen_shows_the_drawing)
 {
 	static const uint32_t flags[] = { GL_Y_0_TOP, 0 };
 	struct vm *vm = &self->g.vm;
@@ -577,7 +577,7 @@ TEST_F(gl, pictures_without_gl)
 	EXPECT_EQ(PARAM, gpu_transfer(vm, 1, gpu_rect(1, 0, WIDTH, 1), 0));
 }
 
-/* What cannot be shown leaves the screen usable. */
+/* A resource that cannot be shown leaves the screen usable. */
 TEST_F(gl, a_scanout_that_is_no_picture)
 {
 	const struct virtio_gpu_resource_create_3d depth = {
@@ -610,7 +610,7 @@ TEST_F(gl, a_scanout_that_is_no_picture)
 	EXPECT_TRUE(shows(vm, s.pixels, WIDTH, HEIGHT, WIDTH));
 }
 
-/* ---- what is whose ---- */
+/* ---- isolation of guests ---- */
 
 TEST_F(gl, the_same_numbers_in_two_vms)
 {
@@ -638,7 +638,7 @@ TEST_F(gl, the_same_numbers_in_two_vms)
 		EXPECT_EQ(0, wrong_pixels(pa, WIDTH * HEIGHT, ca));
 		EXPECT_EQ(0, wrong_pixels(pb, WIDTH * HEIGHT, cb));
 	}
-	/* One's end is not the other's. */
+	/* The end of one guest's resource is not the end of the other's. */
 	ASSERT_EQ(OK, gpu_unref(b, 7));
 	ASSERT_EQ(OK, gl_ctx_end(b, 1));
 	ASSERT_EQ(OK, gl_fetch(a, 1, 7, WIDTH, HEIGHT));
@@ -668,7 +668,7 @@ TEST_F(gl, resources_that_are_not_the_contexts)
 	struct gl other;
 	uint32_t id, *p, *q;
 
-	/* Somebody else's are there for the taking. */
+	/* Another guest has resources that this one could try to use. */
 	ASSERT_EQ(0, gl_new(&other, "small-render", 16u << 20));
 	ASSERT_EQ(OK, gl_ctx(&other.vm, 1));
 	q = gl_picture(&other.vm, 1, 1, WIDTH, HEIGHT, 0);
@@ -681,7 +681,7 @@ TEST_F(gl, resources_that_are_not_the_contexts)
 	ASSERT_NE(NULL, p);
 	ASSERT_EQ(OK, gl_texture(vm, 1001, WIDTH, HEIGHT, 0));
 	ASSERT_EQ(OK, gl_ctx_attach(vm, 2, 1001));
-	/* Whatever number the GPU has for it, or nobody has. */
+	/* Try each number, whether the GPU uses it or not. */
 	for (id = 0; id < 600; id++) {
 		if (id == 1)
 			id = 2;
@@ -719,7 +719,7 @@ TEST_F(gl, resources_that_are_not_the_contexts)
 	ASSERT_EQ(OK, gl_ctx_attach(vm, 1, 1001));
 	EXPECT_EQ(OK, gl_run(vm, 1, &s));
 
-	/* Nobody was touched. */
+	/* No context was touched. */
 	EXPECT_EQ(NOCTX, gl_run(vm, 3, &s));
 	ASSERT_EQ(OK, gl_fetch(&other.vm, 1, 1, WIDTH, HEIGHT));
 	EXPECT_EQ(0, wrong_pixels(q, WIDTH * HEIGHT, 0x777777));
@@ -751,7 +751,7 @@ TEST_F(gl, numbers_are_used_again_at_once)
 		ASSERT_EQ(OK, gl_texture(vm, 1, WIDTH, HEIGHT, 0));
 		ASSERT_EQ(OK, gpu_attach(vm, 1, p, WIDTH * HEIGHT * 4));
 		ASSERT_EQ(OK, gl_result(vm, head, NULL));
-		/* What the old one showed is not in the new one. */
+		/* The new resource has no pixel of the old one. */
 		ASSERT_EQ(OK, gl_fetch(vm, 0, 1, WIDTH, HEIGHT));
 		EXPECT_NE(0, wrong_pixels(p, WIDTH * HEIGHT, argb) || !i);
 		ASSERT_EQ(OK, gl_ctx_attach(vm, 1, 1));
@@ -851,7 +851,7 @@ TEST_F_TIMEOUT(gl, a_number_of_sub_contexts, 120)
 	EXPECT_EQ(OK, one_sub(vm, end, 7));
 	EXPECT_EQ(OK, one_sub(vm, make, 65));
 	EXPECT_EQ(NOMEM, one_sub(vm, make, 7));
-	/* One that is ended and made anew in one stream is there. */
+	/* An object that one stream destroys and creates again exists. */
 	EXPECT_EQ(OK, one_sub(vm, end, 65));
 	gl_begin(&s);
 	gl_head(&s, end, 0, 1);
@@ -1142,8 +1142,8 @@ TEST_F(gl, refusals_of_all_kinds_wait_for_fences)
 }
 
 /*
- * One buffer offered over and over would be work without end that the host keeps
- * for the guest.
+ * A buffer that is offered over and over would be endless work that the host queues for
+ * the guest.
  */
 TEST_F(gl, a_buffer_that_is_offered_again)
 {
@@ -1183,7 +1183,7 @@ TEST_F(gl, a_ring_full_of_submits)
 	gl_begin(&s);
 	gl_blit(&s, 1, 256, 256, 2, 100, 100);
 	memcpy(w, s.w, s.n * 4);
-	/* From now on: what is above may take long. */
+	/* The time begins here: the steps above may take long. */
 	end = now_ms() + 2000;
 	while (goes_on(end, sent > 20 && full)) {
 		head = gl_send_bytes(vm, 1, ++vm->next_fence, w, s.n * 4,

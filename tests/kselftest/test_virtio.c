@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mgpu_virtio: who goes when while the GPU has work, memory that is unmapped, a GPU
- * that hangs, and how it is shared.  What guests draw is in test_virgl.c.
+ * mgpu_virtio: orders of removal while the GPU has work, memory that is unmapped, a GPU
+ * that hangs, and how it is shared.  test_virgl.c tests what guests draw.
  *
  * needs: gpu
  */
@@ -215,7 +215,7 @@ TEST_F_TIMEOUT(gpu, memory_that_comes_and_goes_under_load, 90)
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		/* VFIO pins for who mapped: this one only unmaps. */
+		/* VFIO accounts pins to the process that mapped: this one only unmaps. */
 		while (now_ms() < end + 1000) {
 			vm_unmap(vm, ALIAS, PIXELS * 4);
 			sleep_ms(3);
@@ -468,7 +468,7 @@ TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_is_reset, 120)
 		EXPECT_TRUE(draws(&other, &w[1], 0x556677));
 		EXPECT_FALSE(needs_reset(vm[0]));
 		ASSERT_EQ(0, gpu_hangs("1", "1000"));
-		/* One of them may have nothing under way. */
+		/* In round 1, the second machine has nothing in flight. */
 		for (i = 0; i < (round == 1 ? 1 : 2); i++) {
 			for (k = 0; k < 6; k++) {
 				head[i][k] = work_send(i ? &other : &self->g,
@@ -476,7 +476,7 @@ TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_is_reset, 120)
 				ASSERT_LE(0, head[i][k]);
 			}
 		}
-		/* Who does not need the GPU waits for a slot at most. */
+		/* A command that does not need the GPU waits for a slot at most. */
 		EXPECT_EQ(0, gpu_show(&flat, &s));
 		flat_head = gpu_flush_send(&flat, 1, gpu_rect(0, 0, 64, 64));
 		EXPECT_EQ(OK, gl_result(&flat, flat_head, NULL));
@@ -540,7 +540,7 @@ TEST_F_TIMEOUT(gpu, a_fence_that_never_comes_is_seen, 120)
 	EXPECT_TRUE(draws(&other, &w[1], 0x556677));
 
 	ASSERT_EQ(0, gpu_hangs("2", "5000"));
-	/* The other slot is for who is answered. */
+	/* The other slot serves jobs that complete. */
 	head = work_send(&self->g, &w[0]);
 	ASSERT_LE(0, head);
 	start = now_ms();
@@ -568,7 +568,7 @@ TEST_F_TIMEOUT(gpu, a_fence_that_never_comes_is_seen, 120)
 }
 
 /* Guests and VMMs that do not wait for it. */
-TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_holds_nobody, 120)
+TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_holds_no_process, 120)
 {
 	struct virtio_gpu_mem_entry e = { .addr = ALIAS, .length = PIXELS * 4 };
 	char uuid[VMM_UUID_LEN + 1];
@@ -735,7 +735,7 @@ static int flood(struct gl **g, const struct work *w, unsigned int nr,
 	return dry;
 }
 
-/* Until everything in the ring is answered. */
+/* Wait until everything in the ring is answered. */
 static bool drain(struct gl *g)
 {
 	struct vmm_vq *vq = &g->vm.vq[VMM_CONTROL];
@@ -759,7 +759,7 @@ static uint64_t nr_jobs(struct gl *g)
 	return nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_JOBS);
 }
 
-/* What one has too little the other one has too much: the first measurement counts. */
+/* A share that is too low makes the other too high: the first measurement counts. */
 TEST_F_TIMEOUT(gpu, weights_share_the_engine, 120)
 {
 	uint64_t end = now_ms() + 3 * (uint64_t)VMM_TIMEOUT;
@@ -810,7 +810,7 @@ TEST_F_TIMEOUT(gpu, weights_share_the_engine, 120)
  * 20 per cent, in periods of 100 ms.  When a job starts, what is charged is paid for;
  * one other job may be with the GPU that is not charged yet.
  */
-TEST_F_TIMEOUT(gpu, a_limit_holds_one_back, 60)
+TEST_F_TIMEOUT(gpu, a_limit_holds_its_vgpu_back, 60)
 {
 	struct gl *g = &self->g;
 	struct work w = { 0 };

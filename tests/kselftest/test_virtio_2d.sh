@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests of guests without OpenGL again, on vGPUs of mgpu_virtio: what they see is
-# what they see on mgpu_soft. Those that reach the back end: features and resets, with
+# Repeat tests of guests without OpenGL on vGPUs of mgpu_virtio: the results must be
+# those of mgpu_soft. Those that reach the back end: features and resets, with
 # jobs in flight; commands; pictures; memory that goes while it is shown; commands at
 # random. Of a vGPU's PCI configuration, its interrupts and the pacing of its frames no
 # back end knows: mgpu_soft is enough for test_config_space, test_interrupts and

@@ -6,9 +6,9 @@
 #   behaves BEHAVIOUR FUNCTION [ARGUMENT]...
 #           The function is a block that runs in a subshell. All that it prints is
 #           wrong, on standard error too. It must end by itself, with status 0, and
-#           have looked at something.
+#           have executed a check.
 #   check BEHAVIOUR COMMAND...
-#           The command runs in this shell, and may set variables. What it prints is
+#           The command runs in this shell, and may set variables. Its output is
 #           noted; its status decides.
 #   bad TEXT..., any number of times, then judge BEHAVIOUR
 #           For a test whose steps are at its top level.
@@ -20,7 +20,7 @@
 # Sets tmp, a folder that goes with the test, and prints the version line, unless
 # tap_within=PLAN says that another program prints both lines for this one.
 
-tmp=$(mktemp -d) || { echo 'Bail out! there is no temporary folder'; exit 1; }
+tmp=$(mktemp -d) || { echo 'Bail out! cannot make a temporary folder'; exit 1; }
 tap=$tmp/.tap
 mkdir "$tap"
 number=0
@@ -34,7 +34,7 @@ tap_ended=no
 tap_hooks=()
 exec {tap_out}>&1 {tap_err}>&2
 
-# Functions of the test that look at something, besides those of tap_looks().
+# Functions of the test that are checks, besides those of tap_looks().
 asserts=
 
 # As comments, which the text may have been already.
@@ -47,7 +47,7 @@ note()		# TEXT...
 	echo "${text#$'\n'}"
 }
 
-# What else is to be known of a failure; a test may have its own.
+# Print more about a failure; a test may define its own.
 explain()
 {
 	:
@@ -154,8 +154,8 @@ trap tap_exit EXIT
 
 # ---- results
 
-# Counts commands that look at something: of a block, and of the test's top level.
-# Without any the result would say nothing.
+# Count commands that check: of a block, and of the test's top level. Without any the
+# result would say nothing.
 tap_looks()	# COMMAND
 {
 	local name=${1%%[[:space:]]*}
@@ -207,7 +207,7 @@ behaves()	# BEHAVIOUR FUNCTION [ARGUMENT]...
 	tap_result "${trouble#$'\n'}" "$what"
 }
 
-# In a block: ends it. What went wrong before is still a failure.
+# In a block: end it. A complaint that it printed before is still a failure.
 skip()		# REASON
 {
 	echo "$*" >"$tap/skip"
@@ -249,7 +249,7 @@ judge()		# BEHAVIOUR
 
 # ---- what tests often do
 
-# What a test cannot do without.
+# Run a command that must succeed for the test to go on.
 must()		# REASON COMMAND...
 {
 	local reason=$1
@@ -260,7 +260,7 @@ must()		# REASON COMMAND...
 	bail "$reason"
 }
 
-# Until a command succeeds, for some seconds; then says what it said last.
+# Wait until a command succeeds, for some seconds; after that print its last output.
 await()		# SECONDS COMMAND...
 {
 	local end=$((SECONDS + $1 * slow)) seconds=$1
@@ -276,8 +276,8 @@ await()		# SECONDS COMMAND...
 	done
 }
 
-# The test is skipped where a program of others is missing. One of ours, with its path,
-# must have been built.
+# Skip the test where a program of the system is missing. A program of this project,
+# given with its path, must have been built.
 needs()		# PROGRAM...
 {
 	local program
@@ -289,7 +289,7 @@ needs()		# PROGRAM...
 	done
 }
 
-# What is wrong with a file is what is in it, even if that is nothing.
+# Print a file's content as a complaint, even if it is empty.
 show()		# FILE
 {
 	echo "${1##*/}: $(cat "$1")"

@@ -3,7 +3,7 @@
 # timeout: 2400
 #
 # make demo's main job, tools/demo/run: it ends well, its files and its table say the
-# same, every VM played under every policy, and no VM exceeded its limit.
+# same, every VM played under every allocator, and no VM exceeded its limit.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -14,7 +14,7 @@ export DEMO_OUT=${OUT:-$BUILD/check/long/demo} SECONDS_PER_PHASE=35
 plan 7
 needs gnuplot jq python3
 out=$DEMO_OUT
-policies=(none vgasa fea exact)
+allocators=(none vgasa fea exact)
 
 runs()
 {
@@ -51,7 +51,7 @@ while at < len(data):
 width, height, depth, colour = header
 pixels = zlib.decompress(pixels)
 bytes_each = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour] * depth // 8 or 1
-# The filter of a row makes other numbers of the same colours; one for all is enough.
+# The filter of a row makes other numbers of the same colours; one for all rows will do.
 print(width, height, len({pixels[i:i + bytes_each]
                           for i in range(1, len(pixels) - bytes_each, bytes_each)}))
 END
@@ -72,47 +72,47 @@ files()
 		screen-b.png 50
 		screen-c.png 50
 	END
-	for f in result.json replay.json phases.json mgpud.log "${policies[@]/#/trace-}"; do
+	for f in result.json replay.json phases.json mgpud.log "${allocators[@]/#/trace-}"; do
 		[[ $f != trace-* ]] || f+=.csv
 		[ -s "$out/$f" ] || echo "$f: not there, or empty"
 	done
 }
-behaves 'the pictures show something, and all files are there' files
+behaves 'the pictures are not empty, and all files exist' files
 
 played()
 {
 	local p
 
-	for p in "${policies[@]}"; do
-		jq -e --arg p "$p" '.runs[] | select(.policy == $p) |
+	for p in "${allocators[@]}"; do
+		jq -e --arg p "$p" '.runs[] | select(.allocator == $p) |
 			.seconds >= 34 and .periods >= 25 and
 			.periods_without_fds <= .periods / 10 and
 			(.vgpus | length) == 3 and
 			all(.vgpus[]; .fps > 1 and .gpu_share > 0 and .cpu_share > 0)' \
 			"$out/result.json" >/dev/null ||
-			echo "$p: $(jq -c --arg p "$p" '.runs[] | select(.policy == $p)' "$out/result.json")"
+			echo "$p: $(jq -c --arg p "$p" '.runs[] | select(.allocator == $p)' "$out/result.json")"
 		# a frame is a line of the trace, which nothing fell out of
 		for vgpu in $(awk -F, '!/^#/ && NR > 2 { print $2 }' "$out/trace-$p.csv" | sort -u); do
 			[ "$(grep -c "^[0-9.]*,$vgpu," "$out/trace-$p.csv")" -ge 35 ] ||
 				echo "$p: few frames of vGPU $vgpu in the trace"
 		done
 	done
-	[ "$(jq '.runs | length' "$out/result.json")" -eq 4 ] || echo 'not four policies'
+	[ "$(jq '.runs | length' "$out/result.json")" -eq 4 ] || echo 'not four allocators'
 }
-behaves 'every VM played under every policy' played
+behaves 'every VM played under every allocator' played
 
 # The rows of the table have the figures of result.json, as far as they are printed.
 table()
 {
-	jq -r '.runs[] | .policy as $p | .vgpus[] |
+	jq -r '.runs[] | .allocator as $p | .vgpus[] |
 		"\($p) \(.name) \(.fps) \(.gpu_share * 100) \(.cpu_share * 100)"' \
 		"$out/result.json" >"$tmp/want"
 	awk '
-		$1 ~ /^(none|vgasa|fea|exact)$/ && $3 ~ /^[0-9]+x[0-9]+$/ { policy = $1; $1 = ""; $0 = $0 }
+		$1 ~ /^(none|vgasa|fea|exact)$/ && $3 ~ /^[0-9]+x[0-9]+$/ { allocator = $1; $1 = ""; $0 = $0 }
 		$1 ~ /^[ABC]$/ && $2 ~ /^[0-9]+x[0-9]+$/ {
 			sub(/%/, "", $5)
 			sub(/%/, "", $6)
-			print policy, $1, $3, $5, $6
+			print allocator, $1, $3, $5, $6
 		}' "$out/said" >"$tmp/got"
 	[ "$(wc -l <"$tmp/got")" -eq 12 ] || echo "$(wc -l <"$tmp/got") rows"
 	paste -d ' ' "$tmp/want" "$tmp/got" | awk '
@@ -130,9 +130,9 @@ kept()
 	local said
 
 	said=$(jq -rs --slurpfile info "$out/phases.json" '
-		. as $records | $info[0].phases[] | select(.policy != "none") | . as $phase |
+		. as $records | $info[0].phases[] | select(.allocator != "none") | . as $phase |
 		[$records[] | select(.time_s > $phase.start_s and .time_s <= $phase.end_s and
-				     .policy == $phase.policy)] as $part |
+				     .allocator == $phase.allocator)] as $part |
 		$part[0].vgpus[].uuid as $uuid |
 		[$part[] | {t: .time_s, v: (.vgpus[] | select(.uuid == $uuid))}] as $mine |
 		[range(1; $mine | length) as $i |
@@ -141,17 +141,17 @@ kept()
 			 limit: ([$mine[$i - 1].v.target_fps, $mine[$i].v.target_fps] | max)}] |
 		{frames: (map(.frames) | add), allowed: (map(.dt * .limit) | add),
 		 unlimited: any(.[]; .limit == null)} |
-		"\($phase.policy) \($uuid[-1:]) \(.frames) \(.allowed) \(.unlimited)"' "$out/mgpud.log")
+		"\($phase.allocator) \($uuid[-1:]) \(.frames) \(.allowed) \(.unlimited)"' "$out/mgpud.log")
 	note "$said" >&"$tap_out"
-	[ "$(wc -l <<<"$said")" -eq 9 ] || echo "not three VMs under three policies: $said"
-	awk '$5 == "true" || $3 > 1.02 * $4 + 2 { print "policy, VM, frames, allowed: " $0 }' <<<"$said"
+	[ "$(wc -l <<<"$said")" -eq 9 ] || echo "not three VMs under three allocators: $said"
+	awk '$5 == "true" || $3 > 1.02 * $4 + 2 { print "allocator, VM, frames, allowed: " $0 }' <<<"$said"
 	# vgasa allows the same to all, whatever they do
-	jq -e '.runs[] | select(.policy == "vgasa") | all(.vgpus[]; .fps <= 30.6)' \
+	jq -e '.runs[] | select(.allocator == "vgasa") | all(.vgpus[]; .fps <= 30.6)' \
 		"$out/result.json" >/dev/null || echo 'vgasa: above 30 frames/s'
 }
 behaves 'no VM exceeded its limits' kept
 
-# Limits that hold nobody would be kept, too.
+# Limits that hold no VM back would be kept, too.
 held()
 {
 	local total

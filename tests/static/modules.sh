@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The modules compile without a warning of the compiler at W=1, and sparse, with
-# its endian checks, is silent too. Compiled from nothing: what is up to date
-# would give no warnings. Not linked: what comes after the objects, BTF above all,
-# takes as long again, warns of nothing here, and make kmod has done it.
+# its endian checks, is silent too. Compiled from nothing: an up-to-date object would
+# give no warnings. Not linked: the steps after the objects, BTF above all, take as long
+# again and give no warnings here, and make kmod has done them.
 set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,35 +1,30 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# None of our scripts gives shellcheck a reason to warn.
+# No script gives shellcheck a reason to complain.
 set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1
-echo 'TAP version 13'
-if ! command -v shellcheck >/dev/null; then
-	echo '1..0 # SKIP shellcheck is not installed'
-	exit 4
-fi
-
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. tests/lib/tap.sh
+command -v shellcheck >/dev/null || skip_all 'shellcheck is not installed'
 
 bash=()
 busybox=()
 while read -r f; do
 	[ -f "$f" ] || continue
 	case $(LC_ALL=C head -c 64 "$f" | tr -d '\0' | sed -n 1p) in
-	# the test host's first program
+	# the first program of the test host and of guests
 	*busybox*) busybox+=("$f") ;;
-	# to be sourced
+	# libraries
 	'# shellcheck shell=bash') bash+=("$f") ;;
 	'#!'*/sh|'#!'*' sh'|'#!'*bash|'#!'*dash) bash+=("$f") ;;
 	esac
 done < <(git ls-files -co --exclude-standard)
 
-# Several files at a time: each process reads the libraries that its files source
-# once. A file of complaints for each process, and the last line its status.
-check()		# SCRIPT... [-- OPTION...]
+# Check several files at a time: each process reads the libraries that its files source
+# once. Each process writes its complaints to a file, and its status if it failed.
+mkdir "$tmp/said"
+lint()		# SCRIPT... [-- OPTION...]
 {
 	local files=()
 
@@ -49,24 +44,20 @@ check()		# SCRIPT... [-- OPTION...]
 		rc=$?
 		# 1 is a complaint, which names its file
 		[ $rc -le 1 ] || printf "%s: shellcheck ended with $rc\n" "$@" >>"$said"' \
-		"$dir" $(($# > 0 ? $# - 1 : 0)) "${@:2}"
+		"$tmp/said" $(($# > 0 ? $# - 1 : 0)) "${@:2}"
 }
 
-check "${bash[@]}"
-check "${busybox[@]}" -- -s dash
-cat "$dir"/* >"$dir/all" 2>/dev/null
+lint "${bash[@]}"
+lint "${busybox[@]}" -- -s dash
+cat "$tmp"/said/* >"$tmp/all" 2>/dev/null
 
-echo "1..$((${#bash[@]} + ${#busybox[@]}))"
-n=0
-bad=0
+no_complaint()	# SCRIPT
+{
+	grep "^$1:" "$tmp/all" || true
+}
+
+plan $((${#bash[@]} + ${#busybox[@]}))
 for f in "${bash[@]}" "${busybox[@]}"; do
-	n=$((n + 1))
-	if out=$(grep -F "$f:" "$dir/all" | grep "^$f:"); then
-		printf '%s\n' "$out" | sed 's/^/# /'
-		echo "not ok $n - shellcheck $f"
-		bad=1
-	else
-		echo "ok $n - shellcheck $f"
-	fi
+	behaves "shellcheck $f" no_complaint "$f"
 done
-exit $bad
+done_testing

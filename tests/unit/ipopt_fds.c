@@ -204,12 +204,12 @@ static int solve(struct model *s, const double *mu, double *x)
 	AddIpoptNumOption(ip, "compl_inf_tol", 1e-10);
 	AddIpoptNumOption(ip, "bound_relax_factor", 0);
 	AddIpoptIntOption(ip, "max_iter", 500);
-	/* minimum degree: what MUMPS takes for large matrices stumbles over full rows */
+	/* minimum degree: MUMPS's default for large matrices is slow with full rows */
 	AddIpoptIntOption(ip, "mumps_pivot_order", 0);
 	status = IpoptSolve(ip, v, NULL, &value, NULL, NULL, NULL, s);
 	FreeIpoptProblem(ip);
 
-	/* what its tolerance leaves over is taken off */
+	/* cut off what its tolerance leaves above the bounds */
 	for (size_t i = 0; i < s->m; i++) {
 		double use = 0;
 

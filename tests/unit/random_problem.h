@@ -16,9 +16,8 @@
 /**
  * struct random_problem - a problem and the memory that it is made of
  * @p: the problem
- * @rate: n rates as a machine without control might have: feasible, somehow
- *	shared
- * @seed: of the next numbers
+ * @rate: n feasible rates, as on a machine without control
+ * @seed: state of the random numbers
  */
 struct random_problem {
 	struct fds_problem p;
@@ -39,11 +38,11 @@ static inline double random_spread(uint64_t *seed, double from, double to)
 }
 
 /*
- * @n tasks on 1 to 8 CPUs and @m - 1 devices of one or two engines, each task on
- * one of these; a frame costs from 0.5 to 50 ms of either. @demand: the part of
- * the tasks whose demand is limited, to between a tenth and twice their rate.
- * @floor: the part that has a floor, below that. Returns false when out of
- * memory; random_problem_free() frees what was made.
+ * Make a problem of @n tasks on 1 to 8 CPUs and @m - 1 devices of one or two engines,
+ * each task on one of these; a frame costs from 0.5 to 50 ms of either. @demand: the
+ * part of the tasks whose demand is limited, to between a tenth and twice their rate.
+ * @floor: the part of the tasks with a floor, below their rate. Return false when out
+ * of memory; random_problem_free() frees the problem.
  */
 static inline bool random_problem(struct random_problem *r, size_t n, size_t m,
 				  double demand, double floor)

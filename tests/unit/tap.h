@@ -21,8 +21,7 @@
  * A missing prerequisite is TAP_SKIP("reason"), which leaves the test too.
  *
  * Each test runs in a process of its own, forked from main(): a test inherits
- * what main() has set up, and leaves nothing to the tests after it.  A test
- * fails if
+ * main()'s state, and leaves none to the tests after it.  A test fails if
  *
  * - a check fails, or it executes no check;
  * - it crashes, or ends the process with any status;
@@ -30,8 +29,8 @@
  *   $MGPU_SLOW;
  * - it leaks memory, if the program has LeakSanitizer.
  *
- * What a test writes to standard error, such as a sanitizer's report, follows
- * its checks as comments.
+ * A test's standard error, such as a sanitizer's report, follows its checks as
+ * comments.
  */
 #ifndef TESTS_UNIT_TAP_H
 #define TESTS_UNIT_TAP_H
@@ -63,7 +62,7 @@ static struct {
 	const char *skip;		/* why it was skipped */
 } tap;
 
-/* What a test's process tells main(), through a pipe. */
+/* Result that a test's process sends to main(), through a pipe. */
 struct tap_result {
 	unsigned int checks, bad;
 	bool skipped, leaked;
@@ -204,7 +203,7 @@ static void tap_child(void (*test)(void), pid_t parent, int result, int err)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent || dup2(err, STDERR_FILENO) < 0)
 		_exit(1);
-	/* what a crash must not lose */
+	/* a crash must not lose output */
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	tap.checks = 0;
 	tap.bad = 0;
@@ -216,11 +215,11 @@ static void tap_child(void (*test)(void), pid_t parent, int result, int err)
 	r.bad = tap.bad;
 	r.skipped = tap.skip;
 	snprintf(r.skip, sizeof(r.skip), "%s", tap.skip ? tap.skip : "");
-	/* not exit(): what main() has for its own end is not the test's */
+	/* not exit(): main()'s exit handlers are not the test's */
 	_exit(write(result, &r, sizeof(r)) != sizeof(r));
 }
 
-/* What a test wrote to standard error, as comments. */
+/* Print a test's standard error as comments. */
 __attribute__((unused))
 static void tap_stderr(int fd)
 {
@@ -312,7 +311,7 @@ static unsigned int tap_limit(unsigned int seconds)
 	return seconds * (slow && atoi(slow) > 1 ? (unsigned int)atoi(slow) : 1);
 }
 
-/* How many of @all cases to try: all with MGPU_LONG=1, else @few. */
+/* Return how many of @all cases to try: all with MGPU_LONG=1, else @few. */
 __attribute__((unused))
 static unsigned int tap_some(unsigned int few, unsigned int all)
 {
@@ -321,7 +320,7 @@ static unsigned int tap_some(unsigned int few, unsigned int all)
 	return every && !strcmp(every, "1") ? all : few;
 }
 
-/* Whether tests/run --only selects this case, if it selects any. */
+/* Return whether tests/run --only selects this case; without it, all are selected. */
 __attribute__((unused))
 static bool tap_wanted(const char *behaviour)
 {

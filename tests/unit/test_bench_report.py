@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the bench's results are put together from, on made-up ones."""
+"""Test the benches' reports on made-up results."""
 import json
 import os
 import sys
@@ -9,16 +9,14 @@ from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-sys.path.insert(0, os.path.join(TOP, "tools", "bench"))
 sys.dont_write_bytecode = True
 
 import pytap  # noqa: E402 pylint: disable=wrong-import-position
-import report  # noqa: E402 pylint: disable=wrong-import-position
 
 
 def program(name):
-    """A program of tools/bench as a module."""
-    loader = SourceFileLoader(name.replace("-", "_"),
+    """Load a program of tools/bench as a module."""
+    loader = SourceFileLoader(name.replace("-", "_").replace("/", "_"),
                               os.path.join(TOP, "tools", "bench", name))
     module = module_from_spec(spec_from_loader(loader.name, loader))
     loader.exec_module(module)
@@ -26,8 +24,9 @@ def program(name):
 
 
 os.environ.setdefault("OUT", "/nonexistent")
-virtio = program("virtio-report")
-in_host = program("virtio-in-host")
+report = program("sched/report")
+virtio = program("virtio/report")
+in_host = program("virtio/in-host")
 
 TEMPORARY = tempfile.TemporaryDirectory()
 COST = [{"vgpus": n, "bpf": bpf, "ns_per_job": ns}
@@ -82,7 +81,7 @@ def test_cut_short():
     bad = results(("idle", {"neighbours": 0}), cut="nonsense\n")
     try:
         report.collect(bad)
-    except report.ReportError as e:
+    except report.report.ReportError as e:
         assert ":2 is not a result" in str(e), e
     else:
         assert False, "nonsense was taken for a result"
@@ -175,7 +174,7 @@ def test_virtio_leaks():
                            "available_kib": 1000 - kib})
             for i, kib in ((1, 100), (2, 150), (3, 152), (4, 154))]
     out = virtio.collect(virtio_results(leaks_1=rows))["leaks"]
-    # what any of them left counts, also if it was gone later
+    # memory that any of them left counts, also if it was freed later
     assert out["pages"] == 1 and out["bytes"] == 0 and out["guests"] == 4
     assert out["slab_kib_per_guest"] == 2 and out["available_kib_per_guest"] == -2
 
@@ -245,8 +244,8 @@ TESTS = [
     (test_merge, "parts that were not measured again are kept, others not"),
     (test_virtio_clients, "GL clients are compared in the same round"),
     (test_virtio_isolation, "a wait is held against slots and the longest job"),
-    (test_virtio_leaks, "what any guest left behind is in the result"),
-    (test_virtio_merge, "of the GL bench, too, other parts are kept"),
+    (test_virtio_leaks, "memory that any guest left behind is in the result"),
+    (test_virtio_merge, "the GL bench keeps other parts, too"),
     (test_virtio_lines, "frames are counted from the first report to the last"),
     (test_virtio_quantile, "quantiles are interpolated in their bucket"),
     (test_virtio_waits, "a job waits since its vGPU's turn came"),

@@ -2,7 +2,7 @@
 /* The scheduler bench's statistics, on readings whose results are known. */
 #include <errno.h>
 
-#include "sched_stats.h"
+#include "stats.h"
 #include "tap.h"
 
 #define MS	1000000ull

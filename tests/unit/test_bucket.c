@@ -63,7 +63,7 @@ static void starts_full(void)
 
 	mgpu_bucket_set(&b, SEC / 2, 5 * MS, 100 * SEC);
 	TAP_EQ(b.level_ns, 5 * MS);
-	/* What begins while there is any left may exceed it ... */
+	/* A job that begins while any time is left may exceed it ... */
 	mgpu_bucket_charge(&b, 4 * MS, 100 * SEC);
 	TAP_EQ(mgpu_bucket_wait(&b, 100 * SEC), 0);
 	mgpu_bucket_charge(&b, 4 * MS, 100 * SEC);
@@ -224,7 +224,7 @@ static void settings_keep_the_level(void)
 	mgpu_bucket_charge(&b, 12 * MS, now);
 	mgpu_bucket_set(&b, SEC / 2, 50 * MS, now);
 	TAP_EQ(b.level_ns, -10 * (s64)MS);
-	/* What was gained so far was gained at the old rate. */
+	/* Time until now is gained at the old rate. */
 	now += 10 * MS;
 	mgpu_bucket_set(&b, SEC / 10, 50 * MS, now);
 	TAP_EQ(b.level_ns, -5 * (s64)MS);
@@ -326,7 +326,7 @@ static void never_below_rate(void)
 			mgpu_bucket_begin(&b, now);
 			job = 1 + random_u64() % rates[i];
 			now += job;
-			/* Whoever asks meanwhile takes nothing away. */
+			/* A query meanwhile takes nothing away. */
 			mgpu_bucket_wait(&b, now - job / 2);
 			mgpu_bucket_charge(&b, job, now);
 			used += job;
@@ -402,16 +402,16 @@ int main(void)
 	tap_run(no_bucket, "without a rate everything is allowed");
 	tap_run(starts_full, "it starts full, lends one job, and is paid back");
 	tap_run(rate_exact, "the rate is exact over hours of jobs");
-	tap_run(asking_changes_nothing, "it matters not how often one asks");
-	tap_run(wait_is_exact, "one waits as long as needed and no longer");
+	tap_run(asking_changes_nothing, "queries change nothing, however many there are");
+	tap_run(wait_is_exact, "a wait is as long as needed and no longer");
 	tap_run(debt_is_bounded, "no wait exceeds two seconds");
 	tap_run(size_is_kept, "it holds no more than its size");
-	tap_run(settings_keep_the_level, "new settings keep what it holds");
+	tap_run(settings_keep_the_level, "new settings keep its level");
 	tap_run(clock_that_stands_or_goes_back,
 		"a clock that stands or goes back gives and takes nothing");
 	tap_run(clock_that_jumps, "a clock that jumps by centuries does no harm");
 	tap_run(never_above_rate, "no stretch of time has more than its part");
-	tap_run(never_below_rate, "who always has work loses nothing");
+	tap_run(never_below_rate, "a vGPU that always has work loses nothing");
 	tap_run(as_the_model_says, "any numbers at any time: as the model says");
 	return tap_done();
 }

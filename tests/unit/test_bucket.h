@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an allowance is, in numbers wide enough to need no care: the model that
- * the tests compare kmod/bucket.c with.
+ * A model of an allowance in wide numbers, which the tests compare kmod/sched/bucket.c
+ * with.
  */
 #ifndef TESTS_UNIT_TEST_BUCKET_H
 #define TESTS_UNIT_TEST_BUCKET_H
 
-#include "bucket.h"
+#include "sched/bucket.h"
 
 __extension__ typedef __int128 s128;
 

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "cmd_decode.h"
+#include "gpu/cmd_decode.h"
 #include "tap.h"
 
 #define UNSPEC	VIRTIO_GPU_RESP_ERR_UNSPEC

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "compute.h"
+#include "compute/compute.h"
 #include "random.h"
 #include "tap.h"
 
@@ -57,7 +57,7 @@ static int decode(const struct mgpu_compute_cmd *cmd, size_t len,
 	return ret;
 }
 
-/* ---- What results should be ---- */
+/* ---- Expected results ---- */
 
 static u64 get(const u8 *at, u32 len)
 {
@@ -505,7 +505,7 @@ static bool in_order(struct setup *s)
 	return compare(s, &usage, "in order");
 }
 
-/* What a random schedule may do. */
+/* Actions of a random schedule. */
 struct disorder {
 	bool move;		/* stop on one slot and go to another */
 	bool flush;		/* drop all that was done */
@@ -734,7 +734,7 @@ static void tall_panels(void)
 			       product(bufs[1].base, bufs[2].base, n, j, j));
 		}
 	}
-	/* Rows of the last tile: what is left of 1030 with 15 a tile. */
+	/* Rows of the last tile: the rest of 1030 with 15 a tile. */
 	TAP_EQ(usage.inst, 15ULL * 16 * n + n % 15 * 6ULL * n);
 	for (i = 0; i < 3; i++)
 		free(bufs[i].base);
@@ -753,7 +753,7 @@ static void slots_forget(void)
 	rng = 12;
 	memset(local, 0, MGPU_COMPUTE_LOCAL_MAX);
 	for (round = 0; round < 200 && good; round++) {
-		/* A few times the same, then something else. */
+		/* A few times the same operation, then another. */
 		op = 1 + round / 4 % (MGPU_COMPUTE_NR_OPS - 1);
 		good = setup(&s, op, 30);
 		restore(&s);
@@ -825,7 +825,7 @@ static void at_once(void)
 	}
 }
 
-/* ---- What is refused ---- */
+/* ---- Invalid jobs ---- */
 
 static struct mgpu_compute_cmd sample_cmd(u32 op)
 {
@@ -1176,7 +1176,7 @@ static void overlaps(void)
 	TAP_EQ(mgpu_compute_check(&job, bufs), -EINVAL);
 }
 
-/* ---- What is promised of every job ---- */
+/* ---- Properties of every job ---- */
 
 static void promises(void)
 {
@@ -1328,14 +1328,14 @@ int main(void)
 	tap_run(tall_panels, "large matrices have narrow blocks");
 	tap_run(slots_forget, "nothing is left in a slot from job to job");
 	tap_run(at_once, "tiles may run at the same time");
-	tap_run(headers, "what is wrong with the header is refused");
-	tap_run(unused_parameters, "what an operation does not use must be zero");
+	tap_run(headers, "an invalid header is refused");
+	tap_run(unused_parameters, "fields that an operation does not use must be zero");
 	tap_run(parameters, "parameters out of bounds are refused");
 	tap_run(ranges, "jobs keep within their resources");
-	tap_run(overlaps, "what is written overlaps nothing else");
+	tap_run(overlaps, "the result must not overlap an input");
 	tap_run(promises, "tiles, local memory and work are bounded");
 	tap_run(no_such_tile, "a tile that there is not does nothing");
-	tap_run(capset, "a guest is told what there is");
+	tap_run(capset, "a guest can query operations and limits");
 	tap_run(changing_memory, "memory that changes does no harm");
 	return tap_done();
 }

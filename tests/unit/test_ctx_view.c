@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What mgpud makes of lists of contexts, and what it asks of the kernel; in the end
- * against a small model of the kernel's slots.
+ * Test mgpud's snapshots of lists of contexts and its requests to the kernel; in the
+ * end against a small model of the kernel's slots.
  */
 #include <errno.h>
 #include <linux/mgpu_compute.h>
 #include <stdlib.h>
 
-#include "ctx_view.h"
-#include "kind.h"
+#include "contexts/ctx_view.h"
+#include "contexts/kind.h"
 #include "tap.h"
 
 #define MS	1000000ULL
@@ -23,14 +23,20 @@ static struct preempt_plan plan;
 static struct ctx_order order[128];
 static size_t nr_orders, left;
 
-static void begin(const char *policy, uint32_t slots)
+/* Scheduling policies as the kernel tells of them. */
+#define SHARES		true
+#define NO_SHARES	false
+
+static void begin(bool policy_shares, uint32_t slots)
 {
 	const struct preempt_param param = PREEMPT_PARAM_DEFAULT;
 
 	ctx_view_free(&view);
 	ctx_view_init(&view, &param);
-	dev = (struct mgpu_dev_info){ .id = 1, .engines = slots, .slots = slots };
-	strcpy(dev.policy, policy);
+	dev = (struct mgpu_dev_info){
+		.present = UINT32_C(1) << MGPU_A_DEV_POLICY_SHARES,
+		.id = 1, .engines = slots, .slots = slots, .policy_shares = policy_shares,
+	};
 	nr = 0;
 	now = 1000 * MS;
 	/* one kind that computes and one that waits for memory, both known */
@@ -44,7 +50,7 @@ static void begin(const char *policy, uint32_t slots)
 	analyse_memory(&view.analyse, kind_of("copy"), 0.8, 0.8);
 }
 
-/* A context with a job that nobody works on yet. */
+/* Add a context with a job that has not started. */
 static struct mgpu_ctx *submit(uint32_t vgpu, uint32_t id, const char *op)
 {
 	struct mgpu_ctx *c = &list[nr++];
@@ -101,7 +107,7 @@ static void learns_ends(void)
 	struct analyse_guess g;
 	struct mgpu_ctx *c;
 
-	begin("best-effort", 1);
+	begin(NO_SHARES, 1);
 	c = run(1, 1, "hash");
 	c->job_inst = 7000000;
 	ask(&preempt_none);
@@ -121,12 +127,12 @@ static void learns_ends(void)
 	TAP_EQ(view.nr_tracks, 0);
 }
 
-/* What was given to one that starved is its own until then, and not its next job's. */
+/* Protection of a context that starved ends with the job that it was given for. */
 static void protection_ends_with_its_job(void)
 {
 	struct mgpu_ctx *c;
 
-	begin("best-effort", 1);
+	begin(NO_SHARES, 1);
 	c = run(1, 1, "copy");
 	ask(&preempt_none);
 	TAP_NEED(view.nr_tracks == 1);
@@ -147,7 +153,7 @@ static void learns_speeds(void)
 	double before;
 	struct analyse_guess g;
 
-	begin("best-effort", 2);
+	begin(NO_SHARES, 2);
 	run(1, 1, "copy");
 	run(2, 7, "matmul");
 	ask(&preempt_none);
@@ -164,7 +170,7 @@ static void learns_speeds(void)
 	for (int i = 0; i < 50; i++)
 		ctx_view_ran(&view, &key, &run_of);
 	TAP_CHECK(view.analyse.norm.slow[PREEMPT_MEMORY][PREEMPT_COMPUTE] > before + 0.5);
-	/* who was there is not any more, what it did is none, no time passed */
+	/* a peer that is gone, an operation that does not exist, no time passed */
 	key.peer = 8;
 	before = view.analyse.norm.slow[PREEMPT_MEMORY][PREEMPT_COMPUTE];
 	ctx_view_ran(&view, &key, &run_of);
@@ -180,7 +186,7 @@ static void measures_switches(void)
 {
 	struct mgpu_ctx *a;
 
-	begin("best-effort", 2);
+	begin(NO_SHARES, 2);
 	a = run(1, 1, "matmul");
 	run(2, 1, "copy");
 	a->engine_ns = 1000;
@@ -209,7 +215,7 @@ static void waiting_counts_from_the_beginning(void)
 {
 	struct mgpu_ctx *a, *b;
 
-	begin("best-effort", 1);
+	begin(NO_SHARES, 1);
 	a = run(1, 1, "matmul");
 	b = submit(2, 1, "copy");
 	ask(&preempt_none);
@@ -239,7 +245,7 @@ static void a_list_of_several_moments(void)
 {
 	struct mgpu_ctx *next, *comes;
 
-	begin("best-effort", 2);
+	begin(NO_SHARES, 2);
 	run(1, 1, "matmul");
 	run(1, 2, "matmul");
 	comes = submit(2, 1, "copy");
@@ -279,7 +285,7 @@ static void idle_contexts_crowd_nobody_out(void)
 	struct mgpu_ctx *c;
 
 	TAP_NEED(many);
-	begin("best-effort", 2);
+	begin(NO_SHARES, 2);
 	for (uint32_t i = 0; i < PREEMPT_CTX_MAX; i++)
 		many[i] = (struct mgpu_ctx){ .vgpu_id = 1, .id = i, .dev_id = 1 };
 	many[PREEMPT_CTX_MAX] = *submit(2, 1, "copy");
@@ -310,7 +316,7 @@ static void the_next_is_the_better_company(void)
 {
 	struct mgpu_ctx *copy, *matmul;
 
-	begin("best-effort", 2);
+	begin(NO_SHARES, 2);
 	run(1, 1, "copy")->job_inst_done = 1;
 	run(2, 1, "copy")->job_inst_done = 2;
 	/* first comes the one that waits for memory, too */
@@ -327,7 +333,7 @@ static void the_next_is_the_better_company(void)
 	now += MS;
 	ask(&preempt_mgpu);
 	TAP_EQ(nr_orders, 0);
-	/* who has waited for too long is let in whatever it is */
+	/* a context that has waited for too long is let in whatever it is */
 	now += PREEMPT_STARVE_NS;
 	ask(&preempt_mgpu);
 	TAP_CHECK(order_for(copy) && !order_for(copy)->preempt);
@@ -337,7 +343,7 @@ static void a_switch_in_its_order(void)
 {
 	struct mgpu_ctx *victim, *comes, *other;
 
-	begin("best-effort", 1);
+	begin(NO_SHARES, 1);
 	victim = run(1, 1, "matmul");
 	other = submit(2, 1, "copy");
 	ask(&preempt_none);
@@ -351,7 +357,7 @@ static void a_switch_in_its_order(void)
 	TAP_CHECK(order[2].vgpu == 1 && order[2].preempt && !order[2].keep);
 	TAP_EQ(order[2].method, PREEMPT_SWITCH);
 	TAP_CHECK(ctx_view_unsettled(&view, &snap));
-	/* while it leaves, the promise stands, and nobody else is preempted for it */
+	/* while it leaves, the promise stands, and no other context is preempted for it */
 	victim->slots_allowed = 0;
 	comes->slots_allowed = 0;
 	ask(&preempt_always);
@@ -373,7 +379,7 @@ static void a_drain_asks_for_nothing(void)
 {
 	struct mgpu_ctx *comes;
 
-	begin("best-effort", 1);
+	begin(NO_SHARES, 1);
 	run(1, 1, "matmul");
 	comes = submit(2, 1, "copy");
 	ask(&preempt_drain);
@@ -395,7 +401,7 @@ static void a_drain_asks_for_nothing(void)
 
 static void a_switch_beside_a_drain(void)
 {
-	begin("best-effort", 2);
+	begin(NO_SHARES, 2);
 	run(1, 1, "matmul");
 	run(2, 1, "copy");
 	submit(3, 1, "copy");
@@ -412,7 +418,7 @@ static void a_switch_beside_a_drain(void)
 
 static void a_flush_takes_all(void)
 {
-	begin("best-effort", 2);
+	begin(NO_SHARES, 2);
 	run(1, 1, "matmul")->slots = 2;
 	list[0].slots_wanted = 2;
 	submit(2, 1, "copy");
@@ -420,7 +426,7 @@ static void a_flush_takes_all(void)
 	TAP_CHECK(is_kept_off(&list[0]));
 	TAP_EQ(order_for(&list[0])->method, PREEMPT_FLUSH);
 	list[0].idempotent = 0;
-	begin("best-effort", 2);
+	begin(NO_SHARES, 2);
 	run(1, 1, "matmul")->slots = 2;
 	list[0].slots_wanted = 2;
 	list[0].idempotent = 0;
@@ -436,7 +442,7 @@ static void one_that_grew_gives_way(void)
 	struct mgpu_ctx *wide, *next;
 
 	/* a job of two slots has one, and its other shard is before the newcomer */
-	begin("best-effort", 2);
+	begin(NO_SHARES, 2);
 	wide = run(1, 1, "matmul");
 	wide->slots_wanted = 2;
 	run(2, 1, "matmul");
@@ -446,7 +452,7 @@ static void one_that_grew_gives_way(void)
 	TAP_CHECK(order_for(wide) && order_for(wide)->preempt);
 	TAP_EQ(order_for(wide)->keep, 1);
 	TAP_CHECK(!is_kept_off(next));
-	/* nobody waits: it may have what there is */
+	/* no context waits: it may have all slots */
 	wide->slots_allowed = 1;
 	nr--;
 	ask(&preempt_mgpu);
@@ -472,24 +478,39 @@ static void shares(const uint32_t weight[2], const uint64_t engine_ms[2], uint64
 
 static void shares_are_judged(void)
 {
-	begin("weighted", 1);
+	begin(SHARES, 1);
 	shares((uint32_t[]){ 300, 100 }, (uint64_t[]){ 500, 500 }, 0);
 	TAP_EQ(view.vgpus[0].share, PREEMPT_BELOW);
 	TAP_EQ(view.vgpus[1].share, PREEMPT_OVER);
 	shares((uint32_t[]){ 300, 100 }, (uint64_t[]){ 745, 255 }, 0);
 	TAP_EQ(view.vgpus[0].share, PREEMPT_EVEN);
 	TAP_EQ(view.vgpus[1].share, PREEMPT_EVEN);
-	/* there is more than is used: nobody lacks anything */
+	/* there are more slots than contexts use: no vGPU lacks any */
 	shares((uint32_t[]){ 300, 100 }, (uint64_t[]){ 100, 500 }, 0);
 	TAP_EQ(view.vgpus[0].share, PREEMPT_EVEN);
 	/* a limit is one under every policy */
-	begin("best-effort", 1);
+	begin(NO_SHARES, 1);
 	shares((uint32_t[]){ 300, 100 }, (uint64_t[]){ 250, 250 }, 400);
 	TAP_EQ(view.vgpus[0].share, PREEMPT_OVER);
 	TAP_EQ(view.vgpus[1].share, PREEMPT_EVEN);
-	begin("best-effort", 1);
+	begin(NO_SHARES, 1);
 	shares((uint32_t[]){ 300, 100 }, (uint64_t[]){ 500, 500 }, 0);
 	TAP_EQ(view.vgpus[0].share, PREEMPT_EVEN);
+}
+
+/* The kernel tells; one that does not may have any policy. */
+static void promises(void)
+{
+	struct mgpu_dev_info old = { .policy = "best-effort" };
+
+	begin(SHARES, 1);
+	TAP_CHECK(ctx_view_promises(&dev));
+	begin(NO_SHARES, 1);
+	TAP_CHECK(!ctx_view_promises(&dev));
+	/* whatever its name is */
+	strcpy(dev.policy, "weighted");
+	TAP_CHECK(!ctx_view_promises(&dev));
+	TAP_CHECK(ctx_view_promises(&old));
 }
 
 static void promises_are_kept(void)
@@ -497,7 +518,7 @@ static void promises_are_kept(void)
 	struct mgpu_ctx *a, *b, *own;
 
 	/* from one VM to another: the kernel's scheduling policy decides that */
-	begin("weighted", 1);
+	begin(SHARES, 1);
 	a = run(1, 1, "matmul");
 	b = submit(2, 1, "copy");
 	ask(&preempt_always);
@@ -522,8 +543,8 @@ static void promises_are_kept(void)
 	ask(&preempt_always);
 	TAP_EQ(nr_orders, 1);
 	TAP_CHECK(order_for(a) && !order_for(a)->preempt);
-	/* among a VM's own it is nobody else's business; nobody is kept off */
-	begin("weighted", 1);
+	/* among contexts of one VM no other VM is affected, and none is kept off */
+	begin(SHARES, 1);
 	a = run(1, 1, "matmul");
 	own = submit(1, 2, "copy");
 	b = submit(2, 1, "copy");
@@ -533,7 +554,7 @@ static void promises_are_kept(void)
 	TAP_CHECK(!is_kept_off(b));
 }
 
-/* Who waits for the kernel's turns only is ready to take them. */
+/* Count contexts that may run; those that wait only for the kernel's turns may. */
 static unsigned int nr_ready(uint32_t vgpu)
 {
 	unsigned int n = 0;
@@ -549,7 +570,7 @@ static void shares_can_be_used(void)
 	struct mgpu_ctx *a, *b, *c;
 
 	/* four for two slots, of which one is off already: one more goes, and no other */
-	begin("weighted", 2);
+	begin(SHARES, 2);
 	a = run(1, 1, "matmul");
 	b = run(1, 2, "matmul");
 	submit(1, 3, "copy");
@@ -565,14 +586,14 @@ static void shares_can_be_used(void)
 	TAP_EQ(is_kept_off(a) + is_kept_off(b), 2);
 	TAP_EQ(nr_ready(1), 2);
 	/* with no more contexts than slots, one at a time */
-	begin("weighted", 2);
+	begin(SHARES, 2);
 	a = run(1, 1, "matmul");
 	run(2, 1, "matmul");
 	c = submit(1, 2, "copy");
 	ask(&preempt_always);
 	TAP_CHECK(is_kept_off(a));
 	TAP_CHECK(order_for(c) && order_for(c)->first);
-	/* who is off comes back when no slot changes hands, or after the bound */
+	/* a context that is kept off comes back when no slot changes hands, or after the bound */
 	b = submit(3, 1, "copy");
 	b->slots_allowed = 0;
 	b->state = MGPU_CTX_STATE_PREEMPTED;
@@ -628,7 +649,7 @@ static void model_order(struct modelled *m, const struct ctx_order *o)
 	TAP_CHECK(!"an order for a context that is not there");
 }
 
-/* A millisecond: tiles end, slots are given, and what nobody wants to anybody. */
+/* Advance by a millisecond: tiles end, slots are given, unwanted ones to any context. */
 static void model_step(struct modelled *m)
 {
 	unsigned int held = 0;
@@ -688,13 +709,13 @@ static void model_step(struct modelled *m)
 	}
 }
 
-static void in_the_long_run(const struct preempt_ops *ops, const char *policy)
+static void in_the_long_run(const struct preempt_ops *ops, bool policy_shares)
 {
 	struct modelled m[CONTEXTS] = { 0 };
 	uint64_t waits[CONTEXTS] = { 0 }, worst = 0;
 	unsigned int jobs = 0, orders = 0, idle = 0, last = tap_some(6000, 20000);
 
-	begin(policy, 2);
+	begin(policy_shares, 2);
 	for (size_t i = 0; i < CONTEXTS; i++) {
 		submit(1 + (uint32_t)i % 3, (uint32_t)i + 1, i % 2 ? "copy" : "matmul");
 		list[i].arrived_ns = 0;
@@ -737,7 +758,8 @@ static void in_the_long_run(const struct preempt_ops *ops, const char *policy)
 		if (tap.bad)
 			return;
 	}
-	tap_diag("%s, %s: %u jobs, %u orders, longest wait %u ms", ops->name, policy, jobs,
+	tap_diag("%s, %s: %u jobs, %u orders, longest wait %u ms", ops->name,
+		 policy_shares ? "shares" : "no shares", jobs,
 		 orders, (unsigned int)worst);
 	TAP_CHECK(jobs > 100);
 	/* slots are never idle while there is work, whatever was ordered */
@@ -752,8 +774,8 @@ static void nobody_is_forgotten(void)
 		for (size_t i = 1; preempt_all[i]; i++) {
 			uint64_t kept = seed;
 
-			in_the_long_run(preempt_all[i], "best-effort");
-			in_the_long_run(preempt_all[i], "weighted");
+			in_the_long_run(preempt_all[i], NO_SHARES);
+			in_the_long_run(preempt_all[i], SHARES);
 			seed = kept;
 		}
 }
@@ -766,7 +788,7 @@ static void survives_nonsense(void)
 
 	seed = 99;
 	for (int round = 0; round < 3000; round++) {
-		begin(below(2) ? "best-effort" : "weighted", 1 + below(8));
+		begin(below(2), 1 + below(8));
 		for (unsigned int i = below(32); i; i--) {
 			struct mgpu_ctx *c = submit(below(3), below(4), below(2) ? "copy" : "");
 
@@ -817,23 +839,25 @@ static void survives_nonsense(void)
 
 int main(void)
 {
-	tap_run(learns_ends, "what a job took is learned when it ends");
+	tap_run(learns_ends, "the cost of a job is learned when it ends");
 	tap_run(protection_ends_with_its_job, "a protection from preemption ends with the job");
 	tap_run(learns_speeds, "speeds are learned alone and beside others");
 	tap_run(measures_switches, "switches are measured for the fit of their cost");
 	tap_run(waiting_counts_from_the_beginning, "being kept off does not begin a wait anew");
 	tap_run(a_list_of_several_moments, "a list that cannot be is no reason to decide");
-	tap_run(idle_contexts_crowd_nobody_out, "contexts that are idle crowd nobody out");
+	tap_run(idle_contexts_crowd_nobody_out, "idle contexts crowd no context out");
 	tap_run(the_next_is_the_better_company, "a slot that becomes free is the best company's");
-	tap_run(a_switch_in_its_order, "a switch: others out of the way, who comes, who leaves");
+	tap_run(a_switch_in_its_order,
+		"a switch: other contexts aside, then the newcomer, then the victim");
 	tap_run(a_drain_asks_for_nothing, "a drain waits for the job's end");
 	tap_run(a_switch_beside_a_drain, "a slot that is switched is looked for beside a drain");
 	tap_run(a_flush_takes_all, "a flush takes all slots, and only work that can be lost");
 	tap_run(one_that_grew_gives_way, "free slots go to those that wait before those that grow");
 	tap_run(shares_are_judged, "a vGPU is over its share, or below, or about at it");
+	tap_run(promises, "the kernel says whether its scheduling policy promises shares");
 	tap_run(promises_are_kept, "where shares are promised, the kernel chooses among vGPUs");
 	tap_run(shares_can_be_used, "a vGPU has contexts for its share while some are kept off");
-	tap_run(nobody_is_forgotten, "no slot is idle and nobody waits for ever");
+	tap_run(nobody_is_forgotten, "no slot is idle and no context waits for ever");
 	tap_run(survives_nonsense, "whatever the kernel says");
 	ctx_view_free(&view);
 	return tap_done();

@@ -19,9 +19,9 @@ from workloads import WORKLOADS  # noqa: E402 pylint: disable=wrong-import-posit
 A, B = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"
 
 
-def line(time_s, policy, fds, fps_a, fps_b, state_b="active"):
+def line(time_s, allocator, fds, fps_a, fps_b, state_b="active"):
     return json.dumps({
-        "time_s": time_s, "policy": policy,
+        "time_s": time_s, "allocator": allocator,
         "capacity": {"cpu": 2.0, "gpu": 1.0}, "fds": fds, "fds_optimal": -1.0,
         "vgpus": [
             {"id": 1, "uuid": A, "fps": fps_a, "gpu_share": 0.25,
@@ -34,7 +34,7 @@ def line(time_s, policy, fds, fps_a, fps_b, state_b="active"):
 
 
 # Phase "none" is 10 < t <= 14, "fea" 16 < t <= 20; what lies outside must not
-# count, nor what ran under another policy.
+# count, nor what ran under another allocator.
 LOG = [
     line(9, "none", -100, 1000, 1000),
     line(10, "none", -100, 1000, 1000),
@@ -50,8 +50,8 @@ INFO = {
     "cpus": 2, "settle_s": 2,
     "vgpus": [{"uuid": A, "name": "A", "mode": "1920x1080"},
               {"uuid": B, "name": "B", "mode": "1024x768"}],
-    "phases": [{"policy": "none", "start_s": 10, "end_s": 14},
-               {"policy": "fea", "start_s": 16, "end_s": 20}],
+    "phases": [{"allocator": "none", "start_s": 10, "end_s": 14},
+               {"allocator": "fea", "start_s": 16, "end_s": 20}],
 }
 
 
@@ -107,21 +107,21 @@ def test_keys_of_the_result():
     result = report.summarise(report.read_log(LOG), INFO)
     assert {"cpus", "runs"} <= set(result)
     for run in result["runs"]:
-        assert {"policy", "seconds", "fds_mean", "fds_std",
+        assert {"allocator", "seconds", "fds_mean", "fds_std",
                 "vgpus"} <= set(run)
         for v in run["vgpus"]:
             assert {"uuid", "fps", "gpu_share", "cpu_share"} <= set(v)
     json.dumps(result, allow_nan=False)
 
 
-def run_of(policy, mean, **more):
+def run_of(allocator, mean, **more):
     vgpus = [{"uuid": A, "name": "A", "fps": more.get("fps", 20), "fps_std": 1,
               "gpu_share": 0.5, "cpu_share": 0.1, "cpu_s_per_frame": 0.01,
               "gpu_s_per_frame": 0.02},
              {"uuid": B, "name": "B", "fps": 25, "fps_std": 1,
               "gpu_share": 0.2, "cpu_share": 0.4, "cpu_s_per_frame": 0.03,
               "gpu_s_per_frame": 0.01}]
-    return {"policy": policy, "fds_mean": mean, "fds_std": more.get("std", 0.1),
+    return {"allocator": allocator, "fds_mean": mean, "fds_std": more.get("std", 0.1),
             "periods": 41, "periods_without_fds": 1,
             "fds_optimal_mean": more.get("best", -3), "vgpus": vgpus}
 
@@ -181,7 +181,7 @@ def test_host_time_is_what_neither_vms_nor_engines_have():
 
 
 def replay_with(info, directory):
-    """What the simulator is called with; a program that tells stands for it."""
+    """Return the simulator's arguments; a program that prints them stands for it."""
     trace = os.path.join(directory, "trace-none.csv")
     with open(trace, "w", encoding="ascii") as f:
         f.write("a trace\n")
@@ -284,7 +284,7 @@ def test_damaged_line_is_refused():
 
 
 def test_phase_without_periods_is_refused():
-    info = dict(INFO, phases=[{"policy": "vgasa", "start_s": 0, "end_s": 99}])
+    info = dict(INFO, phases=[{"allocator": "vgasa", "start_s": 0, "end_s": 99}])
     try:
         report.summarise(report.read_log(LOG), info)
     except report.ReportError as e:

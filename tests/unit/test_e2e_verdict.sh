@@ -83,7 +83,7 @@ judge 'a guest that does not come up is the emulation'"'"'s after 100 s, at its 
 grep -q '^ *tools/guest/verdict ' "$tmp/err" || bad "says $(cat "$tmp/err")"
 judge 'a wrong call is refused'
 
-# ---- who goes by it
+# ---- programs that use the verdict
 
 fake=$tmp/fake
 host=$fake/tests/e2e/host

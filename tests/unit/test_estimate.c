@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* From counters to rates: what comes, goes, stops, wraps and falls. */
+/* From counters to rates: vGPUs come, go and stop, counters wrap and fall. */
 #include <stdlib.h>
 
 #include "estimate.h"
@@ -122,7 +122,7 @@ static void idle(void)
 		period(SEC);
 		TAP_EQ(e.vgpus[1].state, VGPU_IDLE);
 		TAP_EQ(e.vgpus[1].idle_ns, k * SEC);
-		/* what it uses is not there for those that show frames */
+		/* vGPUs that show frames cannot have its part */
 		TAP_NEAR(e.cpu_capacity, 2.05, 1e-9);
 	}
 	work(1, 5, 300, 10);
@@ -185,7 +185,7 @@ static void stall(void)
 	TAP_CHECK(e.vgpus[0].cpu_cost_smooth < 0.0355);
 }
 
-/* What a second period agrees to is a change, not a stall. */
+/* A change that a second period confirms is a change, not a stall. */
 static void change_of_scene(void)
 {
 	begin(1);
@@ -247,8 +247,7 @@ static void steady(void)
 
 /*
  * Three games as mgpu-trace recorded them, on an emulated machine that stalls now
- * and then: what the estimate says of the next period is nearer to it than the
- * period before is.
+ * and then: the estimate of the next period is nearer to it than the period before.
  */
 static void recorded(void)
 {
@@ -312,13 +311,13 @@ static void between_frames(void)
 	TAP_NEAR(e.vgpus[0].share, 0.7 / 1.8, 1e-9);
 	TAP_NEAR(e.vgpus[0].cpu_cost, 0.9, 1e-9);
 	TAP_CHECK(isinf(e.vgpus[0].demand));
-	/* for so long, then it does something else */
+	/* for so long, then the VM changes its load */
 	for (unsigned int k = 0; k < 3; k++) {
 		work(0, 0, 700, 0);
 		period(SEC);
 	}
 	TAP_EQ(e.vgpus[0].state, VGPU_IDLE);
-	/* one that stops rests at once */
+	/* a vGPU that stops is idle at once */
 	work(1, 0, 1, 0);
 	period(SEC);
 	TAP_EQ(e.vgpus[1].state, VGPU_IDLE);
@@ -328,7 +327,7 @@ static void comes_and_goes(void)
 {
 	begin(1);
 	work(0, 10, 100, 10);
-	/* another one, which counted before anybody looked */
+	/* another vGPU, which had counts before the first sample */
 	vgpus[1] = (struct sample_vgpu){ .id = 1, .uuid = "new", .open = true,
 		.tgid = 101, .frames = 1u << 30, .engine_ns = 99 * SEC };
 	vmms[1] = (struct sample_vmm){ .tgid = 101, .cpu_ns = 77 * SEC };
@@ -557,18 +556,18 @@ static void anything(void)
 
 int main(void)
 {
-	tap_run(first, "the first sample only has something to compare with");
-	tap_run(rates, "rates, costs and shares are what was counted");
+	tap_run(first, "the first sample only gives a base to compare with");
+	tap_run(rates, "rates, costs and shares follow the counters");
 	tap_run(two_devices, "each device has its own engines");
 	tap_run(idle, "a vGPU without frames is idle, whatever else it does");
-	tap_run(held, "the demand of what a limit holds back is not known");
+	tap_run(held, "the demand of a vGPU that a limit holds back is not known");
 	tap_run(smooth, "costs follow changes, but not at once");
 	tap_run(stall, "a stall of the host is not taken for a cost");
-	tap_run(change_of_scene, "what two periods say is believed");
+	tap_run(change_of_scene, "a change that two periods show is believed");
 	tap_run(missed, "a period missed changes nothing");
 	tap_run(steady, "steady input gives a steady estimate");
 	tap_run(recorded, "recorded games: the estimate foretells more than the period before");
-	tap_run(between_frames, "who works on a frame is active without one");
+	tap_run(between_frames, "a vGPU that works on a frame is active without one");
 	tap_run(comes_and_goes, "vGPUs may come, close and go");
 	tap_run(other_vgpu_same_id, "an id may pass to another vGPU");
 	tap_run(other_vmm, "a vGPU may pass to another VMM");

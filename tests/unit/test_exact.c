@@ -112,11 +112,11 @@ static void ipopt_agrees(void)
 	}
 	tap_diag("%u of %u problems compared: Ipopt solved %u, and %u not quite; Ipopt better by %.1e at most, proven to %.1e",
 		 solved + slow, PROBLEMS, solved, slow, worst, proven);
-	/* a comparison needs somebody to compare with */
+	/* a comparison needs results of Ipopt */
 	TAP_CHECK(solved >= problems * 9 / 10);
 }
 
-/* Nobody can have more without another having less: it all depends on a capacity. */
+/* No task can have more without another having less: each depends on a capacity. */
 static void pareto(void)
 {
 	struct random_problem r = { .seed = 3 };
@@ -147,8 +147,8 @@ static void pareto(void)
 }
 
 /*
- * With beta > 1 and the least lambda, nobody has less than with an n-th of each
- * capacity, and nobody would rather have the resources that another has (there,
+ * With beta > 1 and the least lambda, no task has less than with an n-th of each
+ * capacity, and no task would rather have the resources that another has (there,
  * theorem 3), provided that all have use for any rate.
  */
 static void incentive_and_envy(void)
@@ -259,7 +259,7 @@ static void extremes(void)
 	}
 }
 
-/* What the bound says of a result holds for a worse result, too. */
+/* The bound of a result also holds for a worse result. */
 static void bound_holds(void)
 {
 	struct random_problem r = { .seed = 13 };

@@ -56,13 +56,15 @@ wrong_calls()
 {
 	refused "$gl" 2 'cube, light, flood, finish or upload' --load teapot
 	refused "$gl" 2 'a number from 1' --work 0
-	refused "$gl" 2 'no option' here
+	refused "$gl" 2 'unexpected argument' here
+	refused "$gl" 2 'invalid option' --cards /nowhere
+	refused "$gl" 2 'needs a value' --card
 	refused "$gl" 1 '1024x768' "${software[@]}" --mode large
 	refused "$gl" 1 'at most 64' "${software[@]}" --load upload --work 65
 	refused "$gl" 1 'cannot open /nowhere' --card /nowhere
 	refused "$gl" 1 'cannot open /nowhere' --offscreen --card /nowhere
 	refused "$gl" 1 'processors would render' --offscreen --card none
 }
-behaves 'what it cannot do it says in words' wrong_calls
+behaves 'a wrong call is refused with the reason' wrong_calls
 
 done_testing

@@ -73,8 +73,8 @@ missing_and_surplus()
 	refused "$gpuctl" 2 'by its PCI address first' dev unbind leave
 	refused "$gpuctl" 2 "takes no 'now', but force\$" dev bind 0000:00:10.0 now
 	refused "$gpuctl" 2 "takes no 'now', but leave and force\$" dev unbind 0000:00:10.0 now
-	refused "$gpuctl" 2 'twice' dev bind 0000:00:10.0 force force
-	refused "$gpuctl" 2 'twice' dev unbind 0000:00:10.0 leave force leave
+	refused "$gpuctl" 2 'duplicate' dev bind 0000:00:10.0 force force
+	refused "$gpuctl" 2 'duplicate' dev unbind 0000:00:10.0 leave force leave
 	for address in 0000:00:10.8 0000:00:20.0 00:10 0000:00:10.0.0 ../0000:00:10.0 mgpu_soft.0 ''; do
 		refused "$gpuctl" 1 "'$address' is no PCI address: .*as in" dev bind "$address"
 		refused "$gpuctl" 1 "'$address' is no PCI address: .*as in" dev unbind "$address"
@@ -84,27 +84,28 @@ missing_and_surplus()
 	refused "$gpuctl" 2 'takes one' dev show
 	refused "$gpuctl" 2 'as in' dev set
 	refused "$gpuctl" 2 'as in' dev set mgpu_soft.0
-	refused "$gpuctl" 2 'Name it first' dev set policy fixed
+	refused "$gpuctl" 2 'name it first' dev set policy fixed
 	refused "$gpuctl" 2 'but policy, job-timeout and slots' dev set mgpu_soft.0 banana 3
 	refused "$gpuctl" 2 'wants a value' dev set mgpu_soft.0 policy
 	refused "$gpuctl" 2 'wants a value' dev set mgpu_soft.0 policy fixed job-timeout
-	refused "$gpuctl" 2 'twice' dev set mgpu_soft.0 policy fixed policy equal
+	refused "$gpuctl" 2 'duplicate' dev set mgpu_soft.0 policy fixed policy equal
 	refused "$gpuctl" 2 'takes one' vgpu show 1 2
 	refused "$gpuctl" 2 'as in' vgpu set
 	refused "$gpuctl" 2 'as in' ctl set
-	refused "$gpuctl" 2 'name it first\|Name it first' vgpu set fps 30
+	refused "$gpuctl" 2 'name it first' vgpu set fps 30
 	refused "$gpuctl" 2 'say what to set' vgpu set 3
 	refused "$gpuctl" 2 'say what to set' vgpu set 3 weight 4 5
 	refused "$gpuctl" 2 'wants a value' vgpu set 3 fps
 	refused "$gpuctl" 2 'wants a value: give a part' vgpu set 3 weight 4 gpu-limit
-	refused "$gpuctl" 2 'wants a value' ctl set policy
-	refused "$gpuctl" 2 'twice' vgpu set 3 fps 30 fps 31
-	refused "$gpuctl" 2 'twice' vgpu set 3 weight 30 weight 31
-	refused "$gpuctl" 2 'twice' vgpu set 3 gpu-limit 30% gpu-limit none
-	refused "$gpuctl" 2 'twice' vgpu set 3 mode 1280x720 mode max
-	refused "$gpuctl" 2 'twice' vgpu set 3 period 1ms burst 1ms period 1ms
-	refused "$gpuctl" 2 'twice' ctl set beta 2 beta 3
-	refused "$gpuctl" 2 'twice' ctl set preempt-cost fit beta 2 preempt-cost 1,1
+	refused "$gpuctl" 2 'wants a value' ctl set allocator
+	refused "$gpuctl" 2 "policy is called allocator now: use 'gpuctl ctl set allocator fea'" ctl set policy fea
+	refused "$gpuctl" 2 'duplicate' vgpu set 3 fps 30 fps 31
+	refused "$gpuctl" 2 'duplicate' vgpu set 3 weight 30 weight 31
+	refused "$gpuctl" 2 'duplicate' vgpu set 3 gpu-limit 30% gpu-limit none
+	refused "$gpuctl" 2 'duplicate' vgpu set 3 mode 1280x720 mode max
+	refused "$gpuctl" 2 'duplicate' vgpu set 3 period 1ms burst 1ms period 1ms
+	refused "$gpuctl" 2 'duplicate' ctl set beta 2 beta 3
+	refused "$gpuctl" 2 'duplicate' ctl set preempt-cost fit beta 2 preempt-cost 1,1
 	refused "$gpuctl" 2 'wants a value' ctl set preempt
 	refused "$gpuctl" 2 "nothing or 'contexts', not 'now'" monitor now
 	refused "$gpuctl" 2 'takes no' monitor contexts now
@@ -114,21 +115,21 @@ missing_and_surplus()
 	refused "$gpuctl" 2 "nothing, 'dev DEV' or 'vgpu VGPU'" ctx list vgpu 1 2
 	refused "$gpuctl" 2 "as in 'gpuctl ctx show 1 2'" ctx show
 	refused "$gpuctl" 2 "as in 'gpuctl ctx preempt 1 2'" ctx preempt 1
-	refused "$gpuctl" 2 'too much' ctx show 1 2 3
+	refused "$gpuctl" 2 "one context, not '3' too" ctx show 1 2 3
 	refused "$gpuctl" 2 'takes no .*but method, keep and hold' ctx preempt 1 2 banana
 	refused "$gpuctl" 2 'takes no .*but first' ctx resume 1 2 banana
 	refused "$gpuctl" 2 'wants a value: give switch, drain or flush' ctx preempt 1 2 hold method
 	refused "$gpuctl" 2 'wants a value' ctx preempt 1 2 keep
-	refused "$gpuctl" 2 'twice' ctx preempt 1 2 hold hold
-	refused "$gpuctl" 2 'twice' ctx preempt 1 2 keep 1 hold keep 2
-	refused "$gpuctl" 2 'twice' ctx preempt 1 2 method drain method drain
-	refused "$gpuctl" 2 'twice' ctx resume 1 2 first first
+	refused "$gpuctl" 2 'duplicate' ctx preempt 1 2 hold hold
+	refused "$gpuctl" 2 'duplicate' ctx preempt 1 2 keep 1 hold keep 2
+	refused "$gpuctl" 2 'duplicate' ctx preempt 1 2 method drain method drain
+	refused "$gpuctl" 2 'duplicate' ctx resume 1 2 first first
 	refused "$gpuctl" 2 'takes no' top now
 	refused "$gpuctl" 2 'takes no' ctl show now
 	refused "$gpuctl" 2 'takes no' ctl watch now
-	refused "$gpuctl" 2 'say whose floor first' ctl sla floor 30
+	refused "$gpuctl" 2 'floor needs a vGPU, or default for all others: name it first' ctl sla floor 30
 	refused "$gpuctl" 2 'wants a value' ctl sla default floor
-	refused "$gpuctl" 2 'twice' ctl sla default floor 30 floor 31
+	refused "$gpuctl" 2 'duplicate' ctl sla default floor 30 floor 31
 	refused "$gpuctl" 2 "did you mean 'ceiling'" ctl sla default cieling 30
 	refused "$gpuctl" 2 'but floor and ceiling' ctl sla 3 banana 30
 }
@@ -192,13 +193,13 @@ behaves 'values that cannot be meant are refused with those that can' values
 
 options()
 {
-	refused "$gpuctl" 2 'no option -x' -x vgpu list
-	refused "$gpuctl" 2 'no option' vgpu list -jx
-	refused "$gpuctl" 2 'no option --' vgpu list --=3
+	refused "$gpuctl" 2 'unknown option -x' -x vgpu list
+	refused "$gpuctl" 2 'unknown option' vgpu list -jx
+	refused "$gpuctl" 2 'unknown option --' vgpu list --=3
 	refused "$gpuctl" 2 'wants a value' top -n
 	refused "$gpuctl" 2 'takes no value' vgpu list --json=yes
-	refused "$gpuctl" 2 'no meaning' vgpu list -n 3
-	refused "$gpuctl" 2 'no meaning' top --batch file
+	refused "$gpuctl" 2 'does not apply' vgpu list -n 3
+	refused "$gpuctl" 2 'does not apply' top --batch file
 	refused "$gpuctl" 2 'takes nothing' dev list -- -j
 }
 behaves 'options that make no sense are refused' options
@@ -230,7 +231,7 @@ behaves 'a batch is refused with the line that is wrong' batch
 nobody_there()
 {
 	refused "$gpuctl" 1 "$tmp/mgpud.sock" ctl show
-	refused "$gpuctl" 1 'mgpud does not run' ctl set policy fea lambda -0.5 headroom 1.5
+	refused "$gpuctl" 1 'mgpud does not run' ctl set allocator fea lambda -0.5 headroom 1.5
 	refused "$gpuctl" 1 'mgpud does not run' ctl set preempt mgpu preempt-cost 0.1,0.02 \
 		preempt-decay-compute 1 preempt-decay-memory 0.9 preempt-class-threshold 0.5 \
 		preempt-starve-ms 12.5 preempt-min-gain 0
@@ -291,7 +292,7 @@ answered()	# STATE WORD... : gpuctl's output, with the request in $tmp/request
 preempt()	# COST : a state with these members of the object
 {
 	tr -d '\n' <<-END
-		{"policy":"exact","preempt":{"policy":"mgpu","watched":true,"contexts":5,"waiting":2,
+		{"allocator":"exact","preempt":{"policy":"mgpu","watched":true,"contexts":5,"waiting":2,
 		"decisions":{"launch":10,"resume":4,"preempt":6},"by":{"switch":3,"drain":2,"flush":1},
 		"cost":{"a":0.25,"b":0.0625,$1}}}
 	END
@@ -314,7 +315,7 @@ preemption_shown()
 	answered "$(preempt '"source":"set"' | sed 's/true/false/')" ctl show >"$tmp/out"
 	grep -q '^preemption  *mgpu: no contexts are watched$' "$tmp/out" || show "$tmp/out"
 	# one that is older, and one that is no mgpud
-	answered '{"policy":"exact"}' ctl show >"$tmp/out"
+	answered '{"allocator":"exact"}' ctl show >"$tmp/out"
 	grep -q '^preemption  *-$' "$tmp/out" || show "$tmp/out"
 	for odd in 3 '[]' '"x"' '{}' '{"cost":7,"by":"x","decisions":[],"watched":true}'; do
 		answered "{\"preempt\":$odd}" ctl show >"$tmp/out"
@@ -324,7 +325,7 @@ preemption_shown()
 	answered '{"preempt":{"learned":[{"op":"matmul"}]}}' -j ctl show >"$tmp/out"
 	grep -q '"learned":\[{"op":"matmul"}\]' "$tmp/out" || show "$tmp/out"
 }
-behaves 'what mgpud tells of preemption is shown' preemption_shown
+behaves 'the preemption state of mgpud is shown' preemption_shown
 
 settings_sent()
 {
@@ -445,7 +446,7 @@ completion()
 		echo "monitor: $(complete_words monitor '')"
 	[ "$(complete_words ctl set be)" = beta ] || echo 'ctl set be'
 	[ "$(complete_words ctl sla de)" = default ] || echo 'ctl sla de'
-	[ "$(complete_words ctl set policy ex)" = exact ] || echo 'ctl set policy ex'
+	[ "$(complete_words ctl set allocator ex)" = exact ] || echo 'ctl set allocator ex'
 	[ "$(complete_words ctl set preempt-st)" = preempt-starve-ms ] ||
 		echo "ctl set preempt-st: $(complete_words ctl set preempt-st)"
 	[ "$(complete_words ctl set beta 2 preempt a)" = always ] || echo 'ctl set preempt a'
@@ -458,7 +459,7 @@ behaves 'the completion offers the words of the table' completion
 module_policies()
 {
 	awk -F '"' '/^const struct mgpu_policy_ops mgpu_policy_/ { policy = 1 }
-		policy && /^\t\.name = / { print $2; policy = 0 }' "$top"/kmod/policy_*.c |
+		policy && /^\t\.name = / { print $2; policy = 0 }' "$top"/kmod/sched/policy_*.c |
 		sort >"$tmp/want"
 	[ -s "$tmp/want" ] || echo 'the module has no policies'
 	complete_words dev set mgpu_soft.0 policy '' | tr ' ' '\n' | sort |
@@ -470,46 +471,25 @@ module_policies()
 }
 behaves 'the policies of the module are offered and explained' module_policies
 
-# mgpud's policies, in the order of its table.
-allocators()
+# mgpud's settings: test_mgpud_config compares the same names with mgpud itself.
+settings()
 {
-	sed -n '/^const struct alloc_ops \*const alloc_all/,/^}/s/^\t&alloc_\(.*\),/\1/p' \
-		"$top/ctl/alloc/alloc.c" | tr '\n' ' ' >"$tmp/want"
-	[ -s "$tmp/want" ] || echo 'no policies found'
-	complete_words ctl set policy "" | sed "s,\$, ," | tr -d "\n" >"$tmp/got"
-	diff "$tmp/want" "$tmp/got"
-	for policy in $(cat "$tmp/want"); do
-		grep -q "^\\.BR\? $policy\b" "$top/Documentation/man/mgpud.8" ||
-			echo "mgpud(8) does not explain $policy"
-		grep -q "\b$policy\b" "$top/ctl/mgpud/mgpud.conf" ||
-			echo "the example does not name $policy"
+	"$gpuctl" help ctl | sed -n '/KEY is one of/,/^  gpuctl/s/^ \{10\}\([a-z-]*\) .*/\1/p' |
+		sort >"$tmp/want"
+	[ "$(wc -l <"$tmp/want")" -ge 13 ] || echo "settings: $(cat "$tmp/want")"
+	complete_words ctl set '' | tr ' ' '\n' | sort | diff "$tmp/want" -
+	for key in allocator preempt preempt-cost; do
+		"$gpuctl" help ctl | sed -n "s/^ *$key .*: \(.*\) (default.*/\1/p" |
+			sed 's/ or A,B//; s/,//g; s/ or / /' >"$tmp/want"
+		complete_words ctl set $key '' | diff "$tmp/want" -
+	done
+	for key in allocator preempt; do
+		for name in $(complete_words ctl set $key ''); do
+			grep -qx "\.B $name" "$top/Documentation/man/mgpud.8" ||
+				echo "mgpud(8) does not explain $name"
+		done
 	done
 }
-behaves 'the policies of mgpud are offered and explained' allocators
-
-# Those of preemption likewise, and the keys that set the rest.
-preemption_policies()
-{
-	sed -n '/^const struct preempt_ops \*const preempt_all/,/^}/p' \
-		"$top/ctl/preempt/preempt.c" | grep -o 'preempt_[a-z]*,' |
-		sed 's/preempt_\(.*\),/\1/' | tr '\n' ' ' >"$tmp/want"
-	[ "$(wc -w <"$tmp/want")" -ge 5 ] || echo "no policies found: $(cat "$tmp/want")"
-	complete_words ctl set preempt "" | sed "s,\$, ," | tr -d "\n" >"$tmp/got"
-	diff "$tmp/want" "$tmp/got"
-	sed -n '/^\.BI \\-\\-preempt /,/^\.RE/p' "$top/Documentation/man/mgpud.8" >"$tmp/option"
-	for policy in $(cat "$tmp/want"); do
-		grep -qx "\.B $policy" "$tmp/option" || echo "mgpud(8) does not explain $policy"
-		sed -n '/^\[preemption\]/,$p' "$top/ctl/mgpud/mgpud.conf" |
-			grep -q "^# Who decides: .*\b$policy\b" ||
-			echo "the example does not name $policy"
-	done
-	# [preemption]'s policy is the socket's preempt, any other key has it in front
-	sed -n '/^const char \*const preempt_settings_keys/,/^}/p' \
-		"$top/ctl/mgpud/preempt_settings.c" | grep -o '"[a-z_]*"' | tr -d '"' |
-		sed 's/^/preempt-/; s/^preempt-policy$/preempt/; s/_/-/g' | sort >"$tmp/want"
-	[ -s "$tmp/want" ] || echo 'no keys found'
-	complete_words ctl set preempt | tr ' ' '\n' | sort | diff "$tmp/want" -
-}
-behaves 'the policies of preemption are offered and explained, and all its keys are' preemption_policies
+behaves 'the settings of mgpud and their values are offered and explained' settings
 
 done_testing

@@ -23,7 +23,7 @@
 
 static struct {
 	char root[64];
-	char log[1024];			/* what was written and loaded */
+	char log[1024];			/* writes to sysfs and loaded modules */
 	const char *installed;		/* modules that modprobe finds */
 	const char *refuses;		/* driver that takes nothing */
 	const char *eager;		/* driver that takes what is free, at once */
@@ -544,7 +544,7 @@ static void unbind_gives_it_back(void)
 	TAP_STR(gpu.driver, "");
 	TAP_EQ(pci_gpu_unbind(&host, GPU, true, false, &gpu, &err), 0);
 	TAP_STR(m.log, "unbind mgpu_virtio;");
-	/* what was left may be given later */
+	/* a GPU without a driver may be given to one later */
 	TAP_EQ(pci_gpu_unbind(&host, GPU, false, false, &gpu, &err), 0);
 	TAP_STR(gpu.before, "");
 	TAP_STR(gpu.driver, PCI_GPU_THEIRS);
@@ -599,7 +599,7 @@ static void vms_refuse(void)
 		vgpu->open = i > 0;
 		vgpu->tgid = 100 + i;
 	}
-	/* one that nobody has open, and one of another device's */
+	/* a vGPU that no VMM has open, and one of another device */
 	m.nr_vgpus = 1;
 	m.vgpus[1].open = 0;
 	m.nr_vgpus = 2;
@@ -665,10 +665,11 @@ int main(void)
 	tap_run(bind_from_theirs, "a GPU is taken from virtio_gpu, once");
 	tap_run(bind_loads_the_module, "the module is loaded before, and may take the GPU itself");
 	tap_run(bind_without_a_module, "without the module, everything stays");
-	tap_run(bind_gives_back_what_is_not_taken, "what is not taken goes back");
-	tap_run(others_may_be_faster, "who takes the GPU first is looked at, not guessed");
+	tap_run(bind_gives_back_what_is_not_taken,
+		"a GPU that its new driver does not take goes back");
+	tap_run(others_may_be_faster, "the driver that takes the GPU first is read, not guessed");
 	tap_run(kernel_says_no, "the kernel's refusal is told");
-	tap_run(what_is_no_gpu, "what is no GPU is refused with the reason");
+	tap_run(what_is_no_gpu, "a device that is no GPU is refused with the reason");
 	tap_run(open_files_refuse, "a GPU whose files are open is taken only by force");
 	tap_run(the_console_refuses, "a GPU with the console is refused with the way out");
 	tap_run(unbind_gives_it_back, "a GPU is given back to virtio_gpu, or left");

@@ -335,7 +335,7 @@ static void serve(const struct nlmsghdr *request)
 		abort();
 }
 
-/* What the linker puts in the place of functions without __wrap_. */
+/* Replacements that the linker uses for the functions without __wrap_. */
 int __wrap_genl_ctrl_resolve(struct nl_sock *sock, const char *name);
 int __wrap_genl_ctrl_resolve_grp(struct nl_sock *sock, const char *family,
 				 const char *group);
@@ -487,7 +487,7 @@ static void release(int fd, FILE *file, int old, char *text, size_t size)
 	fclose(file);
 }
 
-/* Run it with words up to NULL; what it prints is in out and complaint. */
+/* Run gpuctl with words up to NULL; its output is in out and complaint. */
 static int gpuctl(const char *word, ...)
 {
 	char *argv[16] = { NULL };
@@ -538,7 +538,7 @@ static void says(const char *text)
 		tap_diag("prints '%s', nothing like '%s'", out, text);
 }
 
-/* What is printed, as JSON; put it. */
+/* Return the printed JSON; the caller puts it. */
 static struct json_object *parsed(void)
 {
 	struct json_object *object = json_tokener_parse(out);

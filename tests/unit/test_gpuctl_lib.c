@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libmgpu's messages, on bytes: what it builds, how it reads answers, good and
- * bad, and what it makes of the kernel's refusals.
+ * libmgpu's messages, on bytes: requests, valid and invalid answers, and the kernel's
+ * errors.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -770,7 +770,7 @@ static void check_ctx_refusal(struct nl_msg *msg, int code, const char *text,
 	error(&b, reply.request, code, text, offset, false, true);
 	mgpu_reply_feed(&reply, b.at, b.len);
 	TAP_EQ(reply.result, code);
-	/* what tells a context that is not there from a family that is not */
+	/* this tells a missing context from a missing family */
 	TAP_EQ(reply.explained, !!text);
 	TAP_STR(err.text, want);
 	free(b.at);
@@ -952,8 +952,8 @@ int main(void)
 	tap_run(builds_batch, "a batch is the bytes that the specification says");
 	tap_run(builds_large_batch, "a batch of 1,024 vGPUs is one message");
 	tap_run(builds_dev_set, "a device's settings are the bytes that the specification says");
-	tap_run(builds_ctx_orders, "what contexts are told is the bytes that the specification says");
-	tap_run(reads_vgpu, "an answer is read, and what is unknown is told from 0");
+	tap_run(builds_ctx_orders, "requests for contexts are the bytes of the specification");
+	tap_run(reads_vgpu, "an answer is read, and unknown is told apart from 0");
 	tap_run(reads_ctx, "a context is read, its longest name in full");
 	tap_run(reads_hists, "histograms are read, and told from none");
 	tap_run(refuses_short_hist, "a histogram of another length is refused");
@@ -970,7 +970,8 @@ int main(void)
 	tap_run(survives_wrong_offset, "an offset outside of the request is ignored");
 	tap_run(explains_bare_errors, "an error without a sentence gets one");
 	tap_run(explains_refused_dev_set, "a refusal of a device's setting names it");
-	tap_run(explains_refused_ctx_orders, "a refusal to a context names the attribute, and who is missing");
+	tap_run(explains_refused_ctx_orders,
+		"a refusal to a context names the attribute, and the missing vGPU or context");
 	tap_run(explains_failed_dump, "a dump that fails says why");
 	tap_run(bounds_text, "a long sentence is cut");
 	tap_run(matches_keys, "vGPUs are found by id, UUID and its beginning");

@@ -13,7 +13,7 @@
 /**
  * struct server - the other end
  * @fd: its socket
- * @answer: what it sends once it has read a line
+ * @answer: its answer to a line
  * @len: bytes of it
  * @chunk: bytes to send at once
  * @request: the line that it read
@@ -82,7 +82,7 @@ static void stop(struct server *server, struct mgpud *client)
 }
 
 static const char good[] =
-	"{\"ok\":true,\"state\":{\"policy\":\"fea\",\"fds\":null}}\n";
+	"{\"ok\":true,\"state\":{\"allocator\":\"fea\",\"fds\":null}}\n";
 
 static void gets_state(void)
 {
@@ -97,7 +97,7 @@ static void gets_state(void)
 	for (chunk = sizeof(good); chunk; chunk = chunk > 1 ? 1 : 0) {
 		client = start(&server, good, sizeof(good) - 1, chunk);
 		TAP_EQ(mgpud_get(client, &state, &err), 0);
-		TAP_CHECK(json_object_object_get_ex(state, "policy", &value));
+		TAP_CHECK(json_object_object_get_ex(state, "allocator", &value));
 		TAP_STR(json_object_get_string(value), "fea");
 		json_object_put(state);
 		stop(&server, client);
@@ -134,7 +134,7 @@ static void sets(void)
 	struct mgpud *client;
 	struct server server;
 
-	json_object_object_add(settings, "policy",
+	json_object_object_add(settings, "allocator",
 			       json_object_new_string("fea"));
 	json_object_object_add(settings, "period_ms", json_object_new_int(500));
 	client = start(&server, good, sizeof(good) - 1, sizeof(good));
@@ -143,7 +143,7 @@ static void sets(void)
 	json_object_put(state);
 	stop(&server, client);
 	TAP_STR(server.request,
-		"{\"request\":\"set\",\"settings\":{\"policy\":\"fea\",\"period_ms\":500}}\n");
+		"{\"request\":\"set\",\"settings\":{\"allocator\":\"fea\",\"period_ms\":500}}\n");
 	json_object_put(settings);
 }
 
@@ -167,8 +167,8 @@ static void check_refusal(const char *answer, int want, const char *text)
 
 static void refusals(void)
 {
-	check_refusal("{\"ok\":false,\"error\":\"there is no such policy\",\"key\":\"policy\"}\n",
-		      -EINVAL, "there is no such policy");
+	check_refusal("{\"ok\":false,\"error\":\"there is no such allocator\",\"key\":\"allocator\"}\n",
+		      -EINVAL, "there is no such allocator");
 	check_refusal("{\"ok\":false,\"error\":\"no\"}\n", -EINVAL, "no");
 	check_refusal("{\"ok\":false,\"error\":\"not 1\",\"key\":\"beta\"}\n",
 		      -EINVAL, "beta: not 1");
@@ -242,7 +242,7 @@ static void events(void)
 	TAP_CHECK(json_object_object_get_ex(event, "event", &value));
 	TAP_STR(json_object_get_string(value), "sla-shortfall");
 	json_object_put(event);
-	/* who wants states only gets them */
+	/* a client that wants only states gets only states */
 	TAP_EQ(mgpud_next(client, &state, 5000, &err), 0);
 	json_object_put(state);
 	TAP_EQ(mgpud_next(client, &state, 5000, &err), 0);
@@ -292,9 +292,9 @@ int main(void)
 	tap_run(gets_large_state, "a state of a mebibyte is read");
 	tap_run(sets, "settings are sent as one object on one line");
 	tap_run(refusals, "a refusal is told in mgpud's words with the key");
-	tap_run(nonsense, "what is no answer is refused");
+	tap_run(nonsense, "an invalid answer is refused");
 	tap_run(watches, "states are read one by one until mgpud goes");
-	tap_run(events, "events come between states, for who wants them");
+	tap_run(events, "events come between states, to clients that want them");
 	tap_run(times_out, "no answer in time is an error");
 	tap_run(nobody_listens, "without mgpud the error says where it was looked for");
 	return tap_done();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What gpuctl prints of vGPUs, devices and contexts: text for people, and JSON. */
+/* Test gpuctl's output of vGPUs, devices and contexts, as text and as JSON. */
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -44,7 +44,9 @@ static const struct mgpu_field *text_fields;
 
 static void print_fields(const void *info)
 {
-	out_fields(text_fields, info);
+	const struct gpuctl text = { .json = false };
+
+	out_info(&text, text_fields, info);
 }
 
 static void print_event(const void *event)
@@ -52,7 +54,7 @@ static void print_event(const void *event)
 	out_event(event);
 }
 
-/* What @print prints of @info; free it. */
+/* Return what @print prints of @info; the caller frees it. */
 static char *printed(void (*print)(const void *info), const void *info)
 {
 	FILE *file = tmpfile();
@@ -440,7 +442,7 @@ static void ctx_json(void)
 	struct json_object *object = out_object(mgpu_ctx_fields, &ctx);
 
 	check_keys(object, mgpu_ctx_fields);
-	/* what is only asked for is not answered */
+	/* attributes of requests are not in answers */
 	TAP_CHECK(!json_object_object_get_ex(object, "method", NULL));
 	TAP_STR(json_object_get_string(get(object, "state")), "running");
 	TAP_CHECK(json_object_get_boolean(get(object, "idempotent")));
@@ -512,7 +514,7 @@ int main(void)
 	tap_run(dev_text, "a device tells its policy and how the last one ended");
 	tap_run(events_text, "events say which VM hung and how a policy ended");
 	tap_run(ctx_text, "a context's job and counters have units");
-	tap_run(ctx_values, "what a context does is told in a word and a fraction");
+	tap_run(ctx_values, "a context's state is a word and a fraction");
 	tap_run(ctx_events_text, "events of contexts are lines");
 	tap_run(vgpu_json, "a vGPU in JSON has the specification's names");
 	tap_run(dev_json, "a device in JSON has the specification's names");

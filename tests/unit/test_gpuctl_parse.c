@@ -280,7 +280,7 @@ int main(void)
 {
 	tap_run(fps_good, "frames per second become millihertz without rounding");
 	tap_run(fps_out_of_range, "frames per second out of range are refused");
-	tap_run(fps_no_number, "what is no number of frames per second is refused");
+	tap_run(fps_no_number, "an invalid number of frames per second is refused");
 	tap_run(shares, "parts of the engine time become parts per million");
 	tap_run(times, "times become whole units without rounding");
 	tap_run(modes, "modes are two numbers of pixels, or the largest");

@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <sys/stat.h>
 
-#include "config.h"
-#include "preempt_settings.h"
+#include "config/config.h"
+#include "config/table.h"
 #include "tap.h"
 
 #define NR(a)	(sizeof(a) / sizeof((a)[0]))
@@ -44,7 +44,7 @@ static void everything(void)
 		"floor = 30\n"
 		"; another comment\n"
 		"[mgpud]\n"
-		"policy=drf\n"
+		"allocator=drf\n"
 		"period_ms : 500\n"
 		"\titerations = 20\n"
 		"headroom = 1.5 ; behind a key\n"
@@ -71,7 +71,7 @@ static void everything(void)
 
 	if (!TAP_EQ(load(&c, text), 0))
 		tap_diag("%s", why);
-	TAP_STR(c.set.policy->name, "drf");
+	TAP_STR(c.set.allocator->name, "drf");
 	TAP_EQ(c.set.period_ms, 500);
 	TAP_EQ(c.set.iterations, 20);
 	TAP_NEAR(c.set.headroom, 1.5, 0);
@@ -111,7 +111,8 @@ static void wrong(void)
 		unsigned int line;
 		const char *says;
 	} bad[] = {
-		{ "[mgpud]\npolicy = drv\n", 2, "exact, fea, drf, maxmin, static, vgasa or none" },
+		{ "[mgpud]\nallocator = drv\n", 2,
+		  "exact, fea, drf, maxmin, static, vgasa or none" },
 		{ "[mgpud]\n\nperiod_ms = 99\n", 3, "100 to 60000" },
 		{ "[mgpud]\nperiod_ms = 1s\n", 2, "number" },
 		{ "[mgpud]\nperiod_ms =\n", 2, "number" },
@@ -121,7 +122,7 @@ static void wrong(void)
 		{ "[mgpud]\nheadroom = 4.1\n", 2, "1.05 to 4" },
 		{ "[mgpud]\nheadroom = nan\n", 2, "headroom" },
 		{ "[mgpud]\nbeta = 1\n", 2, "beta" },
-		{ "[mgpud]\n# x\nbeta = 0.5\npolicy = fea\n", 3, "lambda" },
+		{ "[mgpud]\n# x\nbeta = 0.5\nallocator = fea\n", 3, "lambda" },
 		{ "[mgpud]\nlambda = 0\n", 2, "lambda" },
 		{ "[mgpud]\nlog = verbose\n", 2, "auto, periods, changes or quiet" },
 		{ "[mgpud]\nsocket =\n", 2, "path" },
@@ -130,30 +131,34 @@ static void wrong(void)
 		{ "[mgpud]\nstate_period_s = 0\n", 2, "1 to 3600" },
 		{ "[mgpud]\nstate_period_s = 1.5\n", 2, "whole number" },
 		{ "[mgpud]\nspeed = 3\n", 2, "period_ms" },
-		{ "[mgpud]\npolicy = fea\npolicy = drf\n", 3, "line 2" },
-		{ "[mgpud]\npolicy\n", 2, "key = value" },
-		{ "[mgpud\npolicy = fea\n", 1, "]" },
-		{ "policy = fea\n", 1, "[mgpud]" },
+		{ "[mgpud]\nallocator = fea\nallocator = drf\n", 3, "line 2" },
+		{ "[mgpud]\nallocator\n", 2, "key = value" },
+		{ "[mgpud]\npolicy = fea\n", 2,
+		  ": policy is called allocator now: use allocator = fea" },
+		{ "[mgpud\nallocator = fea\n", 1, "]" },
+		{ "allocator = fea\n", 1, "[mgpud]" },
 		{ "[mgpud]\n[mpgud]\n", 2, "[sla]" },
 		{ "[preempt]\n", 1, "[preemption]" },
-		{ "[preemption]\npolicy = exact\n", 2, "policy: " },
+		{ "[preemption]\npolicy = exact\n", 2, "policy must be " },
 		{ "[preemption]\npolicy = exact\n", 2, "none, always, drain, flush or mgpu" },
 		{ "[preemption]\npolicy =\n", 2, "none, always, drain, flush or mgpu" },
-		{ "[preemption]\npreempt = mgpu\n", 2, "they are policy, cost, decay_compute" },
-		{ "[mgpud]\npreempt = mgpu\n", 2, "there is no key \"preempt\"" },
+		{ "[preemption]\npreempt = mgpu\n", 2, "the keys are policy, cost, decay_compute" },
+		{ "[mgpud]\npreempt = mgpu\n", 2, "unknown key \"preempt\"" },
 		{ "[preemption]\n# x\ncost = 0.1\n", 3, "fit, or two coefficients" },
 		{ "[preemption]\ncost = 0.1, 0.2 each\n", 2, "fit, or two coefficients" },
 		{ "[preemption]\ncost = -0.1,0.2\n", 2, "0 to 1000 cycles per byte" },
 		{ "[preemption]\ncost = 0,0\n", 2, "above 0" },
 		{ "[preemption]\ncost = inf,0\n", 2, "0 to 1000" },
-		{ "[preemption]\ndecay_compute = 0.4\n", 2, "decay_compute: decay of compute" },
-		{ "[preemption]\ndecay_memory = 1.1\n", 2, "decay_memory: decay of memory" },
+		{ "[preemption]\ndecay_compute = 0.4\n", 2,
+		  "decay_compute must be a number from 0.5 to 1" },
+		{ "[preemption]\ndecay_memory = 1.1\n", 2,
+		  "decay_memory must be a number from 0.5 to 1" },
 		{ "[preemption]\ndecay_memory = some\n", 2, "number" },
 		{ "[preemption]\nclass_threshold = 1\n", 2, "0.05 to 0.95" },
 		{ "[preemption]\nclass_threshold = nan\n", 2, "0.05 to 0.95" },
-		{ "[preemption]\nstarve_ms = 0\n", 2, "1 ms to 1 h" },
-		{ "[preemption]\nstarve_ms = 1e30\n", 2, "1 ms to 1 h" },
-		{ "[preemption]\nstarve_ms = nan\n", 2, "1 ms to 1 h" },
+		{ "[preemption]\nstarve_ms = 0\n", 2, "1 to 3600000 milliseconds" },
+		{ "[preemption]\nstarve_ms = 1e30\n", 2, "1 to 3600000 milliseconds" },
+		{ "[preemption]\nstarve_ms = nan\n", 2, "1 to 3600000 milliseconds" },
 		{ "[preemption]\nstarve_ms = 1s\n", 2, "number" },
 		{ "[preemption]\nmin_gain = 1.5\n", 2, "0 to 1" },
 		{ "[preemption]\nmin_gain =\n", 2, "number" },
@@ -173,14 +178,14 @@ static void wrong(void)
 		{ "[vgpu " A "]\nfloor = 31\n[vgpu " A "]\nfloor = 30\n", 4, "line 2" },
 		{ "[vgpu " A "]\nweight = 3\n", 2, "floor and ceiling" },
 		{ "[sla]\npolicy = fea\n", 2, "floor and ceiling" },
-		/* the first mistake counts, whoever finds it */
+		/* the first mistake counts, whichever parser finds it */
 		{ "[mgpud]\nnonsense\nlog = x\n", 2, "key = value" },
 		{ "[mgpud]\nlog = x\nnonsense\n", 2, "log" },
 	};
 	struct config c = { 0 };
 	char place[128];
 
-	TAP_EQ(load(&c, "[mgpud]\npolicy = maxmin\n[vgpu " A "]\nfloor = 7\n"
+	TAP_EQ(load(&c, "[mgpud]\nallocator = maxmin\n[vgpu " A "]\nfloor = 7\n"
 		    "[preemption]\npolicy = drain\nmin_gain = 0.25\n"), 0);
 	for (size_t k = 0; k < NR(bad); k++) {
 		TAP_CHECK(load(&c, bad[k].text) < 0);
@@ -189,7 +194,7 @@ static void wrong(void)
 		    !TAP_CHECK(strstr(why, bad[k].says)))
 			tap_diag("to \"%s\": \"%s\"", bad[k].text, why);
 		/* all or nothing */
-		TAP_STR(c.set.policy->name, "maxmin");
+		TAP_STR(c.set.allocator->name, "maxmin");
 		TAP_EQ(c.set.nr_vgpus, 1);
 		TAP_STR(c.preempt.ops->name, "drain");
 		TAP_NEAR(c.preempt.param.min_gain, 0.25, 0);
@@ -200,7 +205,7 @@ static void wrong(void)
 static void no_text(void)
 {
 	struct config_source source = { .path = path, .must = true };
-	char zeros[] = "[mgpud]\npolicy = fea\0x\n", *large;
+	char zeros[] = "[mgpud]\nallocator = fea\0x\n", *large;
 	char line[400] = "[mgpud]\nsocket = /";
 	struct config c = { 0 };
 
@@ -236,7 +241,7 @@ static void missing(void)
 
 	TAP_EQ(config_load(&c, &source, why, sizeof(why)), 0);
 	TAP_CHECK(!c.found);
-	TAP_STR(c.set.policy->name, "exact");
+	TAP_STR(c.set.allocator->name, "exact");
 	config_free(&c);
 	source.must = true;
 	TAP_EQ(config_load(&c, &source, why, sizeof(why)), -ENOENT);
@@ -245,39 +250,35 @@ static void missing(void)
 
 static void overrides(void)
 {
-	static const char text[] = "[mgpud]\npolicy = fea\nperiod_ms = 500\nbeta = 0.5\n"
+	static const char text[] = "[mgpud]\nallocator = fea\nperiod_ms = 500\nbeta = 0.5\n"
 		"[preemption]\npolicy = drain\nstarve_ms = 20\n";
 	struct config_source source = { .path = path, .must = true };
 	struct config c = { 0 };
-	struct settings_error err;
 
 	put(text, strlen(text));
-	source.override[0].key = "policy";
+	source.override[0].setting = table_name("allocator");
 	source.override[0].value = "none";
-	source.override[1].key = "lambda";
+	source.override[1].setting = table_name("lambda");
 	source.override[1].value = "1";
-	/* the name that the socket has for it: in the file two are called policy */
-	source.override[2].key = "preempt";
+	source.override[2].setting = table_name("preempt");
 	source.override[2].value = "always";
 	source.nr = 3;
 	if (!TAP_EQ(config_load(&c, &source, why, sizeof(why)), 0))
 		tap_diag("%s", why);
-	TAP_STR(c.set.policy->name, "none");
+	TAP_STR(c.set.allocator->name, "none");
 	TAP_EQ(c.set.period_ms, 500);
 	TAP_NEAR(c.set.param.lambda, 1, 0);
 	TAP_STR(c.preempt.ops->name, "always");
 	TAP_EQ(c.preempt.param.starve_ns, 20000000);
-	/* what is wrong with one is named as there */
-	TAP_EQ(config_override(&c, "preempt", "exact", &err), -EINVAL);
-	TAP_STR(err.key, "preempt");
 	source.override[2].value = "exact";
 	TAP_EQ(config_load(&c, &source, why, sizeof(why)), -EINVAL);
-	TAP_CHECK(strstr(why, "none, always, drain, flush or mgpu"));
+	/* by the option's name */
+	TAP_STR(why, "preempt must be none, always, drain, flush or mgpu, not \"exact\"");
 	TAP_STR(c.preempt.ops->name, "always");
 	config_free(&c);
 }
 
-/* What is commented out in the example is what holds without it. */
+/* Values that the example comments out are the defaults. */
 static void example(void)
 {
 	struct config c = { 0 }, defaults;
@@ -301,7 +302,7 @@ static void example(void)
 	if (!TAP_EQ(load(&c, text), 0))
 		tap_diag("%s", why);
 	config_default(&defaults);
-	TAP_STR(c.set.policy->name, defaults.set.policy->name);
+	TAP_STR(c.set.allocator->name, defaults.set.allocator->name);
 	TAP_EQ(c.set.period_ms, defaults.set.period_ms);
 	TAP_EQ(c.set.iterations, defaults.set.iterations);
 	TAP_NEAR(c.set.headroom, defaults.set.headroom, 0);
@@ -319,20 +320,117 @@ static void example(void)
 	TAP_CHECK(isinf(c.set.sla.ceiling));
 	TAP_EQ(c.set.nr_vgpus, 0);
 	/* and no key is left out */
-	for (size_t k = 0; config_keys[k]; k++) {
+	for (const struct mgpud_setting *t = mgpud_settings; t->key; t++) {
 		nr++;
-		snprintf(line, sizeof(line), "\n%s = ", config_keys[k]);
+		snprintf(line, sizeof(line), "\n%s = %s\n", t->key, t->initial);
 		if (!TAP_CHECK(strstr(text, line)))
-			tap_diag("no %s", config_keys[k]);
-	}
-	/* policy is in two sections */
-	for (size_t k = 1; preempt_settings_keys[k]; k++) {
-		snprintf(line, sizeof(line), "\n%s = ", preempt_settings_keys[k]);
+			tap_diag("no %s", t->key);
+		if (!mgpud_setting_is_number(t))
+			continue;
+		snprintf(line, sizeof(line), "%.10g to %.10g", t->min, t->max);
 		if (!TAP_CHECK(strstr(text, line)))
-			tap_diag("no %s", preempt_settings_keys[k]);
+			tap_diag("%s: no %s", t->key, line);
 	}
-	TAP_EQ(keys, nr + PREEMPT_SETTINGS + 2);	/* floor and ceiling of [sla] */
+	TAP_EQ(keys, nr + 2);	/* floor and ceiling of [sla] */
 	config_free(&c);
+}
+
+static bool has_word(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+	const char *at = words;
+
+	while ((at = strstr(at, word))) {
+		if ((at == words || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+/* Names to choose from are all that there are, in their order. */
+static void names(void)
+{
+	const struct mgpud_setting *s;
+	char list[MGPUD_RANGE] = "";
+
+	for (const struct alloc_ops *const *p = alloc_all; *p; p++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+			 *list ? " " : "", (*p)->name);
+	s = table_member(offsetof(struct config, set.allocator));
+	TAP_STR(s->values, list);
+	list[0] = '\0';
+	for (const struct preempt_ops *const *p = preempt_all; *p; p++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+			 *list ? " " : "", (*p)->name);
+	s = table_member(offsetof(struct config, preempt.ops));
+	TAP_STR(s->values, list);
+	s = table_member(offsetof(struct config, log));
+	for (int mode = LOG_AUTO; mode <= LOG_QUIET; mode++)
+		TAP_CHECK(has_word(s->values, log_mode_name((enum log_mode)mode)));
+}
+
+/* Defaults, lowest and highest values are taken, and are what is told afterwards. */
+static void table(void)
+{
+	const struct preempter_config preempt = PREEMPTER_CONFIG_DEFAULT;
+	struct config c, defaults;
+	struct settings_error err;
+	char text[TABLE_TEXT], want[TABLE_TEXT];
+
+	config_default(&defaults);
+	TAP_EQ(settings_check(&defaults.set, &err), 0);
+	TAP_NEAR(defaults.set.headroom, ESTIMATE_HEADROOM, 0);
+	TAP_NEAR(defaults.set.param.beta, FDS_BETA_DEFAULT, 0);
+	TAP_NEAR(defaults.set.param.lambda, FDS_LAMBDA_DEFAULT, 0);
+	TAP_MEM(&defaults.preempt.param, &preempt.param, sizeof(preempt.param));
+	TAP_CHECK(defaults.preempt.fit && defaults.preempt.ops == preempt.ops);
+	c = defaults;
+	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++) {
+		double of[] = { s->min, s->max };
+
+		TAP_CHECK(s->help && s->arg && s->initial);
+		TAP_CHECK(table_key(s->section, s->key) == s);
+		TAP_CHECK(!s->name || table_name(s->name) == s);
+		TAP_EQ(table_parse(&c, s, s->key, s->initial, &err), 0);
+		table_text(&c, s, text);
+		TAP_STR(text, s->initial);
+		for (size_t k = 0; mgpud_setting_is_number(s) && k < 2; k++) {
+			snprintf(want, sizeof(want), "%.10g", of[k]);
+			TAP_EQ(table_parse(&c, s, s->key, want, &err), 0);
+			table_text(&c, s, text);
+			TAP_STR(text, want);
+			TAP_CHECK(!preempt_param_check(&c.preempt.param));
+			snprintf(want, sizeof(want), "%.10g", of[k] + (k ? 0.001 : -0.001));
+			TAP_EQ(table_parse(&c, s, s->key, want, &err), -EINVAL);
+			TAP_STR(err.key, s->key);
+		}
+		table_parse(&c, s, s->key, s->initial, &err);
+	}
+	TAP_MEM(&c, &defaults, sizeof(c));
+}
+
+/* mgpud(8) has each setting with its range and its default. */
+static void manual(void)
+{
+	char text[65536], line[512], range[MGPUD_RANGE];
+	size_t len = 0;
+	FILE *f = fopen(MANUAL, "r");
+	int c;
+
+	TAP_NEED(f);
+	while ((c = fgetc(f)) != EOF && len < sizeof(text) - 1)
+		if (c != '\\')
+			text[len++] = (char)c;
+	text[len] = '\0';
+	fclose(f);
+	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++) {
+		mgpud_setting_range(s, range);
+		snprintf(line, sizeof(line), "\n.TP\n.BR %s \" (%s; default %s)\"\n", s->key,
+			 range, s->initial);
+		if (!TAP_CHECK(strstr(text, line)))
+			tap_diag("mgpud(8) lacks: %s", line);
+	}
 }
 
 /* Any bytes: refused with a place, or taken; never worse. */
@@ -340,7 +438,7 @@ static void garbage(void)
 {
 	static const char *const words[] = {
 		"[", "]", "mgpud", "sla", "vgpu ", A, "\n", "=", " ", "\t", "#", ";",
-		"floor", "ceiling", "none", "30", "-1", "1e999", "policy", "exact", "\r",
+		"floor", "ceiling", "none", "30", "-1", "1e999", "policy", "allocator", "exact", "\r",
 		"preemption", "cost", "fit", "0.1,0.2", "starve_ms", "mgpu",
 		"beta", "\xff", "\xef\xbb\xbf", ":", "period_ms", "socket", "/x", "nan",
 	};
@@ -367,7 +465,7 @@ static void garbage(void)
 		if (config_load(&c, &source, why, sizeof(why)))
 			TAP_CHECK(!strncmp(why, path, strlen(path)));
 		else
-			TAP_CHECK(c.set.policy && !sla_check(&c.set.sla) &&
+			TAP_CHECK(c.set.allocator && !sla_check(&c.set.sla) &&
 				  c.preempt.ops && !preempt_param_check(&c.preempt.param));
 		config_free(&c);
 	}
@@ -375,12 +473,11 @@ static void garbage(void)
 
 static void many_agreements(void)
 {
-	struct settings set, copy;
+	struct settings set = { .sla = SLA_NONE }, copy;
 	struct settings_error err;
 	struct sla sla = { .floor = 1, .ceiling = 2 };
 	char uuid[SAMPLE_UUID_LEN];
 
-	settings_default(&set);
 	for (unsigned int k = 0; k < SETTINGS_VGPUS_MAX; k++) {
 		/* in no order */
 		snprintf(uuid, sizeof(uuid), "%08x-0000-0000-0000-000000000000",
@@ -399,6 +496,39 @@ static void many_agreements(void)
 	TAP_EQ(settings_sla_set(&set, A, &sla, &err), 0);
 	settings_free(&set);
 	settings_free(&copy);
+}
+
+/* A ceiling of one vGPU must reach the plan by its UUID, and no other vGPU. */
+static void agreements_decide(void)
+{
+	struct estimate_vgpu vgpus[2] = {
+		{ .last = { .id = 1, .uuid = B, .open = true }, },
+		{ .last = { .id = 2, .uuid = A, .open = true }, },
+	};
+	struct estimate_dev dev = { .id = 0, .engines = 1 };
+	const struct estimate e = {
+		.cpu_capacity = 4, .cpu_capacity_smooth = 4, .seconds = 1,
+		.vgpus = vgpus, .nr_vgpus = 2, .devs = &dev, .nr_devs = 1,
+	};
+	const struct sla sla = { .floor = 0, .ceiling = 20 };
+	struct control control = { 0 };
+	struct settings_error err;
+	struct config c;
+	struct plan plan;
+
+	for (size_t j = 0; j < 2; j++) {
+		vgpus[j].state = VGPU_ACTIVE;
+		vgpus[j].fps = 30;
+		vgpus[j].gpu_cost = vgpus[j].gpu_cost_smooth = 0.01;
+		vgpus[j].demand = INFINITY;
+	}
+	config_default(&c);
+	TAP_EQ(settings_sla_set(&c.set, A, &sla, &err), 0);
+	TAP_EQ(settings_decide(&c.set, &e, &control, &plan), 0);
+	TAP_CHECK(plan.targets[0].fps > 20);
+	TAP_NEAR(plan.targets[1].fps, 20, 1e-9);
+	plan_free(&plan);
+	config_free(&c);
 }
 
 /* ---- the log ---- */
@@ -497,12 +627,16 @@ int main(void)
 
 	tap_run(everything, "every key is read");
 	tap_run(wrong, "a mistake is named with file, line and key and changes nothing");
-	tap_run(no_text, "what is no text is refused");
+	tap_run(no_text, "a file that is no text is refused");
 	tap_run(missing, "the default file may be missing, one that was named may not");
 	tap_run(overrides, "the command line counts more than the file");
 	tap_run(example, "the example's commented values are the defaults, of all keys");
+	tap_run(table, "each setting takes its default and the ends of its range");
+	tap_run(names, "names to choose from are all that there are");
+	tap_run(manual, "the manual page has each setting, with its range and default");
 	tap_run(garbage, "garbage is refused with its place");
 	tap_run(many_agreements, "thousands of agreements, in order, and no more than that");
+	tap_run(agreements_decide, "a vGPU's agreement limits that vGPU in a plan");
 	tap_run(log_lines, "one event is one line, and quiet is quiet");
 	tap_run(journal_lines, "to the journal lines begin with their priority");
 

@@ -131,10 +131,9 @@ static void observe(const struct machine *m, struct sample *s)
 static void live(struct machine *m, const struct alloc_ops *policy, unsigned int periods,
 		 double *fds, double *best)
 {
-	struct settings set = {
-		.policy = policy, .period_ms = 1000, .iterations = 10,
-		.headroom = ESTIMATE_HEADROOM, .sla = SLA_NONE,
-		.param = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
+	const struct decide_param param = {
+		.allocator = policy, .iterations = 10,
+		.fds = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
 	};
 	struct estimate e = { 0 };
 	struct control control = { 0 };
@@ -151,8 +150,8 @@ static void live(struct machine *m, const struct alloc_ops *policy, unsigned int
 
 		run(m);
 		observe(m, &s);
-		TAP_NEED(!estimate_update(&e, &s, set.headroom));
-		TAP_NEED(!decide(&e, &set, &control, &plan));
+		TAP_NEED(!estimate_update(&e, &s, ESTIMATE_HEADROOM));
+		TAP_NEED(!decide(&e, &param, NULL, &control, &plan));
 		TAP_EQ(plan.nr, m->n);
 		for (size_t j = 0; j < plan.nr; j++)
 			if (!plan.targets[j].keep)
@@ -185,7 +184,7 @@ static void compare(const char *what, const struct machine *m, double *none, dou
 		 *fea, *best);
 }
 
-/* One VM with many busy threads takes most of the CPUs. */
+/* A VM with many busy threads takes most of the CPUs. */
 static void greedy(void)
 {
 	struct machine m = {
@@ -203,7 +202,7 @@ static void greedy(void)
 	TAP_CHECK(fea > best * 1.06);
 }
 
-/* An engine that serves frames in turn favours whose frames are large. */
+/* An engine that serves frames in turn favours VMs with large frames. */
 static void engine(void)
 {
 	struct machine m = {

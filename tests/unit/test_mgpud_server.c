@@ -12,15 +12,14 @@
 #include <sys/wait.h>
 #include <json-c/json.h>
 
-#include "preempt_settings.h"
-#include "server.h"
+#include "config/table.h"
+#include "server/server.h"
 #include "tap.h"
 
 #define NR(a)	(sizeof(a) / sizeof((a)[0]))
 
 static char folder[64], path[96], why[256];
-static struct settings settings;
-static struct preempter_config preempt;
+static struct config config;
 static struct server *server;
 static size_t padding;		/* bytes that make the state large */
 static unsigned int states;	/* how often it was asked for */
@@ -33,8 +32,9 @@ static struct json_object *on_state(void *arg)
 	(void)arg;
 	memset(pad, 'x', padding);
 	states++;
-	json_object_object_add(o, "policy", json_object_new_string(settings.policy->name));
-	json_object_object_add(o, "period_ms", json_object_new_int64(settings.period_ms));
+	json_object_object_add(o, "allocator",
+			       json_object_new_string(config.set.allocator->name));
+	json_object_object_add(o, "period_ms", json_object_new_int64(config.set.period_ms));
 	json_object_object_add(o, "pad", json_object_new_string(pad));
 	free(pad);
 	return o;
@@ -43,15 +43,14 @@ static struct json_object *on_state(void *arg)
 static int on_set(void *arg, struct json_object *set, struct settings_error *err)
 {
 	(void)arg;
-	return preempt_settings_json(&settings, &preempt, set, err);
+	return table_json(&config, set, err);
 }
 
 static const struct server_ops ops = { .state = on_state, .set = on_set };
 
 static void up(void)
 {
-	settings_default(&settings);
-	preempt = PREEMPTER_CONFIG_DEFAULT;
+	config_default(&config);
 	padding = 0;
 	states = 0;
 	if (server_open(&server, path, &ops, NULL, why, sizeof(why))) {
@@ -64,7 +63,7 @@ static void down(void)
 {
 	server_close(server);
 	server = NULL;
-	settings_free(&settings);
+	config_free(&config);
 }
 
 /* Let the server work until it has nothing to do. */
@@ -171,14 +170,14 @@ static void set(void)
 
 	up();
 	fd = dial();
-	put(fd, "{\"request\":\"set\",\"settings\":{\"policy\":\"vgasa\",\"period_ms\":500,\"iterations\":20,\"headroom\":1.5,\"beta\":3,\"lambda\":-1}}\n");
+	put(fd, "{\"request\":\"set\",\"settings\":{\"allocator\":\"vgasa\",\"period_ms\":500,\"iterations\":20,\"headroom\":1.5,\"beta\":3,\"lambda\":-1}}\n");
 	TAP_CHECK(answered(fd, NULL));
-	TAP_STR(settings.policy->name, "vgasa");
-	TAP_EQ(settings.period_ms, 500);
-	TAP_EQ(settings.iterations, 20);
-	TAP_NEAR(settings.headroom, 1.5, 0);
-	TAP_NEAR(settings.param.beta, 3, 0);
-	TAP_NEAR(settings.param.lambda, -1, 0);
+	TAP_STR(config.set.allocator->name, "vgasa");
+	TAP_EQ(config.set.period_ms, 500);
+	TAP_EQ(config.set.iterations, 20);
+	TAP_NEAR(config.set.headroom, 1.5, 0);
+	TAP_NEAR(config.set.param.beta, 3, 0);
+	TAP_NEAR(config.set.param.lambda, -1, 0);
 	put(fd, "{\"request\":\"set\",\"settings\":{}}\n");
 	TAP_CHECK(answered(fd, NULL));
 	close(fd);
@@ -187,41 +186,41 @@ static void set(void)
 
 static void set_preempt(void)
 {
-	char text[PREEMPT_SETTINGS_TEXT];
+	char text[TABLE_ALL_TEXT];
 	int fd;
 
 	up();
-	preempt_settings_text(&preempt, text);
-	TAP_STR(text, "preempt=mgpu preempt_cost=fit preempt_decay_compute=1 preempt_decay_memory=0.9 preempt_class_threshold=0.5 preempt_starve_ms=500 preempt_min_gain=0.02");
+	table_all(&config, text);
+	TAP_STR(text, "allocator=exact period_ms=1000 iterations=10 headroom=2 beta=2 lambda=-0.5 preempt=mgpu preempt_cost=fit preempt_decay_compute=1 preempt_decay_memory=0.9 preempt_class_threshold=0.5 preempt_starve_ms=500 preempt_min_gain=0.02");
 	fd = dial();
 	/* with others, in any order */
-	put(fd, "{\"request\":\"set\",\"settings\":{\"preempt\":\"drain\",\"policy\":\"fea\",\"preempt_cost\":\"0.25,0.5\",\"preempt_decay_compute\":0.75,\"preempt_decay_memory\":0.5,\"period_ms\":500,\"preempt_class_threshold\":0.25,\"preempt_starve_ms\":12.5,\"preempt_min_gain\":0}}\n");
+	put(fd, "{\"request\":\"set\",\"settings\":{\"preempt\":\"drain\",\"allocator\":\"fea\",\"preempt_cost\":\"0.25,0.5\",\"preempt_decay_compute\":0.75,\"preempt_decay_memory\":0.5,\"period_ms\":500,\"preempt_class_threshold\":0.25,\"preempt_starve_ms\":12.5,\"preempt_min_gain\":0}}\n");
 	TAP_CHECK(answered(fd, NULL));
-	TAP_STR(settings.policy->name, "fea");
-	TAP_EQ(settings.period_ms, 500);
-	TAP_STR(preempt.ops->name, "drain");
-	TAP_CHECK(!preempt.fit);
-	TAP_NEAR(preempt.param.cost.a, 0.25, 0);
-	TAP_NEAR(preempt.param.cost.b, 0.5, 0);
-	TAP_NEAR(preempt.param.decay_compute, 0.75, 0);
-	TAP_NEAR(preempt.param.decay_memory, 0.5, 0);
-	TAP_NEAR(preempt.param.class_threshold, 0.25, 0);
-	TAP_EQ(preempt.param.starve_ns, 12500000);
-	TAP_NEAR(preempt.param.min_gain, 0, 0);
-	preempt_settings_text(&preempt, text);
-	TAP_STR(text, "preempt=drain preempt_cost=0.25,0.5 preempt_decay_compute=0.75 preempt_decay_memory=0.5 preempt_class_threshold=0.25 preempt_starve_ms=12.5 preempt_min_gain=0");
+	TAP_STR(config.set.allocator->name, "fea");
+	TAP_EQ(config.set.period_ms, 500);
+	TAP_STR(config.preempt.ops->name, "drain");
+	TAP_CHECK(!config.preempt.fit);
+	TAP_NEAR(config.preempt.param.cost.a, 0.25, 0);
+	TAP_NEAR(config.preempt.param.cost.b, 0.5, 0);
+	TAP_NEAR(config.preempt.param.decay_compute, 0.75, 0);
+	TAP_NEAR(config.preempt.param.decay_memory, 0.5, 0);
+	TAP_NEAR(config.preempt.param.class_threshold, 0.25, 0);
+	TAP_EQ(config.preempt.param.starve_ns, 12500000);
+	TAP_NEAR(config.preempt.param.min_gain, 0, 0);
+	table_all(&config, text);
+	TAP_STR(text, "allocator=fea period_ms=500 iterations=10 headroom=2 beta=2 lambda=-0.5 preempt=drain preempt_cost=0.25,0.5 preempt_decay_compute=0.75 preempt_decay_memory=0.5 preempt_class_threshold=0.25 preempt_starve_ms=12.5 preempt_min_gain=0");
 	/* as if nothing had been set */
 	put(fd, "{\"request\":\"set\",\"settings\":{\"preempt_cost\":\"fit\"}}\n");
 	TAP_CHECK(answered(fd, NULL));
-	TAP_CHECK(preempt.fit);
-	TAP_NEAR(preempt.param.cost.a, PREEMPT_COST_A, 0);
-	TAP_NEAR(preempt.param.cost.b, PREEMPT_COST_B, 0);
-	TAP_STR(preempt.ops->name, "drain");
+	TAP_CHECK(config.preempt.fit);
+	TAP_NEAR(config.preempt.param.cost.a, PREEMPT_COST_A, 0);
+	TAP_NEAR(config.preempt.param.cost.b, PREEMPT_COST_B, 0);
+	TAP_STR(config.preempt.ops->name, "drain");
 	/* the ends of the ranges */
 	put(fd, "{\"request\":\"set\",\"settings\":{\"preempt_cost\":\"0,1000\",\"preempt_starve_ms\":3600000,\"preempt_min_gain\":1}}\n");
 	TAP_CHECK(answered(fd, NULL));
-	TAP_NEAR(preempt.param.cost.b, 1000, 0);
-	TAP_EQ(preempt.param.starve_ns, PREEMPT_STARVE_MAX_NS);
+	TAP_NEAR(config.preempt.param.cost.b, 1000, 0);
+	TAP_EQ(config.preempt.param.starve_ns, PREEMPT_STARVE_MAX_NS);
 	close(fd);
 	down();
 }
@@ -231,38 +230,40 @@ static void set_wrong(void)
 	static const struct {
 		const char *settings, *key;
 	} bad[] = {
-		{ "{\"policy\":\"none\",\"period_ms\":99}", "period_ms" },
-		{ "{\"policy\":\"none\",\"period_ms\":60001}", "period_ms" },
-		{ "{\"policy\":\"none\",\"period_ms\":100.5}", "period_ms" },
-		{ "{\"policy\":\"none\",\"period_ms\":\"1000\"}", "period_ms" },
-		{ "{\"policy\":\"none\",\"iterations\":0}", "iterations" },
-		{ "{\"policy\":\"none\",\"iterations\":1e99}", "iterations" },
-		{ "{\"policy\":\"none\",\"iterations\":-1}", "iterations" },
-		{ "{\"policy\":\"none\",\"headroom\":1}", "headroom" },
-		{ "{\"policy\":\"none\",\"headroom\":4.5}", "headroom" },
-		{ "{\"policy\":\"none\",\"beta\":1}", "beta" },
-		{ "{\"policy\":\"none\",\"beta\":1e999}", "beta" },
-		{ "{\"policy\":\"none\",\"beta\":0.5}", "lambda" },
-		{ "{\"policy\":\"none\",\"lambda\":0}", "lambda" },
-		{ "{\"policy\":\"none\",\"lambda\":null}", "lambda" },
-		{ "{\"period_ms\":200,\"policy\":\"drv\"}", "policy" },
-		{ "{\"period_ms\":200,\"policy\":3}", "policy" },
+		{ "{\"allocator\":\"none\",\"period_ms\":99}", "period_ms" },
+		{ "{\"allocator\":\"none\",\"period_ms\":60001}", "period_ms" },
+		{ "{\"allocator\":\"none\",\"period_ms\":100.5}", "period_ms" },
+		{ "{\"allocator\":\"none\",\"period_ms\":\"1000\"}", "period_ms" },
+		{ "{\"allocator\":\"none\",\"iterations\":0}", "iterations" },
+		{ "{\"allocator\":\"none\",\"iterations\":1e99}", "iterations" },
+		{ "{\"allocator\":\"none\",\"iterations\":-1}", "iterations" },
+		{ "{\"allocator\":\"none\",\"headroom\":1}", "headroom" },
+		{ "{\"allocator\":\"none\",\"headroom\":4.5}", "headroom" },
+		{ "{\"allocator\":\"none\",\"beta\":1}", "beta" },
+		{ "{\"allocator\":\"none\",\"beta\":1e999}", "beta" },
+		{ "{\"allocator\":\"none\",\"beta\":0.5}", "lambda" },
+		{ "{\"allocator\":\"none\",\"lambda\":0}", "lambda" },
+		{ "{\"allocator\":\"none\",\"lambda\":null}", "lambda" },
+		{ "{\"period_ms\":200,\"allocator\":\"drv\"}", "allocator" },
+		{ "{\"period_ms\":200,\"allocator\":3}", "allocator" },
+		/* as it was called before */
+		{ "{\"period_ms\":200,\"policy\":\"fea\"}", "policy" },
 		{ "{\"period_ms\":200,\"colour\":3}", "colour" },
-		{ "{\"policy\":\"none\",\"sla\":3}", "sla" },
-		{ "{\"policy\":\"none\",\"sla\":{\"me\":{\"floor\":30}}}", "sla" },
-		{ "{\"policy\":\"none\",\"sla\":{\"default\":30}}", "sla" },
-		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"speed\":30}}}", "sla" },
-		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"floor\":\"30\"}}}", "floor" },
-		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"floor\":0.5}}}", "floor" },
-		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"ceiling\":1e99}}}", "ceiling" },
-		{ "{\"policy\":\"none\",\"sla\":{\"default\":{\"ceiling\":20,\"floor\":30}}}",
+		{ "{\"allocator\":\"none\",\"sla\":3}", "sla" },
+		{ "{\"allocator\":\"none\",\"sla\":{\"me\":{\"floor\":30}}}", "sla" },
+		{ "{\"allocator\":\"none\",\"sla\":{\"default\":30}}", "sla" },
+		{ "{\"allocator\":\"none\",\"sla\":{\"default\":{\"speed\":30}}}", "sla" },
+		{ "{\"allocator\":\"none\",\"sla\":{\"default\":{\"floor\":\"30\"}}}", "floor" },
+		{ "{\"allocator\":\"none\",\"sla\":{\"default\":{\"floor\":0.5}}}", "floor" },
+		{ "{\"allocator\":\"none\",\"sla\":{\"default\":{\"ceiling\":1e99}}}", "ceiling" },
+		{ "{\"allocator\":\"none\",\"sla\":{\"default\":{\"ceiling\":20,\"floor\":30}}}",
 		  "floor" },
-		{ "{\"sla\":{\"default\":{\"floor\":30}},\"policy\":\"drv\"}", "policy" },
+		{ "{\"sla\":{\"default\":{\"floor\":30}},\"allocator\":\"drv\"}", "allocator" },
 		/* of preemption, before and behind others that are right */
-		{ "{\"policy\":\"none\",\"preempt\":\"drv\"}", "preempt" },
-		{ "{\"preempt\":3,\"policy\":\"none\"}", "preempt" },
+		{ "{\"allocator\":\"none\",\"preempt\":\"drv\"}", "preempt" },
+		{ "{\"preempt\":3,\"allocator\":\"none\"}", "preempt" },
 		{ "{\"preempt\":null}", "preempt" },
-		{ "{\"preempt\":\"none\",\"policy\":\"drv\"}", "policy" },
+		{ "{\"preempt\":\"none\",\"allocator\":\"drv\"}", "allocator" },
 		{ "{\"preempt\":\"none\",\"beta\":1}", "beta" },
 		{ "{\"preempt\":\"none\",\"preempt_colour\":3}", "preempt_colour" },
 		{ "{\"preempt\":\"none\",\"preempt_policy\":\"none\"}", "preempt_policy" },
@@ -309,12 +310,12 @@ static void set_wrong(void)
 		put(fd, text);
 		TAP_CHECK(answered(fd, bad[k].key));
 		/* all or nothing */
-		TAP_STR(settings.policy->name, "exact");
-		TAP_EQ(settings.period_ms, 1000);
-		TAP_STR(preempt.ops->name, "mgpu");
-		TAP_CHECK(preempt.fit && !preempt_param_check(&preempt.param));
-		TAP_NEAR(settings.sla.floor, 0, 0);
-		TAP_EQ(settings.nr_vgpus, 0);
+		TAP_STR(config.set.allocator->name, "exact");
+		TAP_EQ(config.set.period_ms, 1000);
+		TAP_STR(config.preempt.ops->name, "mgpu");
+		TAP_CHECK(config.preempt.fit && !preempt_param_check(&config.preempt.param));
+		TAP_NEAR(config.set.sla.floor, 0, 0);
+		TAP_EQ(config.set.nr_vgpus, 0);
 	}
 	put(fd, "{\"request\":\"set\"}\n");
 	TAP_CHECK(answered(fd, "settings"));
@@ -334,24 +335,24 @@ static void agreements(void)
 	fd = dial();
 	put(fd, SLA "\"default\":{\"ceiling\":60},\"01234567-89AB-cdef-0123-456789abcdef\":{\"floor\":30}}}}\n");
 	TAP_CHECK(answered(fd, NULL));
-	TAP_EQ(settings.nr_vgpus, 1);
-	sla = *settings_sla(&settings, A);
+	TAP_EQ(config.set.nr_vgpus, 1);
+	sla = *settings_sla(&config.set, A);
 	TAP_NEAR(sla.floor, 30, 0);
 	TAP_NEAR(sla.ceiling, 60, 0);		/* as all others then */
-	/* what is absent stays, null is none */
+	/* an absent key changes nothing, null removes the value */
 	put(fd, SLA "\"" A "\":{\"ceiling\":null},\"default\":{\"ceiling\":50}}}}\n");
 	TAP_CHECK(answered(fd, NULL));
-	sla = *settings_sla(&settings, A);
+	sla = *settings_sla(&config.set, A);
 	TAP_NEAR(sla.floor, 30, 0);
 	TAP_CHECK(isinf(sla.ceiling));
-	TAP_NEAR(settings.sla.ceiling, 50, 0);
+	TAP_NEAR(config.set.sla.ceiling, 50, 0);
 	/* away with it */
 	put(fd, SLA "\"" A "\":null}}}\n");
 	TAP_CHECK(answered(fd, NULL));
-	TAP_EQ(settings.nr_vgpus, 0);
+	TAP_EQ(config.set.nr_vgpus, 0);
 	put(fd, SLA "\"" A "\":null,\"default\":null}}}\n");
 	TAP_CHECK(answered(fd, NULL));
-	TAP_CHECK(isinf(settings.sla.ceiling));
+	TAP_CHECK(isinf(config.set.sla.ceiling));
 	close(fd);
 	down();
 }
@@ -390,7 +391,7 @@ static void events(void)
 	down();
 }
 
-/* Who does not read keeps a bounded number of events, and is told of the rest. */
+/* A client that does not read keeps a bounded number of events; the rest are counted. */
 static void events_lost(void)
 {
 	static char buf[65536];
@@ -630,7 +631,7 @@ static void other_user(void)
 		send(fd, "{\"request\":\"get\"}\n", 18, 0);
 		if (!answered(fd, NULL))
 			_exit(2);
-		send(fd, "{\"request\":\"set\",\"settings\":{\"policy\":\"none\"}}\n", 48, 0);
+		send(fd, "{\"request\":\"set\",\"settings\":{\"allocator\":\"none\"}}\n", 51, 0);
 		if (!answered(fd, "request"))
 			_exit(3);
 		for (size_t k = 0; k < NR(crowd); k++)
@@ -651,14 +652,14 @@ static void other_user(void)
 		}
 		usleep(2000);
 	}
-	TAP_STR(settings.policy->name, "exact");
+	TAP_STR(config.set.allocator->name, "exact");
 	if (pid) {
 		int fd = dial();
 
 		turn();
-		put(fd, "{\"request\":\"set\",\"settings\":{\"policy\":\"none\"}}\n");
+		put(fd, "{\"request\":\"set\",\"settings\":{\"allocator\":\"none\"}}\n");
 		TAP_CHECK(answered(fd, NULL));
-		TAP_STR(settings.policy->name, "none");
+		TAP_STR(config.set.allocator->name, "none");
 		close(fd);
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
@@ -729,7 +730,7 @@ static void no_socket(void)
 	snprintf(name, sizeof(name), "%s/no/such/folder/sock", folder);
 	TAP_CHECK(server_open(&server, name, &ops, NULL, why, sizeof(why)) < 0);
 	tap_diag("%s", why);
-	/* one missing folder is made, as /run/mgpu after a reboot */
+	/* a missing folder is made, as /run/mgpu after a reboot */
 	snprintf(name, sizeof(name), "%s/new/sock", folder);
 	TAP_EQ(server_open(&server, name, &ops, NULL, why, sizeof(why)), 0);
 	down();
@@ -737,35 +738,41 @@ static void no_socket(void)
 	TAP_EQ(system(name), 0);
 }
 
+static int parse(struct config *c, const char *name, const char *value,
+		 struct settings_error *err)
+{
+	return table_parse(c, table_name(name), name, value, err);
+}
+
 static void command_line(void)
 {
-	struct settings s;
+	struct config c;
 	struct settings_error err;
 	static const char *const bad[][2] = {
 		{ "headroom", "1" }, { "headroom", "x" },
 		{ "period_ms", "" }, { "period_ms", "1s" }, { "period_ms", "0x" },
 		{ "iterations", "10 " }, { "iterations", "1e400" }, { "beta", "nan" },
-		{ "beta", "two" }, { "lambda", "inf" }, { "policy", "" },
-		{ "speed", "3" }, { "period_ms", "-1000" },
+		{ "beta", "two" }, { "lambda", "inf" }, { "allocator", "" },
+		{ "period_ms", "-1000" },
 	};
 
-	settings_default(&s);
-	TAP_EQ(settings_check(&s, &err), 0);
-	TAP_EQ(settings_parse(&s, "policy", "none", &err), 0);
-	TAP_EQ(settings_parse(&s, "period_ms", "250", &err), 0);
-	TAP_EQ(settings_parse(&s, "beta", "0.5", &err), 0);
-	TAP_EQ(settings_check(&s, &err), -EINVAL);	/* together with lambda < 0 */
-	TAP_EQ(settings_parse(&s, "lambda", "1", &err), 0);
-	TAP_EQ(settings_check(&s, &err), 0);
-	TAP_EQ(s.period_ms, 250);
+	config_default(&c);
+	TAP_EQ(settings_check(&c.set, &err), 0);
+	TAP_EQ(parse(&c, "allocator", "none", &err), 0);
+	TAP_EQ(parse(&c, "period_ms", "250", &err), 0);
+	TAP_EQ(parse(&c, "beta", "0.5", &err), 0);
+	TAP_EQ(settings_check(&c.set, &err), -EINVAL);	/* together with lambda < 0 */
+	TAP_EQ(parse(&c, "lambda", "1", &err), 0);
+	TAP_EQ(settings_check(&c.set, &err), 0);
+	TAP_EQ(c.set.period_ms, 250);
 	for (size_t k = 0; k < NR(bad); k++) {
-		struct settings before = s;
+		struct config before = c;
 
 		err.text[0] = '\0';
-		TAP_EQ(settings_parse(&s, bad[k][0], bad[k][1], &err), -EINVAL);
+		TAP_EQ(parse(&c, bad[k][0], bad[k][1], &err), -EINVAL);
 		TAP_STR(err.key, bad[k][0]);
 		TAP_CHECK(strlen(err.text) > 10);
-		TAP_MEM(&s, &before, sizeof(s));
+		TAP_MEM(&c, &before, sizeof(c));
 	}
 }
 

@@ -4,9 +4,9 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "sla_watch.h"
+#include "frames/sla_watch.h"
 #include "tap.h"
-#include "watchdog.h"
+#include "server/watchdog.h"
 
 #define S	1000000000ULL
 
@@ -176,7 +176,7 @@ static void begin_and_end(void)
 	sla_watch_free(&watch);
 }
 
-/* At the edge, or idle now and then: one event, not one at each turn. */
+/* At the edge, or idle now and then: a single event, not one at each change. */
 static void at_the_edge(void)
 {
 	unsigned int all = 0;
@@ -228,15 +228,10 @@ static void other_ends(void)
 /* Out of plans that decide() makes: two VMs that are promised more than there is. */
 static void from_plans(void)
 {
-	struct sla_vgpu own[] = {
-		{ "00000000-0000-4000-8000-000000000000", { 50, INFINITY } },
-		{ "00000001-0000-4000-8000-000000000000", { 50, INFINITY } },
-	};
-	struct settings settings = {
-		.policy = &alloc_exact, .period_ms = 1000, .iterations = 10,
-		.headroom = ESTIMATE_HEADROOM, .sla = SLA_NONE,
-		.param = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
-		.vgpus = own, .nr_vgpus = 2,
+	const struct sla own[] = { { 50, INFINITY }, { 50, INFINITY } };
+	const struct decide_param param = {
+		.allocator = &alloc_exact, .iterations = 10,
+		.fds = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
 	};
 	struct estimate_dev dev = { .id = 0, .engines = 1 };
 	struct estimate est = {
@@ -261,7 +256,7 @@ static void from_plans(void)
 			vgpus[j].demand = INFINITY;
 		}
 		est.now_ns = k * S;
-		TAP_EQ(decide(&est, &settings, &control, &made), 0);
+		TAP_EQ(decide(&est, &param, own, &control, &made), 0);
 		TAP_EQ(sla_watch_update(&watch, &est, &made, &events, &nr), 0);
 		all += nr;
 		if (k == 1) {

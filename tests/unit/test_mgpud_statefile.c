@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What one mgpud leaves for the next, and files that are nothing of the kind. */
+/* Test the state that an mgpud leaves for the next, and invalid state files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <sys/stat.h>
 
-#include "statefile.h"
+#include "config/statefile.h"
 #include "tap.h"
 
 #define NR(a)	(sizeof(a) / sizeof((a)[0]))
@@ -67,7 +67,7 @@ static void learn(struct analyse *a)
 
 static bool same(const struct analyse *a, const struct analyse *b)
 {
-	/* padding and kinds that are not there are nobody's business */
+	/* padding and absent kinds are not compared */
 	if (a->now != b->now || a->n != b->n || memcmp(&a->norm, &b->norm, sizeof(a->norm)) ||
 	    a->any.jobs != b->any.jobs || a->any.ipc != b->any.ipc || a->any.y != b->any.y)
 		return false;
@@ -84,7 +84,7 @@ static bool same(const struct analyse *a, const struct analyse *b)
 	return true;
 }
 
-/* What is in the text, or the file, of this boot. */
+/* Read a state of this boot, from a text or from a file. */
 static int take(const char *text, struct estimate *e, struct control *c)
 {
 	return statefile_parse(text, strlen(text), BOOT, e, c, &l_back, why, sizeof(why));
@@ -141,6 +141,28 @@ static void round_trip(void)
 	estimate_free(&back);
 }
 
+/* As an mgpud wrote it whose settings had other names: the file has none of them. */
+static void older(void)
+{
+	struct estimate e = { 0 };
+	struct control c = { 0 };
+
+	if (!TAP_EQ(take_file(DATA "/mgpud-state-1.json", &e, &c), 0) ||
+	    !TAP_STR(why, ""))
+		tap_diag("%s", why);
+	TAP_EQ(e.nr_vgpus, 1);
+	TAP_STR(e.vgpus[0].last.uuid, A);
+	TAP_NEAR(e.vgpus[0].kept.frames, 120.5, 0);
+	TAP_EQ(e.vgpus[0].idle_ns, 1234567890123LL);
+	TAP_NEAR(c.alloc.step, 0.07, 0);
+	TAP_NEAR(c.alloc.price[0], 2.5, 0);
+	TAP_EQ(c.dev[1], 7);
+	TAP_EQ(l_back.n, 1);
+	TAP_EQ(l_back.kind[0].kind, 826366247);
+	TAP_NEAR(l_back.kind[0].ipc, 0.75, 0);
+	estimate_free(&e);
+}
+
 /* Averages go on in the same VMM only, and no limit is taken away. */
 static void resumes(void)
 {
@@ -153,10 +175,9 @@ static void resumes(void)
 	struct sample s = sample(v, 3, 1000000000);
 	struct estimate e, back = { 0 };
 	struct control c, c_back;
-	struct settings set = {
-		.policy = &alloc_exact, .period_ms = 1000, .iterations = 10,
-		.headroom = ESTIMATE_HEADROOM, .sla = SLA_NONE,
-		.param = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
+	const struct decide_param param = {
+		.allocator = &alloc_exact, .iterations = 10,
+		.fds = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
 	};
 	struct plan plan;
 	char *text;
@@ -171,7 +192,7 @@ static void resumes(void)
 	TAP_NEAR(back.vgpus[0].kept.cpu, 1.0 / 3, 0);
 	TAP_NEAR(back.vgpus[1].kept.cpu, 0, 0);		/* not known before */
 	TAP_NEAR(back.vgpus[2].kept.cpu, 0, 0);		/* another VMM now */
-	TAP_EQ(decide(&back, &set, &c_back, &plan), 0);
+	TAP_EQ(decide(&back, &param, NULL, &c_back, &plan), 0);
 	TAP_CHECK(plan.targets[0].keep);
 	plan_free(&plan);
 	estimate_free(&e);
@@ -186,7 +207,7 @@ static int parse(const char *text, const char *boot)
 
 	learn(&l_back);
 	ret = statefile_parse(text, strlen(text), boot, &e, &c, &l_back, why, sizeof(why));
-	/* whatever is wrong: what was known is not lost */
+	/* no error loses the values learned before */
 	TAP_CHECK(same(&l_back, &learned));
 	if (ret) {
 		/* as it was, and a reason */
@@ -247,7 +268,7 @@ static void other_boot(void)
 	TAP_CHECK(same(&l_back, &learned));
 	TAP_EQ(parse_learned(text, "another"), -ESTALE);
 	TAP_CHECK(same(&l_back, &learned));
-	TAP_STR(why, "it is from before the machine was started");
+	TAP_STR(why, "it was written before the last boot");
 	/* nothing was learned yet, and that is no less true */
 	free(text);
 	fill(&e, &c);
@@ -312,7 +333,7 @@ static void hostile_learned(void)
 			tap_diag("to: %s (%s)", bad[k], why);
 		/* and of another boot nothing at all is left */
 		if (!TAP_EQ(parse_learned(text, "another"), -ESTALE) ||
-		    !TAP_CHECK(strstr(why, "before the machine was started; what was learned")) ||
+		    !TAP_CHECK(strstr(why, "before the last boot; what was learned")) ||
 		    !TAP_EQ(l_back.n, 0))
 			tap_diag("to: %s (%s)", bad[k], why);
 	}
@@ -418,7 +439,7 @@ static void mutations(void)
 	analyse_init(&l_back);
 	for (size_t cut = 0; cut + 1 < len; cut++) {
 		memset(&e, 0, sizeof(e));
-		/* of its own size, so that the sanitizer sees who reads beyond */
+		/* of its own size, so that the sanitizer sees a read beyond it */
 		char *part = malloc(cut ? cut : 1);
 
 		memcpy(part, text, cut);
@@ -479,7 +500,7 @@ static void files(void)
 	TAP_EQ(st.st_mode & 0777, 0600);
 	TAP_EQ(take_file(name, &back, &c_back), 0);
 	TAP_EQ(back.nr_vgpus, 2);
-	/* one that was killed left half of a file: it stands in nobody's way */
+	/* half of a file, left by an mgpud that was killed, does no harm */
 	strcat(name, ".new");
 	f = fopen(name, "w");
 	TAP_NEED(f);
@@ -490,7 +511,7 @@ static void files(void)
 	strcat(name, ".new");
 	TAP_EQ(access(name, F_OK), -1);
 	name[strlen(name) - 4] = '\0';
-	/* what cannot be written leaves the old one */
+	/* a failed write leaves the old file */
 	TAP_CHECK(statefile_write("/proc/mgpud.state", text) < 0);
 	snprintf(name, sizeof(name), "%s/no/such/mgpud.state", folder);
 	TAP_EQ(statefile_write(name, text), -ENOENT);
@@ -584,11 +605,12 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/mgpud.state", folder);
 	learn(&learned);
 
-	tap_run(round_trip, "what is written is read, to the last digit");
+	tap_run(round_trip, "a written state is read back to the last digit");
+	tap_run(older, "a state file of the previous version is read");
 	tap_run(resumes, "averages go on in the same VMM, and limits stay");
 	tap_run(others, "files of another boot or version are told apart");
-	tap_run(other_boot, "what was learned is true after the machine was started again");
-	tap_run(hostile_learned, "what cannot have been learned is not believed, the rest is");
+	tap_run(other_boot, "learned costs survive a restart of the machine");
+	tap_run(hostile_learned, "impossible learned values are dropped, the rest is kept");
 	tap_run(hostile, "values that cannot be are refused");
 	tap_run(mutations, "cut and changed files are refused or sane");
 	tap_run(files, "a file is there whole or as it was before");

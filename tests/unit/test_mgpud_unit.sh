@@ -13,14 +13,14 @@ mgpud=$BUILD/ctl/mgpud
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
 
-# The unit's mgpud is where it is installed; what is checked is all the rest.
+# The path of mgpud in the unit is that of an installation; everything else is checked.
 verify()
 {
 	command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
 	sed 's,^ExecStart=[^ ]*,ExecStart=/bin/true,' "$unit" >"$tmp/mgpud.service"
 	systemd-analyze verify --man=no "$tmp/mgpud.service" >"$tmp/out" 2>&1 ||
 		cat "$tmp/out"
-	# of our unit only: what others on this machine lack is not ours to mend
+	# complaints about this unit only, not about others on this machine
 	! grep -F mgpud.service "$tmp/out"
 }
 behaves 'systemd takes the unit' verify
@@ -54,9 +54,9 @@ told_truly()
 	[ "$(echo $statuses)" = '0 1 2 3 4 5 6' ] || echo "statuses: $statuses"
 	has 'RestartPreventExitStatus=2 3 4 6'
 	grep -qF '/run/mgpu/mgpud.sock' "$top/ctl/lib/mgpud_client.h" || echo 'another socket'
-	grep -qF '/var/lib/mgpu/' "$top/ctl/mgpud/config.h" || echo 'another state file'
+	grep -qF '/var/lib/mgpu/' "$top/ctl/lib/mgpud_settings.h" || echo 'another state file'
 }
-behaves 'what it says of mgpud is true' told_truly
+behaves 'its claims about mgpud are true' told_truly
 
 options()
 {
@@ -69,17 +69,29 @@ options()
 }
 behaves 'the manual page has the options' options
 
-# What it says of preemption without a module: all of it that needs none.
+# Options and keys that were called policy.
+old_name()
+{
+	[ -x "$mgpud" ] || skip 'mgpud is not built'
+	refused "$mgpud" 2 '^mgpud: --policy is called --allocator now: use --allocator fea$' \
+		--policy fea
+	printf '[mgpud]\npolicy = fea\n' >"$tmp/conf"
+	refused "$mgpud" 3 "$tmp/conf:2: policy is called allocator now: use allocator = fea" \
+		--config "$tmp/conf" --check
+}
+behaves 'an old name is refused with the new one' old_name
+
+# Preemption without a module: everything that needs none works.
 preemption()
 {
 	[ -x "$mgpud" ] || skip 'mgpud is not built'
-	"$mgpud" --help | sed -n '/^Policies of preemption:/,/^$/p' >"$tmp/out"
+	"$mgpud" --help | sed -n '/^Preemption policies:/,/^$/p' >"$tmp/out"
 	for policy in none always drain flush mgpu; do
 		grep -q "^  $policy  *[a-z]" "$tmp/out" || echo "help does not explain $policy"
 	done
-	refused "$mgpud" 2 '^mgpud: --preempt: .* none, always, drain, flush or mgpu$' --preempt exact
+	refused "$mgpud" 2 '^mgpud: --preempt: .* none, always, drain, flush or mgpu, not "exact"$' --preempt exact
 	printf '[preemption]\npolicy = drain\nstarve_ms = 0\n' >"$tmp/conf"
-	refused "$mgpud" 3 "$tmp/conf:3: starve_ms: .*1 ms to 1 h" --config "$tmp/conf" --check
+	refused "$mgpud" 3 "$tmp/conf:3: starve_ms must be .*1 to 3600000 milliseconds" --config "$tmp/conf" --check
 	sed -i 's/= 0/= 20/' "$tmp/conf"
 	"$mgpud" --config "$tmp/conf" --preempt flush --check >"$tmp/out" 2>&1 || show "$tmp/out"
 }
@@ -98,13 +110,13 @@ install_to()
 		[ -x "$tmp/root$prefix/sbin/mgpud" ] || echo "no $prefix/sbin/mgpud"
 		[ -f "$tmp/root/etc/mgpu/mgpud.conf" ] || echo 'no configuration file'
 	done
-	# what somebody wrote stays
+	# a file that was edited stays
 	echo '# mine' >"$tmp/root/etc/mgpu/mgpud.conf"
 	make -s -C "$top/ctl" install BUILD="$BUILD" PREFIX=/usr DESTDIR="$tmp/root" \
 		>"$tmp/out" 2>&1 || show "$tmp/out"
 	[ "$(cat "$tmp/root/etc/mgpu/mgpud.conf")" = '# mine' ] ||
 		echo 'the configuration file was replaced'
 }
-behaves 'it is installed with what it starts, and no configuration is lost' install_to
+behaves 'it is installed with its programs, and no configuration is lost' install_to
 
 done_testing

@@ -291,7 +291,7 @@ def documentation():
 
 
 def regenerate():
-    """What the generator writes, or why it cannot be run."""
+    """Return problems of the generated files, or why the generator cannot run."""
     global compared
     sources = sorted(glob.glob(os.path.join(BUILD, "kernel/*/source")))
     sources = [s for s in sources

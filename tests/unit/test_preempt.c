@@ -26,7 +26,7 @@ static void begin(unsigned int slots)
 	};
 }
 
-/* One who has work: a million cycles of it, 100 bytes of state, and long tiles. */
+/* Add a context with work: a million cycles, 100 bytes of state, and long tiles. */
 static struct preempt_ctx *add(enum preempt_state state, enum preempt_class class)
 {
 	struct preempt_ctx *c = &ctx[now.n];
@@ -72,7 +72,7 @@ static void published(void)
 
 static void combinations(void)
 {
-	/* runs; waits, in the order of arrival; who is launched */
+	/* runs; waits, in the order of arrival; the context that is launched */
 	static const struct {
 		enum preempt_class runs, first, second;
 		size_t who;
@@ -189,7 +189,7 @@ static void by_hand(void)
 	ctx[0].rest_inst = p / 2;
 	decide(&preempt_mgpu);
 	TAP_EQ(plan.n, 0);
-	/* what runs is as good as what would */
+	/* the running context is as good as the waiting one */
 	ctx[0].rest_inst = 1e6;
 	ctx[2].class = PREEMPT_COMPUTE;
 	decide(&preempt_mgpu);
@@ -237,7 +237,7 @@ static void each_its_method(void)
 	ctx[0].idempotent = true;
 	decide(&preempt_flush);
 	TAP_EQ(plan.decision[0].method, PREEMPT_FLUSH);
-	/* one that was preempted does not preempt in turn */
+	/* a context that was preempted does not preempt in turn */
 	ctx[1].state = PREEMPT_PREEMPTED;
 	decide(&preempt_always);
 	TAP_EQ(plan.n, 0);
@@ -256,7 +256,7 @@ static void which_leaves(void)
 	is(0, PREEMPT_DO_PREEMPT, 1, 1);
 }
 
-/* What one newcomer takes does not shorten the window for the next. */
+/* A slot that a newcomer takes does not shorten the window for the next. */
 static void two_newcomers(void)
 {
 	begin(4);
@@ -338,7 +338,7 @@ static void bounded(void)
 	TAP_EQ(plan.n, 0);
 	now.now_ns++;
 	decide(&preempt_mgpu);
-	is(0, PREEMPT_DO_PREEMPT, 1, 1);	/* who has too much loses first */
+	is(0, PREEMPT_DO_PREEMPT, 1, 1);	/* the context with too much loses first */
 	is(1, PREEMPT_DO_LAUNCH, 2, 1);
 	TAP_EQ(plan.decision[1].reason, PREEMPT_STARVED);
 	/* not by waiting for a tile that goes on for longer than all else */
@@ -356,7 +356,7 @@ static void bounded(void)
 	decide(&preempt_mgpu);
 	is(0, PREEMPT_DO_PREEMPT, 0, 1);
 	ctx[1].share = PREEMPT_OVER;
-	/* nobody can lose: it waits for those that had waited */
+	/* no context can lose: it waits for those that had waited */
 	ctx[0].keep_until_ns = now.now_ns + 5;
 	ctx[1].keep_until_ns = now.now_ns + 7;
 	decide(&preempt_mgpu);
@@ -663,22 +663,22 @@ int main(void)
 {
 	tap_run(published, "the published coefficients give the published cycles");
 	tap_run(combinations, "compute and memory go together first, then two that compute");
-	tap_run(preempted_first, "at equal priority who was preempted goes first");
-	tap_run(free_first, "a newcomer takes free slots, and only what it lacks from others");
-	tap_run(growing, "who has use for more gets what is left");
-	tap_run(held, "who is held or idle gets nothing");
+	tap_run(preempted_first, "at equal priority a preempted context goes first");
+	tap_run(free_first, "a newcomer takes free slots first, and only missing ones from others");
+	tap_run(growing, "a context that can use more slots gets the remaining ones");
+	tap_run(held, "a context that is held or idle gets nothing");
 	tap_run(by_hand, "it preempts exactly if during and after are more than before");
 	tap_run(methods, "of switch, drain and flush the one that gains most is taken");
 	tap_run(each_its_method, "each policy preempts as it says");
-	tap_run(which_leaves, "of several the one leaves whose leaving gains most");
+	tap_run(which_leaves, "of several contexts that which gains most by leaving leaves");
 	tap_run(two_newcomers, "two newcomers in one plan are weighed by those that ran");
-	tap_run(on_their_way, "nobody is preempted for slots that are on their way");
+	tap_run(on_their_way, "no context is preempted for slots that are on their way");
 	tap_run(over_share, "a vGPU over its share gains nothing by preemption");
-	tap_run(bounded, "who has waited for the bound goes first, paying or not");
+	tap_run(bounded, "a context that has waited for the bound goes first, whatever the gain");
 	tap_run(no_starving, "with endless work everyone gets its turn");
 	tap_run(any_device, "plans for random devices keep every promise");
 	tap_run(any_order, "the order of contexts does not matter");
-	tap_run(refused, "what cannot be is refused");
+	tap_run(refused, "impossible snapshots are refused");
 	tap_run(scales, "time grows with the number of contexts, not its square");
 	return tap_done();
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the preemption policy learns: costs, instructions, speeds, and how to keep it. */
+/* Test what the preemption policy learns: costs, instructions, speeds, and its state. */
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 
-#include "analyse.h"
+#include "config/learned.h"
 #include "cost.h"
 #include "tap.h"
 
@@ -231,7 +231,7 @@ static void held_out(void)
 	errors(&a, &median, &p90);
 	tap_diag("with outliers: error %.3f median, %.3f 90th percentile", median, p90);
 	TAP_CHECK(median < 0.2 && p90 < 0.5);
-	/* and something that is really new gets through */
+	/* and a real change gets through */
 	for (int i = 0; i < 150; i++) {
 		double size = size_of();
 
@@ -266,7 +266,7 @@ static void strangers(void)
 	TAP_CHECK(g.known && g.class == PREEMPT_MEMORY);
 	TAP_NEAR(g.inst, 50e3, 10);
 	TAP_NEAR(g.miss, 0.7, 1e-12);
-	/* one slope cannot be told from sizes that are all alike: it is 1 */
+	/* equal sizes give no slope: it is 1 */
 	analyse_guess(&a, &p, 1, 1e6, &g);
 	TAP_NEAR(g.inst, 50e6, 5e5);
 	/* a stranger is like the others, but of no class */
@@ -341,12 +341,12 @@ static struct analyse *experienced(void)
 static void round_trip(void)
 {
 	const struct analyse *a = experienced();
-	struct json_object *o = analyse_to_json(a), *again;
+	struct json_object *o = learned_to_json(a), *again;
 	static struct analyse b;
 	char why[200];
 
 	again = json_tokener_parse(json_object_to_json_string(o));
-	TAP_EQ(analyse_from_json(again, &b, why, sizeof(why)), 0);
+	TAP_EQ(learned_from_json(again, &b, why, sizeof(why)), 0);
 	TAP_MEM(&b, a, sizeof(b));
 	json_object_put(o);
 	json_object_put(again);
@@ -361,7 +361,7 @@ static void garbled(void)
 		"{\"now\":-1,\"kinds\":{},\"any\":[],\"norm\":3}",
 	};
 	const struct preempt_param p = PREEMPT_PARAM_DEFAULT;
-	struct json_object *o = analyse_to_json(experienced());
+	struct json_object *o = learned_to_json(experienced());
 	char *text = strdup(json_object_to_json_string(o));
 	static struct analyse b, before;
 	size_t len = strlen(text), taken = 0, wrong = 0;
@@ -372,7 +372,7 @@ static void garbled(void)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		b = before;
 		o = json_tokener_parse(bad[i]);
-		TAP_EQ(analyse_from_json(o, &b, why, sizeof(why)), -EBADMSG);
+		TAP_EQ(learned_from_json(o, &b, why, sizeof(why)), -EBADMSG);
 		TAP_MEM(&b, &before, sizeof(b));
 		json_object_put(o);
 	}
@@ -383,7 +383,7 @@ static void garbled(void)
 		text[at] = "0123456789-.eE{}[],\"xn"[(size_t)(uniform() * 22)];
 		o = json_tokener_parse(text);
 		b = before;
-		if (o && !analyse_from_json(o, &b, why, sizeof(why))) {
+		if (o && !learned_from_json(o, &b, why, sizeof(why))) {
 			struct analyse_guess g;
 
 			taken++;
@@ -415,7 +415,7 @@ int main(void)
 	tap_run(held_out, "instructions of jobs that were not seen are guessed");
 	tap_run(strangers, "kinds that were never seen, and more than can be kept");
 	tap_run(shared_time, "shared time teaches speed alone until that is seen");
-	tap_run(round_trip, "what was learned is the same after a restart");
+	tap_run(round_trip, "learned values are the same after a restart");
 	tap_run(garbled, "garbled state is refused, or can be worked with");
 	tap_run(passes_over_outliers, "switches in which something else happened do not count");
 	return tap_done();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the socket tells about preemption. */
+/* Test the socket's answers about preemption. */
 #include <stdlib.h>
 #include <json-c/json.h>
 
-#include "compute.h"
-#include "kind.h"
-#include "preempt_state.h"
+#include "compute/compute.h"
+#include "contexts/kind.h"
+#include "contexts/preempt_state.h"
 #include "tap.h"
 
 static struct json_object *at(struct json_object *o, const char *key)
@@ -28,7 +28,7 @@ static void is(struct json_object *o, const char *key, const char *want)
 
 static void fresh(void)
 {
-	struct preempter_config c = PREEMPTER_CONFIG_DEFAULT;
+	struct config c = { .preempt = PREEMPTER_CONFIG_DEFAULT };
 	struct json_object *o, *v;
 	struct analyse a;
 
@@ -68,7 +68,7 @@ static void fresh(void)
 /* Where the coefficients in force come from, in all cases. */
 static void sources(void)
 {
-	struct preempter_config c = PREEMPTER_CONFIG_DEFAULT;
+	struct config c = { .preempt = PREEMPTER_CONFIG_DEFAULT };
 	struct preempter_stats s = {
 		.cost = PREEMPT_COST_PUBLISHED, .no_fit = "too few", .bpf = true,
 		.looks = 7, .decisions = { 1, 2, 3 }, .by = { 4, 5, 6 }, .left = 8,
@@ -121,9 +121,9 @@ static void sources(void)
 	s.no_fit = NULL;
 
 	/* what was set counts, whatever was measured; and that is still told */
-	c.fit = false;
-	c.param.cost = (struct preempt_cost){ 3, 4 };
-	s.cost = c.param.cost;
+	c.preempt.fit = false;
+	c.preempt.param.cost = (struct preempt_cost){ 3, 4 };
+	s.cost = c.preempt.param.cost;
 	o = preempt_state(&c, &s, &a, 0);
 	TAP_NEED(o);
 	is(o, "cost", "{\"a\":3,\"b\":4,\"source\":\"set\",\"samples\":40,\"median_error\":0.0625,\"r2\":0.75,\"no_fit\":null}");
@@ -136,7 +136,7 @@ static void sources(void)
 
 static void learned(void)
 {
-	struct preempter_config c = PREEMPTER_CONFIG_DEFAULT;
+	struct config c = { .preempt = PREEMPTER_CONFIG_DEFAULT };
 	struct json_object *o, *k;
 	struct analyse a;
 	double number;
@@ -180,7 +180,7 @@ static void learned(void)
 	is(k, "class", "\"unknown\"");
 	json_object_put(o);
 	/* a class is by the threshold that is set */
-	c.param.class_threshold = 0.2;
+	c.preempt.param.class_threshold = 0.2;
 	o = preempt_state(&c, NULL, &a, 0);
 	TAP_NEED(o);
 	is(json_object_array_get_idx(at(o, "learned"), 0), "class", "\"memory\"");
@@ -195,10 +195,10 @@ static void learned(void)
 	json_object_put(o);
 }
 
-/* What the state file may hold without being refused is no number that JSON lacks. */
+/* JSON can express every number that the state file may hold. */
 static void extremes(void)
 {
-	struct preempter_config c = PREEMPTER_CONFIG_DEFAULT;
+	struct config c = { .preempt = PREEMPTER_CONFIG_DEFAULT };
 	struct json_object *o;
 	struct analyse a;
 
@@ -232,10 +232,10 @@ static void names(void)
 
 int main(void)
 {
-	tap_run(fresh, "what is set is told before anything was done");
-	tap_run(sources, "it says where the cost of a switch comes from, and what was done");
-	tap_run(learned, "what was learned of kinds of work is told, and what is not known");
-	tap_run(extremes, "what no number is becomes null");
+	tap_run(fresh, "settings are shown before the first decision");
+	tap_run(sources, "the source of a switch's cost and the number of decisions are shown");
+	tap_run(learned, "learned values of kinds of work are shown, and missing ones named");
+	tap_run(extremes, "a value that is no number becomes null");
 	tap_run(names, "kinds of work have the kernel module's names");
 	return tap_done();
 }

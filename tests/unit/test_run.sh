@@ -108,7 +108,7 @@ shows()
 	says 'last lines of'
 	grep -q 'seen 4' "$tmp/build/check/unit/failing.sh.log" || echo 'no log is kept'
 }
-behaves 'a failure is never excused, and is shown with what the test said before' shows
+behaves 'a failure is never excused, and is shown with the comments before it' shows
 
 skips()
 {

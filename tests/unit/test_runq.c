@@ -139,7 +139,7 @@ static void random_use_of(const struct mgpu_policy_ops *policy, bool switching,
 		check_places(s);
 	}
 
-	/* Nobody submits any more: what waits comes to its end. */
+	/* No VM submits any more: the waiting jobs complete. */
 	for (i = 0; i < s->vms; i++) {
 		v = &s->vm[i];
 		v->lanes = 0;
@@ -267,7 +267,7 @@ static void equal_pairs(void)
 
 #define TILE	(100 * NSEC_US)
 
-/* What weights promise, over a second and over every tenth of one. */
+/* Shares by weight, over a second and over every tenth of a second. */
 static void shares_of(const struct mgpu_policy_ops *policy, const u32 *weights,
 		      u32 n, u64 job_min, u64 job_max, u64 gap, u64 tile,
 		      double most_100ms, double most_1s)
@@ -368,7 +368,7 @@ static const struct mgpu_policy_ops * const fair[] = {
 			return;			\
 	} while (0)
 
-/* A thousand that do nothing cost the one that does something nothing. */
+/* A thousand idle entities cost an active entity nothing. */
 static void idle_neighbours(void)
 {
 	struct sim *s = &sim;
@@ -411,7 +411,7 @@ static void idle_earns_nothing(void)
 		sim_run(s, s->now + 300 * MS);
 		mine = (double)(sim_used(s, v) - v->seen) / v->weight;
 		other = (double)(sim_used(s, w) - w->seen) / w->weight;
-		/* One job each, as ever, and the one that ran. */
+		/* One job of each, and the job that ran. */
 		NEED(s, fabs(mine - other) <= 2 * 3e6 / 30 + 3e6 / w->weight);
 	}
 }
@@ -475,7 +475,7 @@ static void by_hand(u32 n, u32 engines, const struct mgpu_policy_ops *policy,
 	}
 }
 
-/* All those with a job waiting again; one job of @ns for who is picked. */
+/* Wake all entities; run a job of @ns of the entity that is picked, and return it. */
 static struct mgpu_sched_entity *serve(u64 *now, u64 ns, u32 n)
 {
 	struct mgpu_sched_entity *e;
@@ -492,8 +492,8 @@ static struct mgpu_sched_entity *serve(u64 *now, u64 ns, u32 n)
 
 /*
  * Two engines: while one is busy with a long job of A, B is served a hundred
- * times on the other.  A moment after its job A is back: it is owed something,
- * but not all that B has had.
+ * times on the other.  A moment after its job A is back: it is owed some time, but not
+ * all that B has had.
  */
 static void credit_is_bounded(void)
 {
@@ -521,7 +521,7 @@ static void credit_is_bounded(void)
 	}
 }
 
-/* One of two engines is A's; B has used 5 ms of the other, and has it again. */
+/* Of two engines A has one; B has used 5 ms of the other, and has it again. */
 static void both_busy(u64 *now)
 {
 	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
@@ -536,7 +536,7 @@ static void both_busy(u64 *now)
 	TAP_NEED(mgpu_runq_pick(&hand, *now) == b);
 }
 
-/* One whose other queue's job is on an engine is not away. */
+/* An entity with a job of its other queue on an engine is not away. */
 static void busy_is_not_away(void)
 {
 	struct mgpu_sched_entity *a = &ent[0];
@@ -557,7 +557,7 @@ static void moving_is_not_away(void)
 	u64 now = SEC;
 
 	by_hand(2, 2, &mgpu_policy_equal, 100);
-	/* One of which nothing waits does not wait now either. */
+	/* Moving an entity that has no waiting job does not make it wait. */
 	mgpu_runq_move(&hand, a, now);
 	TAP_CHECK(!mgpu_runq_pick(&hand, now));
 	both_busy(&now);
@@ -573,7 +573,7 @@ static void moving_is_not_away(void)
 	TAP_EQ((s64)(hand.vtime - a->vtime), 0);
 }
 
-/* What was used under one policy is no one's ruin under the next. */
+/* Time used under one policy is no debt under the next. */
 static void switches_forgive(void)
 {
 	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
@@ -627,7 +627,7 @@ static void same_policy_forgives_nothing(void)
 	TAP_CHECK(n == 50 || n == 51);
 }
 
-/* A new weight is not for what was used before, whoever waits or not. */
+/* A new weight does not apply to time used before, whether an entity waits or not. */
 static void weights_change_what_comes(void)
 {
 	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
@@ -652,7 +652,7 @@ static void weights_change_what_comes(void)
 	}
 }
 
-/* The same while a job of it runs: what it has used so far counts as it did. */
+/* The same while one of its jobs runs: time used so far keeps the old weight. */
 static void weights_change_under_a_job(void)
 {
 	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
@@ -675,8 +675,8 @@ static void weights_change_under_a_job(void)
 }
 
 /*
- * Jobs of a minute at weight 1 drive virtual time around twice.  Whoever has
- * slept through any part of that comes first when it is back, and only once.
+ * Jobs of a minute at weight 1 drive virtual time around twice.  An entity that slept
+ * through any part of that comes first when it is back, and only once.
  */
 static void virtual_time_wraps(void)
 {
@@ -692,7 +692,7 @@ static void virtual_time_wraps(void)
 		mgpu_runq_charge(&hand, a, 60 * SEC, now);
 		if (k % 1000)
 			continue;
-		/* One that was never there before, and one that was once. */
+		/* An entity that was never there before, and one that was once. */
 		for (i = k / 1000; i >= 0; i -= k / 1000 ? k / 1000 : 1) {
 			e = &ent[1 + i];
 			mgpu_runq_wake(&hand, a, now);
@@ -712,7 +712,7 @@ static void virtual_time_wraps(void)
 	}
 }
 
-/* A new one is nobody's debtor, wherever virtual time is. */
+/* A new entity has no debt, wherever virtual time is. */
 static void new_ones_owe_nothing(void)
 {
 	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
@@ -801,7 +801,7 @@ static void who_yields(void)
 	}
 }
 
-/* A slice is engine time of who runs, whatever its weight. */
+/* A slice is engine time of the entity that runs, whatever its weight. */
 static void slices_have_a_length(void)
 {
 	static const u32 weights[] = { 1, 7, 100, 9999, 10000 };
@@ -821,7 +821,7 @@ static void slices_have_a_length(void)
 		}
 }
 
-/* What the one that waits owes is counted, and under equal by no weight. */
+/* The debt of a waiting entity counts, under equal without its weight. */
 static void debtors_wait(void)
 {
 	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
@@ -840,7 +840,7 @@ static void debtors_wait(void)
 	TAP_EQ((s64)(b->vtime - a->vtime), 4 * MS);
 }
 
-/* One that was delayed counts from when its time has come. */
+/* A delayed entity counts from its due time. */
 static void due_ones_are_yielded_to(void)
 {
 	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
@@ -981,7 +981,7 @@ static void limit_holds(void)
 		}
 }
 
-/* What the limited one may not use is the others'. */
+/* Time that a limited entity may not use goes to the others. */
 static void limits_leave_no_gap(void)
 {
 	struct sim *s = &sim;
@@ -1003,7 +1003,7 @@ static void limits_leave_no_gap(void)
 	}
 }
 
-/* Alone and always busy: what it did not run it was delayed. */
+/* Alone and always busy: time that it did not run it was delayed. */
 static void delays_are_counted(void)
 {
 	struct sim *s = &sim;
@@ -1042,7 +1042,7 @@ static void new_limits_act_at_once(void)
 	mgpu_runq_set_limit(&hand, a, 0, 1000, 0, now);
 	TAP_EQ(mgpu_runq_due(&hand), U64_MAX);
 	TAP_EQ(a->state, MGPU_ENTITY_READY);
-	/* One that waits for an engine is told to wait for its time, too. */
+	/* A limit also delays an entity that already waits for an engine. */
 	mgpu_runq_set_limit(&hand, a, 1000, 1000, 0, now);
 	TAP_EQ(a->state, MGPU_ENTITY_READY);
 	mgpu_runq_charge(&hand, a, SEC, now);
@@ -1117,7 +1117,7 @@ static void fixed_saves_nothing(void)
 	}
 }
 
-/* Whoever else is there, and however they behave: no stretch has more. */
+/* Whatever other entities do, no stretch of time has more. */
 static void fixed_is_bounded(void)
 {
 	struct sim *s = &sim;
@@ -1149,7 +1149,7 @@ static void fixed_is_bounded(void)
 	}
 }
 
-/* Shares are of what exists: they change when somebody comes or goes. */
+/* Shares are parts of the sum of existing entities, and change when it changes. */
 static void fixed_follows_who_exists(void)
 {
 	struct sim *s = &sim;
@@ -1179,14 +1179,14 @@ static void fixed_follows_who_exists(void)
 	TAP_NEAR(share(s, v, v->seen, SEC), 1, 1e-9);
 }
 
-/* What may gather, by hand. */
+/* How much of a fixed share may gather, by hand. */
 static void fixed_gathers_little(void)
 {
 	struct mgpu_sched_entity *a = &ent[0], *b = &ent[1];
 	u64 now = SEC;
 	u32 i;
 
-	/* One that waits for a second behind a job: what 20 ms give. */
+	/* Waiting behind a job for a second gathers the share of 20 ms. */
 	by_hand(2, 1, &mgpu_policy_fixed, 100);
 	mgpu_runq_wake(&hand, b, now);
 	TAP_NEED(mgpu_runq_pick(&hand, now) == b);
@@ -1197,12 +1197,12 @@ static void fixed_gathers_little(void)
 	now += 100;
 	mgpu_runq_charge(&hand, a, 100, now);
 	TAP_EQ(a->share.level_ns, 10 * MS - 50);
-	/* One that went away with that: what 1 ms gives. */
+	/* Being away for a second leaves the share of 1 ms. */
 	now += SEC;
 	mgpu_runq_wake(&hand, a, now);
 	TAP_EQ(a->share.level_ns, MS / 2);
 
-	/* One that was waiting when the policy took over, too. */
+	/* The same for an entity that was waiting when the policy took over. */
 	by_hand(2, 1, &mgpu_policy_weighted, 100);
 	mgpu_runq_wake(&hand, a, now);
 	now += SEC;
@@ -1210,7 +1210,7 @@ static void fixed_gathers_little(void)
 	TAP_NEED(mgpu_runq_pick(&hand, now) == a);
 	TAP_EQ(a->share.level_ns, MS / 2);
 
-	/* However small its share is, one that wants something may begin. */
+	/* However small its share is, an entity with a job may begin it. */
 	by_hand(80, 1, &mgpu_policy_fixed, 10000);
 	mgpu_runq_set_weight(&hand, a, 1, now);
 	hand.weights += 4015 * 10000;	/* as if all that may exist did */
@@ -1238,7 +1238,7 @@ static void fixed_counts_engines(void)
 	TAP_NEAR(share(s, v, 0, SEC), .25, .003);
 }
 
-/* One of weight 1 among thousands of weight 10,000 is served all the same. */
+/* An entity of weight 1 among thousands of weight 10,000 is served. */
 static void fixed_starves_nobody(void)
 {
 	struct sim *s = &sim;
@@ -1346,7 +1346,7 @@ static void queues_and_keys(void)
 
 	rude = false;
 	by_hand(79, 1, &queues_policy, 100);
-	/* Two of a queue have one key each: who came first goes first. */
+	/* Each queue's two entities have the same key: the first to come goes first. */
 	for (i = 0; i < 79; i++) {
 		ent[i].head_seq = 2000 - i / 2 * 10;
 		mgpu_runq_wake(&hand, &ent[i], now);
@@ -1374,7 +1374,7 @@ static void queues_and_keys(void)
 	TAP_EQ(hand.nr_ready, 0);
 }
 
-/* It may do as it likes with what it is given: nobody gets lost. */
+/* A policy may return anything: no entity gets lost. */
 static void rude_policies(void)
 {
 	struct mgpu_sched_entity *e;
@@ -1576,18 +1576,18 @@ int main(void)
 	tap_run(weighted_pairs, "weighted: any two get their parts at any time");
 	tap_run(equal_pairs, "equal: any two get the same at any time");
 	tap_run(weighted_shares, "weighted: shares over 100 ms and 1 s");
-	tap_run(refill_keeps_share, "who refills its ring keeps its share");
+	tap_run(refill_keeps_share, "a vGPU that refills its ring keeps its share");
 	tap_run(idle_neighbours, "idle neighbours cost nothing");
 	tap_run(idle_earns_nothing, "time spent idle earns nothing");
 	tap_run(lent_and_returned, "unused share is lent and comes back in a job");
 	tap_run(credit_is_bounded, "a moment's absence is owed 10 ms at most");
-	tap_run(busy_is_not_away, "who is on an engine is not away");
-	tap_run(moving_is_not_away, "nor is who lets another of its jobs go first");
+	tap_run(busy_is_not_away, "an entity with a job on an engine is not away");
+	tap_run(moving_is_not_away, "nor is an entity that lets another of its jobs go first");
 	tap_run(switches_forgive, "a new policy forgives old debt");
 	tap_run(same_policy_forgives_nothing, "the same policy again does not");
 	tap_run(weights_change_what_comes, "a new weight leaves debt as it is");
 	tap_run(weights_change_under_a_job, "not even while a job runs");
-	tap_run(virtual_time_wraps, "virtual time goes around and nobody notices");
+	tap_run(virtual_time_wraps, "a wrap of virtual time changes nothing");
 	tap_run(new_ones_owe_nothing, "new ones begin as equals");
 	tap_run(charges_are_bounded, "no charge is larger than the longest job");
 	tap_run(who_yields, "each policy says when to yield");
@@ -1597,21 +1597,21 @@ int main(void)
 	tap_run(waits_are_counted_from_the_start,
 		"it is known since when one waits");
 	tap_run(limit_holds, "gpu_limit holds over any time, under any policy");
-	tap_run(limits_leave_no_gap, "what a limit leaves is used by others");
+	tap_run(limits_leave_no_gap, "other entities use the time that a limit leaves");
 	tap_run(delays_are_counted, "delays are counted");
-	tap_run(new_limits_act_at_once, "new limits act on who waits");
+	tap_run(new_limits_act_at_once, "new limits act on waiting entities");
 	tap_run(fixed_shares, "fixed: shares over 100 ms and 1 s");
-	tap_run(fixed_lends_nothing, "fixed: nobody gets what others leave");
-	tap_run(fixed_saves_nothing, "fixed: nobody saves up");
+	tap_run(fixed_lends_nothing, "fixed: unused time of an entity goes to no other");
+	tap_run(fixed_saves_nothing, "fixed: unused time is not saved up");
 	tap_run(fixed_is_bounded, "fixed: no stretch of time has too much");
-	tap_run(fixed_follows_who_exists, "fixed: shares follow who exists");
+	tap_run(fixed_follows_who_exists, "fixed: shares follow the existing entities");
 	tap_run(fixed_gathers_little, "fixed: a share gathers, but not for long");
 	tap_run(fixed_counts_engines, "fixed: shares are of all engines");
 	tap_run(fixed_starves_nobody, "fixed: the smallest share is served");
 	tap_run(first_come_first_served, "best effort: first come, first served");
 	tap_run(queues_and_keys, "queues keep the order of keys and arrivals");
-	tap_run(rude_policies, "a policy that misbehaves loses nobody");
-	tap_run(odd_clocks, "odd clocks stop nobody");
+	tap_run(rude_policies, "a policy that misbehaves loses no entity");
+	tap_run(odd_clocks, "odd clocks stop no entity");
 	tap_run(any_numbers, "any numbers keep the bounds");
 	return tap_done();
 }

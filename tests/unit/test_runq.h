@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Some vGPUs, their jobs and a device's engines, in simulated time: what drives
- * kmod/runq.c as kmod/sched.c and a back end do, and knows by simpler means
- * what must come out.
+ * Simulate vGPUs, their jobs and a device's engines, in simulated time.  The simulation
+ * drives kmod/sched/runq.c as kmod/sched/sched.c and a back end do, and computes the
+ * expected results by simpler means.
  *
  * Each vGPU has one or two lanes, as it has queues: of a lane one job is in
  * flight, and the next one comes some time after its end.  A job runs tile by
@@ -13,8 +13,8 @@
 
 #include <stdlib.h>
 
-#include "runq.h"
-#include "sched_policy.h"
+#include "sched/runq.h"
+#include "sched/sched_policy.h"
 #include "tap.h"
 #include "test_bucket.h"
 
@@ -31,19 +31,19 @@ struct job {
 	struct vm *vm;
 	enum { JOB_NONE, JOB_WAITS, JOB_RUNS } state;
 	u64 seq;
-	u64 left;		/* engine time that it needs still */
-	u64 ran;		/* of it, used and not charged */
+	u64 left;		/* remaining engine time */
+	u64 ran;		/* engine time used and not charged yet */
 	u64 next;		/* when the lane's next job comes */
 };
 
 struct vm {
-	/* what it does */
+	/* its load */
 	u32 weight;
 	u32 lanes;		/* 0 for nothing */
 	u64 job_min, job_max;	/* length of its jobs */
 	u64 gap_min, gap_max;	/* from the end of one to the next */
 
-	/* the simulator's */
+	/* state of the simulator */
 	struct mgpu_sched_entity e;
 	bool attached;
 	struct job job[LANES];
@@ -53,7 +53,7 @@ struct vm {
 	struct model limit;
 	u64 submitted, started, done, cancelled;
 
-	/* the tests' */
+	/* state of the tests */
 	u64 used;		/* engine time charged */
 	u64 seen;		/* used when a test looked last */
 	double low;		/* least that it was ahead of its rate */
@@ -68,12 +68,12 @@ struct sim {
 	struct job *engine[MAX_ENGINES];
 	u64 tile_end[MAX_ENGINES];
 	u64 tile;		/* 0 for jobs that cannot be stopped */
-	u64 timer_late;		/* most that the timer for due ones is late */
-	u64 armed;		/* what the timer was set to */
-	u64 timer;		/* when it fires */
+	u64 timer_late;		/* largest delay of the timer for due entities */
+	u64 armed;		/* time that the timer was set to */
+	u64 timer;		/* time at which it fires */
 	u64 now;
 	u64 seq;
-	u64 idle;		/* engine time that nobody used */
+	u64 idle;		/* unused engine time */
 	u64 yields;
 	bool broken;		/* enough has been reported */
 	void (*charged)(struct sim *s, struct vm *v, u64 ns);
@@ -97,7 +97,7 @@ static inline u64 between(u64 min, u64 max)
 		}							\
 	} while (0)
 
-/* ---- what must be so ---- */
+/* ---- invariants ---- */
 
 static inline bool conserves(const struct sim *s)
 {
@@ -105,7 +105,7 @@ static inline bool conserves(const struct sim *s)
 }
 
 /*
- * May it use an engine, for all that the model knows?  The run queue waits a few
+ * Return whether the model lets it use an engine.  The run queue waits a few
  * nanoseconds too long at times, never too short.
  */
 static inline bool may_run(const struct vm *v, u64 now)
@@ -128,7 +128,7 @@ static inline void check_pick(struct sim *s, struct mgpu_sched_entity *e)
 			v = &s->vm[i];
 			if (!v->waiting)
 				continue;
-			/* Whoever waits is waited for. */
+			/* A delayed entity has a due time. */
 			SIM_CHECK(s, mgpu_runq_due(&s->rq) > s->now);
 			SIM_CHECK(s, mgpu_runq_due(&s->rq) <=
 				  s->now + MGPU_BUCKET_MAX_WAIT_NS);
@@ -156,7 +156,7 @@ static inline void check_pick(struct sim *s, struct mgpu_sched_entity *e)
 		SIM_CHECK(s, v->queue[0]->seq <= first->queue[0]->seq);
 }
 
-/* Where everybody is, as the run queue says and as their jobs say. */
+/* Compare the state of each entity in the run queue with the state of its jobs. */
 static inline void check_places(struct sim *s)
 {
 	u64 weights = 0, due = NEVER;
@@ -188,7 +188,7 @@ static inline void check_places(struct sim *s)
 	SIM_CHECK(s, mgpu_runq_due(&s->rq) == due);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static inline void sim_init(struct sim *s, u32 vms, u32 engines,
 			    const struct mgpu_policy_ops *policy)
@@ -221,7 +221,7 @@ static inline void sim_attach(struct sim *s, u32 i)
 	mgpu_runq_attach(&s->rq, &v->e, s->now);
 }
 
-/* A vGPU that always has a job waiting, with @min to @max ns of work. */
+/* Add a vGPU with @lanes lanes, which always has jobs, of @min to @max ns. */
 static inline struct vm *sim_vm(struct sim *s, u32 i, u32 weight, u32 lanes,
 				u64 min, u64 max)
 {
@@ -250,7 +250,7 @@ static inline void sim_wake(struct sim *s, struct vm *v)
 	mgpu_runq_wake(&s->rq, &v->e, s->now);
 }
 
-/* Another of its jobs is the oldest now. */
+/* Make another of its jobs the oldest. */
 static inline void sim_move(struct sim *s, struct vm *v)
 {
 	if (v->e.state == MGPU_ENTITY_IDLE) {
@@ -332,7 +332,7 @@ static inline void sim_charge(struct sim *s, struct job *job)
 		s->charged(s, v, job->ran);
 }
 
-/* What it has had of the engines, up to now. */
+/* Return the engine time that it has had up to now. */
 static inline u64 sim_used(const struct sim *s, const struct vm *v)
 {
 	u64 used = v->used;
@@ -345,7 +345,7 @@ static inline u64 sim_used(const struct sim *s, const struct vm *v)
 	return used;
 }
 
-/* A job goes back to where it came from: before all that wait. */
+/* Put a job back before all that wait. */
 static inline void sim_yield(struct sim *s, u32 i)
 {
 	struct job *job = s->engine[i];
@@ -374,7 +374,7 @@ static inline void sim_done(struct sim *s, u32 i)
 	job->next = s->now + between(v->gap_min, v->gap_max);
 }
 
-/* One engine's tile ends, or it looks for work. */
+/* Let an engine's tile end, or let the engine look for work. */
 static inline void sim_engine(struct sim *s, u32 i)
 {
 	struct job *job = s->engine[i];
@@ -387,7 +387,7 @@ static inline void sim_engine(struct sim *s, u32 i)
 			 mgpu_runq_should_yield(&s->rq, &job->vm->e, job->ran,
 						s->now))
 			sim_yield(s, i);
-		/* A guest that is quick has refilled its ring by now. */
+		/* A quick guest has refilled its ring by now. */
 		sim_arrivals(s);
 	}
 	if (!s->engine[i])
@@ -401,7 +401,7 @@ static inline void sim_engine(struct sim *s, u32 i)
 	s->tile_end[i] = s->now + tile;
 }
 
-/* When something happens next, at most @until. */
+/* Return the time of the next event, at most @until. */
 static inline u64 sim_next(struct sim *s, u64 until)
 {
 	u64 next = until, due;
@@ -459,7 +459,7 @@ static inline void sim_run(struct sim *s, u64 until)
 	}
 }
 
-/* A reset: what waits is dropped, what runs comes to its end. */
+/* Reset a vGPU: waiting jobs are dropped, running ones complete. */
 static inline void sim_cancel(struct sim *s, struct vm *v)
 {
 	u32 i;
@@ -468,13 +468,13 @@ static inline void sim_cancel(struct sim *s, struct vm *v)
 	for (i = 0; i < v->waiting; i++) {
 		v->queue[i]->state = JOB_NONE;
 		v->queue[i]->next = s->now + between(v->gap_min, v->gap_max);
-		/* One that was set aside has been started. */
+		/* Count it with the finished jobs. */
 		v->cancelled++;
 	}
 	v->waiting = 0;
 }
 
-/* As sched.c: it goes when nothing of it is left. */
+/* Drop and complete the jobs of a vGPU and detach it, as sched.c does. */
 static inline void sim_detach(struct sim *s, struct vm *v)
 {
 	u32 i;

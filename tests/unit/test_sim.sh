@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# mgpu-sim's command line: what it writes, what it refuses, that the same seed
-# gives the same result, and that it is as fast as it says.
+# mgpu-sim's command line: its output, its errors, the same result for the same seed,
+# and its speed.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -60,17 +60,27 @@ behaves 'it is a thousand times as fast as real time' speed
 
 scenarios()
 {
-	for s in $("$sim" --list | sed -n '/^Scen/,/^Pol/s/^  \([a-z]*\) .*/\1/p'); do
-		"$sim" --scenario "$s" --seconds 40 --policy all --json "$tmp/s.json" \
+	for s in $("$sim" --list | sed -n '/^Scen/,/^All/s/^  \([a-z]*\) .*/\1/p'); do
+		"$sim" --scenario "$s" --seconds 40 --allocator all --json "$tmp/s.json" \
 			>"$tmp/s.txt" 2>&1 || echo "$s: status $?: $(tail -1 "$tmp/s.txt")"
 		look "$tmp/s.json" 'len(d["runs"]) >= 8 and all(r["mean"] is not None for r in d["runs"])'
 	done
 }
-behaves 'every scenario runs under every policy' scenarios
+behaves 'every scenario runs under every allocator' scenarios
+
+printed()
+{
+	"$sim" --list | grep -q '^  fea-printed ' || echo '--list does not name it'
+	"$sim" --seconds 20 --allocator fea,fea-printed --json "$tmp/p.json" >"$tmp/out" ||
+		echo "status $?"
+	look "$tmp/p.json" 'list(runs) == ["fea", "fea-printed"]'
+	look "$tmp/p.json" 'runs["fea"] != runs["fea-printed"]'
+}
+behaves 'fea as its source prints it is an allocator of the simulator' printed
 
 floors_and_ceilings()
 {
-	"$sim" --seconds 100 --policy exact,none --floor C=80 --ceiling B=20 \
+	"$sim" --seconds 100 --allocator exact,none --floor C=80 --ceiling B=20 \
 		--json "$tmp/e.json" >/dev/null || echo "status $?"
 	look "$tmp/e.json" 'runs["exact"]["vms"][1]["fps"] <= 20.1'
 	look "$tmp/e.json" 'runs["exact"]["vms"][2]["periods_below_floor"] < runs["none"]["vms"][2]["periods_below_floor"]'
@@ -108,19 +118,19 @@ wrong_calls()
 	refused "$sim" 1 "bad.csv:2: engine_s is 'x'" --trace "$tmp/bad.csv"
 	refused "$sim" 1 'No such file' --trace "$tmp/none.csv"
 	refused "$sim" 1 'is directory\|zero byte\|cannot be read\|Is a directory' --trace "$tmp"
-	refused "$sim" 1 "no scenario 'x'; --list" --scenario x
-	refused "$sim" 1 "no VM 'X'" --floor X=30
+	refused "$sim" 1 "unknown scenario 'x'; --list" --scenario x
+	refused "$sim" 1 "unknown VM 'X'" --floor X=30
 	refused "$sim" 1 'floor must not be above ceiling' --floor A=30 --ceiling A=20
 	refused "$sim" 1 'leave no CPU time' --host-cpus 4
-	refused "$sim" 1 "order is weighted" --order fixed
+	refused "$sim" 1 "order must be weighted" --order fixed
 	refused "$sim" 1 'beta' --beta 1
-	refused "$sim" 2 "no such policy; --list" --policy nobody
+	refused "$sim" 2 "unknown allocator; --list" --allocator nobody
 	refused "$sim" 2 'whole number from 100 to 60000' --period-ms 99
 	refused "$sim" 2 'from 1 to 100000' --seconds nan
 	refused "$sim" 2 'VM=VALUE' --floor 30
-	refused "$sim" 2 'one of both' --scenario cpu --trace "$tmp/t.csv"
-	refused "$sim" 2 "'more' is no option" more
+	refused "$sim" 2 'exclude each other' --scenario cpu --trace "$tmp/t.csv"
+	refused "$sim" 2 "unexpected argument 'more'" more
 }
-behaves 'what is wrong is refused, and it says how to mend it' wrong_calls
+behaves 'a wrong call is refused with what to do' wrong_calls
 
 done_testing

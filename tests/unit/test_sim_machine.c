@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The simulator's machine: time is neither made nor lost, limits are kept, and
- * what comes out depends on what goes in alone.
+ * The simulator's machine: time is neither made nor lost, limits are kept, and the
+ * result depends on the input alone.
  */
 #include <stdlib.h>
 
@@ -141,7 +141,7 @@ static void conserves(void)
 				cpu += (double)s.vgpus[j].frames * job.cost[j].cpu_ns;
 				engine += (double)s.vgpus[j].engine_ns;
 			}
-			/* what shown frames cost was used; what was used made frames */
+			/* the cost of shown frames was used, and used time made frames */
 			TAP_CHECK(frames <= u->engine_ns + 1e3 * (double)(nr + u->events));
 			TAP_CHECK(cpu <= u->cpu_ns + 1e3 * (double)nr);
 			TAP_CHECK(engine <= u->engine_ns + 1);
@@ -152,7 +152,7 @@ static void conserves(void)
 	}
 }
 
-/* A capacity that somebody could use is used. */
+/* A capacity that a VM could use is used. */
 static void works_on(void)
 {
 	struct machine_config cfg = { .cpus = 2, .engines = 1, .tile_ns = MS };
@@ -414,7 +414,7 @@ static int parse(struct trace *t, const char *text, size_t len, char *why)
 	return ret;
 }
 
-/* What a replay costs is what was recorded, second by second. */
+/* The costs of a replay are the recorded costs, second by second. */
 static void replay_reproduces_costs(void)
 {
 	char *text = NULL, why[256];
@@ -502,9 +502,9 @@ static void hostile_traces(void)
 		CASE("\n", "t.csv:1: the file is empty"),
 		CASE("# x\n", "the file is empty"),
 		CASE(HEAD, "no frames"),
-		CASE("time_s,vgpu,cpu_s\n1,a,1\n", "t.csv:1: there is no column 'engine_s'"),
-		CASE("time_s,time_s,vgpu,cpu_s,engine_s\n", "twice"),
-		CASE("1,2,3,4\n", "no column 'time_s'"),
+		CASE("time_s,vgpu,cpu_s\n1,a,1\n", "t.csv:1: missing column 'engine_s'"),
+		CASE("time_s,time_s,vgpu,cpu_s,engine_s\n", "duplicate column"),
+		CASE("1,2,3,4\n", "missing column 'time_s'"),
 		CASE(HEAD "1,a,0.1\n", "t.csv:2: 3 columns where the first line has 4"),
 		CASE(HEAD "1,a,0.1,0.1,9\n", "t.csv:2: 5 columns"),
 		CASE(HEAD "1,a,0.1,0.1\n0.5,a,0.1,0.1\n", "t.csv:3: time_s goes back"),
@@ -520,7 +520,7 @@ static void hostile_traces(void)
 		CASE(HEAD "1,a b,0.1,0.1\n", "vgpu is 'a b'"),
 		CASE(HEAD "1,0123456789012345678901234567890123456,0.1,0.1\n", "vgpu is"),
 		CASE(HEAD "1,\x1b[2J,0.1,0.1\n", "vgpu is '?[2J'"),
-		CASE(HEAD "1,a,0.1,0.1\n1,a\0,0.1,0.1\n", "t.csv:3: there is a zero byte"),
+		CASE(HEAD "1,a,0.1,0.1\n1,a\0,0.1,0.1\n", "t.csv:3: contains a zero byte"),
 		CASE("frames," HEAD "0,1,a,0.1,0.1\n", "frames is '0'"),
 		CASE("frames," HEAD "1.5,1,a,0.1,0.1\n", "frames is '1.5'"),
 		CASE("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z,1,2,3,4,5,6,7,8\n",
@@ -579,7 +579,7 @@ int main(void)
 	seed = 1;
 	tap_run(alone, "a VM alone is as fast as its costs allow");
 	tap_run(conserves, "no time is made and none is lost");
-	tap_run(works_on, "an engine that somebody could use is used, in its order");
+	tap_run(works_on, "an engine that a VM could use is used, in its order");
 	tap_run(shares_by_weight, "the engine is shared by weight");
 	tap_run(threads_share_cpus, "busy threads share the CPUs equally");
 	tap_run(keeps_limits, "limits are kept, and reached");
@@ -590,7 +590,7 @@ int main(void)
 	tap_run(costs_are_what_was_asked_for, "costs have the means and deviations asked for");
 	tap_run(replay_reproduces_costs, "a replay costs what was recorded");
 	tap_run(idle_parts_of_a_trace_are_idle, "a VM is idle where its trace is");
-	tap_run(hostile_traces, "a trace that is none is refused with file and line");
+	tap_run(hostile_traces, "an invalid trace is refused with file and line");
 	tap_run(accepts_variants, "a trace may have other columns and order");
 	return tap_done();
 }

@@ -9,7 +9,7 @@ set -uo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 export BUILD=${BUILD:-$top/build}
 sim=$BUILD/sim/mgpu-sim-preempt
-streams=$top/tools/bench/streams
+streams=$top/tools/bench/preempt/streams
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
 
@@ -37,7 +37,7 @@ generated()
 	done
 	! cmp -s "$streams/tuned.csv" "$streams/untuned.csv" || echo 'both are the same'
 }
-behaves 'the streams are what their seeds give' generated
+behaves 'the streams follow from their seeds' generated
 
 better()	# STREAM
 {
@@ -65,7 +65,7 @@ coefficients()
 	"$sim" --stream "$streams/tuned.csv" --cost published --decay 0.9 \
 		--json "$tmp/published.json" >/dev/null || echo "status $?"
 	cmp "$tmp/tuned.json" "$tmp/published.json"
-	"$sim" --stream "$streams/tuned.csv" --policy mgpu --cost 50,50 --decay 0.5 \
+	"$sim" --stream "$streams/tuned.csv" --policy mgpu --cost 1000,1000 --decay 0.5 \
 		--json "$tmp/dear.json" >/dev/null || echo "status $?"
 	look "$tmp/dear.json" 'runs["mgpu"]["switch"] == 0'
 }
@@ -99,14 +99,14 @@ wrong_calls()
 	refused "$sim" 1 'the columns must be' --stream "$tmp/other.csv"
 	refused "$sim" 1 'No such file' --stream "$tmp/none.csv"
 	refused "$sim" 1 'cannot be read' --stream "$tmp"
-	refused "$sim" 2 'no such policy; --list' --stream "$tmp/bad.csv" --policy nobody
+	refused "$sim" 2 'unknown policy; --list' --stream "$tmp/bad.csv" --policy nobody
 	refused "$sim" 2 'published, or A,B' --stream "$tmp/bad.csv" --cost 1
 	refused "$sim" 2 'from 0 to 1000' --stream "$tmp/bad.csv" --cost=-1,1
 	refused "$sim" 2 'from 0.5 to 1' --stream "$tmp/bad.csv" --decay 0.4
 	refused "$sim" 2 'from 1 to 64' --stream "$tmp/bad.csv" --slots 65
 	refused "$sim" 2 'one of --stream and --generate' --slots 2
-	refused "$sim" 2 "'more' is no option" --stream "$tmp/bad.csv" more
+	refused "$sim" 2 "unexpected argument 'more'" --stream "$tmp/bad.csv" more
 }
-behaves 'what is wrong is refused, and it says how to mend it' wrong_calls
+behaves 'a wrong call is refused with what to do' wrong_calls
 
 done_testing

@@ -80,44 +80,53 @@ static void maxmin(void)
 	}
 }
 
-/* The example of the paper on dominant resource fairness: 9 CPUs, 18 GB. */
-static void drf_example(void)
-{
-	double need[] = { 1, 3, 4, 1 }, capacity[] = { 9, 18 }, x[2];
-	double none[] = { INFINITY, INFINITY };
-	struct fds_problem p = { 2, 2, need, capacity, none, NULL, NULL, standard };
-	struct alloc_state state = { 0 };
+/* Problems of two tasks with known results. */
+static const struct known {
+	const struct alloc_ops *ops;
+	size_t m;
+	double need[4];		/* of the first resource, then of the second */
+	double capacity[2];
+	double weight[2];	/* 0: no weights */
+	double want[2];
+} examples[] = {
+	/* The example of the paper on dominant resource fairness: 9 CPUs, 18 GB. */
+	{ &alloc_drf, 2, { 1, 3, 4, 1 }, { 9, 18 }, { 0 }, { 3, 2 } },
+	{ &alloc_maxmin, 2, { 1, 3, 4, 1 }, { 9, 18 }, { 0 }, { 2.25, 2.25 } },
+	/* half of 18 GB is 2.25 times 4, half of 9 CPUs is 1.5 times 3 */
+	{ &alloc_static, 2, { 1, 3, 4, 1 }, { 9, 18 }, { 0 }, { 2.25, 1.5 } },
+}, weighted[] = {
+	/* Equal tasks on an engine of 100 frames/s: 3/4 for three times the weight. */
+	{ &alloc_maxmin, 1, { 0.01, 0.01 }, { 1 }, { 1, 3 }, { 25, 75 } },
+	{ &alloc_drf, 1, { 0.01, 0.01 }, { 1 }, { 1, 3 }, { 25, 75 } },
+	{ &alloc_maxmin, 1, { 0.01, 0.01 }, { 1 }, { 0 }, { 50, 50 } },
+};
 
-	TAP_EQ(alloc_drf.allocate(&state, &p, 1, x), 0);
-	TAP_NEAR(x[0], 3, 1e-9);
-	TAP_NEAR(x[1], 2, 1e-9);
-	TAP_EQ(alloc_maxmin.allocate(&state, &p, 1, x), 0);
-	TAP_NEAR(x[0], 2.25, 1e-9);
-	TAP_NEAR(x[1], 2.25, 1e-9);
-	/* half of 9 CPUs are 1.5 times 3, half of 18 GB 2.25 times 4 */
-	TAP_EQ(alloc_static.allocate(&state, &p, 1, x), 0);
-	TAP_NEAR(x[0], 2.25, 1e-9);
-	TAP_NEAR(x[1], 1.5, 1e-9);
+static void check_known(const struct known *k, size_t nr)
+{
+	double none[] = { INFINITY, INFINITY }, x[2];
+
+	for (; nr; nr--, k++) {
+		struct fds_problem p = {
+			.n = 2, .m = k->m, .need = k->need, .capacity = k->capacity,
+			.demand = none, .weight = k->weight[0] > 0 ? k->weight : NULL,
+			.param = standard,
+		};
+		struct alloc_state state = { 0 };
+
+		TAP_EQ(k->ops->allocate(&state, &p, 1, x), 0);
+		TAP_NEAR(x[0], k->want[0], 1e-9);
+		TAP_NEAR(x[1], k->want[1], 1e-9);
+	}
 }
 
-/* Two alike on one engine of 100 frames/s: three quarters for three times the weight. */
+static void drf_example(void)
+{
+	check_known(examples, NR(examples));
+}
+
 static void weights(void)
 {
-	double need[] = { 0.01, 0.01 }, capacity[] = { 1 }, x[2], weight[] = { 1, 3 };
-	double none[] = { INFINITY, INFINITY };
-	struct fds_problem p = { 2, 1, need, capacity, none, NULL, weight, standard };
-	struct alloc_state state = { 0 };
-
-	TAP_EQ(alloc_maxmin.allocate(&state, &p, 1, x), 0);
-	TAP_NEAR(x[0], 25, 1e-6);
-	TAP_NEAR(x[1], 75, 1e-6);
-	TAP_EQ(alloc_drf.allocate(&state, &p, 1, x), 0);
-	TAP_NEAR(x[0], 25, 1e-6);
-	TAP_NEAR(x[1], 75, 1e-6);
-	/* without weights they are equal */
-	p.weight = NULL;
-	TAP_EQ(alloc_maxmin.allocate(&state, &p, 1, x), 0);
-	TAP_NEAR(x[1], 50, 1e-6);
+	check_known(weighted, NR(weighted));
 }
 
 /* ---- promises ---- */
@@ -209,13 +218,12 @@ static struct sample_vgpu vgpus[VMS];
 static struct sample_vmm vmms[VMS];
 static struct sample_dev dev = { .id = 0, .engines = 1 };
 static struct estimate e;
-static struct sla_vgpu own[VMS];
+static struct sla own[VMS];
 
-static struct settings settings(const struct alloc_ops *policy)
+static struct decide_param by(const struct alloc_ops *allocator)
 {
-	return (struct settings){
-		.policy = policy, .period_ms = 1000, .iterations = 10,
-		.headroom = ESTIMATE_HEADROOM, .param = standard, .sla = SLA_NONE,
+	return (struct decide_param){
+		.allocator = allocator, .iterations = 10, .fds = standard,
 	};
 }
 
@@ -234,8 +242,7 @@ static void observe(const unsigned int *fps, const unsigned int *gpu_us, bool he
 		};
 		snprintf(vgpus[j].uuid, sizeof(vgpus[j].uuid), "uuid-%zu", j);
 		vmms[j] = (struct sample_vmm){ .tgid = 10 + (uint32_t)j };
-		own[j].sla = SLA_NONE;
-		snprintf(own[j].uuid, sizeof(own[j].uuid), "uuid-%zu", j);
+		own[j] = SLA_NONE;
 	}
 	estimate_free(&e);
 	TAP_EQ(estimate_update(&e, &s, ESTIMATE_HEADROOM), 0);
@@ -261,15 +268,13 @@ static void plan_floors(void)
 	};
 
 	for (size_t k = 0; k < NR(keep); k++) {
-		struct settings set = settings(keep[k]);
+		struct decide_param param = by(keep[k]);
 		struct control control = { 0 };
 		struct plan plan;
 
 		observe(busy_fps, heavy_us, true);
-		own[0].sla.floor = 40;
-		set.vgpus = own;
-		set.nr_vgpus = VMS;
-		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		own[0].floor = 40;
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
 		TAP_EQ(plan.nr_short, 0);
 		TAP_CHECK(plan.targets[0].fps >= 40 * (1 - 1e-9));
 		TAP_NEAR(plan.targets[0].granted, 40, 1e-9);
@@ -278,9 +283,9 @@ static void plan_floors(void)
 		plan_free(&plan);
 
 		/* 80 + 40 of 100: each gets the same part, and says so */
-		own[0].sla.floor = 80;
-		own[1].sla.floor = 40;
-		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		own[0].floor = 80;
+		own[1].floor = 40;
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
 		TAP_EQ(plan.nr_short, 2);
 		TAP_NEAR(plan.targets[0].granted / 80, plan.targets[1].granted / 40, 1e-6);
 		TAP_CHECK(plan.targets[0].granted < 80 && plan.targets[0].granted > 60);
@@ -299,13 +304,13 @@ static void plan_floors(void)
 static void plan_lead(void)
 {
 	static const unsigned int half_us[VMS] = { 5000, 5000, 5000, 5000 };
-	struct settings set = settings(&alloc_exact);
+	struct decide_param param = by(&alloc_exact);
 	struct control control = { 0 };
 	struct plan plan;
 
 	observe(busy_fps, half_us, true);
 	for (unsigned int k = 0; k < 10; k++) {
-		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
 		for (size_t j = 0; j < VMS; j++) {
 			TAP_CHECK(plan.targets[j].limit >= plan.targets[j].fps * (1 - 1e-9));
 			TAP_CHECK(plan.targets[j].limit <=
@@ -316,7 +321,7 @@ static void plan_lead(void)
 	TAP_NEAR(control.lead, DECIDE_LEAD_MAX, 1e-9);
 	observe(busy_fps, heavy_us, true);
 	for (unsigned int k = 0; k < 50; k++) {
-		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
 		TAP_CHECK(plan.targets[0].limit >= plan.targets[0].fps * (1 - 1e-9));
 		plan_free(&plan);
 	}
@@ -329,25 +334,24 @@ static void plan_ceilings(void)
 	static const unsigned int light_us[VMS] = { 500, 500, 500, 500 };
 
 	for (const struct alloc_ops *const *ops = alloc_all; *ops; ops++) {
-		struct settings set = settings(*ops);
+		struct decide_param param = by(*ops);
 		struct control control = { .lead = 2 };
 		struct plan plan;
 
 		if (!(*ops)->allocate)
 			continue;
 		observe(busy_fps, light_us, true);
-		set.sla = (struct sla){ 0, 28 };
-		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		for (size_t j = 0; j < VMS; j++)
+			own[j] = (struct sla){ 0, 28 };
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
 		for (size_t j = 0; j < VMS; j++) {
 			TAP_CHECK(plan.targets[j].fps <= 28 + 1e-9);
 			TAP_CHECK(plan.targets[j].limit <= 28 + 1e-9);
 		}
 		plan_free(&plan);
 		/* one may have more */
-		own[2].sla = SLA_NONE;
-		set.vgpus = &own[2];
-		set.nr_vgpus = 1;
-		TAP_EQ(decide(&e, &set, &control, &plan), 0);
+		own[2] = SLA_NONE;
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
 		TAP_CHECK(plan.targets[2].limit > 28);
 		plan_free(&plan);
 	}
@@ -357,12 +361,12 @@ static void plan_ceilings(void)
 static void plan_keeps_room(void)
 {
 	static const unsigned int fps[VMS] = { 2, 32, 33, 33 };
-	struct settings set = settings(&alloc_exact);
+	struct decide_param param = by(&alloc_exact);
 	struct control control = { 0 };
 	struct plan plan;
 
 	observe(fps, heavy_us, false);
-	TAP_EQ(decide(&e, &set, &control, &plan), 0);
+	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
 	TAP_NEAR(plan.targets[0].fps, 25, 1e-6);
 	for (size_t j = 1; j < VMS; j++)
 		TAP_CHECK(plan.targets[j].fps > 31);
@@ -373,22 +377,20 @@ static void plan_keeps_room(void)
 static void plan_no_shortfall(void)
 {
 	static const unsigned int fps[VMS] = { 0, 33, 33, 33 };
-	struct settings set = settings(&alloc_exact);
+	struct decide_param param = by(&alloc_exact);
 	struct control control = { 0 };
 	struct plan plan;
 
 	observe(fps, heavy_us, true);
-	own[0].sla.floor = 5000;
-	set.vgpus = own;
-	set.nr_vgpus = VMS;
-	TAP_EQ(decide(&e, &set, &control, &plan), 0);
+	own[0].floor = 5000;
+	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
 	TAP_EQ(plan.nr_short, 0);
 	TAP_NEAR(plan.targets[0].granted, 5000, 0);
 	plan_free(&plan);
 	observe(busy_fps, heavy_us, true);
-	own[0].sla.floor = 5000;
-	set.policy = &alloc_static;
-	TAP_EQ(decide(&e, &set, &control, &plan), 0);
+	own[0].floor = 5000;
+	param.allocator = &alloc_static;
+	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
 	TAP_EQ(plan.nr_short, 0);
 	TAP_NEAR(plan.targets[0].floor, 0, 0);
 	plan_free(&plan);
@@ -397,16 +399,16 @@ static void plan_no_shortfall(void)
 int main(void)
 {
 	tap_run(maxmin, "max-min fair on rates and on dominant shares, by weight");
-	tap_run(weights, "weights are parts of what is shared");
+	tap_run(weights, "allocations follow weights");
 	tap_run(drf_example, "the example of the paper on dominant resource fairness");
 	tap_run(floors_met, "floors are met, or a capacity is why not");
-	tap_run(equal_shortfall, "those that share what is short get the same part");
-	tap_run(checked, "agreements that are none are refused");
+	tap_run(equal_shortfall, "tasks that share a short capacity get the same part");
+	tap_run(checked, "invalid agreements are refused");
 	tap_run(plan_floors, "a plan keeps floors, or grants equal parts and says so");
 	tap_run(plan_lead, "limits lead targets by a bounded factor, and never lag");
 	tap_run(plan_ceilings, "a plan keeps ceilings");
 	tap_run(plan_keeps_room, "a task at its demand keeps room up to its equal share");
-	tap_run(plan_no_shortfall, "who needs nothing falls short of nothing");
+	tap_run(plan_no_shortfall, "a task that needs nothing falls short of nothing");
 	estimate_free(&e);
 	return tap_done();
 }

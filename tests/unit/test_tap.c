@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* tap.h itself: what a test program says of tests that go wrong. */
+/* tap.h itself: the output for tests that go wrong. */
 #include "tap.h"
 
-/* What the inner program printed, and how it ended. */
+/* Output and exit status of the inner program. */
 static char out[32768];
 static int status;
 
@@ -280,12 +280,12 @@ int main(void)
 {
 	tap_run(is_good, "two good tests are two results");
 	tap_run(failing_check, "a failed check fails its test, with the values");
-	tap_run(lines_are_comments, "what a check saw is no result, whatever is in it");
+	tap_run(lines_are_comments, "a value that a check prints is no result, whatever is in it");
 	tap_run(failing_need, "a failed need leaves its test");
 	tap_run(no_check, "a test that executes no check fails");
 	tap_run(skips, "a skipped test has a reason and is counted");
 	tap_run(skip_hides_nothing, "a check that failed before a skip counts");
-	tap_run(crash, "a crash fails one test, and keeps what it printed");
+	tap_run(crash, "a crash fails one test, and keeps its output");
 	tap_run(sanitizer, "a sanitizer's report becomes comments");
 	tap_run(early_end, "exit(0) in a test fails it");
 	tap_run(time_limit, "a test that hangs fails at its time limit");

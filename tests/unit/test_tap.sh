@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # tests/lib/tap.sh: a test that goes wrong in whatever way does not pass. Each case is
-# a script on the library, whose output and status are compared with what they must be;
-# this test does not use the library itself.
+# a script on the library, with the output and status that are expected; this test does
+# not use the library itself.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,7 +21,7 @@ gives()		# BEHAVIOUR STATUS
 	{
 		echo 'set -uo pipefail'
 		echo ". '$top/tests/lib/tap.sh'"
-		# what others see of the folder
+		# for the checks of the folder
 		echo "echo \$tmp >'$dir/tmp'"
 		cat
 	} >"$dir/script"
@@ -155,7 +155,7 @@ want='# it looked at nothing
 not ok 1 no commands
 # it looked at nothing
 not ok 2 a loop over nothing
-ok 3 a loop over something
+ok 3 a loop over words
 ok 4 a function of its own
 ok 5 the end of a pipe
 1..5'
@@ -166,7 +166,7 @@ behaves 'no commands' block
 loop() { local i; for i in "${list[@]}"; do [ "$i" = a ] || echo wrong; done; }
 behaves 'a loop over nothing' loop
 list=(a a)
-behaves 'a loop over something' loop
+behaves 'a loop over words' loop
 asserts='sees finds'
 finds() { true; }
 block() { finds x; }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "tap.h"
-#include "throttle.h"
+#include "sched/throttle.h"
 
 #define SEC	1000000000ULL
 #define MS	1000000ULL
@@ -292,7 +292,7 @@ static void far_future(void)
 	TAP_NEAR((double)(now - start), 300 * interval(30000), 1.5);
 }
 
-/* Its last second: what is due after the end is due at the end. */
+/* The clock's last second: a frame due after the end is due at the end. */
 static void end_of_time(void)
 {
 	struct mgpu_throttle t;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# mgpu-trace without the module: what it makes of its command line.
+# mgpu-trace without the module: its command line.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

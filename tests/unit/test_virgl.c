@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * virgl streams, resources and capability sets.  What the protocol looks like
- * is written down here a second time, in another form than the checker's, so
+ * virgl streams, resources and capability sets.  The protocol is written down
+ * here a second time, in another form than the checker's, so
  * that neither can be wrong alone.  Every stream is a heap block of exactly its
  * size, so that the address sanitizer sees whatever is touched beyond it.
  */
@@ -9,7 +9,7 @@
 
 #include "random.h"
 #include "tap.h"
-#include "virgl.h"
+#include "virgl/virgl.h"
 
 #define NR_RES		200		/* ids 1 to 200 are attached */
 #define FOREIGN		(NR_RES + 1)
@@ -196,7 +196,7 @@ static const struct proto *proto_of(u32 op, u32 obj, u32 len)
 	return NULL;
 }
 
-/* Whether word @w of a command of this length names a resource. */
+/* Return whether word @w of a command of this length names a resource. */
 static bool is_handle(const struct proto *p, u32 w, u32 len)
 {
 	if (!w || w > len)
@@ -222,7 +222,7 @@ static void build(const struct proto *p, u32 len, u32 *w)
 		w[1] = len - 2;
 }
 
-/* Checks @len words from a block of their own; what became of them goes back. */
+/* Check @len words in a block of their own, and copy the result back. */
 static int check(u32 *w, size_t len, struct mgpu_virgl_info *info)
 {
 	__le32 *block = grab(len * 4);
@@ -682,7 +682,7 @@ static void transfers_in_streams(void)
 	TAP_EQ(check_one(w, &info), -ERANGE);
 }
 
-/* What is accepted names nothing but what the host knows, and is else as was. */
+/* An accepted stream names only objects of the host, and is otherwise unchanged. */
 static bool only_translated(const u32 *before, const u32 *after, size_t len,
 			    u32 commands)
 {
@@ -1293,7 +1293,7 @@ static void capsets(void)
 	u8 caps[2000];
 	size_t i, len, got;
 
-	/* All bits set: what is left of set 2. */
+	/* All bits set: the rest of set 2. */
 	memset(caps, 0xff, sizeof(caps));
 	TAP_EQ(mgpu_virgl_mask_capset(2, caps, sizeof(caps)), 1384);
 	for (i = 0; i < 1384; i += 4) {
@@ -1360,11 +1360,11 @@ int main(void)
 	tap_run(random_streams, "whatever is accepted names the host's ids only");
 	tap_run(formats, "formats have the blocks that their names say");
 	tap_run(resource_sizes, "resources have the size of all their levels");
-	tap_run(transfer_bounds, "transfers touch what they say, to the byte");
+	tap_run(transfer_bounds, "transfers touch the named bytes and no other");
 	tap_run(transfer_extremes, "no size or stride makes a transfer wrap");
 	tap_run(copies, "copies stay within both resources, block by block");
 	tap_run(copies_in_streams, "each word of a box counts");
-	tap_run(capsets, "a capability set keeps what guests can use");
+	tap_run(capsets, "a capability set keeps the entries that guests can use");
 	tap_run(reasons, "every refusal has words of its own");
 	return tap_done();
 }

@@ -104,7 +104,7 @@ window()
 	[ "$(reports "$tmp/console" | grep -c 'queue_work')" -eq 2 ] ||
 		echo "the report is not shown: $(reports "$tmp/console")"
 }
-behaves 'what was reported before the command started does not count' window
+behaves 'reports before the start of the command do not count' window
 
 stuck()
 {

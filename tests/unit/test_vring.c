@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "tap.h"
-#include "vring.h"
+#include "vfio/vring.h"
 
 #define NUM		16
 #define GUEST_BASE	0x10000u	/* where the guest's memory begins */
@@ -15,7 +15,7 @@
 
 static struct mgpu_vring vr;
 static struct mgpu_chain chain;
-static u8 *guest;		/* what the read callback serves */
+static u8 *guest;		/* memory that the read callback serves */
 static unsigned int reads;
 static u16 avail_idx;		/* the driver's */
 
@@ -554,7 +554,7 @@ static void notifications(void)
 	TAP_CHECK(!mgpu_vring_notify_enable(&vr));
 	TAP_EQ(le16_to_cpu(vr.used->flags), 0);
 
-	/* What came while doorbells were off is not missed. */
+	/* Buffers that came while doorbells were off are not missed. */
 	mgpu_vring_notify_disable(&vr);
 	offer(0);
 	TAP_CHECK(mgpu_vring_notify_enable(&vr));

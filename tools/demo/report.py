@@ -7,17 +7,17 @@ usage: tools/demo/report.py DIR
 DIR has what tools/demo/in-host left there:
 
   mgpud.log    one JSON object per line and period, as mgpud writes it
-  phases.json  which time belongs to which policy, what ran, and on which GPU
+  phases.json  which time belongs to which allocator, what ran, and on which GPU
   trace-none.csv  what every frame cost without control; may be missing
 
-Only periods that lie inside a phase and ran under its policy are counted; the
-time after each switch of policy is not part of a phase (settle_s). f is that of
+Only periods that lie inside a phase and ran under its allocator are counted; the
+time after each switch of allocator is not part of a phase (settle_s). f is that of
 all the VMs: a period in which one of them showed no frame has none, and is
 counted as such (periods_without_fds) instead of as one with fewer VMs.
 
 Written to DIR: result.json, plot.png and the plot's data, and replay.json, what
 the simulator made of the trace. The standard deviations are those of a sample
-(n - 1). A gain is the part of |f| that a policy takes away.
+(n - 1). A gain is the part of |f| that an allocator takes away.
 """
 import json
 import math
@@ -74,7 +74,7 @@ def std(values):
 def in_phase(records, phase):
     return [r for r in records
             if phase["start_s"] < r["time_s"] <= phase["end_s"]
-            and r.get("policy") == phase["policy"]]
+            and r.get("allocator") == phase["allocator"]]
 
 
 def fairness(record, vgpus, key="fds"):
@@ -120,15 +120,15 @@ def per_frame(records, uuid, key):
 def summarise_phase(records, phase, vgpus):
     part = in_phase(records, phase)
     if not part:
-        raise ReportError(f"the log has no period under policy "
-                          f"'{phase['policy']}' between {phase['start_s']} and "
+        raise ReportError(f"the log has no period under allocator "
+                          f"'{phase['allocator']}' between {phase['start_s']} and "
                           f"{phase['end_s']} s")
     fds = [fairness(r, vgpus) for r in part]
     known = [f for f in fds if f is not None]
     optimal = [f for f in (fairness(r, vgpus, "fds_optimal") for r in part)
                if f is not None]
     run = {
-        "policy": phase["policy"],
+        "allocator": phase["allocator"],
         "seconds": round(phase["end_s"] - phase["start_s"], 3),
         "fds_mean": mean(known),
         "fds_std": std(known),
@@ -188,11 +188,11 @@ def gain_error(run, base):
 
 
 def add_gains(result):
-    by_policy = {run["policy"]: run for run in result["runs"]}
+    by_allocator = {run["allocator"]: run for run in result["runs"]}
     for run in result["runs"]:
         for base in PUBLISHED:
-            run[f"gain_over_{base}"] = gain(run, by_policy.get(base))
-            run[f"gain_error_{base}"] = gain_error(run, by_policy.get(base))
+            run[f"gain_over_{base}"] = gain(run, by_allocator.get(base))
+            run[f"gain_error_{base}"] = gain_error(run, by_allocator.get(base))
 
 
 # ---- replay ----
@@ -215,9 +215,9 @@ def host_cpus(part, cpus, engines=True):
 
 
 def replay(directory, records, info):
-    """What the simulator makes of the trace without control, None without one."""
+    """Simulate the trace without control; None if there is no trace."""
     trace = os.path.join(directory, "trace-none.csv")
-    phase = next((p for p in info["phases"] if p["policy"] == "none"), None)
+    phase = next((p for p in info["phases"] if p["allocator"] == "none"), None)
     if not phase or not os.path.exists(trace) or not os.path.exists(SIM):
         return None
     path = os.path.join(directory, "replay.json")
@@ -243,14 +243,14 @@ def fmt(value, form, scale=1):
 def table(result):
     out = []
     names = {v["uuid"]: v for v in result["workloads"]}
-    out.append("policy  VM  screen       frames/s          share of       "
+    out.append("allocator VM  screen       frames/s          share of       "
                "ms per frame     fairness f")
-    out.append("                         mean     sd     GPU    CPU      GPU"
+    out.append("                           mean     sd     GPU    CPU      GPU"
                "      CPU      mean     sd   best")
     for run in result["runs"]:
-        out.append("-" * 92)
+        out.append("-" * 94)
         for i, v in enumerate(run["vgpus"]):
-            line = (f"{run['policy'] if i == 0 else '':7} "
+            line = (f"{run['allocator'] if i == 0 else '':9} "
                     f"{v['name']:3} "
                     f"{names[v['uuid']].get('mode', ''):9} "
                     f"{fmt(v['fps'], '.1f'):>8} "
@@ -264,10 +264,10 @@ def table(result):
                          f"{fmt(run['fds_std'], '6.3f'):>6} "
                          f"{fmt(run['fds_optimal_mean'], '6.3f'):>6}")
             out.append(line.rstrip())
-    out.append("-" * 92)
+    out.append("-" * 94)
     for run in result["runs"]:
         if run["periods_without_fds"]:
-            out.append(f"{run['policy']}: in {run['periods_without_fds']} of "
+            out.append(f"{run['allocator']}: in {run['periods_without_fds']} of "
                        f"{run['periods']} periods a VM showed no frame; they "
                        f"have no f and are left out of its mean")
     clients = [f"{v['name']}: {v['client']}" for v in result["workloads"]
@@ -288,11 +288,11 @@ def gains(result):
     out = ["gain in f         measured (+/- 2 s.e.)   published"]
     for base, published in PUBLISHED.items():
         for run in result["runs"]:
-            if run["policy"] in PUBLISHED or run[f"gain_over_{base}"] is None:
+            if run["allocator"] in PUBLISHED or run[f"gain_over_{base}"] is None:
                 continue
             note = "up to " if base == "vgasa" else ""
             around = run[f"gain_error_{base}"]
-            out.append(f"{run['policy']:6} over {base:6} "
+            out.append(f"{run['allocator']:6} over {base:6} "
                        f"{percent(run[f'gain_over_{base}']):>8} "
                        f"(+/- {fmt(around, '.1f', 100)} %)        {note}"
                        f"{published * 100:.1f} %, FEA"
@@ -309,8 +309,8 @@ def dominant(v):
 
 def reasons(result):
     """Why the gain over none is what it is, from the figures."""
-    by_policy = {run["policy"]: run for run in result["runs"]}
-    none = by_policy.get("none")
+    by_allocator = {run["allocator"]: run for run in result["runs"]}
+    none = by_allocator.get("none")
     if not none or none["fds_mean"] is None or none["fds_optimal_mean"] is None:
         return ""
     first = none["vgpus"][0]
@@ -330,22 +330,22 @@ def reasons(result):
     out += costs
     out.append(f"Without control f is {none['fds_mean']:.3f}; the best rates of the "
                f"same seconds would have\nscored {none['fds_optimal_mean']:.3f}. So "
-               f"{room * 100:.1f} % is the most that any policy can gain here.")
+               f"{room * 100:.1f} % is the most that any allocator can gain here.")
     if room < PUBLISHED["none"]:
         out.append("That is below the published gain: this host's scheduler and the "
                    "engine's order are\nnearly fair by themselves, which the source's "
                    "were not.")
     best = none["fds_optimal_mean"]
     for run in result["runs"]:
-        if run["policy"] in PUBLISHED or run["fds_mean"] is None:
+        if run["allocator"] in PUBLISHED or run["fds_mean"] is None:
             continue
         if run["fds_optimal_mean"] is not None:
             lost = (run["fds_optimal_mean"] - run["fds_mean"]) / abs(run["fds_mean"])
             moved = (run["fds_optimal_mean"] - best) / abs(best)
-            out.append(f"{run['policy']}: {lost * 100:.1f} % below the best of its own "
+            out.append(f"{run['allocator']}: {lost * 100:.1f} % below the best of its own "
                        f"seconds, whose best was {percent(moved)}\nagainst that of "
                        f"none's (costs differ from phase to phase).")
-    vgasa = by_policy.get("vgasa")
+    vgasa = by_allocator.get("vgasa")
     slow = all(v["fps"] is not None and v["fps"] < VGASA_FPS for v in none["vgpus"])
     if vgasa and slow:
         out.append(f"No VM reached {VGASA_FPS} frames/s without control, so vgasa's cap "
@@ -359,9 +359,9 @@ def replay_table(result, sim, info):
     if not sim:
         return ""
     names = {v["uuid"]: v["name"] for v in info["vgpus"]}
-    measured = {run["policy"]: run for run in result["runs"]}
+    measured = {run["allocator"]: run for run in result["runs"]}
     out = ["replay of none's frames in the simulator, beside what was measured:",
-           "policy           f mean (sd)          frames/s",
+           "allocator        f mean (sd)          frames/s",
            "             measured    replayed     measured -> replayed"]
     for run in sim["runs"]:
         m = measured.get(run["policy"])
@@ -440,7 +440,7 @@ def gnuplot_script(info, result, origin, data, png):
             s.append(f"set arrow {i} from {start - settle:.3f},graph 0 to "
                      f"{start - settle:.3f},graph 1 nohead linecolor rgb "
                      f"'#555555' front")
-        s.append(f"set label {i + 1} 'policy: {phase['policy']}' at "
+        s.append(f"set label {i + 1} 'allocator: {phase['allocator']}' at "
                  f"{(start + end) / 2:.3f},graph 1.05 center font ',13'")
     s += [
         "set title 'Frame rate of each VM' offset 0,1.2",
@@ -521,8 +521,8 @@ def main(argv):
         add_gains(result)
         sim = replay(directory, records, info)
         if sim:
-            result["replay"] = [{k: r[k] for k in ("policy", "mean", "std")}
-                                for r in sim["runs"]]
+            result["replay"] = [{"allocator": r["policy"], "mean": r["mean"],
+                                 "std": r["std"]} for r in sim["runs"]]
         with open(os.path.join(directory, "result.json"), "w",
                   encoding="utf-8") as f:
             json.dump(result, f, indent=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the demo's VMs do, for each kind of GPU: all that its kinds differ in.
+"""Workloads of the demo's VMs: all that differs between the kinds of GPU.
 
 WORKLOADS[gpu] has
 
@@ -36,7 +36,7 @@ LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 # two processors each, complementary in what they are short of.  A uploads
 # textures and thinks little, so that what its frames need is the GPU; B thinks
 # long and on both processors; C does a little of both.  Before its game, C runs a
-# DRM client that is not ours, modetest, whose flips are not part of any
+# DRM client of another project, modetest, whose flips are not part of any
 # measurement.
 SOFT = {
     "module": "mgpu_soft",
@@ -70,7 +70,7 @@ VIRTIO = {
     "limit": 240,
     "warm": ["/usr/bin/kmscube", "/usr/bin/glmark2-es2-drm",
              f"{BUILD}/guest/mgpu-gl", f"{LIBRARIES}/dri/virtio_gpu_dri.so"],
-    # What draws with the guest's own processor shows frames, too.
+    # A client that draws with the guest's own processor shows frames, too.
     "complaint": r'mgpu-gl: .*|failed to .*|Error: .*|'
                  r' *GL_RENDERER: *(?!virgl)\S.*| *renderer: "(?!virgl).*',
     "games": [

@@ -23,8 +23,8 @@
 #include "compute.h"
 
 /*
- * What the driver has had since Linux 5.16 and a distribution's libdrm need not
- * know yet; under other names, so that it may.
+ * Definitions that the driver has had since Linux 5.16 and a distribution's libdrm may
+ * lack; under other names, so that libdrm may have them.
  */
 #define PARAM_CAPSETS		7	/* a bit each */
 #define EXEC_FENCE_OUT		0x02

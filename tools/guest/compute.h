@@ -15,13 +15,12 @@
  *	compute_free(&c, &b);
  *	compute_close(&c);
  *
- * Functions that can fail return 0 or a negative errno, and compute_message()
- * then says in a sentence what was wrong.  A struct compute belongs to one thread
- * at a time.
+ * Functions that can fail return 0 or a negative errno; compute_message() then
+ * returns the reason.  A struct compute belongs to one thread at a time.
  *
  * Linux's driver does not tell programs that the device refused a job, or had to
  * end it: it writes the response's number to the kernel's log, and the job's
- * fence looks as if all were well.  Who must know looks at the result.
+ * fence looks as if all were well.  A caller that must know checks the result.
  */
 #ifndef MGPU_GUEST_COMPUTE_H
 #define MGPU_GUEST_COMPUTE_H
@@ -32,10 +31,10 @@
 
 /**
  * struct compute - a context on a device; from compute_open()
- * @fd: of the device
- * @slots: parts of one job that the device runs at once
- * @ops: bit 1 << op for each operation that it has
- * @message: what was wrong last
+ * @fd: file descriptor of the device
+ * @slots: slots of the device: tiles of a job that run at once
+ * @ops: bit 1 << op for each operation of the device
+ * @message: reason of the last error
  */
 struct compute {
 	int fd;
@@ -46,10 +45,10 @@ struct compute {
 
 /**
  * struct compute_buffer - memory that the program and the device share
- * @map: the program's view of it; aligned to a page
- * @size: bytes
- * @handle: the driver's number for it
- * @resource: the device's number for it
+ * @map: the program's mapping, aligned to a page
+ * @size: size, bytes
+ * @handle: number of the buffer in the driver
+ * @resource: number of the buffer in the device
  */
 struct compute_buffer {
 	void *map;
@@ -60,9 +59,8 @@ struct compute_buffer {
 
 /**
  * struct compute_job - a job to submit; from one of compute_job_*()
- * @cmd: as it goes to the device
- * @buffers: those that it uses, cmd.nr_res of them; they must stay until it is
- *	done
+ * @cmd: command for the device
+ * @buffers: the cmd.nr_res buffers of the job; they must exist until it completes
  */
 struct compute_job {
 	struct mgpu_compute_cmd cmd;
@@ -70,10 +68,10 @@ struct compute_job {
 };
 
 /**
- * struct compute_picture - where a picture is in a buffer
- * @offset: bytes, a multiple of 8
- * @width: pixels
- * @height: rows
+ * struct compute_picture - place of a picture in a buffer
+ * @offset: first byte, a multiple of 8
+ * @width: width, pixels
+ * @height: height, rows
  * @stride: bytes from row to row, a multiple of 4
  */
 struct compute_picture {
@@ -84,15 +82,15 @@ struct compute_picture {
 };
 
 /**
- * struct compute_view - what MANDELBROT looks at
- * @width: pixels
- * @height: rows
- * @iterations: at most so many
- * @left: of the first pixel; all with MGPU_COMPUTE_FIXED_SHIFT bits behind the
- *	point
- * @top: of the first pixel
- * @dx: from pixel to pixel
- * @dy: from row to row
+ * struct compute_view - part of the plane that MANDELBROT draws
+ * @width: width, pixels
+ * @height: height, rows
+ * @iterations: greatest number of iterations of a pixel
+ * @left: coordinate of the first pixel; all coordinates have
+ *	MGPU_COMPUTE_FIXED_SHIFT bits behind the point
+ * @top: coordinate of the first row
+ * @dx: distance from pixel to pixel
+ * @dy: distance from row to row
  */
 struct compute_view {
 	uint32_t width;
@@ -105,11 +103,11 @@ struct compute_view {
 };
 
 /**
- * struct compute_walks - what GATHER does
- * @seed: where walks begin
- * @table_log2: the table has 1 << this entries of 8 bytes
- * @walks: how many
- * @steps: of each
+ * struct compute_walks - parameters of GATHER
+ * @seed: seed of the walks' first entries
+ * @table_log2: the table has 1 << @table_log2 entries of 8 bytes
+ * @walks: number of walks
+ * @steps: steps of each walk
  */
 struct compute_walks {
 	uint64_t seed;
@@ -120,33 +118,32 @@ struct compute_walks {
 
 /**
  * compute_open - make a context on a device
- * @c: to be filled; compute_message() and compute_close() work on it also after
- *	an error
+ * @c: result; compute_message() and compute_close() accept it also after an error
  * @device: such as /dev/dri/card0 or /dev/dri/renderD128
  *
- * Return: 0; -ENODEV when it is not virtio_gpu's; -EOPNOTSUPP when the vGPU's
- * type, the device or the kernel has no compute jobs; other errors of open(2) and
- * the driver.
+ * Return: 0; -ENODEV when @device does not belong to virtio_gpu; -EOPNOTSUPP when the
+ * vGPU's type, the device or the kernel has no compute jobs; other errors of open(2)
+ * and the driver.
  */
 int compute_open(struct compute *c, const char *device);
 
-/** compute_close - end a context; NULL and one that did not open are fine */
+/** compute_close - end a context; accepts NULL and a context that did not open */
 void compute_close(struct compute *c);
 
-/** compute_message - what was wrong last, without a full stop or a new line */
+/** compute_message - return the reason of the last error, without a full stop */
 const char *compute_message(const struct compute *c);
 
 /**
- * compute_alloc - memory for jobs, filled with zeros
+ * compute_alloc - allocate memory for jobs, filled with zeros
  * @c: from compute_open()
- * @size: bytes, not 0
- * @b: to be filled; all 0 on error
+ * @size: size in bytes, not 0
+ * @b: result; all 0 on error
  *
  * Return: 0; -ENOMEM and other errors of the driver and mmap(2).
  */
 int compute_alloc(struct compute *c, uint64_t size, struct compute_buffer *b);
 
-/** compute_free - give memory back; fine for one that compute_alloc() refused */
+/** compute_free - free memory; accepts a buffer that compute_alloc() refused */
 void compute_free(struct compute *c, struct compute_buffer *b);
 
 /**
@@ -154,15 +151,15 @@ void compute_free(struct compute *c, struct compute_buffer *b);
  * @c: from compute_open()
  * @b: from compute_alloc()
  *
- * For who gave up to wait for a fence.
+ * For a caller that gave up to wait for a fence.
  *
  * Return: 0; -EBUSY after the driver's 15 s.
  */
 int compute_settle(struct compute *c, const struct compute_buffer *b);
 
 /*
- * Fill in a job: what each operation does, and the bounds of its parameters, are
- * in <linux/mgpu_compute.h>; results first.  Offsets and lengths are in bytes.
+ * Fill in a job.  <linux/mgpu_compute.h> describes the operations and the bounds of
+ * their parameters.  The result comes first.  Offsets and lengths are in bytes.
  */
 void compute_job_fill(struct compute_job *job, const struct compute_buffer *dst,
 		      uint64_t offset, uint64_t length, uint64_t pattern);
@@ -198,17 +195,17 @@ void compute_job_gather(struct compute_job *job,
 			uint64_t table_offset,
 			const struct compute_walks *walks);
 
-/** compute_job_slots - how many parts may run at once; 0: as many as there are */
+/** compute_job_slots - limit the slots that a job may use; 0 for no limit */
 void compute_job_slots(struct compute_job *job, uint32_t slots);
 
 /**
- * compute_submit - give a job to the device
+ * compute_submit - submit a job to the device
  * @c: from compute_open()
- * @job: may be changed or thrown away afterwards, but not its buffers
- * @fence: a file descriptor that becomes readable when the job is done; to be
- *	closed by the caller
+ * @job: the caller may change or free it afterwards, but not its buffers
+ * @fence: file descriptor that becomes readable when the job completes; the caller
+ *	closes it
  *
- * Jobs of a context are done in the order in which they were submitted.
+ * Jobs of a context complete in the order of their submission.
  *
  * Return: 0; -EOPNOTSUPP when the device lacks the operation; errors of the
  * driver.
@@ -219,14 +216,14 @@ int compute_submit(struct compute *c, const struct compute_job *job, int *fence)
  * compute_wait - wait for a job
  * @c: from compute_open()
  * @fence: from compute_submit()
- * @timeout_ms: at most so long; -1 for ever
+ * @timeout_ms: longest wait, milliseconds; -1 for no limit
  *
- * Return: 0; -ETIME when it is not done yet; what the job failed with, where
- * the driver knows.
+ * Return: 0; -ETIME when the job is still in flight; the job's error, where the driver
+ * knows it.
  */
 int compute_wait(struct compute *c, int fence, int timeout_ms);
 
-/** compute_run - compute_submit() and compute_wait() */
+/** compute_run - submit a job and wait for it */
 int compute_run(struct compute *c, const struct compute_job *job,
 		int timeout_ms);
 

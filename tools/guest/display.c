@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Kernel mode setting with dumb buffers and page flips: what every driver
- * offers and what virtio_gpu turns into TRANSFER_TO_HOST_2D, SET_SCANOUT and
+ * Kernel mode setting with dumb buffers and page flips, which every driver offers
+ * and virtio_gpu turns into TRANSFER_TO_HOST_2D, SET_SCANOUT and
  * RESOURCE_FLUSH.
  */
 #include <errno.h>

@@ -4,8 +4,7 @@
  * that buffer was painted last.
  *
  * Four squares in the bottom left corner, red, green, blue and white, never
- * change: who looks at a picture of the screen can tell whether its colours
- * are right.
+ * change: they show whether the colours of a picture of the screen are right.
  */
 #include <errno.h>
 #include <stdio.h>

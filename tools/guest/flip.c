@@ -5,18 +5,15 @@
  * small texture again and again: a command that costs a device next to nothing.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <virtgpu_drm.h>
 #include <xf86drm.h>
 
 #include "game.h"
 
-#define BAR_ROWS	16	/* what differs from frame to frame */
+#define BAR_ROWS	16	/* rows that differ from frame to frame */
 #define FRAMES_PER_PLACE 64
 #define TEXTURE_DIM	64
 #define FORMAT_B8G8R8X8	2	/* enum virtio_gpu_formats */
@@ -35,96 +32,54 @@ struct options {
 	double pause;
 };
 
-/* How long each flip or command took its caller, nanoseconds. */
+/* Time of each flip or command in the caller, nanoseconds. */
 static uint32_t times[MAX_TIMES];
 static uint32_t nr_times;
 
 static const char usage[] =
 "usage: mgpu-flip [options]\n"
 "\n"
-"Flip pages as fast as possible and say how fast that is.\n"
+"Flip pages as fast as possible and print the rate.\n"
 "\n"
 "  --mode WxH       mode to set (the screen's preferred one)\n"
 "  --commands       instead of flips, upload a single pixel each time\n"
-"  --rate F         begin one every 1/F s, when the one before it is long done\n"
-"                   (as fast as possible)\n"
-"  --seconds S      how long to measure (3)\n"
-"  --warm-up S      how long to go on before that (0.5)\n"
-"  --pause S        how long to do nothing between saying that the measurement\n"
-"                   begins or ends and beginning or ending (0)\n"
+"  --rate F         begin a flip every 1/F s; the one before has long been shown\n"
+"                   then (as fast as possible)\n"
+"  --seconds S      length of the measurement (3)\n"
+"  --warm-up S      length of the run before it (0.5)\n"
+"  --pause S        pause after the first and the last line of output (0)\n"
 "  --latency        time from the doorbell to the interrupt, from the kernel's\n"
-"                   trace; wants --rate\n"
+"                   trace; needs --rate\n"
 "\n"
 "Prints a line when the measurement begins, and one of key=value at its end:\n"
 "count, rate per second, p50_us and p99_us of the call, and with --latency\n"
-"latency_p50_us, latency_p99_us, the number of pairs that they are from, and\n"
-"the interrupts for them.\n";
+"latency_p50_us, latency_p99_us, the number of pairs of doorbell and interrupt,\n"
+"doorbells without an interrupt (alone), and the interrupts.\n";
 
-/* Returns 0, 1 when there is nothing left to do, or -EINVAL. */
 static int parse(struct options *o, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "mode", required_argument, NULL, 'm' },
-		{ "commands", no_argument, NULL, 'c' },
-		{ "rate", required_argument, NULL, 'r' },
-		{ "seconds", required_argument, NULL, 's' },
-		{ "warm-up", required_argument, NULL, 'w' },
-		{ "pause", required_argument, NULL, 'p' },
-		{ "latency", no_argument, NULL, 'l' },
-		{ "help", no_argument, NULL, 'h' },
+	const struct cmdline_option options[] = {
+		TEXT("mode", &o->mode),
+		FLAG("commands", &o->commands),
+		NUMBER("rate", &o->rate, 0.1, 10000, NULL),
+		NUMBER("seconds", &o->seconds, 0.1, 3600, NULL),
+		NUMBER("warm-up", &o->warm_up, 0, 60, NULL),
+		NUMBER("pause", &o->pause, 0, 60, NULL),
+		FLAG("latency", &o->latency),
 		{ 0 },
 	};
-	int c, ret = 0;
+	int ret = cmdline_parse(options, usage, argc, argv);
 
-	while (!ret && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (c) {
-		case 'm':
-			o->mode = optarg;
-			break;
-		case 'c':
-			o->commands = true;
-			break;
-		case 'r':
-			ret = option_number("rate", optarg, 0.1, 10000, NULL,
-					    &o->rate);
-			break;
-		case 's':
-			ret = option_number("seconds", optarg, 0.1, 3600, NULL,
-					    &o->seconds);
-			break;
-		case 'w':
-			ret = option_number("warm-up", optarg, 0, 60, NULL,
-					    &o->warm_up);
-			break;
-		case 'p':
-			ret = option_number("pause", optarg, 0, 60, NULL,
-					    &o->pause);
-			break;
-		case 'l':
-			o->latency = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return 1;
-		default:
-			ret = -EINVAL;
-			break;
-		}
-	}
-	if (!ret && optind < argc) {
-		explain("'%s' is no option; try --help\n", argv[optind]);
-		ret = -EINVAL;
-	}
 	if (!ret && o->latency && !(o->rate > 0)) {
-		explain("--latency needs --rate: a doorbell's interrupt is known only while nothing else is under way\n");
+		explain("--latency needs --rate: the interrupt of a doorbell is known only while nothing else is in flight\n");
 		ret = -EINVAL;
 	}
 	return ret;
 }
 
 /*
- * A bar in another grey each time, that moves on every now and then: enough for
- * somebody who looks to see that it goes on, and nearly no work.
+ * Paint a bar in another grey each time, which moves on every now and then: the
+ * viewer sees progress, and it is nearly no work.
  */
 static void paint(const struct buffer *b, unsigned int height, uint64_t frame)
 {
@@ -199,28 +154,11 @@ static int drain(int fd)
 	return ret;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static double quantile_us(uint32_t percent)
 {
 	if (!nr_times)
 		return 0;
 	return times[(uint64_t)(nr_times - 1) * percent / 100] / 1e3;
-}
-
-static void wait_until(uint64_t ns)
-{
-	struct timespec ts = {
-		.tv_sec = (time_t)(ns / 1000000000),
-		.tv_nsec = (long)(ns % 1000000000),
-	};
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 }
 
 static void rest(double seconds)
@@ -280,7 +218,7 @@ static int measure(const struct options *o, struct display *d, uint32_t handle)
 	if (ret)
 		return ret;
 
-	qsort(times, nr_times, sizeof(times[0]), by_value);
+	sort_ns(times, nr_times);
 	printf("mgpu-flip: end seconds=%.4f count=%u rate=%.3f p50_us=%.1f p99_us=%.1f",
 	       seconds, nr_times, nr_times / seconds, quantile_us(50),
 	       quantile_us(99));

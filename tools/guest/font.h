@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A font of capitals, digits and a few signs, 5 by 7 pixels, enough for a
- * score board.  One byte per row, the leftmost pixel in bit 4.
+ * score board.  A row is a byte, with the leftmost pixel in bit 4.
  */
 #ifndef MGPU_GAME_FONT_H
 #define MGPU_GAME_FONT_H

@@ -4,12 +4,8 @@
  * CPU and GPU work.  It makes a frame, shows it with a page flip, waits until
  * the driver says that it is shown, and goes on as fast as it may.
  */
-#include <errno.h>
-#include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "game.h"
 
@@ -19,11 +15,11 @@ struct options {
 	const char *card;
 	const char *mode;
 	const char *name;
-	int buffers;
-	int balls;
+	uint32_t buffers;
+	uint32_t balls;
 	int theme;
 	uint32_t work;
-	int threads;
+	uint32_t threads;
 	uint32_t textures;
 	uint32_t seed;
 	bool redraw_all;
@@ -33,23 +29,15 @@ struct options {
 	double seconds;
 };
 
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stop = 1;
-}
-
 static const char usage[] =
 "usage: mgpu-game [options]\n"
 "\n"
-"Play a game of bricks by itself on the screen of a DRM card, and print the\n"
-"frame rate each second.\n"
+"Play a game of bricks without a player on the screen of a DRM card, and print\n"
+"the frame rate each second.\n"
 "\n"
 "  --card PATH      card to use (the first one of virtio_gpu)\n"
 "  --mode WxH       mode to set (the screen's preferred one)\n"
-"  --list-modes     print the modes that the screen has, and exit\n"
+"  --list-modes     print the modes of the screen, and exit\n"
 "  --name NAME      title on the screen and name in the output (game)\n"
 "  --theme THEME    night, forest or desert (night)\n"
 "  --buffers N      2 to 4 buffers (2)\n"
@@ -57,143 +45,57 @@ static const char usage[] =
 "  --work N         CPU work per frame: thousands of look-ahead steps (0)\n"
 "  --threads N      1 to 16 threads that share the CPU work (1)\n"
 "  --textures N     GPU work per frame: uploads of a texture of 8 MiB (0)\n"
-"  --redraw WHAT    changed: paint what changed; all: paint everything (changed)\n"
+"  --redraw WHAT    changed: paint changes only; all: paint everything (changed)\n"
 "  --fps-cap F      sleep so as not to exceed F frames/s (none)\n"
 "  --frames N       stop after N frames (never)\n"
 "  --seconds S      stop after S seconds (never)\n"
-"  --seed N         of the game's random numbers (1)\n"
+"  --seed N         seed of the game's random numbers (1)\n"
 "\n"
 "Each second, and as a summary at the end, a line of key=value: frames since\n"
 "the start, fps, p50_ms, p99_ms and max_ms of the time between two frames,\n"
 "cpu_ms of CPU time per frame.\n";
 
-enum {
-	OPT_CARD = 1, OPT_MODE, OPT_LIST, OPT_NAME, OPT_THEME, OPT_BUFFERS,
-	OPT_BALLS, OPT_WORK, OPT_THREADS, OPT_TEXTURES, OPT_REDRAW,
-	OPT_FPS_CAP, OPT_FRAMES, OPT_SECONDS, OPT_SEED, OPT_HELP,
-};
-
-static const struct option options[] = {
-	{ "card", required_argument, NULL, OPT_CARD },
-	{ "mode", required_argument, NULL, OPT_MODE },
-	{ "list-modes", no_argument, NULL, OPT_LIST },
-	{ "name", required_argument, NULL, OPT_NAME },
-	{ "theme", required_argument, NULL, OPT_THEME },
-	{ "buffers", required_argument, NULL, OPT_BUFFERS },
-	{ "balls", required_argument, NULL, OPT_BALLS },
-	{ "work", required_argument, NULL, OPT_WORK },
-	{ "threads", required_argument, NULL, OPT_THREADS },
-	{ "textures", required_argument, NULL, OPT_TEXTURES },
-	{ "redraw", required_argument, NULL, OPT_REDRAW },
-	{ "fps-cap", required_argument, NULL, OPT_FPS_CAP },
-	{ "frames", required_argument, NULL, OPT_FRAMES },
-	{ "seconds", required_argument, NULL, OPT_SECONDS },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ 0 },
-};
-
-/* Returns 0, 1 when there is nothing left to do, or -EINVAL. */
-static int parse(struct options *o, int argc, char **argv)
+static int choose_theme(const char *value, void *to)
 {
-	const char *opt;
-	uint32_t n = 0;
-	double v = 0;
-	int c, index, ret = 0;
+	int theme = draw_theme(value);
 
-	while (!ret && (c = getopt_long(argc, argv, "", options, &index)) != -1) {
-		opt = c == '?' ? "" : options[index].name;
-		switch (c) {
-		case OPT_CARD:
-			o->card = optarg;
-			break;
-		case OPT_MODE:
-			o->mode = optarg;
-			break;
-		case OPT_LIST:
-			o->list = true;
-			break;
-		case OPT_NAME:
-			if (!*optarg || strpbrk(optarg, " \t\n="))
-				ret = option_bad(opt, optarg, "one word without =");
-			o->name = optarg;
-			break;
-		case OPT_THEME:
-			o->theme = draw_theme(optarg);
-			if (o->theme < 0)
-				ret = option_bad(opt, optarg, "night, forest or desert");
-			break;
-		case OPT_BUFFERS:
-			ret = option_u32(opt, optarg, 2, MAX_BUFFERS, &n);
-			o->buffers = (int)n;
-			break;
-		case OPT_BALLS:
-			ret = option_u32(opt, optarg, 1, MAX_BALLS, &n);
-			o->balls = (int)n;
-			break;
-		case OPT_WORK:
-			ret = option_u32(opt, optarg, 0, 1000000, &o->work);
-			break;
-		case OPT_THREADS:
-			ret = option_u32(opt, optarg, 1, MAX_THREADS, &n);
-			o->threads = (int)n;
-			break;
-		case OPT_TEXTURES:
-			ret = option_u32(opt, optarg, 0, 1000, &o->textures);
-			break;
-		case OPT_REDRAW:
-			o->redraw_all = !strcmp(optarg, "all");
-			if (!o->redraw_all && strcmp(optarg, "changed"))
-				ret = option_bad(opt, optarg, "changed or all");
-			break;
-		case OPT_FPS_CAP:
-			ret = option_number(opt, optarg, 0.1, 10000,
-					    "a rate from 0.1 to 10000 frames/s",
-					    &o->fps_cap);
-			break;
-		case OPT_FRAMES:
-			ret = option_number(opt, optarg, 1, 1e15,
-					    "a number from 1", &v);
-			o->frames = (uint64_t)v;
-			break;
-		case OPT_SECONDS:
-			ret = option_number(opt, optarg, 0.01, 1e9,
-					    "a time in seconds, above 0",
-					    &o->seconds);
-			break;
-		case OPT_SEED:
-			ret = option_u32(opt, optarg, 1, UINT32_MAX, &o->seed);
-			break;
-		case OPT_HELP:
-			fputs(usage, stdout);
-			return 1;
-		default:
-			explain("try --help\n");
-			return -EINVAL;
-		}
-	}
-	if (!ret && optind < argc) {
-		explain("'%s' is no option; try --help\n",
-			argv[optind]);
-		ret = -EINVAL;
-	}
-	return ret;
+	if (theme >= 0)
+		*(int *)to = theme;
+	return theme < 0;
 }
 
-/* Sleep until the next frame is due; a late one is not made up for. */
-static void pace(uint64_t *due, double fps)
+static int choose_redraw(const char *value, void *to)
 {
-	uint64_t now = now_ns(), period = (uint64_t)(1e9 / fps);
-	struct timespec ts;
+	*(bool *)to = !strcmp(value, "all");
+	return strcmp(value, "all") && strcmp(value, "changed");
+}
 
-	*due += period;
-	if (*due < now) {
-		*due = now;
-		return;
-	}
-	ts.tv_sec = (time_t)(*due / 1000000000);
-	ts.tv_nsec = (long)(*due % 1000000000);
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+static int parse(struct options *o, int argc, char **argv)
+{
+	const struct cmdline_option options[] = {
+		TEXT("card", &o->card),
+		TEXT("mode", &o->mode),
+		FLAG("list-modes", &o->list),
+		WORD("name", &o->name),
+		CHOICE("theme", &o->theme, choose_theme,
+		       "night, forest or desert"),
+		U32("buffers", &o->buffers, 2, MAX_BUFFERS),
+		U32("balls", &o->balls, 1, MAX_BALLS),
+		U32("work", &o->work, 0, 1000000),
+		U32("threads", &o->threads, 1, MAX_THREADS),
+		U32("textures", &o->textures, 0, 1000),
+		CHOICE("redraw", &o->redraw_all, choose_redraw,
+		       "changed or all"),
+		NUMBER("fps-cap", &o->fps_cap, 0.1, 10000,
+		       "a rate from 0.1 to 10000 frames/s"),
+		U64("frames", &o->frames, 1, 1e15, "a number from 1"),
+		NUMBER("seconds", &o->seconds, 0.01, 1e9,
+		       "a time in seconds, above 0"),
+		U32("seed", &o->seed, 1, UINT32_MAX),
+		{ 0 },
+	};
+
+	return cmdline_parse(options, usage, argc, argv);
 }
 
 static int play(const struct options *o, struct display *d, struct world *g,
@@ -243,7 +145,6 @@ static int play(const struct options *o, struct display *d, struct world *g,
 
 int main(int argc, char **argv)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
 	struct options o = {
 		.name = "game",
 		.buffers = 2,
@@ -265,23 +166,21 @@ int main(int argc, char **argv)
 	if (o.list)
 		return display_list_modes(o.card) ? 1 : 0;
 
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	stop_on_signals();
 
-	ret = display_open(&display, o.card, o.mode, o.buffers);
+	ret = display_open(&display, o.card, o.mode, (int)o.buffers);
 	if (ret)
 		return 1;
 
 	world_init(&world, display.mode.hdisplay, display.mode.vdisplay,
-		   o.balls, o.work, o.buffers, o.seed);
+		   (int)o.balls, o.work, (int)o.buffers, o.seed);
 	ret = draw_init(&canvas, &world, o.theme);
 	if (ret)
 		explain("no memory for the background\n");
 	if (!ret) {
-		ret = team_open(&world.team, o.threads);
+		ret = team_open(&world.team, (int)o.threads);
 		if (ret)
-			explain("no threads: %s\n",
-				strerror(-ret));
+			explain("cannot start threads: %s\n", strerror(-ret));
 	}
 	if (!ret && o.textures)
 		ret = texture_open(&texture, display.fd);

@@ -5,7 +5,7 @@
  * do, stats.c counts frames, game.c is the main loop.
  *
  * mgpu-flip: the barest client, for measurements.  flip.c is the main loop,
- * latency.c reads the kernel's trace, display.c and stats.c are shared.
+ * latency.c reads the kernel's trace, display.c and clock.c are shared.
  */
 #ifndef MGPU_GAME_H
 #define MGPU_GAME_H
@@ -16,6 +16,7 @@
 
 #include <xf86drmMode.h>
 
+#include "clock.h"
 #include "cmdline.h"
 
 #define MAX_BUFFERS	4
@@ -95,7 +96,7 @@ struct ball {
 	int32_t vx, vy;		/* per frame */
 };
 
-/* What changed since a buffer was painted last. */
+/* Changes since a buffer was painted last. */
 struct damage {
 	struct rect r[MAX_DAMAGE];
 	int nr;
@@ -115,7 +116,7 @@ struct world {
 	uint64_t frame;
 	uint32_t random;
 	uint32_t work;		/* thousands of look-ahead steps per frame */
-	struct team *team;	/* who does them */
+	struct team *team;	/* the threads that do them */
 	int nr_buffers;
 	struct damage damage[MAX_BUFFERS];
 };
@@ -163,7 +164,6 @@ struct stats {
 	double fps;
 };
 
-uint64_t now_ns(void);
 void stats_start(struct stats *s);
 void stats_frame(struct stats *s, uint64_t now);
 void stats_report(struct stats *s, const char *name, uint64_t now);
@@ -172,9 +172,9 @@ void stats_summary(const struct stats *s, const char *name, uint64_t now);
 /* ---- latency.c ---- */
 
 /**
- * struct latency - from the doorbell to the interrupt
+ * struct latency - times from the doorbell to the interrupt
  * @pairs: doorbells that were followed by an interrupt before the next doorbell
- * @alone: doorbells that were not; they count nowhere
+ * @alone: doorbells without an interrupt; they count nowhere
  * @interrupts: interrupts of that queue
  * @p50_ns: median, nanoseconds; 0 without a pair
  * @p99_ns: 99th percentile

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mgpu-gl: draw frames with OpenGL ES and show them with page flips, or look
- * whether what is drawn is what it must be.
+ * mgpu-gl: draw frames with OpenGL ES and show them with page flips, or compare drawn
+ * pixels with the expected ones.
  */
 #include <errno.h>
-#include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "gl.h"
 
@@ -34,7 +31,7 @@ struct options {
 
 /**
  * struct times - durations, in nanoseconds
- * @ns: each; longer ones than 4 s are 4 s
+ * @ns: the durations; longer ones than 4 s are 4 s
  */
 struct times {
 	uint32_t *ns;
@@ -44,11 +41,11 @@ struct times {
 
 /**
  * struct record - frames that were shown
- * @interval: from one to the next
- * @latency: from the beginning of a frame's drawing until it is shown
- * @start: when the first of them began
- * @since: when the last line was printed
- * @since_frames: frames up to then
+ * @interval: times from a frame to the next
+ * @latency: times from the beginning of a frame's drawing until it is shown
+ * @start: beginning of the first frame
+ * @since: time of the last line of output
+ * @since_frames: frames until @since
  * @cpu: CPU time of the process at the start
  */
 struct record {
@@ -58,14 +55,6 @@ struct record {
 	uint64_t frames, since_frames;
 	uint64_t cpu;
 };
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stop = 1;
-}
 
 static const char usage[] =
 "usage: mgpu-gl [options]\n"
@@ -80,7 +69,7 @@ static const char usage[] =
 "  --offscreen      show nothing: draw to memory by the render node, and wait\n"
 "                   until each frame is drawn; --card none --software is GL\n"
 "                   without any device\n"
-"  --load LOAD      what is in a frame (cube):\n"
+"  --load LOAD      content of a frame (cube):\n"
 "                   cube    K cubes that turn, with light and depth (1)\n"
 "                   light   K small squares (4)\n"
 "                   flood   K layers over the whole screen, with 32 steps of\n"
@@ -88,126 +77,53 @@ static const char usage[] =
 "                   finish  K small squares, each with a glFinish() (20)\n"
 "                   upload  K textures of 1 MiB and K buffers of 64 KiB of new\n"
 "                           data, up to 64 (4)\n"
-"  --work K         how much of it (in brackets above)\n"
+"  --work K         amount of the load (default in brackets above)\n"
 "  --sync           wait until a frame is drawn before it is shown\n"
 "  --fps N          sleep so as not to exceed N frames/s (none)\n"
-"  --warm-up N      frames that are drawn before any counts (2)\n"
+"  --warm-up N      frames to draw before the first that counts (2)\n"
 "  --frames N       stop after N frames (never)\n"
 "  --seconds S      stop after S seconds (never)\n"
 "  --name NAME      name in the output (gl)\n"
-"  --software       this system's own processors may do GL, too\n"
-"  --verify         draw scenes that are known and compare all their pixels; a\n"
-"                   round, or as many as --frames and --seconds say\n"
-"  --seed N         of the random pixels of --verify (1)\n"
+"  --software       allow rendering by this system's own processors\n"
+"  --verify         draw known scenes and compare all their pixels; a round, or\n"
+"                   as many as --frames and --seconds say\n"
+"  --seed N         seed of the random pixels of --verify (1)\n"
 "  --help           this text\n"
 "\n"
 "Each second a line of key=value: frames since the start, fps, p50_ms, p99_ms\n"
 "and max_ms of the time between two frames.  At the end a JSON object.\n"
 "\n"
-"Exit status: 0 when all is well, 1 when there was nothing to draw with or an\n"
-"error or a pixel was wrong, 2 for a wrong option.\n";
+"Exit status: 0 for success, 1 for no usable GL, an error or a wrong pixel, 2 for\n"
+"an invalid option.\n";
 
-enum {
-	OPT_CARD = 1, OPT_MODE, OPT_OFFSCREEN, OPT_LOAD, OPT_WORK, OPT_SYNC,
-	OPT_FPS, OPT_WARM_UP, OPT_FRAMES, OPT_SECONDS, OPT_NAME, OPT_SOFTWARE,
-	OPT_VERIFY, OPT_SEED, OPT_HELP,
-};
+static int choose_load(const char *value, void *to)
+{
+	return load_find(value, to);
+}
 
-static const struct option options[] = {
-	{ "card", required_argument, NULL, OPT_CARD },
-	{ "mode", required_argument, NULL, OPT_MODE },
-	{ "offscreen", no_argument, NULL, OPT_OFFSCREEN },
-	{ "load", required_argument, NULL, OPT_LOAD },
-	{ "work", required_argument, NULL, OPT_WORK },
-	{ "sync", no_argument, NULL, OPT_SYNC },
-	{ "fps", required_argument, NULL, OPT_FPS },
-	{ "warm-up", required_argument, NULL, OPT_WARM_UP },
-	{ "frames", required_argument, NULL, OPT_FRAMES },
-	{ "seconds", required_argument, NULL, OPT_SECONDS },
-	{ "name", required_argument, NULL, OPT_NAME },
-	{ "software", no_argument, NULL, OPT_SOFTWARE },
-	{ "verify", no_argument, NULL, OPT_VERIFY },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ 0 },
-};
-
-/* Returns 0, 1 when there is nothing left to do, or -EINVAL. */
 static int parse(struct options *o, int argc, char **argv)
 {
-	const char *opt;
-	double v = 0;
-	int c, index, ret = 0;
+	const struct cmdline_option options[] = {
+		TEXT("card", &o->card),
+		TEXT("mode", &o->mode),
+		FLAG("offscreen", &o->offscreen),
+		CHOICE("load", &o->load, choose_load, load_names()),
+		U32("work", &o->work, 1, 100000),
+		FLAG("sync", &o->sync),
+		NUMBER("fps", &o->fps, 0.1, 10000,
+		       "a rate from 0.1 to 10000 frames/s"),
+		U32("warm-up", &o->warm_up, 0, 100000),
+		U64("frames", &o->frames, 1, 1e15, "a number from 1"),
+		NUMBER("seconds", &o->seconds, 0.01, 1e9,
+		       "a time in seconds, above 0"),
+		WORD("name", &o->name),
+		FLAG("software", &o->software),
+		FLAG("verify", &o->verify),
+		U32("seed", &o->seed, 1, UINT32_MAX),
+		{ 0 },
+	};
 
-	while (!ret && (c = getopt_long(argc, argv, "", options, &index)) != -1) {
-		opt = c == '?' ? "" : options[index].name;
-		switch (c) {
-		case OPT_CARD:
-			o->card = optarg;
-			break;
-		case OPT_MODE:
-			o->mode = optarg;
-			break;
-		case OPT_OFFSCREEN:
-			o->offscreen = true;
-			break;
-		case OPT_LOAD:
-			if (load_find(optarg, &o->load))
-				ret = option_bad(opt, optarg, load_names());
-			break;
-		case OPT_WORK:
-			ret = option_u32(opt, optarg, 1, 100000, &o->work);
-			break;
-		case OPT_SYNC:
-			o->sync = true;
-			break;
-		case OPT_FPS:
-			ret = option_number(opt, optarg, 0.1, 10000,
-					    "a rate from 0.1 to 10000 frames/s",
-					    &o->fps);
-			break;
-		case OPT_WARM_UP:
-			ret = option_u32(opt, optarg, 0, 100000, &o->warm_up);
-			break;
-		case OPT_FRAMES:
-			ret = option_number(opt, optarg, 1, 1e15,
-					    "a number from 1", &v);
-			o->frames = (uint64_t)v;
-			break;
-		case OPT_SECONDS:
-			ret = option_number(opt, optarg, 0.01, 1e9,
-					    "a time in seconds, above 0",
-					    &o->seconds);
-			break;
-		case OPT_NAME:
-			if (!*optarg || strpbrk(optarg, " \t\n=\"\\"))
-				ret = option_bad(opt, optarg,
-						 "one word without =, \" and \\");
-			o->name = optarg;
-			break;
-		case OPT_SOFTWARE:
-			o->software = true;
-			break;
-		case OPT_VERIFY:
-			o->verify = true;
-			break;
-		case OPT_SEED:
-			ret = option_u32(opt, optarg, 1, UINT32_MAX, &o->seed);
-			break;
-		case OPT_HELP:
-			fputs(usage, stdout);
-			return 1;
-		default:
-			explain("try --help\n");
-			return -EINVAL;
-		}
-	}
-	if (!ret && optind < argc) {
-		explain("'%s' is no option; try --help\n",
-			argv[optind]);
-		ret = -EINVAL;
-	}
-	return ret;
+	return cmdline_parse(options, usage, argc, argv);
 }
 
 static int times_add(struct times *t, uint64_t ns)
@@ -227,13 +143,6 @@ static int times_add(struct times *t, uint64_t ns)
 	return 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Times in milliseconds of a part that is sorted for it. */
 static void quantiles(const uint32_t *ns, size_t nr, double ms[4])
 {
@@ -246,19 +155,11 @@ static void quantiles(const uint32_t *ns, size_t nr, double ms[4])
 	if (!sorted)
 		return;
 	memcpy(sorted, ns, nr * sizeof(*sorted));
-	qsort(sorted, nr, sizeof(*sorted), by_value);
+	sort_ns(sorted, nr);
 	/* Of n the i-th such that at least the given part is not above it. */
 	for (i = 0; i < 4; i++)
 		ms[i] = sorted[(nr * percent[i] + 99) / 100 - 1] / 1e6;
 	free(sorted);
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 static void record_start(struct record *r)
@@ -295,7 +196,7 @@ static int record_frame(struct record *r, uint64_t began, uint64_t now)
 	return ret;
 }
 
-/* What GL says of itself has neither quotes nor backslashes, but who knows. */
+/* Print a string of GL as JSON; drops characters that JSON would have to escape. */
 static void print_string(const char *s)
 {
 	putchar('"');
@@ -334,22 +235,6 @@ static void summary(const struct options *o, const struct window *w,
 	print_renderer(w);
 	printf("}\n");
 	fflush(stdout);
-}
-
-/* Sleep until the next frame is due; a late one is not made up for. */
-static void pace(uint64_t *due, double fps)
-{
-	uint64_t now = now_ns(), period = (uint64_t)(1e9 / fps);
-	struct timespec ts;
-
-	*due += period;
-	if (*due < now) {
-		*due = now;
-		return;
-	}
-	ts.tv_sec = (time_t)(*due / 1000000000);
-	ts.tv_nsec = (long)(*due % 1000000000);
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 }
 
 static int frame(const struct options *o, struct window *w, uint64_t number)
@@ -434,7 +319,6 @@ static int verify(const struct options *o, struct window *w)
 
 int main(int argc, char **argv)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
 	struct options o = { .name = "gl", .seed = 1, .warm_up = 2 };
 	static struct window window;
 	struct record record = { 0 };
@@ -447,8 +331,7 @@ int main(int argc, char **argv)
 	if (!o.work)
 		o.work = load_usual_work(o.load);
 
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	stop_on_signals();
 
 	ret = window_open(&window, o.card, o.mode, o.offscreen, o.software);
 	if (ret)

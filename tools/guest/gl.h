@@ -2,8 +2,8 @@
 /*
  * mgpu-gl: a client of OpenGL ES on DRM, GBM and EGL, without a window system.
  * gl.c is the main loop, gl_window.c the screen and the context, gl_load.c the
- * kinds of frames, gl_verify.c looks whether pixels are what they must be;
- * display.c and the clock of stats.c are shared with mgpu-game.
+ * kinds of frames, gl_verify.c compares pixels with the expected ones; display.c and
+ * clock.c are shared with mgpu-game.
  */
 #ifndef MGPU_GL_H
 #define MGPU_GL_H
@@ -23,12 +23,12 @@ struct gbm_surface;
 /* ---- gl_window.c ---- */
 
 /**
- * struct window - what is drawn to
- * @screen: card and mode; its buffers are the surface's; unused offscreen
+ * struct window - the target of drawing
+ * @screen: card and mode; its buffers belong to the surface; unused offscreen
  * @offscreen: there is no screen, only a render node
- * @fd: of the card or of the render node
- * @width: pixels
- * @height: pixels
+ * @fd: file descriptor of the card or of the render node
+ * @width: width, pixels
+ * @height: height, pixels
  * @es: major version of OpenGL ES
  * @fbo: the framebuffer object to draw to, 0 with a screen
  */
@@ -71,10 +71,10 @@ int load_frame(const struct load *load, const struct window *w, uint64_t frame);
 /* ---- gl_verify.c ---- */
 
 /**
- * struct verdict - what looking at pixels gave
+ * struct verdict - result of a comparison of pixels
  * @scenes: scenes that were rendered
  * @skipped: scenes that this version of OpenGL ES cannot have
- * @failed: scenes with a pixel that is not what it must be
+ * @failed: scenes with a wrong pixel
  */
 struct verdict {
 	uint32_t scenes;

@@ -388,9 +388,9 @@ uint32_t load_usual_work(const struct load *load)
  * load_open - make what all frames need
  * @load: kind of frames
  * @w: window that they are drawn in
- * @work: how much is in each, from 1; what it counts is the load's
+ * @work: amount of work in each, from 1, in units of the load
  *
- * Return: 0, or a negative errno; what it was is on standard error then.
+ * Return: 0, or a negative errno with a message on standard error.
  */
 int load_open(const struct load *load, const struct window *w, uint32_t work)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Scenes whose every pixel is known.  Each is drawn to a texture, read back and
- * compared; what is in them comes from a seed, so that guests with different
+ * compared; their content comes from a seed, so that guests with different
  * seeds have different pixels and no pixel of one is right in another.
  */
 #include <errno.h>
@@ -123,7 +123,7 @@ static enum outcome compare(struct check *c, int w, int h, int tolerance)
 	int i, first = -1, n = 0;
 	const uint8_t *a, *b;
 
-	/* What is not written must not be right by what was there before. */
+	/* Old content must not make an unwritten pixel look right. */
 	for (i = 0; i < 4 * w * h; i++)
 		c->got[i] = (uint8_t)~c->want[i];
 	glReadPixels(0, 0, w, h, GL_RGBA, GL_UNSIGNED_BYTE, c->got);
@@ -878,8 +878,8 @@ static const struct {
 
 /**
  * verify_round - draw all scenes once and compare their pixels
- * @w: window; what it shows does not change
- * @seed: of the random pixels
+ * @w: window; its picture does not change
+ * @seed: seed of the random pixels
  * @round: makes them others
  * @v: is added to
  *
@@ -903,7 +903,7 @@ int verify_round(const struct window *w, uint32_t seed, uint32_t round,
 	}
 	glPixelStorei(GL_PACK_ALIGNMENT, 1);
 	glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
-	/* what dithers is not exact */
+	/* dithered pixels are not exact */
 	glDisable(GL_DITHER);
 	for (i = 0; i < sizeof(scenes) / sizeof(scenes[0]) && r != BROKEN; i++) {
 		c.scene = scenes[i].name;

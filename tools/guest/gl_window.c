@@ -169,7 +169,7 @@ static int open_egl(struct window *w)
 	return 0;
 }
 
-/* What a screen would be. */
+/* Make the render target that stands for a screen. */
 static int make_target(struct window *w)
 {
 	glGenTextures(1, &w->color);
@@ -213,7 +213,7 @@ static bool by_software(const char *renderer)
  * @offscreen: open a render node and draw to memory
  * @software: GL that this system's own processors do is all right, too
  *
- * Return: 0, or a negative errno; what it was is on standard error then.
+ * Return: 0, or a negative errno with a message on standard error.
  */
 int window_open(struct window *w, const char *card, const char *mode,
 		bool offscreen, bool software)
@@ -260,7 +260,7 @@ int window_open(struct window *w, const char *card, const char *mode,
 		/* OpenGL ES 2 does not know the question. */
 		w->es = glGetError() == GL_NO_ERROR && es ? es : 2;
 		if (!renderer) {
-			explain("no GL: the context does not say who renders\n");
+			explain("no GL: the context does not name its renderer\n");
 			ret = -ENODEV;
 		} else if (!software && by_software(renderer)) {
 			explain("no GL by the GPU: this system's own processors would render (%s); has the GPU 3D (dmesg: features)? --software allows it\n",
@@ -335,7 +335,7 @@ static int framebuffer(struct window *w, struct gbm_bo *bo)
  *
  * Returns when the driver says that it is shown, offscreen when it is drawn.
  *
- * Return: 0, or a negative errno; what it was is on standard error then.
+ * Return: 0, or a negative errno with a message on standard error.
  */
 int window_show(struct window *w)
 {
@@ -352,7 +352,7 @@ int window_show(struct window *w)
 	}
 	bo = gbm_surface_lock_front_buffer(w->surface);
 	if (!bo) {
-		explain("the frame that was drawn is not there\n");
+		explain("no buffer with the drawn frame\n");
 		return -EIO;
 	}
 	i = framebuffer(w, bo);
@@ -369,10 +369,10 @@ int window_show(struct window *w)
 }
 
 /**
- * window_error - look whether GL has found an error
- * @what: what was done
+ * window_error - check for an error of GL
+ * @what: name of the last action
  *
- * Return: 0, or -EIO; what it was is on standard error then.
+ * Return: 0, or -EIO with a message on standard error.
  */
 int window_error(const char *what)
 {
@@ -408,7 +408,7 @@ static GLuint compile(GLenum kind, const char *source)
  * @vertex: source; its attributes "position" and "value" become 0 and 1
  * @fragment: source
  *
- * Return: the program, or 0; what it was is on standard error then.
+ * Return: the program, or 0 with a message on standard error.
  */
 GLuint window_program(const char *vertex, const char *fragment)
 {

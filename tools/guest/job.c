@@ -4,12 +4,10 @@
  * took.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "clock.h"
 #include "cmdline.h"
 #include "job.h"
 
@@ -23,7 +21,7 @@ struct options {
 	uint32_t size;
 	uint32_t count;
 	uint32_t slots;
-	uint32_t timeout_ms;
+	uint32_t timeout;	/* seconds */
 	bool verify;
 	bool json;
 };
@@ -47,20 +45,20 @@ static const char usage[] =
 "  --size N         a picture or a matrix of N times N, and for the others as\n"
 "                   many bytes: 4 N^2; 1 to 16384, matmul up to 2048 (512)\n"
 "  --count N        jobs of each operation (3)\n"
-"  --slots N        parts of a job that may run at once; 0 is as many as the\n"
-"                   device has (0)\n"
-"  --timeout S      how long to wait for a job, seconds (60)\n"
+"  --slots N        slots that a job may use at once; 0 for all slots of the\n"
+"                   device (0)\n"
+"  --timeout S      longest wait for a job, seconds (60)\n"
 "  --verify         compute each result here, too, and compare\n"
 "  --json           a JSON object on each line instead of key=value\n"
 "  --help           this text\n"
 "\n"
-"Prints a line per job: the operation, which job, its time from submission to\n"
-"the end in microseconds, and with --verify whether its result was right.  The\n"
-"last line has the number of jobs, how many of them failed, and the shortest,\n"
-"mean and longest time.\n"
+"Prints a line per job: the operation, the job's number, its time from submission\n"
+"to completion in microseconds, and with --verify whether its result is right.\n"
+"The last line has the number of jobs, that of failed ones, and the shortest, mean\n"
+"and longest time.\n"
 "\n"
-"Exit status: 0 when all is well, 1 when a job failed, took too long or had a\n"
-"wrong result, 2 when there was nothing to run it on or a wrong option.\n";
+"Exit status: 0 for success, 1 if a job failed, timed out or had a wrong result,\n"
+"2 for a missing device or an invalid option.\n";
 
 static bool chosen(const struct options *o, const struct kind *kind)
 {
@@ -75,79 +73,26 @@ static int check_op(const struct options *o)
 	for (i = 0; (kind = work_kind(i)); i++)
 		if (chosen(o, kind))
 			return 0;
-	explain("--op '%s': there is no such operation; try --help\n", o->op);
+	explain("--op '%s': unknown operation; try --help\n", o->op);
 	return -EINVAL;
 }
 
-/* Returns 0, 1 when there is nothing left to do, or -EINVAL. */
 static int parse(struct options *o, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "op", required_argument, NULL, 'o' },
-		{ "size", required_argument, NULL, 'n' },
-		{ "count", required_argument, NULL, 'c' },
-		{ "slots", required_argument, NULL, 's' },
-		{ "timeout", required_argument, NULL, 't' },
-		{ "verify", no_argument, NULL, 'v' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
+	const struct cmdline_option options[] = {
+		TEXT("device", &o->device),
+		TEXT("op", &o->op),
+		U32("size", &o->size, 1, WORK_MAX_SIZE),
+		U32("count", &o->count, 1, MAX_COUNT),
+		U32("slots", &o->slots, 0, MGPU_COMPUTE_MAX_SLOTS),
+		U32("timeout", &o->timeout, 1, 3600),
+		FLAG("verify", &o->verify),
+		FLAG("json", &o->json),
 		{ 0 },
 	};
-	int c, ret = 0;
+	int ret = cmdline_parse(options, usage, argc, argv);
 
-	while (!ret && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (c) {
-		case 'd':
-			o->device = optarg;
-			break;
-		case 'o':
-			o->op = optarg;
-			break;
-		case 'n':
-			ret = option_u32("size", optarg, 1, WORK_MAX_SIZE,
-					 &o->size);
-			break;
-		case 'c':
-			ret = option_u32("count", optarg, 1, MAX_COUNT,
-					 &o->count);
-			break;
-		case 's':
-			ret = option_u32("slots", optarg, 0,
-					 MGPU_COMPUTE_MAX_SLOTS, &o->slots);
-			break;
-		case 't':
-			ret = option_u32("timeout", optarg, 1, 3600,
-					 &o->timeout_ms);
-			o->timeout_ms *= 1000;
-			break;
-		case 'v':
-			o->verify = true;
-			break;
-		case 'j':
-			o->json = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return 1;
-		default:
-			ret = -EINVAL;
-			break;
-		}
-	}
-	if (!ret && optind < argc) {
-		explain("'%s' is no option; try --help\n", argv[optind]);
-		ret = -EINVAL;
-	}
 	return ret ? ret : check_op(o);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 static void print_job(const struct options *o, const char *op, uint32_t job,
@@ -193,7 +138,7 @@ static int run_job(const struct options *o, struct compute *c, struct work *w,
 
 	work_before(w);
 	ns = now_ns();
-	ret = compute_run(c, &w->job, (int)o->timeout_ms);
+	ret = compute_run(c, &w->job, (int)o->timeout * 1000);
 	ns = now_ns() - ns;
 	t->jobs++;
 	if (ret) {
@@ -244,7 +189,7 @@ int main(int argc, char **argv)
 {
 	struct options o = {
 		.device = "/dev/dri/card0", .op = "all", .size = 512,
-		.count = 3, .timeout_ms = 60000,
+		.count = 3, .timeout = 60,
 	};
 	struct totals t = { 0 };
 	const struct kind *kind;

@@ -18,11 +18,11 @@ struct kind;
 
 /**
  * struct work - one job, to be run again and again
- * @kind: which operation
- * @job: to be submitted
- * @out: its result
- * @in: what it reads
- * @want: what should be in @out after the next run; NULL when nobody asked
+ * @kind: operation
+ * @job: the job to submit
+ * @out: result of the job
+ * @in: inputs of the job
+ * @want: expected content of @out after the next run; NULL without --verify
  */
 struct work {
 	const struct kind *kind;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long a device takes from the doorbell to the interrupt, as the guest's
- * kernel sees it: a probe on the function that writes a queue's doorbell, one on
+ * Measure a device's time from the doorbell to the interrupt, as the guest's kernel
+ * sees it: a probe on the function that writes a queue's doorbell, one on
  * the handler of a queue's interrupt, both in the kernel's trace.
  *
  * Meant for a program that gives the device one thing to do at a time.  The
@@ -24,7 +24,7 @@
 #define MAX_QUEUES	16
 #define MAX_PAIRS	65536
 
-/* What is known of a queue while the trace is read. */
+/* State of a queue while the trace is read. */
 struct queue {
 	uint64_t id;		/* 0: slot is free */
 	uint64_t doorbell;	/* when it was rung last, 0 for never */
@@ -159,13 +159,6 @@ static void read_line(char *line)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* End the recording; figures of the queue that was used most. */
 int latency_stop(struct latency *l)
 {
@@ -195,7 +188,7 @@ int latency_stop(struct latency *l)
 	}
 	*l = best->l;
 	if (l->pairs) {
-		qsort(best->ns, l->pairs, sizeof(best->ns[0]), by_value);
+		sort_ns(best->ns, l->pairs);
 		l->p50_ns = best->ns[(l->pairs - 1) * 50 / 100];
 		l->p99_ns = best->ns[(l->pairs - 1) * 99 / 100];
 	}

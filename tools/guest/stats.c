@@ -1,39 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts frames and reports them as key=value, one line a report.
+ * Count frames and print reports, each a line of key=value.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include "game.h"
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 void stats_start(struct stats *s)
 {
 	s->start = now_ns();
 	s->since = s->start;
 	s->last = s->start;
-	s->cpu_start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	s->cpu_start = cpu_ns();
 	s->cpu_since = s->cpu_start;
 	s->frames = 0;
 	s->nr = 0;
@@ -58,14 +36,14 @@ static double quantile_ms(const struct stats *s, unsigned int percent)
 /* The time since the last report. */
 void stats_report(struct stats *s, const char *name, uint64_t now)
 {
-	uint64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	uint64_t cpu = cpu_ns();
 
 	s->fps = s->nr * 1e9 / (double)(now - s->since);
 	printf("game name=%s t=%.3f frames=%llu fps=%.2f", name,
 	       (double)(now - s->start) / 1e9, (unsigned long long)s->frames,
 	       s->fps);
 	if (s->nr) {
-		qsort(s->interval, s->nr, sizeof(s->interval[0]), by_value);
+		sort_ns(s->interval, s->nr);
 		printf(" p50_ms=%.2f p99_ms=%.2f max_ms=%.2f cpu_ms=%.2f",
 		       quantile_ms(s, 50), quantile_ms(s, 99),
 		       quantile_ms(s, 100),
@@ -81,7 +59,7 @@ void stats_report(struct stats *s, const char *name, uint64_t now)
 void stats_summary(const struct stats *s, const char *name, uint64_t now)
 {
 	double seconds = (double)(now - s->start) / 1e9;
-	uint64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_start;
+	uint64_t cpu = cpu_ns() - s->cpu_start;
 
 	printf("summary name=%s seconds=%.3f frames=%llu fps=%.3f cpu_ms=%.2f\n",
 	       name, seconds, (unsigned long long)s->frames,

@@ -14,12 +14,12 @@
 #define ITERATIONS	255
 #define CHUNK		4096	/* bytes */
 #define STEPS		64
-#define DIRT		0xa5	/* what no result is full of */
+#define DIRT		0xa5	/* a byte that fills no result */
 
 /**
  * struct kind - an operation
- * @name: what it is called on the command line
- * @adds: to what is there: running it again makes a difference
+ * @name: name on the command line
+ * @adds: adds to the old content: running it again changes the result
  * @make: allocate, fill in the job
  * @expect: the result of one run, from what is in @w->in and @w->want
  */
@@ -127,7 +127,7 @@ static int make_scale(struct work *w, struct compute *c, uint32_t n)
 	return ret;
 }
 
-/* One of three colours between two neighbours, @part / 256 of the way. */
+/* Return a component of the colour between two neighbours, @part / 256 of the way. */
 static uint32_t mix(uint32_t a, uint32_t b, uint32_t part, int colour)
 {
 	a = a >> (8 * colour) & 0xff;
@@ -409,7 +409,7 @@ void work_before(struct work *w)
 		memset(w->out.map, DIRT, w->out.size);
 }
 
-/* Whether the result is what it should be, and the first byte that is not. */
+/* Return whether the result is right, and in @at the first wrong byte. */
 bool work_right(const struct work *w, size_t *at)
 {
 	const uint8_t *out = w->out.map;

@@ -6,9 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "fea_printed.h"
 #include "sim.h"
 
-/* As ctl/mgpud/apply.c. */
+/* As ctl/mgpud/frames/apply.c. */
 #define LIMIT_MIN	1000.0
 #define LIMIT_MAX	10000000.0
 
@@ -77,7 +78,7 @@ static double foresee(const struct sim *s, const struct sim_point *points, uint6
 	};
 	struct fds_problem p = {
 		.m = 2, .need = need, .capacity = capacity, .demand = demand,
-		.floor = agreements ? floors : NULL, .param = s->set.param,
+		.floor = agreements ? floors : NULL, .param = s->param.fds,
 	};
 	struct machine_frame *frames = calloc(s->nr_vms, sizeof(*frames));
 
@@ -126,7 +127,7 @@ static double foresee(const struct sim *s, const struct sim_point *points, uint6
 		share[k] = fds_mu(&p, k) * rate[k];
 		x[who[k]] = rate[k];
 	}
-	f = fds_value(&s->set.param, n, share);
+	f = fds_value(&s->param.fds, n, share);
 out:
 	free(frames);
 	free(who);
@@ -163,25 +164,29 @@ static void observe(const struct sim *s, const struct estimate *e,
 	period->nr_short = plan->nr_short;
 }
 
-static int live(const struct sim *s, struct machine *m, const struct alloc_ops *policy,
+static int live(const struct sim *s, struct machine *m, const struct alloc_ops *allocator,
 		struct sim_run *run)
 {
-	uint64_t step = s->set.period_ms * 1000000ULL, now = 0;
-	size_t settle = (size_t)ceil(SIM_SETTLE_S * 1000 / s->set.period_ms);
+	uint64_t step = s->period_ms * 1000000ULL, now = 0;
+	size_t settle = (size_t)ceil(SIM_SETTLE_S * 1000 / s->period_ms);
 	double *x = calloc(s->nr_vms, sizeof(*x));
 	struct sim_point *spare = calloc(s->nr_vms, sizeof(*spare));
 	struct sim_period unused;
-	struct settings set = s->set;
+	struct decide_param param = s->param;
+	struct sla *sla = calloc(s->nr_vms, sizeof(*sla));
 	struct control control = { 0 };
 	struct estimate e = { 0 };
 	struct sample sample;
-	int ret = x && spare ? 0 : -ENOMEM;
+	int ret = x && spare && sla ? 0 : -ENOMEM;
 
-	/* it measures like none, and sets limits of its own */
-	set.policy = policy ? policy : &alloc_none;
+	/* the clairvoyant measures like none, and sets limits of its own */
+	param.allocator = allocator ? allocator : &alloc_none;
 	if (!ret) {
+		/* vGPUs are sampled in the order of the VMs */
+		for (size_t j = 0; j < s->nr_vms; j++)
+			sla[j] = s->vms[j].sla;
 		machine_sample(m, &sample);
-		ret = estimate_update(&e, &sample, set.headroom);
+		ret = estimate_update(&e, &sample, s->headroom);
 	}
 	for (size_t k = 0; !ret && k < settle + run->nr; k++) {
 		bool counts = k >= settle;
@@ -191,7 +196,7 @@ static int live(const struct sim *s, struct machine *m, const struct alloc_ops *
 		struct plan plan;
 
 		come_and_go(s, m, now, now + step, points);
-		if (!policy) {
+		if (!allocator) {
 			foresee(s, points, now, now + step, true, x);
 			for (size_t j = 0; j < s->nr_vms; j++)
 				machine_set_limit(m, j, millihertz(x[j]));
@@ -200,26 +205,32 @@ static int live(const struct sim *s, struct machine *m, const struct alloc_ops *
 		now += step;
 		machine_run(m, now);
 		machine_sample(m, &sample);
-		ret = estimate_update(&e, &sample, set.headroom);
+		ret = estimate_update(&e, &sample, s->headroom);
 		if (ret)
 			break;
-		ret = decide(&e, &set, &control, &plan);
+		ret = decide(&e, &param, sla, &control, &plan);
 		if (!ret)
 			observe(s, &e, &plan, period, points);
-		for (size_t j = 0; !ret && j < plan.nr && set.policy->allocate; j++)
+		for (size_t j = 0; !ret && j < plan.nr && param.allocator->allocate; j++)
 			if (!plan.targets[j].keep)
 				machine_set_limit(m, j, millihertz(plan.targets[j].limit));
 		plan_free(&plan);
 	}
 	estimate_free(&e);
 	free(spare);
+	free(sla);
 	free(x);
 	return ret;
 }
 
-int sim_run(const struct sim *s, const char *policy, struct sim_run *run)
+const struct alloc_ops *sim_allocator(const char *name)
 {
-	const struct alloc_ops *ops = alloc_find_any(policy);
+	return strcmp(name, alloc_fea_printed.name) ? alloc_find(name) : &alloc_fea_printed;
+}
+
+int sim_run(const struct sim *s, const char *allocator, struct sim_run *run)
+{
+	const struct alloc_ops *ops = sim_allocator(allocator);
 	struct machine_config cfg = s->machine;
 	struct machine_vm *vms = calloc(s->nr_vms, sizeof(*vms));
 	double began = cpu_clock();
@@ -227,12 +238,12 @@ int sim_run(const struct sim *s, const char *policy, struct sim_run *run)
 	int ret = -ENOMEM;
 
 	memset(run, 0, sizeof(*run));
-	if (!ops && strcmp(policy, SIM_CLAIRVOYANT)) {
+	if (!ops && strcmp(allocator, SIM_CLAIRVOYANT)) {
 		free(vms);
 		return -ENOENT;
 	}
-	run->policy = ops ? ops->name : SIM_CLAIRVOYANT;
-	run->nr = (size_t)fmax(floor(s->seconds * 1000 / s->set.period_ms), 1);
+	run->allocator = ops ? ops->name : SIM_CLAIRVOYANT;
+	run->nr = (size_t)fmax(floor(s->seconds * 1000 / s->period_ms), 1);
 	run->periods = calloc(run->nr, sizeof(*run->periods));
 	run->points = calloc(run->nr * s->nr_vms, sizeof(*run->points));
 	if (!vms || !run->periods || !run->points)

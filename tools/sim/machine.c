@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runq.h"
-#include "sched_policy.h"
-#include "throttle.h"
+#include "sched/runq.h"
+#include "sched/sched_policy.h"
+#include "sched/throttle.h"
 
 #include "machine.h"
 
@@ -98,32 +98,32 @@ const char *machine_check(const struct machine_config *cfg)
 	double cpus = cfg->cpus - cfg->host;
 
 	if (!cfg->cpus)
-		return "a machine needs a CPU at least";
+		return "a machine must have at least one CPU";
 	if (!cfg->engines || cfg->engines > MACHINE_MAX_ENGINES)
-		return "a device has 1 to 64 engines";
+		return "a device must have 1 to 64 engines";
 	if (!cfg->nr_vms || cfg->nr_vms > MACHINE_MAX_VM)
-		return "a machine has 1 to 1024 VMs";
+		return "a machine must have 1 to 1024 VMs";
 	if (!(cfg->host >= 0))
-		return "the host's own use of CPUs is not negative";
+		return "the host's own use of CPUs must not be negative";
 	if (!find_order(cfg->order) || (cfg->order && !strcmp(cfg->order, "fixed")))
-		return "the engines' order is weighted, equal or best-effort";
+		return "order must be weighted, equal or best-effort";
 	for (size_t j = 0; j < cfg->nr_vms; j++) {
 		const struct machine_vm *v = &cfg->vms[j];
 
 		if (!v->threads)
-			return "a VM has a thread at least";
+			return "a VM must have at least one thread";
 		if (!v->depth || v->depth > MACHINE_MAX_DEPTH)
-			return "a VM has 1 to 4 frames under way";
+			return "a VM must have 1 to 4 frames in flight";
 		if (!(v->rate > 0))
-			return "the rate that a VM wants is above 0";
+			return "the rate that a VM wants must be above 0";
 		if (!(v->background >= 0))
-			return "a VM's background use of CPUs is not negative";
+			return "a VM's background use of CPUs must not be negative";
 		if (v->weight < MGPU_WEIGHT_MIN || v->weight > MGPU_WEIGHT_MAX)
-			return "a weight is from 1 to 10000";
+			return "a weight must be from 1 to 10000";
 		cpus -= v->background;
 	}
 	if (!(cpus > 0))
-		return "the host and the VMs' background leave no CPU time";
+		return "the host and the VMs' background leave no CPU time; lower --host-cpus";
 	return NULL;
 }
 
@@ -215,7 +215,7 @@ static void submit(struct machine *m, struct vm *v)
 	wake(m, v);
 }
 
-/* The first frame that was handed over: may it go? As kmod/ring.c's pace(). */
+/* The first frame that was handed over: may it go? As kmod/gpu/ring.c's pace(). */
 static void pace(struct machine *m, struct vm *v)
 {
 	u64 wait = mgpu_throttle_wait(&v->throttle, m->now);

@@ -6,8 +6,8 @@
  * A VM makes frames one after the other: first CPU work, on some of the CPUs'
  * time, then engine work. Of its frames at most @depth are under way at a time,
  * the one that it works on included. What the module does is done by the
- * module's own code: frame pacing by kmod/throttle.c, the engines' order by
- * kmod/runq.c and its policies.
+ * module's own code: frame pacing by kmod/sched/throttle.c, the engines' order by
+ * kmod/sched/runq.c and its policies.
  *
  *   CPUs     threads that are busy share them equally, none has more than one
  *            CPU: the fluid limit of a fair scheduler

@@ -7,7 +7,7 @@ machine-tools := $(patsubst %/lib/rbtree.c,%,$(firstword \
 		$(BUILD)/kernel/*/source/tools/lib/rbtree.c) \
 	$(BUILD)/kernel/6.1/source/tools/lib/rbtree.c))
 machine-deps := $(machine-tools)/lib/rbtree.c
-machine-srcs := $(TOP)/tools/sim/machine.c $(machine-deps) $(addprefix $(TOP)/kmod/, \
+machine-srcs := $(TOP)/tools/sim/machine.c $(machine-deps) $(addprefix $(TOP)/kmod/sched/, \
 	throttle.c runq.c bucket.c policy_best_effort.c policy_fair.c policy_fixed.c)
 
 # Callbacks need not use all that they are given.

@@ -1,58 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* mgpu-sim-preempt: the command line, the table and the JSON. */
 #include <errno.h>
-#include <getopt.h>
 #include <json-c/json.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "options.h"
 #include "preempt_sim.h"
 
 #define MAX_POLICIES	16
 
 enum {
-	OPT_STREAM = 256, OPT_POLICY, OPT_LIST, OPT_COST, OPT_TRUE_COST, OPT_DECAY,
-	OPT_SLOTS, OPT_STARVE, OPT_GAIN, OPT_JSON, OPT_GENERATE, OPT_JOBS, OPT_LOAD,
-	OPT_WIDE, OPT_HELP,
+	OPT_STREAM, OPT_POLICY, OPT_COST, OPT_TRUE_COST, OPT_DECAY, OPT_SLOTS, OPT_STARVE,
+	OPT_GAIN, OPT_JSON, OPT_GENERATE, OPT_JOBS, OPT_LOAD, OPT_WIDE,
 };
 
-/* The one table of options: parser and help agree with it. */
-static const struct {
-	struct option opt;
-	const char *arg;
-	const char *help;
-} table[] = {
-	{ { "stream", required_argument, NULL, OPT_STREAM }, "FILE.csv",
-	  "jobs that arrive" },
-	{ { "policy", required_argument, NULL, OPT_POLICY }, "NAME,...",
+static const struct sim_option options[] = {
+	{ OPT_STREAM, "stream", "FILE.csv", "stream of jobs" },
+	{ OPT_POLICY, "policy", "NAME,...",
 	  "one or several, or all (all); --list names them" },
-	{ { "list", no_argument, NULL, OPT_LIST }, NULL, "print policies, and exit" },
-	{ { "cost", required_argument, NULL, OPT_COST }, "A,B",
-	  "what the policy thinks a switch costs, cycles per byte, or published" },
-	{ { "true-cost", required_argument, NULL, OPT_TRUE_COST }, "A,B",
-	  "what it does cost (published)" },
-	{ { "decay", required_argument, NULL, OPT_DECAY }, "X",
-	  "of memory-intensive contexts in a switch, 0.5 to 1 (0.9)" },
-	{ { "slots", required_argument, NULL, OPT_SLOTS }, "K",
-	  "of the device, 1 to 64 (2)" },
-	{ { "starve-ms", required_argument, NULL, OPT_STARVE }, "MS",
-	  "nobody waits for longer without going first (500)" },
-	{ { "min-gain", required_argument, NULL, OPT_GAIN }, "X",
-	  "a smaller gain is none, 0 to 1 (0.02)" },
-	{ { "json", required_argument, NULL, OPT_JSON }, "FILE", "write the result" },
-	{ { "generate", required_argument, NULL, OPT_GENERATE }, "SEED",
-	  "print a stream instead" },
-	{ { "jobs", required_argument, NULL, OPT_JOBS }, "N", "of it (400)" },
-	{ { "load", required_argument, NULL, OPT_LOAD }, "X",
-	  "its time alone over the slots' time (1)" },
-	{ { "wide", required_argument, NULL, OPT_WIDE }, "X",
-	  "part of its jobs that want several slots (0)" },
-	{ { "help", no_argument, NULL, OPT_HELP }, NULL, "print this" },
+	{ SIM_OPTION_LIST, "list", NULL, "print policies, and exit" },
+	{ OPT_COST, "cost", "A,B",
+	  "cost of a switch that the policy assumes, cycles per byte, or published" },
+	{ OPT_TRUE_COST, "true-cost", "A,B", "true cost of a switch (published)" },
+	{ OPT_DECAY, "decay", "X",
+	  "speed of memory-intensive contexts in a switch, 0.5 to 1 (0.9)" },
+	{ OPT_SLOTS, "slots", "K", "slots of the device, 1 to 64 (2)" },
+	{ OPT_STARVE, "starve-ms", "MS",
+	  "a context that waits longer goes first (500)" },
+	{ OPT_GAIN, "min-gain", "X", "least gain of a preemption, 0 to 1 (0.02)" },
+	{ OPT_JSON, "json", "FILE", "write the result" },
+	{ OPT_GENERATE, "generate", "SEED", "print a generated stream instead" },
+	{ OPT_JOBS, "jobs", "N", "jobs of the generated stream (400)" },
+	{ OPT_LOAD, "load", "X", "its load: time alone over the slots' time (1)" },
+	{ OPT_WIDE, "wide", "X", "its part of jobs that want several slots (0)" },
+	{ SIM_OPTION_HELP, "help", NULL, "print this" },
 };
-
-#define NR_OPTIONS (sizeof(table) / sizeof(table[0]))
 
 struct options {
 	const char *stream, *json;
@@ -64,49 +48,12 @@ struct options {
 	bool generate;
 };
 
-__attribute__((format(printf, 1, 2)))
-static int bad(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("mgpu-sim-preempt: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return -EINVAL;
-}
-
-static void help(void)
-{
-	puts("mgpu-sim-preempt - runs mgpud's preemption policy on a modelled device\n\n"
-	     "Usage: mgpu-sim-preempt --stream FILE.csv [OPTION...]\n"
-	     "       mgpu-sim-preempt --generate SEED [--jobs N] [--load X] [--slots K] [--wide X]\n");
-	for (size_t i = 0; i < NR_OPTIONS; i++)
-		printf("  --%-10s %-9s %s\n", table[i].opt.name,
-		       table[i].arg ? table[i].arg : "", table[i].help);
-}
-
 static void list(void)
 {
 	for (size_t i = 0; preempt_all[i]; i++)
 		printf("%-12s %s\n", preempt_all[i]->name, preempt_all[i]->summary);
 	printf("%-12s %s\n", PSIM_CLAIRVOYANT,
-	       "knows everything, tries what it could do, and does the best");
-}
-
-static int number(const char *option, const char *s, double min, double max, bool whole,
-		  double *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtod(s, &end);
-	if (errno || end == s || *end || !(*v >= min && *v <= max) ||
-	    (whole && *v != floor(*v)))
-		return bad("--%s '%s': must be a %snumber from %.15g to %.15g", option, s,
-			   whole ? "whole " : "", min, max);
-	return 0;
+	       "knows all jobs to come, tries its choices, and takes the best");
 }
 
 static int coefficients(const char *option, const char *s, struct preempt_cost *c)
@@ -119,10 +66,10 @@ static int coefficients(const char *option, const char *s, struct preempt_cost *
 		return 0;
 	}
 	if (sscanf(s, "%lf,%lf%n", &p.cost.a, &p.cost.b, &end) != 2 || s[end])
-		return bad("--%s '%s': must be published, or A,B as in 0.09526,0.01633",
-			   option, s);
+		return sim_bad("--%s '%s': must be published, or A,B as in 0.09526,0.01633",
+			       option, s);
 	if (preempt_param_check(&p))
-		return bad("--%s '%s': %s", option, s, preempt_param_check(&p));
+		return sim_bad("--%s '%s': %s", option, s, preempt_param_check(&p));
 	*c = p.cost;
 	return 0;
 }
@@ -132,9 +79,9 @@ static int add_policy(struct options *o, const char *name)
 	const struct preempt_ops *ops = preempt_find(name);
 
 	if (!ops && strcmp(name, PSIM_CLAIRVOYANT))
-		return bad("--policy '%s': no such policy; --list names all", name);
+		return sim_bad("--policy '%s': unknown policy; --list names all", name);
 	if (o->nr_policies == MAX_POLICIES)
-		return bad("--policy: more than %d policies", MAX_POLICIES);
+		return sim_bad("--policy: more than %d policies", MAX_POLICIES);
 	o->policy[o->nr_policies++] = ops ? ops->name : PSIM_CLAIRVOYANT;
 	return 0;
 }
@@ -150,88 +97,93 @@ static int policies(struct options *o, const char *s)
 		return add_policy(o, PSIM_CLAIRVOYANT);
 	}
 	if (strlen(s) >= sizeof(o->policies))
-		return bad("--policy: too long");
+		return sim_bad("--policy: too long");
 	strcpy(o->policies, s);
 	for (char *rest = o->policies, *name; !ret && (name = strsep(&rest, ","));)
 		ret = add_policy(o, name);
 	return ret;
 }
 
-/* Returns 0, -EINVAL after a complaint, or 1 when all is done. */
-static int parse(struct options *o, int argc, char **argv)
+static int set_option(void *data, const struct sim_option *option, const char *value)
 {
-	struct option opts[NR_OPTIONS + 1] = { 0 };
-	int opt, ret = 0;
+	const char *name = option->name;
+	struct options *o = data;
+	int ret = 0;
 	double v;
 
-	for (size_t i = 0; i < NR_OPTIONS; i++)
-		opts[i] = table[i].opt;
-	policies(o, "all");
-	opterr = 0;
-	while (!ret && (opt = getopt_long(argc, argv, "", opts, NULL)) != -1) {
-		switch (opt) {
-		case OPT_STREAM:
-			o->stream = optarg;
-			break;
-		case OPT_JSON:
-			o->json = optarg;
-			break;
-		case OPT_POLICY:
-			ret = policies(o, optarg);
-			break;
-		case OPT_COST:
-			ret = coefficients("cost", optarg, &o->setup.param.cost);
-			break;
-		case OPT_TRUE_COST:
-			ret = coefficients("true-cost", optarg, &o->setup.truth);
-			break;
-		case OPT_DECAY:
-			ret = number("decay", optarg, PREEMPT_DECAY_MIN, 1, false,
-				     &o->setup.param.decay_memory);
-			break;
-		case OPT_SLOTS:
-			ret = number("slots", optarg, 1, PREEMPT_SLOTS_MAX, true, &v);
-			o->setup.slots = ret ? 1 : (unsigned int)v;
-			break;
-		case OPT_STARVE:
-			ret = number("starve-ms", optarg, 1, 3.6e6, false, &v);
-			o->setup.param.starve_ns = ret ? 1 : (uint64_t)(v * 1e6);
-			break;
-		case OPT_GAIN:
-			ret = number("min-gain", optarg, 0, 1, false,
-				     &o->setup.param.min_gain);
-			break;
-		case OPT_GENERATE:
-			ret = number("generate", optarg, 0, 1e15, true, &v);
-			o->shape.seed = ret ? 0 : (uint64_t)v;
-			o->generate = true;
-			break;
-		case OPT_JOBS:
-			ret = number("jobs", optarg, 1, PSIM_JOBS_MAX, true, &v);
-			o->shape.jobs = ret ? 1 : (unsigned int)v;
-			break;
-		case OPT_LOAD:
-			ret = number("load", optarg, 0.01, 100, false, &o->shape.load);
-			break;
-		case OPT_WIDE:
-			ret = number("wide", optarg, 0, 1, false, &o->shape.wide);
-			break;
-		case OPT_LIST:
-			list();
-			return 1;
-		case OPT_HELP:
-			help();
-			return 1;
-		default:
-			return bad("'%s' is no option, or lacks its value; --help lists all",
-				   argv[optind - 1]);
-		}
+	switch (option->id) {
+	case OPT_STREAM:
+		o->stream = value;
+		break;
+	case OPT_JSON:
+		o->json = value;
+		break;
+	case OPT_POLICY:
+		ret = policies(o, value);
+		break;
+	case OPT_COST:
+		ret = coefficients(name, value, &o->setup.param.cost);
+		break;
+	case OPT_TRUE_COST:
+		ret = coefficients(name, value, &o->setup.truth);
+		break;
+	case OPT_DECAY:
+		ret = sim_number(name, value, PREEMPT_DECAY_MIN, 1, false,
+				 &o->setup.param.decay_memory);
+		break;
+	case OPT_SLOTS:
+		ret = sim_number(name, value, 1, PREEMPT_SLOTS_MAX, true, &v);
+		o->setup.slots = ret ? 1 : (unsigned int)v;
+		break;
+	case OPT_STARVE:
+		ret = sim_number(name, value, 1, 3.6e6, false, &v);
+		o->setup.param.starve_ns = ret ? 1 : (uint64_t)(v * 1e6);
+		break;
+	case OPT_GAIN:
+		ret = sim_number(name, value, 0, 1, false,
+				 &o->setup.param.min_gain);
+		break;
+	case OPT_GENERATE:
+		ret = sim_number(name, value, 0, 1e15, true, &v);
+		o->shape.seed = ret ? 0 : (uint64_t)v;
+		o->generate = true;
+		break;
+	case OPT_JOBS:
+		ret = sim_number(name, value, 1, PSIM_JOBS_MAX, true, &v);
+		o->shape.jobs = ret ? 1 : (unsigned int)v;
+		break;
+	case OPT_LOAD:
+		ret = sim_number(name, value, 0.01, 100, false, &o->shape.load);
+		break;
+	default:
+		ret = sim_number(name, value, 0, 1, false, &o->shape.wide);
+		break;
 	}
+	return ret;
+}
+
+static const struct sim_program program = {
+	.name = "mgpu-sim-preempt",
+	.usage = "mgpu-sim-preempt - runs mgpud's preemption policies on a modelled device\n\n"
+		 "Usage: mgpu-sim-preempt --stream FILE.csv [OPTION...]\n"
+		 "       mgpu-sim-preempt --generate SEED [--jobs N] [--load X] [--slots K] [--wide X]\n",
+	.options = options,
+	.nr = sizeof(options) / sizeof(options[0]),
+	.width = 10,
+	.list = list,
+	.set = set_option,
+};
+
+/* Returns 0, 1 after --help or --list, or -EINVAL. */
+static int parse(struct options *o, int argc, char **argv)
+{
+	int ret;
+
+	policies(o, "all");
+	ret = sim_parse(&program, argc, argv, o);
 	o->shape.slots = o->setup.slots;
-	if (!ret && optind < argc)
-		ret = bad("'%s' is no option; --help lists all", argv[optind]);
 	if (!ret && o->generate == !!o->stream)
-		ret = bad("one of --stream and --generate is needed");
+		ret = sim_bad("exactly one of --stream and --generate is needed");
 	return ret;
 }
 
@@ -272,7 +224,7 @@ static int write_json(const struct options *o, size_t jobs, struct json_object *
 	add(all, "decay", o->setup.param.decay_memory);
 	json_object_object_add(all, "runs", json_object_get(runs));
 	if (json_object_to_file_ext(o->json, all, JSON_C_TO_STRING_PRETTY))
-		ret = bad("--json %s: %s", o->json, json_util_get_last_err());
+		ret = sim_bad("--json %s: %s", o->json, json_util_get_last_err());
 	json_object_put(all);
 	return ret;
 }
@@ -290,7 +242,7 @@ static int run(struct options *o, const struct psim_stream *s)
 		o->setup.policy = preempt_find(o->policy[i]);
 		ret = psim_run(s, &o->setup, &r);
 		if (ret) {
-			bad("policy %s: %s", o->policy[i], strerror(-ret));
+			sim_bad("policy %s: %s", o->policy[i], strerror(-ret));
 			break;
 		}
 		printf("%-12s %8.4f %9.4f %9.2f %9.2f %8.2f %8u %7u %9.2f ", o->policy[i],
@@ -327,17 +279,17 @@ int main(int argc, char **argv)
 		return ret < 0 ? 2 : 0;
 	s = calloc(1, sizeof(*s));
 	if (!s) {
-		bad("out of memory");
+		sim_bad("out of memory");
 		return 1;
 	}
 	if (o.generate) {
 		psim_generate(s, &o.shape);
 		ret = psim_write(s, &o.shape, stdout);
 		if (ret)
-			bad("standard output: cannot be written");
+			sim_bad("standard output: cannot be written");
 	} else {
 		ret = psim_read(s, o.stream, why, sizeof(why));
-		ret = ret ? bad("%s", why) : run(&o, s);
+		ret = ret ? sim_bad("%s", why) : run(&o, s);
 	}
 	free(s);
 	return ret ? 1 : 0;

@@ -101,8 +101,6 @@ struct psim_sharing {
  * @slots: of the device
  * @sharing: what is true of sharing; NULL: PSIM_SHARING
  * @horizon: how far the clairvoyant looks, cycles; 0: PSIM_HORIZON
- * @whole: a flush loses, and a drain waits for, all of a job, as with mgpu.ko,
- *	and not a tile
  */
 struct psim_setup {
 	const struct preempt_ops *policy;
@@ -111,7 +109,6 @@ struct psim_setup {
 	unsigned int slots;
 	const struct psim_sharing *sharing;
 	double horizon;
-	bool whole;
 };
 
 /**

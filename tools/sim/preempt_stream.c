@@ -136,7 +136,7 @@ static const struct {
 } column[] = {
 	{ "arrival_us", 0, 1e12, false },
 	{ "vgpu", 0, 4095, true },
-	{ "kind", 0, 4294967295.0, true },
+	{ "kind", 1, NR_KINDS, true },	/* enum mgpu_compute_op, for mgpud */
 	{ "size", 1, 1e15, false },
 	{ "slots", 1, PREEMPT_SLOTS_MAX, true },
 	{ "instr", 1, 1e15, false },

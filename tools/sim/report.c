@@ -80,7 +80,7 @@ static struct sim_stat stat_average(const struct sim_run *run)
 static const struct sim_run *clairvoyant(const struct sim_run *runs, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (!strcmp(runs[i].policy, SIM_CLAIRVOYANT))
+		if (!strcmp(runs[i].allocator, SIM_CLAIRVOYANT))
 			return &runs[i];
 	return NULL;
 }
@@ -182,9 +182,9 @@ static void print_machine(const struct sim *s)
 	       s->machine.engines, s->machine.engines > 1 ? "s" : "",
 	       s->machine.order ? s->machine.order : "weighted",
 	       s->machine.engines_on_cpus ? ", on the CPUs" : "", s->seconds,
-	       s->set.period_ms, (unsigned long long)s->seed);
-	printf("beta %g, lambda %g, %u iterations\n\n", s->set.param.beta,
-	       s->set.param.lambda, s->set.iterations);
+	       s->period_ms, (unsigned long long)s->seed);
+	printf("beta %g, lambda %g, %u iterations\n\n", s->param.fds.beta,
+	       s->param.fds.lambda, s->param.iterations);
 	puts("VM            CPU ms/frame      engine ms/frame   as a ratio to the first");
 	puts("              mean      sd      mean      sd      CPU      engine");
 	for (size_t j = 0; j < s->nr_vms; j++) {
@@ -205,7 +205,7 @@ static void print_vms(const struct sim *s, const struct sim_run *run)
 	for (size_t j = 0; j < s->nr_vms; j++) {
 		struct vm_result r = vm_result(s, run, j);
 
-		printf("%-13s %-10.10s %8.2f %7.2f   %6.1f %%  %6.1f %%", j ? "" : run->policy,
+		printf("%-13s %-10.10s %8.2f %7.2f   %6.1f %%  %6.1f %%", j ? "" : run->allocator,
 		       s->vms[j].name, r.fps.mean, r.fps.std, r.cpu_share * 100,
 		       r.gpu_share * 100);
 		if (s->vms[j].sla.floor > 0)
@@ -222,11 +222,11 @@ void sim_print(const struct sim *s, const struct sim_run *runs, size_t nr)
 	char a[32], b[32], c[32], d[32];
 
 	print_machine(s);
-	puts("policy        VM         frames/s           CPU       GPU share");
+	puts("allocator     VM         frames/s           CPU       GPU share");
 	puts("                             mean      sd");
 	for (size_t i = 0; i < nr; i++)
 		print_vms(s, &runs[i]);
-	puts("\npolicy        f: mean      sd  of the mean of 30  below clairvoyant  below bound  without f");
+	puts("\nallocator     f: mean      sd  of the mean of 30  below clairvoyant  below bound  without f");
 	for (size_t i = 0; i < nr; i++) {
 		struct sim_stat f = sim_stat_fds(&runs[i]);
 
@@ -234,7 +234,7 @@ void sim_print(const struct sim *s, const struct sim_run *runs, size_t nr)
 		fixed(b, sizeof(b), f.std);
 		fixed(d, sizeof(d), stat_average(&runs[i]).std);
 		percent(c, sizeof(c), best ? distance(&runs[i], best) : NAN);
-		printf("%-13s %8s %7s %12s %18s", runs[i].policy, a, b, d, c);
+		printf("%-13s %8s %7s %12s %18s", runs[i].allocator, a, b, d, c);
 		percent(c, sizeof(c), distance(&runs[i], NULL));
 		printf(" %14s %7zu", c, runs[i].nr - f.n);
 		if (periods_short(&runs[i]))
@@ -298,7 +298,7 @@ static struct json_object *run_json(const struct sim *s, const struct sim_run *r
 	struct json_object *list = json_object_new_array();
 	struct sim_stat f = sim_stat_fds(run), average = stat_average(run);
 
-	put_text(o, "policy", run->policy);
+	put_text(o, "policy", run->allocator);
 	put(o, "mean", f.mean);
 	put(o, "std", f.std);
 	put(o, "average_mean", average.mean);
@@ -345,10 +345,10 @@ int sim_write_json(const struct sim *s, const struct sim_run *runs, size_t nr,
 
 	put_text(o, "scenario", s->name);
 	put(o, "seconds", s->seconds);
-	put_int(o, "period_ms", s->set.period_ms);
-	put_int(o, "iterations", s->set.iterations);
-	put(o, "beta", s->set.param.beta);
-	put(o, "lambda", s->set.param.lambda);
+	put_int(o, "period_ms", s->period_ms);
+	put_int(o, "iterations", s->param.iterations);
+	put(o, "beta", s->param.fds.beta);
+	put(o, "lambda", s->param.fds.lambda);
 	json_object_object_add(o, "seed", json_object_new_uint64(s->seed));
 	put_int(o, "cpus", s->machine.cpus);
 	put(o, "host_cpus", s->machine.host);
@@ -361,7 +361,7 @@ int sim_write_json(const struct sim *s, const struct sim_run *runs, size_t nr,
 		struct json_object *b = json_object_new_object();
 
 		json_object_array_add(list, run_json(s, &runs[i], best));
-		put_text(b, "policy", runs[i].policy);
+		put_text(b, "policy", runs[i].allocator);
 		put(b, "mean", sim_stat_fds(&runs[i]).mean);
 		put(b, "std", sim_stat_fds(&runs[i]).std);
 		json_object_array_add(brief, b);
@@ -408,7 +408,7 @@ int sim_write_csv(const struct sim *s, const struct sim_run *runs, size_t nr,
 		for (size_t i = 0; i < runs[r].nr; i++) {
 			const struct sim_period *p = &runs[r].periods[i];
 
-			fprintf(f, "%s,%.3f", runs[r].policy, p->end_s);
+			fprintf(f, "%s,%.3f", runs[r].allocator, p->end_s);
 			put_csv(f, p->fds);
 			put_csv(f, sim_average(&runs[r], i));
 			put_csv(f, p->best);
@@ -438,7 +438,7 @@ static const char *const colours[] = {
 #define NR_COLOURS	(sizeof(colours) / sizeof(colours[0]))
 #define PLOT_VMS	8	/* curves that one can still tell apart */
 
-/* Of each policy the rates, and below all of them f. */
+/* The rates under each allocator, and below them f. */
 static void gnuplot(const struct sim *s, const struct sim_run *runs, size_t nr,
 		    const char *path, FILE *f)
 {
@@ -473,7 +473,7 @@ static void gnuplot(const struct sim *s, const struct sim_run *runs, size_t nr,
 		double height = 220.0 / (220.0 * (double)nr + 420);
 
 		fprintf(f, "set size 1,%g\nset origin 0,%g\nset title '%s: frame rates'\nplot ",
-			height, 1 - height * (double)(r + 1), runs[r].policy);
+			height, 1 - height * (double)(r + 1), runs[r].allocator);
 		for (size_t j = 0; j < vms; j++)
 			fprintf(f, "%s$p%zu using 1:%zu with lines linewidth 1.5 linecolor rgb '%s' title '%s'",
 				j ? ", " : "", r, 5 + j, colours[j % NR_COLOURS],
@@ -488,7 +488,7 @@ static void gnuplot(const struct sim *s, const struct sim_run *runs, size_t nr,
 	for (size_t r = 0; r < nr; r++)
 		fprintf(f, "%s$p%zu using 1:2 with points pointtype 7 pointsize 0.25 linecolor rgb '%s' notitle, $p%zu using 1:3 with lines linewidth 2.5 linecolor rgb '%s' title '%s'",
 			r ? ", " : "", r, colours[r % NR_COLOURS], r,
-			colours[r % NR_COLOURS], runs[r].policy);
+			colours[r % NR_COLOURS], runs[r].allocator);
 	fprintf(f, ", $p0 using 1:4 with lines linewidth 1 dashtype 2 linecolor rgb '#888888' title 'bound'\nunset multiplot\n");
 }
 

@@ -34,7 +34,7 @@ struct scenario {
 static const struct scenario scenarios[] = {
 	{
 		.name = "reference",
-		.summary = "three games, an engine that takes frames as they come",
+		.summary = "three games; the engine takes frames in the order of arrival",
 		.cpus = 4, .engines = 1, .order = "best-effort",
 		.seconds = 600,
 		.vms = {
@@ -173,7 +173,7 @@ static const struct scenario scenarios[] = {
 		},
 	}, {
 		.name = "idle",
-		.summary = "two games beside a menu at 20 frames/s and a desktop that is often still",
+		.summary = "two games, a menu at 20 frames/s, and a desktop that is often idle",
 		.cpus = 4, .engines = 1, .order = "best-effort",
 		.seconds = 600,
 		.vms = {
@@ -224,12 +224,10 @@ static int begin(struct sim *s, const char *name, size_t nr_vms)
 	s->vms = calloc(nr_vms, sizeof(*s->vms));
 	s->nr_vms = nr_vms;
 	s->seed = 1;
-	s->set = (struct settings){
-		.period_ms = 1000,
-		.iterations = 10,
-		.headroom = ESTIMATE_HEADROOM,
-		.sla = SLA_NONE,
-		.param = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
+	s->period_ms = 1000;
+	s->headroom = ESTIMATE_HEADROOM;
+	s->param = (struct decide_param){
+		.iterations = 10, .fds = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
 	};
 	return s->vms ? 0 : -ENOMEM;
 }
@@ -250,7 +248,7 @@ int sim_from_scenario(struct sim *s, const char *name, char *why, size_t len)
 
 	memset(s, 0, sizeof(*s));
 	if (!from) {
-		snprintf(why, len, "there is no scenario '%.40s'; --list names them", name);
+		snprintf(why, len, "unknown scenario '%.40s'; --list names all", name);
 		return -ENOENT;
 	}
 	vms = from->like ? find(from->like) : from;
@@ -332,12 +330,9 @@ int sim_prepare(struct sim *s, const struct trace *t, char *why, size_t len)
 	struct cost_spec *specs = calloc(s->nr_vms, sizeof(*specs));
 	struct machine_config cfg = s->machine;
 	const char *bad = NULL;
-	size_t n = 0;
 	int ret = 0;
 
-	free(s->set.vgpus);
-	s->set.vgpus = calloc(s->nr_vms, sizeof(*s->set.vgpus));
-	if (!vms || !specs || !s->set.vgpus) {
+	if (!vms || !specs) {
 		ret = -ENOMEM;
 		goto out;
 	}
@@ -353,19 +348,12 @@ int sim_prepare(struct sim *s, const struct trace *t, char *why, size_t len)
 			ret = -EINVAL;
 			goto out;
 		}
-		if (v->sla.floor > 0 || isfinite(v->sla.ceiling)) {
-			struct sla_vgpu *a = &s->set.vgpus[n++];
-
-			strcpy(a->uuid, v->machine.uuid);
-			a->sla = v->sla;
-		}
 	}
-	s->set.nr_vgpus = n;
 	cfg.vms = vms;
 	cfg.nr_vms = s->nr_vms;
 	bad = machine_check(&cfg);
 	if (!bad)
-		bad = fds_param_check(&s->set.param);
+		bad = fds_param_check(&s->param.fds);
 	if (bad) {
 		snprintf(why, len, "%s", bad);
 		ret = -EINVAL;
@@ -387,7 +375,6 @@ out:
 void sim_free(struct sim *s)
 {
 	costs_free(s->costs);
-	free(s->set.vgpus);
 	free(s->vms);
 	memset(s, 0, sizeof(*s));
 }

@@ -56,7 +56,9 @@ struct sim_vm {
  * @costs: what frames cost
  * @seconds: that are counted, after SIM_SETTLE_S
  * @seed: of the costs
- * @set: the controller's settings, but for the policy
+ * @period_ms: length of a period of the controller, ms
+ * @headroom: demand of a VM that no limit holds back, in measured rates
+ * @param: how the controller divides rates; the allocator is that of a run
  */
 struct sim {
 	char name[SIM_NAME_LEN];
@@ -67,7 +69,9 @@ struct sim {
 	struct costs *costs;
 	double seconds;
 	uint64_t seed;
-	struct settings set;
+	unsigned int period_ms;
+	double headroom;
+	struct decide_param param;
 };
 
 /**
@@ -100,8 +104,8 @@ struct sim_period {
 };
 
 /**
- * struct sim_run - a policy's result
- * @policy: name
+ * struct sim_run - the result of an allocator
+ * @allocator: name
  * @nr: periods that are counted
  * @periods: those
  * @points: of each, one per VM
@@ -110,7 +114,7 @@ struct sim_period {
  * @use: of the machine
  */
 struct sim_run {
-	const char *policy;
+	const char *allocator;
 	size_t nr;
 	struct sim_period *periods;
 	struct sim_point *points;
@@ -118,7 +122,7 @@ struct sim_run {
 	struct machine_use use;
 };
 
-/* The policy that knows what the coming period will cost. */
+/* The allocator that is told the costs of the coming period. */
 #define SIM_CLAIRVOYANT "clairvoyant"
 
 /* ---- scenario.c ---- */
@@ -136,8 +140,11 @@ void sim_free(struct sim *s);
 
 /* ---- loop.c ---- */
 
+/* Return an allocator of mgpud or fea-printed; NULL if there is none of this name. */
+const struct alloc_ops *sim_allocator(const char *name);
+
 /* Returns 0 or -errno; @run is to be freed in any case. */
-int sim_run(const struct sim *s, const char *policy, struct sim_run *run);
+int sim_run(const struct sim *s, const char *allocator, struct sim_run *run);
 void sim_run_free(struct sim_run *run);
 
 /* ---- report.c ---- */

@@ -73,11 +73,11 @@ static int header(struct reader *r, char **field, int n)
 			if (strcmp(field[i], column_names[c]))
 				continue;
 			if (r->where[c] >= 0)
-				return bad(r, "column '%s' is there twice", field[i]);
+				return bad(r, "duplicate column '%s'", field[i]);
 			r->where[c] = i;
 		}
 		if (r->where[c] < 0 && c != FRAMES)
-			return bad(r, "there is no column '%s'; the first line names the columns, as in time_s,vgpu,frame,frames,cpu_s,engine_s,held_s",
+			return bad(r, "missing column '%s'; the first line names the columns, as in time_s,vgpu,frame,frames,cpu_s,engine_s,held_s",
 				   column_names[c]);
 	}
 	r->columns = n;
@@ -243,8 +243,8 @@ int trace_read(struct trace *t, FILE *f, const char *file, char *why, size_t len
 	while (!ret && (got = read_line(f, line, &zero)) >= 0) {
 		r.line++;
 		if (zero || got > TRACE_MAX_LINE) {
-			ret = zero ? bad(&r, "there is a zero byte: this is no trace") :
-				bad(&r, "longer than %d characters: this is no trace",
+			ret = zero ? bad(&r, "contains a zero byte: not a trace") :
+				bad(&r, "longer than %d characters: not a trace",
 				    TRACE_MAX_LINE);
 			break;
 		}
@@ -256,7 +256,7 @@ int trace_read(struct trace *t, FILE *f, const char *file, char *why, size_t len
 			continue;
 		n = split(line, field);
 		if (n < 0)
-			ret = bad(&r, "more than %d columns: this is no trace", MAX_COLUMNS);
+			ret = bad(&r, "more than %d columns: not a trace", MAX_COLUMNS);
 		else
 			ret = r.columns ? frame(&r, field, n) : header(&r, field, n);
 	}

@@ -29,9 +29,9 @@
 #define MGPU_UUID_STRLEN		36
 
 /**
- * enum mgpu_charge_source - who charged the engine time of a job
- * @MGPU_CHARGE_SOURCE_MODULE: the module itself, for want of an eBPF program
- *   that does
+ * enum mgpu_charge_source - source of the charge for a job's engine time
+ * @MGPU_CHARGE_SOURCE_MODULE: the module, because no eBPF program charged the
+ *   job
  * @MGPU_CHARGE_SOURCE_BPF: an eBPF program, through mgpu_charge()
  */
 enum mgpu_charge_source {
@@ -41,16 +41,17 @@ enum mgpu_charge_source {
 
 /**
  * enum mgpu_policy_exit_kind - why a BPF policy is no longer in force
- * @MGPU_POLICY_EXIT_KIND_NONE: there has been none, or one is in force
- * @MGPU_POLICY_EXIT_KIND_UNLOADED: who loaded it took it away, or died
- * @MGPU_POLICY_EXIT_KIND_REPLACED: another version of it was loaded in its
- *   place
- * @MGPU_POLICY_EXIT_KIND_SWITCHED: a built-in policy was chosen
- * @MGPU_POLICY_EXIT_KIND_STARVED: it let a vGPU wait for longer than its
- *   timeout while others ran
- * @MGPU_POLICY_EXIT_KIND_STALLED: it left the engine idle for its timeout
- *   while a vGPU waited
- * @MGPU_POLICY_EXIT_KIND_ERROR: it broke its contract; the message says how
+ * @MGPU_POLICY_EXIT_KIND_NONE: no BPF policy was in force yet, or a BPF policy
+ *   is in force
+ * @MGPU_POLICY_EXIT_KIND_UNLOADED: its loader unloaded it, or exited
+ * @MGPU_POLICY_EXIT_KIND_REPLACED: its loader replaced it by another version
+ * @MGPU_POLICY_EXIT_KIND_SWITCHED: user space chose a built-in policy
+ * @MGPU_POLICY_EXIT_KIND_STARVED: a vGPU waited for longer than its timeout
+ *   while others were served
+ * @MGPU_POLICY_EXIT_KIND_STALLED: it left an engine idle for its timeout while
+ *   a vGPU waited
+ * @MGPU_POLICY_EXIT_KIND_ERROR: it broke its contract; the message has the
+ *   reason
  */
 enum mgpu_policy_exit_kind {
 	MGPU_POLICY_EXIT_KIND_NONE,
@@ -66,13 +67,14 @@ enum mgpu_policy_exit_kind {
 #define MGPU_PREEMPT_MAX_MS	2000
 
 /**
- * enum mgpu_ctx_state - what a context is doing
- * @MGPU_CTX_STATE_IDLE: it has no work
- * @MGPU_CTX_STATE_WAITING: it has work and no slot, and did not begin with it
- * @MGPU_CTX_STATE_RUNNING: it has a slot or more
- * @MGPU_CTX_STATE_PREEMPTED: slots were taken from it and it has none; it goes
- *   on when it is resumed, when a slot is free, or after preempt-max-ms
- * @MGPU_CTX_STATE_HELD: preempted, and goes on only when it is resumed
+ * enum mgpu_ctx_state - state of a context
+ * @MGPU_CTX_STATE_IDLE: it has no job
+ * @MGPU_CTX_STATE_WAITING: it has a job and waits for a slot
+ * @MGPU_CTX_STATE_RUNNING: it has at least one slot
+ * @MGPU_CTX_STATE_PREEMPTED: it has lost all slots; it goes on when it is
+ *   resumed, when a slot is idle, or after preempt-max-ms
+ * @MGPU_CTX_STATE_HELD: it has lost all slots; it goes on only when it is
+ *   resumed
  */
 enum mgpu_ctx_state {
 	MGPU_CTX_STATE_IDLE,
@@ -83,12 +85,12 @@ enum mgpu_ctx_state {
 };
 
 /**
- * enum mgpu_preempt_method - how slots are taken from a context
- * @MGPU_PREEMPT_METHOD_SWITCH: at the next tile's end, with what it computed
- *   saved
- * @MGPU_PREEMPT_METHOD_DRAIN: when the job that it is at is done
- * @MGPU_PREEMPT_METHOD_FLUSH: at the next tile's end; the job begins anew when
- *   it goes on, which only jobs allow that do not change what they read
+ * enum mgpu_preempt_method - method of preempting a context
+ * @MGPU_PREEMPT_METHOD_SWITCH: at the end of the current tile; the live state
+ *   is saved
+ * @MGPU_PREEMPT_METHOD_DRAIN: when the current job is complete
+ * @MGPU_PREEMPT_METHOD_FLUSH: at the end of the current tile; the job restarts
+ *   later, so it must be idempotent
  */
 enum mgpu_preempt_method {
 	MGPU_PREEMPT_METHOD_SWITCH,
@@ -114,6 +116,7 @@ enum {
 	MGPU_A_DEV_WAITING,
 	MGPU_A_DEV_POLICY_EXIT,
 	MGPU_A_DEV_SLOTS,
+	MGPU_A_DEV_POLICY_SHARES,
 
 	__MGPU_A_DEV_MAX,
 	MGPU_A_DEV_MAX = (__MGPU_A_DEV_MAX - 1)

@@ -2,7 +2,7 @@
 /*
  * Does the emulated processor keep its global interrupt flag?
  *
- * One processor clears and sets the flag (CLGI, STGI) with an interrupt pending in
+ * A processor clears and sets the flag (CLGI, STGI) with an interrupt pending in
  * between, which is to come after STGI; another loads the state of its FPU all the
  * time. These have nothing to do with each other, but in QEMU, see "The test host"
  * in Documentation/testing.rst. Loading fails always; the kernel's log has
@@ -134,7 +134,7 @@ static int __init lostgif_init(void)
 	if (!boot_cpu_has(X86_FEATURE_SVM) || flag_cpu == fpu_cpu ||
 	    flag_cpu >= nr_cpu_ids || !cpu_online(flag_cpu) ||
 	    fpu_cpu >= nr_cpu_ids || !cpu_online(fpu_cpu)) {
-		pr_err("wants SVM and two processors that are there\n");
+		pr_err("needs SVM and two online processors\n");
 		return -EINVAL;
 	}
 	fpu = kthread_create(load_fpu, NULL, "lostgif/%u", fpu_cpu);

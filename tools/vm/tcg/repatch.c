@@ -9,7 +9,7 @@
  * code away when its instructions are written. But one emulated processor may
  * have read the old instruction before another's write, and enter its translation
  * into the common table after it: from then on all of them execute what is not in
- * memory any more. An int3 that nobody knows ends in a panic, or, before Linux
+ * memory any more. An int3 without a handler ends in a panic, or, before Linux
  * 6.2, in an endless loop; a tracepoint that is stale the other way is deaf.
  *
  * An emulated processor takes an interrupt between two translations. So when all
@@ -28,7 +28,7 @@
 #include <asm/special_insns.h>
 
 /*
- * What was written since the last step, under the kernel's text_mutex, which is
+ * Text that was written since the last step, under the kernel's text_mutex, which is
  * held through the step, too. A batch has up to a page of struct text_poke_loc.
  */
 #define BATCH	512

@@ -2,9 +2,9 @@
 /*
  * Answers a non-maskable interrupt by telling where the processor was.
  *
- * What an NMI prints comes out when some processor takes interrupts again; this
- * goes to QEMU's debug console, port 0xe9, at once. So whoever sends one to all
- * processors (tools/vm/run) learns which of them are alive, even when all have
+ * Output of an NMI appears when some processor takes interrupts again; this
+ * goes to QEMU's debug console, port 0xe9, at once. So tools/vm/run, which sends one
+ * to all processors, learns which of them are alive, even when all have
  * their interrupts off, and what those are at:
  *
  *	PROCESSOR CODE
@@ -32,7 +32,7 @@
 #include <asm/unwind.h>
 
 #define PORT	0xe9
-#define HERE	0xe9	/* what is read there when somebody listens */
+#define HERE	0xe9	/* read from PORT if the debug console exists */
 
 /* The callers that are told of. */
 #define CALLERS	48

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Agreements, and the check of settings that belong together. Pure. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <json-c/json.h>
+
+#include "config/settings.h"
+
+int settings_wrong(struct settings_error *err, const char *key, const char *fmt, ...)
+{
+	va_list ap;
+
+	snprintf(err->key, sizeof(err->key), "%s", key);
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+int settings_copy(struct settings *to, const struct settings *from)
+{
+	struct sla_vgpu *vgpus = NULL;
+
+	if (from->nr_vgpus) {
+		vgpus = calloc(from->nr_vgpus, sizeof(*vgpus));
+		if (!vgpus)
+			return -ENOMEM;
+		memcpy(vgpus, from->vgpus, from->nr_vgpus * sizeof(*vgpus));
+	}
+	*to = *from;
+	to->vgpus = vgpus;
+	return 0;
+}
+
+void settings_free(struct settings *set)
+{
+	free(set->vgpus);
+	set->vgpus = NULL;
+	set->nr_vgpus = 0;
+}
+
+int settings_check(const struct settings *set, struct settings_error *err)
+{
+	const char *why = fds_param_check(&set->param);
+
+	if (!why)
+		return 0;
+	return settings_wrong(err, strncmp(why, "beta", 4) ? "lambda" : "beta", "%s", why);
+}
+
+/* ---- agreements ---- */
+
+static int compare_sla(const void *key, const void *entry)
+{
+	const struct sla_vgpu *s = entry;
+
+	return strcmp(key, s->uuid);
+}
+
+static struct sla_vgpu *find_sla(const struct settings *set, const char *uuid)
+{
+	if (!set->nr_vgpus)
+		return NULL;
+	return bsearch(uuid, set->vgpus, set->nr_vgpus, sizeof(*set->vgpus), compare_sla);
+}
+
+const struct sla *settings_sla(const struct settings *set, const char *uuid)
+{
+	const struct sla_vgpu *own = find_sla(set, uuid);
+
+	return own ? &own->sla : &set->sla;
+}
+
+bool settings_uuid(const char *text, char uuid[SAMPLE_UUID_LEN])
+{
+	char lower[SAMPLE_UUID_LEN];
+
+	if (strlen(text) != SAMPLE_UUID_LEN - 1)
+		return false;
+	for (size_t i = 0; i < SAMPLE_UUID_LEN; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+		lower[i] = (char)tolower((unsigned char)text[i]);
+		if (i < SAMPLE_UUID_LEN - 1 &&
+		    (dash ? text[i] != '-' : !isxdigit((unsigned char)text[i])))
+			return false;
+	}
+	memcpy(uuid, lower, sizeof(lower));
+	return true;
+}
+
+static int add_sla(struct settings *set, const char *uuid, const struct sla *sla,
+		   struct settings_error *err)
+{
+	struct sla_vgpu *more;
+	size_t at = 0;
+
+	if (set->nr_vgpus == SETTINGS_VGPUS_MAX)
+		return settings_wrong(err, "sla", "at most %d vGPUs may have an agreement of their own; remove that of another vGPU first",
+				      SETTINGS_VGPUS_MAX);
+	more = realloc(set->vgpus, (set->nr_vgpus + 1) * sizeof(*more));
+	if (!more) {
+		settings_wrong(err, "sla", "out of memory");
+		return -ENOMEM;
+	}
+	set->vgpus = more;
+	while (at < set->nr_vgpus && strcmp(more[at].uuid, uuid) < 0)
+		at++;
+	memmove(more + at + 1, more + at, (set->nr_vgpus - at) * sizeof(*more));
+	memcpy(more[at].uuid, uuid, sizeof(more[at].uuid));
+	more[at].sla = *sla;
+	set->nr_vgpus++;
+	return 0;
+}
+
+int settings_sla_set(struct settings *set, const char *uuid, const struct sla *sla,
+		     struct settings_error *err)
+{
+	const char *why = sla ? sla_check(sla) : NULL;
+	char lower[SAMPLE_UUID_LEN];
+	struct sla_vgpu *own;
+
+	if (why)
+		return settings_wrong(err, strncmp(why, "ceiling", 7) ? "floor" : "ceiling",
+				      "%s", why);
+	if (!uuid) {
+		set->sla = sla ? *sla : SLA_NONE;
+		return 0;
+	}
+	if (!settings_uuid(uuid, lower))
+		return settings_wrong(err, "sla", "\"%.40s\" is not a UUID: write 32 hexadecimal digits in groups of 8-4-4-4-12",
+				      uuid);
+	own = find_sla(set, lower);
+	if (own && sla) {
+		own->sla = *sla;
+	} else if (sla) {
+		return add_sla(set, lower, sla, err);
+	} else if (own) {
+		set->nr_vgpus--;
+		memmove(own, own + 1, (size_t)(set->vgpus + set->nr_vgpus - own) *
+			sizeof(*own));
+	}
+	return 0;
+}
+
+/* @value NAN: none. */
+static int set_fps(struct sla *sla, const char *key, double value,
+		   struct settings_error *err)
+{
+	bool is_floor = !strcmp(key, "floor");
+
+	if (!isnan(value) && !(value >= SLA_FPS_MIN && value <= SLA_FPS_MAX))
+		return settings_wrong(err, key, "%s must be from %g to %g frames per second, or none",
+				      key, SLA_FPS_MIN, SLA_FPS_MAX);
+	if (is_floor)
+		sla->floor = isnan(value) ? 0 : value;
+	else
+		sla->ceiling = isnan(value) ? INFINITY : value;
+	return 0;
+}
+
+int settings_sla_parse(struct sla *sla, const char *key, const char *value,
+		       struct settings_error *err)
+{
+	double number;
+	char *end;
+
+	if (strcmp(key, "floor") && strcmp(key, "ceiling"))
+		return settings_wrong(err, key, "an agreement has floor and ceiling, not \"%.32s\"",
+				      key);
+	if (!strcmp(value, "none"))
+		return set_fps(sla, key, NAN, err);
+	number = strtod(value, &end);
+	if (end == value || *end || isnan(number))
+		return settings_wrong(err, key, "%s must be frames per second or none, not \"%.32s\"",
+				      key, value);
+	return set_fps(sla, key, number, err);
+}
+
+/* {"floor":30,"ceiling":null}: null is none; a missing key stays unchanged. */
+static int json_one_sla(struct settings *set, const char *uuid,
+			struct json_object *obj, struct settings_error *err)
+{
+	struct sla sla = uuid ? *settings_sla(set, uuid) : set->sla;
+	int ret;
+
+	if (!obj)
+		return settings_sla_set(set, uuid, NULL, err);
+	if (!json_object_is_type(obj, json_type_object))
+		return settings_wrong(err, "sla", "an agreement must be an object, such as {\"floor\":30,\"ceiling\":null}, or null");
+	json_object_object_foreach(obj, key, value) {
+		enum json_type type = json_object_get_type(value);
+		double number = NAN;
+
+		if (strcmp(key, "floor") && strcmp(key, "ceiling"))
+			return settings_wrong(err, "sla", "an agreement has floor and ceiling, not \"%.32s\"",
+					      key);
+		if (type == json_type_int || type == json_type_double)
+			number = json_object_get_double(value);
+		if (value && !isfinite(number))
+			return settings_wrong(err, key, "%s must be a number or null", key);
+		ret = set_fps(&sla, key, number, err);
+		if (ret)
+			return ret;
+	}
+	return settings_sla_set(set, uuid, &sla, err);
+}
+
+int settings_sla_json(struct settings *set, struct json_object *obj,
+		      struct settings_error *err)
+{
+	char uuid[SAMPLE_UUID_LEN];
+	int ret;
+
+	if (!json_object_is_type(obj, json_type_object))
+		return settings_wrong(err, "sla", "sla must be an object of agreements by UUID or \"default\"");
+	json_object_object_foreach(obj, key, value) {
+		bool others = !strcmp(key, "default");
+
+		if (!others && !settings_uuid(key, uuid))
+			return settings_wrong(err, "sla", "\"%.40s\" is neither a UUID nor \"default\"",
+					      key);
+		ret = json_one_sla(set, others ? NULL : uuid, value, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* ---- the use ---- */
+
+int settings_decide(const struct settings *set, const struct estimate *e,
+		    struct control *control, struct plan *plan)
+{
+	const struct decide_param param = {
+		.allocator = set->allocator, .iterations = set->iterations,
+		.fds = set->param,
+	};
+	struct sla *sla = calloc(e->nr_vgpus ? e->nr_vgpus : 1, sizeof(*sla));
+	int ret;
+
+	if (!sla) {
+		memset(plan, 0, sizeof(*plan));
+		return -ENOMEM;
+	}
+	for (size_t j = 0; j < e->nr_vgpus; j++)
+		sla[j] = *settings_sla(set, e->vgpus[j].last.uuid);
+	ret = decide(e, &param, sla, control, plan);
+	free(sla);
+	return ret;
+}

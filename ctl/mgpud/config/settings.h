@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Agreements of vGPUs as text and JSON, and the check of settings that belong
+ * together. Pure.
+ */
+#ifndef MGPUD_SETTINGS_H
+#define MGPUD_SETTINGS_H
+
+#include "decide.h"
+
+struct json_object;
+
+#define SETTINGS_VGPUS_MAX	4096	/* vGPUs with an agreement of their own */
+
+/**
+ * struct sla_vgpu - the agreement of one vGPU
+ * @uuid: UUID of the vGPU, text in lower case
+ * @sla: its agreement, which replaces the one for all
+ */
+struct sla_vgpu {
+	char uuid[SAMPLE_UUID_LEN];
+	struct sla sla;
+};
+
+/**
+ * struct settings - what can be set while mgpud runs
+ * @allocator: the allocator
+ * @period_ms: length of a period, ms
+ * @iterations: iterations per period, for allocators that iterate
+ * @headroom: demand of a vGPU that no limit holds back, in measured rates
+ * @param: parameters of f
+ * @sla: agreement of the vGPUs that are not in @vgpus
+ * @vgpus: vGPUs with an agreement of their own, sorted by UUID
+ * @nr_vgpus: number of entries of @vgpus
+ */
+struct settings {
+	const struct alloc_ops *allocator;
+	unsigned int period_ms;
+	unsigned int iterations;
+	double headroom;
+	struct fds_param param;
+	struct sla sla;
+	struct sla_vgpu *vgpus;
+	size_t nr_vgpus;
+};
+
+/**
+ * struct settings_error - why a setting is refused
+ * @key: the setting, by the name that the caller used
+ * @text: a sentence
+ */
+struct settings_error {
+	char key[32];
+	char text[384];
+};
+
+/* Fill @err with a key and a sentence; returns -EINVAL. */
+int settings_wrong(struct settings_error *err, const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Copy settings, which own their list of vGPUs. Returns 0 or -ENOMEM. */
+int settings_copy(struct settings *to, const struct settings *from);
+void settings_free(struct settings *set);
+
+/* ---- agreements ---- */
+
+/* Return the agreement of a vGPU: its own, or the one for all others. */
+const struct sla *settings_sla(const struct settings *set, const char *uuid);
+
+/*
+ * Set the agreement of a vGPU, or remove it: @sla NULL. @uuid NULL: the agreement of all
+ * vGPUs without their own. Returns 0, or -EINVAL or -ENOMEM with @set unchanged.
+ */
+int settings_sla_set(struct settings *set, const char *uuid, const struct sla *sla,
+		     struct settings_error *err);
+
+/* Convert a UUID to lower case; return false if @text is not a UUID. */
+bool settings_uuid(const char *text, char uuid[SAMPLE_UUID_LEN]);
+
+/* Set @key, floor or ceiling, from frames per second or none. Returns 0 or -EINVAL. */
+int settings_sla_parse(struct sla *sla, const char *key, const char *value,
+		       struct settings_error *err);
+
+/* An object of agreements by UUID or "default". Returns 0, -EINVAL or -ENOMEM. */
+int settings_sla_json(struct settings *set, struct json_object *obj,
+		      struct settings_error *err);
+
+/* Check the settings that belong together: beta and lambda. Returns 0 or -EINVAL. */
+int settings_check(const struct settings *set, struct settings_error *err);
+
+/* Run decide() with these settings. Returns what decide() returns. */
+int settings_decide(const struct settings *set, const struct estimate *e,
+		    struct control *control, struct plan *plan);
+
+#endif /* MGPUD_SETTINGS_H */

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The state file, from which the next mgpud starts: averages of the estimates, variables
+ * of the allocator, and what was learned of kinds of work. Control works without it, so
+ * that an invalid file is ignored. Of a file of another boot only what was learned is
+ * valid, since it names neither vGPUs nor processes.
+ */
+#ifndef MGPUD_STATEFILE_H
+#define MGPUD_STATEFILE_H
+
+#include "analyse.h"
+#include "decide.h"
+
+/* "learned" was added later without a new version: older readers ignore it. */
+#define STATEFILE_VERSION	1
+#define STATEFILE_SIZE_MAX	(4u << 20)	/* 4,096 vGPUs take a quarter */
+#define STATEFILE_VGPUS_MAX	4096
+
+/* ---- pure ---- */
+
+/* Return the state as text, which the caller must free; NULL when out of memory. */
+char *statefile_make(const struct estimate *e, const struct control *c,
+		     const struct analyse *learned, const char *boot);
+
+/*
+ * Fill @e and @c, which must be as before the first sample, and @learned from text. If
+ * the text has no "learned", or an invalid one, @learned stays unchanged. Returns 0 with
+ * a sentence in @why about an invalid "learned", or ""; or -errno with a sentence, and @e
+ * and @c unchanged:
+ *
+ * -EBADMSG	not a state file, or a truncated one
+ * -EPROTO	another version
+ * -ESTALE	another boot: IDs and processes mean something else
+ * -ENOMEM
+ *
+ * With -ESTALE @learned is filled nevertheless; with the other errors it is unchanged.
+ */
+int statefile_parse(const char *text, size_t len, const char *boot,
+		    struct estimate *e, struct control *c, struct analyse *learned,
+		    char *why, size_t size);
+
+/* ---- files ---- */
+
+/* The kernel's ID of this boot, "" if it has none. */
+void statefile_boot(char boot[64]);
+
+/* As statefile_parse(); also -ENOENT: there is no file. */
+int statefile_read(const char *path, const char *boot, struct estimate *e,
+		   struct control *c, struct analyse *learned, char *why, size_t size);
+
+/* Replace the file atomically. Returns 0 or -errno. */
+int statefile_write(const char *path, const char *text);
+
+/*
+ * Write in a thread, so that a slow disk does not stop control. One write at a time;
+ * @text is taken over. statefile_writer_start() returns -EBUSY while a write is under way.
+ */
+struct statefile_writer;
+
+struct statefile_writer *statefile_writer_new(void);
+int statefile_writer_start(struct statefile_writer *w, const char *path, char *text);
+/* Return the result of a write that has ended, once; 0 if there is none. */
+int statefile_writer_result(struct statefile_writer *w);
+void statefile_writer_free(struct statefile_writer *w);	/* waits for the write */
+
+#endif /* MGPUD_STATEFILE_H */

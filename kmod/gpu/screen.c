@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The scanout, the cursor, and the display region that the VMM reads.
+ */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/virtio_gpu.h>
+#include <linux/vmalloc.h>
+#include <drm/drm_fourcc.h>
+
+#include "compat.h"
+#include "gpu/resource.h"
+#include "mgpu.h"
+
+void mgpu_screen_init(struct mgpu_vgpu *vgpu)
+{
+	mutex_init(&vgpu->screen.lock);
+}
+
+/* Return the size of the display region in bytes: that of the type's largest mode. */
+size_t mgpu_screen_size(const struct mgpu_vgpu *vgpu)
+{
+	const struct mgpu_type_desc *d = vgpu->type->desc;
+
+	return PAGE_ALIGN((size_t)d->max_width * d->max_height * 4);
+}
+
+/* Allocate the display buffer unless it exists; it is freed when the VMM closes. */
+int mgpu_screen_alloc(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_screen *s = &vgpu->screen;
+	int ret = 0;
+
+	mutex_lock(&s->lock);
+	if (!s->display) {
+		s->display = vmalloc_user(mgpu_screen_size(vgpu));
+		if (!s->display)
+			ret = -ENOMEM;
+	}
+	mutex_unlock(&s->lock);
+	return ret;
+}
+
+static void set_view(struct mgpu_screen *s, const struct mgpu_view *view)
+{
+	struct mgpu_resource *old = s->view.res;
+
+	lockdep_assert_held(&s->lock);
+	/* With another layout, the saved pixels under the cursor are invalid. */
+	if (view->rect.width != s->view.rect.width ||
+	    view->rect.height != s->view.rect.height)
+		s->shown = false;
+	if (view->res)
+		mgpu_resource_get(view->res);
+	s->view = *view;
+	if (old)
+		mgpu_resource_put(old);
+}
+
+/* Turn the scanout off and remove the cursor, for a device reset. */
+void mgpu_screen_reset(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_screen *s = &vgpu->screen;
+	const struct mgpu_view none = {};
+
+	mutex_lock(&s->lock);
+	set_view(s, &none);
+	s->visible = false;
+	s->shown = false;
+	s->damage.width = 0;
+	s->x = 0;
+	s->y = 0;
+	mutex_unlock(&s->lock);
+}
+
+/*
+ * Free the buffers after the VMM closed the device.  Remaining mappings of the VMM hold
+ * references to their pages.
+ */
+void mgpu_screen_release(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_screen *s = &vgpu->screen;
+
+	mutex_lock(&s->lock);
+	vfree(s->display);
+	s->display = NULL;
+	kfree(s->cursor);
+	s->cursor = NULL;
+	kfree(s->under);
+	s->under = NULL;
+	mutex_unlock(&s->lock);
+}
+
+/* Return whether the scanout can show a resource: not all on the device are pictures. */
+static bool is_picture(const struct mgpu_resource *res)
+{
+	const struct mgpu_virgl_shape *shape = &res->dev.shape;
+
+	return !res->dev.host_id ||
+	       ((shape->target == MGPU_VIRGL_2D ||
+		 shape->target == MGPU_VIRGL_RECT) && shape->nr_samples <= 1);
+}
+
+/* Execute SET_SCANOUT and SET_SCANOUT_BLOB. */
+u32 mgpu_screen_set(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
+{
+	const struct mgpu_type_desc *d = vgpu->type->desc;
+	struct mgpu_view view = {};
+	struct mgpu_resource *res;
+
+	if (cmd->res_id) {
+		res = mgpu_resource_find(vgpu, cmd->res_id);
+		if (!res)
+			return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+		if (cmd->rect.width > d->max_width ||
+		    cmd->rect.height > d->max_height)
+			return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+
+		view.res = res;
+		view.rect = cmd->rect;
+		if (cmd->type == VIRTIO_GPU_CMD_SET_SCANOUT_BLOB) {
+			if (!res->blob ||
+			    cmd->offset + (u64)(cmd->height - 1) * cmd->stride +
+				    cmd->width * 4ULL > res->size)
+				return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+			view.format = cmd->format;
+			view.width = cmd->width;
+			view.height = cmd->height;
+			view.stride = cmd->stride;
+			view.offset = cmd->offset;
+		} else {
+			if (res->blob || !is_picture(res) ||
+			    !mgpu_rect_inside(&cmd->rect, res->width,
+					      res->height))
+				return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+			view.format = res->format;
+			view.width = res->width;
+			view.height = res->height;
+			view.stride = res->stride;
+		}
+	}
+
+	mutex_lock(&vgpu->screen.lock);
+	set_view(&vgpu->screen, &view);
+	mutex_unlock(&vgpu->screen.lock);
+	return VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+/* Turn the scanout off if it shows a resource that goes away. */
+void mgpu_screen_forget(struct mgpu_vgpu *vgpu,
+			const struct mgpu_resource *res)
+{
+	const struct mgpu_view none = {};
+
+	mutex_lock(&vgpu->screen.lock);
+	if (vgpu->screen.view.res == res)
+		set_view(&vgpu->screen, &none);
+	mutex_unlock(&vgpu->screen.lock);
+}
+
+static int cursor_alloc(struct mgpu_screen *s)
+{
+	const size_t size = MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * sizeof(u32);
+
+	lockdep_assert_held(&s->lock);
+	if (!s->cursor)
+		s->cursor = kzalloc(size, GFP_KERNEL);
+	if (!s->under)
+		s->under = kzalloc(size, GFP_KERNEL);
+	return s->cursor && s->under ? 0 : -ENOMEM;
+}
+
+/*
+ * Copy the image of a cursor resource that is on the device, from the guest memory
+ * that the guest transferred it from.
+ */
+static bool take_image(struct mgpu_screen *s, struct mgpu_resource *res)
+{
+	const size_t size = MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * sizeof(u32);
+
+	lockdep_assert_held(&s->lock);
+	if (!res->backing || res->backing->len < size ||
+	    !mgpu_mem_get(res->backing))
+		return false;
+	mgpu_mem_copy(res->backing, 0, s->cursor, size);
+	mgpu_mem_put(res->backing);
+	return true;
+}
+
+/*
+ * Check UPDATE_CURSOR and MOVE_CURSOR, and store the cursor's new state; the job that
+ * follows draws it.  Return 0 or VIRTIO_GPU_RESP_ERR_*.
+ */
+u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
+{
+	struct mgpu_screen *s = &vgpu->screen;
+	struct mgpu_resource *res = NULL;
+	bool update = cmd->type == VIRTIO_GPU_CMD_UPDATE_CURSOR;
+	u32 err = 0;
+
+	if (update && cmd->res_id) {
+		res = mgpu_resource_find(vgpu, cmd->res_id);
+		if (!res)
+			return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+		if (res->blob ?
+		    res->size < MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * 4 :
+		    res->width != MGPU_CURSOR_DIM ||
+		    res->height != MGPU_CURSOR_DIM)
+			return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	}
+
+	mutex_lock(&s->lock);
+	if (res && cursor_alloc(s)) {
+		err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	} else if (res && res->dev.host_id && !take_image(s, res)) {
+		err = VIRTIO_GPU_RESP_ERR_UNSPEC;
+	} else {
+		s->x = (s32)cmd->pos_x;
+		s->y = (s32)cmd->pos_y;
+		if (update) {
+			s->visible = res;
+			s->hot_x = cmd->hot_x;
+			s->hot_y = cmd->hot_y;
+		}
+	}
+	mutex_unlock(&s->lock);
+	return err;
+}
+
+/**
+ * mgpu_screen_query - carry out VFIO_DEVICE_QUERY_GFX_PLANE
+ * @vgpu: vGPU
+ * @plane: in: kind of plane; out: region and layout of the picture
+ *
+ * The display region is the only plane; the cursor is drawn into it.  While the
+ * scanout is off, the size is 0.
+ *
+ * Context: the VMM's thread; may sleep.
+ * Return: 0, or -EINVAL for any other kind of plane.
+ */
+int mgpu_screen_query(struct mgpu_vgpu *vgpu,
+		      struct vfio_device_gfx_plane_info *plane)
+{
+	const struct mgpu_rect *r = &vgpu->screen.view.rect;
+	u32 type = plane->drm_plane_type;
+
+	if (plane->flags & VFIO_GFX_PLANE_TYPE_PROBE)
+		return plane->flags == (VFIO_GFX_PLANE_TYPE_PROBE |
+					VFIO_GFX_PLANE_TYPE_REGION) ?
+			0 : -EINVAL;
+	if (plane->flags != VFIO_GFX_PLANE_TYPE_REGION)
+		return -EINVAL;
+
+	*plane = (struct vfio_device_gfx_plane_info){
+		.argsz = plane->argsz,
+		.flags = plane->flags,
+		.drm_plane_type = type,
+		.region_index = MGPU_REGION_DISPLAY,
+	};
+	/* QEMU leaves the plane type 0 when it asks for a region. */
+	if (type == 2)	/* DRM_PLANE_TYPE_CURSOR */
+		return 0;
+	mgpu_screen_update(vgpu);
+
+	mutex_lock(&vgpu->screen.lock);
+	if (vgpu->screen.view.res) {
+		plane->drm_format = DRM_FORMAT_XRGB8888;
+		plane->drm_format_mod = DRM_FORMAT_MOD_LINEAR;
+		plane->width = r->width;
+		plane->height = r->height;
+		plane->stride = r->width * 4;
+		plane->size = plane->stride * r->height;
+	}
+	mutex_unlock(&vgpu->screen.lock);
+	return 0;
+}
+
+/* Map the display region for reading. */
+int mgpu_screen_mmap(struct mgpu_vgpu *vgpu, struct vm_area_struct *vma)
+{
+	unsigned long size = vma->vm_end - vma->vm_start;
+	int ret;
+
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_WRITE)
+		return -EACCES;
+	if (size > mgpu_screen_size(vgpu))
+		return -EINVAL;
+	ret = mgpu_screen_alloc(vgpu);
+	if (ret)
+		return ret;
+	vm_flags_clear(vma, VM_MAYWRITE);
+	return remap_vmalloc_range(vma, vgpu->screen.display, 0);
+}
+
+/* Carry out read() on the display region. */
+ssize_t mgpu_screen_read(struct mgpu_vgpu *vgpu, char __user *buf, size_t len,
+			 u64 off)
+{
+	size_t size = mgpu_screen_size(vgpu);
+	ssize_t ret;
+
+	if (off >= size)
+		return 0;
+	len = min_t(u64, len, size - off);
+	ret = mgpu_screen_alloc(vgpu);
+	if (ret)
+		return ret;
+	mgpu_screen_update(vgpu);
+	/* The buffer is freed only at close, which cannot run during a read. */
+	if (copy_to_user(buf, (u8 *)vgpu->screen.display + off, len))
+		return -EFAULT;
+	return len;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The scanout, the cursor, and the display region that the VMM reads.
+ */
+#ifndef MGPU_SCREEN_H
+#define MGPU_SCREEN_H
+
+#include <linux/mutex.h>
+#include <linux/vfio.h>
+
+#include "gpu/cmd_decode.h"
+#include "virgl/readback.h"
+
+struct mgpu_resource;
+struct mgpu_vgpu;
+
+/**
+ * struct mgpu_view - layout of the picture in a resource
+ * @res: the resource, holds a reference; NULL for none
+ * @rect: part of the picture that the scanout shows, pixels
+ * @format: enum virtio_gpu_formats
+ * @width: width of the whole picture, pixels
+ * @height: height of the whole picture, rows
+ * @stride: bytes from one row to the next
+ * @offset: offset of the first pixel in the resource, bytes
+ */
+struct mgpu_view {
+	struct mgpu_resource *res;
+	struct mgpu_rect rect;
+	u32 format;
+	u32 width;
+	u32 height;
+	u32 stride;
+	u32 offset;
+};
+
+#define MGPU_CURSOR_DIM		64	/* pixels, both ways */
+
+/**
+ * struct mgpu_screen - scanout, cursor and the picture that the VMM sees
+ * @lock: protects all fields but @readback
+ * @view: picture that the scanout shows
+ * @display: XRGB8888, rows of view.rect.width pixels; allocated when first
+ *	needed, as large as the type's largest mode
+ * @cursor: ARGB8888, premultiplied, MGPU_CURSOR_DIM squared; allocated when
+ *	first needed, with @under
+ * @under: pixels of @display that the cursor covers
+ * @damage: with a lazy scanout: rectangle that was flushed since the VMM's last read,
+ *	in the resource's pixels; width 0 for none
+ * @shown: @display has the cursor drawn, at @shown_x, @shown_y
+ * @shown_x: left column of the drawn cursor on the screen, may be negative
+ * @shown_y: top row of the drawn cursor on the screen, may be negative
+ * @visible: the guest shows the cursor
+ * @x: left column of the cursor on the screen, may be negative
+ * @y: top row of the cursor on the screen, may be negative
+ * @hot_x: hot spot in the cursor image, pixels
+ * @hot_y: hot spot in the cursor image, rows
+ * @readback: copying of a scanout from the device; has its own lock
+ */
+struct mgpu_screen {
+	struct mutex lock;	/* see above */
+	struct mgpu_view view;
+	u32 *display;
+	u32 *cursor;
+	u32 *under;
+	struct mgpu_rect damage;
+	bool shown;
+	s32 shown_x;
+	s32 shown_y;
+	bool visible;
+	s32 x;
+	s32 y;
+	u32 hot_x;
+	u32 hot_y;
+	struct mgpu_readback readback;
+};
+
+/* screen.c */
+void mgpu_screen_init(struct mgpu_vgpu *vgpu);
+void mgpu_screen_reset(struct mgpu_vgpu *vgpu);
+void mgpu_screen_release(struct mgpu_vgpu *vgpu);
+int mgpu_screen_alloc(struct mgpu_vgpu *vgpu);
+size_t mgpu_screen_size(const struct mgpu_vgpu *vgpu);
+int mgpu_screen_mmap(struct mgpu_vgpu *vgpu, struct vm_area_struct *vma);
+ssize_t mgpu_screen_read(struct mgpu_vgpu *vgpu, char __user *buf, size_t len,
+			 u64 off);
+int mgpu_screen_query(struct mgpu_vgpu *vgpu,
+		      struct vfio_device_gfx_plane_info *plane);
+u32 mgpu_screen_set(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
+void mgpu_screen_forget(struct mgpu_vgpu *vgpu,
+			const struct mgpu_resource *res);
+u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
+
+/* draw.c */
+void mgpu_screen_update(struct mgpu_vgpu *vgpu);
+bool mgpu_screen_damage(const struct mgpu_screen *s, struct mgpu_rect *r);
+void mgpu_screen_show(struct mgpu_screen *s, const struct mgpu_rect *r,
+		      const u32 *pixels);
+
+/* edid.c */
+void mgpu_edid(u8 *edid, u32 width, u32 height, u32 serial);
+
+#endif /* MGPU_SCREEN_H */

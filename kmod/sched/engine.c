@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Functions that back ends call to execute a job: the loop of tiles of an engine that
+ * is a CPU, and the messages of a job that a device executes.
+ *
+ * Engine time on a CPU is the time that the engine's thread ran: the time that
+ * passed less the time that the thread was ready while another task ran.
+ */
+#include <linux/export.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/sched.h>
+#include <linux/timex.h>
+
+#include "mgpu.h"
+
+/* Time for which the current task was kept from running, nanoseconds. */
+static u64 run_delay(void)
+{
+#ifdef CONFIG_SCHED_INFO
+	return current->sched_info.run_delay;
+#else
+	return 0;
+#endif
+}
+
+/**
+ * mgpu_cpu_engine_resume - measure engine time from now on
+ * @e: engine
+ *
+ * The time since the last tile is not the job's.
+ *
+ * Context: the engine's thread.
+ */
+void mgpu_cpu_engine_resume(struct mgpu_cpu_engine *e)
+{
+	e->from_ns = ktime_get_ns();
+	e->from_delay = run_delay();
+	e->from_cycles = get_cycles();
+}
+EXPORT_SYMBOL_GPL(mgpu_cpu_engine_resume);
+
+/* Add the time since the last call, or since the resume, to the job's. */
+static void engine_account(struct mgpu_cpu_engine *e)
+{
+	u64 ns = e->from_ns, delay = e->from_delay, cycles = e->from_cycles, off;
+
+	mgpu_cpu_engine_resume(e);
+	ns = e->from_ns - ns;
+	off = min(e->from_delay - delay, ns);
+	cycles = e->from_cycles - cycles;
+	/* The same part of the ticks was spent off the CPU. */
+	if (off)
+		cycles = mul_u64_u64_div_u64(cycles, ns - off, ns);
+	e->ns += ns - off;
+	e->cycles += cycles;
+}
+
+/**
+ * mgpu_cpu_engine_begin - start or resume a job on this CPU
+ * @e: engine that has no job; @e->local must stay valid and unused by others until
+ *	mgpu_cpu_engine_step() has returned false
+ * @job: from mgpu_sched_next()
+ *
+ * Context: the engine's thread; may sleep.
+ */
+void mgpu_cpu_engine_begin(struct mgpu_cpu_engine *e, struct mgpu_job *job)
+{
+	e->job = job;
+	e->ns = 0;
+	e->cycles = 0;
+	mgpu_cpu_engine_resume(e);
+	e->error = job->ops->begin ? job->ops->begin(job, e->local) : 0;
+}
+EXPORT_SYMBOL_GPL(mgpu_cpu_engine_begin);
+
+/* Execute one tile: 1 when there is more to do, 0 at the end, or a negative errno. */
+static int engine_tile(struct mgpu_job *job)
+{
+	if (READ_ONCE(job->cancelled))
+		return -ECANCELED;
+	if (READ_ONCE(job->expired))
+		return -ETIMEDOUT;
+	return job->ops->step ? job->ops->step(job) : -EINVAL;
+}
+
+/**
+ * mgpu_cpu_engine_step - execute one tile of the engine's job
+ * @e: engine with a job
+ *
+ * Completes the job after its last tile, and hands it back to the scheduler when
+ * another one has to go first.
+ *
+ * Context: the engine's thread; may sleep.
+ * Return: true while the engine has the job.
+ */
+bool mgpu_cpu_engine_step(struct mgpu_cpu_engine *e)
+{
+	struct mgpu_job *job = e->job;
+	int ret = e->error ?: engine_tile(job);
+
+	engine_account(e);
+	if (ret > 0 && !mgpu_job_yield(job, e->ns, e->cycles))
+		return true;
+	e->job = NULL;
+	if (ret <= 0)
+		mgpu_job_done(job, ret, e->ns, e->cycles);
+	return false;
+}
+EXPORT_SYMBOL_GPL(mgpu_cpu_engine_step);
+
+/**
+ * mgpu_job_msgs - get the messages of a job that the device executes
+ * @job: from mgpu_sched_next()
+ * @nr: set to their number, 1 to MGPU_JOB_MSGS
+ *
+ * Return: the messages; NULL for a job that a CPU executes.
+ */
+struct mgpu_msg *mgpu_job_msgs(struct mgpu_job *job, u32 *nr)
+{
+	return job->ops->msgs ? job->ops->msgs(job, nr) : NULL;
+}
+EXPORT_SYMBOL_GPL(mgpu_job_msgs);
+
+/* Return the ID of the job's vGPU. */
+u32 mgpu_job_vgpu(const struct mgpu_job *job)
+{
+	return job->vgpu->id;
+}
+EXPORT_SYMBOL_GPL(mgpu_job_vgpu);
+
+/* Return whether the job was cancelled or has expired: the engine has to end it. */
+bool mgpu_job_must_end(const struct mgpu_job *job)
+{
+	return READ_ONCE(job->cancelled) || READ_ONCE(job->expired);
+}
+EXPORT_SYMBOL_GPL(mgpu_job_must_end);

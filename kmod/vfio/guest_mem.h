@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Guest memory: pinned, mapped for the kernel, and mapped for the device.
+ */
+#ifndef MGPU_GUEST_MEM_H
+#define MGPU_GUEST_MEM_H
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/scatterlist.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+
+struct mgpu_cmd;
+struct mgpu_vgpu;
+struct virtio_gpu_mem_entry;
+
+/**
+ * struct mgpu_mem_chunk - contiguous bytes
+ * @start: offset in the memory, bytes
+ * @at: offset from the first page, bytes
+ */
+struct mgpu_mem_chunk {
+	u64 start;
+	u64 at;
+};
+
+/**
+ * struct mgpu_dma - pages mapped for the device
+ * @sgt: the pages; empty while they are not mapped
+ * @dev: device that they are mapped for, NULL for physical addresses
+ */
+struct mgpu_dma {
+	struct sg_table sgt;
+	struct device *dev;
+};
+
+/**
+ * struct mgpu_mem - guest memory that is pinned and mapped
+ * @node: in the vGPU's list until the pages are released; mem.lock
+ * @vgpu: the vGPU of the guest
+ * @len: bytes
+ * @nr_pages: entries of @pages and @iova
+ * @nr_pinned: number of @pages that are pinned
+ * @pages: the pages, in order
+ * @iova: guest address of each page
+ * @base: kernel address of the first page
+ * @nr_chunks: entries of @chunks
+ * @chunks: location of the bytes in the pages; one chunk unless the guest's entries
+ *	begin or end inside of pages
+ * @dma: the pages mapped for the device, if it uses them
+ * @dev_gen: generation of the device when it got the memory; 0 while it does not
+ *	use the memory; mem.lock
+ * @dev_res: the device's number of the resource that the memory belongs to
+ * @users: mgpu_mem_get() without mgpu_mem_put(); mem.lock
+ * @pinning: vfio_pin_pages() is in progress; mem.lock
+ * @dead: the VMM unmapped a part of the memory: no new users; mem.lock
+ * @claimed: a thread is releasing the pages; mem.lock
+ * @gone: the pages are released; mem.lock
+ */
+struct mgpu_mem {
+	struct list_head node;
+	struct mgpu_vgpu *vgpu;
+	u64 len;
+	u32 nr_pages;
+	u32 nr_pinned;
+	struct page **pages;
+	dma_addr_t *iova;
+	void *base;
+	u32 nr_chunks;
+	struct mgpu_mem_chunk *chunks;
+	struct mgpu_dma dma;
+	u32 dev_gen;
+	u32 dev_res;
+	u32 users;
+	bool pinning;
+	bool dead;
+	bool claimed;
+	bool gone;
+};
+
+#define MGPU_PIN_CACHE		256	/* single pages for commands; a power of 2 */
+
+/**
+ * struct mgpu_guest_mem - guest memory that a vGPU uses
+ * @lock: protects @list and the state of its entries, and @unmapping
+ * @list: struct mgpu_mem that are not released
+ * @wait: woken when @users, @pinning or @gone of an entry of @list changed
+ * @cache: single pages that commands are read from; ring_lock
+ * @unmapping: ranges that VFIO is unmapping, with the time in jiffies until which
+ *	none of their pages is pinned again
+ * @next_unmapping: entry of @unmapping to use next
+ * @pinned: number of pinned pages
+ * @used: bytes charged against the type's memory limit
+ */
+struct mgpu_guest_mem {
+	spinlock_t lock;	/* see above */
+	struct list_head list;
+	wait_queue_head_t wait;
+	struct mgpu_mem *cache[MGPU_PIN_CACHE];
+	struct mgpu_unmapping {
+		u64 first;
+		u64 last;
+		unsigned long until;
+	} unmapping[4];
+	u32 next_unmapping;
+	atomic64_t pinned;
+	atomic64_t used;
+};
+
+/* guest_mem.c */
+void mgpu_mem_init(struct mgpu_vgpu *vgpu);
+u64 mgpu_mem_cmd_bytes(const struct mgpu_cmd *cmd);
+struct mgpu_mem *mgpu_mem_pin_range(struct mgpu_vgpu *vgpu, u64 addr, u32 len);
+struct mgpu_mem *mgpu_mem_pin_cmd(struct mgpu_vgpu *vgpu,
+				  const struct mgpu_cmd *cmd);
+void mgpu_mem_free(struct mgpu_mem *mem);
+void *mgpu_mem_get(struct mgpu_mem *mem);
+void mgpu_mem_put(struct mgpu_mem *mem);
+void mgpu_mem_copy(const struct mgpu_mem *mem, u64 off, void *to, size_t len);
+int mgpu_guest_read(struct mgpu_vgpu *vgpu, u64 addr, void *buf, size_t len,
+		    bool nowait);
+int mgpu_guest_write(struct mgpu_vgpu *vgpu, u64 addr, const void *buf,
+		     size_t len, bool nowait);
+bool mgpu_guest_ready(struct mgpu_vgpu *vgpu, u64 addr, size_t len);
+void mgpu_mem_drop_cache(struct mgpu_vgpu *vgpu);
+void mgpu_mem_unmap(struct mgpu_vgpu *vgpu, u64 iova, u64 len);
+int mgpu_mem_charge(struct mgpu_vgpu *vgpu, u64 bytes);
+void mgpu_mem_uncharge(struct mgpu_vgpu *vgpu, u64 bytes);
+
+/* guest_dma.c */
+int mgpu_dma_map(struct mgpu_dma *dma, struct page **pages, u32 nr,
+		 struct device *dev);
+void mgpu_dma_unmap(struct mgpu_dma *dma);
+u32 mgpu_dma_entries(const struct mgpu_dma *dma,
+		     const struct mgpu_mem_chunk *chunks, u32 nr_chunks, u64 len,
+		     struct virtio_gpu_mem_entry *entries, u32 max);
+
+#endif /* MGPU_GUEST_MEM_H */

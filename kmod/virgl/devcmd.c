@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Device commands: a command's way to the device and back.
+ *
+ * A guest's command becomes a job of its vGPU, with one or more messages in the
+ * device's terms (translate.c).  All jobs of a vGPU go to the device in the ring's
+ * order.  The ring goes on meanwhile; vgpu->devcmds has the commands in flight.
+ */
+#include <linux/slab.h>
+#include <linux/virtio_gpu.h>
+
+#include "gpu/resource.h"
+#include "mgpu.h"
+#include "trace.h"
+#include "virgl/devcmd.h"
+
+static const struct mgpu_job_ops devcmd_job_ops;
+
+void mgpu_devcmd_init_vgpu(struct mgpu_vgpu *vgpu)
+{
+	xa_init(&vgpu->devctxs);
+	INIT_LIST_HEAD(&vgpu->devcmds);
+	init_llist_head(&vgpu->devcmds_done);
+}
+
+/* ---- making commands ---- */
+
+/* Initialize a zeroed command: the part that guests' commands and readbacks share. */
+void mgpu_devcmd_init(struct mgpu_devcmd *dc, struct mgpu_vgpu *vgpu)
+{
+	INIT_LIST_HEAD(&dc->job.node);
+	INIT_LIST_HEAD(&dc->node);
+	dc->vgpu = vgpu;
+	dc->job.vgpu = vgpu;
+	dc->job.ops = &devcmd_job_ops;
+	dc->job.kind = MGPU_JOB_DEVICE;
+	dc->answer = VIRTIO_GPU_RESP_ERR_UNSPEC;
+}
+
+struct mgpu_devcmd *mgpu_devcmd_new(struct mgpu_vgpu *vgpu,
+				    const struct mgpu_lane *lane)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+	struct mgpu_devcmd *dc;
+
+	dc = kzalloc(struct_size(dc, segs, mgpu_reply_segs(lane)),
+		     GFP_KERNEL_ACCOUNT);
+	if (!dc)
+		return NULL;
+	mgpu_devcmd_init(dc, vgpu);
+	dc->type = cmd->type;
+	dc->fenced = cmd->flags & VIRTIO_GPU_FLAG_FENCE;
+	dc->guest_ctx = cmd->ctx_id;
+	mgpu_reply_init(&dc->reply, lane, dc->segs);
+	return dc;
+}
+
+/* Free a command and release what it holds; may sleep. */
+void mgpu_devcmd_free(struct mgpu_devcmd *dc)
+{
+	struct mgpu_vgpu *vgpu = dc->vgpu;
+	u32 i;
+
+	for (i = 0; i < dc->nr_msgs; i++)
+		kvfree(dc->msgs[i].buf);
+	/* The detach command owns the memory that the guest detached. */
+	if (dc->type == VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING && dc->mem) {
+		u64 bytes = (u64)dc->mem->nr_pages << PAGE_SHIFT;
+
+		mgpu_mem_free(dc->mem);
+		mgpu_mem_uncharge(vgpu, bytes);
+	}
+	if (dc->res)
+		mgpu_resource_put(dc->res);
+	if (dc->ctx)
+		mgpu_devctx_put(dc->ctx);
+	kfree(dc);
+}
+
+/**
+ * mgpu_devcmd_msg - add a message
+ * @dc: command that is not submitted
+ * @type: VIRTIO_GPU_CMD_*
+ * @len: bytes
+ *
+ * Return: the message, zeroed but for its type; NULL if out of memory.
+ */
+void *mgpu_devcmd_msg(struct mgpu_devcmd *dc, u32 type, size_t len)
+{
+	struct mgpu_msg *msg = &dc->msgs[dc->nr_msgs];
+	struct virtio_gpu_ctrl_hdr *hdr;
+
+	hdr = kvzalloc(len, GFP_KERNEL_ACCOUNT);
+	if (!hdr)
+		return NULL;
+	hdr->type = cpu_to_le32(type);
+	msg->buf = hdr;
+	msg->len = len;
+	msg->resp = &dc->resp[dc->nr_msgs];
+	msg->resp_len = sizeof(*msg->resp);
+	dc->nr_msgs++;
+	return hdr;
+}
+
+/**
+ * mgpu_devcmd_submit - hand a command to the scheduler
+ * @dc: command with its messages; the scheduler owns it until the job completes
+ */
+void mgpu_devcmd_submit(struct mgpu_devcmd *dc)
+{
+	struct mgpu_msg *last = &dc->msgs[dc->nr_msgs - 1];
+	struct mgpu_vgpu *vgpu = dc->vgpu;
+	struct mgpu_job *job = &dc->job;
+
+	dc->msgs[0].begin = dc;
+	last->job = job;
+	/* Engine time is measured up to the end of what the command draws. */
+	last->fenced = dc->fenced || !dc->type ||
+		       dc->type == VIRTIO_GPU_CMD_SUBMIT_3D;
+
+	job->id = atomic64_inc_return(&vgpu->mdev->sched.next_job);
+	job->arrived_ns = ktime_get_ns();
+	trace_mgpu_job_submit(vgpu->id, job->id, job->kind, job->bytes);
+	mgpu_sched_submit(job);
+}
+
+/* ---- calls of the ring: must hold ring_lock ---- */
+
+/* Return whether a fence that is due now has to wait for a fence before it. */
+bool mgpu_devcmd_fence_waits(const struct mgpu_vgpu *vgpu)
+{
+	const struct mgpu_devcmd *dc;
+
+	list_for_each_entry(dc, &vgpu->devcmds, node) {
+		if (dc->fenced)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * mgpu_devcmd_mem_waits - tell whether memory that was detached is still in use
+ * @dc: in vgpu->devcmds
+ *
+ * The command that attached the memory has no reference to it, and must be ended
+ * before the command that detaches it.
+ *
+ * Context: must hold ring_lock.
+ */
+bool mgpu_devcmd_mem_waits(const struct mgpu_devcmd *dc)
+{
+	const struct mgpu_devcmd *other;
+
+	if (dc->type != VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING || !dc->mem)
+		return false;
+	list_for_each_entry(other, &dc->vgpu->devcmds, node) {
+		if (other == dc)
+			break;
+		if (other->mem == dc->mem)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * mgpu_devcmd_refuse - answer a command after the fenced commands before it
+ * @vgpu: vGPU
+ * @lane: lane of the command
+ * @answer: VIRTIO_GPU_RESP_*
+ *
+ * Context: must hold ring_lock.
+ * Return: false if out of memory.
+ */
+bool mgpu_devcmd_refuse(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			u32 answer)
+{
+	struct mgpu_devcmd *dc = mgpu_devcmd_new(vgpu, lane);
+
+	if (!dc)
+		return false;
+	dc->local = true;
+	dc->done = true;
+	dc->answer = answer;
+	list_add_tail(&dc->node, &vgpu->devcmds);
+	return true;
+}
+
+/**
+ * mgpu_devcmd_release - prepare to end a completed command
+ * @dc: command that can be answered now
+ * @nowait: ending it must not wait
+ *
+ * Context: must hold ring_lock.
+ * Return: false when @nowait is set and mgpu_devcmd_end() would have to wait.
+ */
+bool mgpu_devcmd_release(struct mgpu_devcmd *dc, bool nowait)
+{
+	if (!nowait)
+		return true;
+	if (dc->ctx ||
+	    (dc->mem && dc->type == VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING) ||
+	    (dc->mem && dc->answer != VIRTIO_GPU_RESP_OK_NODATA))
+		return false;
+	if (dc->res && !mgpu_resource_put_unless_last(dc->res))
+		return false;
+	dc->res = NULL;
+	return true;
+}
+
+/**
+ * mgpu_devcmd_end - end and free a command that was answered
+ * @dc: in no list
+ *
+ * Context: must hold ring_lock; may sleep unless mgpu_devcmd_release() was called
+ * with nowait.
+ */
+void mgpu_devcmd_end(struct mgpu_devcmd *dc)
+{
+	struct mgpu_resource *res = dc->res;
+
+	/*
+	 * Detach memory that the device refused.  If the guest has unreferenced
+	 * the resource, another resource may have its number already; the memory
+	 * is then freed with the resource.  A refused command has neither.
+	 */
+	if (dc->type == VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING && dc->mem &&
+	    dc->answer != VIRTIO_GPU_RESP_OK_NODATA &&
+	    res->backing == dc->mem &&
+	    mgpu_resource_find(dc->vgpu, res->id) == res) {
+		res->dev.backing = 0;
+		mgpu_resource_detach(dc->vgpu, res->id);
+	}
+	mgpu_devcmd_free(dc);
+}
+
+/* Free the commands that will not be answered, for a reset: no job is in flight. */
+void mgpu_devcmd_stop(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_devcmd *dc, *next;
+
+	lockdep_assert_held(&vgpu->ring_lock);
+
+	llist_del_all(&vgpu->devcmds_done);
+	list_for_each_entry_safe(dc, next, &vgpu->devcmds, node) {
+		list_del_init(&dc->node);
+		mgpu_devcmd_free(dc);
+	}
+}
+
+/* ---- the job ---- */
+
+/* Return the device's answer: the first failure, or the last; 0 for none. */
+static u32 answer_of(const struct mgpu_devcmd *dc)
+{
+	u32 i, type = 0;
+
+	for (i = 0; i < dc->nr_msgs; i++) {
+		type = le32_to_cpu(dc->resp[i].type);
+		if (type != VIRTIO_GPU_RESP_OK_NODATA)
+			break;
+	}
+	return type;
+}
+
+/* ops->done: the device has completed the command, or lost it. */
+static void devcmd_done(struct mgpu_job *job)
+{
+	struct mgpu_devcmd *dc = to_mgpu_devcmd(job);
+	u32 type = answer_of(dc);
+
+	mgpu_devstate_settle(dc, type == VIRTIO_GPU_RESP_OK_NODATA);
+	/* A guest gets only answers that the specification has. */
+	if (type > VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER ||
+	    (type != VIRTIO_GPU_RESP_OK_NODATA &&
+	     type < VIRTIO_GPU_RESP_ERR_UNSPEC) ||
+	    job->error == -ETIMEDOUT)
+		type = VIRTIO_GPU_RESP_ERR_UNSPEC;
+	dc->answer = type;
+	if (dc->type)
+		mgpu_ring_devcmd_done(dc);
+	else
+		mgpu_readback_done(dc);
+}
+
+static struct mgpu_msg *devcmd_msgs(struct mgpu_job *job, u32 *nr)
+{
+	struct mgpu_devcmd *dc = to_mgpu_devcmd(job);
+
+	*nr = dc->nr_msgs;
+	return dc->msgs;
+}
+
+/* A device command that was posted cannot be cancelled, and is never preempted. */
+static const struct mgpu_job_ops devcmd_job_ops = {
+	.in_device = true,
+	.msgs = devcmd_msgs,
+	.done = devcmd_done,
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Commands of guests whose contexts and resources are on the device.
+ */
+#ifndef MGPU_DEVCMD_H
+#define MGPU_DEVCMD_H
+
+#include <linux/kref.h>
+#include <linux/llist.h>
+#include <linux/virtio_gpu.h>
+#include <linux/xarray.h>
+
+#include "backend.h"
+#include "gpu/ring.h"
+#include "sched/sched.h"
+
+struct mgpu_devctx;
+struct mgpu_mem;
+struct mgpu_resource;
+
+/**
+ * struct mgpu_devcmd - a guest's command that the device executes
+ * @job: job of the command; unused if @local
+ * @node: in vgpu->devcmds, in the ring's order, until the command is answered
+ * @done_node: in vgpu->devcmds_done
+ * @vgpu: vGPU of the guest
+ * @type: VIRTIO_GPU_CMD_*; 0 for a readback
+ * @local: the command is refused and not sent to the device; it only waits to be
+ *	answered in order
+ * @done: the command can be answered; ring_lock
+ * @fenced: the guest wants a fence: the answer waits for all earlier fenced commands
+ * @guest_ctx: the guest's number of the context, 0 for none
+ * @ctx: CTX_CREATE, CTX_DESTROY: the context, holds a reference
+ * @mem: ATTACH_BACKING, DETACH_BACKING: the memory
+ * @res: resource of the command, holds a reference; NULL for none
+ * @answer: answer to the guest, VIRTIO_GPU_RESP_*
+ * @nr_msgs: entries of @msgs and @resp
+ * @msgs: messages to the device, in this order; the last is answered last
+ * @resp: the device's answers
+ * @reply: reply to the guest
+ * @segs: segments of @reply
+ */
+struct mgpu_devcmd {
+	struct mgpu_job job;
+	struct list_head node;
+	struct llist_node done_node;
+	struct mgpu_vgpu *vgpu;
+	u32 type;
+	bool local;
+	bool done;
+	bool fenced;
+	u32 guest_ctx;
+	struct mgpu_devctx *ctx;
+	struct mgpu_mem *mem;
+	struct mgpu_resource *res;
+	u32 answer;
+	u32 nr_msgs;
+	struct mgpu_msg msgs[MGPU_JOB_MSGS];
+	struct virtio_gpu_ctrl_hdr resp[MGPU_JOB_MSGS];
+	struct mgpu_reply reply;
+	struct mgpu_seg segs[];
+};
+
+#define to_mgpu_devcmd(j) container_of(j, struct mgpu_devcmd, job)
+
+/**
+ * struct mgpu_devctx - a context that a guest has on the device
+ * @ref: references of the table and of each command that makes or ends the context
+ * @vgpu: vGPU of the guest
+ * @id: the guest's number of the context
+ * @dev_id: the device's number of the context
+ * @dev_gen: generation of the device when it got the context, 0 before and after
+ * @attached: resources by the guest's id, without references: a resource that is
+ *	unreferenced by the guest is taken out; ring_lock
+ * @nr_attached: entries of @attached
+ * @subs: sub-contexts by the guest's number; ring_lock
+ * @nr_subs: entries of @subs
+ */
+struct mgpu_devctx {
+	struct kref ref;
+	struct mgpu_vgpu *vgpu;
+	u32 id;
+	u32 dev_id;
+	u32 dev_gen;
+	struct xarray attached;
+	u32 nr_attached;
+	struct xarray subs;
+	u32 nr_subs;
+};
+
+/* translate.c: from the guest's terms to the device's */
+u32 mgpu_devcmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
+		    size_t *resp_len, enum mgpu_cmd_next *next);
+
+/* devcmd.c: a command's way to the device and back */
+void mgpu_devcmd_init_vgpu(struct mgpu_vgpu *vgpu);
+void mgpu_devcmd_init(struct mgpu_devcmd *dc, struct mgpu_vgpu *vgpu);
+struct mgpu_devcmd *mgpu_devcmd_new(struct mgpu_vgpu *vgpu,
+				    const struct mgpu_lane *lane);
+void *mgpu_devcmd_msg(struct mgpu_devcmd *dc, u32 type, size_t len);
+void mgpu_devcmd_submit(struct mgpu_devcmd *dc);
+void mgpu_devcmd_free(struct mgpu_devcmd *dc);
+bool mgpu_devcmd_refuse(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			u32 answer);
+bool mgpu_devcmd_fence_waits(const struct mgpu_vgpu *vgpu);
+bool mgpu_devcmd_mem_waits(const struct mgpu_devcmd *dc);
+bool mgpu_devcmd_release(struct mgpu_devcmd *dc, bool nowait);
+void mgpu_devcmd_end(struct mgpu_devcmd *dc);
+void mgpu_devcmd_stop(struct mgpu_vgpu *vgpu);
+
+/* devstate.c: state that the device has, and its release ahead of jobs */
+bool mgpu_device_has(const struct mgpu_device *mdev, u32 gen);
+void mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok);
+u32 mgpu_devcmd_exec(struct mgpu_device *mdev, void *buf, size_t len);
+void mgpu_devcmd_forget(struct mgpu_device *mdev, u32 type, u32 ctx, u32 res);
+struct mgpu_devctx *mgpu_devctx_new(struct mgpu_vgpu *vgpu, u32 id);
+void mgpu_devctx_put(struct mgpu_devctx *ctx);
+void mgpu_devctx_release_all(struct mgpu_vgpu *vgpu);
+void mgpu_devres_release(struct mgpu_resource *res);
+void mgpu_devres_release_all(struct mgpu_vgpu *vgpu);
+void mgpu_devmem_release(struct mgpu_mem *mem);
+
+#endif /* MGPU_DEVCMD_H */

@@ -1,0 +1,631 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Translation of a guest's commands into the device's terms.
+ *
+ * The guest's numbers of contexts and resources become the device's numbers, guest
+ * addresses become the device's addresses, and a stream is refused if it names a
+ * resource that its context has not attached.
+ */
+#include <linux/slab.h>
+#include <linux/virtio_gpu.h>
+
+#include "compute/context.h"
+#include "gpu/resource.h"
+#include "mgpu.h"
+#include "virgl/devcmd.h"
+
+/* The bind flag that QEMU gives a 2D resource (VIRGL_BIND_RENDER_TARGET). */
+#define BIND_2D		BIT(1)
+
+/* Most sub-contexts of a context; Mesa makes one for each GL context. */
+#define MAX_SUBS	64
+
+static_assert(sizeof(struct virtio_gpu_cmd_submit) + MGPU_MAX_STREAM <=
+	      MGPU_MSG_MAX, "the longest stream is a message");
+
+/* Make a command with one message of @type and @len bytes; NULL if out of memory. */
+static struct mgpu_devcmd *cmd_with_msg(struct mgpu_vgpu *vgpu,
+					const struct mgpu_lane *lane, u32 type,
+					size_t len)
+{
+	struct mgpu_devcmd *dc = mgpu_devcmd_new(vgpu, lane);
+
+	if (dc && !mgpu_devcmd_msg(dc, type, len)) {
+		mgpu_devcmd_free(dc);
+		dc = NULL;
+	}
+	return dc;
+}
+
+static u32 devcmd_queue(struct mgpu_devcmd *dc, enum mgpu_cmd_next *next)
+{
+	list_add_tail(&dc->node, &dc->vgpu->devcmds);
+	mgpu_devcmd_submit(dc);
+	*next = MGPU_CMD_WORK;
+	return 0;
+}
+
+/* ---- contexts: must hold ring_lock ---- */
+
+static struct mgpu_devctx *find_ctx(struct mgpu_vgpu *vgpu, u32 id)
+{
+	return xa_load(&vgpu->devctxs, id);
+}
+
+static u32 dev_ctx_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			  enum mgpu_cmd_next *next)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+	struct virtio_gpu_ctx_create *c;
+	struct mgpu_devctx *ctx;
+	struct mgpu_devcmd *dc;
+
+	/* CONTEXT_INIT is not offered. */
+	if (cmd->capset)
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	if (find_ctx(vgpu, cmd->ctx_id))
+		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+	if (vgpu->nr_devctxs >= MGPU_MAX_CONTEXTS)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+
+	dc = cmd_with_msg(vgpu, lane, cmd->type, sizeof(*c));
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	c = dc->msgs[0].buf;
+	ctx = mgpu_devctx_new(vgpu, cmd->ctx_id);
+	if (!ctx)
+		goto no_memory;
+	dc->ctx = ctx;
+	c->hdr.ctx_id = cpu_to_le32(ctx->dev_id);
+	c->nlen = cpu_to_le32(strlen(cmd->name));
+	memcpy(c->debug_name, cmd->name, strlen(cmd->name));
+	if (xa_err(xa_store(&vgpu->devctxs, ctx->id, ctx, GFP_KERNEL_ACCOUNT)))
+		goto no_memory;
+	kref_get(&ctx->ref);
+	vgpu->nr_devctxs++;
+	return devcmd_queue(dc, next);
+
+no_memory:
+	mgpu_devcmd_free(dc);
+	return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+}
+
+static u32 dev_ctx_destroy(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			   enum mgpu_cmd_next *next)
+{
+	struct mgpu_devctx *ctx = find_ctx(vgpu, lane->cmd.ctx_id);
+	struct virtio_gpu_ctx_destroy *c;
+	struct mgpu_devcmd *dc;
+
+	if (!ctx)
+		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+	dc = cmd_with_msg(vgpu, lane, lane->cmd.type, sizeof(*c));
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	c = dc->msgs[0].buf;
+	c->hdr.ctx_id = cpu_to_le32(ctx->dev_id);
+	xa_erase(&vgpu->devctxs, ctx->id);
+	vgpu->nr_devctxs--;
+	dc->ctx = ctx;
+	return devcmd_queue(dc, next);
+}
+
+/* CTX_ATTACH_RESOURCE and CTX_DETACH_RESOURCE. */
+static u32 dev_ctx_resource(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			    enum mgpu_cmd_next *next)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+	bool attach = cmd->type == VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE;
+	struct mgpu_devctx *ctx = find_ctx(vgpu, cmd->ctx_id);
+	struct mgpu_resource *res = mgpu_resource_find(vgpu, cmd->res_id);
+	struct virtio_gpu_ctx_resource *c;
+	struct mgpu_devcmd *dc;
+
+	if (!ctx)
+		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+	if (!res)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	if (attach == !!xa_load(&ctx->attached, res->id))
+		return attach ? VIRTIO_GPU_RESP_OK_NODATA :
+				VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	if (attach && ctx->nr_attached >= MGPU_MAX_ATTACHED)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+
+	dc = cmd_with_msg(vgpu, lane, cmd->type, sizeof(*c));
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	if (attach && xa_err(xa_store(&ctx->attached, res->id, res,
+				      GFP_KERNEL_ACCOUNT))) {
+		mgpu_devcmd_free(dc);
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	}
+	c = dc->msgs[0].buf;
+	c->hdr.ctx_id = cpu_to_le32(ctx->dev_id);
+	c->resource_id = cpu_to_le32(res->dev.host_id);
+	if (attach) {
+		ctx->nr_attached++;
+	} else {
+		xa_erase(&ctx->attached, res->id);
+		ctx->nr_attached--;
+	}
+	return devcmd_queue(dc, next);
+}
+
+static const struct mgpu_virgl_res *find_attached(void *data, u32 id)
+{
+	struct mgpu_devctx *ctx = data;
+	const struct mgpu_resource *res = xa_load(&ctx->attached, id);
+
+	return res ? &res->dev : NULL;
+}
+
+/*
+ * Record the sub-contexts that a checked stream makes and ends, in its order.  The
+ * caller has checked that they do not exceed MAX_SUBS.
+ */
+static void note_subs(struct mgpu_devctx *ctx, const __le32 *stream,
+		      size_t words)
+{
+	u32 header, id;
+	size_t i;
+
+	for (i = 0; i < words; i += 1 + (header >> 16)) {
+		header = le32_to_cpu(stream[i]);
+		switch (header & 0xff) {
+		case MGPU_VIRGL_CREATE_SUB_CTX:
+			id = le32_to_cpu(stream[i + 1]);
+			if (!xa_store(&ctx->subs, id, xa_mk_value(1),
+				      GFP_KERNEL | __GFP_NOFAIL))
+				ctx->nr_subs++;
+			break;
+		case MGPU_VIRGL_DESTROY_SUB_CTX:
+			id = le32_to_cpu(stream[i + 1]);
+			if (xa_erase(&ctx->subs, id))
+				ctx->nr_subs--;
+			break;
+		}
+	}
+}
+
+static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			 enum mgpu_cmd_next *next)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+	struct mgpu_devctx *ctx = find_ctx(vgpu, cmd->ctx_id);
+	const struct mgpu_virgl_lookup lookup = { find_attached, ctx };
+	struct virtio_gpu_cmd_submit *c = lane->buf;
+	struct mgpu_virgl_info info;
+	struct mgpu_devcmd *dc;
+	struct mgpu_msg *msg;
+
+	if (!ctx)
+		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+	if (mgpu_virgl_check((__le32 *)(c + 1), cmd->size, &lookup, &info)) {
+		dev_notice_ratelimited(vgpu->vdev.dev,
+				       "stream of context %u refused at byte %zu: %s (command %u, object %u, value %#x)\n",
+				       cmd->ctx_id, info.offset,
+				       mgpu_virgl_why(info.why), info.opcode,
+				       info.object, info.value);
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	}
+	/* Each sub-context costs the host a GL context. */
+	if (info.subs_made > MAX_SUBS - ctx->nr_subs)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	dc = mgpu_devcmd_new(vgpu, lane);
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	if (info.subs_made || info.subs_gone)
+		note_subs(ctx, (const __le32 *)(c + 1), cmd->size / 4);
+
+	/* The device gets the copy that was checked. */
+	memset(&c->hdr, 0, sizeof(c->hdr));
+	c->hdr.type = cpu_to_le32(VIRTIO_GPU_CMD_SUBMIT_3D);
+	c->hdr.ctx_id = cpu_to_le32(ctx->dev_id);
+	c->size = cpu_to_le32(cmd->size);
+	c->padding = 0;
+	msg = &dc->msgs[dc->nr_msgs++];
+	msg->buf = c;
+	msg->len = sizeof(*c) + cmd->size;
+	msg->resp = &dc->resp[0];
+	msg->resp_len = sizeof(*msg->resp);
+	lane->buf = NULL;
+	lane->buf_size = 0;
+	dc->job.bytes = cmd->size + info.bytes;
+	return devcmd_queue(dc, next);
+}
+
+/* ---- resources: must hold ring_lock ---- */
+
+static u32 dev_res_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			  const struct mgpu_virgl_shape *shape,
+		      enum mgpu_cmd_next *next)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+	struct mgpu_device *mdev = vgpu->mdev;
+	struct virtio_gpu_resource_create_3d *c;
+	struct mgpu_resource *res;
+	struct mgpu_devcmd *dc;
+	u32 err;
+	u64 bytes;
+
+	if (mgpu_virgl_resource_bytes(shape, &bytes))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	dc = cmd_with_msg(vgpu, lane, VIRTIO_GPU_CMD_RESOURCE_CREATE_3D,
+			  sizeof(*c));
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	res = mgpu_resource_new(vgpu, cmd->res_id, bytes, &err);
+	if (!res)
+		goto refuse;
+	dc->res = res;
+	res->format = shape->format;
+	res->width = shape->width;
+	res->height = shape->height;
+	res->stride = shape->width * 4;
+	res->dev.shape = *shape;
+	/*
+	 * A host keeps a Y_0_TOP resource upside down, to show it, and mirrors
+	 * it in all other uses; virglrenderer does not mirror it in some blits.
+	 * The host shows no vGPU's resource, so guests see no difference.
+	 */
+	res->dev.shape.flags &= ~MGPU_VIRGL_Y_0_TOP;
+
+	err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	if (xa_alloc_cyclic(&mdev->res_ids, &res->dev.host_id, res,
+			    XA_LIMIT(1, S32_MAX), &mdev->next_res,
+			    GFP_KERNEL_ACCOUNT) < 0) {
+		res->dev.host_id = 0;
+		goto refuse;
+	}
+	c = dc->msgs[0].buf;
+	c->resource_id = cpu_to_le32(res->dev.host_id);
+	c->target = cpu_to_le32(shape->target);
+	c->format = cpu_to_le32(shape->format);
+	c->bind = cpu_to_le32(shape->bind);
+	c->width = cpu_to_le32(shape->width);
+	c->height = cpu_to_le32(shape->height);
+	c->depth = cpu_to_le32(shape->depth);
+	c->array_size = cpu_to_le32(shape->array_size);
+	c->last_level = cpu_to_le32(shape->last_level);
+	c->nr_samples = cpu_to_le32(shape->nr_samples);
+	c->flags = cpu_to_le32(res->dev.shape.flags);
+	/* The table has a reference, and so has the command. */
+	mgpu_resource_get(res);
+	err = mgpu_resource_add(res);
+	if (err != VIRTIO_GPU_RESP_OK_NODATA)
+		goto refuse;
+	return devcmd_queue(dc, next);
+
+refuse:
+	mgpu_devcmd_free(dc);
+	return err;
+}
+
+static u32 dev_res_create_2d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			     enum mgpu_cmd_next *next)
+{
+	const struct mgpu_virgl_shape shape = {
+		.target = MGPU_VIRGL_2D,
+		.format = lane->cmd.format,
+		.bind = BIND_2D,
+		.width = lane->cmd.width,
+		.height = lane->cmd.height,
+		.depth = 1,
+		.array_size = 1,
+	};
+
+	return dev_res_create(vgpu, lane, &shape, next);
+}
+
+static u32 dev_res_unref(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			 enum mgpu_cmd_next *next)
+{
+	struct mgpu_resource *res = mgpu_resource_find(vgpu, lane->cmd.res_id);
+	struct virtio_gpu_resource_unref *c;
+	struct mgpu_devctx *ctx;
+	struct mgpu_devcmd *dc;
+	unsigned long id;
+
+	if (!res)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	dc = cmd_with_msg(vgpu, lane, lane->cmd.type, sizeof(*c));
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	c = dc->msgs[0].buf;
+	c->resource_id = cpu_to_le32(res->dev.host_id);
+
+	/* The guest may reuse the number from now on. */
+	xa_erase(&vgpu->resources, res->id);
+	xa_for_each(&vgpu->devctxs, id, ctx) {
+		if (xa_erase(&ctx->attached, res->id))
+			ctx->nr_attached--;
+	}
+	mgpu_screen_forget(vgpu, res);
+	dc->res = res;
+	return devcmd_queue(dc, next);
+}
+
+/* Add the message that attaches memory, which the caller uses, to a resource. */
+static u32 add_backing(struct mgpu_devcmd *dc, struct mgpu_mem *mem,
+		       u32 dev_res)
+{
+	struct virtio_gpu_resource_attach_backing *c;
+	u32 n;
+
+	mem->dev_res = dev_res;
+	if (mgpu_dma_map(&mem->dma, mem->pages, mem->nr_pages,
+			 dc->vgpu->mdev->caps.dma_dev))
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	n = mgpu_dma_entries(&mem->dma, mem->chunks, mem->nr_chunks, mem->len,
+			     NULL, MGPU_MAX_ENTRIES);
+	if (n > MGPU_MAX_ENTRIES)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	c = mgpu_devcmd_msg(dc, dc->type, sizeof(*c) +
+		    n * sizeof(struct virtio_gpu_mem_entry));
+	if (!c)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	c->resource_id = cpu_to_le32(dev_res);
+	c->nr_entries = cpu_to_le32(n);
+	mgpu_dma_entries(&mem->dma, mem->chunks, mem->nr_chunks, mem->len,
+			 (void *)(c + 1), n);
+	return 0;
+}
+
+static u32 dev_res_attach(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			  enum mgpu_cmd_next *next)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+	struct mgpu_resource *res = mgpu_resource_find(vgpu, cmd->res_id);
+	struct mgpu_devcmd *dc;
+	struct mgpu_mem *mem;
+	u32 err;
+
+	if (!res)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	dc = mgpu_devcmd_new(vgpu, lane);
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	err = mgpu_resource_attach(vgpu, cmd);
+	if (err != VIRTIO_GPU_RESP_OK_NODATA)
+		goto refuse;
+
+	mem = res->backing;
+	/* The VMM's unmapping of the memory waits until mgpu_mem_put(). */
+	err = VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	if (!mgpu_mem_get(mem))
+		goto detach;
+	err = add_backing(dc, mem, res->dev.host_id);
+	mgpu_mem_put(mem);
+	if (err)
+		goto detach;
+	res->dev.backing = mem->len;
+	mgpu_resource_get(res);
+	dc->res = res;
+	dc->mem = mem;
+	return devcmd_queue(dc, next);
+
+detach:
+	mgpu_resource_detach(vgpu, cmd->res_id);
+refuse:
+	mgpu_devcmd_free(dc);
+	return err;
+}
+
+static u32 dev_res_detach(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			  enum mgpu_cmd_next *next)
+{
+	struct mgpu_resource *res = mgpu_resource_find(vgpu, lane->cmd.res_id);
+	struct virtio_gpu_resource_detach_backing *c;
+	struct mgpu_devcmd *dc;
+
+	if (!res)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	if (!res->backing)
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+	dc = cmd_with_msg(vgpu, lane, lane->cmd.type, sizeof(*c));
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	c = dc->msgs[0].buf;
+	c->resource_id = cpu_to_le32(res->dev.host_id);
+	mgpu_resource_get(res);
+	dc->res = res;
+	dc->mem = res->backing;
+	/* The memory is charged until the device has released it. */
+	res->backing = NULL;
+	res->backing_charged = 0;
+	res->dev.backing = 0;
+	return devcmd_queue(dc, next);
+}
+
+/* TRANSFER_TO_HOST_2D, TRANSFER_TO_HOST_3D and TRANSFER_FROM_HOST_3D. */
+static u32 dev_transfer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			enum mgpu_cmd_next *next)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+	bool flat = cmd->type == VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D;
+	struct mgpu_resource *res = mgpu_resource_find(vgpu, cmd->res_id);
+	struct mgpu_virgl_transfer t = cmd->transfer;
+	struct virtio_gpu_transfer_to_host_2d *c2;
+	struct virtio_gpu_transfer_host_3d *c3;
+	struct mgpu_devctx *ctx = NULL;
+	struct mgpu_devcmd *dc;
+	u64 bytes;
+
+	if (!res)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	/* A transfer without a context, as in 2D, needs no attached resource. */
+	if (cmd->ctx_id && !flat) {
+		ctx = find_ctx(vgpu, cmd->ctx_id);
+		if (!ctx || xa_load(&ctx->attached, res->id) != res)
+			return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+	}
+	if (!res->backing)
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+	if (flat)
+		t = (struct mgpu_virgl_transfer){
+			.box.x = cmd->rect.x,
+			.box.y = cmd->rect.y,
+			.box.width = cmd->rect.width,
+			.box.height = cmd->rect.height,
+			.box.depth = 1,
+			.offset = cmd->offset,
+		};
+	/* Transfers from the host are limited to one layer, see virgl_transfer(). */
+	if (!mgpu_virgl_transfer_ok(&res->dev.shape, res->dev.backing, &t,
+				    &bytes) ||
+	    (cmd->type == VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D &&
+	     t.box.depth > 1))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+
+	dc = cmd_with_msg(vgpu, lane, cmd->type,
+			  flat ? sizeof(*c2) : sizeof(*c3));
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	if (flat) {
+		c2 = dc->msgs[0].buf;
+		c2->r.x = cpu_to_le32(t.box.x);
+		c2->r.y = cpu_to_le32(t.box.y);
+		c2->r.width = cpu_to_le32(t.box.width);
+		c2->r.height = cpu_to_le32(t.box.height);
+		c2->offset = cpu_to_le64(t.offset);
+		c2->resource_id = cpu_to_le32(res->dev.host_id);
+	} else {
+		c3 = dc->msgs[0].buf;
+		c3->hdr.ctx_id = cpu_to_le32(ctx ? ctx->dev_id : 0);
+		c3->box.x = cpu_to_le32(t.box.x);
+		c3->box.y = cpu_to_le32(t.box.y);
+		c3->box.z = cpu_to_le32(t.box.z);
+		c3->box.w = cpu_to_le32(t.box.width);
+		c3->box.h = cpu_to_le32(t.box.height);
+		c3->box.d = cpu_to_le32(t.box.depth);
+		c3->offset = cpu_to_le64(t.offset);
+		c3->resource_id = cpu_to_le32(res->dev.host_id);
+		c3->level = cpu_to_le32(t.level);
+		c3->stride = cpu_to_le32(t.stride);
+		c3->layer_stride = cpu_to_le32(t.layer_stride);
+	}
+	mgpu_resource_get(res);
+	dc->res = res;
+	dc->job.bytes = bytes;
+	return devcmd_queue(dc, next);
+}
+
+/* ---- capability sets ---- */
+
+/**
+ * mgpu_capset_mask - remove capabilities from a set that guests may not use
+ * @capset: the device's set; changed in place
+ *
+ * Return: false if nothing of the set is left.
+ */
+bool mgpu_capset_mask(struct mgpu_capset *capset)
+{
+	capset->size = mgpu_virgl_mask_capset(capset->id, capset->data,
+					      capset->size);
+	return capset->size;
+}
+EXPORT_SYMBOL_GPL(mgpu_capset_mask);
+
+static u32 dev_get_capset_info(const struct mgpu_vgpu *vgpu,
+			       const struct mgpu_cmd *cmd, void *resp, size_t *len)
+{
+	const struct mgpu_device_caps *caps = &vgpu->mdev->caps;
+	struct virtio_gpu_resp_capset_info *info = resp;
+
+	if (cmd->capset_index >= caps->nr_capsets)
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	memset(info, 0, sizeof(*info));
+	info->capset_id = cpu_to_le32(caps->capsets[cmd->capset_index].id);
+	info->capset_max_version =
+		cpu_to_le32(caps->capsets[cmd->capset_index].version);
+	info->capset_max_size =
+		cpu_to_le32(caps->capsets[cmd->capset_index].size);
+	*len = sizeof(*info);
+	return VIRTIO_GPU_RESP_OK_CAPSET_INFO;
+}
+
+static u32 dev_get_capset(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd,
+			  void *resp, size_t *len)
+{
+	const struct mgpu_device_caps *caps = &vgpu->mdev->caps;
+	struct virtio_gpu_resp_capset *capset = resp;
+	u32 i;
+
+	for (i = 0; i < caps->nr_capsets; i++) {
+		if (caps->capsets[i].id != cmd->capset)
+			continue;
+		memset(capset, 0, sizeof(*capset));
+		memcpy(capset->capset_data, caps->capsets[i].data,
+		       caps->capsets[i].size);
+		*len = sizeof(*capset) + caps->capsets[i].size;
+		return VIRTIO_GPU_RESP_OK_CAPSET;
+	}
+	return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+}
+
+/* ---- dispatch ---- */
+
+/* Return whether the device was reset since the guest set DRIVER_OK. */
+static bool is_lost(struct mgpu_vgpu *vgpu)
+{
+	if (mgpu_device_has(vgpu->mdev, vgpu->dev_gen))
+		return false;
+	mgpu_virtio_needs_reset(vgpu,
+				"the GPU was reset and lost the guest's contexts and resources");
+	return true;
+}
+
+/**
+ * mgpu_devcmd_run - have the device execute a command
+ * @vgpu: vGPU for which mgpu_on_device() is true
+ * @lane: control queue with the decoded command
+ * @resp: buffer for an answer with data
+ * @resp_len: set to the length of such an answer, bytes
+ * @next: set to MGPU_CMD_WORK if the command goes to the device
+ *
+ * Context: must hold ring_lock; may sleep.
+ * Return: VIRTIO_GPU_RESP_*; undefined if @next is set.
+ */
+u32 mgpu_devcmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
+		    size_t *resp_len, enum mgpu_cmd_next *next)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+
+	switch (cmd->type) {
+	case VIRTIO_GPU_CMD_GET_CAPSET_INFO:
+		return dev_get_capset_info(vgpu, cmd, resp, resp_len);
+	case VIRTIO_GPU_CMD_GET_CAPSET:
+		return dev_get_capset(vgpu, cmd, resp, resp_len);
+	}
+	if (is_lost(vgpu))
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+
+	switch (cmd->type) {
+	case VIRTIO_GPU_CMD_CTX_CREATE:
+		return dev_ctx_create(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_CTX_DESTROY:
+		return dev_ctx_destroy(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE:
+	case VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE:
+		return dev_ctx_resource(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_SUBMIT_3D:
+		return dev_submit_3d(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_2D:
+		return dev_res_create_2d(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_3D:
+		return dev_res_create(vgpu, lane, &cmd->shape, next);
+	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
+		return dev_res_unref(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
+		return dev_res_attach(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
+		return dev_res_detach(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D:
+	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D:
+	case VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D:
+		return dev_transfer(vgpu, lane, next);
+	default:
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+	}
+}
+

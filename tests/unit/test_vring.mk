@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: GPL-2.0-only
-test_vring-srcs := ../../kmod/vring.c

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Sources, flags and libraries of the unit tests. A test that needs nothing but its own
+# test_NAME.c has no entry. All paths are relative to this folder.
+#
+# To add a test, write test_NAME.c (tap.h says how), and here, as far as needed:
+#
+#   test_NAME-srcs	further sources, such as ../../kmod/sched/throttle.c
+#   test_NAME-cflags	further compiler flags
+#   test_NAME-pkgs	libraries that pkg-config knows: their flags for compiler and linker
+#   test_NAME-libs	further linker flags
+#   test_NAME-deps	files that must exist before the test is compiled
+
+# ---- shared by several tests
+
+# The allocators, and the preemption policies.
+alloc := $(wildcard ../../ctl/alloc/*.c)
+preempt := $(wildcard ../../ctl/preempt/*.c)
+
+# libmgpu has an mgpu.h, as has kmod/: only quoted includes may find it.
+lib-cflags := -iquote ../../ctl/lib
+mgpud-cflags := -I../../ctl/mgpud -I../../ctl/alloc -I../../ctl/preempt $(lib-cflags)
+
+# Lists and trees of the run queue are the kernel's own, from the source of a test
+# kernel: machine-tools.
+TOP := ../..
+include ../../tools/sim/machine.mk
+
+$(machine-tools)/lib/rbtree.c:
+	@echo 'tests/unit: no $@; run: make kernel' >&2; exit 1
+
+# ---- kmod/
+
+test_bucket-srcs := ../../kmod/sched/bucket.c
+
+test_cmd_decode-srcs := ../../kmod/gpu/cmd_decode.c
+
+test_compute-srcs := ../../kmod/compute/compute.c
+test_compute-cflags := -I../../include
+
+test_runq-deps := $(machine-deps)
+test_runq-srcs := $(addprefix ../../kmod/sched/,runq.c bucket.c policy_best_effort.c \
+	policy_fair.c policy_fixed.c) $(machine-deps)
+# Callbacks need not use all of their arguments.
+test_runq-cflags := -isystem $(machine-tools)/include -I../../include \
+	-Wno-unused-parameter
+
+test_throttle-srcs := ../../kmod/sched/throttle.c
+
+test_virgl-srcs := $(addprefix ../../kmod/virgl/,virgl.c virgl_format.c virgl_caps.c)
+
+test_vring-srcs := ../../kmod/vfio/vring.c
+
+# ---- ctl/alloc, ctl/preempt
+
+test_estimate-srcs := $(alloc)
+test_estimate-cflags := -I../../ctl/alloc -DDATA='"$(abspath data)"'
+
+test_exact-srcs := ipopt_fds.c $(alloc)
+test_exact-cflags := -O2 -I../../ctl/alloc
+test_exact-pkgs := ipopt
+
+test_fea-srcs := $(alloc)
+test_fea-cflags := -I../../ctl/alloc
+
+test_sla-srcs := $(alloc)
+test_sla-cflags := -I../../ctl/alloc
+
+test_preempt-srcs := $(preempt)
+test_preempt-cflags := -I../../ctl/preempt
+
+test_preempt_learn-srcs := ../../ctl/mgpud/config/learned.c $(preempt)
+test_preempt_learn-cflags := -I../../ctl/mgpud -I../../ctl/preempt
+test_preempt_learn-pkgs := json-c
+
+# ---- ctl/mgpud
+
+mgpud-config := $(addprefix ../../ctl/mgpud/config/,config.c settings.c table.c) \
+	../../ctl/lib/mgpud_settings.c
+
+test_ctx_view-srcs := ../../ctl/mgpud/contexts/ctx_view.c ../../ctl/lib/fields.c $(preempt)
+test_ctx_view-cflags := $(mgpud-cflags) -I../../bpf
+test_ctx_view-pkgs := json-c
+
+test_mgpud_config-srcs := $(mgpud-config) ../../ctl/mgpud/server/log.c $(alloc) $(preempt)
+test_mgpud_config-cflags := $(mgpud-cflags) \
+	-DEXAMPLE='"$(abspath ../../ctl/mgpud/mgpud.conf)"' \
+	-DMANUAL='"$(abspath ../../Documentation/man/mgpud.8)"'
+test_mgpud_config-pkgs := json-c inih
+
+test_mgpud_loop-srcs := $(alloc)
+test_mgpud_loop-cflags := -I../../ctl/alloc
+
+test_mgpud_server-srcs := $(addprefix ../../ctl/mgpud/server/,server.c log.c) \
+	$(mgpud-config) $(alloc) $(preempt)
+test_mgpud_server-cflags := $(mgpud-cflags)
+test_mgpud_server-pkgs := json-c inih
+
+test_mgpud_service-srcs := ../../ctl/mgpud/server/watchdog.c \
+	../../ctl/mgpud/frames/sla_watch.c $(alloc)
+test_mgpud_service-cflags := $(mgpud-cflags)
+
+test_mgpud_statefile-srcs := $(alloc) $(preempt) \
+	$(addprefix ../../ctl/mgpud/config/,statefile.c learned.c settings.c)
+test_mgpud_statefile-cflags := $(mgpud-cflags) -DDATA='"$(abspath data)"'
+test_mgpud_statefile-pkgs := json-c
+test_mgpud_statefile-libs := -lpthread
+
+test_preempt_state-srcs := ../../ctl/mgpud/contexts/preempt_state.c \
+	../../ctl/mgpud/server/log.c ../../ctl/lib/fields.c ../../ctl/lib/mgpud_settings.c \
+	$(addprefix ../../ctl/mgpud/config/,settings.c table.c) \
+	../../kmod/compute/compute.c $(alloc) $(preempt)
+test_preempt_state-cflags := $(mgpud-cflags) -I../../include
+test_preempt_state-pkgs := json-c
+
+# ---- ctl/gpuctl, ctl/lib
+
+test_gpuctl_bind-srcs := ../../ctl/gpuctl/pci_gpu.c \
+	$(addprefix ../../ctl/lib/,mgpu.c msg.c fields.c)
+test_gpuctl_bind-cflags := $(lib-cflags) -I../../ctl/gpuctl
+test_gpuctl_bind-pkgs := libnl-genl-3.0
+
+# All of gpuctl, with a kernel and a clock of the test's.
+test_gpuctl_ctx-srcs := $(wildcard ../../ctl/gpuctl/*.c ../../ctl/lib/*.c)
+test_gpuctl_ctx-cflags := -include test_gpuctl_ctx.h $(lib-cflags) -I../../ctl/lib \
+	-I../../ctl/gpuctl -DMGPU_VERSION='"test"'
+test_gpuctl_ctx-pkgs := libnl-genl-3.0 json-c
+test_gpuctl_ctx-libs := -Wl,--wrap=genl_ctrl_resolve,--wrap=genl_ctrl_resolve_grp \
+	-Wl,--wrap=nl_socket_add_membership,--wrap=sendto,--wrap=recvmsg \
+	-Wl,--wrap=clock_gettime,--wrap=nanosleep
+
+test_gpuctl_lib-srcs := $(addprefix ../../ctl/lib/,msg.c fields.c hist.c mgpu.c)
+test_gpuctl_lib-cflags := $(lib-cflags)
+test_gpuctl_lib-pkgs := libnl-genl-3.0
+
+test_gpuctl_mgpud-srcs := $(addprefix ../../ctl/lib/,mgpud_client.c msg.c fields.c)
+test_gpuctl_mgpud-cflags := $(lib-cflags)
+test_gpuctl_mgpud-pkgs := libnl-genl-3.0 json-c
+test_gpuctl_mgpud-libs := -lpthread
+
+test_gpuctl_out-srcs := ../../ctl/gpuctl/out.c $(addprefix ../../ctl/lib/,fields.c hist.c)
+test_gpuctl_out-cflags := $(lib-cflags) -I../../ctl/gpuctl
+test_gpuctl_out-pkgs := json-c
+
+test_gpuctl_parse-srcs := ../../ctl/gpuctl/parse.c
+test_gpuctl_parse-cflags := $(lib-cflags) -I../../ctl/gpuctl
+
+# ---- tools/
+
+test_bench_stats-srcs := ../../tools/bench/common/stats.c
+test_bench_stats-cflags := -I../../tools/bench/common
+
+test_sim_machine-deps := $(machine-deps)
+test_sim_machine-srcs := $(machine-srcs) ../../tools/sim/costs.c \
+	../../tools/sim/tracefile.c
+test_sim_machine-cflags := -I../../tools/sim $(machine-cflags)
+
+test_sim_mgpud-srcs := $(filter-out %/preempt_main.c,$(wildcard ../../tools/sim/preempt_*.c)) \
+	../../ctl/mgpud/contexts/ctx_view.c ../../ctl/lib/fields.c $(preempt)
+test_sim_mgpud-cflags := $(mgpud-cflags) -I../../tools/sim -I../../bpf
+# The test sees, and can suppress, what passes between the simulator and ctx_view.
+test_sim_mgpud-libs := -Wl,--wrap=ctx_view_look,--wrap=ctx_view_snapshot \
+	-Wl,--wrap=ctx_view_orders,--wrap=ctx_view_ran
