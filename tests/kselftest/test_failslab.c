@@ -174,7 +174,7 @@ static void attr_close(struct fault_attr *a)
 static int faults_open(struct faults *f)
 {
 	char first[32], last[32];
-	unsigned long start, end;
+	unsigned long start = 0, end = 0;
 	enum counts i;
 	int ret;
 
