@@ -313,6 +313,30 @@ TEST_F(gpu, fenced_commands_complete_in_order)
 	}
 }
 
+/*
+ * With several jobs in flight each wakes the engine for those before it.  Here only
+ * the job itself can.
+ */
+TEST_F(gpu, each_job_wakes_an_idle_engine)
+{
+	struct virtio_gpu_transfer_to_host_2d t = { .resource_id = 1 };
+	struct virtio_gpu_ctrl_hdr r;
+	struct vm *vm = &self->vm;
+	struct gpu_screen s;
+	int i;
+
+	ASSERT_EQ(0, gpu_screen_2d(vm, &s, 1, BGRX, 16, 16));
+	gpu_hdr(&t.hdr, VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D);
+	t.r = gpu_rect(0, 0, 16, 16);
+	for (i = 0; i < 256; i++) {
+		ASSERT_EQ(OK, gpu_call(vm, &t, sizeof(t), &r, sizeof(r))) {
+			TH_LOG("job %d", i);
+		}
+		/* The engine finds no job, and sleeps. */
+		sleep_ms(1);
+	}
+}
+
 /* ---- resources ---- */
 
 TEST_F(gpu, resource_ids_are_checked)
