@@ -12,7 +12,7 @@
  */
 #include "cputime.bpf.c"
 
-/* One licence for both files. */
+/* Both files define LICENSE: keep the first definition. */
 #define LICENSE LICENSE_of_account
 #include "account.bpf.c"
 #undef LICENSE

@@ -107,7 +107,7 @@ struct plan {
  * @e: the estimate of the last period
  * @param: how rates are divided
  * @sla: the agreement of each vGPU of @e, in its order; NULL if there are none
- * @control: what is kept from one period to the next; updated
+ * @control: state kept from one period to the next; updated
  * @plan: result, to be freed with plan_free() in any case
  *
  * Return: 0, -ENOMEM, or what the allocator returned.

@@ -10,8 +10,8 @@
 #define NSEC	1e9
 
 /*
- * By how much a counter rose. One that wraps around rises too; one that fell
- * began anew, and what it counted before that is lost.
+ * Get by how much a counter rose.  A counter that wraps around rises too.  A counter
+ * that fell was reset, and its last count before the reset is lost.
  */
 static bool rise(uint64_t before, uint64_t now, double *by)
 {
@@ -75,7 +75,7 @@ static void *copy(const void *from, size_t n, size_t size)
 	return to;
 }
 
-/* What one vGPU counted in the period; its VMM's CPU time is split later. */
+/* Counts of a vGPU in the period; its VMM's CPU time is split later. */
 struct change {
 	bool valid;		/* there is a sample before to compare with */
 	double frames;
@@ -105,7 +105,7 @@ static void count(const struct estimate_vgpu *old, const struct sample_vgpu *s,
 	c->throttled /= NSEC;
 }
 
-/* What one VMM used, and the frames of all its vGPUs. */
+/* CPU time of a VMM, and the frames of all its vGPUs. */
 struct vmm_change {
 	bool valid;
 	double cpu;		/* seconds */
@@ -203,8 +203,8 @@ static void measure(const struct estimate *e, const struct change *c,
 }
 
 /*
- * Does it show frames? One that is slow, or starved, may show none in a period
- * and yet work on one; to leave it out would make the period look fair.
+ * Return whether the vGPU shows frames.  A slow or starved vGPU may show none in a
+ * period and yet work on one; leaving it out would make the period look fair.
  */
 static bool is_active(const struct estimate_vgpu *v, const struct change *c, uint64_t ns)
 {

@@ -38,7 +38,7 @@ struct fds_param {
 #define FDS_LAMBDA_DEFAULT	(-0.5)
 
 /**
- * struct fds_problem - what is to be divided
+ * struct fds_problem - capacities to be divided, and the tasks that share them
  * @n: tasks
  * @m: resources, at most MGPU_MAX_RES
  * @need: R, m rows of n, all >= 0 and in each column one > 0

@@ -23,7 +23,7 @@
  * (solve_prices()); alpha is the root of a function of its own, again by Newton
  * steps, within a bracket (solve_alpha()). At the default parameters a is 0.
  *
- * What comes out is made feasible to the last digit and then judged: for any
+ * The result is made feasible to the last digit and then judged: for any
  * feasible y and any p >= 0, no feasible allocation has an F above
  *
  *	F(y) + sum_i p_i + sum_j max(low_j <= z <= high_j) (F'_j - q_j) z - F' y
@@ -73,7 +73,7 @@ struct best {
 };
 
 /*
- * One pass over the tasks: y of the prices, what it uses, and how it changes.
+ * A pass over the tasks: y at the prices, its use of the capacities, and its derivative.
  * w_j = -dy_j / dq_j, 0 for a task at a bound. The loops are kept free of
  * branches, so that they become vector code.
  */
@@ -201,8 +201,8 @@ static void solve(const struct best *s, const bool *on, const double *r, double 
 
 /*
  * How far use is from what the price of i says: used up where it is above 0, not
- * exceeded where it is 0. What rounding of q does to y is nothing to mend; that
- * is much where alpha is large against q.
+ * exceeded where it is 0. The effect of q's rounding on y cannot be mended; it is
+ * large where alpha is large against q.
  */
 static double wrong(const struct best *s, size_t i)
 {
@@ -486,7 +486,7 @@ static bool solve_alpha(struct best *s)
 	return false;
 }
 
-/* What solve_prices() leaves over by rounding is taken off what is above @low. */
+/* Take the excess that rounding in solve_prices() leaves off the part above @low. */
 static void make_feasible(struct best *s)
 {
 	double part = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is observed at one moment, as plain structs: counters, not rates. Made
- * by observe.c, or by a test.
+ * Counters (not rates) of all devices, vGPUs and VMMs at one moment, as plain structs.
+ * observe.c fills them in, or a test.
  */
 #ifndef MGPU_SAMPLE_H
 #define MGPU_SAMPLE_H

@@ -285,7 +285,7 @@ static int find_gpu(const struct pci_host *host, const char *text,
 	return 0;
 }
 
-/* ---- who uses it ---- */
+/* ---- users of a GPU ---- */
 
 #define MAX_NODES	16
 

@@ -18,7 +18,7 @@
  * @MGPUD_ALLOCATOR: name of an allocator
  * @MGPUD_PREEMPTION: name of a preemption policy
  * @MGPUD_COST: fit, or two coefficients A,B
- * @MGPUD_LOG: what is logged
+ * @MGPUD_LOG: kinds of events that are logged
  * @MGPUD_SOCKET: path of a socket
  * @MGPUD_FILE: path of a file, or none
  */

@@ -111,7 +111,7 @@ static bool keeps_state(const struct daemon *d)
 	return d->config.state_file[0] && !d->opt->dry_run;
 }
 
-/* What was learned of work, by the preempter or from the state file. */
+/* Return the figures learned of jobs: the preempter's, or those of the state file. */
 static struct analyse *learned(struct daemon *d)
 {
 	return d->preempter ? preempter_analyse(d->preempter) : &d->learned;

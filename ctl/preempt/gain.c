@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a preemption costs and gains. */
+/* Cost and gain of a preemption. */
 #include <math.h>
 #include <string.h>
 

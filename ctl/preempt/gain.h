@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a preemption costs and gains, in a view. Private to ctl/preempt. */
+/* Cost and gain of a preemption, in a view. Private to ctl/preempt. */
 #ifndef MGPU_PREEMPT_GAIN_H
 #define MGPU_PREEMPT_GAIN_H
 

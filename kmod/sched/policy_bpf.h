@@ -23,7 +23,7 @@ struct mgpu_sched_entity;
  *
  * The callbacks are those of struct mgpu_policy_ops; see there.  Callers hold
  * sched->lock with interrupts off: callbacks must be short and must not sleep.
- * One policy may serve several devices: the program keeps the state of a device in
+ * A policy may serve several devices: the program keeps the state of a device in
  * its maps by rq->dev, and that of a vGPU by e->id.
  *
  * @init: optional; called before all other callbacks for a device.  A negative errno

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory runs out: each allocation of an operation fails in turn, and in the end
- * all from some point on.  The operation succeeds or says so, leaves nothing
- * behind, and works afterwards.  What leaks all the same, kmemleak finds at the end
- * of the run, and what is used after it was freed, KASAN.
+ * all from some point on.  The operation succeeds or returns an error, leaves nothing
+ * behind, and works afterwards.  kmemleak reports leaks at the end of the run, and
+ * KASAN every use after free.
  *
- * What the calling task does is counted by its own fail-nth, with all that VFIO,
- * mdev and netlink allocate for it.  What the module's workers and engines do for
- * it is counted by failslab and fail_page_alloc: allocations with the module in
- * their stack, in any task; the second counts what is too large for a slab, new
- * slabs, and page tables.  Needs a kernel with fault injection (KERNEL=debug).
+ * The calling task's fail-nth counts the task's own allocations, those of VFIO, mdev
+ * and netlink included.  failslab and fail_page_alloc count the allocations with the
+ * module in their stack, in any task: those of the module's workers and engines.
+ * fail_page_alloc counts allocations too large for a slab, new slabs, and page tables.
+ * Needs a kernel with fault injection (KERNEL=debug).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@
 
 /* ---- faults ---- */
 
-/* What is counted, and fails. */
+/* The allocations that are counted, and fail. */
 enum counts {
 	TASK,			/* the calling task's, whatever it allocates */
 	SLAB,			/* slab objects with the module in the stack */
@@ -276,7 +276,7 @@ struct op {
 	int (*undo)(struct stage *s);
 	/* Whether @run's failure is one that the interface promises. */
 	bool (*clean)(int ret);
-	/* What must be so after a failure, before @undo. */
+	/* Whether a failure left nothing behind; called before @undo. */
 	bool (*nothing_left)(struct stage *s);
 };
 
@@ -320,7 +320,7 @@ static bool never(int ret)
 }
 
 /*
- * One round: 0, or -1 with a line that says what is wrong.  *@failed counts the
+ * Run a round: 0, or -1 after printing the fault.  *@failed counts the failed
  * allocations.
  */
 static int round_of(struct __test_metadata *_metadata, const struct op *op,
@@ -383,7 +383,7 @@ static unsigned int sweep_of(struct __test_metadata *_metadata, const struct op 
 		ret = round_of(_metadata, op, s, f, counted, nth, 0, &failed, &result);
 		if (ret <= 0)
 			break;
-		/* One that never fails: twice as many would tell no more. */
+		/* An operation that never fails: twice as many rounds would tell no more. */
 		if (worked(result))
 			continue;
 		refused++;
@@ -945,7 +945,7 @@ static int detach(struct stage *s)
 	return answer(gpu_detach(&s->vm, ID));
 }
 
-/* What was made is used, so that a part that is missing shows; else it is unmade. */
+/* Use the object that was made, so that a missing part shows; else unmake it. */
 static int used(struct stage *s, int ret, int (*unmake)(struct stage *s))
 {
 	if (ret != OK && unmake(s))

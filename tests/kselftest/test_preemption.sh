@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# mgpud preempts: its policies on the loaded module, with guests that compute. What
-# it decides is tests/unit/test_preempt.c's, what it asks for test_ctx_view.c's.
+# mgpud preempts: its policies on the loaded module, with guests that compute.
+# tests/unit/test_preempt.c tests the decisions, test_ctx_view.c the requests.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -79,8 +79,8 @@ holds()		# FILTER
 
 # ---- machines ----
 #
-# What is asked in a trial is asked without a process for each question, as far as it
-# can be: starting one takes as long as a job.
+# A trial asks its questions without a process for each, as far as it can: starting a
+# process takes as long as a job.
 
 asserts='holds is_right chooses reaches can_set'
 exec {never}<> <(:)
@@ -458,9 +458,9 @@ can_set dev set $device slots 2
 can_set ctl set preempt-min-gain 1 preempt-starve-ms 3600000
 holds '[.preempt.learned[] | select(.op == "gather") | .class] == ["memory"]'
 holds '[.preempt.learned[] | select(.op == "mandelbrot") | .class] == ["compute"]'
-# One that waits for memory stays; the other slot's job ends first, and who comes then
-# is the choice, of two that both wait. There is none where one of the two did not, or
-# the first was gone before one of them had ended.
+# A job that waits for memory stays; the other slot's job ends first, and the choice is
+# between two jobs that both wait. There is no choice where one of the two did not wait,
+# or where the first job was gone before one of them had ended.
 company()
 {
 	local free gather_came gather_went mandelbrot_came mandelbrot_went
@@ -574,8 +574,8 @@ everybody_gets_some()
 	"$gpuctl" -j ctx list | jq -e 'all(.[]; .id > 4 or .jobs >= 2)'
 }
 
-# Frames a second, in thousandths, into $rate. One that is late is not made up for: of
-# a machine that is held up there may be too few, but never too many.
+# Frames a second, in thousandths, into $rate. No frame makes up for a late
+# one: a machine that is held up shows too few, but never too many.
 pace()		# SECONDS
 {
 	local begin since

@@ -411,7 +411,7 @@ static void idle_earns_nothing(void)
 		sim_run(s, s->now + 300 * MS);
 		mine = (double)(sim_used(s, v) - v->seen) / v->weight;
 		other = (double)(sim_used(s, w) - w->seen) / w->weight;
-		/* One job of each, and the job that ran. */
+		/* A job of each, and the job that ran. */
 		NEED(s, fabs(mine - other) <= 2 * 3e6 / 30 + 3e6 / w->weight);
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What frames cost, over time: made, or replayed. */
+/* Costs of frames over time: generated, or replayed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 /* Without a frame for longer a VM of a trace is idle, not just slow. */
 #define IDLE_STEPS	3
 
-/* What frames of one step of time cost. */
+/* Costs of the frames in a step of time. */
 struct step {
 	struct machine_frame mean;
 	size_t first, nr;	/* a trace's frames */

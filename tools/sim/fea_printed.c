@@ -3,7 +3,8 @@
  * The iteration of FEA as its source prints it: b is the full step and c the short
  * one, so that s grows when the short step wins; trial points are not brought back
  * into the feasible set; and of several capacities that y lies on, the direction is
- * projected onto one after the other. What the print leaves open is as in alloc_fea.c.
+ * projected onto one after the other. Where the source leaves a choice open, this
+ * file does as alloc_fea.c.
  */
 #include <errno.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 
 extern const struct alloc_ops alloc_fea_printed;
 
-/* One iteration, in place of fea_iterate(). */
+/* Do an iteration, in place of fea_iterate(). */
 void fea_printed_iterate(struct fea_problem *fp, struct alloc_state *state);
 
 #endif /* MGPU_FEA_PRINTED_H */

@@ -5,9 +5,9 @@
  *
  * A VM makes frames one after the other: first CPU work, on some of the CPUs'
  * time, then engine work. Of its frames at most @depth are under way at a time,
- * the one that it works on included. What the module does is done by the
- * module's own code: frame pacing by kmod/sched/throttle.c, the engines' order by
- * kmod/sched/runq.c and its policies.
+ * the one that it works on included. The module's own code does the module's part:
+ * frame pacing by kmod/sched/throttle.c, the engines' order by kmod/sched/runq.c and
+ * its policies.
  *
  *   CPUs     threads that are busy share them equally, none has more than one
  *            CPU: the fluid limit of a fair scheduler

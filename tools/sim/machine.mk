@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What machine.c builds with, for whoever uses it. TOP is the repository's root.
+# Sources and flags of machine.c, for the programs that use it. TOP is the root of the
+# repository.
 
 machine-tools := $(patsubst %/lib/rbtree.c,%,$(firstword \
 	$(wildcard $(BUILD)/kernel/$(KERNEL)/source/tools/lib/rbtree.c \

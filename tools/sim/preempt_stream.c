@@ -30,7 +30,7 @@ static double between(uint64_t *seed, double from, double to)
 
 /*
  * Kinds of work: how often, per slot and cycle, memory, state, tiles, and how
- * instructions grow with the size. What they are is the same for all seeds; the
+ * instructions grow with the size. The kinds are the same for all seeds; the
  * sizes of jobs are not.
  */
 static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What came out: a table, JSON, CSV and a plot. */
+/* Results as a table, JSON, CSV and a plot. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

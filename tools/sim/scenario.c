@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is simulated. The figures were written down before any policy was run on
+ * The simulated scenarios. The figures were written down before any policy was run on
  * them. Documentation/simulator.rst tells where they come from.
  */
 #include <errno.h>

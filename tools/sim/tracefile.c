@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads traces. What is read may be anything. */
+/* Read traces. A trace is untrusted input. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

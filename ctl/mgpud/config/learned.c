@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the analyser has learned, as JSON in the state file. */
+/* The analyser's learned figures as JSON in the state file. */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the analyser has learned, as JSON in the state file. Pure. */
+/* The analyser's learned figures as JSON in the state file. Pure. */
 #ifndef MGPUD_LEARNED_H
 #define MGPUD_LEARNED_H
 

@@ -52,8 +52,8 @@ int statefile_read(const char *path, const char *boot, struct estimate *e,
 int statefile_write(const char *path, const char *text);
 
 /*
- * Write in a thread, so that a slow disk does not stop control. One write at a time;
- * @text is taken over. statefile_writer_start() returns -EBUSY while a write is under way.
+ * Write in a thread, so that a slow disk does not stop control. The writer takes
+ * ownership of @text. statefile_writer_start() returns -EBUSY while a write is in flight.
  */
 struct statefile_writer;
 

@@ -492,7 +492,7 @@ static uint32_t keeps(const struct preempt_ctx *c, const struct fate *f)
  * True if after the plan's preemptions the kernel's queue still has contexts of the vGPU
  * for all slots, or all but one of its contexts. A context that loses its slots stays out
  * of the queue until mgpud looks again; with too few contexts there the vGPU would lose
- * part of its share. One context may always leave, or waits could not be bounded.
+ * part of its share. A single context may always leave, or waits could not be bounded.
  */
 static bool stays_ready(const struct ctx_view *v, const struct preempt_snapshot *s,
 			const struct fate *fate, const struct preempt_ctx *loses)

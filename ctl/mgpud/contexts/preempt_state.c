@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the socket tells about preemption. Pure. */
+/* The state of preemption, as the socket reports it. Pure. */
 #include <string.h>
 #include <linux/mgpu_compute.h>
 

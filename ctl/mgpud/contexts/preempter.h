@@ -88,7 +88,10 @@ int preempter_run(struct preempter *p, struct mgpu_error *err);
  */
 int preempter_learn(struct preempter *p, struct mgpu_error *err);
 
-/* What was learned, which the state file keeps; must be set before the first look. */
+/*
+ * Return the learned figures, which the state file keeps. The caller sets them before the
+ * first look.
+ */
 struct analyse *preempter_analyse(struct preempter *p);
 const struct preempter_stats *preempter_stats(struct preempter *p);
 

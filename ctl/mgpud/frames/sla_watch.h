@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Events of agreements: a vGPU begins to be granted less than its floor, or is granted
- * its floor again. One event at each end, not one per period. Pure.
+ * its floor again. There is an event at each end, not in each period. Pure.
  */
 #ifndef MGPUD_SLA_WATCH_H
 #define MGPUD_SLA_WATCH_H

@@ -17,7 +17,7 @@
 
 typedef void (*copy_fn)(unsigned char *to, const unsigned char *from, size_t n);
 
-/* One memcpy(): usually the fastest copy that a program has. */
+/* A single memcpy(): usually the fastest copy that a program has. */
 static void at_once(unsigned char *to, const unsigned char *from, size_t n)
 {
 	memcpy(to, from, n);
