@@ -6,7 +6,7 @@
 #include <linux/btf.h>
 #include <linux/btf_ids.h>
 #include <linux/module.h>
-#include <linux/rcupdate.h>
+#include <linux/xarray.h>
 
 #include "compat.h"
 #include "mgpu.h"
@@ -14,40 +14,19 @@
 /**
  * mgpu_charge - charge a job's engine time to its vGPU
  * @vgpu: ID of the vGPU
- * @job: ID of a job of that vGPU that is leaving its engine
+ * @job: ID of the job of that vGPU that is leaving its engine
  * @ns: engine time since an engine took the job, nanoseconds
  *
- * Context: programs on the tracepoints mgpu_job_done and mgpu_job_preempt.  Takes no
- * lock.
- * Return: 0; -ENOENT if there is no such vGPU; -EALREADY if the job was charged, is not
- * leaving its engine, or is not a 2D job (the module charges others).
+ * Context: programs on the tracepoints mgpu_job_done and mgpu_job_preempt, in the
+ * event of the job.  Takes no lock.
+ * Return: 0; -ENOENT if there is no such vGPU; -EALREADY if the job was charged, or the
+ * event that runs on this CPU is not the job's.
  */
 __bpf_kfunc int mgpu_charge(u32 vgpu, u64 job, u64 ns)
 {
-	struct mgpu_vgpu *v;
-	int i, ret = -EALREADY;
-
-	rcu_read_lock();
-	v = xa_load(&mgpu_vgpus, vgpu);
-	if (!v) {
-		ret = -ENOENT;
-		goto out;
-	}
-	for (i = 0; job && i < MGPU_NR_VQS; i++) {
-		struct mgpu_job *j = &v->lane[i].draw.job;
-
-		if (atomic64_read(&j->charge) != job)
-			continue;
-		WRITE_ONCE(j->charged_ns, ns);
-		if (atomic64_cmpxchg(&j->charge, job, 0) != job)
-			continue;
-		atomic64_add(ns, &v->stats.charged_bpf_ns);
-		ret = 0;
-		break;
-	}
-out:
-	rcu_read_unlock();
-	return ret;
+	if (mgpu_sched_charge(vgpu, job, ns))
+		return 0;
+	return xa_load(&mgpu_vgpus, vgpu) ? -EALREADY : -ENOENT;
 }
 
 BTF_KFUNCS_START(mgpu_kfuncs)

@@ -149,7 +149,7 @@ static void mgpu_remove(struct mdev_device *mdevice)
 
 	mgpu_netlink_event(vgpu, MGPU_EVENT_REMOVED);
 
-	/* mgpu_charge() looks vGPUs up under RCU. */
+	/* BPF policies look vGPUs up under RCU. */
 	synchronize_rcu_expedited();
 	vfio_put_device(&vgpu->vdev);
 }

@@ -485,10 +485,15 @@ struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev)
 }
 EXPORT_SYMBOL_GPL(mgpu_sched_next);
 
+/* The job whose tracepoint runs on this CPU, until the job is charged. */
+static DEFINE_PER_CPU(struct mgpu_job *, leaving_job);
+
 /*
  * Usually the eBPF program on the tracepoint charges the job, with mgpu_charge().
  * If it has not when the tracepoint returns, the module charges the job.  So every
  * job is charged exactly once, whether or not a program is attached.
+ *
+ * Preemption is off until charge_end(): the program runs on this CPU.
  */
 static void charge_begin(struct mgpu_job *job, u64 engine_ns,
 			 u64 engine_cycles)
@@ -497,19 +502,47 @@ static void charge_begin(struct mgpu_job *job, u64 engine_ns,
 
 	atomic64_add(engine_ns, &st->engine_ns);
 	atomic64_add(engine_cycles, &st->engine_cycles);
-	atomic64_set_release(&job->charge, job->id);
+	preempt_disable();
+	__this_cpu_write(leaving_job, job);
 }
 
 /* Return the engine nanoseconds that were charged. */
 static u64 charge_end(struct mgpu_job *job, u64 engine_ns)
 {
 	struct mgpu_vgpu *vgpu = job->vgpu;
-	bool self = atomic64_cmpxchg(&job->charge, job->id, 0) == job->id;
+	bool self = this_cpu_xchg(leaving_job, NULL) == job;
 
+	preempt_enable();
 	if (self)
 		atomic64_add(engine_ns, &vgpu->stats.charged_self_ns);
 	WRITE_ONCE(vgpu->last_charge_bpf, !self);
-	return self ? engine_ns : READ_ONCE(job->charged_ns);
+	return self ? engine_ns : job->charged_ns;
+}
+
+/**
+ * mgpu_sched_charge - charge the job whose tracepoint runs on this CPU
+ * @vgpu: ID of its vGPU
+ * @id: its ID
+ * @ns: engine time since an engine took it, nanoseconds
+ *
+ * Context: any, an interrupt during the tracepoint too.  Takes no lock.
+ * Return: false if no such job is leaving its engine here, or it was charged.
+ */
+bool mgpu_sched_charge(u32 vgpu, u64 id, u64 ns)
+{
+	struct mgpu_job *job;
+	bool charged;
+
+	preempt_disable();
+	job = this_cpu_read(leaving_job);
+	charged = job && job->vgpu->id == vgpu && job->id == id &&
+		  this_cpu_cmpxchg(leaving_job, job, NULL) == job;
+	if (charged) {
+		job->charged_ns = ns;
+		atomic64_add(ns, &job->vgpu->stats.charged_bpf_ns);
+	}
+	preempt_enable();
+	return charged;
 }
 
 /* Return the list position behind which a preempted job is requeued. */

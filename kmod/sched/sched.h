@@ -105,8 +105,7 @@ struct mgpu_job_ops {
  * @start_ns: when an engine took it last, CLOCK_MONOTONIC
  * @ran_ns: how long it had been on engines before that, nanoseconds
  * @held_ns: for how long pacing held it back, nanoseconds
- * @charge: @id while its use is accounted for and has not been charged, else 0
- * @charged_ns: nanoseconds that mgpu_charge() charged
+ * @charged_ns: nanoseconds that mgpu_sched_charge() charged
  *
  * A job is embedded in what it belongs to: a lane's draw job, a context's shard, a
  * device command.
@@ -130,7 +129,6 @@ struct mgpu_job {
 	u64 start_ns;
 	u64 ran_ns;
 	u64 held_ns;
-	atomic64_t charge;
 	u64 charged_ns;
 };
 
@@ -221,6 +219,7 @@ void mgpu_sched_enqueue(struct mgpu_job *job, bool first, u64 now);
 void mgpu_sched_dequeue(struct mgpu_job *job, u64 now);
 void mgpu_sched_first(struct mgpu_job *job, u64 now);
 void mgpu_sched_slots(struct mgpu_device *mdev, u32 slots);
+bool mgpu_sched_charge(u32 vgpu, u64 id, u64 ns);
 void mgpu_sched_cancel_job(struct mgpu_job *job);
 void mgpu_sched_cancel(struct mgpu_vgpu *vgpu);
 void mgpu_sched_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set);

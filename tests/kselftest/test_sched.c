@@ -15,6 +15,7 @@
 #include <kselftest_harness.h>
 
 #include "load.h"
+#include "mgpud.h"
 #include "nl.h"
 #include "vmm.h"
 
@@ -685,23 +686,6 @@ TEST_F_TIMEOUT(sched, a_machine_whose_contexts_all_hung_is_bounded, 120)
 
 /* ---- charging ---- */
 
-static pid_t start_mgpud(void)
-{
-	const char *build = getenv("BUILD");
-	char path[256];
-	pid_t pid;
-
-	snprintf(path, sizeof(path), "%s/ctl/mgpud", build ? build : "build");
-	if (access(path, X_OK))
-		return 0;
-	pid = fork();
-	if (pid)
-		return pid;
-	execl(path, path, "--allocator", "none", "--socket",
-	      "/tmp/test_sched.mgpud", NULL);
-	_exit(127);
-}
-
 /* Return whether @source charges a job in time, under load. */
 static bool charged_by(sched_data *self, uint32_t source)
 {
@@ -726,7 +710,7 @@ TEST_F_TIMEOUT(sched, a_killed_program_leaves_no_gap_and_no_double_charge, 240)
 	ASSERT_EQ(0, load_add(self, 256));
 	EXPECT_TRUE(charged_by(self, MGPU_CHARGE_SOURCE_MODULE));
 	for (round = 0; round < 3; round++) {
-		pid = start_mgpud();
+		pid = mgpud_start();
 		if (!pid)
 			SKIP(break, "mgpud is not built");
 		ASSERT_LT(0, pid);

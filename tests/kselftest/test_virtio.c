@@ -17,6 +17,7 @@
 
 #include <kselftest_harness.h>
 
+#include "mgpud.h"
 #include "virgl.h"
 
 #define RAM	(16u << 20)
@@ -856,6 +857,33 @@ TEST_F_TIMEOUT(gpu, a_limit_holds_its_vgpu_back, 60)
 	}
 	EXPECT_GT(2, try);
 	EXPECT_LT(0, nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_LIMITED));
+}
+
+TEST_F_TIMEOUT(gpu, ebpf_charges_jobs, 120)
+{
+	uint64_t end = now_ms() + 3 * (uint64_t)VMM_TIMEOUT;
+	struct nl_vgpu before, after;
+	struct gl *g = &self->g;
+	struct work w = { 0 };
+	pid_t pid;
+
+	ASSERT_EQ(0, work_new(g, &w, 2));
+	pid = mgpud_start();
+	if (!pid)
+		SKIP(return, "mgpud is not built");
+	ASSERT_LT(0, pid);
+	do {
+		ASSERT_LE(0, flood(&g, &w, 1, 50));
+		ASSERT_TRUE(drain(g));
+		ASSERT_EQ(0, nl_vgpu_get(&g->nl, g->vm.uuid, &before));
+	} while (before.charge_source != MGPU_CHARGE_SOURCE_BPF &&
+		 now_ms() < end);
+	ASSERT_LE(0, flood(&g, &w, 1, 300));
+	ASSERT_TRUE(drain(g));
+	ASSERT_EQ(0, nl_vgpu_get(&g->nl, g->vm.uuid, &after));
+	EXPECT_TRUE(charged_by_ebpf(&before, &after));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
 }
 
 TEST_F(gpu, slots_are_how_many_jobs_it_has)
