@@ -134,6 +134,27 @@ void mgpu_bucket_charge(struct mgpu_bucket *b, u64 ns, u64 now_ns)
 }
 
 /**
+ * mgpu_bucket_spent - test whether work in flight has to stop
+ * @b: bucket
+ * @ns: engine nanoseconds that the work took and that are not charged yet
+ * @now_ns: current time, nanoseconds
+ *
+ * Return: true if the charge would leave a debt of more than MGPU_BUCKET_SLICE_NS,
+ * which is to be paid back before the work goes on.
+ */
+bool mgpu_bucket_spent(const struct mgpu_bucket *b, u64 ns, u64 now_ns)
+{
+	struct mgpu_bucket then = *b;
+
+	if (!b->rate)
+		return false;
+	if (ns > MAX_CHARGE_NS)
+		ns = MAX_CHARGE_NS;
+	bucket_gain(&then, now_ns, (s64)(b->cap_ns + ns));
+	return then.level_ns - (s64)ns < -(s64)MGPU_BUCKET_SLICE_NS;
+}
+
+/**
  * mgpu_bucket_trim - drop unused engine time
  * @b: bucket
  * @ns: upper bound on the level afterwards, 1 ns to an hour; the bucket may fill up

@@ -13,9 +13,10 @@
  * @frac: part of a nanosecond gained, in 10^-9 ns
  * @at_ns: time up to which gains are counted, nanoseconds of the caller's clock
  *
- * Work may start while the level is above 0 and is charged when it completes.  Over
- * any time T it uses at most rate x T + cap and, on each engine, one job more.  Debt
- * is paid back before more work starts, but for at most MGPU_BUCKET_MAX_WAIT_NS at a
+ * Work may start while the level is above 0 and is charged when it completes or stops.
+ * Over any time T it uses at most rate x T + cap and, on each engine, one job more, or
+ * MGPU_BUCKET_SLICE_NS and a tile where the work can stop between tiles.  Debt is paid
+ * back before more work starts, but for at most MGPU_BUCKET_MAX_WAIT_NS at a
  * time.  A vGPU that always has work gets the full rate: no gain is lost while work
  * is in flight.
  *
@@ -31,10 +32,13 @@ struct mgpu_bucket {
 };
 
 #define MGPU_BUCKET_MAX_WAIT_NS	2000000000ULL
+/* Work that can stop does so at this debt, engine nanoseconds. */
+#define MGPU_BUCKET_SLICE_NS	1000000
 
 void mgpu_bucket_set(struct mgpu_bucket *b, u64 rate, u64 cap_ns, u64 now_ns);
 void mgpu_bucket_begin(struct mgpu_bucket *b, u64 now_ns);
 void mgpu_bucket_charge(struct mgpu_bucket *b, u64 ns, u64 now_ns);
+bool mgpu_bucket_spent(const struct mgpu_bucket *b, u64 ns, u64 now_ns);
 void mgpu_bucket_trim(struct mgpu_bucket *b, u64 ns, u64 now_ns);
 u64 mgpu_bucket_wait(const struct mgpu_bucket *b, u64 now_ns);
 

@@ -24,9 +24,6 @@
 #define AWAY_NS		(1 * MS)
 /* Least size of a bucket, nanoseconds: more than the rounding of clocks. */
 #define LEAST_NS	1000
-/* A job is preempted at this debt, engine nanoseconds, until the debt is paid back. */
-#define SLICE_NS	(1 * MS)
-
 /* Return the engine time that a share of @rate gains in @ns, nanoseconds. */
 static u64 fixed_gathered(u64 rate, u64 ns)
 {
@@ -91,12 +88,8 @@ static void fixed_charge(struct mgpu_runq *rq, struct mgpu_sched_entity *e,
 static bool fixed_yield(struct mgpu_runq *rq, struct mgpu_sched_entity *e,
 			u64 ran, u64 now)
 {
-	struct mgpu_bucket then;
-
 	fixed_refresh(rq, e, now);
-	then = e->share;
-	mgpu_bucket_charge(&then, ran, now);
-	if (then.level_ns < -(s64)SLICE_NS)
+	if (mgpu_bucket_spent(&e->share, ran, now))
 		return true;
 	return mgpu_weighted_yield(rq, e, ran, now);
 }

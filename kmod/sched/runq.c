@@ -287,16 +287,22 @@ void mgpu_runq_charge(struct mgpu_runq *rq, struct mgpu_sched_entity *e,
  * @ran: engine nanoseconds that the job has used and that are not charged yet
  * @now: current time, nanoseconds
  *
- * Return: true if the caller should charge and requeue the job.
+ * Return: true if the caller should charge and requeue the job: the entity has spent
+ * its limit, or the policy prefers another one.
  */
 bool mgpu_runq_should_yield(struct mgpu_runq *rq, struct mgpu_sched_entity *e,
 			    u64 ran, u64 now)
 {
-	if (!rq->policy->yield)
-		return false;
+	u64 all;
+
 	now = time_of(rq, now);
 	place_due(rq, now);
-	return rq->policy->yield(rq, e, ran, now);
+	/* The entity's other jobs in flight have used about as much. */
+	if (check_mul_overflow(ran, (u64)(e->running ? e->running : 1), &all))
+		all = U64_MAX;
+	if (mgpu_bucket_spent(&e->limit, all, now))
+		return true;
+	return rq->policy->yield && rq->policy->yield(rq, e, ran, now);
 }
 
 /**

@@ -319,10 +319,15 @@ static void sched_rehead(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu, u64 n
 void mgpu_sched_slots(struct mgpu_device *mdev, u32 slots)
 {
 	struct mgpu_sched *sched = &mdev->sched;
+	struct mgpu_sched_entity *e;
 
 	spin_lock_irq(&sched->lock);
 	WRITE_ONCE(sched->slots, slots);
 	sched->rq.engines = min(slots, mdev->caps.engines);
+	/* A limit is a part of the engines' time. */
+	list_for_each_entry(e, &sched->rq.entities, list)
+		sched_set_limit(vgpu_of(e));
+	arm_timer(sched);
 	spin_unlock_irq(&sched->lock);
 
 	mdev->ops->kick(mdev);
@@ -592,7 +597,7 @@ bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
 		ops->tile_done(job, engine_ns, engine_cycles);
 	/* A replaced policy is freed after a grace period. */
 	rcu_read_lock();
-	yield = mgpu_runq_may_yield(&sched->rq);
+	yield = mgpu_runq_may_yield(&sched->rq, &vgpu->entity);
 	rcu_read_unlock();
 	if (!yield && !READ_ONCE(job->stop) &&
 	    READ_ONCE(sched->nr_running) <= READ_ONCE(sched->slots) &&

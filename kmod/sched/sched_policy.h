@@ -62,14 +62,18 @@ extern const struct mgpu_policy_ops * const mgpu_policies[];
 /**
  * mgpu_runq_may_yield - test whether mgpu_runq_should_yield() can return true
  * @rq: run queue
+ * @e: entity that the job belongs to
  *
  * Context: any; under RCU or sched->lock.  Without sched->lock the result may be
  * stale.
- * Return: true if an entity is ready, or if the policy may leave an engine idle.
+ * Return: true if an entity is ready, if @e has a limit, or if the policy may leave an
+ * engine idle.
  */
-static inline bool mgpu_runq_may_yield(const struct mgpu_runq *rq)
+static inline bool mgpu_runq_may_yield(const struct mgpu_runq *rq,
+				       const struct mgpu_sched_entity *e)
 {
-	return READ_ONCE(rq->nr_ready) || READ_ONCE(rq->policy)->wait;
+	return READ_ONCE(rq->nr_ready) || READ_ONCE(e->limit.rate) ||
+	       READ_ONCE(rq->policy)->wait;
 }
 
 /*

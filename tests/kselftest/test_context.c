@@ -7,13 +7,16 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include <kselftest_harness.h>
 
 #include "compute.h"
+#include "mgpud.h"
 #include "nl.h"
 #include "vmm.h"
 
@@ -556,6 +559,81 @@ TEST_F_TIMEOUT(ctx, a_drained_context_ends_its_job_first, 90)
 	EXPECT_EQ(OK, ctx_result(vm, head[1]));
 }
 
+/* ---- engine time ---- */
+
+/* Run a job; return the engine time that it took, nanoseconds, 0 if it failed. */
+static uint64_t run_job(struct vm *vm, struct nl *nl,
+			const struct mgpu_compute_cmd *c)
+{
+	uint64_t before = nl_stat(nl, vm->uuid, MGPU_A_STATS_ENGINE_NS);
+
+	if (ctx_result(vm, ctx_submit(vm, 1, c)) != OK)
+		return 0;
+	return nl_stat(nl, vm->uuid, MGPU_A_STATS_ENGINE_NS) - before;
+}
+
+/*
+ * A vGPU that is alone keeps its limit while its job runs, not only before the next
+ * one: the job takes at least half as long as its engine time at the limit's rate.
+ */
+TEST_F_TIMEOUT(ctx, a_limit_holds_within_a_job, 120)
+{
+	struct vm *vm = &self->vm;
+	struct mgpu_compute_cmd c;
+	uint64_t used, start, ns;
+	unsigned int try;
+
+	ctx_longer(_metadata, vm);
+	for (try = 0; try < ATTEMPTS; try++) {
+		c = job_longer(try);
+		used = run_job(vm, &self->nl, &c);
+		ASSERT_LT(0, used);
+		if (used > 200000000)
+			break;
+	}
+	ASSERT_EQ(0, nl_vgpu_set_full(&self->nl, vm->uuid, NL_KEEP, NL_KEEP,
+				      100000, 10000, NL_KEEP));
+	start = now_ns();
+	used = run_job(vm, &self->nl, &c);
+	ns = now_ns() - start;
+	TH_LOG("%llu of %llu us, with a limit of 10 %%",
+	       (unsigned long long)used / 1000, (unsigned long long)ns / 1000);
+	ASSERT_LT(0, used);
+	EXPECT_LT(5 * used, ns);
+	EXPECT_LT(0, nl_stat(&self->nl, vm->uuid, MGPU_A_STATS_PREEMPTED));
+	EXPECT_LT(0, nl_stat(&self->nl, vm->uuid, MGPU_A_STATS_LIMITED));
+}
+
+/* A program that runs charges shards of jobs, preempted ones too. */
+TEST_F_TIMEOUT(ctx, ebpf_charges_jobs, 120)
+{
+	uint64_t end = now_ms() + 3 * (uint64_t)VMM_TIMEOUT;
+	struct nl_vgpu before, after;
+	struct vm *vm = &self->vm;
+	struct mgpu_compute_cmd c;
+	pid_t pid;
+
+	ctx_longer(_metadata, vm);
+	pid = mgpud_start();
+	if (!pid)
+		SKIP(return, "mgpud is not built");
+	ASSERT_LT(0, pid);
+	c = job_mandelbrot(1, 64, 64, 100);
+	do {
+		ASSERT_LT(0, run_job(vm, &self->nl, &c));
+		ASSERT_EQ(0, nl_vgpu_get(&self->nl, vm->uuid, &before));
+	} while (before.charge_source != MGPU_CHARGE_SOURCE_BPF &&
+		 now_ms() < end);
+	c = job_longer(2);
+	ASSERT_LE(0, ctx_submit(vm, 1, &c));
+	preempt(self, 1, MGPU_PREEMPT_METHOD_SWITCH, 0);
+	ASSERT_LT(0, run_job(vm, &self->nl, &c));
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, vm->uuid, &after));
+	EXPECT_TRUE(charged_by_ebpf(&before, &after));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+}
+
 /* ---- several slots ---- */
 
 /* Skips where the device has one slot; test_slots.sh has two. */
@@ -617,6 +695,37 @@ TEST_F(ctx, only_the_shortfall_is_taken)
 	/* The context gets its slot back when the other context is gone. */
 	ASSERT_EQ(OK, ctx_destroy(vm, 2));
 	EXPECT_TRUE(wait_slots(&self->nl, self->vgpu, 1, 2));
+}
+
+/* A limit is a part of the slots that there are: half of two, then half of one. */
+TEST_F_TIMEOUT(ctx, a_limit_follows_the_slots, 120)
+{
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 1024, 1024, 4095);
+	uint64_t limited, used, start, ns;
+	struct vm *vm = &self->vm;
+	struct nl_dev device;
+
+	NEED_SLOTS(2);
+	ASSERT_EQ(0, nl_dev_get(&self->nl, VMM_PARENT, &device));
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, job_mandelbrot_size(1024, 1024, 4095));
+	ASSERT_EQ(0, nl_vgpu_set_full(&self->nl, vm->uuid, NL_KEEP, NL_KEEP,
+				      500000, 10000, NL_KEEP));
+	ASSERT_EQ(0, nl_dev_set_slots(&self->nl, device.id, 1));
+	c.slots = 1;
+	limited = nl_stat(&self->nl, vm->uuid, MGPU_A_STATS_LIMITED_NS);
+	start = now_ns();
+	used = run_job(vm, &self->nl, &c);
+	ns = now_ns() - start;
+	limited = nl_stat(&self->nl, vm->uuid, MGPU_A_STATS_LIMITED_NS) - limited;
+	EXPECT_EQ(0, nl_dev_set_slots(&self->nl, device.id, 2));
+	TH_LOG("%llu of %llu us, held back for %llu us",
+	       (unsigned long long)used / 1000, (unsigned long long)ns / 1000,
+	       (unsigned long long)limited / 1000);
+	ASSERT_LT(0, used);
+	/* A rate of one slot would never hold it back. */
+	EXPECT_LT(used, 2 * limited);
+	EXPECT_LT(3 * used, 2 * ns);
 }
 
 /* A job on the engine for longer than its time ends, and its context. */

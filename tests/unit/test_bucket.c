@@ -344,7 +344,7 @@ static void as_the_model_says(void)
 	u64 now = 0, value, other;
 	struct mgpu_bucket b = { 0 };
 	struct model m = { 0 };
-	bool allowed;
+	bool allowed, spent;
 	int what;
 	long i;
 
@@ -389,6 +389,9 @@ static void as_the_model_says(void)
 		} else {
 			allowed = !mgpu_bucket_wait(&b, now);
 			TAP_EQ(allowed, model_allows(&m, now));
+			value >>= rand() % 40;
+			spent = mgpu_bucket_spent(&b, value, now);
+			TAP_EQ(spent, model_spent(&m, value, now));
 		}
 		if (!TAP_CHECK(same(&b, &m))) {
 			tap_diag("in step %ld", i);

@@ -89,4 +89,15 @@ static inline bool model_allows(const struct model *m, u64 now)
 	return !m->rate || then.level >= MODEL_UNIT;
 }
 
+/* Whether a charge of @ns would leave a debt of more than a millisecond. */
+static inline bool model_spent(const struct model *m, u64 ns, u64 now)
+{
+	struct model then = *m;
+
+	if (ns > INT64_MAX / 4)
+		ns = INT64_MAX / 4;
+	model_gain(&then, now, m->cap + ns * MODEL_UNIT);
+	return m->rate && then.level - ns * MODEL_UNIT < -1000000 * MODEL_UNIT;
+}
+
 #endif /* TESTS_UNIT_TEST_BUCKET_H */

@@ -854,12 +854,12 @@ static void due_ones_are_yielded_to(void)
 	mgpu_runq_wake(&hand, b, now);
 	TAP_EQ(b->state, MGPU_ENTITY_DELAYED);
 	TAP_EQ(b->delayed_ns, now);
-	TAP_CHECK(!mgpu_runq_may_yield(&hand));
+	TAP_CHECK(!mgpu_runq_may_yield(&hand, a));
 	due = mgpu_runq_due(&hand);
 	TAP_EQ(due, now + 10 * MS + 10);
 	TAP_CHECK(!mgpu_runq_should_yield(&hand, a, 50 * MS, due - 1));
 	TAP_CHECK(mgpu_runq_should_yield(&hand, a, 50 * MS, due));
-	TAP_CHECK(mgpu_runq_may_yield(&hand));
+	TAP_CHECK(mgpu_runq_may_yield(&hand, a));
 	TAP_EQ(b->ready_ns, due);
 	TAP_EQ(b->delayed_ns, 0);
 	TAP_EQ(b->limited, 1);
@@ -959,6 +959,10 @@ static void limit_holds(void)
 			limit_most = cap + (double)c->job *
 				     (c->lanes < c->engines ? c->lanes :
 							     c->engines) + 2;
+			/* A job that can stop goes no further than a slice. */
+			if (s->tile && c->engines == 1)
+				limit_most = cap + MGPU_BUCKET_SLICE_NS +
+					     (double)s->tile + 2;
 			limit_since = s->now;
 			s->passed = within_limit;
 			sim_run(s, s->now + 10 * SEC);
@@ -1021,6 +1025,42 @@ static void delays_are_counted(void)
 	/* The last second has no jobs, and begins with the end of one. */
 	TAP_CHECK(s->idle >= v->e.limited_ns + SEC - 15 * MS);
 	TAP_CHECK(s->idle <= v->e.limited_ns + SEC);
+}
+
+/* A job that runs stops when the limit is spent, whether or not others wait. */
+static void limits_stop_a_job(void)
+{
+	struct mgpu_sched_entity *a = &ent[0];
+	u64 now = SEC;
+	size_t k;
+
+	for (k = 0; k < NR(all); k++) {
+		/* A fixed share has a bucket of its own. */
+		if (all[k] == &mgpu_policy_fixed)
+			continue;
+		by_hand(2, 4, all[k], 100);
+		TAP_CHECK(!mgpu_runq_may_yield(&hand, a));
+		/* 10 % of 4 engines, in periods of 10 ms: 4 ms. */
+		mgpu_runq_set_limit(&hand, a, 100000, 10000, 0, now);
+		TAP_CHECK(mgpu_runq_may_yield(&hand, a));
+		mgpu_runq_wake(&hand, a, now);
+		TAP_NEED(mgpu_runq_pick(&hand, now) == a);
+		TAP_CHECK(!mgpu_runq_should_yield(&hand, a, 5 * MS, now));
+		TAP_CHECK(mgpu_runq_should_yield(&hand, a, 5 * MS + 1, now));
+		TAP_CHECK(mgpu_runq_should_yield(&hand, a, U64_MAX, now));
+		/* Time that passes is gained, beyond the size of the bucket. */
+		TAP_CHECK(!mgpu_runq_should_yield(&hand, a, 9 * MS,
+						  now + 10 * MS));
+		TAP_CHECK(mgpu_runq_should_yield(&hand, a, 9 * MS + 1,
+						 now + 10 * MS));
+		/* A second job in flight uses as much as this one. */
+		mgpu_runq_wake(&hand, a, now);
+		TAP_NEED(mgpu_runq_pick(&hand, now) == a);
+		TAP_CHECK(!mgpu_runq_should_yield(&hand, a, 9 * MS / 2,
+						  now + 10 * MS));
+		TAP_CHECK(mgpu_runq_should_yield(&hand, a, 9 * MS / 2 + 1,
+						 now + 10 * MS));
+	}
 }
 
 static void new_limits_act_at_once(void)
@@ -1599,6 +1639,7 @@ int main(void)
 	tap_run(limit_holds, "gpu_limit holds over any time, under any policy");
 	tap_run(limits_leave_no_gap, "other entities use the time that a limit leaves");
 	tap_run(delays_are_counted, "delays are counted");
+	tap_run(limits_stop_a_job, "a job stops when its limit is spent");
 	tap_run(new_limits_act_at_once, "new limits act on waiting entities");
 	tap_run(fixed_shares, "fixed: shares over 100 ms and 1 s");
 	tap_run(fixed_lends_nothing, "fixed: unused time of an entity goes to no other");

@@ -383,7 +383,7 @@ static inline void sim_engine(struct sim *s, u32 i)
 	if (job && s->tile_end[i] <= s->now) {
 		if (!job->left)
 			sim_done(s, i);
-		else if (s->tile && mgpu_runq_may_yield(&s->rq) &&
+		else if (s->tile && mgpu_runq_may_yield(&s->rq, &job->vm->e) &&
 			 mgpu_runq_should_yield(&s->rq, &job->vm->e, job->ran,
 						s->now))
 			sim_yield(s, i);

@@ -311,7 +311,7 @@ static void look_at_engine(struct machine *m, struct engine *e)
 		job_done(m, e);
 	} else if (v && e->tile_left <= NOTHING) {
 		e->tile_left += (double)m->cfg.tile_ns;
-		if (!v->stale && mgpu_runq_may_yield(&m->rq) &&
+		if (!v->stale && mgpu_runq_may_yield(&m->rq, &v->e) &&
 		    mgpu_runq_should_yield(&m->rq, &v->e, (u64)e->ran, m->now))
 			job_yields(m, e);
 	}
@@ -371,8 +371,8 @@ static u64 next_event(const struct machine *m, double thread, double engine, u64
 			continue;
 		at = after(m, e->left, engine);
 		next = at < next ? at : next;
-		/* who is alone need not be asked after every tile */
-		if (mgpu_runq_may_yield(&m->rq)) {
+		/* a VM that is alone and has no limit cannot yield after a tile */
+		if (mgpu_runq_may_yield(&m->rq, &e->vm->e)) {
 			at = after(m, e->tile_left, engine);
 			next = at < next ? at : next;
 		}
