@@ -375,6 +375,38 @@ static void a_switch_in_its_order(void)
 	TAP_CHECK(!ctx_view_unsettled(&view, &snap));
 }
 
+/* The slots of a promise come one by one, and the rest stays promised. */
+static void a_promise_of_several_slots(void)
+{
+	struct mgpu_ctx *victim, *comes;
+
+	begin(NO_SHARES, 3);
+	victim = run(1, 1, "matmul");
+	victim->slots = 3;
+	victim->slots_wanted = 3;
+	ask(&preempt_none);
+	now += MS;
+	comes = submit(2, 1, "copy");
+	comes->slots_wanted = 3;
+	ask(&preempt_always);
+	TAP_NEED(view.nr_tracks == 2);
+	TAP_EQ(view.tracks[1].coming, 3);
+	victim->slots_allowed = 0;
+	victim->slots = 2;
+	victim->preemptions = 1;
+	comes->slots = 1;
+	comes->state = MGPU_CTX_STATE_RUNNING;
+	ask(&preempt_always);
+	TAP_EQ(snap.ctx[0].leaving, 2);
+	TAP_EQ(snap.ctx[1].coming, 2);
+	TAP_EQ(plan.n, 0);
+	victim->slots = 0;
+	victim->state = MGPU_CTX_STATE_PREEMPTED;
+	comes->slots = 3;
+	ask(&preempt_none);
+	TAP_EQ(snap.ctx[1].coming, 0);
+}
+
 static void a_drain_asks_for_nothing(void)
 {
 	struct mgpu_ctx *comes;
@@ -849,6 +881,7 @@ int main(void)
 	tap_run(the_next_is_the_better_company, "a slot that becomes free is the best company's");
 	tap_run(a_switch_in_its_order,
 		"a switch: other contexts aside, then the newcomer, then the victim");
+	tap_run(a_promise_of_several_slots, "a promise of several slots is kept until the last");
 	tap_run(a_drain_asks_for_nothing, "a drain waits for the job's end");
 	tap_run(a_switch_beside_a_drain, "a slot that is switched is looked for beside a drain");
 	tap_run(a_flush_takes_all, "a flush takes all slots, and only work that can be lost");

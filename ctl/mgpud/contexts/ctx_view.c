@@ -124,9 +124,10 @@ static void look(struct ctx_view *v, struct ctx_track *t, const struct mgpu_ctx 
 	} else if (!t->slots != !c->slots) {
 		t->since_ns = now_ns;
 	}
+	if (c->slots > t->slots)
+		t->coming -= t->coming < c->slots - t->slots ? t->coming :
+							      c->slots - t->slots;
 	t->slots = c->slots;
-	if (t->coming && c->slots)
-		t->coming = 0;
 }
 
 int ctx_view_look(struct ctx_view *v, const struct mgpu_ctx *list, size_t n,
