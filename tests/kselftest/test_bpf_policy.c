@@ -582,7 +582,7 @@ TEST_F_TIMEOUT(policy, a_built_in_policy_that_is_chosen_takes_over, 240)
 	ASSERT_EQ(0, nl_dev_set_policy(&self->nl, VMM_PARENT, "equal"));
 	EXPECT_EQ(MGPU_POLICY_EXIT_KIND_SWITCHED, next_exit(self, &d));
 	EXPECT_EQ(1, policy_under_load(self, &l, "replace " PIN " deadline"));
-	EXPECT_NE(NULL, strstr(l.text, "over already"));
+	EXPECT_NE(NULL, strstr(l.text, "has ended"));
 	EXPECT_TRUE(in_force(self, "equal"));
 	EXPECT_EQ(0, policy(&l, "unload " PIN));
 	EXPECT_TRUE(in_force(self, "equal"));
