@@ -107,6 +107,18 @@ struct mgpu_msg {
 #define MGPU_JOB_MSGS		4	/* messages of a job, at most */
 
 /**
+ * struct mgpu_cpu_clock - clocks of a thread at a moment; private to the core
+ * @ns: CLOCK_MONOTONIC, nanoseconds
+ * @delay: time for which the thread was ready while another task ran, nanoseconds
+ * @cycles: TSC ticks
+ */
+struct mgpu_cpu_clock {
+	u64 ns;
+	u64 delay;
+	u64 cycles;
+};
+
+/**
  * struct mgpu_cpu_engine - an engine that is a CPU
  * @job: the job that the engine executes, NULL for none
  * @local: memory of MGPU_JOB_LOCAL_SIZE bytes, aligned to 64, that jobs use from
@@ -121,9 +133,7 @@ struct mgpu_cpu_engine {
 	u64 ns;
 	u64 cycles;
 	int error;
-	u64 from_ns;
-	u64 from_delay;
-	u64 from_cycles;
+	struct mgpu_cpu_clock from;
 };
 
 #define MGPU_JOB_LOCAL_SIZE	(256 << 10)	/* bytes */

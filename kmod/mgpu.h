@@ -246,6 +246,7 @@ struct mgpu_vgpu {
 	u32 mode;			/* MGPU_MODE(), 0 = the type's largest */
 
 	bool last_charge_bpf;
+	atomic64_t owed_ns;		/* see charge_owed() */
 	struct mgpu_stats stats;
 	struct mgpu_hists *hists;	/* NULL until the first open */
 };

@@ -30,11 +30,13 @@
 #include "trace.h"
 #include "virgl/devcmd.h"
 
-/* Longest stream that an engine thread checks, bytes. */
-#define LIGHT_STREAM	SZ_16K
+/* Longest command that an engine thread reads, bytes. */
+#define LIGHT_COMMAND	SZ_16K
 
 #define RING_BUDGET	64	/* commands in one run */
 #define RING_BUDGET_ENGINE 8	/* the same, by an engine thread */
+/* An engine thread takes no command from a queue after this time, nanoseconds. */
+#define RING_ENGINE_NS	(200 * NSEC_PER_USEC)
 
 #define MAX_BAD_CONTEXTS 64	/* then all contexts are refused */
 
@@ -159,15 +161,16 @@ static int fetch_cmd(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	u32 i;
 	int ret;
 
+	/* Before the copy: a command that is invalid takes as long. */
+	if (nowait && want > LIGHT_COMMAND)
+		return -EAGAIN;
 	if (want > lane->buf_size) {
 		void *buf;
 
 		if (!nowait)
 			buf = kvmalloc(want, GFP_KERNEL);
-		else if (want <= LIGHT_STREAM)
-			buf = kmalloc(want, GFP_NOWAIT | __GFP_NOWARN);
 		else
-			return -EAGAIN;
+			buf = kmalloc(want, GFP_NOWAIT | __GFP_NOWARN);
 		if (!buf)
 			return nowait ? -EAGAIN : -ENOMEM;
 		kvfree(lane->buf);
@@ -346,9 +349,8 @@ static bool is_heavy(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 	case VIRTIO_GPU_CMD_GET_DISPLAY_INFO:
 	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D:
 	case VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D:
-		return false;
 	case VIRTIO_GPU_CMD_SUBMIT_3D:
-		return cmd->size > LIGHT_STREAM;
+		return false;
 	default:
 		return true;
 	}
@@ -630,6 +632,7 @@ static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq, bool nowait)
 	struct mgpu_lane *lane = &vgpu->lane[vq];
 	struct mgpu_vring *vr = &lane->vring;
 	unsigned int budget = nowait ? RING_BUDGET_ENGINE : RING_BUDGET;
+	u64 until = nowait ? ktime_get_ns() + RING_ENGINE_NS : U64_MAX;
 	bool more = false;
 	int ret;
 
@@ -666,7 +669,8 @@ static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq, bool nowait)
 			break;
 		}
 
-		if (!budget-- || ring_leaves(lane)) {
+		if (!budget-- || ring_leaves(lane) ||
+		    (nowait && ktime_get_ns() > until)) {
 			more = true;
 			break;
 		}

@@ -24,6 +24,37 @@ static u64 run_delay(void)
 #endif
 }
 
+/* Read the clocks of the calling thread. */
+void mgpu_cpu_clock_start(struct mgpu_cpu_clock *clock)
+{
+	clock->ns = ktime_get_ns();
+	clock->delay = run_delay();
+	clock->cycles = get_cycles();
+}
+
+/**
+ * mgpu_cpu_clock_lap - get the time for which the calling thread ran since the last call
+ * @clock: from mgpu_cpu_clock_start() or the last call, in the same thread
+ * @cycles: set to the same in TSC ticks; may be NULL
+ *
+ * Return: nanoseconds.
+ */
+u64 mgpu_cpu_clock_lap(struct mgpu_cpu_clock *clock, u64 *cycles)
+{
+	struct mgpu_cpu_clock from = *clock;
+	u64 ns, off;
+
+	mgpu_cpu_clock_start(clock);
+	ns = clock->ns - from.ns;
+	off = min(clock->delay - from.delay, ns);
+	/* The same part of the ticks was spent off the CPU. */
+	if (cycles)
+		*cycles = off ? mul_u64_u64_div_u64(clock->cycles - from.cycles,
+						    ns - off, ns) :
+				clock->cycles - from.cycles;
+	return ns - off;
+}
+
 /**
  * mgpu_cpu_engine_resume - measure engine time from now on
  * @e: engine
@@ -34,25 +65,16 @@ static u64 run_delay(void)
  */
 void mgpu_cpu_engine_resume(struct mgpu_cpu_engine *e)
 {
-	e->from_ns = ktime_get_ns();
-	e->from_delay = run_delay();
-	e->from_cycles = get_cycles();
+	mgpu_cpu_clock_start(&e->from);
 }
 EXPORT_SYMBOL_GPL(mgpu_cpu_engine_resume);
 
 /* Add the time since the last call, or since the resume, to the job's. */
 static void engine_account(struct mgpu_cpu_engine *e)
 {
-	u64 ns = e->from_ns, delay = e->from_delay, cycles = e->from_cycles, off;
+	u64 cycles;
 
-	mgpu_cpu_engine_resume(e);
-	ns = e->from_ns - ns;
-	off = min(e->from_delay - delay, ns);
-	cycles = e->from_cycles - cycles;
-	/* The same part of the ticks was spent off the CPU. */
-	if (off)
-		cycles = mul_u64_u64_div_u64(cycles, ns - off, ns);
-	e->ns += ns - off;
+	e->ns += mgpu_cpu_clock_lap(&e->from, &cycles);
 	e->cycles += cycles;
 }
 

@@ -550,6 +550,16 @@ bool mgpu_sched_charge(u32 vgpu, u64 id, u64 ns)
 	return charged;
 }
 
+/*
+ * Return the engine time that the vGPU's last jobs took after they were charged, and that
+ * is charged now: their completion answers the guest and takes its next commands, which
+ * the engine cannot know before.
+ */
+static u64 charge_owed(struct mgpu_vgpu *vgpu)
+{
+	return atomic64_xchg(&vgpu->owed_ns, 0);
+}
+
 /* Return the list position behind which a preempted job is requeued. */
 static struct list_head *own_first(struct mgpu_vgpu *vgpu,
 				   const struct mgpu_job *job)
@@ -616,6 +626,7 @@ bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
 
 	if (ops->leave)
 		engine_ns += ops->leave(job, engine_ns, engine_cycles);
+	engine_ns += charge_owed(vgpu);
 	charge_begin(job, engine_ns, engine_cycles);
 	trace_mgpu_job_preempt(vgpu->id, job->id, job->kind, engine_ns,
 			       engine_cycles);
@@ -660,6 +671,7 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 	struct mgpu_vgpu *vgpu = job->vgpu;
 	struct mgpu_sched *sched = &vgpu->mdev->sched;
 	struct mgpu_stats *st = &vgpu->stats;
+	struct mgpu_cpu_clock clock;
 	u64 charged, now;
 
 	if (job->expired) {
@@ -674,6 +686,7 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 		atomic64_inc(&st->job_errors);
 	atomic64_add(job->bytes, &st->bytes);
 
+	engine_ns += charge_owed(vgpu);
 	charge_begin(job, engine_ns, engine_cycles);
 	trace_mgpu_job_done(vgpu->id, job->id, job->kind, job->error,
 			    engine_ns, engine_cycles, job->bytes);
@@ -688,7 +701,9 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 	mgpu_runq_charge(&sched->rq, &vgpu->entity, charged, now);
 	spin_unlock_irq(&sched->lock);
 
+	mgpu_cpu_clock_start(&clock);
 	job->ops->done(job);
+	atomic64_add(mgpu_cpu_clock_lap(&clock, NULL), &vgpu->owed_ns);
 
 	/* The vGPU may be freed once none of its jobs is in flight. */
 	spin_lock_irq(&sched->lock);

@@ -227,6 +227,10 @@ void mgpu_sched_use(struct mgpu_device *mdev,
 		    const struct mgpu_policy_ops *policy, void *data);
 const struct mgpu_policy_ops *mgpu_policy_find(const char *name);
 
+/* engine.c */
+void mgpu_cpu_clock_start(struct mgpu_cpu_clock *clock);
+u64 mgpu_cpu_clock_lap(struct mgpu_cpu_clock *clock, u64 *cycles);
+
 /* policy_bpf.c, policy_bpf_ops.c: stubs on kernels without struct_ops for modules */
 int mgpu_policy_bpf_init(void);
 void mgpu_policy_bpf_exit(void);

@@ -572,31 +572,42 @@ static uint64_t run_job(struct vm *vm, struct nl *nl,
 	return nl_stat(nl, vm->uuid, MGPU_A_STATS_ENGINE_NS) - before;
 }
 
+/* Return a job_longer() that takes 200 ms of engine time, or the longest. */
+static struct mgpu_compute_cmd job_of_200_ms(struct vm *vm, struct nl *nl)
+{
+	struct mgpu_compute_cmd c;
+	unsigned int try;
+
+	for (try = 0; try < ATTEMPTS; try++) {
+		c = job_longer(try);
+		c.slots = 1;
+		if (run_job(vm, nl, &c) > 200000000)
+			break;
+	}
+	return c;
+}
+
 /*
  * A vGPU that is alone keeps its limit while its job runs, not only before the next
- * one: the job takes at least half as long as its engine time at the limit's rate.
+ * one: the job takes at least half as long as its engine time at the limit's rate,
+ * which is 10 % of one engine.
  */
 TEST_F_TIMEOUT(ctx, a_limit_holds_within_a_job, 120)
 {
 	struct vm *vm = &self->vm;
 	struct mgpu_compute_cmd c;
 	uint64_t used, start, ns;
-	unsigned int try;
+	struct nl_dev device;
 
+	ASSERT_EQ(0, nl_dev_get(&self->nl, VMM_PARENT, &device));
 	ctx_longer(_metadata, vm);
-	for (try = 0; try < ATTEMPTS; try++) {
-		c = job_longer(try);
-		used = run_job(vm, &self->nl, &c);
-		ASSERT_LT(0, used);
-		if (used > 200000000)
-			break;
-	}
+	c = job_of_200_ms(vm, &self->nl);
 	ASSERT_EQ(0, nl_vgpu_set_full(&self->nl, vm->uuid, NL_KEEP, NL_KEEP,
-				      100000, 10000, NL_KEEP));
+				      100000 / device.engines, 10000, NL_KEEP));
 	start = now_ns();
 	used = run_job(vm, &self->nl, &c);
 	ns = now_ns() - start;
-	TH_LOG("%llu of %llu us, with a limit of 10 %%",
+	TH_LOG("%llu of %llu us, with 10 %% of an engine",
 	       (unsigned long long)used / 1000, (unsigned long long)ns / 1000);
 	ASSERT_LT(0, used);
 	EXPECT_LT(5 * used, ns);
@@ -700,19 +711,18 @@ TEST_F(ctx, only_the_shortfall_is_taken)
 /* A limit is a part of the slots that there are: half of two, then half of one. */
 TEST_F_TIMEOUT(ctx, a_limit_follows_the_slots, 120)
 {
-	struct mgpu_compute_cmd c = job_mandelbrot(1, 1024, 1024, 4095);
 	uint64_t limited, used, start, ns;
 	struct vm *vm = &self->vm;
+	struct mgpu_compute_cmd c;
 	struct nl_dev device;
 
 	NEED_SLOTS(2);
 	ASSERT_EQ(0, nl_dev_get(&self->nl, VMM_PARENT, &device));
-	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
-	blob(_metadata, vm, 1, 1, job_mandelbrot_size(1024, 1024, 4095));
+	ctx_longer(_metadata, vm);
+	c = job_of_200_ms(vm, &self->nl);
 	ASSERT_EQ(0, nl_vgpu_set_full(&self->nl, vm->uuid, NL_KEEP, NL_KEEP,
 				      500000, 10000, NL_KEEP));
 	ASSERT_EQ(0, nl_dev_set_slots(&self->nl, device.id, 1));
-	c.slots = 1;
 	limited = nl_stat(&self->nl, vm->uuid, MGPU_A_STATS_LIMITED_NS);
 	start = now_ns();
 	used = run_job(vm, &self->nl, &c);

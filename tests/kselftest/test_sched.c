@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -734,6 +736,107 @@ TEST_F_TIMEOUT(sched, a_killed_program_leaves_no_gap_and_no_double_charge, 240)
 			  v.stats[MGPU_A_STATS_CHARGED_BPF_NS] +
 			  v.stats[MGPU_A_STATS_CHARGED_SELF_NS]);
 	}
+}
+
+/* CPU time of mgpu_soft's first engine thread, nanoseconds; 0 if it is not found. */
+static uint64_t engine_thread_ns(void)
+{
+	uint64_t ns = 0;
+	char line[64];
+	FILE *f;
+
+	f = popen("cat /proc/$(pgrep -x mgpu_soft/0)/schedstat", "r");
+	if (!f)
+		return 0;
+	if (fgets(line, sizeof(line), f))
+		ns = strtoull(line, NULL, 10);
+	pclose(f);
+	return ns;
+}
+
+#define JUNK_SEGS	1023	/* of an invalid command; its answer is one more */
+#define JUNK_LEN	15	/* bytes of each: less than an engine thread reads */
+#define JUNK_RUN	8	/* commands, of which the first is a flush */
+
+/*
+ * Fill the ring with small flushes that have invalid commands behind them, of as many
+ * segments as a command may have.  Each entry of the ring is a chain of its own, which
+ * stays; junk_send() makes all entries available that were used.
+ */
+static void junk_start(struct __test_metadata *_metadata, struct load *l)
+{
+	struct virtio_gpu_resource_flush *flush = vm_alloc(&l->vm, 4096, 4096);
+	struct virtio_gpu_ctrl_hdr *junk = vm_alloc(&l->vm, 4096, 4096);
+	struct vring_desc *good = vm_alloc(&l->vm, 4096, 4096);
+	struct vring_desc *bad = vm_alloc(&l->vm, 16384, 4096);
+	struct vmm_vq *vq = &l->vm.vq[VMM_CONTROL];
+	uint16_t i;
+
+	ASSERT_TRUE(flush && junk && good && bad);
+	gpu_hdr(&flush->hdr, VIRTIO_GPU_CMD_RESOURCE_FLUSH);
+	flush->resource_id = 1;
+	flush->r = l->job;
+	good[0] = (struct vring_desc){ vm_addr(&l->vm, flush), sizeof(*flush),
+				       VRING_DESC_F_NEXT, 1 };
+	good[1] = (struct vring_desc){ vm_addr(&l->vm, flush) + 2048, 24,
+				       VRING_DESC_F_WRITE, 0 };
+	gpu_hdr(junk, 0x0fff);
+	for (i = 0; i < JUNK_SEGS; i++)
+		bad[i] = (struct vring_desc){ vm_addr(&l->vm, junk), JUNK_LEN,
+					      VRING_DESC_F_NEXT, i + 1 };
+	bad[i] = (struct vring_desc){ vm_addr(&l->vm, junk) + 2048, 24,
+				      VRING_DESC_F_WRITE, 0 };
+	for (i = 0; i < vq->size; i++) {
+		bool first = i % JUNK_RUN == 0;
+
+		vq->desc[i] = (struct vring_desc){
+			vm_addr(&l->vm, first ? good : bad),
+			16 * (first ? 2 : JUNK_SEGS + 1),
+			VRING_DESC_F_INDIRECT, 0
+		};
+		vq->avail->ring[i] = i;
+	}
+}
+
+static int junk_send(struct load *l)
+{
+	struct vmm_vq *vq = &l->vm.vq[VMM_CONTROL];
+	uint16_t idx = __atomic_load_n(&vq->used->idx, __ATOMIC_ACQUIRE) +
+		       vq->size;
+
+	if (vq->avail->idx == idx)
+		return 0;
+	__atomic_store_n(&vq->avail->idx, idx, __ATOMIC_RELEASE);
+	return vq_kick(&l->vm, VMM_CONTROL);
+}
+
+/*
+ * An engine thread that answers a vGPU and takes its next commands does so in the vGPU's
+ * time: all that the thread does but choosing jobs is charged.
+ */
+TEST_F_TIMEOUT(sched, engine_time_on_the_ring_is_charged, 120)
+{
+	uint64_t charged, ran, end;
+	struct load *l = self->load;
+
+	ASSERT_EQ(0, load_add(self, 16));
+	junk_start(_metadata, l);
+	ASSERT_LT(0, engine_thread_ns());
+	charged = engine_ns(self, 0);
+	ran = engine_thread_ns();
+	end = now_ms() + 2000;
+	while (now_ms() < end) {
+		ASSERT_EQ(0, junk_send(l));
+		usleep(200);
+	}
+	charged = engine_ns(self, 0) - charged;
+	ran = engine_thread_ns() - ran;
+	TH_LOG("charged %lu us of %lu us of the engine's thread",
+	       charged / 1000, ran / 1000);
+	EXPECT_LT(0, nl_stat(&self->nl, l->vm.uuid,
+			     MGPU_A_STATS_COMMAND_ERRORS));
+	EXPECT_LT(ran, charged * 2);
+	EXPECT_EQ(0, ioctl(l->vm.device, VFIO_DEVICE_RESET));
 }
 
 /* ---- statistics ---- */
