@@ -85,8 +85,10 @@ static int soft_engine(void *data)
 		}
 		mgpu_cpu_engine_begin(&e->cpu, job);
 		hang_if_asked(job);
-		while (mgpu_cpu_engine_step(&e->cpu))
+		/* After the last tile, too: the next job may have one tile only. */
+		do {
 			cond_resched();
+		} while (mgpu_cpu_engine_step(&e->cpu));
 	}
 	return 0;
 }

@@ -7,11 +7,15 @@
  * the first measurement counts.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <kselftest_harness.h>
@@ -561,6 +565,81 @@ TEST_F_TIMEOUT(sched, a_long_job_lets_others_in_between, 90)
 	EXPECT_EQ(0, memcmp(big->screen.pixels, screen, side * 768 * 4));
 	EXPECT_EQ(big->sent, nl_stat(&self->nl, big->vm.uuid,
 				     MGPU_A_STATS_JOBS));
+}
+
+/* ---- the host's processors ---- */
+
+/* A thread that keeps a processor busy, and its CPU time. */
+struct spinner {
+	pthread_t thread;
+	int cpu;
+	atomic_bool *stop;
+	uint64_t ran_ns;
+};
+
+static void *spin(void *arg)
+{
+	struct spinner *s = arg;
+	const struct sched_param other = { 0 };
+	struct timespec t = { 0 };
+
+	sched_setscheduler(0, SCHED_OTHER, &other);
+	while (!atomic_load(s->stop))
+		;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	s->ran_ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return NULL;
+}
+
+#define SPINNERS	16
+#define PREEMPT		"/sys/kernel/debug/sched/preempt"
+
+/*
+ * An engine that always has a next job, of one tile each, leaves its processor to other
+ * tasks, also on a kernel that is not preempted.
+ */
+TEST_F_TIMEOUT(sched, a_busy_engine_holds_no_processor, 90)
+{
+	struct spinner spinner[SPINNERS] = { 0 };
+	const struct sched_param first = { .sched_priority = 1 };
+	uint64_t start, ns, least = UINT64_MAX;
+	atomic_bool stop = false;
+	unsigned int i, n = 0;
+	cpu_set_t one;
+	int cpu;
+
+	for (i = 0; i < MAX_LOADS; i++)
+		ASSERT_EQ(0, load_add(self, 250));
+	sysfs_write(PREEMPT, "none");
+	/* The rings stay full: the spinners do not delay this thread. */
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &first));
+	/* The engine's processor, too, which the tests do not run on. */
+	for (cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN) && n < SPINNERS; cpu++) {
+		spinner[n].cpu = cpu;
+		spinner[n].stop = &stop;
+		ASSERT_EQ(0, pthread_create(&spinner[n].thread, NULL, spin,
+					    &spinner[n]));
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		ASSERT_EQ(0, pthread_setaffinity_np(spinner[n].thread,
+						    sizeof(one), &one));
+		n++;
+	}
+	start = now_ns();
+	ASSERT_EQ(0, run_for(self, MAX_LOADS, 3000));
+	ns = now_ns() - start;
+	atomic_store(&stop, true);
+	sysfs_write(PREEMPT, "voluntary");
+	for (i = 0; i < n; i++) {
+		ASSERT_EQ(0, pthread_join(spinner[i].thread, NULL));
+		TH_LOG("CPU %d: %lu of %lu us", spinner[i].cpu,
+		       spinner[i].ran_ns / 1000, ns / 1000);
+		if (spinner[i].ran_ns < least)
+			least = spinner[i].ran_ns;
+	}
+	/* The engine's nice value leaves it 90 % of a processor. */
+	EXPECT_LT(ns / 50, least);
+	EXPECT_TRUE(drain(self));
 }
 
 /* ---- jobs that hang ---- */
