@@ -463,7 +463,7 @@ static const char *plain_error(int code)
 	switch (-code) {
 	case EPERM:
 	case EACCES:
-		return "not permitted: changing settings needs CAP_NET_ADMIN, run as root";
+		return "not permitted: requests to mgpu need CAP_NET_ADMIN, run as root";
 	case EOPNOTSUPP:
 		return "the module does not know this command: it is older than this program";
 	case ENOENT:
