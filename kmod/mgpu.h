@@ -245,6 +245,11 @@ struct mgpu_vgpu {
 	u32 gpu_burst;			/* microseconds */
 	u32 mode;			/* MGPU_MODE(), 0 = the type's largest */
 
+	/* events of contexts: no lock; see mgpu_netlink_ctx_event() */
+	struct delayed_work ctx_event;
+	u32 ctx_event_id;		/* context that the next event is about */
+	u64 ctx_event_ns;		/* when the last event was made */
+
 	bool last_charge_bpf;
 	atomic64_t owed_ns;		/* see charge_owed() */
 	struct mgpu_stats stats;
@@ -343,6 +348,8 @@ enum mgpu_dev_event {
 
 int mgpu_netlink_init(void);
 void mgpu_netlink_exit(void);
+void mgpu_netlink_init_vgpu(struct mgpu_vgpu *vgpu);
+void mgpu_netlink_stop(struct mgpu_vgpu *vgpu);
 void mgpu_netlink_event(struct mgpu_vgpu *vgpu, enum mgpu_event event);
 void mgpu_netlink_dev_event(struct mgpu_device *mdev,
 			    enum mgpu_dev_event event);

@@ -1156,23 +1156,18 @@ void mgpu_netlink_dev_event(struct mgpu_device *mdev,
 	mgpu_nl_send_event(msg, err);
 }
 
-/**
- * mgpu_netlink_ctx_event() - send an event of a context to listeners
- * @vgpu: the vGPU; the caller keeps it alive
- * @ctx: number of the context; no event is sent if it does not exist any more
- *
- * Listeners are the daemons that decide which contexts get slots.
- *
- * Context: may sleep; of the vGPU's locks the caller may hold ring_lock only.
- */
-void mgpu_netlink_ctx_event(struct mgpu_vgpu *vgpu, u32 ctx)
+/* Time between two events of a vGPU's contexts, nanoseconds. */
+#define CTX_EVENT_NS	NSEC_PER_MSEC
+
+static void ctx_event_work(struct work_struct *work)
 {
+	struct mgpu_vgpu *vgpu = container_of(to_delayed_work(work),
+					      struct mgpu_vgpu, ctx_event);
 	struct mgpu_context_info info;
 	struct sk_buff *msg;
 
-	if (!genl_has_listeners(&mgpu_nl_family, &init_net,
-				MGPU_NLGRP_CONTEXTS) ||
-	    mgpu_context_info(vgpu, ctx, true, &info))
+	WRITE_ONCE(vgpu->ctx_event_ns, ktime_get_ns());
+	if (mgpu_context_info(vgpu, READ_ONCE(vgpu->ctx_event_id), true, &info))
 		return;
 
 	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
@@ -1185,6 +1180,57 @@ void mgpu_netlink_ctx_event(struct mgpu_vgpu *vgpu, u32 ctx)
 	nlmsg_free(msg);
 	genl_set_err(&mgpu_nl_family, &init_net, 0, MGPU_NLGRP_CONTEXTS,
 		     ENOBUFS);
+}
+
+/**
+ * mgpu_netlink_ctx_event() - send an event of a context to listeners
+ * @vgpu: the vGPU, open
+ * @ctx: number of the context; no event is sent if it does not exist any more
+ *
+ * Listeners are the daemons that decide which contexts get slots.
+ *
+ * A guest can complete jobs faster than messages can be made, and the callers are
+ * engine threads, whose time belongs to all vGPUs.  A work item therefore makes the
+ * message, at once if the vGPU's last one is %CTX_EVENT_NS old, or else at the next
+ * tick; meanwhile events are combined into one, about the last context.  This holds a
+ * process off, too, that joins the group's number in a network namespace of its own:
+ * the process receives nothing, but it counts as a listener.
+ *
+ * Context: any that may queue work; does not sleep.
+ */
+void mgpu_netlink_ctx_event(struct mgpu_vgpu *vgpu, u32 ctx)
+{
+	u64 age;
+
+	if (!genl_has_listeners(&mgpu_nl_family, &init_net, MGPU_NLGRP_CONTEXTS))
+		return;
+
+	/* Queuing a work item that is queued already does nothing, and is a barrier. */
+	WRITE_ONCE(vgpu->ctx_event_id, ctx);
+	age = ktime_get_ns() - READ_ONCE(vgpu->ctx_event_ns);
+	queue_delayed_work(mgpu_wq, &vgpu->ctx_event, age < CTX_EVENT_NS);
+}
+
+/**
+ * mgpu_netlink_init_vgpu - prepare the events of a new vGPU's contexts
+ * @vgpu: vGPU
+ *
+ * Context: before anything else uses it.
+ */
+void mgpu_netlink_init_vgpu(struct mgpu_vgpu *vgpu)
+{
+	INIT_DELAYED_WORK(&vgpu->ctx_event, ctx_event_work);
+}
+
+/**
+ * mgpu_netlink_stop - stop the events of a vGPU's contexts
+ * @vgpu: vGPU that was reset, so that no context is left
+ *
+ * Context: may sleep.
+ */
+void mgpu_netlink_stop(struct mgpu_vgpu *vgpu)
+{
+	cancel_delayed_work_sync(&vgpu->ctx_event);
 }
 
 static struct genl_family mgpu_nl_family __ro_after_init = {

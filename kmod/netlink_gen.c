@@ -78,6 +78,7 @@ const struct genl_ops mgpu_nl_ops[7] = {
 		.dumpit		= mgpu_nl_dev_get_dumpit,
 		.policy		= mgpu_dev_get_nl_policy,
 		.maxattr	= MGPU_A_DEV_ID,
+		.flags		= GENL_ADMIN_PERM,
 	},
 	{
 		.cmd		= MGPU_CMD_VGPU_GET,
@@ -85,6 +86,7 @@ const struct genl_ops mgpu_nl_ops[7] = {
 		.dumpit		= mgpu_nl_vgpu_get_dumpit,
 		.policy		= mgpu_vgpu_get_nl_policy,
 		.maxattr	= MGPU_A_VGPU_DEV_ID,
+		.flags		= GENL_ADMIN_PERM,
 	},
 	{
 		.cmd		= MGPU_CMD_VGPU_SET,
@@ -106,6 +108,7 @@ const struct genl_ops mgpu_nl_ops[7] = {
 		.dumpit		= mgpu_nl_ctx_get_dumpit,
 		.policy		= mgpu_ctx_get_nl_policy,
 		.maxattr	= MGPU_A_CTX_ID,
+		.flags		= GENL_ADMIN_PERM,
 	},
 	{
 		.cmd		= MGPU_CMD_CTX_PREEMPT,
@@ -124,6 +127,6 @@ const struct genl_ops mgpu_nl_ops[7] = {
 };
 
 const struct genl_multicast_group mgpu_nl_mcgrps[] = {
-	[MGPU_NLGRP_EVENTS] = { "events", },
-	[MGPU_NLGRP_CONTEXTS] = { "contexts", },
+	[MGPU_NLGRP_EVENTS] = { "events", GENL_MCAST_CAP_NET_ADMIN, },
+	[MGPU_NLGRP_CONTEXTS] = { "contexts", GENL_MCAST_CAP_NET_ADMIN, },
 };

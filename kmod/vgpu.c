@@ -33,6 +33,7 @@ void mgpu_vgpu_init(struct mgpu_vgpu *vgpu)
 	mgpu_devcmd_init_vgpu(vgpu);
 	mgpu_screen_init(vgpu);
 	mgpu_readback_init(vgpu);
+	mgpu_netlink_init_vgpu(vgpu);
 }
 
 /* Release the remaining memory of a closed vGPU; VFIO frees the vGPU itself. */
@@ -100,6 +101,7 @@ void mgpu_vgpu_close(struct mgpu_vgpu *vgpu)
 	mgpu_vgpu_reset(vgpu);
 	mutex_unlock(&vgpu->lock);
 
+	mgpu_netlink_stop(vgpu);
 	mgpu_mem_drop_cache(vgpu);
 	mgpu_ring_close(vgpu);
 	mgpu_screen_release(vgpu);

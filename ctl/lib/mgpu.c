@@ -569,6 +569,10 @@ static int join(struct mgpu *mgpu, struct nl_sock *other, const char *family,
 				 "generic netlink has no group %s of %s: %s",
 				 group, family, nl_geterror(ret));
 	ret = nl_socket_add_membership(mgpu->sock, ret);
+	if (ret == -NLE_PERM)
+		return mgpu_fail(err, -EPERM,
+				 "not permitted: events of %s need CAP_NET_ADMIN, run as root",
+				 family);
 	if (ret)
 		return mgpu_fail(err, -EIO, "no events of %s: %s", family,
 				 nl_geterror(ret));

@@ -3,7 +3,8 @@
  * libmgpu: a typed client of the generic netlink family of mgpu.ko.
  *
  * Functions return 0 or -errno, and write a sentence to their struct mgpu_error, which
- * may be NULL.  Only one thread at a time may use a handle.
+ * may be NULL.  Only one thread at a time may use a handle.  Requests and subscriptions
+ * need CAP_NET_ADMIN, or else fail with -EPERM.
  *
  * Needs -I include/uapi for <linux/mgpu.h>; link with libnl-genl-3.
  */
@@ -331,7 +332,7 @@ struct mgpu_vgpu_setting {
 	uint32_t mode_height;
 };
 
-/* Change all vGPUs or none, in one message; needs CAP_NET_ADMIN. */
+/* Change all vGPUs or none, in one message. */
 int mgpu_vgpu_set(struct mgpu *mgpu, const struct mgpu_vgpu_setting *set,
 		  size_t nr, struct mgpu_error *err);
 
@@ -355,7 +356,7 @@ struct mgpu_dev_setting {
 	uint32_t slots;
 };
 
-/* Change all settings or none; needs CAP_NET_ADMIN. */
+/* Change all settings or none. */
 int mgpu_dev_set(struct mgpu *mgpu, const struct mgpu_dev_setting *set,
 		 struct mgpu_error *err);
 
@@ -371,7 +372,7 @@ int mgpu_dev_set(struct mgpu *mgpu, const struct mgpu_dev_setting *set,
  * @err: sentence about an error, may be NULL
  *
  * Returns before the slots are free: the context releases them at the end of a tile or,
- * with MGPU_PREEMPT_METHOD_DRAIN, of its job.  Needs CAP_NET_ADMIN.
+ * with MGPU_PREEMPT_METHOD_DRAIN, of its job.
  *
  * Return: 0; -ENODEV, no such vGPU; -ENOENT, it has no such context; -EINVAL, the context
  * has no job and @hold is not set, or @keep is not 0 in a flush; -EOPNOTSUPP, its job cannot
@@ -389,7 +390,7 @@ int mgpu_ctx_preempt(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
  * @first: put it ahead of the other contexts of its vGPU
  * @err: sentence about an error, may be NULL
  *
- * For a context that is not preempted only @first has an effect.  Needs CAP_NET_ADMIN.
+ * For a context that is not preempted only @first has an effect.
  *
  * Return: 0; -ENODEV, no such vGPU; -ENOENT, it has no such context; -EOPNOTSUPP, the
  * module is too old; -EPERM.

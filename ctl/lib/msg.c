@@ -273,7 +273,7 @@ int mgpu_msg_parse(const struct nlmsghdr *nlh, const struct mgpu_field *fields,
 
 /**
  * struct ext_ack - content of an extended acknowledgment
- * @text: the kernel's sentence of @text_len bytes, NULL for none
+ * @text: the kernel's sentence of @text_len bytes, 0 for none
  * @offset: offset of the invalid attribute in the request, 0 for none
  * @min: lowest valid value of the attribute, if @limits
  * @max: highest valid value of the attribute, if @limits
@@ -463,7 +463,7 @@ static const char *plain_error(int code)
 	switch (-code) {
 	case EPERM:
 	case EACCES:
-		return "not permitted: changing settings needs CAP_NET_ADMIN, run as root";
+		return "not permitted: requests to mgpu need CAP_NET_ADMIN, run as root";
 	case EOPNOTSUPP:
 		return "the module does not know this command: it is older than this program";
 	case ENOENT:
@@ -492,7 +492,7 @@ static void explain(const struct mgpu_reply *reply, int code,
 
 	if (ack->offset && reply->request)
 		add_place(&text, reply->request, ack->offset);
-	if (ack->text)
+	if (ack->text_len)
 		add(&text, "%.*s", ack->text_len, ack->text);
 	else
 		add(&text, "%s", plain_error(code));
@@ -500,6 +500,9 @@ static void explain(const struct mgpu_reply *reply, int code,
 		add(&text, " (allowed: %" PRIu64 " to %" PRIu64 ")", ack->min,
 		    ack->max);
 }
+
+/* The kernel's largest errno. */
+#define ERRNO_MAX	4095
 
 /* Process an acknowledgment or the end of a dump; both begin with a result. */
 static void end_of_reply(struct mgpu_reply *reply, const struct nlmsghdr *nlh,
@@ -519,12 +522,17 @@ static void end_of_reply(struct mgpu_reply *reply, const struct nlmsghdr *nlh,
 	memcpy(&code, NLMSG_DATA(nlh), sizeof(code));
 	if (code >= 0)
 		return;
+	if (code < -ERRNO_MAX) {
+		reply->result = mgpu_fail(reply->err, -EBADMSG,
+					  "the kernel's answer is malformed");
+		return;
+	}
 
 	if ((nlh->nlmsg_flags & NLM_F_ACK_TLVS) && tlvs < nlh->nlmsg_len)
 		parse_ext_ack((const struct nlattr *)((const char *)nlh + tlvs),
 			      (int)(nlh->nlmsg_len - tlvs), &ack);
 	reply->result = code;
-	reply->explained = ack.text;
+	reply->explained = ack.text_len;
 	explain(reply, code, &ack);
 }
 

@@ -215,7 +215,7 @@ int main(int argc, char **argv)
 		return END_OK;
 	}
 	if (!o.dry_run && !can_set_limits()) {
-		log_text(LEVEL_ERROR, "failed", "no permission to set limits: run as root, or with the capabilities that mgpud(8) names; --dry-run sets none");
+		log_text(LEVEL_ERROR, "failed", "no permission to set limits: run as root, or with the capabilities that mgpud(8) names");
 		config_free(&o.config);
 		return END_PERMISSION;
 	}

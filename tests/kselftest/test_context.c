@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <kselftest_harness.h>
@@ -197,6 +198,57 @@ TEST_F(ctx, jobs_compute)
 	c.move.length = n;
 	ASSERT_EQ(OK, ctx_result(&self->vm, ctx_submit(&self->vm, 1, &c)));
 	EXPECT_EQ(0, memcmp(a, b, n));
+}
+
+#define FAST	2048	/* jobs */
+#define DEPTH	8
+
+/*
+ * However fast jobs complete, the module makes an event a millisecond, and one more a
+ * tick; the last event is made after the last completion.
+ */
+TEST_F_TIMEOUT(ctx, events_of_fast_jobs_are_combined, 120)
+{
+	struct mgpu_compute_cmd c = job_new(MGPU_COMPUTE_FILL, 1, 1, 0, 0);
+	int i, head[DEPTH], size = 64 << 20;
+	unsigned int events = 0;
+	struct nl_event e;
+	uint64_t begin;
+	uint64_t ms;
+	struct nl ev;
+
+	c.fill.length = 8;
+	ASSERT_EQ(OK, ctx_create(&self->vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, &self->vm, 1, 1, 4096);
+	ASSERT_EQ(0, nl_open(&ev));
+	/* Room for an event of each job. */
+	ASSERT_EQ(0, setsockopt(ev.fd, SOL_SOCKET, SO_RCVBUFFORCE, &size,
+				sizeof(size)));
+	ASSERT_EQ(0, nl_subscribe_contexts(&ev));
+
+	begin = now_ms();
+	for (i = 0; i < FAST + DEPTH; i++) {
+		if (i >= DEPTH) {
+			ASSERT_EQ(OK, ctx_result(&self->vm, head[i % DEPTH]));
+		}
+		if (i < FAST)
+			head[i % DEPTH] = ctx_submit(&self->vm, 1, &c);
+	}
+	do {
+		ASSERT_EQ(MGPU_CMD_CTX_NTF,
+			  nl_event_next(&ev, &e, VMM_TIMEOUT)) {
+			TH_LOG("%u events, none after the last of the jobs",
+			       events);
+		}
+		events += e.ctx.vgpu_id == self->vgpu;
+	} while (e.ctx.vgpu_id != self->vgpu || e.ctx.jobs < FAST);
+	ms = now_ms() - begin;
+	TH_LOG("%u events of %u jobs in %llu ms", events, FAST,
+	       (unsigned long long)ms);
+	EXPECT_GE(2 * ms + 4, events);
+	if (2 * ms + 4 >= FAST)
+		TH_LOG("too slow to tell");
+	nl_close(&ev);
 }
 
 TEST_F(ctx, contexts_are_told_apart)

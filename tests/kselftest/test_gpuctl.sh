@@ -13,7 +13,7 @@ types=/sys/class/mdev_bus/$dev/mdev_supported_types
 vgpus=()
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
-needs "$gpuctl" jq
+needs "$gpuctl" jq setpriv
 
 cleanup()
 {
@@ -160,5 +160,19 @@ top_shows()
 	grep -q "${a:0:8} .* 10% " "$tmp/out" || echo "top: $(cat "$tmp/out")"
 }
 behaves 'top shows policy and limits' top_shows
+
+without_capability()
+{
+	local words
+
+	for words in 'dev list' "dev show $dev" 'vgpu list' "vgpu show $a" \
+		"vgpu set $a weight 5" 'ctx list' 'top -n 1' 'monitor -n 1' \
+		'monitor contexts -n 1'; do
+		# shellcheck disable=SC2086
+		refused timeout 1 'not permitted: .*CAP_NET_ADMIN' 20 \
+			setpriv --inh-caps=-all --bounding-set=-all "$gpuctl" $words
+	done
+}
+behaves 'without CAP_NET_ADMIN each command says what it needs' without_capability
 
 done_testing

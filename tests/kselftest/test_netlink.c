@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -473,31 +474,118 @@ TEST_F(nl, a_batch_is_all_or_nothing)
 	EXPECT_EQ(60000, v[1].fps_limit);
 }
 
-TEST_F(nl, an_unprivileged_user_may_look_and_not_touch)
+/*
+ * Try all that the family offers on a socket of the initial network namespace.  Return
+ * 0 if each try is refused with -EPERM, or else the number of the first that is not.
+ */
+static int refused(struct nl *nl, uint32_t vgpu, const char *uuid)
 {
+	struct sockaddr_nl sa;
+	socklen_t len = sizeof(sa);
+	struct nl_vgpu v;
+	struct nl_dev d;
+	struct nl_ctx c;
+	struct nl_msg m;
+	uint8_t cmd;
+
+	if (nl_vgpu_get(nl, uuid, &v) != -EPERM)
+		return 1;
+	if (nl_vgpu_dump(nl, &v, 1) != -EPERM)
+		return 2;
+	if (nl_dev_get_id(nl, 0, &d) != -EPERM)
+		return 3;
+	if (nl_dev_get(nl, VMM_PARENT, &d) != -EPERM)
+		return 4;
+	if (nl_ctx_get(nl, vgpu, 1, &c) != -EPERM)
+		return 5;
+	if (nl_ctx_dump(nl, 0, &c, 1) != -EPERM)
+		return 6;
+	if (nl_subscribe(nl) != -EPERM)
+		return 7;
+	if (nl_subscribe_contexts(nl) != -EPERM)
+		return 8;
+	if (nl->events <= 32) {
+		if (getsockname(nl->fd, (struct sockaddr *)&sa, &len))
+			return 20;
+		sa.nl_groups = 1u << (nl->events - 1);
+		if (!bind(nl->fd, (struct sockaddr *)&sa, sizeof(sa)) ||
+		    errno != EPERM)
+			return 9;
+	}
+	if (nl_vgpu_set(nl, uuid, 5, -1) != -EPERM)
+		return 10;
+	/* No command that the family has is left out; events are none. */
+	for (cmd = MGPU_CMD_DEV_GET; cmd <= MGPU_CMD_MAX; cmd++) {
+		int ret;
+
+		nl_begin(nl, &m, cmd, 0);
+		ret = nl_talk(nl, &m);
+		if (ret != -EPERM && ret != -EOPNOTSUPP)
+			return 100 + cmd;
+	}
+	return 0;
+}
+
+TEST_F(nl, without_cap_net_admin_nothing_is_told)
+{
+	struct nl_vgpu v;
+	int status, kind;
+	pid_t pid;
+
+	ASSERT_NE(0, self->nl.events);
+	ASSERT_NE(0, self->nl.contexts);
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
+	/* 0: its own socket; 1: one that root opened */
+	for (kind = 0; kind < 2; kind++) {
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			struct nl nl;
+
+			if (setgid(65534) || setuid(65534))
+				_exit(200);
+			if (nl_open(&nl))
+				_exit(201);
+			_exit(refused(kind ? &self->nl : &nl, v.id,
+				      self->uuid[0]));
+		}
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_EQ(0, status) {
+			TH_LOG("socket %d, status %#x", kind, status);
+		}
+	}
+	/* Root may, and nothing was changed. */
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
+	EXPECT_NE(5, v.weight);
+	EXPECT_EQ(0, nl_subscribe_contexts(&self->nl));
+}
+
+TEST_F(nl, root_of_a_user_namespace_is_told_nothing)
+{
+	struct nl_vgpu v;
 	int status;
 	pid_t pid;
 
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		struct nl_vgpu v;
 		struct nl nl;
+		int ret;
 
-		if (setgid(65534) || setuid(65534))
-			_exit(10);
-		if (nl_open(&nl))
-			_exit(11);
-		if (nl_vgpu_get(&nl, self->uuid[0], &v))
-			_exit(12);
-		if (nl_vgpu_set(&nl, self->uuid[0], 5, -1) != -EPERM)
-			_exit(13);
-		if (nl_dev_set_policy(&nl, VMM_PARENT, "fixed") != -EPERM)
-			_exit(14);
-		_exit(0);
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+			_exit(200);
+		ret = nl_open(&nl);
+		if (ret != -ENOENT)
+			_exit(201);
+		_exit(refused(&self->nl, v.id, self->uuid[0]));
 	}
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 200)
+		SKIP(return, "the kernel has no user namespaces");
+	EXPECT_EQ(0, status) {
+		TH_LOG("status %#x", status);
+	}
 }
 
 TEST_F(nl, a_device_tells_its_policy_and_its_timeout)

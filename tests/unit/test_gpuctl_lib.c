@@ -732,6 +732,37 @@ static void explains_bare_errors(void)
 	nlmsg_free(msg);
 }
 
+/* An error always has a sentence, also if the kernel's is empty or no errno is known. */
+static void explains_odd_errors(void)
+{
+	static const struct {
+		int code;
+		const char *text;
+		int result;
+		const char *says;
+	} odd[] = {
+		{ -EINVAL, "", -EINVAL, "Invalid argument" },
+		{ INT32_MIN, NULL, -EBADMSG, "malformed" },
+		{ -4096, "no", -EBADMSG, "malformed" },
+		{ -4095, "no", -4095, "no" },
+	};
+	struct nl_msg *msg = batch();
+
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		struct mgpu_error err = { 0 };
+		struct mgpu_reply reply = new_reply(&err);
+		struct bytes b = { 0 };
+
+		reply.request = nlmsg_hdr(msg);
+		error(&b, reply.request, odd[i].code, odd[i].text, 0, false, true);
+		mgpu_reply_feed(&reply, b.at, b.len);
+		TAP_EQ(reply.result, odd[i].result);
+		TAP_CHECK(strstr(err.text, odd[i].says));
+		free(b.at);
+	}
+	nlmsg_free(msg);
+}
+
 static void explains_refused_dev_set(void)
 {
 	struct mgpu_dev_setting set = {
@@ -969,6 +1000,7 @@ int main(void)
 	tap_run(explains_refusals, "a refusal names the vGPU, the attribute and the reason");
 	tap_run(survives_wrong_offset, "an offset outside of the request is ignored");
 	tap_run(explains_bare_errors, "an error without a sentence gets one");
+	tap_run(explains_odd_errors, "an error without a text or an errno is explained");
 	tap_run(explains_refused_dev_set, "a refusal of a device's setting names it");
 	tap_run(explains_refused_ctx_orders,
 		"a refusal to a context names the attribute, and the missing vGPU or context");

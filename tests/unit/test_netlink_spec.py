@@ -216,6 +216,33 @@ def operations():
     return differ("operations", got, want)
 
 
+def groups():
+    """A multicast group has the flags of the specification, and is there."""
+    table = re.search(r"genl_multicast_group mgpu_nl_mcgrps\[\] = {\n(.*?)\n};",
+                      read("kmod/netlink_gen.c"), flags=re.S)
+    got = {}
+    for index, name, flags in re.findall(r"\[(\w+)\] = { \"([\w-]+)\", ?(.*?),? };?",
+                                         table.group(1)):
+        got[index] = (name, flags)
+    known = {"admin-perm": "GENL_MCAST_CAP_NET_ADMIN"}
+    want = {}
+    for group in SPEC["mcast-groups"]["list"]:
+        flags = " | ".join(known[flag] for flag in group.get("flags", []))
+        want[upper("mgpu-nlgrp", group["name"])] = (group["name"], flags)
+    return differ("multicast groups", got, want)
+
+
+def privileged():
+    """Each command and each group tells about tenants or changes something."""
+    global compared
+    problems = []
+    for op in SPEC["operations"]["list"] + SPEC["mcast-groups"]["list"]:
+        compared += 1
+        if "notify" not in op and op.get("flags") != ["admin-perm"]:
+            problems.append(f"{op['name']} is open to every process")
+    return problems
+
+
 def library():
     """libmgpu knows each attribute by its name, number and type."""
     text = read("ctl/lib/fields.c")
@@ -322,6 +349,8 @@ print("TAP version 13")
 result("the uapi header has the specification's names and numbers", header())
 result("the kernel's policies have the specification's types and ranges", policies())
 result("the kernel's operations are the specification's", operations())
+result("the kernel's multicast groups are the specification's", groups())
+result("commands and groups need CAP_NET_ADMIN", privileged())
 result("libmgpu knows all attributes by the specification's names", library())
 result("stats are the module's counters", counters())
 result("limits defined elsewhere are the specification's", limits())

@@ -426,6 +426,8 @@ static void groups_attr(void *ctx, uint16_t type, const uint8_t *data,
 	attrs(data, len, group_attr, &g);
 	if (!strcmp(g.name, MGPU_MCGRP_EVENTS))
 		nl->events = g.id;
+	else if (!strcmp(g.name, MGPU_MCGRP_CONTEXTS))
+		nl->contexts = g.id;
 }
 
 static void family_attr(void *ctx, uint16_t type, const uint8_t *data,
@@ -485,10 +487,20 @@ void nl_close(struct nl *nl)
 	nl->fd = -1;
 }
 
+static int join(struct nl *nl, uint32_t group)
+{
+	return setsockopt(nl->fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group,
+			  sizeof(group)) ? -errno : 0;
+}
+
 int nl_subscribe(struct nl *nl)
 {
-	return setsockopt(nl->fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP,
-			  &nl->events, sizeof(nl->events)) ? -errno : 0;
+	return join(nl, nl->events);
+}
+
+int nl_subscribe_contexts(struct nl *nl)
+{
+	return join(nl, nl->contexts);
 }
 
 struct list {
@@ -798,6 +810,7 @@ int nl_event_next(struct nl *nl, struct nl_event *e, int timeout_ms)
 	static uint8_t rx[RX_SIZE] __attribute__((aligned(8)));
 	struct pollfd p = { .fd = nl->fd, .events = POLLIN };
 	struct nlmsghdr *h = (void *)rx;
+	struct ctx_list l = { &e->ctx, 1, 0 };
 	ssize_t n;
 
 	memset(e, 0, sizeof(*e));
@@ -809,6 +822,8 @@ int nl_event_next(struct nl *nl, struct nl_event *e, int timeout_ms)
 	e->cmd = ((struct genlmsghdr *)NLMSG_DATA(h))->cmd;
 	if (is_dev_event(e->cmd))
 		dev_parse(h, &e->dev);
+	else if (e->cmd == MGPU_CMD_CTX_NTF)
+		ctx_reply(nl, h, &l);
 	else
 		vgpu_parse(h, &e->vgpu);
 	return e->cmd;

@@ -16,6 +16,7 @@ struct nl {
 	int fd;
 	uint16_t family;
 	uint32_t events;	/* multicast group */
+	uint32_t contexts;	/* the same of contexts */
 	uint32_t seq;
 	char text[256];		/* message of the last error, or "" */
 	uint32_t text_off;	/* offset of the attribute that it is about, or 0 */
@@ -102,16 +103,18 @@ struct nl_ctx {
 	uint64_t copies;
 };
 
-/* The subject of @cmd is a vGPU or a device; the other member is all zeros. */
+/* The subject of @cmd is one of them; the other members are all zeros. */
 struct nl_event {
 	uint8_t cmd;
 	struct nl_vgpu vgpu;
 	struct nl_dev dev;
+	struct nl_ctx ctx;
 };
 
 int nl_open(struct nl *nl);
 void nl_close(struct nl *nl);
 int nl_subscribe(struct nl *nl);
+int nl_subscribe_contexts(struct nl *nl);
 
 void nl_begin(struct nl *nl, struct nl_msg *m, uint8_t cmd, uint16_t flags);
 void nl_put(struct nl_msg *m, uint16_t type, const void *data, size_t len);
