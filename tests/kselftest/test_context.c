@@ -628,8 +628,8 @@ static uint64_t run_job(struct vm *vm, struct nl *nl,
 	return nl_stat(nl, vm->uuid, MGPU_A_STATS_ENGINE_NS) - before;
 }
 
-/* Return a job_longer() that takes 200 ms of engine time, or the longest. */
-static struct mgpu_compute_cmd job_of_200_ms(struct vm *vm, struct nl *nl)
+/* Return a job_longer() that takes 50 ms of engine time, or the longest. */
+static struct mgpu_compute_cmd job_of_50_ms(struct vm *vm, struct nl *nl)
 {
 	struct mgpu_compute_cmd c;
 	unsigned int try;
@@ -637,7 +637,7 @@ static struct mgpu_compute_cmd job_of_200_ms(struct vm *vm, struct nl *nl)
 	for (try = 0; try < ATTEMPTS; try++) {
 		c = job_longer(try);
 		c.slots = 1;
-		if (run_job(vm, nl, &c) > 200000000)
+		if (run_job(vm, nl, &c) > 50000000)
 			break;
 	}
 	return c;
@@ -646,7 +646,7 @@ static struct mgpu_compute_cmd job_of_200_ms(struct vm *vm, struct nl *nl)
 /*
  * A vGPU that is alone keeps its limit while its job runs, not only before the next
  * one: the job takes at least half as long as its engine time at the limit's rate,
- * which is 10 % of one engine.
+ * which is 20 % of one engine.
  */
 TEST_F_TIMEOUT(ctx, a_limit_holds_within_a_job, 120)
 {
@@ -657,16 +657,16 @@ TEST_F_TIMEOUT(ctx, a_limit_holds_within_a_job, 120)
 
 	ASSERT_EQ(0, nl_dev_get(&self->nl, VMM_PARENT, &device));
 	ctx_longer(_metadata, vm);
-	c = job_of_200_ms(vm, &self->nl);
+	c = job_of_50_ms(vm, &self->nl);
 	ASSERT_EQ(0, nl_vgpu_set_full(&self->nl, vm->uuid, NL_KEEP, NL_KEEP,
-				      100000 / device.engines, 10000, NL_KEEP));
+				      200000 / device.engines, 10000, NL_KEEP));
 	start = now_ns();
 	used = run_job(vm, &self->nl, &c);
 	ns = now_ns() - start;
-	TH_LOG("%llu of %llu us, with 10 %% of an engine",
+	TH_LOG("%llu of %llu us, with 20 %% of an engine",
 	       (unsigned long long)used / 1000, (unsigned long long)ns / 1000);
 	ASSERT_LT(0, used);
-	EXPECT_LT(5 * used, ns);
+	EXPECT_LT(5 * used, 2 * ns);
 	EXPECT_LT(0, nl_stat(&self->nl, vm->uuid, MGPU_A_STATS_PREEMPTED));
 	EXPECT_LT(0, nl_stat(&self->nl, vm->uuid, MGPU_A_STATS_LIMITED));
 }
@@ -775,7 +775,7 @@ TEST_F_TIMEOUT(ctx, a_limit_follows_the_slots, 120)
 	NEED_SLOTS(2);
 	ASSERT_EQ(0, nl_dev_get(&self->nl, VMM_PARENT, &device));
 	ctx_longer(_metadata, vm);
-	c = job_of_200_ms(vm, &self->nl);
+	c = job_of_50_ms(vm, &self->nl);
 	ASSERT_EQ(0, nl_vgpu_set_full(&self->nl, vm->uuid, NL_KEEP, NL_KEEP,
 				      500000, 10000, NL_KEEP));
 	ASSERT_EQ(0, nl_dev_set_slots(&self->nl, device.id, 1));
