@@ -49,6 +49,7 @@
 #include "vfio/guest_mem.h"
 #include "vfio/irq.h"
 #include "vfio/transport.h"
+#include "vfio/worker.h"
 
 /**
  * struct mgpu_type_desc - the properties of a vGPU type
@@ -210,7 +211,6 @@ struct mgpu_vgpu {
 	/* ring: ring_lock, unless a comment names another lock */
 	struct mutex ring_lock;
 	bool ring_pending;		/* no lock; the ring has to run; see ring.c */
-	struct work_struct ring_work;
 	bool live;			/* DRIVER_OK and not in reset or closing */
 	struct mgpu_lane lane[MGPU_NR_VQS];
 	void *resp;			/* answers with data: MGPU_MAX_RESP bytes */
@@ -229,6 +229,7 @@ struct mgpu_vgpu {
 	struct llist_head devcmds_done;	/* no lock: engines add */
 	u32 dev_gen;			/* of the device when DRIVER_OK was set */
 
+	struct mgpu_worker worker;
 	struct mgpu_guest_mem mem;
 	struct mgpu_screen screen;
 
@@ -262,7 +263,7 @@ struct mgpu_vgpu {
 extern struct mutex mgpu_registry_lock;
 extern struct list_head mgpu_devices;		/* mgpu_registry_lock */
 extern struct xarray mgpu_vgpus;		/* by id; RCU for readers */
-extern struct workqueue_struct *mgpu_wq;
+extern struct workqueue_struct *mgpu_wq;	/* watchdogs; no work of a guest */
 
 /*
  * Settings of a vGPU.  Netlink checks and applies a batch under one

@@ -1208,7 +1208,8 @@ void mgpu_netlink_ctx_event(struct mgpu_vgpu *vgpu, u32 ctx)
 	/* Queuing a work item that is queued already does nothing, and is a barrier. */
 	WRITE_ONCE(vgpu->ctx_event_id, ctx);
 	age = ktime_get_ns() - READ_ONCE(vgpu->ctx_event_ns);
-	queue_delayed_work(mgpu_wq, &vgpu->ctx_event, age < CTX_EVENT_NS);
+	queue_delayed_work(system_unbound_wq, &vgpu->ctx_event,
+			   age < CTX_EVENT_NS);
 }
 
 /**

@@ -39,8 +39,6 @@ void mgpu_vgpu_init(struct mgpu_vgpu *vgpu)
 /* Release the remaining memory of a closed vGPU; VFIO frees the vGPU itself. */
 void mgpu_vgpu_exit(struct mgpu_vgpu *vgpu)
 {
-	/* A setting may have queued the ring's work item after the close. */
-	cancel_work_sync(&vgpu->ring_work);
 	kfree(vgpu->hists);
 }
 
@@ -60,9 +58,12 @@ int mgpu_vgpu_open(struct mgpu_vgpu *vgpu)
 	if (!try_module_get(ops->owner))
 		return -ENODEV;
 
-	ret = mgpu_ring_open(vgpu);
+	ret = mgpu_worker_start(vgpu);
 	if (ret)
 		goto err_module;
+	ret = mgpu_ring_open(vgpu);
+	if (ret)
+		goto err_worker;
 	if (ops->vgpu_open) {
 		ret = ops->vgpu_open(vgpu);
 		if (ret)
@@ -81,6 +82,8 @@ int mgpu_vgpu_open(struct mgpu_vgpu *vgpu)
 
 err_ring:
 	mgpu_ring_close(vgpu);
+err_worker:
+	mgpu_worker_stop(vgpu);
 err_module:
 	module_put(ops->owner);
 	return ret;
@@ -101,6 +104,7 @@ void mgpu_vgpu_close(struct mgpu_vgpu *vgpu)
 	mgpu_vgpu_reset(vgpu);
 	mutex_unlock(&vgpu->lock);
 
+	mgpu_worker_stop(vgpu);
 	mgpu_netlink_stop(vgpu);
 	mgpu_mem_drop_cache(vgpu);
 	mgpu_ring_close(vgpu);
@@ -129,7 +133,7 @@ static void vgpu_stop(struct mgpu_vgpu *vgpu)
 	mgpu_ring_cancel(vgpu);
 	mgpu_context_end_all(vgpu);
 	mgpu_sched_cancel(vgpu);
-	cancel_work_sync(&vgpu->ring_work);
+	mgpu_worker_cancel(vgpu);
 }
 
 /**

@@ -102,7 +102,7 @@ struct mgpu_resource *mgpu_resource_new(struct mgpu_vgpu *vgpu, u32 id,
 	if (mgpu_mem_charge(vgpu, charge))
 		return NULL;
 
-	res = kzalloc(sizeof(*res), GFP_KERNEL);
+	res = kzalloc(sizeof(*res), GFP_GUEST);
 	if (!res) {
 		mgpu_mem_uncharge(vgpu, charge);
 		return NULL;
@@ -119,7 +119,7 @@ struct mgpu_resource *mgpu_resource_new(struct mgpu_vgpu *vgpu, u32 id,
 u32 mgpu_resource_add(struct mgpu_resource *res)
 {
 	if (xa_err(xa_store(&res->vgpu->resources, res->id, res,
-			    GFP_KERNEL))) {
+			    GFP_KERNEL_ACCOUNT))) {
 		mgpu_resource_put(res);
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	}
@@ -139,7 +139,7 @@ u32 mgpu_resource_create_2d(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 	res->width = cmd->width;
 	res->height = cmd->height;
 	res->stride = cmd->width * 4;
-	res->host = vzalloc(res->size);
+	res->host = __vmalloc(res->size, GFP_GUEST | __GFP_ZERO);
 	if (!res->host) {
 		mgpu_resource_put(res);
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;

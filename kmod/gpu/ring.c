@@ -8,17 +8,18 @@
  * job that a guest submits to a context is the context's, and the queue goes on.
  *
  * Three kinds of thread run the ring: the VMM's thread that writes the doorbell,
- * the engine thread that completed a job, and a work item for the rest.  They hold
+ * the engine thread that completed a job, and the vGPU's worker for the rest.  They hold
  * ring_lock meanwhile, which they take with trylock.  If trylock fails, the thread
  * sets ring_pending, and the lock holder rechecks that after unlocking.  So a
  * command on its way from doorbell to interrupt wakes one thread, the engine's, and
  * a vGPU with more in its ring is in the run queue again before the engine takes the
  * next job.  An engine serves all vGPUs and must not wait for one VM: it runs the
  * ring with nowait set, and leaves commands that need guest memory to be pinned, or
- * take long, to the work item.
+ * take long, to the worker.
  *
  * No thread sleeps to pace: a timer ends a hold.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/virtio_gpu.h>
 
@@ -35,6 +36,7 @@
 
 #define RING_BUDGET	64	/* commands in one run */
 #define RING_BUDGET_ENGINE 8	/* the same, by an engine thread */
+#define RING_ROUNDS	4	/* runs for one doorbell */
 /* An engine thread takes no command from a queue after this time, nanoseconds. */
 #define RING_ENGINE_NS	(200 * NSEC_PER_USEC)
 
@@ -42,11 +44,11 @@
 
 static const u16 ring_align[3] = { 16, 2, 4 };	/* VIRTIO 1.2, section 2.7 */
 
-/* Have the work item run the ring.  Any context. */
+/* Have the vGPU's worker run the ring.  Any context. */
 void mgpu_ring_kick(struct mgpu_vgpu *vgpu)
 {
 	if (READ_ONCE(vgpu->live))
-		queue_work(mgpu_wq, &vgpu->ring_work);
+		mgpu_worker_queue(vgpu);
 }
 
 /* ---- lanes: which thread owns one ---- */
@@ -168,9 +170,9 @@ static int fetch_cmd(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		void *buf;
 
 		if (!nowait)
-			buf = kvmalloc(want, GFP_KERNEL);
+			buf = kvmalloc(want, GFP_GUEST);
 		else
-			buf = kmalloc(want, GFP_NOWAIT | __GFP_NOWARN);
+			buf = kmalloc(want, GFP_NOWAIT | __GFP_NOWARN | __GFP_ACCOUNT);
 		if (!buf)
 			return nowait ? -EAGAIN : -ENOMEM;
 		kvfree(lane->buf);
@@ -370,7 +372,7 @@ static bool is_refused(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 
 /*
  * Execute a command that has just been taken from the queue.  With @nowait, false if
- * it has to be put back, untouched, for the work item.
+ * it has to be put back, untouched, for the worker.
  */
 static bool run_cmd(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane,
 		    bool nowait)
@@ -472,7 +474,7 @@ static u32 job_answer(int error)
 /*
  * A command ends in four steps: check that its answer can be written, release its
  * references, refuse its context if its job hung, and push the answer.  With @nowait
- * the first two must not wait, or the work item ends the command.
+ * the first two must not wait, or the worker ends the command.
  */
 static bool may_end(struct mgpu_vgpu *vgpu, const struct mgpu_chain *chain,
 		    int error, bool nowait)
@@ -544,7 +546,7 @@ static bool end_works(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 /*
  * Answer the commands that the device has completed, fences in the ring's order: to a
  * guest, a signalled fence signals all earlier ones.  Return true if commands are left
- * to the work item.
+ * to the worker.
  */
 static bool end_devcmds(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			bool nowait)
@@ -581,7 +583,7 @@ static bool end_devcmds(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	return more;
 }
 
-/* Answer the command of the lane's completed job; false to leave it to the work item. */
+/* Answer the command of the lane's completed job; false to leave it to the worker. */
 static bool end_draw(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool nowait)
 {
 	struct mgpu_draw *draw = &lane->draw;
@@ -625,7 +627,7 @@ static bool ring_leaves(const struct mgpu_lane *lane)
 	       READ_ONCE(lane->mem[2]->dead);
 }
 
-/* Run one queue; return true if commands are left to the work item. */
+/* Run one queue; return true if commands are left to the worker. */
 static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq, bool nowait)
 {
 	const struct ring_reader reader = { vgpu, nowait };
@@ -669,11 +671,14 @@ static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq, bool nowait)
 			break;
 		}
 
-		if (!budget-- || ring_leaves(lane) ||
+		/* A VMM that is being killed resets the vGPU when it closes it. */
+		if (!budget-- || ring_leaves(lane) || fatal_signal_pending(current) ||
 		    (nowait && ktime_get_ns() > until)) {
 			more = true;
 			break;
 		}
+		if (!nowait)
+			cond_resched();
 		ret = mgpu_vring_pop(vr, &lane->chain, ring_read_guest,
 				     (void *)&reader);
 		if (ret > 0) {
@@ -710,9 +715,13 @@ out:
 /*
  * Run both queues, or have the lock holder run them again.  @nowait: the caller is
  * an engine thread, which does nothing that waits for the VM.
+ *
+ * The guest's other processors can ring without end meanwhile.  So a thread goes round
+ * RING_ROUNDS times at most, and leaves the rest to the worker.
  */
 static void ring_run(struct mgpu_vgpu *vgpu, bool nowait)
 {
+	unsigned int rounds = nowait ? 1 : RING_ROUNDS;
 	bool more = false;
 
 	WRITE_ONCE(vgpu->ring_pending, true);
@@ -731,15 +740,16 @@ static void ring_run(struct mgpu_vgpu *vgpu, bool nowait)
 		mutex_unlock(&vgpu->ring_lock);
 		/* Unlock before rechecking ring_pending. */
 		smp_mb();
-	} while (!nowait && !more && READ_ONCE(vgpu->ring_pending));
+	} while (--rounds && !more && READ_ONCE(vgpu->ring_pending));
 
 	if (more || READ_ONCE(vgpu->ring_pending))
 		mgpu_ring_kick(vgpu);
 }
 
-static void ring_work(struct work_struct *work)
+/* Run the ring for the guest; called in the vGPU's worker. */
+void mgpu_ring_work(struct mgpu_vgpu *vgpu)
 {
-	ring_run(container_of(work, struct mgpu_vgpu, ring_work), false);
+	ring_run(vgpu, false);
 }
 
 /* Run the ring after the guest wrote a doorbell; called in the VMM's thread. */
@@ -797,7 +807,6 @@ void mgpu_ring_init(struct mgpu_vgpu *vgpu)
 	int i;
 
 	mutex_init(&vgpu->ring_lock);
-	INIT_WORK(&vgpu->ring_work, ring_work);
 	mgpu_compat_hrtimer_setup(&vgpu->hold_timer, ring_hold_over,
 				  CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	xa_init(&vgpu->bad_contexts);

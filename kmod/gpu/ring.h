@@ -101,6 +101,7 @@ void mgpu_ring_quiesce(struct mgpu_vgpu *vgpu);
 void mgpu_ring_cancel(struct mgpu_vgpu *vgpu);
 void mgpu_ring_reset(struct mgpu_vgpu *vgpu);
 void mgpu_ring_kick(struct mgpu_vgpu *vgpu);
+void mgpu_ring_work(struct mgpu_vgpu *vgpu);
 void mgpu_ring_doorbell(struct mgpu_vgpu *vgpu);
 void mgpu_ring_draw_done(struct mgpu_job *job);
 void mgpu_ring_work_done(struct mgpu_vgpu *vgpu, struct mgpu_work *work);

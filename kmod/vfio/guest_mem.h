@@ -15,6 +15,12 @@ struct mgpu_cmd;
 struct mgpu_vgpu;
 struct virtio_gpu_mem_entry;
 
+/*
+ * Memory that a guest chooses the size of.  It is charged to the VMM's memory control
+ * group.  Above the group's limit the guest is refused, and no process is killed.
+ */
+#define GFP_GUEST	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
 /**
  * struct mgpu_mem_chunk - contiguous bytes
  * @start: offset in the memory, bytes
