@@ -732,7 +732,7 @@ static void ring_run(struct mgpu_vgpu *vgpu, bool nowait)
 			return;
 		/* A thread that fails to lock from here on causes another round. */
 		smp_store_mb(vgpu->ring_pending, false);
-		if (READ_ONCE(vgpu->live)) {
+		if (READ_ONCE(vgpu->live) && mgpu_config_may_dma(vgpu)) {
 			/* The cursor first: it is quick. */
 			more |= run_lane(vgpu, MGPU_VQ_CURSOR, nowait);
 			more |= run_lane(vgpu, MGPU_VQ_CONTROL, nowait);
@@ -919,14 +919,20 @@ void mgpu_ring_start(struct mgpu_vgpu *vgpu)
 	}
 }
 
-/* Let the thread that runs the ring finish; no thread runs commands afterwards. */
-void mgpu_ring_quiesce(struct mgpu_vgpu *vgpu)
+/* Wait for the thread that runs the ring. */
+void mgpu_ring_wait(struct mgpu_vgpu *vgpu)
 {
 	lockdep_assert_held(&vgpu->lock);
 
-	WRITE_ONCE(vgpu->live, false);
 	mutex_lock(&vgpu->ring_lock);
 	mutex_unlock(&vgpu->ring_lock);
+}
+
+/* Let the thread that runs the ring finish; no thread runs commands afterwards. */
+void mgpu_ring_quiesce(struct mgpu_vgpu *vgpu)
+{
+	WRITE_ONCE(vgpu->live, false);
+	mgpu_ring_wait(vgpu);
 }
 
 /* End the hold of a frame, and the lanes' jobs at their next tile. */

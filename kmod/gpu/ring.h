@@ -97,6 +97,7 @@ int mgpu_ring_open(struct mgpu_vgpu *vgpu);
 void mgpu_ring_close(struct mgpu_vgpu *vgpu);
 void mgpu_ring_start(struct mgpu_vgpu *vgpu);
 void mgpu_ring_enable_vq(struct mgpu_vgpu *vgpu, u32 vq);
+void mgpu_ring_wait(struct mgpu_vgpu *vgpu);
 void mgpu_ring_quiesce(struct mgpu_vgpu *vgpu);
 void mgpu_ring_cancel(struct mgpu_vgpu *vgpu);
 void mgpu_ring_reset(struct mgpu_vgpu *vgpu);

@@ -171,6 +171,12 @@ int mgpu_config_read(struct mgpu_vgpu *vgpu, u32 off, void *buf, u32 len)
 	return 0;
 }
 
+/* Return whether the guest lets the device access memory (bus mastering). Any context. */
+bool mgpu_config_may_dma(const struct mgpu_vgpu *vgpu)
+{
+	return READ_ONCE(vgpu->config[PCI_COMMAND]) & PCI_COMMAND_MASTER;
+}
+
 int mgpu_config_write(struct mgpu_vgpu *vgpu, u32 off, const void *buf,
 		      u32 len)
 {
@@ -201,7 +207,12 @@ int mgpu_config_write(struct mgpu_vgpu *vgpu, u32 off, const void *buf,
 			mask = writable_bar(at);
 		else
 			mask = config_writable(at);
-		vgpu->config[at] = (vgpu->config[at] & ~mask) | (b[i] & mask);
+		WRITE_ONCE(vgpu->config[at],
+			   (vgpu->config[at] & ~mask) | (b[i] & mask));
+		if (at == PCI_COMMAND && mgpu_config_may_dma(vgpu))
+			mgpu_ring_kick(vgpu);
+		else if (at == PCI_COMMAND)
+			mgpu_ring_wait(vgpu);
 		if (at == PCI_COMMAND + 1)
 			mgpu_irq_intx_disable(vgpu, vgpu->config[at] &
 					      (PCI_COMMAND_INTX_DISABLE >> 8));

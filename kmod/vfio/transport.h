@@ -33,6 +33,7 @@ extern const struct vfio_device_ops mgpu_vfio_ops;
 void mgpu_config_init(struct mgpu_vgpu *vgpu);
 void mgpu_config_reset(struct mgpu_vgpu *vgpu);
 int mgpu_config_read(struct mgpu_vgpu *vgpu, u32 off, void *buf, u32 len);
+bool mgpu_config_may_dma(const struct mgpu_vgpu *vgpu);
 int mgpu_config_write(struct mgpu_vgpu *vgpu, u32 off, const void *buf,
 		      u32 len);
 

@@ -244,6 +244,30 @@ TEST_F(handshake, device_config_has_one_scanout)
 
 /* ---- resets ---- */
 
+TEST_F(handshake, without_bus_mastering_the_ring_rests)
+{
+	struct virtio_gpu_ctrl_hdr c, answer;
+	struct vm *vm = &self->vm;
+	uint32_t w, h;
+	int head;
+
+	ASSERT_EQ(0, vm_start(vm));
+	EXPECT_EQ(INFO, gpu_display_info(vm, &w, &h));
+	EXPECT_EQ(0, cfg_write(vm, PCI_COMMAND, 2, PCI_COMMAND_MEMORY));
+	gpu_hdr(&c, VIRTIO_GPU_CMD_GET_DISPLAY_INFO);
+	head = gpu_send(vm, VMM_CONTROL, &c, sizeof(c), 408);
+	ASSERT_LE(0, head);
+	EXPECT_TRUE(vq_quiet(vm, VMM_CONTROL, VMM_QUIET));
+	/* The device has not read the command: the guest may still change it. */
+	gpu_hdr((void *)(vm->vq[VMM_CONTROL].req + (size_t)head * 4096), 0x4242);
+
+	EXPECT_EQ(0, cfg_write(vm, PCI_COMMAND, 2,
+			       PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER));
+	EXPECT_EQ(UNSPEC, gpu_result(vm, VMM_CONTROL, head, &answer, sizeof(answer),
+				     VMM_TIMEOUT));
+	EXPECT_EQ(INFO, gpu_display_info(vm, &w, &h));
+}
+
 FIXTURE(reset)
 {
 	struct vm vm;
