@@ -47,6 +47,26 @@ static inline void mgpu_compat_free_device(struct vfio_device *vdev)
 #define MGPU_CONTAINER_CLOSE_RACES					\
 	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0))
 
+/*
+ * Hold a device's removal up.  The members are private to VFIO, which exports no
+ * function for that: vfio_unregister_group_dev() drops the first reference and waits for
+ * the completion.  These are vfio_device_try_get_registration() and
+ * vfio_device_put_registration() of those kernels, which are not changed any more.  The
+ * caller is in ->open_device(), where VFIO itself has a reference.
+ */
+#if MGPU_CONTAINER_CLOSE_RACES
+static inline void mgpu_compat_get_registration(struct vfio_device *vdev)
+{
+	refcount_inc(&vdev->refcount);
+}
+
+static inline void mgpu_compat_put_registration(struct vfio_device *vdev)
+{
+	if (refcount_dec_and_test(&vdev->refcount))
+		complete(&vdev->comp);
+}
+#endif
+
 /* 6.3: vma->vm_flags is changed through helpers. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_clear(struct vm_area_struct *vma,

@@ -70,7 +70,8 @@ err_list:
 	mgpu_policy_bpf_device_gone(mdev);
 	list_del(&mdev->node);
 	mutex_unlock(&mgpu_registry_lock);
-	kfree(mdev);
+	/* A setting of user space may have started the watchdog. */
+	mgpu_device_free(mdev);
 	return ERR_PTR(ret);
 }
 EXPORT_SYMBOL_GPL(mgpu_device_register);

@@ -49,9 +49,7 @@ static int hold_release(struct inode *inode, struct file *file)
 {
 	struct vfio_device *vdev = file->private_data;
 
-	/* The same as vfio_device_put_registration(), which VFIO does not export. */
-	if (refcount_dec_and_test(&vdev->refcount))
-		complete(&vdev->comp);
+	mgpu_compat_put_registration(vdev);
 	return 0;
 }
 
@@ -67,7 +65,7 @@ static int mgpu_vfio_hold(struct mgpu_vgpu *vgpu)
 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	refcount_inc(&vgpu->vdev.refcount);
+	mgpu_compat_get_registration(&vgpu->vdev);
 	vgpu->hold = file;
 	return 0;
 }
