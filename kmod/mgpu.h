@@ -16,10 +16,10 @@
  *   context->merge	mutex; results that the shards of a work share.
  *   readback.lock	mutex; the module's context and resource on the GPU for
  *			reading a vGPU's screen.
- *   vgpu->screen.lock	mutex; the scanout and cursor state and the display
- *			buffer.
+ *   vgpu->screen.lock	mutex; the display buffer.  Engines only try to take it.
  *   sched->lock		spinlock; the run queue and every entity's and job's
  *			scheduling fields.
+ *   vgpu->screen.state_lock spinlock; the state of scanout and cursor.
  *   vgpu->mem.lock	spinlock; the list of guest memory in use.
  *   vgpu->irq_lock	spinlock; eventfds, interrupt state and display events.
  *

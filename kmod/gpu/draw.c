@@ -66,12 +66,11 @@ static void pixels_convert(u32 *px, u32 n, u32 format)
 /* ---- cursor ---- */
 
 /* Get the part of the cursor at (x, y) that is on the screen; false for no part. */
-static bool cursor_clip(const struct mgpu_screen *s, s32 x, s32 y,
-			struct mgpu_rect *r)
+static bool cursor_clip(u32 width, u32 height, s32 x, s32 y, struct mgpu_rect *r)
 {
 	s64 x0 = max_t(s64, x, 0), y0 = max_t(s64, y, 0);
-	s64 x1 = min_t(s64, (s64)x + MGPU_CURSOR_DIM, s->view.rect.width);
-	s64 y1 = min_t(s64, (s64)y + MGPU_CURSOR_DIM, s->view.rect.height);
+	s64 x1 = min_t(s64, (s64)x + MGPU_CURSOR_DIM, width);
+	s64 y1 = min_t(s64, (s64)y + MGPU_CURSOR_DIM, height);
 
 	if (x0 >= x1 || y0 >= y1)
 		return false;
@@ -79,19 +78,22 @@ static bool cursor_clip(const struct mgpu_screen *s, s32 x, s32 y,
 	return true;
 }
 
-static void cursor_hide(struct mgpu_screen *s)
+/* Restore the pixels under the cursor, before @view is drawn. */
+static void cursor_hide(struct mgpu_screen *s, const struct mgpu_view *view)
 {
+	u32 width = view->rect.width, i;
 	struct mgpu_rect r;
-	u32 i;
 
 	lockdep_assert_held(&s->lock);
 	if (!s->shown)
 		return;
 	s->shown = false;
-	if (!cursor_clip(s, s->shown_x, s->shown_y, &r))
+	/* The rows of a picture of another size are elsewhere. */
+	if (s->shown_width != width || s->shown_height != view->rect.height ||
+	    !cursor_clip(width, s->shown_height, s->shown_x, s->shown_y, &r))
 		return;
 	for (i = 0; i < r.height; i++)
-		memcpy(s->display + (size_t)(r.y + i) * s->view.rect.width + r.x,
+		memcpy(s->display + (size_t)(r.y + i) * width + r.x,
 		       s->under + i * MGPU_CURSOR_DIM, r.width * 4);
 }
 
@@ -108,30 +110,62 @@ static u32 pixel_blend(u32 src, u32 dst)
 	return out;
 }
 
-static void cursor_show(struct mgpu_screen *s)
+/* Take over the guest's last changes of the cursor; return whether it is visible. */
+static bool cursor_take(struct mgpu_screen *s)
 {
-	const u32 *image;
-	struct mgpu_rect r;
-	u32 i, j, *line;
+	bool visible;
 
 	lockdep_assert_held(&s->lock);
-	if (!s->visible || s->shown || !s->display || !s->view.res)
-		return;
-	s->shown = true;
+	spin_lock(&s->state_lock);
+	visible = s->visible;
 	s->shown_x = s->x;
 	s->shown_y = s->y;
-	if (!cursor_clip(s, s->x, s->y, &r))
+	s->redraw = false;
+	if (s->new_image)
+		memcpy(s->cursor, s->image, MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * 4);
+	s->new_image = false;
+	spin_unlock(&s->state_lock);
+	return visible;
+}
+
+/* Draw the cursor, which is hidden, into @view. */
+static void cursor_show(struct mgpu_screen *s, const struct mgpu_view *view)
+{
+	u32 width = view->rect.width, i, j, *line;
+	const u32 *image;
+	struct mgpu_rect r;
+
+	lockdep_assert_held(&s->lock);
+	if (!cursor_take(s) || !s->display || !view->rect.width)
 		return;
-	image = s->cursor + (size_t)(r.y - s->y) * MGPU_CURSOR_DIM +
-		(r.x - s->x);
+	s->shown = true;
+	s->shown_width = width;
+	s->shown_height = view->rect.height;
+	if (!cursor_clip(width, s->shown_height, s->shown_x, s->shown_y, &r))
+		return;
+	image = s->cursor + (size_t)(r.y - s->shown_y) * MGPU_CURSOR_DIM +
+		(r.x - s->shown_x);
 	for (i = 0; i < r.height; i++) {
-		line = s->display + (size_t)(r.y + i) * s->view.rect.width +
-		       r.x;
+		line = s->display + (size_t)(r.y + i) * width + r.x;
 		memcpy(s->under + i * MGPU_CURSOR_DIM, line, r.width * 4);
 		for (j = 0; j < r.width; j++)
 			line[j] = pixel_blend(image[i * MGPU_CURSOR_DIM + j],
 					      line[j]);
 	}
+}
+
+/* Draw the cursor where it is now. */
+static void cursor_redraw(struct mgpu_screen *s)
+{
+	struct mgpu_view view;
+
+	lockdep_assert_held(&s->lock);
+	spin_lock(&s->state_lock);
+	/* Only the layout is used, no resource. */
+	view = s->view;
+	spin_unlock(&s->state_lock);
+	cursor_hide(s, &view);
+	cursor_show(s, &view);
 }
 
 /* ---- jobs ---- */
@@ -158,17 +192,16 @@ static bool shown_part(const struct mgpu_view *v, const struct mgpu_rect *rect,
 	return true;
 }
 
-/* Copy rows @from up to @to of a shown part to the display buffer. */
-static int show_rows(struct mgpu_screen *s, const struct mgpu_rect *r,
-		     u32 from, u32 to)
+/* Copy rows @from up to @to of a shown part of @v to the display buffer. */
+static int show_rows(struct mgpu_screen *s, const struct mgpu_view *v,
+		     const struct mgpu_rect *r, u32 from, u32 to)
 {
-	const struct mgpu_view *v = &s->view;
 	u32 y, *line;
 
 	lockdep_assert_held(&s->lock);
 	if (!pixels_get(v->res))
 		return -EFAULT;
-	cursor_hide(s);
+	cursor_hide(s, v);
 	for (y = from; y < to; y++) {
 		line = s->display +
 		       (size_t)(r->y + y - v->rect.y) * v->rect.width +
@@ -178,7 +211,7 @@ static int show_rows(struct mgpu_screen *s, const struct mgpu_rect *r,
 			    (u64)r->x * 4, line, (size_t)r->width * 4);
 		pixels_convert(line, r->width, v->format);
 	}
-	cursor_show(s);
+	cursor_show(s, v);
 	pixels_put(v->res);
 	return 0;
 }
@@ -200,58 +233,100 @@ static void rect_include(struct mgpu_rect *a, const struct mgpu_rect *b)
 	a->height = y1 - a->y;
 }
 
-/* Get the part of the screen that changed since the VMM's last read; false for none. */
-bool mgpu_screen_damage(const struct mgpu_screen *s, struct mgpu_rect *r)
+/**
+ * mgpu_screen_take - take over what the VMM has not seen
+ * @s: screen
+ * @view: set to the picture; its resource has a reference for the caller
+ * @r: set to the rectangle that changed since the last call, in the resource's pixels
+ *
+ * Context: any.
+ * Return: false if nothing changed, or nothing is shown.
+ */
+bool mgpu_screen_take(struct mgpu_screen *s, struct mgpu_view *view,
+		      struct mgpu_rect *r)
 {
-	lockdep_assert_held(&s->lock);
-	return s->damage.width && shown_part(&s->view, &s->damage, r);
+	bool found;
+
+	spin_lock(&s->state_lock);
+	*view = s->view;
+	found = view->res && s->damage.width && shown_part(view, &s->damage, r);
+	if (found)
+		mgpu_resource_get(view->res);
+	s->damage.width = 0;
+	spin_unlock(&s->state_lock);
+	return found;
 }
 
 /**
  * mgpu_screen_show - put pixels on the screen
  * @s: screen
+ * @view: layout of the screen
  * @r: rectangle on the screen
  * @pixels: XRGB8888, a picture as large as the screen
  *
  * Context: must hold @s->lock.
  */
-void mgpu_screen_show(struct mgpu_screen *s, const struct mgpu_rect *r,
-		      const u32 *pixels)
+void mgpu_screen_show(struct mgpu_screen *s, const struct mgpu_view *view,
+		      const struct mgpu_rect *r, const u32 *pixels)
 {
-	u32 width = s->view.rect.width, y;
+	u32 width = view->rect.width, y;
 
 	lockdep_assert_held(&s->lock);
-	cursor_hide(s);
+	cursor_hide(s, view);
 	for (y = r->y; y < r->y + r->height; y++)
 		memcpy(s->display + (size_t)y * width + r->x,
 		       pixels + (size_t)y * width + r->x, r->width * 4);
-	cursor_show(s);
+	cursor_show(s, view);
+}
+
+/* Return whether the VMM copies the guest's pictures when it looks at the screen. */
+static bool is_lazy(const struct mgpu_vgpu *vgpu)
+{
+	return vgpu->mdev->caps.lazy_scanout || mgpu_on_device(vgpu);
+}
+
+/*
+ * Get the part of a flush that is on the screen and not drawn; false for none.  With
+ * @leave, note it as damage.
+ */
+static bool flush_part(struct mgpu_screen *s, const struct mgpu_draw *draw,
+		       struct mgpu_view *view, struct mgpu_rect *r, bool leave)
+{
+	bool found;
+
+	spin_lock(&s->state_lock);
+	/* The job has a reference to the resource. */
+	*view = s->view;
+	found = view->res == draw->res && READ_ONCE(s->display) &&
+		shown_part(view, &draw->rect, r) && draw->row < r->height;
+	if (found && leave)
+		rect_include(&s->damage, r);
+	spin_unlock(&s->state_lock);
+	return found;
 }
 
 static int draw_flush_step(struct mgpu_job *job)
 {
 	struct mgpu_draw *draw = to_mgpu_draw(job);
 	struct mgpu_screen *s = &job->vgpu->screen;
+	bool leave = is_lazy(job->vgpu);
+	struct mgpu_view view;
 	struct mgpu_rect r;
-	u32 end;
 	int ret = 0;
+	u32 end;
 
-	mutex_lock(&s->lock);
-	if (s->view.res != draw->res || !s->display ||
-	    !shown_part(&s->view, &draw->rect, &r) || draw->row >= r.height)
-		goto out;
-
-	if (job->vgpu->mdev->caps.lazy_scanout || mgpu_on_device(job->vgpu)) {
-		rect_include(&s->damage, &r);
-		goto out;
+	if (leave || !mutex_trylock(&s->lock)) {
+		flush_part(s, draw, &view, &r, true);
+		return 0;
 	}
-	end = min(draw->row + tile_rows(&r), r.height);
-	ret = show_rows(s, &r, draw->row, end);
-	if (ret)
-		goto out;
-	draw->row = end;
-	ret = end < r.height;
-out:
+	if (flush_part(s, draw, &view, &r, false)) {
+		end = min(draw->row + tile_rows(&r), r.height);
+		ret = show_rows(s, &view, &r, draw->row, end);
+		if (!ret) {
+			draw->row = end;
+			ret = end < r.height;
+		}
+	}
 	mutex_unlock(&s->lock);
 	return ret;
 }
@@ -260,28 +335,64 @@ out:
  * mgpu_screen_update - bring the display buffer up to date
  * @vgpu: vGPU
  *
- * With a lazy scanout, copies the rectangle that was flushed since the last update.
- * Holding the screen's lock keeps the guest from flushing another picture meanwhile,
- * so the copy is from a single frame.
+ * Copies the rectangle that was flushed and not drawn since the last update.
  *
  * Context: the VMM's thread; takes as long as copying a frame.
  */
 void mgpu_screen_update(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_screen *s = &vgpu->screen;
+	struct mgpu_view view;
 	struct mgpu_rect r;
+	bool found = false;
+	u32 from, to;
 
-	if (mgpu_on_device(vgpu)) {
+	if (mgpu_on_device(vgpu))
 		mgpu_readback_update(vgpu);
+	if (!READ_ONCE(s->damage.width) && !READ_ONCE(s->redraw))
 		return;
-	}
-	if (!vgpu->mdev->caps.lazy_scanout)
-		return;
+
 	mutex_lock(&s->lock);
-	if (s->view.res && s->display && mgpu_screen_damage(s, &r))
-		show_rows(s, &r, 0, r.height);
-	s->damage.width = 0;
+	if (s->display && !mgpu_on_device(vgpu))
+		found = mgpu_screen_take(s, &view, &r);
+	/* Tile by tile: an unmapping by the VMM waits for a tile. */
+	for (from = 0; found && from < r.height; from = to) {
+		to = min(from + tile_rows(&r), r.height);
+		if (show_rows(s, &view, &r, from, to))
+			break;
+		cond_resched();
+	}
+	if (READ_ONCE(s->redraw))
+		cursor_redraw(s);
+	/* A reset takes the lock to wait for this reference. */
+	if (found)
+		mgpu_resource_put(view.res);
 	mutex_unlock(&s->lock);
+}
+
+/**
+ * mgpu_screen_settle - wait for the VMM to copy the picture before the next one
+ * @vgpu: vGPU whose guest is about to flush
+ * @nowait: do not wait
+ *
+ * With a lazy scanout, a guest that has flushed its next picture draws over the one
+ * that the VMM may be copying.
+ *
+ * Context: may sleep unless @nowait.
+ * Return: false if @nowait is set and the VMM is copying.
+ */
+bool mgpu_screen_settle(struct mgpu_vgpu *vgpu, bool nowait)
+{
+	struct mgpu_screen *s = &vgpu->screen;
+
+	if (!vgpu->mdev->caps.lazy_scanout || mgpu_on_device(vgpu) ||
+	    !mutex_is_locked(&s->lock))
+		return true;
+	if (nowait)
+		return false;
+	mutex_lock(&s->lock);
+	mutex_unlock(&s->lock);
+	return true;
 }
 
 static int draw_transfer_step(struct mgpu_job *job)
@@ -309,19 +420,24 @@ static int draw_cursor_step(struct mgpu_job *job)
 	struct mgpu_screen *s = &job->vgpu->screen;
 	int ret = 0;
 
-	mutex_lock(&s->lock);
-	cursor_hide(s);
+	spin_lock(&s->state_lock);
 	if (draw->res) {
 		if (pixels_get(draw->res)) {
-			pixels_copy(draw->res, 0, s->cursor,
+			pixels_copy(draw->res, 0, s->image,
 				    MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * 4);
 			pixels_put(draw->res);
+			s->new_image = true;
 		} else {
 			ret = -EFAULT;
 		}
 	}
-	cursor_show(s);
-	mutex_unlock(&s->lock);
+	s->redraw = true;
+	spin_unlock(&s->state_lock);
+
+	if (mutex_trylock(&s->lock)) {
+		cursor_redraw(s);
+		mutex_unlock(&s->lock);
+	}
 	return ret;
 }
 

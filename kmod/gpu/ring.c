@@ -338,16 +338,18 @@ static void ring_pace(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 }
 
 /* Return whether the command can take long or wait: an engine thread leaves it. */
-static bool is_heavy(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
+static bool is_heavy(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 {
 	switch (cmd->type) {
 	case VIRTIO_GPU_CMD_RESOURCE_FLUSH:
-		return !READ_ONCE(vgpu->screen.display);
+		return !READ_ONCE(vgpu->screen.display) ||
+		       !mgpu_screen_settle(vgpu, true);
+	case VIRTIO_GPU_CMD_UPDATE_CURSOR:
+		return !READ_ONCE(vgpu->screen.image);
 	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D:
 	case VIRTIO_GPU_CMD_SET_SCANOUT:
 	case VIRTIO_GPU_CMD_SET_SCANOUT_BLOB:
 	case VIRTIO_GPU_CMD_MOVE_CURSOR:
-	case VIRTIO_GPU_CMD_UPDATE_CURSOR:
 	case VIRTIO_GPU_CMD_GET_DISPLAY_INFO:
 	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D:
 	case VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D:
@@ -405,6 +407,8 @@ static bool run_cmd(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane,
 		type = VIRTIO_GPU_RESP_ERR_UNSPEC;
 	if (!type && nowait && is_heavy(vgpu, &lane->cmd))
 		return false;
+	if (!type && !nowait && lane->cmd.type == VIRTIO_GPU_CMD_RESOURCE_FLUSH)
+		mgpu_screen_settle(vgpu, false);
 	atomic64_inc(&vgpu->stats.commands);
 	if (!type && is_refused(vgpu, &lane->cmd))
 		type = VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;

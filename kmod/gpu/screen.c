@@ -15,6 +15,7 @@
 void mgpu_screen_init(struct mgpu_vgpu *vgpu)
 {
 	mutex_init(&vgpu->screen.lock);
+	spin_lock_init(&vgpu->screen.state_lock);
 }
 
 /* Return the size of the display region in bytes: that of the type's largest mode. */
@@ -29,30 +30,34 @@ size_t mgpu_screen_size(const struct mgpu_vgpu *vgpu)
 int mgpu_screen_alloc(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_screen *s = &vgpu->screen;
-	int ret = 0;
+	u32 *display;
 
+	if (READ_ONCE(s->display))
+		return 0;
+	display = __vmalloc(mgpu_screen_size(vgpu), GFP_GUEST | __GFP_ZERO);
+	if (!display)
+		return -ENOMEM;
 	mutex_lock(&s->lock);
 	if (!s->display) {
-		s->display = vmalloc_user(mgpu_screen_size(vgpu));
-		if (!s->display)
-			ret = -ENOMEM;
+		WRITE_ONCE(s->display, display);
+		display = NULL;
 	}
 	mutex_unlock(&s->lock);
-	return ret;
+	vfree(display);
+	return 0;
 }
 
+/* The resource table, or the caller, has a reference to the view's old resource. */
 static void set_view(struct mgpu_screen *s, const struct mgpu_view *view)
 {
-	struct mgpu_resource *old = s->view.res;
+	struct mgpu_resource *old;
 
-	lockdep_assert_held(&s->lock);
-	/* With another layout, the saved pixels under the cursor are invalid. */
-	if (view->rect.width != s->view.rect.width ||
-	    view->rect.height != s->view.rect.height)
-		s->shown = false;
 	if (view->res)
 		mgpu_resource_get(view->res);
+	spin_lock(&s->state_lock);
+	old = s->view.res;
 	s->view = *view;
+	spin_unlock(&s->state_lock);
 	if (old)
 		mgpu_resource_put(old);
 }
@@ -63,13 +68,19 @@ void mgpu_screen_reset(struct mgpu_vgpu *vgpu)
 	struct mgpu_screen *s = &vgpu->screen;
 	const struct mgpu_view none = {};
 
-	mutex_lock(&s->lock);
 	set_view(s, &none);
+	spin_lock(&s->state_lock);
 	s->visible = false;
-	s->shown = false;
+	s->redraw = false;
+	s->new_image = false;
 	s->damage.width = 0;
 	s->x = 0;
 	s->y = 0;
+	spin_unlock(&s->state_lock);
+
+	/* A VMM that is copying the picture has a reference to it. */
+	mutex_lock(&s->lock);
+	s->shown = false;
 	mutex_unlock(&s->lock);
 }
 
@@ -88,6 +99,8 @@ void mgpu_screen_release(struct mgpu_vgpu *vgpu)
 	s->cursor = NULL;
 	kfree(s->under);
 	s->under = NULL;
+	kfree(s->image);
+	s->image = NULL;
 	mutex_unlock(&s->lock);
 }
 
@@ -140,9 +153,7 @@ u32 mgpu_screen_set(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 		}
 	}
 
-	mutex_lock(&vgpu->screen.lock);
 	set_view(&vgpu->screen, &view);
-	mutex_unlock(&vgpu->screen.lock);
 	return VIRTIO_GPU_RESP_OK_NODATA;
 }
 
@@ -152,22 +163,24 @@ void mgpu_screen_forget(struct mgpu_vgpu *vgpu,
 {
 	const struct mgpu_view none = {};
 
-	mutex_lock(&vgpu->screen.lock);
+	/* The view changes under ring_lock or in a reset: the caller has one of them. */
 	if (vgpu->screen.view.res == res)
 		set_view(&vgpu->screen, &none);
-	mutex_unlock(&vgpu->screen.lock);
 }
 
+/* Allocate the cursor's images; must hold ring_lock. */
 static int cursor_alloc(struct mgpu_screen *s)
 {
 	const size_t size = MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * sizeof(u32);
 
-	lockdep_assert_held(&s->lock);
 	if (!s->cursor)
-		s->cursor = kzalloc(size, GFP_KERNEL);
+		s->cursor = kzalloc(size, GFP_GUEST);
 	if (!s->under)
-		s->under = kzalloc(size, GFP_KERNEL);
-	return s->cursor && s->under ? 0 : -ENOMEM;
+		s->under = kzalloc(size, GFP_GUEST);
+	/* An engine thread looks at the last one only. */
+	if (!s->image && s->cursor && s->under)
+		WRITE_ONCE(s->image, kzalloc(size, GFP_GUEST));
+	return s->image ? 0 : -ENOMEM;
 }
 
 /*
@@ -178,12 +191,13 @@ static bool take_image(struct mgpu_screen *s, struct mgpu_resource *res)
 {
 	const size_t size = MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * sizeof(u32);
 
-	lockdep_assert_held(&s->lock);
+	lockdep_assert_held(&s->state_lock);
 	if (!res->backing || res->backing->len < size ||
 	    !mgpu_mem_get(res->backing))
 		return false;
-	mgpu_mem_copy(res->backing, 0, s->cursor, size);
+	mgpu_mem_copy(res->backing, 0, s->image, size);
 	mgpu_mem_put(res->backing);
+	s->new_image = true;
 	return true;
 }
 
@@ -207,12 +221,12 @@ u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 		    res->width != MGPU_CURSOR_DIM ||
 		    res->height != MGPU_CURSOR_DIM)
 			return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+		if (cursor_alloc(s))
+			return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	}
 
-	mutex_lock(&s->lock);
-	if (res && cursor_alloc(s)) {
-		err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	} else if (res && res->dev.host_id && !take_image(s, res)) {
+	spin_lock(&s->state_lock);
+	if (res && res->dev.host_id && !take_image(s, res)) {
 		err = VIRTIO_GPU_RESP_ERR_UNSPEC;
 	} else {
 		s->x = (s32)cmd->pos_x;
@@ -223,7 +237,7 @@ u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 			s->hot_y = cmd->hot_y;
 		}
 	}
-	mutex_unlock(&s->lock);
+	spin_unlock(&s->state_lock);
 	return err;
 }
 
@@ -241,7 +255,7 @@ u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 int mgpu_screen_query(struct mgpu_vgpu *vgpu,
 		      struct vfio_device_gfx_plane_info *plane)
 {
-	const struct mgpu_rect *r = &vgpu->screen.view.rect;
+	struct mgpu_screen *s = &vgpu->screen;
 	u32 type = plane->drm_plane_type;
 
 	if (plane->flags & VFIO_GFX_PLANE_TYPE_PROBE)
@@ -262,23 +276,24 @@ int mgpu_screen_query(struct mgpu_vgpu *vgpu,
 		return 0;
 	mgpu_screen_update(vgpu);
 
-	mutex_lock(&vgpu->screen.lock);
-	if (vgpu->screen.view.res) {
+	spin_lock(&s->state_lock);
+	if (s->view.res) {
 		plane->drm_format = DRM_FORMAT_XRGB8888;
 		plane->drm_format_mod = DRM_FORMAT_MOD_LINEAR;
-		plane->width = r->width;
-		plane->height = r->height;
-		plane->stride = r->width * 4;
-		plane->size = plane->stride * r->height;
+		plane->width = s->view.rect.width;
+		plane->height = s->view.rect.height;
+		plane->stride = plane->width * 4;
+		plane->size = plane->stride * plane->height;
 	}
-	mutex_unlock(&vgpu->screen.lock);
+	spin_unlock(&s->state_lock);
 	return 0;
 }
 
 /* Map the display region for reading. */
 int mgpu_screen_mmap(struct mgpu_vgpu *vgpu, struct vm_area_struct *vma)
 {
-	unsigned long size = vma->vm_end - vma->vm_start;
+	unsigned long size = vma->vm_end - vma->vm_start, off;
+	void *display;
 	int ret;
 
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_WRITE)
@@ -289,7 +304,13 @@ int mgpu_screen_mmap(struct mgpu_vgpu *vgpu, struct vm_area_struct *vma)
 	if (ret)
 		return ret;
 	vm_flags_clear(vma, VM_MAYWRITE);
-	return remap_vmalloc_range(vma, vgpu->screen.display, 0);
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	/* As remap_vmalloc_range(), which takes no memory that a control group pays for. */
+	display = vgpu->screen.display;
+	for (off = 0; off < size && !ret; off += PAGE_SIZE)
+		ret = vm_insert_page(vma, vma->vm_start + off,
+				     vmalloc_to_page(display + off));
+	return ret;
 }
 
 /* Carry out read() on the display region. */

@@ -6,6 +6,7 @@
 #define MGPU_SCREEN_H
 
 #include <linux/mutex.h>
+#include <linux/spinlock.h>
 #include <linux/vfio.h>
 
 #include "gpu/cmd_decode.h"
@@ -38,18 +39,32 @@ struct mgpu_view {
 
 /**
  * struct mgpu_screen - scanout, cursor and the picture that the VMM sees
- * @lock: protects all fields but @readback
- * @view: picture that the scanout shows
+ *
+ * An engine thread must not wait for a VMM that looks at its screen, and may be out of
+ * processor time meanwhile.  So the state that commands change has a spinlock, and an
+ * engine only tries to take the mutex of the picture.  If the VMM has it, the engine
+ * leaves @damage and @redraw behind, for the VMM's next look.
+ *
+ * @lock: protects the picture: @display, @cursor, @under and the fields from @shown to
+ *	@shown_height
+ * @state_lock: protects the state: @view, @damage, @image and the fields from @redraw on,
+ *	but for @readback
+ * @view: picture that the scanout shows; written under ring_lock, too, or in a reset
+ * @damage: rectangle that was flushed since the VMM's last look and is not in @display,
+ *	in the resource's pixels; width 0 for none
  * @display: XRGB8888, rows of view.rect.width pixels; allocated when first
  *	needed, as large as the type's largest mode
  * @cursor: ARGB8888, premultiplied, MGPU_CURSOR_DIM squared; allocated when
- *	first needed, with @under
+ *	first needed, with @under and @image
  * @under: pixels of @display that the cursor covers
- * @damage: with a lazy scanout: rectangle that was flushed since the VMM's last read,
- *	in the resource's pixels; width 0 for none
+ * @image: image for @cursor that the guest has set
  * @shown: @display has the cursor drawn, at @shown_x, @shown_y
  * @shown_x: left column of the drawn cursor on the screen, may be negative
  * @shown_y: top row of the drawn cursor on the screen, may be negative
+ * @shown_width: width of the picture that the cursor was drawn into, pixels
+ * @shown_height: height of that picture, rows
+ * @redraw: the cursor changed after it was drawn
+ * @new_image: @image is not in @cursor
  * @visible: the guest shows the cursor
  * @x: left column of the cursor on the screen, may be negative
  * @y: top row of the cursor on the screen, may be negative
@@ -59,14 +74,20 @@ struct mgpu_view {
  */
 struct mgpu_screen {
 	struct mutex lock;	/* see above */
+	spinlock_t state_lock;	/* see above */
 	struct mgpu_view view;
+	struct mgpu_rect damage;
 	u32 *display;
 	u32 *cursor;
 	u32 *under;
-	struct mgpu_rect damage;
+	u32 *image;
 	bool shown;
 	s32 shown_x;
 	s32 shown_y;
+	u32 shown_width;
+	u32 shown_height;
+	bool redraw;
+	bool new_image;
 	bool visible;
 	s32 x;
 	s32 y;
@@ -93,9 +114,11 @@ u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 
 /* draw.c */
 void mgpu_screen_update(struct mgpu_vgpu *vgpu);
-bool mgpu_screen_damage(const struct mgpu_screen *s, struct mgpu_rect *r);
-void mgpu_screen_show(struct mgpu_screen *s, const struct mgpu_rect *r,
-		      const u32 *pixels);
+bool mgpu_screen_take(struct mgpu_screen *s, struct mgpu_view *view,
+		      struct mgpu_rect *r);
+void mgpu_screen_show(struct mgpu_screen *s, const struct mgpu_view *view,
+		      const struct mgpu_rect *r, const u32 *pixels);
+bool mgpu_screen_settle(struct mgpu_vgpu *vgpu, bool nowait);
 
 /* edid.c */
 void mgpu_edid(u8 *edid, u32 width, u32 height, u32 serial);

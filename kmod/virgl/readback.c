@@ -330,13 +330,16 @@ static void readback_show(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_screen *s = &vgpu->screen;
 	struct mgpu_readback *rb = &s->readback;
+	struct mgpu_view view;
 
 	lockdep_assert_held(&rb->lock);
 	mutex_lock(&s->lock);
+	spin_lock(&s->state_lock);
+	view = s->view;
+	spin_unlock(&s->state_lock);
 	if (rb->cmd->answer == VIRTIO_GPU_RESP_OK_NODATA && s->display &&
-	    s->view.rect.width == rb->width &&
-	    s->view.rect.height == rb->height)
-		mgpu_screen_show(s, &rb->rect, rb->pixels);
+	    view.rect.width == rb->width && view.rect.height == rb->height)
+		mgpu_screen_show(s, &view, &rb->rect, rb->pixels);
 	mutex_unlock(&s->lock);
 	mgpu_devcmd_free(rb->cmd);
 	rb->cmd = NULL;
@@ -348,20 +351,16 @@ static void readback_begin(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_screen *s = &vgpu->screen;
 	struct mgpu_readback *rb = &s->readback;
-	struct mgpu_resource *res = NULL;
+	struct mgpu_resource *res;
 	struct mgpu_rect r, shown;
+	struct mgpu_view view;
 
-	mutex_lock(&s->lock);
-	shown = s->view.rect;
-	if (s->view.res && s->view.res->dev.host_id &&
-	    mgpu_screen_damage(s, &r)) {
-		res = s->view.res;
-		mgpu_resource_get(res);
-	}
-	s->damage.width = 0;
-	mutex_unlock(&s->lock);
-	if (!res)
+	if (!mgpu_screen_take(s, &view, &r))
 		return;
+	res = view.res;
+	shown = view.rect;
+	if (!res->dev.host_id)
+		goto out;
 
 	rb->rect = (struct mgpu_rect){ r.x - shown.x, r.y - shown.y, r.width,
 				       r.height };
@@ -373,6 +372,7 @@ static void readback_begin(struct mgpu_vgpu *vgpu)
 	}
 	if (!readback_set_up(vgpu, shown.width, shown.height))
 		readback_ask(vgpu, res, &r);
+out:
 	mgpu_resource_put(res);
 }
 

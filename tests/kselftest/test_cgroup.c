@@ -169,7 +169,8 @@ TEST_F(cgroup, pictures_are_the_vmms_memory)
 		ASSERT_EQ(OK, create(vm, &self->nl, id, id % 2));
 	after = sysfs_number(GROUP "/memory.current");
 	TH_LOG("%lld KiB more after 32 MiB of pictures", (after - before) / 1024);
-	EXPECT_LE(8ll * PICTURE_BYTES, after - before);
+	/* The counter is exact up to a few pages a processor. */
+	EXPECT_LE(7ll * PICTURE_BYTES, after - before);
 	ASSERT_EQ(0, vio_reset(vm));
 	EXPECT_GT(after - 6ll * PICTURE_BYTES, sysfs_number(GROUP "/memory.current"));
 }
