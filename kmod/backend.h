@@ -82,6 +82,7 @@ struct mgpu_capset {
  * @resp_len: length of @resp, bytes
  * @fenced: the device answers when all work that the command began is finished
  * @job: job whose last message this is; NULL for other messages
+ * @vgpu: vGPU that a message without a job is for; private to the core
  * @begin: private to the core; unless NULL, the back end must call mgpu_msg_begin()
  *	before the device gets the message
  * @node: for the back end
@@ -96,6 +97,7 @@ struct mgpu_msg {
 	size_t resp_len;
 	bool fenced;
 	struct mgpu_job *job;
+	struct mgpu_vgpu *vgpu;
 	struct mgpu_devcmd *begin;
 	struct list_head node;
 	struct completion *done;
@@ -181,6 +183,7 @@ u32 mgpu_device_gen(const struct mgpu_device *mdev);
 
 bool mgpu_capset_mask(struct mgpu_capset *capset);
 int mgpu_msg_begin(struct mgpu_msg *msg);
+void mgpu_msg_account(struct mgpu_msg *msg, u64 ns);
 
 struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev);
 struct mgpu_msg *mgpu_job_msgs(struct mgpu_job *job, u32 *nr);

@@ -69,6 +69,21 @@ int mgpu_msg_begin(struct mgpu_msg *msg)
 }
 EXPORT_SYMBOL_GPL(mgpu_msg_begin);
 
+/**
+ * mgpu_msg_account - charge a message of ->exec() to the vGPU that it is for
+ * @msg: message without a job
+ * @ns: time for which it kept the device, nanoseconds
+ *
+ * The vGPU pays with its next job (charge_owed() in kmod/sched/sched.c).
+ *
+ * Context: any; before ->exec() returns.
+ */
+void mgpu_msg_account(struct mgpu_msg *msg, u64 ns)
+{
+	atomic64_add(ns, &msg->vgpu->owed_ns);
+}
+EXPORT_SYMBOL_GPL(mgpu_msg_account);
+
 /* Note that the device does not use the memory any more. */
 static void forget_mem(struct mgpu_mem *mem)
 {
@@ -116,20 +131,22 @@ void mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok)
 
 /**
  * mgpu_devcmd_exec - have the device execute a command at once
- * @mdev: device
+ * @vgpu: vGPU that pays for it
  * @buf: command, from kvmalloc()
  * @len: length of the command, bytes
  *
  * Context: may sleep until the device has answered; never in an engine's thread.
  * Return: VIRTIO_GPU_RESP_*, or 0 if the device was lost.
  */
-u32 mgpu_devcmd_exec(struct mgpu_device *mdev, void *buf, size_t len)
+u32 mgpu_devcmd_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len)
 {
+	struct mgpu_device *mdev = vgpu->mdev;
 	struct virtio_gpu_ctrl_hdr *resp;
 	struct mgpu_msg msg = {};
 	u32 answer;
 
 	resp = kzalloc(sizeof(*resp), GFP_KERNEL | __GFP_NOFAIL);
+	msg.vgpu = vgpu;
 	msg.buf = buf;
 	msg.len = len;
 	msg.resp = resp;
@@ -141,7 +158,7 @@ u32 mgpu_devcmd_exec(struct mgpu_device *mdev, void *buf, size_t len)
 
 /**
  * mgpu_devcmd_forget - have the device release a context, a resource or memory
- * @mdev: device
+ * @vgpu: vGPU that the object is of
  * @type: VIRTIO_GPU_CMD_* that destroys or detaches the object
  * @ctx: the device's number of the context, if the command has one
  * @res: the device's number of the resource, if the command has one
@@ -150,7 +167,7 @@ u32 mgpu_devcmd_exec(struct mgpu_device *mdev, void *buf, size_t len)
  *
  * Context: as mgpu_devcmd_exec().
  */
-void mgpu_devcmd_forget(struct mgpu_device *mdev, u32 type, u32 ctx, u32 res)
+void mgpu_devcmd_forget(struct mgpu_vgpu *vgpu, u32 type, u32 ctx, u32 res)
 {
 	/* The longest of these commands. */
 	struct virtio_gpu_resource_unref *c;
@@ -164,7 +181,7 @@ void mgpu_devcmd_forget(struct mgpu_device *mdev, u32 type, u32 ctx, u32 res)
 	c->hdr.type = cpu_to_le32(type);
 	c->hdr.ctx_id = cpu_to_le32(ctx);
 	c->resource_id = cpu_to_le32(res);
-	mgpu_devcmd_exec(mdev, c, sizeof(*c));
+	mgpu_devcmd_exec(vgpu, c, sizeof(*c));
 	kfree(c);
 }
 
@@ -176,7 +193,7 @@ static void ctx_release(struct kref *ref)
 	struct mgpu_device *mdev = ctx->vgpu->mdev;
 
 	if (mgpu_device_has(mdev, READ_ONCE(ctx->dev_gen)))
-		mgpu_devcmd_forget(mdev, VIRTIO_GPU_CMD_CTX_DESTROY,
+		mgpu_devcmd_forget(ctx->vgpu, VIRTIO_GPU_CMD_CTX_DESTROY,
 				   ctx->dev_id, 0);
 	xa_erase(&mdev->ctx_ids, ctx->dev_id);
 	xa_destroy(&ctx->attached);
@@ -224,7 +241,7 @@ void mgpu_devres_release(struct mgpu_resource *res)
 	struct mgpu_device *mdev = res->vgpu->mdev;
 
 	if (mgpu_device_has(mdev, READ_ONCE(res->dev_gen))) {
-		mgpu_devcmd_forget(mdev, VIRTIO_GPU_CMD_RESOURCE_UNREF, 0,
+		mgpu_devcmd_forget(res->vgpu, VIRTIO_GPU_CMD_RESOURCE_UNREF, 0,
 				   res->dev.host_id);
 		if (res->backing)
 			forget_mem(res->backing);
@@ -248,11 +265,11 @@ void mgpu_devmem_release(struct mgpu_mem *mem)
 	mem->dev_gen = 0;
 	spin_unlock(&mem->vgpu->mem.lock);
 	if (mgpu_device_has(mdev, gen))
-		mgpu_devcmd_forget(mdev, VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING,
+		mgpu_devcmd_forget(mem->vgpu, VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING,
 				   0, mem->dev_res);
 }
 
-/* Resources that the device releases in one batch. */
+/* Resources that the device releases in one batch, at most. */
 #define UNREF_BATCH	64
 
 /* A RESOURCE_UNREF command and its answer. */
@@ -277,8 +294,10 @@ void mgpu_devres_release_all(struct mgpu_vgpu *vgpu)
 	struct unref *unrefs;
 	struct mgpu_msg *msgs;
 	unsigned long id;
-	u32 nr = 0;
+	u32 nr = 0, batch;
 
+	/* Other vGPUs wait for a batch, as for the jobs of as many slots. */
+	batch = min_t(u32, READ_ONCE(mdev->sched.slots), UNREF_BATCH);
 	if (!mgpu_on_device(vgpu) || xa_empty(&vgpu->resources))
 		return;
 	unrefs = kcalloc(UNREF_BATCH, sizeof(*unrefs), GFP_KERNEL);
@@ -292,13 +311,14 @@ void mgpu_devres_release_all(struct mgpu_vgpu *vgpu)
 				cpu_to_le32(VIRTIO_GPU_CMD_RESOURCE_UNREF);
 			unrefs[nr].c.resource_id =
 				cpu_to_le32(res->dev.host_id);
+			msgs[nr].vgpu = vgpu;
 			msgs[nr].buf = &unrefs[nr].c;
 			msgs[nr].len = sizeof(unrefs[nr].c);
 			msgs[nr].resp = &unrefs[nr].resp;
 			msgs[nr].resp_len = sizeof(unrefs[nr].resp);
 			nr++;
 		}
-		if (nr == UNREF_BATCH) {
+		if (nr == batch) {
 			mdev->ops->exec(mdev, msgs, nr);
 			nr = 0;
 		}

@@ -48,12 +48,12 @@ static bool readback_is_there(const struct mgpu_vgpu *vgpu)
 }
 
 /* Have the device execute a command of @len bytes, and free the command. */
-static int readback_exec(struct mgpu_device *mdev, void *buf, size_t len)
+static int readback_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len)
 {
 	u32 answer = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 
 	if (buf)
-		answer = mgpu_devcmd_exec(mdev, buf, len);
+		answer = mgpu_devcmd_exec(vgpu, buf, len);
 	kvfree(buf);
 	return answer == VIRTIO_GPU_RESP_OK_NODATA ? 0 : -EIO;
 }
@@ -75,7 +75,7 @@ static int create_ctx(struct mgpu_vgpu *vgpu)
 
 	c = readback_new_cmd(VIRTIO_GPU_CMD_CTX_CREATE, vgpu->screen.readback.ctx,
 			     sizeof(*c));
-	return readback_exec(vgpu->mdev, c, sizeof(*c));
+	return readback_exec(vgpu, c, sizeof(*c));
 }
 
 static int create_res(struct mgpu_vgpu *vgpu)
@@ -94,7 +94,7 @@ static int create_res(struct mgpu_vgpu *vgpu)
 		c->depth = cpu_to_le32(1);
 		c->array_size = cpu_to_le32(1);
 	}
-	return readback_exec(vgpu->mdev, c, sizeof(*c));
+	return readback_exec(vgpu, c, sizeof(*c));
 }
 
 static int attach_backing(struct mgpu_vgpu *vgpu)
@@ -116,7 +116,7 @@ static int attach_backing(struct mgpu_vgpu *vgpu)
 		mgpu_dma_entries(&rb->dma, &all, 1, rb->size, (void *)(c + 1),
 				 n);
 	}
-	return readback_exec(vgpu->mdev, c, len);
+	return readback_exec(vgpu, c, len);
 }
 
 static int attach_ctx(struct mgpu_vgpu *vgpu)
@@ -127,7 +127,7 @@ static int attach_ctx(struct mgpu_vgpu *vgpu)
 	c = readback_new_cmd(VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE, rb->ctx, sizeof(*c));
 	if (c)
 		c->resource_id = cpu_to_le32(rb->res);
-	return readback_exec(vgpu->mdev, c, sizeof(*c));
+	return readback_exec(vgpu, c, sizeof(*c));
 }
 
 /* Release the module's context, resource and memory. */
@@ -141,9 +141,9 @@ static void readback_take_down(struct mgpu_vgpu *vgpu)
 	 * even if it was lost after @rb->gen was read.
 	 */
 	if (rb->gen) {
-		mgpu_devcmd_forget(mdev, VIRTIO_GPU_CMD_RESOURCE_UNREF, 0,
+		mgpu_devcmd_forget(vgpu, VIRTIO_GPU_CMD_RESOURCE_UNREF, 0,
 				   rb->res);
-		mgpu_devcmd_forget(mdev, VIRTIO_GPU_CMD_CTX_DESTROY, rb->ctx,
+		mgpu_devcmd_forget(vgpu, VIRTIO_GPU_CMD_CTX_DESTROY, rb->ctx,
 				   0);
 	}
 	rb->gen = 0;

@@ -27,6 +27,7 @@
 #include <linux/virtio_config.h>
 #include <linux/virtio_gpu.h>
 #include <linux/virtio_ids.h>
+#include <linux/virtio_ring.h>
 #include <linux/vmalloc.h>
 #include <linux/wait.h>
 
@@ -91,6 +92,8 @@ MODULE_PARM_DESC(hang, "For tests, until the GPU is reset: 1: do not notify the 
  * @changed: the device's configuration changed
  * @busy_ns: time up to which the device's time is accounted for, CLOCK_MONOTONIC
  * @busy_cycles: the same in TSC ticks
+ * @exec_end_ns: when the device answered a message of ->exec() last, CLOCK_MONOTONIC
+ * @exec_ns: time of such messages that is not a part of the next job's
  * @held: job that waits for room in the queue, or NULL
  * @cpu: the engine's thread as an engine for jobs that the CPU executes
  * @capsets: capability sets for guests
@@ -119,6 +122,8 @@ struct mgpu_virtio {
 	bool changed;
 	u64 busy_ns;
 	u64 busy_cycles;
+	u64 exec_end_ns;
+	u64 exec_ns;
 	struct mgpu_job *held;
 	struct mgpu_cpu_engine cpu;
 	struct mgpu_capset capsets[MAX_CAPSETS];
@@ -283,12 +288,30 @@ static void virtio_account(struct mgpu_virtio *v, const struct mgpu_msg *msg, u6
 	u64 from = max(msg->sent_ns, v->busy_ns), span;
 
 	*ns = now - min(from, now);
+	/* Messages of ->exec() between the jobs' are charged on their own. */
+	if (msg->sent_ns < v->exec_end_ns)
+		*ns -= min(*ns, v->exec_ns);
+	v->exec_ns = 0;
 	span = now - v->busy_ns;
 	/* Ticks and nanoseconds run at the same rate meanwhile. */
 	*cycles = v->busy_ns && span ?
 		mul_u64_u64_div_u64(ticks - v->busy_cycles, *ns, span) : 0;
 	v->busy_ns = now;
 	v->busy_cycles = ticks;
+}
+
+/*
+ * Compute the time for which a message of ->exec() kept the device: since the device got
+ * it, or since it answered the one before.
+ */
+static u64 virtio_account_exec(struct mgpu_virtio *v, const struct mgpu_msg *msg)
+{
+	u64 now = ktime_get_ns();
+	u64 ns = now - min(now, max3(msg->sent_ns, v->busy_ns, v->exec_end_ns));
+
+	v->exec_end_ns = now;
+	v->exec_ns += ns;
+	return ns;
 }
 
 /* Complete the job or wake the caller of ->exec() that posted a message. */
@@ -300,6 +323,7 @@ static void virtio_complete(struct mgpu_virtio *v, struct mgpu_msg *msg)
 	u32 nr, i;
 
 	if (msg->done) {
+		mgpu_msg_account(msg, virtio_account_exec(v, msg));
 		complete(msg->done);
 		return;
 	}
@@ -757,6 +781,11 @@ static int virtio_probe(struct virtio_device *vdev)
 
 	if (!virtio_has_feature(vdev, VIRTIO_F_VERSION_1)) {
 		dev_err(&vdev->dev, "a legacy virtio device cannot be shared: make it a modern one\n");
+		return -ENODEV;
+	}
+	/* A long message would need more descriptors than the queue has, for ever. */
+	if (!virtio_has_feature(vdev, VIRTIO_RING_F_INDIRECT_DESC)) {
+		dev_err(&vdev->dev, "a GPU without indirect descriptors cannot be shared: turn them on where it is made (QEMU: indirect_desc=on)\n");
 		return -ENODEV;
 	}
 	v = kzalloc(sizeof(*v), GFP_KERNEL);

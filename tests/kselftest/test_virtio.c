@@ -261,6 +261,39 @@ TEST_F_TIMEOUT(gpu, resets_in_the_middle, 120)
 	}
 }
 
+/* Return the engine time of the first command after a reset with @nr resources. */
+static uint64_t first_after_reset(struct gl *g, uint32_t nr)
+{
+	uint64_t before;
+	uint32_t i;
+
+	for (i = 1; i <= nr; i++) {
+		if (gl_texture(&g->vm, i, 16, 16, 0) != OK)
+			return 0;
+	}
+	if (gl_restart(g))
+		return 0;
+	before = nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_ENGINE_NS);
+	if (gl_ctx(&g->vm, 1) != OK)
+		return 0;
+	return nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_ENGINE_NS) - before;
+}
+
+/* The GPU releases a guest's resources at its reset, at the guest's expense. */
+TEST_F_TIMEOUT(gpu, a_reset_is_paid_for, 60)
+{
+	uint64_t few, many;
+
+	/* The first one of all takes longer. */
+	ASSERT_NE(0, first_after_reset(&self->g, 0));
+	few = first_after_reset(&self->g, 0);
+	many = first_after_reset(&self->g, 500);
+	TH_LOG("%lu us after a reset, %lu us after one with 500 resources",
+	       few / 1000, many / 1000);
+	ASSERT_NE(0, few);
+	EXPECT_LT(4 * few, many);
+}
+
 TEST_F_TIMEOUT(gpu, vmms_that_go_in_the_middle, 120)
 {
 	char uuid[VMM_UUID_LEN + 1];
