@@ -20,7 +20,7 @@
  *   sched->lock		spinlock; the run queue and every entity's and job's
  *			scheduling fields.
  *   vgpu->screen.state_lock spinlock; the state of scanout and cursor.
- *   vgpu->mem.lock	spinlock; the list of guest memory in use.
+ *   vgpu->mem.lock	spinlock; the tree of guest memory in use.
  *   vgpu->irq_lock	spinlock; eventfds, interrupt state and display events.
  *
  * ring_lock is held by the thread that runs the ring; see gpu/ring.c.

@@ -109,7 +109,7 @@ void mgpu_vgpu_close(struct mgpu_vgpu *vgpu)
 	mgpu_mem_drop_cache(vgpu);
 	mgpu_ring_close(vgpu);
 	mgpu_screen_release(vgpu);
-	WARN_ON(!list_empty(&vgpu->mem.list));
+	WARN_ON(!RB_EMPTY_ROOT(&vgpu->mem.tree.rb_root));
 	WARN_ON(atomic64_read(&vgpu->mem.used));
 
 	if (ops->vgpu_close)

@@ -3,9 +3,9 @@
  * Guest memory: pinned, mapped, and released when the VMM unmaps it.
  *
  * The VMM may unmap any range at any time, and vfio_iommu_type1 requires that no page
- * of the range is pinned when dma_unmap() returns.  So every mapping is in one list
- * per vGPU from before its first page is pinned until after its last page is
- * unpinned.  dma_unmap() marks overlapping mappings dead, waits for their users (a
+ * of the range is pinned when dma_unmap() returns.  So every mapping is in one tree
+ * per vGPU, by guest address, from before its first page is pinned until after its last
+ * page is unpinned.  dma_unmap() marks overlapping mappings dead, waits for their users (a
  * tile, a command: short) and releases them.  If the owner is releasing a mapping
  * already, dma_unmap() waits for the owner.
  * That wait has a time limit, because a user may be inside of vfio_pin_pages(), which
@@ -19,9 +19,12 @@
  * must not win that race: for UNMAP_SETTLE after dma_unmap(), the module pins no page
  * of the range.
  *
- * mem.lock is never held across a call into VFIO.
+ * mem.lock is never held across a call into VFIO.  A guest may have very many mappings,
+ * and mappings in very many pieces; engines take the lock for each tile.  So threads
+ * hold it for LOCK_BATCH steps at most, but to look for what is in use.
  */
 #include <linux/delay.h>
+#include <linux/interval_tree_generic.h>
 #include <linux/iommu.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -36,11 +39,17 @@
 #define UNMAP_SETTLE		max(HZ / 50, 2)
 #define SETTLE_POLL_MS		5
 #define SETTLE_POLLS		40
+#define LOCK_BATCH		64	/* steps in one section of mem.lock */
+
+#define run_first(run)		((run)->first)
+#define run_last(run)		((run)->last)
+INTERVAL_TREE_DEFINE(struct mgpu_mem_run, rb, u64, subtree_last, run_first, run_last,
+		     static, run)
 
 void mgpu_mem_init(struct mgpu_vgpu *vgpu)
 {
 	spin_lock_init(&vgpu->mem.lock);
-	INIT_LIST_HEAD(&vgpu->mem.list);
+	vgpu->mem.tree = RB_ROOT_CACHED;
 	init_waitqueue_head(&vgpu->mem.wait);
 }
 
@@ -69,15 +78,34 @@ void mgpu_mem_uncharge(struct mgpu_vgpu *vgpu, u64 bytes)
 	atomic64_sub(bytes, &vgpu->mem.used);
 }
 
-/* Return the number of pages from @i on that are contiguous in the guest. */
-static u32 iova_run(const struct mgpu_mem *mem, u32 i, u32 end)
+/* Return the number of pages from @i on, at most @max, that are contiguous in the guest. */
+static u32 iova_run(const struct mgpu_mem *mem, u32 i, u32 end, u32 max)
 {
 	u32 n = 1;
 
-	while (i + n < end && n < PIN_BATCH &&
+	while (i + n < end && n < max &&
 	       mem->iova[i + n] == mem->iova[i] + ((dma_addr_t)n << PAGE_SHIFT))
 		n++;
 	return n;
+}
+
+/* Add the addresses to the tree, or remove them, in sections of LOCK_BATCH. */
+static void mem_list(struct mgpu_mem *mem, bool list)
+{
+	struct mgpu_guest_mem *gm = &mem->vgpu->mem;
+	u32 end = list ? mem->nr_runs : 0, n;
+
+	while (READ_ONCE(mem->nr_listed) != end) {
+		spin_lock(&gm->lock);
+		for (n = 0; n < LOCK_BATCH && mem->nr_listed != end; n++) {
+			if (list)
+				run_insert(&mem->runs[mem->nr_listed++], &gm->tree);
+			else
+				run_remove(&mem->runs[--mem->nr_listed], &gm->tree);
+		}
+		spin_unlock(&gm->lock);
+		cond_resched();
+	}
 }
 
 /* Unmap and unpin the pages; the caller has claimed @mem, which has no users. */
@@ -92,14 +120,14 @@ static void mem_release(struct mgpu_mem *mem)
 		vunmap(mem->base);
 	mem->base = NULL;
 	for (i = 0; i < mem->nr_pinned; i += n) {
-		n = iova_run(mem, i, mem->nr_pinned);
+		n = iova_run(mem, i, mem->nr_pinned, PIN_BATCH);
 		vfio_unpin_pages(&vgpu->vdev, mem->iova[i], n);
 	}
 	atomic64_sub(mem->nr_pinned, &vgpu->mem.pinned);
 	mem->nr_pinned = 0;
+	mem_list(mem, false);
 
 	spin_lock(&vgpu->mem.lock);
-	list_del_init(&mem->node);
 	mem->gone = true;
 	/*
 	 * Wake waiters under the lock: mgpu_mem_free() may be waiting for this,
@@ -107,6 +135,15 @@ static void mem_release(struct mgpu_mem *mem)
 	 */
 	wake_up_all(&vgpu->mem.wait);
 	spin_unlock(&vgpu->mem.lock);
+}
+
+static void mem_destroy(struct mgpu_mem *mem)
+{
+	kvfree(mem->runs);
+	kvfree(mem->chunks);
+	kvfree(mem->pages);
+	kvfree(mem->iova);
+	kfree(mem);
 }
 
 static bool mem_gone(struct mgpu_mem *mem)
@@ -146,10 +183,7 @@ void mgpu_mem_free(struct mgpu_mem *mem)
 	else
 		wait_event(vgpu->mem.wait, mem_gone(mem));
 
-	kvfree(mem->chunks);
-	kvfree(mem->pages);
-	kvfree(mem->iova);
-	kfree(mem);
+	mem_destroy(mem);
 }
 
 static int mem_pin(struct mgpu_mem *mem)
@@ -161,7 +195,7 @@ static int mem_pin(struct mgpu_mem *mem)
 	while (mem->nr_pinned < mem->nr_pages) {
 		if (READ_ONCE(mem->dead))
 			return -EFAULT;
-		n = iova_run(mem, mem->nr_pinned, mem->nr_pages);
+		n = iova_run(mem, mem->nr_pinned, mem->nr_pages, PIN_BATCH);
 		ret = vfio_pin_pages(&vgpu->vdev, mem->iova[mem->nr_pinned], n,
 				     IOMMU_READ | IOMMU_WRITE,
 				     mem->pages + mem->nr_pinned);
@@ -184,23 +218,19 @@ static int mem_pin(struct mgpu_mem *mem)
 static struct mgpu_mem *mem_alloc(struct mgpu_vgpu *vgpu, u32 pages,
 				  u32 chunks)
 {
-	struct mgpu_mem *mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+	struct mgpu_mem *mem = kzalloc(sizeof(*mem), GFP_GUEST);
 
 	if (!mem)
 		return NULL;
 	INIT_LIST_HEAD(&mem->node);
 	mem->vgpu = vgpu;
 	mem->nr_pages = pages;
-	mem->pages = kvcalloc(pages, sizeof(*mem->pages), GFP_KERNEL);
-	mem->iova = kvcalloc(pages, sizeof(*mem->iova), GFP_KERNEL);
-	mem->chunks = kvcalloc(chunks, sizeof(*mem->chunks), GFP_KERNEL);
+	mem->pages = kvcalloc(pages, sizeof(*mem->pages), GFP_GUEST);
+	mem->iova = kvcalloc(pages, sizeof(*mem->iova), GFP_GUEST);
+	mem->chunks = kvcalloc(chunks, sizeof(*mem->chunks), GFP_GUEST);
 	if (mem->pages && mem->iova && mem->chunks)
 		return mem;
-
-	kvfree(mem->chunks);
-	kvfree(mem->pages);
-	kvfree(mem->iova);
-	kfree(mem);
+	mem_destroy(mem);
 	return NULL;
 }
 
@@ -228,13 +258,35 @@ static void mem_add(struct mgpu_mem *mem, u32 *page, u64 addr, u32 len)
 	mem->len += len;
 }
 
-static bool mem_overlaps(const struct mgpu_mem *mem, u64 iova, u64 last)
+/* Find the runs of the pages that mem_add() collected.  Return 0 or -ENOMEM. */
+static int mem_find_runs(struct mgpu_mem *mem)
+{
+	u32 i, n, nr = 0;
+
+	for (i = 0; i < mem->nr_pages; i += n) {
+		n = iova_run(mem, i, mem->nr_pages, U32_MAX);
+		nr++;
+	}
+	mem->runs = kvcalloc(nr, sizeof(*mem->runs), GFP_GUEST);
+	if (!mem->runs)
+		return -ENOMEM;
+	for (i = 0; i < mem->nr_pages; i += n) {
+		struct mgpu_mem_run *run = &mem->runs[mem->nr_runs++];
+
+		n = iova_run(mem, i, mem->nr_pages, U32_MAX);
+		run->mem = mem;
+		run->first = mem->iova[i];
+		run->last = mem->iova[i] + ((u64)n << PAGE_SHIFT) - 1;
+	}
+	return 0;
+}
+
+static bool mem_overlaps(const struct mgpu_mem *mem, u64 first, u64 last)
 {
 	u32 i;
 
-	for (i = 0; i < mem->nr_pages; i++) {
-		if (mem->iova[i] <= last &&
-		    mem->iova[i] + PAGE_SIZE - 1 >= iova)
+	for (i = 0; i < mem->nr_runs; i++) {
+		if (mem->runs[i].first <= last && mem->runs[i].last >= first)
 			return true;
 	}
 	return false;
@@ -257,26 +309,27 @@ static bool being_unmapped(const struct mgpu_mem *mem)
 	return false;
 }
 
-/* Add a mapping to the list that dma_unmap() searches. */
-static int mem_list(struct mgpu_mem *mem)
+/* Wait until the pages may be pinned; they are in the tree that dma_unmap() searches. */
+static int mem_begin_pinning(struct mgpu_mem *mem)
 {
 	struct mgpu_guest_mem *gm = &mem->vgpu->mem;
+	bool begin, dead;
 	int polls;
-	bool wait;
 
 	for (polls = 0; polls < SETTLE_POLLS; polls++) {
 		spin_lock(&gm->lock);
-		wait = being_unmapped(mem);
-		if (!wait) {
-			mem->pinning = true;
-			list_add(&mem->node, &gm->list);
-		}
+		dead = mem->dead;
+		begin = !dead && !being_unmapped(mem);
+		mem->pinning = begin;
+		if (!begin)
+			wake_up_all(&gm->wait);
 		spin_unlock(&gm->lock);
-		if (!wait)
+		if (begin)
 			return 0;
+		if (dead)
+			break;
 		msleep(SETTLE_POLL_MS);
 	}
-	mem->gone = true;
 	return -EFAULT;
 }
 
@@ -286,7 +339,15 @@ static struct mgpu_mem *mem_finish(struct mgpu_mem *mem)
 	struct mgpu_vgpu *vgpu = mem->vgpu;
 	int ret;
 
-	ret = mem_list(mem);
+	ret = mem_find_runs(mem);
+	if (ret) {
+		mem_destroy(mem);
+		return ERR_PTR(ret);
+	}
+	/* dma_unmap() does not release it before it is in the tree as a whole. */
+	mem->pinning = true;
+	mem_list(mem, true);
+	ret = mem_begin_pinning(mem);
 	if (ret)
 		goto out;
 	ret = mem_pin(mem);
@@ -436,38 +497,41 @@ void mgpu_mem_copy(const struct mgpu_mem *mem, u64 off, void *to, size_t len)
 }
 
 /*
- * Mark mappings dead that overlap the range, and claim one that has no users.  @busy
- * is set if an overlapping mapping is in use or being released.
+ * Mark mappings dead that overlap the range, and claim those without users, LOCK_BATCH
+ * at most.  @busy is set if an overlapping mapping is in use or being released.
  */
-static struct mgpu_mem *claim_dead(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
-				   bool *busy)
+static void claim_dead(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
+		       struct list_head *claimed, bool *busy)
 {
-	struct mgpu_mem *mem, *found = NULL;
+	struct mgpu_mem_run *run;
+	struct mgpu_mem *mem;
+	u32 nr = 0;
 
 	*busy = false;
 	spin_lock(&vgpu->mem.lock);
-	list_for_each_entry(mem, &vgpu->mem.list, node) {
-		if (!mem_overlaps(mem, iova, last))
-			continue;
+	for (run = run_iter_first(&vgpu->mem.tree, iova, last); run;
+	     run = run_iter_next(run, iova, last)) {
+		mem = run->mem;
 		mem->dead = true;
+		/* Another run of what was claimed in this section makes it busy, too. */
 		if (mem->users || mem->pinning || mem->claimed) {
 			*busy = true;
-			continue;
+		} else {
+			mem->claimed = true;
+			list_add_tail(&mem->node, claimed);
 		}
-		mem->claimed = true;
-		found = mem;
-		break;
+		if (++nr >= LOCK_BATCH && !list_empty(claimed))
+			break;
 	}
 	spin_unlock(&vgpu->mem.lock);
-	return found;
 }
 
-/* Return whether dma_unmap() can go on: it has a mapping to release, or none is left. */
+/* Return whether dma_unmap() can go on: it has mappings to release, or none is left. */
 static bool claim_or_idle(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
-			  struct mgpu_mem **mem, bool *busy)
+			  struct list_head *claimed, bool *busy)
 {
-	*mem = claim_dead(vgpu, iova, last, busy);
-	return *mem || !*busy;
+	claim_dead(vgpu, iova, last, claimed, busy);
+	return !list_empty(claimed) || !*busy;
 }
 
 /* Keep the range from being pinned for UNMAP_SETTLE. */
@@ -503,19 +567,24 @@ static void note_unmapping(struct mgpu_vgpu *vgpu, u64 iova, u64 last)
 void mgpu_mem_unmap(struct mgpu_vgpu *vgpu, u64 iova, u64 len)
 {
 	u64 last = iova + len - 1;
-	struct mgpu_mem *mem;
+	struct mgpu_mem *mem, *next;
 	long left = UNMAP_WAIT;
-	bool busy;
+	LIST_HEAD(claimed);
+	bool busy, found;
 
 	note_unmapping(vgpu, iova, last);
 	do {
 		left = wait_event_timeout(vgpu->mem.wait,
 					  claim_or_idle(vgpu, iova, last,
-							&mem, &busy),
+							&claimed, &busy),
 					  left);
-		if (mem)
+		found = !list_empty(&claimed);
+		list_for_each_entry_safe(mem, next, &claimed, node) {
+			/* The owner may free it once it is released. */
+			list_del_init(&mem->node);
 			mem_release(mem);
-	} while (mem);
+		}
+	} while (found);
 	/* Restart the time of the range. */
 	note_unmapping(vgpu, iova, last);
 	if (busy)

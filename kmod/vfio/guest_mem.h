@@ -7,6 +7,7 @@
 
 #include <linux/atomic.h>
 #include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -42,8 +43,28 @@ struct mgpu_dma {
 };
 
 /**
+ * struct mgpu_mem_run - contiguous guest addresses
+ * @rb: in the vGPU's tree
+ * @first: first byte
+ * @last: last byte
+ * @subtree_last: largest @last below @rb
+ * @mem: the memory at these addresses
+ */
+struct mgpu_mem_run {
+	struct rb_node rb;
+	u64 first;
+	u64 last;
+	u64 subtree_last;
+	struct mgpu_mem *mem;
+};
+
+/**
  * struct mgpu_mem - guest memory that is pinned and mapped
- * @node: in the vGPU's list until the pages are released; mem.lock
+ * @node: in the list of the thread that has claimed the memory
+ * @runs: the guest addresses, in the order of the pages
+ * @nr_runs: entries of @runs
+ * @nr_listed: entries of @runs in the vGPU's tree, where they are until the pages are
+ *	released; mem.lock
  * @vgpu: the vGPU of the guest
  * @len: bytes
  * @nr_pages: entries of @pages and @iova
@@ -59,7 +80,7 @@ struct mgpu_dma {
  *	use the memory; mem.lock
  * @dev_res: the device's number of the resource that the memory belongs to
  * @users: mgpu_mem_get() without mgpu_mem_put(); mem.lock
- * @pinning: vfio_pin_pages() is in progress; mem.lock
+ * @pinning: its owner adds it to the tree, or is in vfio_pin_pages(); mem.lock
  * @dead: the VMM unmapped a part of the memory: no new users; mem.lock
  * @claimed: a thread is releasing the pages; mem.lock
  * @gone: the pages are released; mem.lock
@@ -67,6 +88,9 @@ struct mgpu_dma {
 struct mgpu_mem {
 	struct list_head node;
 	struct mgpu_vgpu *vgpu;
+	struct mgpu_mem_run *runs;
+	u32 nr_runs;
+	u32 nr_listed;
 	u64 len;
 	u32 nr_pages;
 	u32 nr_pinned;
@@ -89,9 +113,9 @@ struct mgpu_mem {
 
 /**
  * struct mgpu_guest_mem - guest memory that a vGPU uses
- * @lock: protects @list and the state of its entries, and @unmapping
- * @list: struct mgpu_mem that are not released
- * @wait: woken when @users, @pinning or @gone of an entry of @list changed
+ * @lock: protects @tree and the state of the memory in it, and @unmapping
+ * @tree: the addresses of all struct mgpu_mem that are not released
+ * @wait: woken when @users, @pinning or @gone of a struct mgpu_mem changed
  * @cache: single pages that commands are read from; ring_lock
  * @unmapping: ranges that VFIO is unmapping, with the time in jiffies until which
  *	none of their pages is pinned again
@@ -101,7 +125,7 @@ struct mgpu_mem {
  */
 struct mgpu_guest_mem {
 	spinlock_t lock;	/* see above */
-	struct list_head list;
+	struct rb_root_cached tree;
 	wait_queue_head_t wait;
 	struct mgpu_mem *cache[MGPU_PIN_CACHE];
 	struct mgpu_unmapping {

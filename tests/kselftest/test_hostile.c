@@ -321,4 +321,57 @@ TEST_F_TIMEOUT(hostile, a_full_ring_of_large_work_starves_no_vgpu, 60)
 	EXPECT_LT(3, frames);
 }
 
+#define FEW_BLOBS	1024
+#define MANY_BLOBS	8192
+
+/* Make blobs of a page, return how many; all at the same page. */
+static uint32_t blobs(struct vm *vm, uint32_t first, uint32_t nr, const void *page)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr && gpu_create_blob(vm, first + i, page, 4096) == OK; i++)
+		;
+	return i;
+}
+
+/* Return the time to unmap a page with FEW_BLOBS, beside @others at another page. */
+static uint64_t unmap_blobs(struct vm *vm, uint8_t *pages, uint32_t others)
+{
+	uint64_t iova = vm_addr(vm, pages), start;
+
+	if (vm_start(vm) || blobs(vm, 1, FEW_BLOBS, pages) != FEW_BLOBS ||
+	    blobs(vm, 1 + FEW_BLOBS, others, pages + 4096) != others)
+		return 0;
+	start = now_ns();
+	if (vm_unmap(vm, iova, 4096))
+		return 0;
+	start = now_ns() - start;
+	return vm_map(vm, pages, 4096, iova) ? 0 : start;
+}
+
+/* Memory that stays mapped does not make the unmapping of other memory slow. */
+TEST(blobs_elsewhere_do_not_slow_an_unmapping)
+{
+	uint64_t alone, beside;
+	uint8_t *pages;
+	struct vm vm;
+
+	/* All of the guest's memory but two pages is one mapping. */
+	ASSERT_EQ(0, vm_new(&vm, "medium", VMM_RAM));
+	pages = vm.ram + VMM_RAM - 2 * 4096;
+	ASSERT_EQ(0, vm_unmap(&vm, VMM_RAM_BASE, VMM_RAM));
+	ASSERT_EQ(0, vm_map(&vm, vm.ram, VMM_RAM - 2 * 4096, VMM_RAM_BASE));
+	ASSERT_EQ(0, vm_map(&vm, pages, 4096, vm_addr(&vm, pages)));
+	ASSERT_EQ(0, vm_map(&vm, pages + 4096, 4096, vm_addr(&vm, pages + 4096)));
+
+	alone = unmap_blobs(&vm, pages, 0);
+	beside = unmap_blobs(&vm, pages, MANY_BLOBS);
+	TH_LOG("%u blobs: %lu us; beside %u more: %lu us", FEW_BLOBS, alone / 1000,
+	       MANY_BLOBS, beside / 1000);
+	ASSERT_NE(0, alone);
+	EXPECT_GT(4 * alone, beside);
+	EXPECT_NE(0, beside);
+	vm_delete(&vm);
+}
+
 TEST_HARNESS_MAIN
