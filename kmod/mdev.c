@@ -8,16 +8,17 @@
 #include <linux/sysfs.h>
 
 #include "compat.h"
+#include "compute/context.h"
 #include "mgpu.h"
 
 /* Highest ID of a vGPU; IDs index arrays that BPF programs and user space share. */
 #define MGPU_MAX_ID	4095
 
-#define SMALL	.weight = 100, .mem_limit = 32ULL << 20, \
+#define SMALL	.weight = 100, .mem_limit = 32ULL << 20, .max_resources = 4096, \
 		.max_width = 1024, .max_height = 768, .max_instances = 1024
-#define MEDIUM	.weight = 200, .mem_limit = 128ULL << 20, \
+#define MEDIUM	.weight = 200, .mem_limit = 128ULL << 20, .max_resources = 16384, \
 		.max_width = 1920, .max_height = 1080, .max_instances = 256
-#define LARGE	.weight = 400, .mem_limit = 512ULL << 20, \
+#define LARGE	.weight = 400, .mem_limit = 512ULL << 20, .max_resources = 65536, \
 		.max_width = 3840, .max_height = 2160, .max_instances = 64
 
 /* Types with contexts come last: a device without contexts does not register them. */
@@ -62,12 +63,13 @@ static ssize_t mgpu_show_description(struct mdev_type *mtype, char *buf)
 	const struct mgpu_type_desc *d = type->desc;
 
 	return sysfs_emit(buf,
-			  "virtio-gpu %s, largest mode %ux%u, memory %llu MiB, weight %u\n",
+			  "virtio-gpu %s, largest mode %ux%u, memory %llu MiB, weight %u, resources %u, contexts %u\n",
 			  !d->render ? "2D" :
 			  type->mdev->caps.nr_capsets ? "2D and OpenGL" :
 							"2D and compute",
 			  d->max_width,
-			  d->max_height, d->mem_limit >> 20, d->weight);
+			  d->max_height, d->mem_limit >> 20, d->weight,
+			  d->max_resources, d->render ? MGPU_MAX_CONTEXTS : 0);
 }
 
 /*

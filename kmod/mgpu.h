@@ -57,6 +57,7 @@
  * @pretty: name for display
  * @weight: initial scheduling weight
  * @mem_limit: bytes of resources that a vGPU may hold
+ * @max_resources: number of resources, blobs too, that a vGPU may hold
  * @max_width: width of the largest mode, pixels
  * @max_height: height of the largest mode, rows
  * @max_instances: number of vGPUs of the type that may exist on a parent
@@ -67,6 +68,7 @@ struct mgpu_type_desc {
 	const char *pretty;
 	u32 weight;
 	u64 mem_limit;
+	u32 max_resources;
 	u32 max_width;
 	u32 max_height;
 	u32 max_instances;
@@ -217,6 +219,7 @@ struct mgpu_vgpu {
 	struct mgpu_throttle throttle;
 	struct hrtimer hold_timer;
 	struct xarray resources;
+	atomic_t nr_resources;		/* not freed; only the lock's holder adds */
 	struct xarray bad_contexts;	/* refused, since a job of theirs hung */
 	u32 nr_bad_contexts;
 	struct xarray contexts;		/* looked up under sched->lock, too */

@@ -11,10 +11,6 @@
 const char *const dev_bind_keys[] = { "force", NULL };
 const char *const dev_unbind_keys[] = { "leave", "force", NULL };
 
-static const char *const columns[] = {
-	"TYPE", ">AVAILABLE", "DESCRIPTION", NULL
-};
-
 /* @said: for each of @keys, whether the command line has it */
 static int parse(const char *verb, int argc, char **argv,
 		 const char *const *keys, bool *said)
@@ -65,46 +61,9 @@ static struct json_object *gpu_object(const struct pci_gpu *gpu)
 	return object;
 }
 
-static struct json_object *types_array(const struct pci_gpu_type *types,
-				       size_t nr)
-{
-	struct json_object *array = json_object_new_array();
-	size_t i;
-
-	for (i = 0; i < nr; i++) {
-		struct json_object *type = json_object_new_object();
-
-		json_object_object_add(type, "name",
-				       json_object_new_string(types[i].name));
-		json_object_object_add(type, "description",
-				       json_object_new_string(types[i].description));
-		json_object_object_add(type, "available",
-				       types[i].available == ULONG_MAX ? NULL :
-				       json_object_new_int64((int64_t)types[i].available));
-		json_object_array_add(array, type);
-	}
-	return array;
-}
-
-static void print_types(const struct pci_gpu_type *types, size_t nr)
-{
-	struct table table = { .columns = columns };
-	size_t i;
-
-	for (i = 0; i < nr; i++) {
-		table_cell(&table, "%s", types[i].name);
-		if (types[i].available == ULONG_MAX)
-			table_cell(&table, "-");
-		else
-			table_cell(&table, "%lu", types[i].available);
-		table_cell(&table, "%s", types[i].description);
-	}
-	table_print(&table, SIZE_MAX);
-}
-
 int dev_bind(const struct gpuctl *ctl, int argc, char **argv)
 {
-	struct pci_gpu_type *types;
+	struct mdev_type *types;
 	bool said[1] = { false };
 	struct mgpu_error err;
 	struct pci_gpu gpu;
@@ -115,7 +74,7 @@ int dev_bind(const struct gpuctl *ctl, int argc, char **argv)
 	if (ret)
 		return ret;
 	if (pci_gpu_bind(&pci_machine, argv[0], said[0], &gpu, &err) ||
-	    pci_gpu_types(&pci_machine, &gpu, &types, &nr, &err))
+	    mdev_types(&pci_machine, gpu.address, &types, &nr, &err))
 		return failed(&err);
 
 	if (ctl->json) {

@@ -183,6 +183,7 @@ int dev_show(const struct gpuctl *ctl, int argc, char **argv);
 int dev_set(const struct gpuctl *ctl, int argc, char **argv);
 int dev_bind(const struct gpuctl *ctl, int argc, char **argv);
 int dev_unbind(const struct gpuctl *ctl, int argc, char **argv);
+int type_show(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_list(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_show(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_set(const struct gpuctl *ctl, int argc, char **argv);

@@ -21,6 +21,7 @@
 #define VIRTIO_ID_GPU	16
 
 #define PCI_DEVICES	"/sys/bus/pci/devices"
+#define MDEV_PARENTS	"/sys/class/mdev_bus"
 #define VIRTIO_DEVICES	"/sys/bus/virtio/devices"
 #define VIRTIO_DRIVERS	"/sys/bus/virtio/drivers"
 
@@ -649,15 +650,14 @@ int pci_gpu_unbind(const struct pci_host *host, const char *address,
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct pci_gpu_type *)a)->name,
-		      ((const struct pci_gpu_type *)b)->name);
+	return strcmp(((const struct mdev_type *)a)->name,
+		      ((const struct mdev_type *)b)->name);
 }
 
-int pci_gpu_types(const struct pci_host *host, const struct pci_gpu *gpu,
-		  struct pci_gpu_type **types, size_t *nr,
-		  struct mgpu_error *err)
+int mdev_types(const struct pci_host *host, const char *parent,
+	       struct mdev_type **types, size_t *nr, struct mgpu_error *err)
 {
-	struct pci_gpu_type *list = NULL;
+	struct mdev_type *list = NULL;
 	char path[PCI_GPU_PATH];
 	char dir[PCI_GPU_PATH - PCI_GPU_NAME - 32];
 	struct dirent *entry;
@@ -665,16 +665,15 @@ int pci_gpu_types(const struct pci_host *host, const struct pci_gpu *gpu,
 	DIR *files;
 
 	*nr = 0;
-	snprintf(dir, sizeof(dir), PCI_DEVICES "/%s/mdev_supported_types",
-		 gpu->address);
+	snprintf(dir, sizeof(dir), MDEV_PARENTS "/%s/mdev_supported_types", parent);
 	on_host(host, path, "%s", dir);
 	files = opendir(path);
 	if (!files)
 		return mgpu_fail(err, -errno,
-				 "%s: %s: " PCI_GPU_OURS " offers nothing; the kernel's log may say why",
+				 "%s: %s: the device offers nothing; the kernel's log may say why",
 				 path, strerror(errno));
 	while ((entry = readdir(files))) {
-		struct pci_gpu_type *type;
+		struct mdev_type *type;
 
 		if (entry->d_name[0] == '.' ||
 		    strlen(entry->d_name) >= sizeof(type->name))

@@ -90,20 +90,25 @@ int pci_gpu_unbind(const struct pci_host *host, const char *address,
 		   struct mgpu_error *err);
 
 /**
- * struct pci_gpu_type - type of vGPU that a GPU has
+ * struct mdev_type - type of vGPU that a device has
  * @name: name of its folder in sysfs
  * @description: the module's description
  * @available: number of vGPUs that can be added
  */
-struct pci_gpu_type {
+struct mdev_type {
 	char name[PCI_GPU_NAME];
-	char description[128];
+	char description[192];
 	unsigned long available;
 };
 
-/* Sorted by name; the caller must free *types. Returns 0 or -errno. */
-int pci_gpu_types(const struct pci_host *host, const struct pci_gpu *gpu,
-		  struct pci_gpu_type **types, size_t *nr,
-		  struct mgpu_error *err);
+/*
+ * Read the types of an mdev parent, named as in /sys/class/mdev_bus: a GPU by its PCI
+ * address. Sorted by name; the caller must free *types. Returns 0 or -errno.
+ */
+int mdev_types(const struct pci_host *host, const char *parent,
+	       struct mdev_type **types, size_t *nr, struct mgpu_error *err);
+
+struct json_object *types_array(const struct mdev_type *types, size_t nr);
+void print_types(const struct mdev_type *types, size_t nr);
 
 #endif /* GPUCTL_PCI_GPU_H */

@@ -49,6 +49,7 @@ static void resource_free(struct kref *ref)
 	drop_backing(res);
 	vfree(res->host);
 	mgpu_mem_uncharge(res->vgpu, res->charged);
+	atomic_dec(&res->vgpu->nr_resources);
 	kfree(res);
 }
 
@@ -96,6 +97,8 @@ struct mgpu_resource *mgpu_resource_new(struct mgpu_vgpu *vgpu, u32 id,
 	}
 
 	*err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	if (atomic_read(&vgpu->nr_resources) >= vgpu->type->desc->max_resources)
+		return NULL;
 	if (check_add_overflow(size, (u64)PAGE_SIZE - 1, &charge))
 		return NULL;
 	charge = max_t(u64, charge & PAGE_MASK, MIN_CHARGE);
@@ -107,6 +110,7 @@ struct mgpu_resource *mgpu_resource_new(struct mgpu_vgpu *vgpu, u32 id,
 		mgpu_mem_uncharge(vgpu, charge);
 		return NULL;
 	}
+	atomic_inc(&vgpu->nr_resources);
 	kref_init(&res->ref);
 	res->vgpu = vgpu;
 	res->id = id;

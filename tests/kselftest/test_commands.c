@@ -738,14 +738,30 @@ TEST_F(gpu, the_largest_resource_is_beyond_the_limit)
 	EXPECT_EQ(OK, gpu_create_2d(&self->vm, 1, BGRX, 64, 64));
 }
 
-/* However small resources are, a guest cannot have them without end. */
+/* Return a number from the description of a type, 0 if it has none. */
+static uint32_t type_limit(const char *type, const char *name)
+{
+	char path[256], text[256];
+	const char *at;
+
+	if (mdev_type_path(type, "description", path, sizeof(path)) ||
+	    sysfs_read(path, text, sizeof(text)) < 0)
+		return 0;
+	at = strstr(text, name);
+	return at ? (uint32_t)strtoul(at + strlen(name), NULL, 10) : 0;
+}
+
+/*
+ * However small resources are, a guest cannot have them without end: a page counts for
+ * each, and the type limits their number.
+ */
 TEST_F_TIMEOUT(gpu, tiny_resources_count_too, 120)
 {
 	struct virtio_gpu_resource_create_2d c = {
 		.format = BGRX, .width = 1, .height = 1,
 	};
 	struct vm *vm = &self->vm;
-	uint32_t id = 0, refused = 0;
+	uint32_t id = 0, refused = 0, made = 0;
 	int head[24], i, ret;
 
 	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_RESOURCE_CREATE_2D);
@@ -759,13 +775,16 @@ TEST_F_TIMEOUT(gpu, tiny_resources_count_too, 120)
 		for (i = 0; i < (int)ARRAY_LEN(head); i++) {
 			ret = gpu_result(vm, VMM_CONTROL, head[i], NULL, 0,
 					 VMM_TIMEOUT);
-			if (ret == OK)
+			if (ret == OK) {
+				made++;
 				continue;
+			}
 			ASSERT_EQ(NOMEM, ret);
 			refused++;
 		}
 	}
 	EXPECT_NE(0, refused);
+	EXPECT_EQ(type_limit("small", "resources"), made);
 	EXPECT_EQ(0, vio_reset(vm));
 	EXPECT_EQ(0, vm_start(vm));
 	EXPECT_EQ(OK, gpu_create_2d(vm, 1, BGRX, 1024, 1024));

@@ -128,6 +128,19 @@ device_settings()
 }
 behaves 'policy and timeout of a device are set and shown' device_settings
 
+types_shown()
+{
+	local small='.types[] | select(.name == "mgpu_soft-small")'
+
+	holds ".[0].dev == \"$dev\" and (.[0] | $small | .available >= 0 and
+		(.description | test(\"memory 32 MiB.*resources 4096, contexts 0\")))" type show
+	holds ".[0] | $small | .available >= 0" type show $dev
+	"$gpuctl" type show $dev | grep '^mgpu_soft-large-render .*contexts 256' >/dev/null ||
+		echo 'no large-render with contexts in the table'
+	refused "$gpuctl" 1 nowhere type show nowhere
+}
+behaves 'types are shown with their limits' types_shown
+
 events()
 {
 	timeout 30 "$gpuctl" -j monitor -n 3 >"$tmp/json" 2>"$tmp/err" &

@@ -18,6 +18,7 @@
 #define DISK	"0000:00:03.0"
 #define BRIDGE	"0000:00:1f.0"
 #define PCI	"/sys/bus/pci/devices/"
+#define PARENTS	"/sys/class/mdev_bus/"
 #define VIRTIO	"/sys/bus/virtio/devices/"
 #define DRIVERS	"/sys/bus/virtio/drivers/"
 
@@ -631,21 +632,20 @@ static void vms_refuse(void)
 
 static void types_are_listed(void)
 {
-	struct pci_gpu gpu = { .address = GPU };
-	struct pci_gpu_type *types = NULL;
+	struct mdev_type *types = NULL;
 	struct mgpu_error err = { 0 };
 	size_t nr = 7;
 
 	if (!plug(PCI_GPU_OURS))
 		return;
-	TAP_EQ(pci_gpu_types(&host, &gpu, &types, &nr, &err), -ENOENT);
+	TAP_EQ(mdev_types(&host, GPU, &types, &nr, &err), -ENOENT);
 	check_error(&err, "offers nothing");
-	put(PCI GPU "/mdev_supported_types/virtio-pci-small", "description",
+	put(PARENTS GPU "/mdev_supported_types/virtio-pci-small", "description",
 	    "virtio-gpu 2D\n");
-	put(PCI GPU "/mdev_supported_types/virtio-pci-small",
+	put(PARENTS GPU "/mdev_supported_types/virtio-pci-small",
 	    "available_instances", "12\n");
-	make_dir(PCI GPU "/mdev_supported_types/virtio-pci-large");
-	TAP_EQ(pci_gpu_types(&host, &gpu, &types, &nr, &err), 0);
+	make_dir(PARENTS GPU "/mdev_supported_types/virtio-pci-large");
+	TAP_EQ(mdev_types(&host, GPU, &types, &nr, &err), 0);
 	if (TAP_EQ(nr, 2)) {
 		TAP_STR(types[0].name, "virtio-pci-large");
 		TAP_STR(types[0].description, "");
@@ -655,7 +655,7 @@ static void types_are_listed(void)
 		TAP_EQ(types[1].available, 12);
 	}
 	free(types);
-	TAP_CHECK(is_there(PCI GPU));
+	TAP_CHECK(is_there(PARENTS GPU));
 	unplug();
 	TAP_CHECK(!is_there(""));
 }
