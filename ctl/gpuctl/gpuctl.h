@@ -102,7 +102,7 @@ int out_info(const struct gpuctl *ctl, const struct mgpu_field *fields,
 /* Print an event on one line. */
 void out_event(const struct mgpu_event *event);
 
-#define OUT_CELL	80
+#define OUT_CELL	160
 
 /* Millihertz as frames per second. */
 const char *out_fps(char *buf, size_t size, uint64_t millihertz);
