@@ -31,7 +31,7 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
 .PHONY: help deps kernel kmod libbpf bpf ctl guest sim all unit fuzz kselftest demo \
-	bench-sched bench-alloc bench-preempt bench-virtio check check-long check-static \
+	bench-sched bench-isolation bench-alloc bench-preempt bench-virtio check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
 	check-debug mutations coverage vm-shell clean distclean
 
@@ -103,6 +103,10 @@ demo: all ## show three VMs share a GPU, before and after control; GPU=virtio: w
 bench-sched: all ## measure the scheduler; writes build/bench/sched.json
 	$(SUB) -C tools/bench sched
 	@tools/bench/sched/run
+
+bench-isolation: all ## measure what hostile guests take; writes build/bench/isolation.json
+	$(SUB) -C tools/bench isolation
+	@tools/bench/isolation/run
 
 bench-alloc: sim ## measure the allocators; writes build/bench/alloc.json
 	$(SUB) -C tools/bench alloc
