@@ -47,17 +47,24 @@ static enum hrtimer_restart sched_due(struct hrtimer *timer)
 }
 
 /*
- * Return how long the job has been executing in nanoseconds, excluding time queued
- * in the device.
+ * Return for how long the job has had the engine since it was taken, in nanoseconds,
+ * excluding time queued in the device.
  */
-static u64 on_engine_ns(const struct mgpu_sched *sched,
-			const struct mgpu_job *job, u64 now)
+static u64 held_engine_ns(const struct mgpu_sched *sched,
+			  const struct mgpu_job *job, u64 now)
 {
 	if (!job->ops->in_device)
-		return job->ran_ns + now - job->start_ns;
+		return now - job->start_ns;
 	if (!list_is_first(&job->node, &sched->running))
 		return 0;
 	return now - max(job->start_ns, sched->left_ns);
+}
+
+/* Return the same for all times that it was taken. */
+static u64 on_engine_ns(const struct mgpu_sched *sched,
+			const struct mgpu_job *job, u64 now)
+{
+	return job->ran_ns + held_engine_ns(sched, job, now);
 }
 
 /* Queue a job of work that lost slots, for a slot that no other job wants. */
@@ -677,6 +684,11 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 	if (job->expired) {
 		error = -ETIMEDOUT;
 		atomic64_inc(&st->timeouts);
+		/* It may have slept; the engine was not there for others all the same. */
+		spin_lock_irq(&sched->lock);
+		engine_ns = max(engine_ns,
+				held_engine_ns(sched, job, ktime_get_ns()));
+		spin_unlock_irq(&sched->lock);
 	}
 	job->error = error;
 	if (job->ops->ended)

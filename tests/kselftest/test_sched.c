@@ -702,6 +702,8 @@ TEST_F_TIMEOUT(sched, a_job_that_hangs_ends_with_an_error_and_an_event, 90)
 	EXPECT_EQ(id, e.vgpu.id);
 	EXPECT_EQ(1, e.vgpu.stats[MGPU_A_STATS_TIMEOUTS]);
 	EXPECT_EQ(1, e.vgpu.stats[MGPU_A_STATS_JOB_ERRORS]);
+	/* It is charged the time for which it had the engine. */
+	EXPECT_LE(200 * 1000000ull, e.vgpu.stats[MGPU_A_STATS_ENGINE_NS]);
 
 	/* The context is refused, others and the screen are not. */
 	EXPECT_EQ(VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID,
