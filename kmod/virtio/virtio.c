@@ -323,7 +323,9 @@ static void virtio_complete(struct mgpu_virtio *v, struct mgpu_msg *msg)
 	u32 nr, i;
 
 	if (msg->done) {
-		mgpu_msg_account(msg, virtio_account_exec(v, msg));
+		/* Of a GPU that did not answer, the guest did not have the time. */
+		if (!msg->error)
+			mgpu_msg_account(msg, virtio_account_exec(v, msg));
 		complete(msg->done);
 		return;
 	}
