@@ -352,7 +352,8 @@ static uint64_t unmap_blobs(struct vm *vm, uint8_t *pages, uint32_t others)
 /* Memory that stays mapped does not make the unmapping of other memory slow. */
 TEST(blobs_elsewhere_do_not_slow_an_unmapping)
 {
-	uint64_t alone, beside;
+	uint64_t alone = UINT64_MAX, beside = UINT64_MAX, ns;
+	unsigned int i;
 	uint8_t *pages;
 	struct vm vm;
 
@@ -364,13 +365,18 @@ TEST(blobs_elsewhere_do_not_slow_an_unmapping)
 	ASSERT_EQ(0, vm_map(&vm, pages, 4096, vm_addr(&vm, pages)));
 	ASSERT_EQ(0, vm_map(&vm, pages + 4096, 4096, vm_addr(&vm, pages + 4096)));
 
-	alone = unmap_blobs(&vm, pages, 0);
-	beside = unmap_blobs(&vm, pages, MANY_BLOBS);
+	/* The least of three each: a busy machine only adds to a time. */
+	for (i = 0; i < 3; i++) {
+		ns = unmap_blobs(&vm, pages, 0);
+		ASSERT_NE(0, ns);
+		alone = ns < alone ? ns : alone;
+		ns = unmap_blobs(&vm, pages, MANY_BLOBS);
+		ASSERT_NE(0, ns);
+		beside = ns < beside ? ns : beside;
+	}
 	TH_LOG("%u blobs: %lu us; beside %u more: %lu us", FEW_BLOBS, alone / 1000,
 	       MANY_BLOBS, beside / 1000);
-	ASSERT_NE(0, alone);
 	EXPECT_GT(4 * alone, beside);
-	EXPECT_NE(0, beside);
 	vm_delete(&vm);
 }
 

@@ -282,15 +282,18 @@ static uint64_t first_after_reset(struct gl *g, uint32_t nr)
 /* The GPU releases a guest's resources at its reset, at the guest's expense. */
 TEST_F_TIMEOUT(gpu, a_reset_is_paid_for, 60)
 {
-	uint64_t few, many;
+	uint64_t few = UINT64_MAX, many, ns;
+	unsigned int i;
 
-	/* The first one of all takes longer. */
-	ASSERT_NE(0, first_after_reset(&self->g, 0));
-	few = first_after_reset(&self->g, 0);
+	/* The least of three: a busy machine only adds to it. */
+	for (i = 0; i < 3; i++) {
+		ns = first_after_reset(&self->g, 0);
+		ASSERT_NE(0, ns);
+		few = ns < few ? ns : few;
+	}
 	many = first_after_reset(&self->g, 500);
 	TH_LOG("%lu us after a reset, %lu us after one with 500 resources",
 	       few / 1000, many / 1000);
-	ASSERT_NE(0, few);
 	EXPECT_LT(4 * few, many);
 }
 
