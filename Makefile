@@ -23,6 +23,10 @@ GUEST_KERNEL := $(if $(filter debug,$(KERNEL)),6.1,$(KERNEL))
 # UBSAN looks only at who asks for it; the compiler is that of the kernel.
 KMOD_FLAGS := $(if $(filter debug,$(KERNEL)),UBSAN_SANITIZE=y CC=gcc-12)
 
+# Modules for a test kernel have parameters with which tests have a GPU hang. Those for
+# the kernel that a caller names do not.
+KMOD_FLAGS += $(if $(filter file,$(origin KDIR)),MGPU_TEST=y)
+
 # Use all processors also when make was called without -j.
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
 SUBJOBS := -j$(JOBS)
@@ -30,8 +34,10 @@ endif
 SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
-.PHONY: help deps kernel kmod libbpf bpf ctl guest sim all unit fuzz kselftest demo \
-	bench-sched bench-isolation bench-alloc bench-preempt bench-virtio check check-long check-static \
+.PHONY: help deps kernel kmod libbpf bpf ctl guest sim all unit fuzz fuzz-targets kselftest \
+	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
+	bench-virtio \
+	check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
 	check-debug mutations coverage vm-shell clean distclean
 
@@ -42,7 +48,7 @@ help: ## say what can be made
 	@echo 'Parameters:'
 	@echo '  KERNEL=6.1        test kernel: 6.1, 6.12, or debug (6.1 with checkers)'
 	@echo '  KDIR=DIR          build the modules for another kernel (kmod only)'
-	@echo '  GPU=virtio        a PCI virtio-gpu with OpenGL is shared, not mgpu_soft (demo only)'
+	@echo '  GPU=virtio        a PCI virtio-gpu with OpenGL is shared, not mgpu_soft (demo, fuzz)'
 	@echo '  DEPS=no           do not look for missing packages'
 
 deps: $(BUILD)/deps.stamp ## install the packages that are missing (Debian 12)
@@ -89,8 +95,16 @@ sim: ctl kernel ## build the simulator
 unit: kernel ## build the unit tests
 	$(SUB) -C tests/unit
 
-fuzz: deps ## build the fuzz targets
+fuzz-targets: deps ## build the fuzz targets
 	$(SUB) -C tests/fuzz
+
+# SECONDS is a variable of bash's, too.
+unexport SECONDS
+fuzz: ## fuzz vGPUs in the debug kernel: SECONDS=60 [SEED=N] [REPLAY=FILE] [GPU=virtio]
+	+@$(MAKE) --no-print-directory KERNEL=debug kernel kmod kselftest
+	@KERNEL=debug tests/device/fuzz.sh --seconds $(or $(SECONDS),60) \
+		$(if $(SEED),--seed $(SEED)) $(if $(REPLAY),--replay $(REPLAY)) \
+		$(if $(GPU),--gpu $(GPU))
 
 kselftest: ctl ## build the kernel self-tests
 	$(SUB) -C tests/kselftest
@@ -108,6 +122,10 @@ bench-isolation: all ## measure what hostile guests take; writes build/bench/iso
 	$(SUB) -C tools/bench isolation
 	@tools/bench/isolation/run
 
+bench-unmap: all ## measure unmapping of guest memory; writes build/bench/unmap.json
+	$(SUB) -C tools/bench unmap
+	@tools/bench/unmap/run
+
 bench-alloc: sim ## measure the allocators; writes build/bench/alloc.json
 	$(SUB) -C tools/bench alloc
 	@$(BUILD)/sim/mgpu-sim --scenario reference \
@@ -116,6 +134,10 @@ bench-alloc: sim ## measure the allocators; writes build/bench/alloc.json
 	@$(BUILD)/bench/bench-alloc --json $(BUILD)/bench/alloc.json \
 		--reference $(BUILD)/bench/reference.json
 
+bench-control: ctl ## measure hostile clients of mgpud; writes build/bench/control.json
+	$(SUB) -C tools/bench control
+	@$(BUILD)/bench/bench-control --json $(BUILD)/bench/control.json
+
 bench-preempt: all ## measure preemption; writes build/bench/preempt.json
 	$(SUB) -C tools/bench preempt
 	@tools/bench/preempt/run
@@ -123,13 +145,13 @@ bench-preempt: all ## measure preemption; writes build/bench/preempt.json
 bench-virtio: all ## measure GL on a shared virtio-gpu; writes build/bench/virtio.json
 	@tools/bench/virtio/run
 
-check: all unit fuzz kselftest ## run the tests, all but the longest (15 minutes)
+check: all unit fuzz-targets kselftest ## run the tests, all but the longest (15 minutes)
 	@tests/run
 
 # Each of the three kernels, one after the other; what one finds stops no other.
 check-long: ## run what takes hours: every kernel, soak, an hour of fuzzing a target
 	+@bad=; for kernel in 6.1 6.12 debug; do \
-		$(MAKE) --no-print-directory KERNEL=$$kernel all unit fuzz kselftest && \
+		$(MAKE) --no-print-directory KERNEL=$$kernel all unit fuzz-targets kselftest && \
 		KERNEL=$$kernel MGPU_LONG=1 tests/run \
 			$$([ $$kernel = 6.1 ] || echo static/modules.sh kselftest e2e) || \
 			bad="$$bad $$kernel"; \
@@ -141,7 +163,7 @@ check-static: all ## only the checks that run nothing
 check-unit: all unit ## only the tests in user space
 	@tests/run unit
 
-check-fuzz: fuzz ## only the short fuzz runs
+check-fuzz: fuzz-targets ## only the short fuzz runs
 	@tests/run fuzz
 
 check-kselftest: all kselftest ## only the tests on the loaded modules
@@ -158,9 +180,9 @@ check-kernel: all kselftest ## only what depends on the test kernel: KERNEL=6.12
 	@tests/run static/modules.sh 'kselftest/!(*.sh)' \
 		'kselftest/test_*@(gpu_bind|virtio_2d).sh' e2e/smoke.sh
 
-check-debug: ## the C programs of the kernel self-tests on a kernel with checkers
+check-debug: ## the C programs of the kernel self-tests on a kernel with checkers, and fuzz
 	+@$(MAKE) --no-print-directory KERNEL=debug kmod kselftest
-	@KERNEL=debug tests/run 'kselftest/!(*.sh)'
+	@KERNEL=debug tests/run 'kselftest/!(*.sh)' device
 
 mutations: all unit kselftest ## break the code in each way that tests/mutations lists; the tests must notice
 	@tests/mutate
@@ -174,7 +196,7 @@ vm-shell: kernel ## a shell in the test host
 
 clean: ## remove what was built; keep kernels and downloads
 	@rm -rf $(BUILD)/kmod $(BUILD)/tcg $(BUILD)/bpf $(BUILD)/ctl $(BUILD)/guest \
-		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/kselftest $(BUILD)/check \
+		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/fuzz-device $(BUILD)/kselftest $(BUILD)/check \
 		$(BUILD)/check-* $(BUILD)/ci-* $(BUILD)/bench $(BUILD)/sim \
 		$(BUILD)/vm $(BUILD)/coverage $(BUILD)/mutate
 

@@ -8,7 +8,8 @@
  * device, and mgpu_job_done() completes it.  Any other job is executed by a CPU:
  * mgpu_cpu_engine_begin(), then mgpu_cpu_engine_step() until it returns false.
  *
- * Back ends include this header and compat.h of the core, and no other.
+ * Back ends include this header, with gpu_work.h, and compat.h and pure.h of the core, and
+ * no other.
  */
 #ifndef MGPU_BACKEND_H
 #define MGPU_BACKEND_H
@@ -16,12 +17,15 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
+#include "gpu_work.h"
+
 struct completion;
 struct device;
 struct module;
 struct mgpu_device;
 struct mgpu_devcmd;
 struct mgpu_job;
+struct mgpu_mem;
 struct mgpu_msg;
 struct mgpu_vgpu;
 struct virtio_gpu_ctrl_hdr;
@@ -45,7 +49,7 @@ struct virtio_gpu_ctrl_hdr;
  * @exec: with capsets: have the device execute commands now, ahead of the scheduler's
  *	jobs, and wait until it has answered all.  May sleep; never called in an
  *	engine's thread.  Returns 0 if the device has answered, also with errors; -EIO
- *	if it was lost.
+ *	if it was lost; -EALREADY if mgpu_msg_begin() says so for a message.
  */
 struct mgpu_backend_ops {
 	const char *name;
@@ -83,8 +87,8 @@ struct mgpu_capset {
  * @fenced: the device answers when all work that the command began is finished
  * @job: job whose last message this is; NULL for other messages
  * @vgpu: vGPU that a message without a job is for; private to the core
- * @begin: private to the core; unless NULL, the back end must call mgpu_msg_begin()
- *	before the device gets the message
+ * @begin: private to the core: command whose first message this is
+ * @mem: private to the core: memory that a message without a job detaches
  * @node: for the back end
  * @done: for the back end: completed when the device has answered, or NULL
  * @error: for the back end: -EIO if the device lost the message, else 0
@@ -99,6 +103,7 @@ struct mgpu_msg {
 	struct mgpu_job *job;
 	struct mgpu_vgpu *vgpu;
 	struct mgpu_devcmd *begin;
+	struct mgpu_mem *mem;
 	struct list_head node;
 	struct completion *done;
 	int error;
@@ -106,7 +111,7 @@ struct mgpu_msg {
 };
 
 #define MGPU_MSG_MAX		(0x100000 + 64)	/* bytes */
-#define MGPU_JOB_MSGS		4	/* messages of a job, at most */
+#define MGPU_JOB_MSGS		32	/* messages of a job, at most */
 
 /**
  * struct mgpu_cpu_clock - clocks of a thread at a moment; private to the core
@@ -120,20 +125,40 @@ struct mgpu_cpu_clock {
 	u64 cycles;
 };
 
+struct mgpu_cpu_engine;
+
+/**
+ * struct mgpu_engine_model - has an engine take the time of another GPU than the CPU
+ * @price: compute for how long the GPU is busy with @work, which it begins after
+ *	@owed_ns more of earlier work, nanoseconds
+ * @spend: return when the GPU would have worked for @ns more, nanoseconds.  May sleep.
+ *
+ * Both are called in the engine's thread.
+ */
+struct mgpu_engine_model {
+	u64 (*price)(struct mgpu_cpu_engine *e,
+		     const struct mgpu_gpu_work *work, u64 owed_ns);
+	void (*spend)(struct mgpu_cpu_engine *e, u64 ns);
+};
+
 /**
  * struct mgpu_cpu_engine - an engine that is a CPU
+ * @model: NULL for an engine that takes the time of the CPU; set by the back end
  * @job: the job that the engine executes, NULL for none
  * @local: memory of MGPU_JOB_LOCAL_SIZE bytes, aligned to 64, that jobs use from
  *	mgpu_cpu_engine_begin() on; NULL if the back end has no @compute
  * @ns: engine time of the job since the engine took it, nanoseconds
  * @cycles: the same in TSC ticks
+ * @cpu_ns: with @model: CPU time that tiles took, all jobs together, nanoseconds
  * @error: private to the core, like all fields below
  */
 struct mgpu_cpu_engine {
+	const struct mgpu_engine_model *model;
 	struct mgpu_job *job;
 	void *local;
 	u64 ns;
 	u64 cycles;
+	u64 cpu_ns;
 	int error;
 	struct mgpu_cpu_clock from;
 };
@@ -178,11 +203,12 @@ struct mgpu_device *mgpu_device_register(struct device *parent,
 void mgpu_device_unregister(struct mgpu_device *mdev);
 void mgpu_device_free(struct mgpu_device *mdev);
 void *mgpu_device_priv(struct mgpu_device *mdev);
-void mgpu_device_lost(struct mgpu_device *mdev);
+void mgpu_device_lost(struct mgpu_device *mdev, struct mgpu_job *culprit);
 u32 mgpu_device_gen(const struct mgpu_device *mdev);
 
 bool mgpu_capset_mask(struct mgpu_capset *capset);
 int mgpu_msg_begin(struct mgpu_msg *msg);
+void mgpu_msg_unbegin(struct mgpu_msg *msg);
 void mgpu_msg_account(struct mgpu_msg *msg, u64 ns);
 
 struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev);

@@ -57,3 +57,4 @@ module_exit(mgpu_exit);
 MODULE_DESCRIPTION("Mediated GPU: shares one GPU between virtual machines");
 MODULE_AUTHOR("The mgpu developers");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(MGPU_VERSION);

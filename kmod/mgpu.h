@@ -13,6 +13,8 @@
  *			so that a reset can wait for that.
  *   vgpu->ring_lock	mutex; vrings, lanes, the resource table and the
  *			throttle.  Taken by trylock, but for reset.
+ *   unmappings_lock	mutex; threads that unmap guest memory.  VFIO holds locks of
+ *			its own when dma_unmap() takes it.
  *   context->merge	mutex; results that the shards of a work share.
  *   readback.lock	mutex; the module's context and resource on the GPU for
  *			reading a vGPU's screen.
@@ -43,6 +45,7 @@
 #include "backend.h"
 #include "gpu/ring.h"
 #include "gpu/screen.h"
+#include "sched/hangs.h"
 #include "sched/sched.h"
 #include "sched/throttle.h"
 #include "vfio/device.h"
@@ -50,6 +53,7 @@
 #include "vfio/irq.h"
 #include "vfio/transport.h"
 #include "vfio/worker.h"
+#include "virgl/clear.h"
 
 /**
  * struct mgpu_type_desc - the properties of a vGPU type
@@ -105,6 +109,7 @@ struct mgpu_type {
  * @ctx_ids: the device's numbers of contexts
  * @next_res: where the search for a free number in @res_ids starts
  * @next_ctx: where the search for a free number in @ctx_ids starts
+ * @zeros: memory that new resources on the device are filled from
  */
 struct mgpu_device {
 	struct list_head node;	/* mgpu_registry_lock */
@@ -125,6 +130,7 @@ struct mgpu_device {
 	struct xarray ctx_ids;
 	u32 next_res;
 	u32 next_ctx;
+	struct mgpu_zeros zeros;
 };
 
 /* Return the upper bound on jobs in flight. */
@@ -156,6 +162,8 @@ struct mgpu_stats {
 	atomic64_t queue_ns;		/* time that jobs waited for an engine */
 	atomic64_t preempted;		/* jobs preempted between two tiles */
 	atomic64_t timeouts;		/* jobs that took too long */
+	atomic64_t hangs;		/* the same, and resets of the GPU for its jobs */
+	atomic64_t lost;		/* jobs that the GPU had when it was reset */
 	atomic64_t commands;		/* virtio-gpu commands */
 	atomic64_t command_errors;	/* commands answered with an error */
 	atomic64_t doorbells;		/* queue notifications by the guest */
@@ -240,14 +248,22 @@ struct mgpu_vgpu {
 	struct mgpu_sched_entity entity;
 	struct list_head jobs;		/* waiting, in the order of service */
 	u32 running;			/* jobs in flight */
+	struct mgpu_hangs hangs;
+	bool quarantine;		/* jobs end with an error; read with READ_ONCE */
+	bool quarantine_changed;	/* user space has not been told */
 	u64 last_frame_ns;		/* engine thread; when a frame was complete */
 
 	/* settings: written under mgpu_registry_lock, read with READ_ONCE */
-	u32 fps_limit;			/* millihertz, 0 = none */
+	u32 fps_limit;			/* of the operator, millihertz, 0 = none */
+	u32 fps_target;			/* likewise of a controller; entity has the stricter */
 	u32 gpu_limit;			/* ppm of engine time, 0 = none */
 	u32 gpu_period;			/* microseconds */
 	u32 gpu_burst;			/* microseconds */
 	u32 mode;			/* MGPU_MODE(), 0 = the type's largest */
+
+	/* command names of the setters, "" while there is no limit; sched->lock */
+	char fps_limit_by[TASK_COMM_LEN];
+	char fps_target_by[TASK_COMM_LEN];
 
 	/* events of contexts: no lock; see mgpu_netlink_ctx_event() */
 	struct delayed_work ctx_event;
@@ -279,29 +295,36 @@ extern struct workqueue_struct *mgpu_wq;	/* watchdogs; no work of a guest */
 #define MGPU_SET_GPU_PERIOD	BIT(3)
 #define MGPU_SET_GPU_BURST	BIT(4)
 #define MGPU_SET_MODE		BIT(5)
+#define MGPU_SET_QUARANTINE	BIT(6)
+#define MGPU_SET_FPS_TARGET	BIT(7)
 
 /* Width and height in one word, so that a reader never sees half of a change. */
 #define MGPU_MODE(width, height)	((width) << 16 | (height))
 
 struct mgpu_settings {
 	u32 mask;
+	const char *by;		/* command name of the process that orders them */
 	u32 weight;
-	u32 fps_limit;		/* millihertz, 0 = none */
+	u32 fps_limit;		/* of the operator, millihertz, 0 = none */
+	u32 fps_target;		/* of a controller, millihertz, 0 = none */
 	u32 gpu_limit;		/* ppm of the device's engine time, 0 = none */
 	u32 gpu_period;		/* microseconds */
 	u32 gpu_burst;		/* microseconds of engine time */
 	u32 mode;		/* MGPU_MODE(), 0 = the type's largest */
+	bool quarantine;
 };
 
 #define MGPU_DEV_SET_POLICY		BIT(0)
 #define MGPU_DEV_SET_JOB_TIMEOUT	BIT(1)
 #define MGPU_DEV_SET_SLOTS		BIT(2)
+#define MGPU_DEV_SET_HANG_LIMIT		BIT(3)
 
 struct mgpu_dev_settings {
 	u32 mask;
 	const struct mgpu_policy_ops *policy;	/* a built-in policy */
 	u32 job_timeout_ms;
 	u32 slots;
+	u32 hang_limit;		/* 0 = no quarantine */
 };
 
 struct mgpu_vgpu *mgpu_vgpu_find(u32 id);
@@ -343,6 +366,7 @@ enum mgpu_event {
 	MGPU_EVENT_OPENED,
 	MGPU_EVENT_CLOSED,
 	MGPU_EVENT_HUNG,	/* the watchdog ended a job of the vGPU */
+	MGPU_EVENT_QUARANTINE,	/* a quarantine began or was lifted */
 };
 
 enum mgpu_dev_event {

@@ -54,6 +54,8 @@ static const struct mgpu_nl_stat mgpu_nl_stats[] = {
 	MGPU_NL_STAT(LIMITED, limited),
 	MGPU_NL_STAT(PREEMPTED, preempted),
 	MGPU_NL_STAT(TIMEOUTS, timeouts),
+	MGPU_NL_STAT(HANGS, hangs),
+	MGPU_NL_STAT(LOST, lost),
 };
 
 static_assert(ARRAY_SIZE(mgpu_nl_stats) ==
@@ -88,7 +90,8 @@ static_assert(MGPU_A_CTX_MAX * MGPU_NL_U64 +
 	      2 * MGPU_NL_ATTR(MGPU_CMD_NAME_LEN) <= GENLMSG_DEFAULT_SIZE,
 	      "a context does not fit into a message");
 static_assert(sizeof_field(struct mgpu_cmd, name) == MGPU_CTX_NAME_LEN + 1);
-static_assert(MGPU_MODE_MIN == 64, "an error message has this number");
+static_assert(MGPU_MODE_MIN == 64 && MGPU_HANG_LIMIT_MAX == 16 && MGPU_HANG_WINDOW == 600,
+	      "an error message has this number");
 
 static u64 mgpu_nl_stat_read(const struct mgpu_stats *stats,
 			     const struct mgpu_nl_stat *stat)
@@ -180,6 +183,28 @@ static int mgpu_nl_put_charge_source(struct sk_buff *skb,
 			   MGPU_CHARGE_SOURCE_BPF : MGPU_CHARGE_SOURCE_MODULE);
 }
 
+/* Limits of the frame rate and their setters, all of the same moment. */
+static int mgpu_nl_put_pace(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
+{
+	char limit_by[TASK_COMM_LEN], target_by[TASK_COMM_LEN];
+	spinlock_t *lock = &vgpu->mdev->sched.lock;
+	u32 limit, target;
+
+	spin_lock_irq(lock);
+	limit = vgpu->fps_limit;
+	target = vgpu->fps_target;
+	strscpy(limit_by, vgpu->fps_limit_by, sizeof(limit_by));
+	strscpy(target_by, vgpu->fps_target_by, sizeof(target_by));
+	spin_unlock_irq(lock);
+
+	if (nla_put_u32(skb, MGPU_A_VGPU_FPS_LIMIT, limit) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_FPS_TARGET, target) ||
+	    (limit && nla_put_string(skb, MGPU_A_VGPU_FPS_LIMIT_BY, limit_by)) ||
+	    (target && nla_put_string(skb, MGPU_A_VGPU_FPS_TARGET_BY, target_by)))
+		return -EMSGSIZE;
+	return 0;
+}
+
 static int mgpu_nl_put_vgpu(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 {
 	char uuid[UUID_STRING_LEN + 1];
@@ -199,8 +224,7 @@ static int mgpu_nl_put_vgpu(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 	    (tgid && nla_put_u32(skb, MGPU_A_VGPU_TGID, tgid)) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_WEIGHT,
 			READ_ONCE(vgpu->entity.weight)) ||
-	    nla_put_u32(skb, MGPU_A_VGPU_FPS_LIMIT,
-			READ_ONCE(vgpu->fps_limit)) ||
+	    mgpu_nl_put_pace(skb, vgpu) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_GPU_LIMIT,
 			READ_ONCE(vgpu->gpu_limit)) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_GPU_PERIOD,
@@ -209,6 +233,8 @@ static int mgpu_nl_put_vgpu(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 			READ_ONCE(vgpu->gpu_burst)) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_MODE_WIDTH, width) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_MODE_HEIGHT, height) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_QUARANTINE,
+			READ_ONCE(vgpu->quarantine)) ||
 	    nla_put_u64_64bit(skb, MGPU_A_VGPU_MEM_USED,
 			      atomic64_read(&vgpu->mem.used),
 			      MGPU_A_VGPU_PAD) ||
@@ -268,6 +294,8 @@ static int mgpu_nl_put_sched(struct sk_buff *skb, struct mgpu_device *mdev)
 	    nla_put_u32(skb, MGPU_A_DEV_WAITING, waiting) ||
 	    nla_put_u32(skb, MGPU_A_DEV_SLOTS, READ_ONCE(sched->slots)) ||
 	    nla_put_u8(skb, MGPU_A_DEV_POLICY_SHARES, shares) ||
+	    nla_put_u32(skb, MGPU_A_DEV_HANG_LIMIT,
+			READ_ONCE(sched->hang_limit)) ||
 	    mgpu_nl_put_exit(skb, &sched->exit))
 		return -EMSGSIZE;
 	return 0;
@@ -508,6 +536,7 @@ int mgpu_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	const struct nlattr *policy = info->attrs[MGPU_A_DEV_POLICY];
 	const struct nlattr *timeout = info->attrs[MGPU_A_DEV_JOB_TIMEOUT];
 	const struct nlattr *slots = info->attrs[MGPU_A_DEV_SLOTS];
+	const struct nlattr *hangs = info->attrs[MGPU_A_DEV_HANG_LIMIT];
 	struct mgpu_dev_settings set = { .mask = 0 };
 	struct mgpu_device *mdev;
 	int err = 0;
@@ -540,9 +569,18 @@ int mgpu_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 		set.mask |= MGPU_DEV_SET_SLOTS;
 		set.slots = nla_get_u32(slots);
 	}
+	if (hangs) {
+		set.mask |= MGPU_DEV_SET_HANG_LIMIT;
+		set.hang_limit = nla_get_u32(hangs);
+		if (set.hang_limit > MGPU_HANG_LIMIT_MAX) {
+			NL_SET_ERR_MSG_ATTR(info->extack, hangs,
+					    "hang-limit is a number of hangs within 10 minutes: 1 to 16, or 0 for no quarantine");
+			return -ERANGE;
+		}
+	}
 	if (!set.mask) {
 		NL_SET_ERR_MSG(info->extack,
-			       "nothing to set for this device: add policy, job-timeout or slots");
+			       "nothing to set for this device: add policy, job-timeout, slots or hang-limit");
 		return -EINVAL;
 	}
 
@@ -731,6 +769,17 @@ static int mgpu_nl_check_mode(struct nlattr **tb, const struct mgpu_vgpu *vgpu,
 	return 0;
 }
 
+static int mgpu_nl_check_fps(const struct nlattr *nla, u32 *fps,
+			     struct netlink_ext_ack *extack)
+{
+	*fps = nla_get_u32(nla);
+	if (!*fps || (*fps >= MGPU_FPS_LIMIT_MIN && *fps <= MGPU_FPS_LIMIT_MAX))
+		return 0;
+	NL_SET_ERR_MSG_ATTR(extack, nla,
+			    "fps-limit and fps-target are in millihertz: 0 for none, or 1000 (1 frame/s) to 10000000");
+	return -ERANGE;
+}
+
 static int mgpu_nl_check_change(const struct nlattr *nla,
 				struct mgpu_nl_change *change,
 				struct netlink_ext_ack *extack)
@@ -757,14 +806,26 @@ static int mgpu_nl_check_change(const struct nlattr *nla,
 	}
 	if (tb[MGPU_A_VGPU_FPS_LIMIT]) {
 		set->mask |= MGPU_SET_FPS_LIMIT;
-		set->fps_limit = nla_get_u32(tb[MGPU_A_VGPU_FPS_LIMIT]);
-		if (set->fps_limit &&
-		    (set->fps_limit < MGPU_FPS_LIMIT_MIN ||
-		     set->fps_limit > MGPU_FPS_LIMIT_MAX)) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[MGPU_A_VGPU_FPS_LIMIT],
-					    "fps-limit is in millihertz: 0 for none, or 1000 (1 frame/s) to 10000000");
+		err = mgpu_nl_check_fps(tb[MGPU_A_VGPU_FPS_LIMIT],
+					&set->fps_limit, extack);
+		if (err)
+			return err;
+	}
+	if (tb[MGPU_A_VGPU_FPS_TARGET]) {
+		set->mask |= MGPU_SET_FPS_TARGET;
+		err = mgpu_nl_check_fps(tb[MGPU_A_VGPU_FPS_TARGET],
+					&set->fps_target, extack);
+		if (err)
+			return err;
+	}
+	if (tb[MGPU_A_VGPU_QUARANTINE]) {
+		set->mask |= MGPU_SET_QUARANTINE;
+		if (nla_get_u32(tb[MGPU_A_VGPU_QUARANTINE]) > 1) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[MGPU_A_VGPU_QUARANTINE],
+					    "quarantine is 1 to begin it, or 0 to lift it");
 			return -ERANGE;
 		}
+		set->quarantine = nla_get_u32(tb[MGPU_A_VGPU_QUARANTINE]);
 	}
 	err = mgpu_nl_check_gpu(tb, set, extack);
 	if (!err)
@@ -773,7 +834,7 @@ static int mgpu_nl_check_change(const struct nlattr *nla,
 		return err;
 	if (!set->mask) {
 		NL_SET_ERR_MSG_ATTR(extack, nla,
-				    "nothing to set for this vGPU: add weight, fps-limit, gpu-limit, gpu-period, gpu-burst or a mode");
+				    "nothing to set for this vGPU: add weight, fps-limit, fps-target, gpu-limit, gpu-period, gpu-burst, quarantine or a mode");
 		return -EINVAL;
 	}
 
@@ -796,6 +857,7 @@ static int mgpu_nl_cmp_change(const void *a, const void *b)
 int mgpu_nl_vgpu_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct mgpu_nl_change *changes;
+	char by[TASK_COMM_LEN];
 	const struct nlattr *nla;
 	size_t nr = 0;
 	size_t i = 0;
@@ -817,10 +879,12 @@ int mgpu_nl_vgpu_set_doit(struct sk_buff *skb, struct genl_info *info)
 	if (!changes)
 		return -ENOMEM;
 
+	get_task_comm(by, current);
 	mutex_lock(&mgpu_registry_lock);
 	nlmsg_for_each_attr(nla, info->nlhdr, GENL_HDRLEN, rem) {
 		if (nla_type(nla) != MGPU_A_BATCH_VGPU)
 			continue;
+		changes[i].set.by = by;
 		err = mgpu_nl_check_change(nla, &changes[i++], info->extack);
 		if (err)
 			goto unlock;
@@ -1075,6 +1139,8 @@ static u8 mgpu_nl_event_cmd(enum mgpu_event event)
 		return MGPU_CMD_VGPU_CLOSED_NTF;
 	case MGPU_EVENT_HUNG:
 		return MGPU_CMD_VGPU_HUNG_NTF;
+	case MGPU_EVENT_QUARANTINE:
+		return MGPU_CMD_VGPU_QUARANTINE_NTF;
 	}
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include <uapi/linux/mgpu.h>
 
 /* Common nested types */
-const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_MODE_HEIGHT + 1] = {
+const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_FPS_TARGET + 1] = {
 	[MGPU_A_VGPU_ID] = { .type = NLA_U32, },
 	[MGPU_A_VGPU_UUID] = { .type = NLA_NUL_STRING, .len = MGPU_UUID_STRLEN, },
 	[MGPU_A_VGPU_WEIGHT] = NLA_POLICY_RANGE(NLA_U32, MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX),
@@ -21,6 +21,8 @@ const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_MODE_HEIGHT + 1] = {
 	[MGPU_A_VGPU_GPU_BURST] = { .type = NLA_U32, },
 	[MGPU_A_VGPU_MODE_WIDTH] = { .type = NLA_U32, },
 	[MGPU_A_VGPU_MODE_HEIGHT] = { .type = NLA_U32, },
+	[MGPU_A_VGPU_QUARANTINE] = { .type = NLA_U32, },
+	[MGPU_A_VGPU_FPS_TARGET] = { .type = NLA_U32, },
 };
 
 /* MGPU_CMD_DEV_GET - do */
@@ -41,11 +43,12 @@ const struct nla_policy mgpu_vgpu_set_nl_policy[MGPU_A_BATCH_VGPU + 1] = {
 };
 
 /* MGPU_CMD_DEV_SET - do */
-const struct nla_policy mgpu_dev_set_nl_policy[MGPU_A_DEV_SLOTS + 1] = {
+const struct nla_policy mgpu_dev_set_nl_policy[MGPU_A_DEV_HANG_LIMIT + 1] = {
 	[MGPU_A_DEV_ID] = { .type = NLA_U32, },
 	[MGPU_A_DEV_POLICY] = { .type = NLA_NUL_STRING, .len = MGPU_POLICY_NAME_LEN, },
 	[MGPU_A_DEV_JOB_TIMEOUT] = { .type = NLA_U32, },
 	[MGPU_A_DEV_SLOTS] = { .type = NLA_U32, },
+	[MGPU_A_DEV_HANG_LIMIT] = { .type = NLA_U32, },
 };
 
 /* MGPU_CMD_CTX_GET - do */
@@ -99,7 +102,7 @@ const struct genl_ops mgpu_nl_ops[7] = {
 		.cmd		= MGPU_CMD_DEV_SET,
 		.doit		= mgpu_nl_dev_set_doit,
 		.policy		= mgpu_dev_set_nl_policy,
-		.maxattr	= MGPU_A_DEV_SLOTS,
+		.maxattr	= MGPU_A_DEV_HANG_LIMIT,
 		.flags		= GENL_ADMIN_PERM,
 	},
 	{

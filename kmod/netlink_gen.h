@@ -12,7 +12,7 @@
 #include <uapi/linux/mgpu.h>
 
 /* Common nested types */
-extern const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_MODE_HEIGHT + 1];
+extern const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_FPS_TARGET + 1];
 
 extern const struct nla_policy mgpu_dev_get_nl_policy[MGPU_A_DEV_ID + 1];
 
@@ -20,7 +20,7 @@ extern const struct nla_policy mgpu_vgpu_get_nl_policy[MGPU_A_VGPU_DEV_ID + 1];
 
 extern const struct nla_policy mgpu_vgpu_set_nl_policy[MGPU_A_BATCH_VGPU + 1];
 
-extern const struct nla_policy mgpu_dev_set_nl_policy[MGPU_A_DEV_SLOTS + 1];
+extern const struct nla_policy mgpu_dev_set_nl_policy[MGPU_A_DEV_HANG_LIMIT + 1];
 
 extern const struct nla_policy mgpu_ctx_get_nl_policy[MGPU_A_CTX_ID + 1];
 

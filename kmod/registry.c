@@ -52,6 +52,11 @@ struct mgpu_device *mgpu_device_register(struct device *parent,
 	atomic_set(&mdev->gen, 1);
 	xa_init_flags(&mdev->res_ids, XA_FLAGS_ALLOC1);
 	xa_init_flags(&mdev->ctx_ids, XA_FLAGS_ALLOC1);
+	ret = mgpu_clear_init(mdev);
+	if (ret) {
+		kfree(mdev);
+		return ERR_PTR(ret);
+	}
 
 	mutex_lock(&mgpu_registry_lock);
 	mdev->id = next_device_id++;
@@ -106,6 +111,7 @@ void mgpu_device_free(struct mgpu_device *mdev)
 {
 	mgpu_sched_exit(mdev);
 	WARN_ON(!xa_empty(&mdev->res_ids) || !xa_empty(&mdev->ctx_ids));
+	mgpu_clear_exit(mdev);
 	kfree(mdev);
 }
 EXPORT_SYMBOL_GPL(mgpu_device_free);
@@ -113,14 +119,16 @@ EXPORT_SYMBOL_GPL(mgpu_device_free);
 /**
  * mgpu_device_lost - start a new generation after the hardware was reset
  * @mdev: device that does not answer earlier messages any more
+ * @culprit: job that made the reset necessary, in flight; NULL if that is not known
  *
  * The contexts and resources of guests on the device are lost; guests get errors until
- * they reset their vGPUs.
+ * they reset their vGPUs.  The reset counts as a hang of the culprit's vGPU.
  *
  * Context: the back end calls this before it completes the lost jobs.
  */
-void mgpu_device_lost(struct mgpu_device *mdev)
+void mgpu_device_lost(struct mgpu_device *mdev, struct mgpu_job *culprit)
 {
+	mgpu_sched_lost(mdev, culprit);
 	atomic_inc(&mdev->gen);
 }
 EXPORT_SYMBOL_GPL(mgpu_device_lost);
@@ -211,7 +219,7 @@ void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
 	lockdep_assert_held(&mgpu_registry_lock);
 
 	mgpu_sched_apply(vgpu, set);
-	if (set->mask & MGPU_SET_FPS_LIMIT)
+	if (set->mask & (MGPU_SET_FPS_LIMIT | MGPU_SET_FPS_TARGET))
 		mgpu_ring_kick(vgpu);
 	if (set->mask & MGPU_SET_MODE && vgpu->mode != set->mode) {
 		WRITE_ONCE(vgpu->mode, set->mode);
@@ -242,6 +250,8 @@ void mgpu_device_apply(struct mgpu_device *mdev,
 		/* The watchdog's next check is due by the old timeout. */
 		mod_delayed_work(mgpu_wq, &mdev->sched.watchdog, 0);
 	}
+	if (set->mask & MGPU_DEV_SET_HANG_LIMIT)
+		WRITE_ONCE(mdev->sched.hang_limit, set->hang_limit);
 	if (set->mask & MGPU_DEV_SET_SLOTS)
 		mgpu_sched_slots(mdev, set->slots);
 	if (!(set->mask & MGPU_DEV_SET_POLICY))

@@ -39,6 +39,8 @@ void mgpu_vgpu_init(struct mgpu_vgpu *vgpu)
 /* Release the remaining memory of a closed vGPU; VFIO frees the vGPU itself. */
 void mgpu_vgpu_exit(struct mgpu_vgpu *vgpu)
 {
+	/* VFIO may unmap until the vGPU has left its container. */
+	mgpu_mem_drop_unmapping(vgpu);
 	kfree(vgpu->hists);
 }
 
@@ -107,6 +109,7 @@ void mgpu_vgpu_close(struct mgpu_vgpu *vgpu)
 	mgpu_worker_stop(vgpu);
 	mgpu_netlink_stop(vgpu);
 	mgpu_mem_drop_cache(vgpu);
+	mgpu_mem_drop_unmapping(vgpu);
 	mgpu_ring_close(vgpu);
 	mgpu_screen_release(vgpu);
 	WARN_ON(!RB_EMPTY_ROOT(&vgpu->mem.tree.rb_root));

@@ -34,6 +34,7 @@ struct alloc_state {
  * @reach: targets are rates to be reached, and limits may be higher where that
  *	keeps the machine busy; else a target must never be exceeded.
  * @floors: gives each task at least its floor.
+ * @weights: divides by weight; else weights do not count.
  * @allocate: optional; without it no targets are set. Given the problem and,
  *	in @x, the rates just measured (n values > 0, which need not be feasible),
  *	writes target rates into @x: n values > 0, INFINITY for a task that is not
@@ -46,6 +47,7 @@ struct alloc_ops {
 	const char *summary;
 	bool reach;
 	bool floors;
+	bool weights;
 	int (*allocate)(struct alloc_state *state, const struct fds_problem *p,
 			unsigned int iterations, double *x);
 };

@@ -14,5 +14,6 @@ const struct alloc_ops alloc_exact = {
 	.summary = "maximises fairness f on dominant shares, exactly",
 	.reach = true,
 	.floors = true,
+	.weights = true,
 	.allocate = exact_allocate,
 };

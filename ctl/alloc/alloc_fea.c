@@ -39,15 +39,15 @@
 #define FEA_A_LOT		0.40
 #define FEA_A_LITTLE		0.70
 #define FEA_PASSES		8	/* to find the tasks that demand holds */
-#define FEA_SHARE_MIN		1e-4	/* of a task's equal share: x > 0 */
+#define FEA_SHARE_MIN		1e-4	/* of its weight's share: x > 0 */
 
 struct fea_problem *fea_problem_new(const struct fds_problem *p)
 {
 	size_t n = p->n;
+	double *mem, mean = fds_mean_weight(n, p->weight);
 	struct fea_problem *fp;
-	double *mem;
 
-	if (!n || !p->m || p->m > MGPU_MAX_RES)
+	if (!n || !p->m || p->m > MGPU_MAX_RES || p->bounds || !fds_weights_valid(p))
 		return NULL;
 	fp = calloc(1, sizeof(*fp));
 	mem = calloc(n * (7 + p->m), sizeof(*mem));
@@ -70,7 +70,7 @@ struct fea_problem *fea_problem_new(const struct fds_problem *p)
 			goto err;
 		fp->cap[j] = p->demand[j] * fp->mu[j];
 		fp->low[j] = fmax(fds_floor(p, j) * fp->mu[j],
-				  FEA_SHARE_MIN / (double)n);
+				  FEA_SHARE_MIN * fds_weight(p, j) / mean / (double)n);
 		for (size_t i = 0; i < p->m; i++)
 			fp->a[i * n + j] = fds_need(p, i, j) /
 				(p->capacity[i] * fp->mu[j]);
@@ -91,6 +91,14 @@ void fea_problem_free(struct fea_problem *fp)
 	free(fp->mu);
 	free(fp->fixed);
 	free(fp);
+}
+
+double fea_value(const struct fea_problem *fp, const double *y, double *grad)
+{
+	const struct fds_problem *p = fp->p;
+
+	return grad ? fds_gradient(&p->param, p->n, p->weight, y, grad) :
+		fds_value(&p->param, p->n, p->weight, y);
 }
 
 double fea_use(const struct fea_problem *fp, size_t i, const double *y)
@@ -327,7 +335,7 @@ void fea_iterate(struct fea_problem *fp, struct alloc_state *state)
 	double a, b, c, s;
 
 	make_feasible(fp, fp->y);
-	a = fds_gradient(&fp->p->param, n, fp->y, fp->b);
+	a = fea_value(fp, fp->y, fp->b);
 	if (direction(fp, fp->b, state->step))
 		state->step *= FEA_SLIGHTLY;
 	state->step = fmax(state->step, FEA_STEP_MIN);
@@ -339,8 +347,8 @@ void fea_iterate(struct fea_problem *fp, struct alloc_state *state)
 	}
 	make_feasible(fp, fp->b);
 	make_feasible(fp, fp->c);
-	b = fds_value(&fp->p->param, n, fp->b);
-	c = fds_value(&fp->p->param, n, fp->c);
+	b = fea_value(fp, fp->b, NULL);
+	c = fea_value(fp, fp->c, NULL);
 	fea_choose(fp, state, a, b, c);
 }
 
@@ -370,5 +378,6 @@ const struct alloc_ops alloc_fea = {
 	.summary = "maximises fairness f on dominant shares, by a few iterations",
 	.reach = true,
 	.floors = true,
+	.weights = true,
 	.allocate = fea_allocate,
 };

@@ -45,6 +45,7 @@ const struct alloc_ops alloc_maxmin = {
 	.summary = "raises the lowest frame rate as far as possible, then the next",
 	.reach = true,
 	.floors = true,
+	.weights = true,
 	.allocate = maxmin_allocate,
 };
 
@@ -53,5 +54,6 @@ const struct alloc_ops alloc_drf = {
 	.summary = "raises the lowest dominant share as far as possible, then the next",
 	.reach = true,
 	.floors = true,
+	.weights = true,
 	.allocate = drf_allocate,
 };

@@ -23,5 +23,6 @@ static int static_allocate(struct alloc_state *state, const struct fds_problem *
 const struct alloc_ops alloc_static = {
 	.name = "static",
 	.summary = "gives each VM its weight's part of every capacity, used or not",
+	.weights = true,
 	.allocate = static_allocate,
 };

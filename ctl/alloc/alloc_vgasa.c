@@ -15,6 +15,6 @@ static int vgasa_allocate(struct alloc_state *state, const struct fds_problem *p
 
 const struct alloc_ops alloc_vgasa = {
 	.name = "vgasa",
-	.summary = "limits every VM to 30 frames per second",
+	.summary = "limits every VM to 30 frames per second, whatever its weight",
 	.allocate = vgasa_allocate,
 };

@@ -13,10 +13,12 @@
 struct division {
 	size_t n, m;
 	size_t *who;		/* of each task, its index in the estimate */
+	size_t *device;		/* of each task, the resource that its device is */
 	uint32_t dev[MGPU_MAX_RES];
 	double *need;		/* MGPU_MAX_RES rows of n */
 	double *rate, *share, *demand, *floor, *weight;
 	double capacity[MGPU_MAX_RES];
+	bool on_cpus[MGPU_MAX_RES];
 };
 
 static void division_free(struct division *d)
@@ -39,48 +41,54 @@ static size_t resource(struct division *d, const struct estimate *e, uint32_t de
 	d->dev[i] = dev;
 	d->capacity[i] = 1;
 	for (size_t k = 0; k < e->nr_devs; k++)
-		if (e->devs[k].id == dev)
+		if (e->devs[k].id == dev) {
 			d->capacity[i] = e->devs[k].engines;
+			d->on_cpus[i] = e->devs[k].on_cpus;
+		}
 	d->m++;
 	return i;
 }
 
 /*
- * The tasks and the resources of a period. @smooth: costs and capacities that
- * are to hold for the next period too, instead of this one's own.
+ * The tasks and the resources of the next period: costs and capacities that are to hold
+ * for it. Or, with @past, of this period: a task's unit is then what it did in a second
+ * of the period, so that its rate is 1, and demand is what it could have reached.
  */
-static int divide(struct division *d, const struct estimate *e, bool smooth)
+static int divide(struct division *d, const struct estimate *e, bool past)
 {
 	size_t room = e->nr_vgpus ? e->nr_vgpus : 1;
 
 	memset(d, 0, sizeof(*d));
-	d->who = calloc(room, sizeof(*d->who));
+	d->who = calloc(2 * room, sizeof(*d->who));
 	d->need = calloc(room * MGPU_MAX_RES, sizeof(*d->need));
 	d->rate = calloc(5 * room, sizeof(*d->rate));
 	if (!d->who || !d->need || !d->rate) {
 		division_free(d);
 		return -ENOMEM;
 	}
+	d->device = d->who + room;
 	d->m = 1;
-	d->capacity[RES_CPU] = smooth ? e->cpu_capacity_smooth : e->cpu_capacity;
+	d->capacity[RES_CPU] = past ? e->cpu_capacity : e->cpu_capacity_smooth;
 	for (size_t j = 0; j < e->nr_vgpus; j++)
-		if (e->vgpus[j].state == VGPU_ACTIVE &&
-		    resource(d, e, e->vgpus[j].last.dev))
-			d->who[d->n++] = j;
+		if (e->vgpus[j].state == VGPU_ACTIVE) {
+			d->device[d->n] = resource(d, e, e->vgpus[j].last.dev);
+			d->who[d->n] = j;
+			d->n += d->device[d->n] != RES_CPU;
+		}
 	d->share = d->rate + d->n;
 	d->demand = d->share + d->n;
 	d->floor = d->demand + d->n;
 	d->weight = d->floor + d->n;
 	for (size_t k = 0; k < d->n; k++) {
 		const struct estimate_vgpu *v = &e->vgpus[d->who[k]];
-		size_t i = resource(d, e, v->last.dev);
+		size_t i = d->device[k];
 
-		d->need[k] = smooth ? v->cpu_cost_smooth : v->cpu_cost;
-		d->need[i * d->n + k] = smooth ? v->gpu_cost_smooth : v->gpu_cost;
-		d->rate[k] = fmax(v->fps, DECIDE_RATE_MIN);
+		d->need[k] = past ? v->cpu_use : v->cpu_cost_smooth;
+		d->need[i * d->n + k] = past ? v->gpu_use : v->gpu_cost_smooth;
+		d->rate[k] = past ? 1 : fmax(v->fps, DECIDE_RATE_MIN);
 		d->share[k] = v->share;
-		d->demand[k] = smooth ? v->demand : INFINITY;
-		d->weight[k] = v->last.weight ? v->last.weight : 1;
+		d->demand[k] = past ? v->reach : v->demand;
+		d->weight[k] = v->last.weight ? v->last.weight : SAMPLE_WEIGHT;
 	}
 	return 0;
 }
@@ -108,33 +116,110 @@ static const struct sla *agreement(const struct sla *sla, size_t vgpu)
 	return sla ? &sla[vgpu] : &none;
 }
 
-/* Compute f of the period and the best f that it allowed. */
+/*
+ * The highest rate that an agreement or the operator allows a vGPU, frames per second;
+ * INFINITY for any.  A plan for a higher rate would waste what the module refuses.
+ */
+static double ceiling(const struct estimate *e, const struct sla *sla, size_t vgpu)
+{
+	uint32_t operator = e->vgpus[vgpu].last.fps_limit;
+
+	return fmin(agreement(sla, vgpu)->ceiling,
+		    operator ? operator / 1000.0 : INFINITY);
+}
+
+/*
+ * Bound what all tasks together can use of the capacities that they waited for. VMs that
+ * wait for one another leave capacity idle that none of them could have used: an engine
+ * is idle while all VMs prepare frames. A task that does more adds to the waits at each
+ * resource, in proportion to its use. So use, weighed by the waits for a unit of it, is
+ * bounded by the use of the period; with room for the work of VMs that were held back.
+ *
+ * Adds the bound to @p and @d behind the resources. There is none without waits, and no
+ * room for it with the most devices, whose best f is then only bounded by each VM.
+ */
+static void bound_contention(struct division *d, const struct estimate *e,
+			     struct fds_problem *p)
+{
+	double wait[MGPU_MAX_RES] = { 0 }, use[MGPU_MAX_RES] = { 0 }, most = 0;
+	double *need = d->need + d->m * d->n;
+
+	if (d->m == MGPU_MAX_RES)
+		return;
+	for (size_t k = 0; k < d->n; k++) {
+		const struct estimate_vgpu *v = &e->vgpus[d->who[k]];
+		size_t i = d->device[k];
+
+		wait[RES_CPU] += v->cpu_wait;
+		wait[i] += v->queue;
+		use[RES_CPU] += v->cpu_use;
+		use[i] += v->gpu_use;
+	}
+	for (size_t k = 0; k < d->n; k++) {
+		const struct estimate_vgpu *v = &e->vgpus[d->who[k]];
+
+		need[k] = 0;
+		for (size_t i = 0; i < d->m; i++)
+			if (use[i] > 0)
+				need[k] += wait[i] / use[i] * fds_need(p, i, k);
+		/* not 0 times INFINITY */
+		if (need[k] > 0)
+			most += need[k] * v->unheld;
+	}
+	if (!(most > 0) || !isfinite(most))
+		return;
+	d->capacity[p->m++] = most;
+	p->bounds = 1;
+}
+
+/*
+ * The largest f that a period allowed: with its capacities, no VM beyond what it could
+ * have reached alone, and all together within the bound above. NAN when that cannot be
+ * computed.
+ */
+static double best(struct division *d, const struct estimate *e,
+		   const struct decide_param *param)
+{
+	double *x = calloc(d->n, sizeof(*x)), cpus = d->capacity[RES_CPU], f = NAN;
+	struct fds_problem p = problem(d, param);
+
+	if (!x)
+		return NAN;
+	for (size_t i = 1; i < d->m; i++) {
+		double use = 0;
+
+		for (size_t k = 0; k < d->n; k++)
+			use += fds_need(&p, i, k);
+		cpus += d->on_cpus[i] ? use : 0;
+		/* a job that began in the period before may count for more than there is */
+		d->capacity[i] = fmax(d->capacity[i], use);
+	}
+	bound_contention(d, e, &p);
+	if (!fds_best_beside_engines(&p, d->capacity, d->on_cpus, cpus, x)) {
+		for (size_t k = 0; k < d->n; k++)
+			x[k] *= fds_mu(&p, k);
+		f = fds_value(&param->fds, d->n, d->weight, x);
+	}
+	free(x);
+	return f;
+}
+
+/* Compute f of the period and the best f that it allowed, which is at least its own. */
 static int judge(const struct estimate *e, const struct decide_param *param,
 		 struct plan *plan)
 {
-	struct fds_problem p;
 	struct division d;
-	double *best;
 	int ret;
 
-	ret = divide(&d, e, false);
+	ret = divide(&d, e, true);
 	if (ret)
 		return ret;
 	plan->active = d.n;
 	if (d.n) {
-		p = problem(&d, param);
-		plan->fds = fds_value(&param->fds, d.n, d.share);
-		best = calloc(d.n, sizeof(*best));
-		if (!best) {
-			division_free(&d);
-			return -ENOMEM;
-		}
-		if (!fds_best(&p, best)) {
-			for (size_t k = 0; k < d.n; k++)
-				best[k] *= fds_mu(&p, k);
-			plan->fds_best = fds_value(&param->fds, d.n, best);
-		}
-		free(best);
+		plan->fds = fds_value(&param->fds, d.n, d.weight, d.share);
+		plan->fds_best = best(&d, e, param);
+		if (plan->fds_best < plan->fds)
+			plan->fds_best = plan->fds;
 	}
 	division_free(&d);
 	return 0;
@@ -145,79 +230,74 @@ static double limit(double x)
 	return x > DECIDE_FPS_MAX ? INFINITY : fmax(x, DECIDE_FPS_MIN);
 }
 
-/* Measured use of the busiest of the capacities that were to be used up. */
-static double busy(const struct division *d, const struct estimate *e,
-		   const struct control *c)
+/* Return whether the controller's target, not the operator's limit, held the vGPU back. */
+static bool target_held(const struct estimate_vgpu *v)
 {
-	double most = 0, use;
-
-	for (size_t i = 0; i < d->m; i++) {
-		size_t before = 0;
-
-		/* devices may have other places than in the last plan */
-		if (i != RES_CPU)
-			for (before = 1; before < MGPU_MAX_RES; before++)
-				if (c->binds[before] && c->dev[before] == d->dev[i])
-					break;
-		if (before == MGPU_MAX_RES || !c->binds[before])
-			continue;
-		use = 0;
-		for (size_t k = 0; k < d->n; k++) {
-			const struct estimate_vgpu *v = &e->vgpus[d->who[k]];
-
-			if (i == RES_CPU)
-				use += v->cpu_share;
-			else if (v->last.dev == d->dev[i])
-				use += v->gpu_share;
-		}
-		most = fmax(most, use);
-	}
-	return most;
+	return v->held && v->last.fps_target &&
+	       (!v->last.fps_limit || v->last.fps_target < v->last.fps_limit);
 }
 
-static void update_lead(const struct division *d, const struct estimate *e,
-			struct control *c)
+/*
+ * Return whether a VM missed a promised rate in the period that it could have reached. A
+ * period has whole frames: less than one frame does not count.
+ */
+static bool missed(const struct estimate *e, const struct estimate_vgpu *v, double floor)
 {
-	bool held = false;
-	double use = busy(d, e, c);
+	return v->fps + 1 / e->seconds <= floor && v->fps * v->reach >= floor;
+}
 
-	if (!(c->lead > 0))
-		c->lead = 1;
-	for (size_t k = 0; k < d->n; k++)
-		held |= e->vgpus[d->who[k]].held;
-	if (held && use > 0)
-		c->lead *= 1 + DECIDE_LEAD_GAIN * (DECIDE_BUSY - use);
+/* Follow how a promise that was granted is kept. See SLA_MARGIN_MAX. */
+static void update_margin(const struct estimate *e, struct estimate_vgpu *v, double floor)
+{
+	double *margin = &v->planned.margin;
+
+	if (*margin > 0 && missed(e, v, floor))
+		*margin *= fmin(floor / v->fps, SLA_MARGIN_MAX) + SLA_MISSED;
 	else
-		c->lead = 1 + (c->lead - 1) * DECIDE_LEAD_DECAY;
-	c->lead = fmin(fmax(c->lead, 1), DECIDE_LEAD_MAX);
+		*margin *= 1 - SLA_MISSED / SLA_PERIODS;
+	*margin = fmin(fmax(*margin, 1), SLA_MARGIN_MAX);
 }
 
-/* Record the capacities that the new plan is to use up. */
-static void remember(const struct division *d, struct control *c)
+/*
+ * Raise granted floors by their margins, as far as there is room. Return whether a promise
+ * needs one, so that nothing is idle that others may use.
+ */
+static bool add_margins(struct division *d, const struct fds_problem *p, struct estimate *e,
+			const struct plan *plan)
 {
-	memset(c->binds, 0, sizeof(c->binds));
-	for (size_t i = 0; i < d->m; i++) {
-		double use = 0;
+	double *want = calloc(d->n, sizeof(*want));
+	bool tight = false;
 
-		for (size_t k = 0; k < d->n; k++)
-			use += d->need[i * d->n + k] * fmin(d->rate[k], d->demand[k]);
-		c->binds[i] = use >= d->capacity[i] * DECIDE_BINDS;
-		c->dev[i] = d->dev[i];
+	/* out of memory: there are none this time */
+	for (size_t k = 0; want && k < d->n; k++) {
+		struct estimate_vgpu *v = &e->vgpus[d->who[k]];
+		double floor = plan->targets[d->who[k]].floor;
+
+		if (floor > 0)
+			update_margin(e, v, floor);
+		else
+			v->planned.margin = 0;
+		want[k] = floor * v->planned.margin;
+		tight |= v->planned.margin > 1;
 	}
+	if (tight)
+		sla_raise(p, want, d->floor);
+	free(want);
+	return tight;
 }
 
 /*
  * Bring the agreements into the problem: no demand above a ceiling, and as much
- * of the floors as there is room for.
+ * of the floors as there is room for. Return what add_margins() does.
  */
-static void keep_agreements(struct division *d, const struct fds_problem *p,
-			    const struct decide_param *param, const struct sla *sla,
-			    struct plan *plan)
+static bool keep_agreements(struct division *d, const struct fds_problem *p,
+			    struct estimate *e, const struct decide_param *param,
+			    const struct sla *sla, struct plan *plan)
 {
 	for (size_t k = 0; k < d->n; k++) {
 		const struct sla *s = agreement(sla, d->who[k]);
 
-		d->demand[k] = fmin(d->demand[k], s->ceiling);
+		d->demand[k] = fmin(d->demand[k], ceiling(e, sla, d->who[k]));
 		d->floor[k] = param->allocator->floors ? s->floor : 0;
 	}
 	plan->nr_short = sla_floors(p, d->floor, d->floor);
@@ -227,38 +307,82 @@ static void keep_agreements(struct division *d, const struct fds_problem *p,
 		if (d->floor[k] < fmin(t->floor, d->demand[k]) * (1 - 1e-6))
 			t->granted = d->floor[k];
 	}
+	/* where not even the floors fit, it is no matter of margins */
+	return !plan->nr_short && add_margins(d, p, e, plan);
+}
+
+/* Compute the idle part of each resource. */
+static void find_idle(const struct division *d, const struct estimate *e,
+		      double idle[MGPU_MAX_RES])
+{
+	for (size_t i = 0; i < d->m; i++)
+		idle[i] = 1;
+	for (size_t k = 0; k < d->n; k++) {
+		idle[RES_CPU] -= e->vgpus[d->who[k]].cpu_share;
+		idle[d->device[k]] -= e->vgpus[d->who[k]].gpu_share;
+	}
+}
+
+/* Let limits lead their targets. See DECIDE_LEAD_REACH; @give: let them use what is idle. */
+static void update_leads(const struct division *d, struct estimate *e, bool give)
+{
+	double idle[MGPU_MAX_RES], mean = 0;
+
+	find_idle(d, e, idle);
+	for (size_t k = 0; k < d->n; k++)
+		mean += d->share[k] / d->weight[k] / d->n;
+	for (size_t k = 0; k < d->n; k++) {
+		struct estimate_vgpu *v = &e->vgpus[d->who[k]];
+		size_t most = v->cpu_share >= v->gpu_share ? RES_CPU : d->device[k];
+		double ratio = v->planned.target / v->fps;
+		double *lead = &v->planned.lead;
+
+		*lead = fmax(*lead, 1);
+		if (v->planned.target > 0 && (ratio < 1 || target_held(v))) {
+			ratio = fmin(fmax(ratio, 1 / DECIDE_LEAD_STEP), DECIDE_LEAD_STEP);
+			*lead *= pow(ratio, DECIDE_LEAD_REACH);
+			if (give && d->share[k] / d->weight[k] <= mean * (1 + 1e-9))
+				*lead *= exp(DECIDE_LEAD_IDLE * idle[most]);
+		} else {
+			*lead = 1 + (*lead - 1) * DECIDE_LEAD_DECAY;
+		}
+		*lead = fmin(fmax(*lead, 1), DECIDE_LEAD_MAX);
+	}
 }
 
 /*
  * Turn the allocator's rates into targets and limits. A task that gets its whole
- * demand takes nothing from others, so it is limited only to its equal share: it
+ * demand takes nothing from others, so it is limited only to its weight's share: it
  * finds room at once when it wants more.
  */
 static void set_targets(const struct division *d, const struct fds_problem *p,
-			const struct decide_param *param, const struct sla *sla,
-			struct control *c, struct plan *plan)
+			struct estimate *e, const struct decide_param *param,
+			const struct sla *sla, struct plan *plan)
 {
 	bool reach = param->allocator->reach;
+	double mean = fds_mean_weight(p->n, p->weight);
 
 	for (size_t k = 0; k < d->n; k++) {
+		struct estimate_vgpu *v = &e->vgpus[d->who[k]];
 		struct target *t = &plan->targets[d->who[k]];
-		double ceiling = agreement(sla, d->who[k])->ceiling;
+		double most = ceiling(e, sla, d->who[k]);
 		double rate = d->rate[k];
 
 		if (reach && rate >= d->demand[k] * (1 - DECIDE_AT_DEMAND))
-			rate = fmax(rate, 1 / ((double)d->n * fds_mu(p, k)));
-		t->fps = fmin(rate, ceiling);
-		t->limit = limit(fmin(reach ? rate * c->lead : rate, ceiling));
+			rate = fmax(rate, fds_fair_rate(p, k, mean));
+		t->fps = fmin(rate, most);
+		t->limit = limit(reach ? fmin(rate * v->planned.lead, most) : t->fps);
+		v->planned.target = reach ? t->fps : 0;
 	}
-	remember(d, c);
 }
 
-int decide(const struct estimate *e, const struct decide_param *param,
+int decide(struct estimate *e, const struct decide_param *param,
 	   const struct sla *sla, struct control *control, struct plan *plan)
 {
 	const struct alloc_ops *allocator = param->allocator;
 	struct fds_problem p;
 	struct division d;
+	bool tight;
 	int ret;
 
 	memset(plan, 0, sizeof(*plan));
@@ -273,7 +397,7 @@ int decide(const struct estimate *e, const struct decide_param *param,
 		return ret;
 
 	for (size_t j = 0; j < e->nr_vgpus; j++) {
-		const struct estimate_vgpu *v = &e->vgpus[j];
+		struct estimate_vgpu *v = &e->vgpus[j];
 		struct target *t = &plan->targets[j];
 
 		t->id = v->last.id;
@@ -284,19 +408,24 @@ int decide(const struct estimate *e, const struct decide_param *param,
 		/* one frame that is late, or held back, does not free it */
 		t->keep = allocator->allocate && v->state == VGPU_IDLE &&
 			v->idle_ns < DECIDE_RELEASE_NS;
+		if (!allocator->reach)
+			memset(&v->planned, 0, sizeof(v->planned));
+		else if (v->state != VGPU_ACTIVE)
+			v->planned.target = 0;
 	}
 	if (!allocator->allocate || !plan->active)
 		return 0;
 
-	ret = divide(&d, e, true);
+	ret = divide(&d, e, false);
 	if (ret)
 		return ret;
 	p = problem(&d, param);
-	keep_agreements(&d, &p, param, sla, plan);
-	update_lead(&d, e, control);
+	tight = keep_agreements(&d, &p, e, param, sla, plan);
+	if (allocator->reach)
+		update_leads(&d, e, !tight);
 	ret = allocator->allocate(&control->alloc, &p, param->iterations, d.rate);
 	if (!ret)
-		set_targets(&d, &p, param, sla, control, plan);
+		set_targets(&d, &p, e, param, sla, plan);
 	else
 		for (size_t k = 0; k < d.n; k++)
 			plan->targets[d.who[k]].keep = true;

@@ -21,20 +21,27 @@
 #define DECIDE_FPS_MAX		10000.0
 
 /*
- * A limit caps the pace of frames, so tasks whose frames come unevenly stay
- * below it on average, and costs are never known exactly: with limits equal to
- * targets, capacity that another task could use stays idle, and f loses more by
- * that than by slightly uneven shares. So all limits lead their
- * targets by one factor. It grows while a capacity that is to be used up is
- * used less than DECIDE_BUSY and limits hold frames back, and shrinks towards 1
- * when it is used more.
+ * A limit caps the pace of frames, so tasks whose frames come unevenly stay below it on
+ * average, and costs are never known exactly. With limits equal to targets, capacity that
+ * another task could use stays idle, and f loses more by that than by slightly uneven shares.
+ * So each limit leads its target by a factor of its own, from 1 to DECIDE_LEAD_MAX. While
+ * the target holds frames back, or the rate exceeds it, the factor's logarithm changes each
+ * period by
+ *
+ *	DECIDE_LEAD_REACH * log(target / rate) + DECIDE_LEAD_IDLE * idle
+ *
+ * where idle is the idle part of the resource of which the task needs most. The first term
+ * lets a task reach its target, and takes back what exceeds it. The second gives it what
+ * nobody else uses, if its share for its weight is not above the mean. Else the lead decays
+ * towards 1.
  */
-#define DECIDE_BUSY		0.97
-#define DECIDE_LEAD_GAIN	1.5	/* relative change per unit of use missed */
+#define DECIDE_LEAD_REACH	0.5
+#define DECIDE_LEAD_IDLE	3.0
 #define DECIDE_LEAD_MAX		2.0
-#define DECIDE_LEAD_DECAY	0.9	/* of a lead while no limit holds anything */
+#define DECIDE_LEAD_DECAY	0.9	/* of what a lead is above 1 */
+#define DECIDE_LEAD_STEP	2.0	/* most that target / rate counts for, and least */
+
 #define DECIDE_AT_DEMAND	1e-3	/* below demand that counts as at it */
-#define DECIDE_BINDS		0.98	/* planned use of a capacity to be used up */
 
 /**
  * struct decide_param - how rates are divided
@@ -72,22 +79,16 @@ struct target {
 /**
  * struct control - the state that is kept from one period to the next
  * @alloc: state of the allocator
- * @lead: factor of limits over targets; 0 before the first period
- * @binds: the last plan uses up this capacity: the CPUs' first, then devices'
- * @dev: ID of the device of each capacity but the first
  */
 struct control {
 	struct alloc_state alloc;
-	double lead;
-	bool binds[MGPU_MAX_RES];
-	uint32_t dev[MGPU_MAX_RES];
 };
 
 /**
  * struct plan - the result of a period
  * @fds: f of the measured rates, NAN if no vGPU was active
- * @fds_best: the largest f that the period's costs and capacities allow if every VM
- *	could use any rate; NAN if no vGPU was active
+ * @fds_best: the largest f that the period allowed, by its capacities and by what the
+ *	VMs could have reached; at least @fds, NAN if no vGPU was active
  * @active: number of active vGPUs
  * @targets: one target per vGPU of the estimate, in its order
  * @nr: number of targets
@@ -104,7 +105,7 @@ struct plan {
 
 /**
  * decide() - divide the capacities of the next period
- * @e: the estimate of the last period
+ * @e: the estimate of the last period; what the vGPUs keep of the plan is updated
  * @param: how rates are divided
  * @sla: the agreement of each vGPU of @e, in its order; NULL if there are none
  * @control: state kept from one period to the next; updated
@@ -112,7 +113,7 @@ struct plan {
  *
  * Return: 0, -ENOMEM, or what the allocator returned.
  */
-int decide(const struct estimate *e, const struct decide_param *param,
+int decide(struct estimate *e, const struct decide_param *param,
 	   const struct sla *sla, struct control *control, struct plan *plan);
 void plan_free(struct plan *plan);
 

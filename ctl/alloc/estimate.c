@@ -81,7 +81,9 @@ struct change {
 	double frames;
 	double gpu;		/* seconds */
 	double throttled;	/* seconds */
+	double queue;		/* seconds */
 	double cpu;		/* seconds */
+	double cpu_wait;	/* seconds, of its VMM; INFINITY for unknown */
 };
 
 static void count(const struct estimate_vgpu *old, const struct sample_vgpu *s,
@@ -101,14 +103,17 @@ static void count(const struct estimate_vgpu *old, const struct sample_vgpu *s,
 	c->valid = rise(old->last.frames, s->frames, &c->frames);
 	c->valid &= rise(old->last.engine_ns, s->engine_ns, &c->gpu);
 	c->valid &= rise(old->last.throttled_ns, s->throttled_ns, &c->throttled);
+	c->valid &= rise(old->last.queue_ns, s->queue_ns, &c->queue);
 	c->gpu /= NSEC;
 	c->throttled /= NSEC;
+	c->queue /= NSEC;
 }
 
 /* CPU time of a VMM, and the frames of all its vGPUs. */
 struct vmm_change {
 	bool valid;
 	double cpu;		/* seconds */
+	double wait;		/* seconds, INFINITY for unknown */
 	double frames;
 	unsigned int vgpus;
 };
@@ -122,6 +127,7 @@ static void split_cpu(const struct estimate *e, const struct sample *s,
 		      struct vmm_change *vc, struct change *c)
 {
 	const struct sample_vmm *vmm;
+	double wait;
 
 	for (size_t m = 0; m < s->nr_vmms; m++) {
 		vmm = find_vmm(e->vmms, e->nr_vmms, s->vmms[m].tgid);
@@ -129,6 +135,10 @@ static void split_cpu(const struct estimate *e, const struct sample *s,
 			continue;
 		vc[m].valid = true;
 		vc[m].cpu /= NSEC;
+		vc[m].wait = INFINITY;
+		if (vmm->wait_known && s->vmms[m].wait_known &&
+		    rise(vmm->wait_ns, s->vmms[m].wait_ns, &wait))
+			vc[m].wait = wait / NSEC;
 	}
 	for (size_t j = 0; j < s->nr_vgpus; j++) {
 		vmm = find_vmm(s->vmms, s->nr_vmms, s->vgpus[j].tgid);
@@ -147,6 +157,7 @@ static void split_cpu(const struct estimate *e, const struct sample *s,
 		v = &vc[find_vmm(s->vmms, s->nr_vmms, s->vgpus[j].tgid) - s->vmms];
 		c[j].cpu = v->frames > 0 ? v->cpu * c[j].frames / v->frames :
 			v->cpu / v->vgpus;
+		c[j].cpu_wait = v->wait;
 	}
 }
 
@@ -164,6 +175,52 @@ static double average(double old, double frames_before, double last, double now,
 		return now;
 	next = old + (now - old) * frames / (frames_before + frames);
 	return old > 0 ? fmin(next, fmax(old * ESTIMATE_RISE, fmin(now, last))) : next;
+}
+
+/* The rate without waits for a part of the time, over the rate with them. */
+static double without(double waits)
+{
+	return waits < 1 ? 1 / (1 - waits) : INFINITY;
+}
+
+/*
+ * The rates that a VM could have reached, over the rate that it did reach. Its time
+ * passes in parts: it is held back, waits for an engine, waits for a CPU, or makes
+ * progress of its own, which takes CPU time, engine time, or sleep. Parts may overlap,
+ * which makes the results too large, never too small.
+ *
+ *  - Without waits it would need as much time of its own for each frame, so it would
+ *    reach at most 1 / (1 - waits) times the rate. It waits for a CPU as long as its
+ *    threads do, but only while no CPU is idle.
+ *  - A VM that sleeps between frames keeps a pace of its own. Without waits it would
+ *    have slept longer, so only the waits beyond its sleep have slowed it.
+ *  - It uses no more CPUs than the most that it was seen to use, and no more than one
+ *    engine, or what it used of several.
+ *  - The operator's limit holds it back whatever a controller does.
+ */
+static void reach(const struct estimate *e, const struct change *c, struct estimate_vgpu *v)
+{
+	double t = e->seconds, held = c->throttled / t, waits, sleep, cpus, most;
+
+	v->queue = c->queue / t;
+	v->cpu_wait = fmin(c->cpu_wait / t, e->cpu_full);
+	waits = held + v->queue + v->cpu_wait;
+	sleep = fmax(1 - waits - v->cpu_use - v->gpu_use, 0);
+	v->unheld = without(fmax(held - sleep, 0));
+	v->reach = without(fmax(waits - sleep, 0));
+
+	v->kept.cpus_most = fmax(v->kept.cpus_most, v->cpu_use);
+	cpus = fmax(ceil(v->kept.cpus_most - ESTIMATE_SPARE_CPU), 1);
+	if (v->cpu_use > 0)
+		v->reach = fmin(v->reach, cpus / v->cpu_use);
+	if (v->gpu_use > 0)
+		v->reach = fmin(v->reach, ceil(v->gpu_use) / v->gpu_use);
+	if (v->last.fps_limit && v->fps > 0) {
+		most = fmax(v->last.fps_limit / 1000.0 / v->fps, 1);
+		v->reach = fmin(v->reach, most);
+		v->unheld = fmin(v->unheld, most);
+	}
+	v->reach = fmax(v->reach, 1);
 }
 
 static void measure(const struct estimate *e, const struct change *c,
@@ -196,6 +253,8 @@ static void measure(const struct estimate *e, const struct change *c,
 	}
 	v->cpu_cost_smooth = v->kept.cpu;
 	v->gpu_cost_smooth = v->kept.gpu;
+
+	reach(e, c, v);
 
 	/* what a limit holds back cannot show how much it would use */
 	v->held = c->throttled > ESTIMATE_THROTTLED * t;
@@ -230,6 +289,8 @@ static void cpu_capacity(struct estimate *e, const struct sample *s, double idle
 			e->cpu_capacity * (1 - ESTIMATE_KEEP);
 	else
 		e->cpu_capacity_smooth = e->cpu_capacity;
+	/* all CPUs are busy only while none is idle */
+	e->cpu_full = fmax(1 - idle / (e->seconds * cores), 0);
 }
 
 int estimate_update(struct estimate *e, const struct sample *s, double headroom)
@@ -264,6 +325,7 @@ int estimate_update(struct estimate *e, const struct sample *s, double headroom)
 	for (size_t i = 0; i < s->nr_devs; i++) {
 		next.devs[i].id = s->devs[i].id;
 		next.devs[i].engines = s->devs[i].engines ? s->devs[i].engines : 1;
+		next.devs[i].on_cpus = s->devs[i].on_cpus;
 	}
 
 	for (size_t j = 0; j < s->nr_vgpus; j++) {
@@ -275,6 +337,7 @@ int estimate_update(struct estimate *e, const struct sample *s, double headroom)
 		if (!old || !v->last.open || old->last.tgid != v->last.tgid)
 			continue;
 		v->kept = old->kept;
+		v->planned = old->planned;
 		v->idle_ns = old->idle_ns;
 	}
 

@@ -15,6 +15,7 @@
 #define ESTIMATE_RISE		1.25	/* of an average cost in one period, at first */
 #define ESTIMATE_WORKING	0.5	/* of a frame's CPU time: works on a frame */
 #define ESTIMATE_IDLE_NS	3000000000ULL /* without a frame: idle in any case */
+#define ESTIMATE_SPARE_CPU	0.1	/* CPUs that a VMM uses beside its VM's */
 #define ESTIMATE_CPU_MIN	0.1	/* cores for VMs, at least */
 #define ESTIMATE_PERIOD_MIN_NS	1000000	/* shorter ones are no measurement */
 
@@ -39,11 +40,23 @@ enum vgpu_state {
  * @share: dominant share, the larger of @cpu_share and @gpu_share
  * @cpu_cost_smooth: @cpu_cost averaged over periods
  * @gpu_cost_smooth: @gpu_cost averaged over periods
+ * @queue: time for which its jobs waited for an engine, seconds per second; the waits of
+ *	jobs that wait at once add up
+ * @cpu_wait: time for which its threads waited for a CPU, seconds per second, at most
+ *	the time in which no CPU was idle
+ * @reach: the rate that it could have reached alone on the machine, without a target but
+ *	within the operator's limit, over the rate measured: at least 1, INFINITY when
+ *	nothing bounds it
+ * @unheld: the same beside the others, if it had waited for CPUs and engines as it did
  * @held: its limit held frames back
  * @demand: rate that it has use for, INFINITY when not known
  * @idle_ns: for how long it has shown no frame; kept in all states
- * @kept: the averages, the frames that they are made of, and the costs of the
- *	last period with frames; kept while it is open
+ * @kept: the averages, the frames that they are made of, the costs of the last period
+ *	with frames, and the most CPUs used in a period; kept while it is open
+ * @planned: of the last plan, which only decide.c reads and writes: the factor of its
+ *	limit over its target (lead), the target that limits it, frames per second or 0 for
+ *	none, and the factor of its planned floor over the promised one (margin), or 0
+ *	without a promise; kept while it is open
  */
 struct estimate_vgpu {
 	struct sample_vgpu last;
@@ -54,23 +67,31 @@ struct estimate_vgpu {
 	double cpu_cost, gpu_cost;
 	double share;
 	double cpu_cost_smooth, gpu_cost_smooth;
+	double queue, cpu_wait;
+	double reach, unheld;
 	bool held;
 	double demand;
 	uint64_t idle_ns;
 	struct {
 		double frames, cpu, gpu;
 		double cpu_last, gpu_last;
+		double cpus_most;
 	} kept;
+	struct {
+		double lead, target, margin;
+	} planned;
 };
 
 /**
  * struct estimate_dev - a device in the period
  * @id: its id
  * @engines: its capacity, seconds per second
+ * @on_cpus: its engines are threads on the CPUs
  */
 struct estimate_dev {
 	uint32_t id;
 	double engines;
+	bool on_cpus;
 };
 
 /**
@@ -79,6 +100,7 @@ struct estimate_dev {
  * @seconds: its length; 0 when there is no measurement
  * @cpu_capacity: cores available to active VMs in the period
  * @cpu_capacity_smooth: averaged over periods
+ * @cpu_full: the largest part of the period in which no CPU was idle
  * @charged_bpf: engine time was charged by eBPF in the period, seconds
  * @charged_self: engine time was charged by the module, seconds
  * @vgpus: in the order of ids
@@ -89,6 +111,7 @@ struct estimate {
 	double seconds;
 	double cpu_capacity;
 	double cpu_capacity_smooth;
+	double cpu_full;
 	double charged_bpf;
 	double charged_self;
 	struct estimate_vgpu *vgpus;

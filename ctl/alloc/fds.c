@@ -30,45 +30,85 @@ double fds_mu(const struct fds_problem *p, size_t j)
 {
 	double mu = 0;
 
-	for (size_t i = 0; i < p->m; i++)
+	for (size_t i = 0; i < p->m - p->bounds; i++)
 		mu = fmax(mu, fds_need(p, i, j) / p->capacity[i]);
 	return mu;
 }
 
-void fds_sums(const struct fds_param *param, size_t n, const double *y,
-	      double *s1, double *s2)
+double fds_mean_weight(size_t n, const double *weight)
 {
+	double sum = 0;
+
+	if (!weight)
+		return 1;
+	for (size_t j = 0; j < n; j++)
+		sum += weight[j];
+	return sum / (double)n;
+}
+
+bool fds_weights_valid(const struct fds_problem *p)
+{
+	double mean = fds_mean_weight(p->n, p->weight);
+
+	if (!isfinite(mean))
+		return false;
+	for (size_t j = 0; j < p->n; j++)
+		if (!(fds_weight(p, j) / mean > 0))
+			return false;
+	return true;
+}
+
+double fds_fair_rate(const struct fds_problem *p, size_t j, double mean)
+{
+	return fds_weight(p, j) / mean / ((double)p->n * fds_mu(p, j));
+}
+
+/* The weight of a task over the mean: exactly 1 when all are equal. */
+static double relative(const double *weight, double mean, size_t j)
+{
+	return weight ? weight[j] / mean : 1;
+}
+
+void fds_sums(const struct fds_param *param, size_t n, const double *weight,
+	      const double *y, double *s1, double *s2)
+{
+	double mean = fds_mean_weight(n, weight);
+
 	*s1 = 0;
 	*s2 = 0;
 	for (size_t j = 0; j < n; j++) {
+		double w = relative(weight, mean, j);
+
 		*s1 += y[j];
-		*s2 += y[j] * fds_inverse_power(y[j], param->beta);
+		*s2 += y[j] * fds_inverse_power(y[j] / w, param->beta);
 	}
 }
 
-double fds_value(const struct fds_param *param, size_t n, const double *y)
+double fds_value(const struct fds_param *param, size_t n, const double *weight,
+		 const double *y)
 {
 	double b = param->beta, s1, s2, f;
 
-	fds_sums(param, n, y, &s1, &s2);
+	fds_sums(param, n, weight, y, &s1, &s2);
 	f = pow(s1, 1 + param->lambda - 1 / b) * pow(s2, 1 / b);
 	return b > 1 ? -f : f;
 }
 
-double fds_gradient(const struct fds_param *param, size_t n, const double *y,
-		    double *grad)
+double fds_gradient(const struct fds_param *param, size_t n, const double *weight,
+		    const double *y, double *grad)
 {
 	double b = param->beta, a = 1 + param->lambda - 1 / b;
-	double s1, s2, f, common, own;
+	double s1, s2, f, common, own, mean = fds_mean_weight(n, weight);
 
-	fds_sums(param, n, y, &s1, &s2);
+	fds_sums(param, n, weight, y, &s1, &s2);
 	f = pow(s1, a) * pow(s2, 1 / b);
 	if (b > 1)
 		f = -f;
 	common = f * a / s1;
 	own = f * (1 - b) / b / s2;
 	for (size_t j = 0; j < n; j++)
-		grad[j] = common + own * fds_inverse_power(y[j], b);
+		grad[j] = common + own * fds_inverse_power(y[j] / relative(weight, mean, j),
+							   b);
 	return f;
 }
 

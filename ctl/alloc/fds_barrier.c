@@ -32,6 +32,7 @@ struct barrier {
 	double kappa;		/* weight of log of the power mean in phi */
 	double *a;		/* A, m rows of n */
 	double *mu, *cap, *low, *y, *dy, *trial, *diag, *grad;
+	double *w;		/* weights over their mean */
 	double *u;		/* the outer products' vectors, RANK rows of n */
 };
 
@@ -42,7 +43,7 @@ static double objective(const struct barrier *s, const double *y, double t)
 	for (size_t j = 0; j < s->n; j++)
 		if (!(y[j] > s->low[j]) || y[j] >= s->cap[j])
 			return -INFINITY;
-	fds_sums(&s->p->param, s->n, y, &s1, &s2);
+	fds_sums(&s->p->param, s->n, s->w, y, &s1, &s2);
 	v = t * (s->alpha * log(s1) + (b > 1 ? -1 : 1) * log(s2) / b);
 	for (size_t j = 0; j < s->n; j++) {
 		if (isfinite(s->cap[j]))
@@ -110,9 +111,9 @@ static double newton(struct barrier *s, double t)
 	size_t k = 0, n = s->n;
 	double decrement = 0;
 
-	fds_sums(param, n, s->y, &s1, &s2);
+	fds_sums(param, n, s->w, s->y, &s1, &s2);
 	for (size_t j = 0; j < n; j++) {
-		double ip = fds_inverse_power(s->y[j], b);
+		double ip = fds_inverse_power(s->y[j] / s->w[j], b);
 
 		s->grad[j] = t * (s->alpha / s1 + s->kappa * ip / s2);
 		s->diag[j] = t * s->kappa * b * ip / s->y[j] / s2;
@@ -228,15 +229,16 @@ static bool inside(struct barrier *s)
 
 int fds_barrier(const struct fds_problem *p, double *x, double *price)
 {
-	double b = p->param.beta, t_end;
+	double b = p->param.beta, t_end, mean = fds_mean_weight(p->n, p->weight);
 	struct barrier s = { .p = p, .n = p->n, .m = p->m };
 	size_t bounds = 2 * p->n + p->m;
 	double *mem;
 	int ret = 0;
 
-	if (!p->n || !p->m || p->m > MGPU_MAX_RES || fds_param_check(&p->param))
+	if (!p->n || p->m <= p->bounds || p->m > MGPU_MAX_RES || fds_param_check(&p->param) ||
+	    !fds_weights_valid(p))
 		return -EINVAL;
-	mem = calloc(p->n * (8 + p->m + RANK), sizeof(*mem));
+	mem = calloc(p->n * (9 + p->m + RANK), sizeof(*mem));
 	if (!mem)
 		return -ENOMEM;
 	s.mu = mem;
@@ -247,7 +249,8 @@ int fds_barrier(const struct fds_problem *p, double *x, double *price)
 	s.diag = mem + 5 * p->n;
 	s.grad = mem + 6 * p->n;
 	s.low = mem + 7 * p->n;
-	s.a = mem + 8 * p->n;
+	s.w = mem + 8 * p->n;
+	s.a = mem + 9 * p->n;
 	s.u = s.a + p->m * p->n;
 	s.kappa = fabs(1 - b) / b;
 	s.alpha = fabs(1 + p->param.lambda - 1 / b);
@@ -255,6 +258,7 @@ int fds_barrier(const struct fds_problem *p, double *x, double *price)
 		s.alpha = 0;
 
 	for (size_t j = 0; j < p->n; j++) {
+		s.w[j] = fds_weight(p, j) / mean;
 		s.mu[j] = fds_mu(p, j);
 		if (!(s.mu[j] > 0) || !(p->demand[j] > 0)) {
 			ret = -EINVAL;

@@ -7,17 +7,17 @@
  *
  *	F(y) = a log S1 + b log M,   M = S2^(1 / (1 - beta)),
  *
- * with S1 = sum_j y_j and S2 = sum_j y_j^(1 - beta): concave for all parameters
- * that fds_param_check() lets pass, as M is (it is a mean of y). At the maximum
- * there are prices p_i >= 0, one per capacity, such that
+ * with S1 = sum_j y_j and S2 = sum_j w_j^beta y_j^(1 - beta): concave for all parameters
+ * that fds_param_check() lets pass, as M is (it is a weighted mean of y). At the
+ * maximum there are prices p_i >= 0, one per capacity, such that
  *
- *	y_j = clamp(q_j^(-1 / beta), low_j, high_j)
+ *	y_j = clamp(w_j q_j^(-1 / beta), low_j, high_j)
  *	q_j = sum_i p_i A_ij - alpha,   alpha = a S2 / (b S1)
  *
  * and p_i is above 0 only where sum_j A_ij y_j = 1. So there are m + 1 unknowns,
  * whatever n is. For a fixed alpha, y maximises
  *
- *	sum_j alpha y_j + y_j^(1 - beta) / (1 - beta)
+ *	sum_j alpha y_j + w_j^beta y_j^(1 - beta) / (1 - beta)
  *
  * and p minimises this problem's dual function, which is convex, by Newton steps
  * (solve_prices()); alpha is the root of a function of its own, again by Newton
@@ -54,7 +54,10 @@
 #define KEEP		0.1	/* of a task's q in one step */
 #define FAR		10	/* of the highest price, in one step */
 #define RAISE		1e-6	/* of prices, at most, to prove a result */
-#define LOW_MIN		1e-12	/* of an equal share: y > 0 */
+#define BESIDE_STEPS	100	/* for what engines leave of the CPUs, at most */
+#define BESIDE_EXACT	1e-9	/* relative error of that which ends it */
+#define BESIDE_MIN	0.1	/* CPUs that engines always leave */
+#define LOW_MIN		1e-12	/* of its weight's share: y > 0 */
 
 struct best {
 	size_t n, m;
@@ -63,29 +66,30 @@ struct best {
 	double p[MGPU_MAX_RES];
 	const double *need;	/* A, m rows of n */
 	const double *low, *high;
+	const double *weight;	/* over the mean */
 	double *y;
 	/* what pass() adds up */
 	double use[MGPU_MAX_RES];
 	double h[MGPU_MAX_RES][MGPU_MAX_RES];
-	double v[MGPU_MAX_RES];	/* sum of A_ij w_j */
-	double w, w_q;		/* sums of w_j and of w_j q_j */
+	double v[MGPU_MAX_RES];	/* sum of A_ij d_j */
+	double d, d_q;		/* sums of d_j and of d_j q_j */
 	double s1, s2;
 };
 
 /*
  * A pass over the tasks: y at the prices, its use of the capacities, and its derivative.
- * w_j = -dy_j / dq_j, 0 for a task at a bound. The loops are kept free of
+ * d_j = -dy_j / dq_j, 0 for a task at a bound. The loops are kept free of
  * branches, so that they become vector code.
  */
 #define TASK(root)							\
-	double y, w, inside;						\
+	double y, d, inside;						\
 									\
 	q = q > 0 ? q : 0;						\
-	y = (root);							\
+	y = s->weight[j] * (root);					\
 	inside = y > s->low[j] && y < s->high[j] ? 1.0 : 0.0;		\
 	y = y > s->low[j] ? y : s->low[j];				\
 	y = y < s->high[j] ? y : s->high[j];				\
-	w = inside * y / (s->beta * (q > 0 ? q : 1));			\
+	d = inside * y / (s->beta * (q > 0 ? q : 1));			\
 	s->y[j] = y
 
 /* The common case, two capacities and the default parameters. */
@@ -102,9 +106,9 @@ static void pass_default(struct best *s)
 		TASK(1 / sqrt(q));
 		u0 += a0[j] * y;
 		u1 += a1[j] * y;
-		h00 += a0[j] * a0[j] * w;
-		h01 += a0[j] * a1[j] * w;
-		h11 += a1[j] * a1[j] * w;
+		h00 += a0[j] * a0[j] * d;
+		h01 += a0[j] * a1[j] * d;
+		h11 += a1[j] * a1[j] * d;
 	}
 	s->use[0] = u0;
 	s->use[1] = u1;
@@ -120,7 +124,7 @@ static void pass_any(struct best *s)
 	memset(s->use, 0, sizeof(s->use));
 	memset(s->h, 0, sizeof(s->h));
 	memset(s->v, 0, sizeof(s->v));
-	s->w = s->w_q = s->s1 = s->s2 = 0;
+	s->d = s->d_q = s->s1 = s->s2 = 0;
 	for (size_t j = 0; j < s->n; j++) {
 		double q = -s->alpha;
 
@@ -129,16 +133,17 @@ static void pass_any(struct best *s)
 		TASK(s->beta == 2 ? 1 / sqrt(q) : pow(q, power));
 		s->s1 += y;
 		if (s->a > 0)
-			s->s2 += inside > 0 ? y * q : pow(y, 1 - s->beta);
-		s->w += w;
-		s->w_q += w * q;
+			s->s2 += y * (inside > 0 ? q :
+				      fds_inverse_power(y / s->weight[j], s->beta));
+		s->d += d;
+		s->d_q += d * q;
 		for (size_t i = 0; i < s->m; i++) {
 			double ai = s->need[i * s->n + j];
 
 			s->use[i] += ai * y;
-			s->v[i] += ai * w;
+			s->v[i] += ai * d;
 			for (size_t k = 0; k <= i; k++)
-				s->h[i][k] += ai * w * s->need[k * s->n + j];
+				s->h[i][k] += ai * d * s->need[k * s->n + j];
 		}
 	}
 	for (size_t i = 0; i < s->m; i++)
@@ -338,7 +343,7 @@ static void correct(struct best *s)
 			}
 			s->y[j] = y;
 			s->s1 += y;
-			s->s2 += y * fds_inverse_power(y, s->beta);
+			s->s2 += y * fds_inverse_power(y / s->weight[j], s->beta);
 			for (size_t i = 0; i < s->m; i++)
 				s->use[i] += s->need[i * s->n + j] * y;
 		}
@@ -394,8 +399,8 @@ static bool solve_prices(struct best *s)
 
 /*
  * alpha as y has it; how that changes with alpha, and how the prices do. Where
- * only w_j and q_j are at hand: dp = h^-1 v on the capacities in use, and
- * dy = w (1 - A dp).
+ * only d_j and q_j are at hand: dp = h^-1 v on the capacities in use, and
+ * dy = d (1 - A dp).
  */
 static double next_alpha(const struct best *s, double *change, double *dp)
 {
@@ -405,11 +410,11 @@ static double next_alpha(const struct best *s, double *change, double *dp)
 	for (size_t i = 0; i < s->m; i++)
 		on[i] = s->p[i] > 0;
 	solve(s, on, s->v, dp);
-	ds1 = s->w;
+	ds1 = s->d;
 	for (size_t i = 0; i < s->m; i++)
 		ds1 -= s->v[i] * dp[i];
 	/* dS2 = (1 - beta) sum_j q_j dy_j */
-	ds2 = s->w_q;
+	ds2 = s->d_q;
 	for (size_t i = 0; i < s->m; i++) {
 		double qwa = -s->alpha * s->v[i];
 
@@ -515,7 +520,7 @@ static double slope(const struct best *s, double y, double scale, double alpha,
 	for (size_t i = 0; i < s->m; i++)
 		*cost += s->p[i] * s->need[i * s->n + j];
 	*cost *= scale;
-	return alpha + scale * fds_inverse_power(y, s->beta);
+	return alpha + scale * fds_inverse_power(y / s->weight[j], s->beta);
 }
 
 /*
@@ -530,7 +535,7 @@ static double gap(const struct best *s)
 
 	for (size_t j = 0; j < s->n; j++) {
 		s1 += s->y[j];
-		s2 += s->y[j] * fds_inverse_power(s->y[j], s->beta);
+		s2 += s->y[j] * fds_inverse_power(s->y[j] / s->weight[j], s->beta);
 	}
 	scale = s->b / s2;
 	alpha = s->a / s1;
@@ -574,12 +579,12 @@ static void start(struct best *s, const double *price)
 	}
 	if (known)
 		return;
-	/* n tasks that need only this would pay n^beta */
+	/* n tasks of equal weight that need only this would pay n^beta */
 	for (size_t i = 0; i < s->m; i++) {
 		double sum = 0;
 
 		for (size_t j = 0; j < s->n; j++)
-			sum += s->need[i * s->n + j];
+			sum += s->need[i * s->n + j] * s->weight[j];
 		s->p[i] = pow(sum, s->beta);
 	}
 	/* y is of degree -1/beta in p: all prices so that one capacity is used up */
@@ -604,7 +609,7 @@ static void help(const struct fds_problem *p, struct best *s, const double *mu,
 	if (y && !fds_barrier(p, y, s->p)) {
 		for (size_t j = 0; j < s->n; j++)
 			s->y[j] = fmin(fmax(y[j] * mu[j], s->low[j]), s->high[j]);
-		fds_sums(&p->param, s->n, s->y, &s1, &s2);
+		fds_sums(&p->param, s->n, s->weight, s->y, &s1, &s2);
 		for (size_t i = 0; i < s->m; i++)
 			s->p[i] *= s2 / s->b;
 		keep(s, mu, x, left);
@@ -617,28 +622,33 @@ static void help(const struct fds_problem *p, struct best *s, const double *mu,
 
 int fds_best_from(const struct fds_problem *p, double *price, double *x, double *left)
 {
-	double beta = p->param.beta, *mem, *need, *mu, *low, *high;
+	double beta = p->param.beta, *mem, *need, *mu, *low, *high, *weight, mean;
 	struct best s = { .n = p->n, .m = p->m, .beta = beta };
 	size_t n = p->n;
 	int ret = 0;
 
-	if (!n || !p->m || p->m > MGPU_MAX_RES || fds_param_check(&p->param))
+	if (!n || p->m <= p->bounds || p->m > MGPU_MAX_RES || fds_param_check(&p->param) ||
+	    !fds_weights_valid(p))
 		return -EINVAL;
-	mem = malloc(n * (4 + p->m) * sizeof(*mem));
+	mem = malloc(n * (5 + p->m) * sizeof(*mem));
 	if (!mem)
 		return -ENOMEM;
 	s.y = mem;
 	mu = mem + n;
 	s.low = low = mem + 2 * n;
 	s.high = high = mem + 3 * n;
-	s.need = need = mem + 4 * n;
+	s.weight = weight = mem + 4 * n;
+	s.need = need = mem + 5 * n;
 	s.b = fabs(1 - beta) / beta;
 	s.a = fabs(1 + p->param.lambda - 1 / beta);
 	if (s.a < 1e-9)
 		s.a = 0;
 
-	for (size_t j = 0; j < n; j++)
+	mean = fds_mean_weight(n, p->weight);
+	for (size_t j = 0; j < n; j++) {
 		mu[j] = 0;
+		weight[j] = fds_weight(p, j) / mean;
+	}
 	for (size_t i = 0; i < p->m; i++) {
 		double per = 1 / p->capacity[i];
 
@@ -646,7 +656,8 @@ int fds_best_from(const struct fds_problem *p, double *price, double *x, double 
 			double share = fds_need(p, i, j) * per;
 
 			need[i * n + j] = share;
-			mu[j] = share > mu[j] ? share : mu[j];
+			if (i < p->m - p->bounds)
+				mu[j] = share > mu[j] ? share : mu[j];
 		}
 	}
 	for (size_t j = 0; j < n; j++) {
@@ -658,8 +669,8 @@ int fds_best_from(const struct fds_problem *p, double *price, double *x, double 
 			need[i * n + j] *= one;
 		/* alone on the machine, it would have 1 */
 		high[j] = cap < 1 ? cap : 1;
-		low[j] = fmin(fmax(fds_floor(p, j) * mu[j], LOW_MIN / (double)n),
-			      high[j]);
+		low[j] = fmin(fmax(fds_floor(p, j) * mu[j],
+				   LOW_MIN * weight[j] / (double)n), high[j]);
 	}
 	if (ret)
 		goto out;
@@ -684,4 +695,39 @@ int fds_best(const struct fds_problem *p, double *x)
 	double left;
 
 	return fds_best_from(p, NULL, x, &left);
+}
+
+int fds_best_beside_engines(const struct fds_problem *p, double *capacity,
+			    const bool *on_cpus, double cpus, double *x)
+{
+	double price[MGPU_MAX_RES] = { 0 }, low = BESIDE_MIN, high = fmax(cpus, BESIDE_MIN);
+	double before = 0, before_over = 0, left;
+	bool any = false;
+
+	for (size_t i = 1; i < p->m; i++)
+		any |= on_cpus[i];
+	/* the root of what is left over, by secants in a bracket that every third step halves */
+	for (unsigned int k = 0;; k++) {
+		int ret = fds_best_from(p, price, x, &left);
+		double engines = 0, at = capacity[0], over, next;
+
+		if (ret || !any || k == BESIDE_STEPS)
+			return ret;
+		for (size_t i = 1; i < p->m; i++)
+			for (size_t j = 0; on_cpus[i] && j < p->n; j++)
+				engines += fds_need(p, i, j) * x[j];
+		over = fmax(cpus - engines, BESIDE_MIN) - at;
+		if (fabs(over) <= BESIDE_EXACT * at)
+			return 0;
+		if (over > 0)
+			low = fmax(low, at);
+		else
+			high = fmin(high, at);
+		next = k ? at - over * (at - before) / (over - before_over) : at + over / 2;
+		if (k % 3 == 2 || !(next > low && next < high))
+			next = (low + high) / 2;
+		before = at;
+		before_over = over;
+		capacity[0] = next;
+	}
 }

@@ -49,6 +49,9 @@ void fea_start(struct fea_problem *fp, struct alloc_state *state, const double *
 void fea_iterate(struct fea_problem *fp, struct alloc_state *state);
 void fea_result(const struct fea_problem *fp, double *x);
 
+/* Return f at @y; with @grad, which is not @y, also its gradient there. */
+double fea_value(const struct fea_problem *fp, const double *y, double *grad);
+
 /* Return the used part of capacity @i at @y. */
 double fea_use(const struct fea_problem *fp, size_t i, const double *y);
 

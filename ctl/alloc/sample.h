@@ -12,6 +12,9 @@
 
 #define SAMPLE_UUID_LEN	37
 
+/* Weight of a vGPU whose weight is not known. */
+#define SAMPLE_WEIGHT	100
+
 /**
  * struct sample_vgpu - a vGPU
  * @id: given to another vGPU once this one is removed; @uuid tells them apart
@@ -20,11 +23,13 @@
  * @open: a VMM has it open
  * @tgid: of the VMM, 0 when closed
  * @weight: of its share, 1 to 10000; 0 where that is not known
- * @fps_limit: in force, millihertz, 0 for none
+ * @fps_limit: the operator's limit, millihertz, 0 for none
+ * @fps_target: the controller's limit in force, millihertz, 0 for none
  * @frames_total: shown since the vGPU was created
  * @frames: counter of frames shown
  * @engine_ns: counter of engine time
  * @throttled_ns: counter of time that frames were held back
+ * @queue_ns: counter of time that jobs waited for an engine
  * @charged_bpf_ns: counter of engine time charged by eBPF
  * @charged_self_ns: counter of engine time charged by the module itself
  *
@@ -38,10 +43,12 @@ struct sample_vgpu {
 	uint32_t tgid;
 	uint32_t weight;
 	uint32_t fps_limit;
+	uint32_t fps_target;
 	uint64_t frames_total;
 	uint64_t frames;
 	uint64_t engine_ns;
 	uint64_t throttled_ns;
+	uint64_t queue_ns;
 	uint64_t charged_bpf_ns;
 	uint64_t charged_self_ns;
 };
@@ -50,20 +57,26 @@ struct sample_vgpu {
  * struct sample_vmm - a thread group that has a vGPU open
  * @tgid: its id
  * @cpu_ns: counter of the CPU time of all its threads
+ * @wait_ns: counter of the time that its threads were ready and waited for a CPU
+ * @wait_known: @wait_ns counts
  */
 struct sample_vmm {
 	uint32_t tgid;
 	uint64_t cpu_ns;
+	uint64_t wait_ns;
+	bool wait_known;
 };
 
 /**
  * struct sample_dev - a device
  * @id: its id
  * @engines: jobs that it runs at once
+ * @on_cpus: its engines are threads on the CPUs
  */
 struct sample_dev {
 	uint32_t id;
 	uint32_t engines;
+	bool on_cpus;
 };
 
 /**

@@ -23,10 +23,16 @@ const char *sla_check(const struct sla *sla)
 	return NULL;
 }
 
+/* The rate that floors of others always leave a task. */
+static double spare_rate(const struct fds_problem *p, size_t j, double mean)
+{
+	return fmin(SLA_SPARE * fds_fair_rate(p, j, mean), p->demand[j]);
+}
+
 size_t sla_floors(const struct fds_problem *p, const double *asked, double *floor)
 {
 	size_t n = p->n, missing = 0;
-	double *spare, *want;
+	double *spare, *want, mean = fds_mean_weight(n, p->weight);
 	bool any = false;
 
 	for (size_t j = 0; j < n; j++)
@@ -39,7 +45,7 @@ size_t sla_floors(const struct fds_problem *p, const double *asked, double *floo
 	}
 	want = spare + n;
 	for (size_t j = 0; j < n; j++) {
-		spare[j] = fmin(SLA_SPARE / ((double)n * fds_mu(p, j)), p->demand[j]);
+		spare[j] = spare_rate(p, j, mean);
 		want[j] = fmax(fmin(asked[j], p->demand[j]), spare[j]);
 	}
 	/* in steps of what each asks for: equal shares of the promises */
@@ -61,4 +67,24 @@ size_t sla_floors(const struct fds_problem *p, const double *asked, double *floo
 	}
 	free(spare);
 	return missing;
+}
+
+void sla_raise(const struct fds_problem *p, const double *want, double *floor)
+{
+	double mean = fds_mean_weight(p->n, p->weight);
+	double *low = calloc(2 * p->n, sizeof(*low)), *high;
+
+	if (!low)
+		return;
+	high = low + p->n;
+	for (size_t j = 0; j < p->n; j++) {
+		low[j] = fmax(floor[j], spare_rate(p, j, mean));
+		high[j] = fmax(fmin(want[j], p->demand[j]), low[j]);
+	}
+	/* in steps of what each wants: margins that do not fit are cut alike */
+	if (!fill(p, want, low, high, high))
+		for (size_t j = 0; j < p->n; j++)
+			if (want[j] > 0)
+				floor[j] = fmax(high[j], floor[j]);
+	free(low);
 }

@@ -27,6 +27,17 @@ struct sla {
 #define SLA_FPS_MIN	1.0
 #define SLA_FPS_MAX	10000.0
 
+/*
+ * Plans need more than a floor to keep it: frames come unevenly, and where a plan uses
+ * capacities up, none is left for that. So floors are planned with a margin, a factor from 1
+ * to SLA_MARGIN_MAX. A period with less than the floor raises it by the part that was
+ * missing and SLA_MISSED; every other period lowers it by so little that one in SLA_PERIODS
+ * misses.
+ */
+#define SLA_MARGIN_MAX	1.5
+#define SLA_MISSED	0.03
+#define SLA_PERIODS	100
+
 /* Check an agreement. Return NULL, or a sentence that says what is wrong. */
 const char *sla_check(const struct sla *sla);
 
@@ -39,6 +50,13 @@ const char *sla_check(const struct sla *sla);
  * beyond rounding.
  */
 size_t sla_floors(const struct fds_problem *p, const double *asked, double *floor);
+
+/*
+ * Raise granted floors. @want: n values >= 0, 0 for a task without a promise. @floor: as
+ * granted by sla_floors(); raised up to @want, as far as there is room beside the floors of
+ * all tasks and SLA_SPARE of the others, and never lowered. Without memory, it is left.
+ */
+void sla_raise(const struct fds_problem *p, const double *want, double *floor);
 
 /* Part of the equal share of a task that floors of others always leave it. */
 #define SLA_SPARE	0.01

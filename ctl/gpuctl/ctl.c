@@ -2,9 +2,11 @@
 /* gpuctl ctl: talks to mgpud over its socket */
 #include <errno.h>
 #include <json-c/json.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
+#include "control.h"
 #include "gpuctl.h"
 #include "mgpud_client.h"
 #include "mgpud_settings.h"
@@ -12,6 +14,7 @@
 /* Words of mgpud_settings[]: its names with - for _. */
 static char words[CTL_SETTINGS_MAX][32];
 const char *ctl_set_keys[CTL_SETTINGS_MAX + 1];
+const char *ctl_reset_keys[CTL_SETTINGS_MAX + 3];
 
 void ctl_init(void)
 {
@@ -25,8 +28,11 @@ void ctl_init(void)
 			if (*c == '_')
 				*c = '-';
 		ctl_set_keys[nr] = words[nr];
+		ctl_reset_keys[nr] = words[nr];
 		nr++;
 	}
+	ctl_reset_keys[nr++] = "sla";
+	ctl_reset_keys[nr] = "default";
 }
 
 /* The setting with this word; NULL: there is none. */
@@ -71,14 +77,12 @@ static const char *get_string(struct json_object *object, const char *key)
 static const char *number(char *buf, struct json_object *object,
 			  const char *key, double factor, int decimals)
 {
-	struct json_object *value = get(object, key);
+	double value = json_number(object, key);
 
-	if (!value || (!json_object_is_type(value, json_type_double) &&
-		       !json_object_is_type(value, json_type_int)))
+	if (isnan(value))
 		strcpy(buf, "-");
 	else
-		snprintf(buf, OUT_CELL, "%.*f", decimals,
-			 json_object_get_double(value) * factor);
+		snprintf(buf, OUT_CELL, "%.*f", decimals, value * factor);
 	return buf;
 }
 
@@ -94,10 +98,10 @@ static const char *floor_text(char *buf, struct json_object *vgpu)
 {
 	char granted[OUT_CELL], floor[OUT_CELL];
 
-	number(floor, vgpu, "floor", 1, 1);
+	number(floor, vgpu, "floor_fps", 1, 1);
 	if (is_true(vgpu, "shortfall"))
 		snprintf(buf, OUT_CELL, "%.30s/%.30s",
-			 number(granted, vgpu, "granted", 1, 1), floor);
+			 number(granted, vgpu, "granted_fps", 1, 1), floor);
 	else
 		strcpy(buf, floor);
 	return buf;
@@ -126,7 +130,7 @@ static void print_vgpus(struct json_object *vgpus)
 		table_cell(&table, "%s", number(buf, vgpu, "fps", 1, 1));
 		table_cell(&table, "%s", number(buf, vgpu, "target_fps", 1, 1));
 		table_cell(&table, "%s", floor_text(buf, vgpu));
-		table_cell(&table, "%s", number(buf, vgpu, "ceiling", 1, 1));
+		table_cell(&table, "%s", number(buf, vgpu, "ceiling_fps", 1, 1));
 		table_cell(&table, "%s", number(buf, vgpu, "cpu_share", 100, 1));
 		table_cell(&table, "%s", number(buf, vgpu, "gpu_share", 100, 1));
 		table_cell(&table, "%s",
@@ -215,10 +219,78 @@ static void print_lines(struct json_object *state, const struct line *lines, siz
 		print_value(lines[i].title, get(state, lines[i].key));
 }
 
+/* Origin of a setting, by its name in mgpud's state: " (file)", "" for a default. */
+static const char *source(char *buf, struct json_object *state, const char *name)
+{
+	const char *from = get(get(state, "sources"), name) ?
+		get_string(get(state, "sources"), name) : "default";
+
+	buf[0] = '\0';
+	if (strcmp(from, "default"))
+		snprintf(buf, OUT_CELL, " (%.20s)", from);
+	for (char *c = buf; *c; c++)
+		if (*c == '-')
+			*c = ' ';
+	return buf;
+}
+
+/*
+ * Value of a setting in the state. Times are there in seconds, under a key that says so:
+ * *factor is what converts them to the unit of the setting, or 1.
+ */
+static struct json_object *setting_value(struct json_object *state,
+					 const struct mgpud_setting *setting, double *factor)
+{
+	bool rates = !strcmp(setting->section, MGPUD_RATES);
+	struct json_object *in = rates ? state : get(state, "preempt");
+	const char *key = rates ? setting->name : setting->key;
+	size_t len = strlen(key);
+	char seconds[64];
+
+	*factor = 1;
+	if (len < 3 || len >= sizeof(seconds) || strcmp(key + len - 3, "_ms"))
+		return get(in, key);
+	snprintf(seconds, sizeof(seconds), "%.*s_s", (int)len - 3, key);
+	*factor = 1e3;
+	return get(in, seconds);
+}
+
+/* Print each setting that can be changed, and where its value comes from. */
+static void print_settings(struct json_object *state)
+{
+	const char *const *word;
+	char buf[OUT_CELL];
+
+	for (word = ctl_set_keys; *word; word++) {
+		const struct mgpud_setting *setting = ctl_setting(*word);
+		double factor;
+		struct json_object *value = setting_value(state, setting, &factor);
+
+		/* the cost of a switch has a line of its own */
+		if (setting->kind == MGPUD_COST)
+			continue;
+		printf("%-24s", *word);
+		if (value && (json_object_is_type(value, json_type_double) || factor != 1))
+			printf("%.10g", json_object_get_double(value) * factor);
+		else
+			fputs(value ? json_object_get_string(value) : "-", stdout);
+		puts(source(buf, state, setting->name));
+	}
+}
+
+static void print_trouble(struct json_object *state)
+{
+	struct json_object *list = get(state, "trouble");
+
+	for (size_t i = 0; list && i < json_object_array_length(list); i++)
+		printf("%-16s%s\n", "trouble",
+		       json_object_get_string(json_object_array_get_idx(list, i)));
+}
+
 static void print_state(struct json_object *state)
 {
 	static const struct line about[] = {
-		{ "version", "version" },
+		{ "version", "release" },
 		{ "pid", "pid" },
 		{ "uptime (s)", "uptime_s" },
 	}, rest[] = {
@@ -228,6 +300,7 @@ static void print_state(struct json_object *state)
 		{ "state file", "state_file" },
 		{ "log", "log" },
 		{ "keeps floors", "floors" },
+		{ "weights count", "weights" },
 		{ "shortfalls", "shortfalls" },
 		{ "dry run", "dry_run" },
 		{ "eBPF", "bpf" },
@@ -236,20 +309,15 @@ static void print_state(struct json_object *state)
 		{ "best f", "fds_optimal" },
 	};
 	struct json_object *capacity = get(state, "capacity");
-	const char *const *word;
 	char buf[OUT_CELL];
 
 	print_lines(state, about, sizeof(about) / sizeof(about[0]));
-	for (word = ctl_set_keys; *word; word++) {
-		const struct mgpud_setting *setting = ctl_setting(*word);
-
-		if (!strcmp(setting->section, MGPUD_RATES))
-			print_value(*word, get(state, setting->name));
-	}
+	print_trouble(state);
+	print_settings(state);
 	print_lines(state, rest, sizeof(rest) / sizeof(rest[0]));
 	printf("%-16s%s cores for VMs, ", "capacity",
-	       number(buf, capacity, "cpu", 1, 2));
-	printf("%s engines\n", number(buf, capacity, "gpu", 1, 2));
+	       number(buf, capacity, "cpu_cores", 1, 2));
+	printf("%s engines\n", number(buf, capacity, "gpu_engines", 1, 2));
 	print_preempt(get(state, "preempt"));
 	print_vgpus(get(state, "vgpus"));
 }
@@ -303,6 +371,13 @@ static int parse_setting(struct json_object *settings, const struct mgpud_settin
 	return 0;
 }
 
+/* Say that a change is in force, but does not last. */
+static void warn(const struct mgpud *mgpud)
+{
+	if (mgpud_warning(mgpud))
+		fprintf(stderr, "gpuctl: warning: %s\n", mgpud_warning(mgpud));
+}
+
 int ctl_set(const struct gpuctl *ctl, int argc, char **argv)
 {
 	struct json_object *settings = json_object_new_object();
@@ -344,6 +419,7 @@ int ctl_set(const struct gpuctl *ctl, int argc, char **argv)
 		ret = failed(&err);
 		goto out;
 	}
+	warn(mgpud);
 	if (ctl->json) {
 		out_json(ctl, state);
 		state = NULL;
@@ -366,6 +442,10 @@ static const char *find_uuid(struct json_object *state, const char *word)
 	bool is_id = !parse_u32(word, 0, UINT32_MAX, &id);
 	size_t i;
 
+	if (!*word) {
+		usage_error("'' names no vGPU: give its id, its UUID or the beginning of its UUID");
+		return NULL;
+	}
 	for (i = 0; list && i < json_object_array_length(list); i++) {
 		struct json_object *vgpu = json_object_array_get_idx(list, i);
 		const char *uuid = get_string(vgpu, "uuid");
@@ -399,11 +479,11 @@ static void print_agreement(struct table *table, const char *who,
 	char buf[OUT_CELL];
 
 	table_cell(table, "%s", who);
-	table_cell(table, "%s", get(sla, "floor") ?
-		   number(buf, sla, "floor", 1, 3) : "none");
-	table_cell(table, "%s", get(sla, "ceiling") ?
-		   number(buf, sla, "ceiling", 1, 3) : "none");
-	table_cell(table, "%s", vgpu ? number(buf, vgpu, "granted", 1, 1) : "-");
+	table_cell(table, "%s", get(sla, "floor_fps") ?
+		   number(buf, sla, "floor_fps", 1, 3) : "none");
+	table_cell(table, "%s", get(sla, "ceiling_fps") ?
+		   number(buf, sla, "ceiling_fps", 1, 3) : "none");
+	table_cell(table, "%s", vgpu ? number(buf, vgpu, "granted_fps", 1, 1) : "-");
 	table_cell(table, "%s", vgpu ? number(buf, vgpu, "fps", 1, 1) : "-");
 	table_cell(table, "%s", !vgpu ? "-" : is_true(vgpu, "shortfall") ?
 		   "short" : get_string(vgpu, "state"));
@@ -459,7 +539,9 @@ static void print_agreements(struct json_object *state, const char *only)
 /* For -j: the values that the text shows. */
 static struct json_object *agreements_object(struct json_object *state)
 {
-	static const char *const keys[] = { "allocator", "floors", "sla", "agreements" };
+	static const char *const keys[] = {
+		"version", "allocator", "floors", "sla", "agreements"
+	};
 	struct json_object *object = json_object_new_object();
 	size_t i;
 
@@ -544,6 +626,7 @@ int ctl_sla(const struct gpuctl *ctl, int argc, char **argv)
 			ret = failed(&err);
 			goto out;
 		}
+		warn(mgpud);
 	}
 	if (ctl->json)
 		ret = out_json(ctl, agreements_object(state));
@@ -553,6 +636,65 @@ out:
 	json_object_put(state);
 	json_object_put(settings);
 	json_object_put(sla);
+	mgpud_close(mgpud);
+	return ret;
+}
+
+/* ---- resetting ---- */
+
+/* Add a key to those that are reset: a setting, sla, default or a vGPU. */
+static int add_key(struct json_object *keys, const char *word, struct mgpud *mgpud)
+{
+	const struct mgpud_setting *setting = ctl_setting(word);
+	struct json_object *state = NULL;
+	struct mgpu_error err;
+
+	if (setting) {
+		word = setting->name;
+	} else if (!is_word(word, ctl_reset_keys) && !is_uuid(word)) {
+		const char *like = suggest(word, ctl_reset_keys);
+
+		if (like)
+			return usage_error("unknown setting '%s'; did you mean '%s'?", word,
+					   like);
+		if (mgpud_get(mgpud, &state, &err))
+			return failed(&err);
+		word = find_uuid(state, word);
+	}
+	if (word)
+		json_object_array_add(keys, json_object_new_string(word));
+	json_object_put(state);
+	return word ? 0 : EXIT_USAGE;
+}
+
+int ctl_reset(const struct gpuctl *ctl, int argc, char **argv)
+{
+	struct json_object *keys = argc ? json_object_new_array() : NULL;
+	struct json_object *state = NULL;
+	struct mgpud *mgpud = NULL;
+	struct mgpu_error err;
+	int ret = 0;
+
+	if (mgpud_connect(&mgpud, NULL, &err)) {
+		ret = failed(&err);
+		goto out;
+	}
+	for (int i = 0; i < argc && !ret; i++)
+		ret = add_key(keys, argv[i], mgpud);
+	if (ret)
+		goto out;
+	if (mgpud_reset(mgpud, keys, &state, &err)) {
+		ret = failed(&err);
+		goto out;
+	}
+	warn(mgpud);
+	if (ctl->json) {
+		out_json(ctl, state);
+		state = NULL;
+	}
+out:
+	json_object_put(state);
+	json_object_put(keys);
 	mgpud_close(mgpud);
 	return ret;
 }
@@ -591,8 +733,8 @@ static void print_watch_event(struct json_object *event)
 	}
 	printf("%s %s vgpu %s %s floor %s granted %s%s\n", time, name,
 	       get_string(event, "id"), get_string(event, "uuid"),
-	       number(floor, event, "floor", 1, 1),
-	       number(granted, event, "granted", 1, 1),
+	       number(floor, event, "floor_fps", 1, 1),
+	       number(granted, event, "granted_fps", 1, 1),
 	       is_true(event, "gone") ? " gone" : "");
 }
 
@@ -613,9 +755,9 @@ int ctl_watch(const struct gpuctl *ctl, int argc, char **argv)
 
 	ret = mgpud_watch(mgpud, &err);
 	while (!ret && !gpuctl_stop && (!ctl->count || seen < ctl->count)) {
-		ret = mgpud_next_any(mgpud, &state, &event, -1, &err);
-		if (ret == -EINTR) {
-			ret = 0;
+		ret = mgpud_next_any(mgpud, &state, &event, 0, &err);
+		if (ret == -ETIMEDOUT) {
+			ret = wait_or_stop(mgpud_fd(mgpud), NULL, &err);
 			continue;
 		}
 		if (ret)

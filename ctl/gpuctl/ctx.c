@@ -20,12 +20,13 @@ static const char *const columns[] = {
 
 #define RENDER	"-render"
 
-static void add_row(struct table *table, const void *info)
+static void add_row(struct table *table, const void *info, const void *arg)
 {
 	const struct mgpu_ctx *ctx = info;
 	double done = out_progress(ctx);
 	char buf[OUT_CELL];
 
+	(void)arg;
 	table_cell(table, "%u", ctx->vgpu_id);
 	table_cell(table, "%u", ctx->id);
 	table_cell(table, "%s", out_state(ctx));
@@ -42,7 +43,7 @@ static void add_row(struct table *table, const void *info)
 }
 
 static const struct listing listing = {
-	.columns = columns, .fields = mgpu_ctx_fields, .add_row = add_row,
+	.columns = columns, .key = "contexts", .fields = mgpu_ctx_fields, .add_row = add_row,
 	.size = sizeof(struct mgpu_ctx),
 };
 

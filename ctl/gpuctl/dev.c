@@ -7,7 +7,7 @@
 
 #include "gpuctl.h"
 
-const char *const dev_set_keys[] = { "policy", "job-timeout", "slots", NULL };
+const char *const dev_set_keys[] = { "policy", "job-timeout", "slots", "hang-limit", NULL };
 
 /* For the completion; the module may have others. */
 const char *const dev_policies[] = {
@@ -19,10 +19,11 @@ static const char *const columns[] = {
 	">VGPUS", ">MAX", NULL
 };
 
-static void add_row(struct table *table, const void *info)
+static void add_row(struct table *table, const void *info, const void *arg)
 {
 	const struct mgpu_dev_info *dev = info;
 
+	(void)arg;
 	table_cell(table, "%u", dev->id);
 	table_cell(table, "%s", dev->name);
 	table_cell(table, "%s", dev->backend);
@@ -38,7 +39,7 @@ static void add_row(struct table *table, const void *info)
 }
 
 static const struct listing listing = {
-	.columns = columns, .fields = mgpu_dev_fields, .add_row = add_row,
+	.columns = columns, .key = "devs", .fields = mgpu_dev_fields, .add_row = add_row,
 	.size = sizeof(struct mgpu_dev_info),
 };
 
@@ -89,8 +90,10 @@ static int parse_setting(struct mgpu_dev_setting *set, const char *dev,
 {
 	bool policy = !strcmp(key, "policy");
 	bool slots = !strcmp(key, "slots");
+	bool hangs = !strcmp(key, "hang-limit");
 	uint32_t bit = policy ? MGPU_DEV_SETTING_POLICY :
 		       slots ? MGPU_DEV_SETTING_SLOTS :
+		       hangs ? MGPU_DEV_SETTING_HANG_LIMIT :
 		       MGPU_DEV_SETTING_JOB_TIMEOUT;
 
 	if (!value)
@@ -109,6 +112,13 @@ static int parse_setting(struct mgpu_dev_setting *set, const char *dev,
 		if (parse_u32(value, 1, UINT32_MAX, &set->slots))
 			return usage_error("device %s: slots %s: give a whole number from 1 to the device's number of engines, or of jobs that it can queue",
 					   dev, value);
+		return 0;
+	}
+	if (hangs) {
+		if (strcmp(value, "none") &&
+		    parse_u32(value, 1, MGPU_HANG_LIMIT_MAX, &set->hang_limit))
+			return usage_error("device %s: hang-limit %s: give a number of hangs from 1 to %d, or 'none' for no quarantine",
+					   dev, value, MGPU_HANG_LIMIT_MAX);
 		return 0;
 	}
 	if (parse_time(value, 1000, MGPU_JOB_TIMEOUT_MIN, MGPU_JOB_TIMEOUT_MAX,
@@ -147,16 +157,17 @@ int dev_set(const struct gpuctl *ctl, int argc, char **argv)
 		like = suggest(argv[i], dev_set_keys);
 		return usage_error("device %s: unknown setting '%s'%s%s%s",
 				   argv[0], argv[i],
-				   like ? "; did you mean '" : ", but policy, job-timeout and slots",
+				   like ? "; did you mean '" : ", but policy, job-timeout, slots and hang-limit",
 				   like ? like : "", like ? "'?" : "");
 	}
 
 	if (mgpu_open(&mgpu, &err))
 		return failed(&err);
 	ret = mgpu_dev_find(mgpu, argv[0], &dev, &err);
-	set.id = dev.id;
-	if (!ret)
+	if (!ret) {
+		set.id = dev.id;
 		ret = mgpu_dev_set(mgpu, &set, &err);
+	}
 	mgpu_close(mgpu);
 	return ret ? failed(&err) : EXIT_OK;
 }

@@ -4,6 +4,8 @@
  * compares Documentation/man/gpuctl.8 with them.
  */
 #include <errno.h>
+#include <json-c/json.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -19,12 +21,13 @@
 static int help(const struct gpuctl *ctl, int argc, char **argv);
 static int version(const struct gpuctl *ctl, int argc, char **argv);
 
+/* The first verb of an object is the one that is run if there is none. */
 static const struct command commands[] = {
 	{ "dev", "list", "", "", NULL,
 	  "list the devices that vGPUs share", dev_list },
 	{ "dev", "show", "DEV", "", NULL,
 	  "show one device; DEV is its id or name", dev_show },
-	{ "dev", "set", "DEV { policy NAME | job-timeout TIME | slots N } ...", "",
+	{ "dev", "set", "DEV { policy NAME | job-timeout TIME | slots N | hang-limit N|none } ...", "",
 	  dev_set_keys,
 	  "change settings of a device; TIME is a number with us, ms or s",
 	  dev_set },
@@ -34,16 +37,17 @@ static const struct command commands[] = {
 	{ "dev", "unbind", "ADDRESS [leave] [force]", "", dev_unbind_keys,
 	  "return a virtio-gpu to the host's own driver, or leave it without a driver",
 	  dev_unbind },
-	{ "type", "show", "[DEV]", "", NULL,
-	  "show the types of vGPU that devices offer, with their limits and defaults",
-	  type_show },
+	{ "type", "list", "[DEV]", "", NULL,
+	  "list the types of vGPU that devices offer, with their limits and defaults",
+	  type_list },
+	{ "type", "show", "[DEV]", "", NULL, "the same", type_list },
 	{ "vgpu", "list", "[dev DEV]", "", vgpu_list_keys,
 	  "list vGPUs", vgpu_list },
 	{ "vgpu", "show", "VGPU", "", NULL,
 	  "show one vGPU and its counters; VGPU is its id, its UUID or the beginning of its UUID",
 	  vgpu_show },
 	{ "vgpu", "set",
-	  "{ VGPU { weight N | fps F|none | gpu-limit P%|none | period TIME | burst TIME | mode WxH|max } ... } ...",
+	  "{ VGPU[,VGPU]...|all { weight N | fps F|none | target F|none | gpu-limit P%|none | period TIME | burst TIME | mode WxH|max | quarantine on|off } ... } ...",
 	  "b", vgpu_set_keys,
 	  "change settings of one or more vGPUs, all or nothing; TIME is a number with us, ms or s",
 	  vgpu_set },
@@ -59,6 +63,9 @@ static const struct command commands[] = {
 	{ "ctx", "resume", "VGPU CTX [first]", "", ctx_resume_keys,
 	  "let a context have slots again; first: ahead of the other contexts of its vGPU",
 	  ctx_resume },
+	{ "status", NULL, "", "", NULL,
+	  "show what works, and what to do about the rest; exit status 3 if a line is not ok",
+	  status },
 	{ "monitor", NULL, "[contexts]", "n", monitor_keys,
 	  "print events of vGPUs and devices, and with contexts of compute contexts, as they happen",
 	  monitor },
@@ -68,6 +75,9 @@ static const struct command commands[] = {
 	  "show the state of mgpud, the controller", ctl_show },
 	{ "ctl", "set", "{ KEY VALUE } ...", "", ctl_set_keys,
 	  "change mgpud's settings, all or nothing", ctl_set },
+	{ "ctl", "reset", "[KEY | sla | default | VGPU] ...", "",
+	  ctl_reset_keys,
+	  "undo what ctl set and ctl sla set: the configuration counts again", ctl_reset },
 	{ "ctl", "sla",
 	  "[{ VGPU | default } [floor FPS|none] [ceiling FPS|none] | VGPU default]", "",
 	  ctl_sla_keys,
@@ -76,8 +86,8 @@ static const struct command commands[] = {
 	{ "ctl", "watch", "", "n", NULL,
 	  "print a line for each period of mgpud, and for each agreement that is not kept",
 	  ctl_watch },
-	{ "help", NULL, "[OBJECT]", "CT", NULL,
-	  "print this help", help },
+	{ "help", NULL, "[OBJECT [VERB]]", "CT", NULL,
+	  "print this help, or that of one object or command", help },
 	{ "version", NULL, "", "", NULL,
 	  "print the version", version },
 };
@@ -86,7 +96,7 @@ static const struct command commands[] = {
 
 /**
  * struct option - an entry of the option table
- * @letter: short form; an upper case letter is only an ID
+ * @letter: short form; without @help it is only an ID
  * @name: long form
  * @arg: placeholder of its value, NULL for none
  * @help: effect; NULL hides the option
@@ -97,9 +107,10 @@ static const struct option {
 	const char *arg;
 	const char *help;
 } options[] = {
-	{ 'j', "json", NULL, "print JSON, with the names of the netlink specification" },
+	{ 'j', "json", NULL, "print JSON, which mgpu.schema.json describes" },
 	{ 'p', "pretty", NULL, "print JSON over several lines" },
-	{ 'h', "help", NULL, "print this help" },
+	{ 'h', "help", NULL, "print this help, or that of the command before it" },
+	{ 'V', "version", NULL, "print the version" },
 	{ 'b', "batch", "FILE", "vgpu set: read FILE, one vGPU per line; '-' is standard input" },
 	{ 'n', "count", "COUNT",
 	  "monitor, top, ctl watch: end after COUNT events, refreshes or lines" },
@@ -109,7 +120,7 @@ static const struct option {
 };
 
 #define NR_OPTIONS	(sizeof(options) / sizeof(options[0]))
-#define ALL_OPTIONS	"jph"
+#define ALL_OPTIONS	"jphV"
 
 volatile sig_atomic_t gpuctl_stop;
 
@@ -126,6 +137,23 @@ void stop_on_signals(void)
 	/* without SA_RESTART, so that a signal ends waiting */
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+}
+
+int wait_or_stop(int fd, const struct timespec *timeout, struct mgpu_error *err)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	sigset_t stops, mask;
+	int ret = 0;
+
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGINT);
+	sigaddset(&stops, SIGTERM);
+	/* from the look at gpuctl_stop until ppoll() lets them in */
+	sigprocmask(SIG_BLOCK, &stops, &mask);
+	if (!gpuctl_stop && ppoll(&pfd, 1, timeout, &mask) < 0 && errno != EINTR)
+		ret = mgpu_fail(err, -errno, "waiting: %s", strerror(errno));
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	return ret;
 }
 
 int usage_error(const char *fmt, ...)
@@ -181,14 +209,20 @@ static void print_settings(FILE *file)
 	}
 }
 
-static void print_help(FILE *file, const char *object)
+/* Print all commands, those of an object, or the one of its verb. */
+static void print_help(FILE *file, const char *object, const char *verb)
 {
+	const struct command *only = NULL;
 	size_t i;
 
 	fputs("usage: gpuctl [OPTION]... OBJECT [VERB] [WORD]...\n\n", file);
 	for (i = 0; i < NR_COMMANDS; i++) {
 		if (object && strcmp(commands[i].object, object))
 			continue;
+		if (verb && strcmp(commands[i].verb, verb))
+			continue;
+		if (verb || (object && !commands[i].verb))
+			only = &commands[i];
 		fputs("  ", file);
 		print_synopsis(file, &commands[i]);
 		fprintf(file, "\n        %s\n", commands[i].help);
@@ -200,7 +234,8 @@ static void print_help(FILE *file, const char *object)
 		const struct option *option = &options[i];
 		char buf[64];
 
-		if (!option->help)
+		if (!option->help || (only && !strchr(ALL_OPTIONS, option->letter) &&
+				      !strchr(only->options, option->letter)))
 			continue;
 		snprintf(buf, sizeof(buf), "-%c, --%s%s%s", option->letter,
 			 option->name, option->arg ? " " : "",
@@ -277,6 +312,8 @@ static void print_completion(void)
 			       strstr(args, "CTX") ?
 			       "((${#words[@]} == 2)) && list=\"" :
 			       "list+=\" ");
+		if (strstr(args, "|all "))
+			puts("\t\tlist+=\" all\"");
 		if (strstr(args, "CTX"))
 			puts("\t\t((${#words[@]} == 3)) && list=\"$(gpuctl ctx list vgpu \"${words[2]}\" 2>/dev/null | awk 'NR > 1 { print $2 }')\"");
 		if (strstr(args, "DEV"))
@@ -315,7 +352,10 @@ static void print_completion(void)
 		if (!first_of_object(i) ||
 		    (!commands[i].verb && !commands[i].keys))
 			continue;
-		printf("\t'%s ') list='", commands[i].object);
+		printf("\t'%s '", commands[i].object);
+		if (commands[i].verb)
+			printf(" | 'help %s'", commands[i].object);
+		fputs(") list='", stdout);
 		if (!commands[i].verb)
 			print_keys(stdout, &commands[i]);
 		for (j = i; j < NR_COMMANDS; j++)
@@ -376,8 +416,6 @@ static int unknown_verb(const char *object, const char *word)
 		verbs[nr++] = commands[i].verb;
 	}
 	verbs[nr] = NULL;
-	if (!word)
-		return usage_error("%s wants one of: %s", object, list);
 	like = suggest(word, verbs);
 	if (like)
 		return usage_error("%s has no '%s'; did you mean '%s'?", object,
@@ -385,10 +423,41 @@ static int unknown_verb(const char *object, const char *word)
 	return usage_error("%s has no '%s', but: %s", object, word, list);
 }
 
-static int help(const struct gpuctl *ctl, int argc, char **argv)
+/* The command that the words name; NULL: none, and *status is that of the complaint. */
+static const struct command *find_command(int argc, char **argv, int *status)
 {
+	bool object = false;
 	size_t i;
 
+	for (i = 0; i < NR_COMMANDS; i++) {
+		if (strcmp(commands[i].object, argv[0]))
+			continue;
+		object = true;
+		if (!commands[i].verb || argc < 2 || !strcmp(commands[i].verb, argv[1]))
+			return &commands[i];
+	}
+	*status = object ? unknown_verb(argv[0], argv[1]) : unknown_object(argv[0]);
+	return NULL;
+}
+
+/* Print the help of the command that the words begin with, or of all. */
+static int help_on(int argc, char **argv)
+{
+	const struct command *command = NULL;
+	int status;
+
+	if (argc) {
+		command = find_command(argc, argv, &status);
+		if (!command)
+			return status;
+	}
+	print_help(stdout, command ? command->object : NULL,
+		   command && argc > 1 ? command->verb : NULL);
+	return EXIT_OK;
+}
+
+static int help(const struct gpuctl *ctl, int argc, char **argv)
+{
 	if (ctl->completion) {
 		print_completion();
 		return EXIT_OK;
@@ -397,26 +466,23 @@ static int help(const struct gpuctl *ctl, int argc, char **argv)
 		print_table();
 		return EXIT_OK;
 	}
-	if (argc > 1)
-		return usage_error("help takes one object, not '%s' too",
-				   argv[1]);
-	for (i = 0; argc && i < NR_COMMANDS; i++)
-		if (!strcmp(commands[i].object, argv[0]))
-			break;
-	if (i == NR_COMMANDS)
-		return unknown_object(argv[0]);
-	print_help(stdout, argc ? argv[0] : NULL);
-	return EXIT_OK;
+	if (argc > 2)
+		return usage_error("help takes one object and its verb, not '%s' too",
+				   argv[2]);
+	return help_on(argc, argv);
 }
 
 static int version(const struct gpuctl *ctl, int argc, char **argv)
 {
 	if (argc)
 		return usage_error("version takes no '%s'", argv[0]);
-	if (ctl->json)
-		puts("{\"version\":\"" MGPU_VERSION "\"}");
-	else
-		puts("gpuctl " MGPU_VERSION);
+	if (ctl->json) {
+		struct json_object *object = json_object_new_object();
+
+		json_object_object_add(object, "release", json_object_new_string(MGPU_VERSION));
+		return out_json(ctl, object);
+	}
+	puts("gpuctl " MGPU_VERSION);
 	return EXIT_OK;
 }
 
@@ -433,10 +499,10 @@ static const struct option *find_option(const char *text, size_t len)
 	return NULL;
 }
 
-static int unknown_option(const char *text)
+static int no_option(const char *word)
 {
 	const char *names[NR_OPTIONS + 1];
-	const char *like;
+	char text[OUT_CELL];
 	size_t nr = 0;
 	size_t i;
 
@@ -444,12 +510,8 @@ static int unknown_option(const char *text)
 		if (options[i].help)
 			names[nr++] = options[i].name;
 	names[nr] = NULL;
-	like = !strncmp(text, "--", 2) ? suggest(text + 2, names) : NULL;
-	if (like)
-		return usage_error("unknown option %s; did you mean --%s?",
-				   text, like);
-	return usage_error("unknown option %s; 'gpuctl help' lists all",
-			   text);
+	unknown_option(text, sizeof(text), "gpuctl", word, names);
+	return usage_error("%s", text);
 }
 
 static int apply_option(struct gpuctl *ctl, const struct option *option,
@@ -543,7 +605,7 @@ static int parse_options(struct gpuctl *ctl, int *argc, char **argv, char *seen)
 					value = word + 2;
 			}
 			if (!option)
-				return unknown_option(word);
+				return no_option(word);
 			if (value && !option->arg)
 				return usage_error("--%s takes no value",
 						   option->name);
@@ -591,42 +653,31 @@ static int check_options(const struct command *command, const char *seen)
 static int run(int argc, char **argv)
 {
 	struct gpuctl ctl = { .seconds = 1 };
-	const struct command *command = NULL;
+	const struct command *command;
 	char seen[NR_OPTIONS + 1] = "";
-	bool object = false;
-	size_t i;
 	int ret;
+	int i;
 
 	ret = parse_options(&ctl, &argc, argv, seen);
 	if (ret)
 		return ret;
-	if (strchr(seen, 'h')) {
-		print_help(stdout, NULL);
-		return EXIT_OK;
-	}
+	if (strchr(seen, 'h'))
+		return help_on(argc, argv);
+	if (strchr(seen, 'V'))
+		return version(&ctl, 0, NULL);
 	if (!argc) {
-		print_help(stderr, NULL);
+		print_help(stderr, NULL, NULL);
 		return EXIT_USAGE;
 	}
-
-	for (i = 0; i < NR_COMMANDS && !command; i++) {
-		if (strcmp(commands[i].object, argv[0]))
-			continue;
-		object = true;
-		if (!commands[i].verb ||
-		    (argc > 1 && !strcmp(commands[i].verb, argv[1])))
-			command = &commands[i];
-	}
-	if (!object)
-		return unknown_object(argv[0]);
+	command = find_command(argc, argv, &ret);
 	if (!command)
-		return unknown_verb(argv[0], argc > 1 ? argv[1] : NULL);
+		return ret;
 
 	ret = check_options(command, seen);
 	if (ret)
 		return ret;
-	i = command->verb ? 2 : 1;
-	return command->run(&ctl, argc - (int)i, argv + i);
+	i = command->verb && argc > 1 ? 2 : 1;
+	return command->run(&ctl, argc - i, argv + i);
 }
 
 int main(int argc, char **argv)

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
+#include "cmdline.h"
 #include "mgpu.h"
 
 struct json_object;
@@ -18,6 +20,7 @@ enum {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
+	EXIT_NOT_OK = 3,	/* status: a part does not work */
 };
 
 /**
@@ -63,6 +66,12 @@ struct command {
 /* Set by SIGINT and SIGTERM, after stop_on_signals(). */
 extern volatile sig_atomic_t gpuctl_stop;
 void stop_on_signals(void);
+/*
+ * Wait until @fd is readable (-1: none), for @timeout at most (NULL: for ever), or until
+ * gpuctl_stop is set.  A signal that comes just before the wait ends it, too.  0, or a
+ * negative errno if it cannot wait.
+ */
+int wait_or_stop(int fd, const struct timespec *timeout, struct mgpu_error *err);
 
 /* Print an error on stderr; return the exit status. */
 int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -85,16 +94,21 @@ int parse_time(const char *text, uint32_t unit_us, uint32_t min, uint32_t max,
 /* Parse "1280x720", or "max" (0 and 0), to two numbers of pixels. */
 int parse_mode(const char *text, uint32_t size[2]);
 int parse_double(const char *text, double *value);
-/* The word of @words that is most like @word, NULL if none is similar. */
-const char *suggest(const char *word, const char *const *words);
-bool is_word(const char *word, const char *const *words);
 
 /* ---- out.c ---- */
 
-/* Make an object with all fields; unknown values are null. */
+/* Add a field under its key; an unknown value is null, an unknown limit is left out. */
+void out_field(struct json_object *object, const struct mgpu_field *field,
+	       const void *info);
+/* Add to a vGPU whether its target is stale, as control_is_stale(). */
+void out_stale(struct json_object *object, bool stale);
+/* Make an object with all fields. */
 struct json_object *out_object(const struct mgpu_field *fields,
 			       const void *info);
-/* Print and put an object, on one line unless pretty. Returns EXIT_OK. */
+/*
+ * Print and put an object, with the version of the format, on one line unless pretty.
+ * Returns EXIT_OK.
+ */
 int out_json(const struct gpuctl *ctl, struct json_object *object);
 /* Print one object: JSON, or "name: value" for all fields. Returns EXIT_OK. */
 int out_info(const struct gpuctl *ctl, const struct mgpu_field *fields,
@@ -139,15 +153,21 @@ struct table {
 /**
  * struct listing - how objects of one type are listed
  * @columns: of the table
+ * @key: of the array in JSON
  * @fields: for JSON
  * @size: of one object, bytes
  * @add_row: add the cells of an object
+ * @add_json: add further members to an object; may be NULL
+ * @arg: argument of both
  */
 struct listing {
 	const char *const *columns;
+	const char *key;
 	const struct mgpu_field *fields;
 	size_t size;
-	void (*add_row)(struct table *table, const void *info);
+	void (*add_row)(struct table *table, const void *info, const void *arg);
+	void (*add_json)(struct json_object *object, const void *info, const void *arg);
+	const void *arg;
 };
 
 /* Print @nr objects: JSON, or a table. */
@@ -173,6 +193,8 @@ extern const char *const ctx_resume_keys[];
 extern const char *const monitor_keys[];
 #define CTL_SETTINGS_MAX	32
 extern const char *ctl_set_keys[CTL_SETTINGS_MAX + 1];	/* filled by ctl_init() */
+/* The same, "sla" and "default"; filled by ctl_init(). */
+extern const char *ctl_reset_keys[CTL_SETTINGS_MAX + 3];
 extern const char *const ctl_sla_keys[];
 void ctl_init(void);
 /* The setting of mgpud that a word of ctl_set_keys[] names; NULL: there is none. */
@@ -183,7 +205,7 @@ int dev_show(const struct gpuctl *ctl, int argc, char **argv);
 int dev_set(const struct gpuctl *ctl, int argc, char **argv);
 int dev_bind(const struct gpuctl *ctl, int argc, char **argv);
 int dev_unbind(const struct gpuctl *ctl, int argc, char **argv);
-int type_show(const struct gpuctl *ctl, int argc, char **argv);
+int type_list(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_list(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_show(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_set(const struct gpuctl *ctl, int argc, char **argv);
@@ -192,9 +214,12 @@ int ctx_show(const struct gpuctl *ctl, int argc, char **argv);
 int ctx_preempt(const struct gpuctl *ctl, int argc, char **argv);
 int ctx_resume(const struct gpuctl *ctl, int argc, char **argv);
 int monitor(const struct gpuctl *ctl, int argc, char **argv);
+int status(const struct gpuctl *ctl, int argc, char **argv);
+extern const char *status_root;		/* prefix of /sys; for tests */
 int top(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_show(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_set(const struct gpuctl *ctl, int argc, char **argv);
+int ctl_reset(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_sla(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_watch(const struct gpuctl *ctl, int argc, char **argv);
 

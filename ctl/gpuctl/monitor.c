@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* gpuctl monitor */
 #include <errno.h>
+#include <fcntl.h>
 #include <json-c/json.h>
+#include <string.h>
 
 #include "gpuctl.h"
 
@@ -61,6 +63,8 @@ int monitor(const struct gpuctl *ctl, int argc, char **argv)
 	ret = mgpu_subscribe(mgpu, &err);
 	if (!ret && argc)
 		ret = mgpu_subscribe_ctx(mgpu, &err);
+	if (!ret && fcntl(mgpu_fd(mgpu), F_SETFL, O_NONBLOCK))
+		ret = mgpu_fail(&err, -errno, "waiting for events: %s", strerror(errno));
 	while (!ret && !gpuctl_stop && (!ctl->count || seen < ctl->count)) {
 		ret = mgpu_event_next(mgpu, &event, &err);
 		if (!ret) {
@@ -69,8 +73,8 @@ int monitor(const struct gpuctl *ctl, int argc, char **argv)
 		} else if (ret == -ENOBUFS) {
 			print_event(ctl, "lost", NULL);
 			ret = 0;
-		} else if (ret == -EINTR) {
-			ret = 0;
+		} else if (ret == -EAGAIN) {
+			ret = wait_or_stop(mgpu_fd(mgpu), NULL, &err);
 		}
 	}
 	mgpu_close(mgpu);

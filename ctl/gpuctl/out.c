@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Output: JSON with the specification's names, or text. */
+/* Output: JSON as Documentation/mgpu.schema.json describes it, or text. */
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "gpuctl.h"
+#include "mgpud_client.h"
 
 static struct json_object *hist_json(const uint64_t *hist)
 {
@@ -22,26 +23,46 @@ static struct json_object *hist_json(const uint64_t *hist)
 	return array;
 }
 
+/*
+ * Format @value / 10^@decimals exactly, without trailing zeros, and @unit.
+ */
+static const char *out_decimal(char *buf, size_t size, uint64_t value,
+			       int decimals, const char *unit);
+
+static struct json_object *number_json(const struct mgpu_field *field, uint64_t value)
+{
+	enum mgpu_unit unit = mgpu_field_unit(field);
+	int decimals = mgpu_unit_decimals(unit);
+	char text[OUT_CELL];
+
+	if (!value && mgpu_field_is_limit(field))
+		return NULL;	/* no limit */
+	if (unit == MGPU_UNIT_FLAG)
+		return json_object_new_boolean(value != 0);
+	if (field->type == MGPU_FIELD_S32)
+		return json_object_new_int64((int64_t)value);
+	if (!decimals)
+		return json_object_new_uint64(value);
+	out_decimal(text, sizeof(text), value, decimals, "");
+	return json_object_new_double_s(strtod(text, NULL), text);
+}
+
 static struct json_object *field_json(const struct mgpu_field *field,
 				      const void *info)
 {
-	const char *str;
+	const char *str = mgpu_field_str(field, info);
 
 	if (!mgpu_field_present(field, info))
 		return NULL;
-	str = mgpu_field_str(field, info);
 	if (str)
 		return json_object_new_string(str);
 
 	switch (field->type) {
 	case MGPU_FIELD_U8:
-		return json_object_new_boolean(mgpu_field_u64(field, info) != 0);
 	case MGPU_FIELD_U32:
 	case MGPU_FIELD_U64:
-		return json_object_new_uint64(mgpu_field_u64(field, info));
 	case MGPU_FIELD_S32:
-		return json_object_new_int64((int64_t)mgpu_field_u64(field,
-								     info));
+		return number_json(field, mgpu_field_u64(field, info));
 	case MGPU_FIELD_BINARY:
 		return hist_json(mgpu_field_hist(field, info));
 	case MGPU_FIELD_NEST:
@@ -53,15 +74,46 @@ static struct json_object *field_json(const struct mgpu_field *field,
 	return NULL;
 }
 
+void out_field(struct json_object *object, const struct mgpu_field *field,
+	       const void *info)
+{
+	char key[MGPU_KEY_LEN];
+
+	/* null would mean that there is no limit */
+	if (mgpu_field_is_limit(field) && !mgpu_field_present(field, info))
+		return;
+	json_object_object_add(object, mgpu_field_key(field, key),
+			       field_json(field, info));
+}
+
 struct json_object *out_object(const struct mgpu_field *fields,
 			       const void *info)
 {
 	struct json_object *object = json_object_new_object();
 
 	for (; fields->attr; fields++)
-		json_object_object_add(object, fields->name,
-				       field_json(fields, info));
+		out_field(object, fields, info);
 	return object;
+}
+
+void out_stale(struct json_object *object, bool stale)
+{
+	json_object_object_add(object, "target_stale", json_object_new_boolean(stale));
+}
+
+/* Return @object, which is put, with the version of the format ahead of its members. */
+static struct json_object *with_version(struct json_object *object)
+{
+	struct json_object *all;
+
+	if (json_object_object_get_ex(object, "version", NULL))
+		return object;	/* mgpud's */
+	all = json_object_new_object();
+	json_object_object_add(all, "version", json_object_new_int(MGPU_JSON_VERSION));
+	json_object_object_foreach(object, key, value)
+		json_object_object_add(all, key, json_object_get(value));
+	json_object_put(object);
+	return all;
 }
 
 int out_json(const struct gpuctl *ctl, struct json_object *object)
@@ -71,6 +123,7 @@ int out_json(const struct gpuctl *ctl, struct json_object *object)
 	flags |= ctl->pretty ? JSON_C_TO_STRING_PRETTY |
 			       JSON_C_TO_STRING_SPACED :
 			       JSON_C_TO_STRING_PLAIN;
+	object = with_version(object);
 	puts(json_object_to_json_string_ext(object, flags));
 	json_object_put(object);
 	return EXIT_OK;
@@ -78,7 +131,6 @@ int out_json(const struct gpuctl *ctl, struct json_object *object)
 
 /* ---- values for people ---- */
 
-/* Format @value / 10^@decimals, without trailing zeros, and @unit. */
 static const char *out_decimal(char *buf, size_t size, uint64_t value,
 			       int decimals, const char *unit)
 {
@@ -177,14 +229,6 @@ const char *out_time(char *buf, size_t size)
 	return buf;
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-	size_t n = strlen(name);
-	size_t e = strlen(end);
-
-	return n >= e && !strcmp(name + n - e, end);
-}
-
 #define BAR	40
 
 static void print_quantile(const uint64_t *hist, const char *name, double q)
@@ -274,6 +318,26 @@ static void print_ago(uint64_t ns)
 	printf("%.6f s ago\n", ago > 0 ? ago : 0);
 }
 
+/* Return whether a limit of the frame rate, 0 for none, is stricter than the other one. */
+static bool holds(const struct mgpu_field *field, const void *info, uint64_t limit)
+{
+	const struct mgpu_vgpu_info *vgpu = info;
+	bool target = field->attr == MGPU_A_VGPU_FPS_TARGET;
+	uint32_t other = target ? vgpu->fps_limit : vgpu->fps_target;
+
+	/* of two equal ones, the operator's */
+	return limit && (!other || limit < other || (limit == other && !target));
+}
+
+/* @code: a negative errno, or 0 */
+static void print_errno(int64_t code)
+{
+	printf("%" PRId64, code);
+	if (code < 0)
+		printf(" (%s)", strerror((int)-code));
+	putchar('\n');
+}
+
 static void print_value(const struct mgpu_field *field, const void *info)
 {
 	char buf[OUT_CELL];
@@ -291,35 +355,49 @@ static void print_value(const struct mgpu_field *field, const void *info)
 	}
 
 	value = mgpu_field_u64(field, info);
-	if (field->type == MGPU_FIELD_U8) {
-		puts(value ? "yes" : "no");
-	} else if (!strcmp(field->name, "fps-limit")) {
-		puts(value ? out_fps(buf, sizeof(buf), value) : "none");
-	} else if (!strcmp(field->name, "gpu-limit")) {
-		puts(value ? out_share(buf, sizeof(buf), value) : "none");
-	} else if (!strcmp(field->name, "gpu-period") ||
-		   !strcmp(field->name, "gpu-burst")) {
-		puts(out_us(buf, sizeof(buf), value));
-	} else if (!strcmp(field->name, "job-timeout")) {
-		puts(out_us(buf, sizeof(buf), value * 1000));
-	} else if (!strcmp(field->name, "arrived-ns")) {
+	if (!value && mgpu_field_is_limit(field)) {
+		puts("none");
+		return;
+	}
+	if (!strcmp(field->name, "arrived-ns")) {
 		print_ago(value);
-	} else if (ends_in(field->name, "-ns")) {
+		return;
+	}
+	switch (mgpu_field_unit(field)) {
+	case MGPU_UNIT_FLAG:
+		if (field->type == MGPU_FIELD_U8)
+			puts(value ? "yes" : "no");
+		else
+			puts(value ? "on" : "off");	/* a setting */
+		break;
+	case MGPU_UNIT_MILLIHERTZ:
+		printf("%s%s\n", out_fps(buf, sizeof(buf), value),
+		       holds(field, info, value) ? ", in force" : "");
+		break;
+	case MGPU_UNIT_PPM:
+		puts(out_share(buf, sizeof(buf), value));
+		break;
+	case MGPU_UNIT_US:
+		puts(out_us(buf, sizeof(buf), value));
+		break;
+	case MGPU_UNIT_MS:
+		puts(out_us(buf, sizeof(buf), value * 1000));
+		break;
+	case MGPU_UNIT_NS:
 		printf("%.6f s", (double)value / 1e9);
 		print_per_job(field, info, value);
 		putchar('\n');
-	} else if (ends_in(field->name, "bytes") ||
-		   !strncmp(field->name, "mem-", 4)) {
+		break;
+	case MGPU_UNIT_BYTES:
 		printf("%" PRIu64 " (%s)\n", value,
 		       out_bytes(buf, sizeof(buf), value));
-	} else if (field->type == MGPU_FIELD_S32) {
-		printf("%" PRId64, (int64_t)value);
-		/* a negative errno */
-		if ((int64_t)value < 0)
-			printf(" (%s)", strerror((int)-(int64_t)value));
-		putchar('\n');
-	} else {
-		printf("%" PRIu64 "\n", value);
+		break;
+	case MGPU_UNIT_PIXELS:
+	case MGPU_UNIT_NONE:
+		if (field->type == MGPU_FIELD_S32)
+			print_errno((int64_t)value);
+		else
+			printf("%" PRIu64 "\n", value);
 	}
 }
 
@@ -346,7 +424,7 @@ static void print_fields(const struct mgpu_field *fields, const void *info,
 		}
 		/* JSON has nanoseconds, text has seconds */
 		len = (int)strlen(fields->name);
-		if (ends_in(fields->name, "-ns"))
+		if (mgpu_field_unit(fields) == MGPU_UNIT_NS)
 			snprintf(name, sizeof(name), "%.*s-time:", len - 3,
 				 fields->name);
 		else
@@ -370,18 +448,24 @@ void out_list(const struct gpuctl *ctl, const struct listing *listing,
 {
 	struct table table = { .columns = listing->columns };
 	struct json_object *array = json_object_new_array();
+	struct json_object *all;
 	const char *object = objects;
 	size_t i;
 
 	for (i = 0; i < nr; i++, object += listing->size) {
-		if (ctl->json)
-			json_object_array_add(array, out_object(listing->fields,
-								object));
-		else
-			listing->add_row(&table, object);
+		if (ctl->json) {
+			all = out_object(listing->fields, object);
+			if (listing->add_json)
+				listing->add_json(all, object, listing->arg);
+			json_object_array_add(array, all);
+		} else {
+			listing->add_row(&table, object, listing->arg);
+		}
 	}
 	if (ctl->json) {
-		out_json(ctl, array);
+		all = json_object_new_object();
+		json_object_object_add(all, listing->key, array);
+		out_json(ctl, all);
 	} else {
 		json_object_put(array);
 		table_print(&table, SIZE_MAX);
@@ -472,6 +556,8 @@ void out_event(const struct mgpu_event *event)
 		       vgpu->dev_name, vgpu->type);
 		if (mgpu_has(vgpu, MGPU_A_VGPU_TGID))
 			printf(" pid %u", vgpu->tgid);
+		if (event->cmd == MGPU_CMD_VGPU_QUARANTINE_NTF)
+			printf(" %s", vgpu->quarantine ? "on" : "off");
 	}
 	putchar('\n');
 }

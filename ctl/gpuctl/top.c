@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "gpuctl.h"
-#include "mgpud_client.h"
 
 static const char *const columns[] = {
 	">ID", "UUID", "STATE", ">FPS", ">TARGET", ">FLOOR", ">LIMIT", ">GPU%",
@@ -42,7 +42,7 @@ static const char *const ctx_columns[] = {
  * @nr_devs: number of devices
  * @ctxs: contexts, sorted by the IDs of vGPU and context
  * @nr_ctxs: number of contexts
- * @state: mgpud's state, NULL if it does not run
+ * @control: mgpud
  */
 struct sample {
 	double time;
@@ -52,11 +52,12 @@ struct sample {
 	size_t nr_devs;
 	struct mgpu_ctx *ctxs;
 	size_t nr_ctxs;
-	struct json_object *state;
+	struct control control;
 };
 
 /**
  * struct rates - rates of a vGPU; NAN is unknown
+ * @told: mgpud has the vGPU in its list, and tells target and floor
  * @fps: frames shown per second
  * @target: frames per second that mgpud allocated, INFINITY for no limit
  * @floor: floor of its agreement, frames per second
@@ -67,6 +68,7 @@ struct sample {
  * @limited: part of the time in which jobs waited for want of engine time
  */
 struct rates {
+	bool told;
 	double fps;
 	double target;
 	double floor;
@@ -82,12 +84,11 @@ static void sample_free(struct sample *sample)
 	free(sample->vgpus);
 	free(sample->devs);
 	free(sample->ctxs);
-	json_object_put(sample->state);
+	control_free(&sample->control);
 	memset(sample, 0, sizeof(*sample));
 }
 
-static int sample_read(struct sample *sample, struct mgpu *mgpu,
-		       struct mgpud **mgpud, struct mgpu_error *err)
+static int sample_read(struct sample *sample, struct mgpu *mgpu, struct mgpu_error *err)
 {
 	struct timespec ts;
 	int ret;
@@ -111,13 +112,7 @@ static int sample_read(struct sample *sample, struct mgpu *mgpu,
 	}
 
 	/* mgpud may start and end; without it some columns are unknown. */
-	if (!*mgpud && mgpud_connect(mgpud, NULL, NULL))
-		return 0;
-	if (mgpud_get(*mgpud, &sample->state, NULL)) {
-		sample->state = NULL;
-		mgpud_close(*mgpud);
-		*mgpud = NULL;
-	}
+	control_read(&sample->control);
 	return 0;
 }
 
@@ -144,9 +139,18 @@ static const struct mgpu_vgpu_info *find(const struct sample *sample,
 					 const struct mgpu_vgpu_info *vgpu)
 {
 	const struct mgpu_vgpu_info *old = by_id(sample, vgpu->id);
+	const struct mgpu_vgpu_stats *then, *now = &vgpu->stats;
 
 	/* the ID may be another vGPU's by now */
-	return old && !strcmp(old->uuid, vgpu->uuid) ? old : NULL;
+	if (!old || strcmp(old->uuid, vgpu->uuid))
+		return NULL;
+	/* a counter fell: the vGPU was removed, and created anew with its UUID */
+	then = &old->stats;
+	if (then->frames > now->frames || then->engine_ns > now->engine_ns ||
+	    then->throttled_ns > now->throttled_ns ||
+	    then->limited_ns > now->limited_ns)
+		return NULL;
+	return old;
 }
 
 static uint32_t engines(const struct sample *sample, uint32_t dev_id)
@@ -157,17 +161,6 @@ static uint32_t engines(const struct sample *sample, uint32_t dev_id)
 		if (sample->devs[i].id == dev_id)
 			return sample->devs[i].engines;
 	return 0;
-}
-
-static double number(struct json_object *object, const char *key)
-{
-	struct json_object *value;
-
-	if (!json_object_object_get_ex(object, key, &value) ||
-	    (!json_object_is_type(value, json_type_double) &&
-	     !json_object_is_type(value, json_type_int)))
-		return NAN;
-	return json_object_get_double(value);
 }
 
 /* Entry of mgpud's state; its list is mostly sorted by ID. */
@@ -187,6 +180,7 @@ static struct json_object *find_state(struct json_object *state,
 	for (i = 0; i < nr; i++) {
 		entry = json_object_array_get_idx(list, (i + hint) % nr);
 		if (json_object_object_get_ex(entry, "uuid", &value) &&
+		    json_object_is_type(value, json_type_string) &&
 		    !strcmp(json_object_get_string(value), uuid))
 			return entry;
 	}
@@ -198,11 +192,11 @@ static void get_rates(struct rates *rates, const struct sample *now,
 {
 	const struct mgpu_vgpu_info *vgpu = &now->vgpus[i];
 	const struct mgpu_vgpu_info *old = find(before, vgpu);
-	struct json_object *entry = find_state(now->state, vgpu->uuid, i);
+	struct json_object *entry = find_state(now->control.state, vgpu->uuid, i);
 	double seconds = now->time - before->time;
 	uint32_t nr = engines(now, vgpu->dev_id);
 
-	*rates = (struct rates){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+	*rates = (struct rates){ entry, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
 	if (old && seconds > 0) {
 		rates->fps = (double)(vgpu->stats.frames -
 				      old->stats.frames) / seconds;
@@ -217,10 +211,10 @@ static void get_rates(struct rates *rates, const struct sample *now,
 				     seconds / nr;
 	}
 	if (entry) {
-		rates->cpu = number(entry, "cpu_share");
-		rates->target = number(entry, "target_fps");
-		rates->floor = number(entry, "floor");
-		rates->granted = number(entry, "granted");
+		rates->cpu = json_number(entry, "cpu_share");
+		rates->target = json_number(entry, "target_fps");
+		rates->floor = json_number(entry, "floor_fps");
+		rates->granted = json_number(entry, "granted_fps");
 	}
 }
 
@@ -295,24 +289,12 @@ static void add_json(struct json_object *object, const char *key, double value)
 			       json_object_new_double_s(value, buf));
 }
 
-static void add_field(struct json_object *object,
-		      const struct mgpu_field *fields, const void *info,
-		      const char *name)
+/* Add the fields with these names of the specification, NULL at the end. */
+static void add_fields(struct json_object *object, const struct mgpu_field *fields,
+		       const void *info, const char *const *names)
 {
-	const struct mgpu_field *field = mgpu_field_find(fields, name);
-	const char *str = mgpu_field_str(field, info);
-	uint64_t value = mgpu_field_u64(field, info);
-	struct json_object *json = NULL;
-
-	if (!mgpu_field_present(field, info))
-		;	/* null */
-	else if (str)
-		json = json_object_new_string(str);
-	else if (field->type == MGPU_FIELD_U8)
-		json = json_object_new_boolean(value != 0);
-	else
-		json = json_object_new_uint64(value);
-	json_object_object_add(object, name, json);
+	for (; *names; names++)
+		out_field(object, mgpu_field_find(fields, *names), info);
 }
 
 static struct json_object *contexts_json(const struct sample *now,
@@ -324,19 +306,16 @@ static struct json_object *contexts_json(const struct sample *now,
 	};
 	struct json_object *array = json_object_new_array();
 	size_t i;
-	size_t j;
 
 	for (i = 0; i < now->nr_ctxs; i++) {
 		struct json_object *entry = json_object_new_object();
 		struct ctx_rates rates;
 
 		get_ctx_rates(&rates, now, before, &now->ctxs[i]);
-		for (j = 0; fields[j]; j++)
-			add_field(entry, mgpu_ctx_fields, &now->ctxs[i],
-				  fields[j]);
+		add_fields(entry, mgpu_ctx_fields, &now->ctxs[i], fields);
 		add_json(entry, "progress", rates.done);
-		add_json(entry, "inst-rate", rates.inst);
-		add_json(entry, "gpu-share", rates.gpu);
+		add_json(entry, "inst_per_s", rates.inst);
+		add_json(entry, "gpu_share", rates.gpu);
 		json_object_array_add(array, entry);
 	}
 	return array;
@@ -358,18 +337,15 @@ static void print_json(const struct gpuctl *ctl, const struct sample *now,
 	struct json_object *devs = json_object_new_array();
 	char time[OUT_CELL];
 	size_t i;
-	size_t j;
 
 	out_time(time, sizeof(time));
 	json_object_object_add(object, "time", json_object_new_string(time));
 	json_object_object_add(object, "mgpud",
-			       json_object_new_boolean(!!now->state));
+			       json_object_new_boolean(!!now->control.state));
 	for (i = 0; i < now->nr_devs; i++) {
 		struct json_object *entry = json_object_new_object();
 
-		for (j = 0; dev_fields[j]; j++)
-			add_field(entry, mgpu_dev_fields, &now->devs[i],
-				  dev_fields[j]);
+		add_fields(entry, mgpu_dev_fields, &now->devs[i], dev_fields);
 		json_object_array_add(devs, entry);
 	}
 	json_object_object_add(object, "devs", devs);
@@ -378,17 +354,19 @@ static void print_json(const struct gpuctl *ctl, const struct sample *now,
 		struct rates rates;
 
 		get_rates(&rates, now, before, i);
-		for (j = 0; fields[j]; j++)
-			add_field(entry, mgpu_vgpu_fields, &now->vgpus[i],
-				  fields[j]);
+		add_fields(entry, mgpu_vgpu_fields, &now->vgpus[i], fields);
+		out_stale(entry, control_is_stale(&now->control, &now->vgpus[i]));
 		add_json(entry, "fps", rates.fps);
-		add_json(entry, "target-fps", rates.target);
-		add_json(entry, "floor-fps", rates.floor);
-		add_json(entry, "granted-fps", rates.granted);
-		add_json(entry, "gpu-share", rates.gpu);
-		add_json(entry, "cpu-share", rates.cpu);
-		add_json(entry, "held-share", rates.held);
-		add_json(entry, "limited-share", rates.limited);
+		/* null is none: unknown ones are left out */
+		if (rates.told) {
+			add_json(entry, "target_fps", rates.target);
+			add_json(entry, "floor_fps", rates.floor);
+		}
+		add_json(entry, "granted_fps", rates.granted);
+		add_json(entry, "gpu_share", rates.gpu);
+		add_json(entry, "cpu_share", rates.cpu);
+		add_json(entry, "held_share", rates.held);
+		add_json(entry, "limited_share", rates.limited);
 		json_object_array_add(array, entry);
 	}
 	json_object_object_add(object, "vgpus", array);
@@ -405,9 +383,10 @@ static void add_number(struct table *table, double value, double factor)
 }
 
 static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu,
-		    const struct rates *rates)
+		    const struct rates *rates, bool stale)
 {
-	const char *source = "-";
+	uint32_t limit = vgpu->fps_limit;
+	const char *remark = "", *source = "-";
 	char buf[OUT_CELL];
 
 	if (mgpu_has(vgpu, MGPU_A_VGPU_CHARGE_SOURCE)) {
@@ -425,8 +404,12 @@ static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu,
 		table_cell(table, "%.1f/%.1f", rates->granted, rates->floor);
 	else
 		add_number(table, rates->floor, 1);
-	table_cell(table, "%s", vgpu->fps_limit ?
-		   out_fps(buf, sizeof(buf), vgpu->fps_limit) : "none");
+	/* the one in force; the operator's is never stale */
+	if (vgpu->fps_target && (!limit || vgpu->fps_target < limit)) {
+		limit = vgpu->fps_target;
+		remark = stale ? " stale" : "";
+	}
+	table_cell(table, "%s%s", limit ? out_fps(buf, sizeof(buf), limit) : "none", remark);
 	add_number(table, rates->gpu, 100);
 	table_cell(table, "%s", vgpu->gpu_limit ?
 		   out_share(buf, sizeof(buf), vgpu->gpu_limit) : "none");
@@ -482,7 +465,7 @@ static void print_text(const struct sample *now, const struct sample *before,
 	struct table ctxs = { .columns = ctx_columns };
 	struct table table = { .columns = columns };
 	struct json_object *value;
-	char time[OUT_CELL];
+	char time[OUT_CELL], why[OUT_CELL];
 	size_t ctx_rows;
 	size_t open = 0;
 	size_t rows;
@@ -494,11 +477,14 @@ static void print_text(const struct sample *now, const struct sample *before,
 		fputs("\033[H\033[J", stdout);
 	printf("%.19s  vGPUs: %zu, open: %zu; ", out_time(time, sizeof(time)),
 	       now->nr, open);
-	if (now->state && json_object_object_get_ex(now->state, "allocator",
-						    &value))
-		printf("mgpud: allocator %s\n", json_object_get_string(value));
+	if (now->control.state && json_object_object_get_ex(now->control.state, "allocator",
+							    &value))
+		printf("mgpud: allocator %s", json_object_get_string(value));
 	else
-		puts("mgpud does not run");
+		fputs(control_why(&now->control, why, sizeof(why)), stdout);
+	if (now->control.state && now->control.late)
+		printf(", last sample %.1f s ago: targets are stale", now->control.age);
+	putchar('\n');
 	for (i = 0; i < now->nr_devs; i++) {
 		printf("%s: policy %s, %u of %u vGPUs wait for %u engine%s",
 		       now->devs[i].name, now->devs[i].policy,
@@ -516,7 +502,8 @@ static void print_text(const struct sample *now, const struct sample *before,
 		struct rates rates;
 
 		get_rates(&rates, now, before, i);
-		add_row(&table, &now->vgpus[i], &rates);
+		add_row(&table, &now->vgpus[i], &rates,
+			control_is_stale(&now->control, &now->vgpus[i]));
 	}
 	rows = screen_rows(tty, now, &ctx_rows);
 	table_print(&table, rows);
@@ -542,7 +529,6 @@ int top(const struct gpuctl *ctl, int argc, char **argv)
 	};
 	struct sample before = { 0 };
 	struct sample now;
-	struct mgpud *mgpud = NULL;
 	struct mgpu_error err;
 	bool tty = isatty(STDOUT_FILENO);
 	struct mgpu *mgpu;
@@ -555,12 +541,12 @@ int top(const struct gpuctl *ctl, int argc, char **argv)
 		return failed(&err);
 	stop_on_signals();
 
-	ret = sample_read(&before, mgpu, &mgpud, &err);
+	ret = sample_read(&before, mgpu, &err);
 	while (!ret && !gpuctl_stop && (!ctl->count || shown < ctl->count)) {
-		nanosleep(&delay, NULL);
-		if (gpuctl_stop)
+		ret = wait_or_stop(-1, &delay, &err);
+		if (ret || gpuctl_stop)
 			break;
-		ret = sample_read(&now, mgpu, &mgpud, &err);
+		ret = sample_read(&now, mgpu, &err);
 		if (ret)
 			break;
 		if (ctl->json)
@@ -574,7 +560,6 @@ int top(const struct gpuctl *ctl, int argc, char **argv)
 	}
 
 	sample_free(&before);
-	mgpud_close(mgpud);
 	mgpu_close(mgpu);
 	return ret ? failed(&err) : EXIT_OK;
 }

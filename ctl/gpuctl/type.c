@@ -76,9 +76,9 @@ static int show_dev(const struct mgpu_dev_info *dev, struct json_object *array,
 	return EXIT_OK;
 }
 
-int type_show(const struct gpuctl *ctl, int argc, char **argv)
+int type_list(const struct gpuctl *ctl, int argc, char **argv)
 {
-	struct json_object *array = NULL;
+	struct json_object *array = NULL, *all;
 	struct mgpu_dev_info *devs = NULL;
 	struct mgpu_error err;
 	int ret, status = EXIT_OK;
@@ -86,7 +86,7 @@ int type_show(const struct gpuctl *ctl, int argc, char **argv)
 	size_t nr = 1, i;
 
 	if (argc > 1)
-		return usage_error("type show takes one device, its id or its name, or nothing for all");
+		return usage_error("type list takes one device, its id or its name, or nothing for all");
 	if (mgpu_open(&mgpu, &err))
 		return failed(&err);
 	if (argc) {
@@ -107,8 +107,11 @@ int type_show(const struct gpuctl *ctl, int argc, char **argv)
 	for (i = 0; i < nr && status == EXIT_OK; i++)
 		status = show_dev(&devs[i], array, nr > 1);
 	free(devs);
-	if (array && status == EXIT_OK)
-		return out_json(ctl, array);
+	if (array && status == EXIT_OK) {
+		all = json_object_new_object();
+		json_object_object_add(all, "devs", array);
+		return out_json(ctl, all);
+	}
 	json_object_put(array);
 	return status;
 }

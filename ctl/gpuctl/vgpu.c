@@ -1,25 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* gpuctl vgpu */
 #include <errno.h>
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "control.h"
 #include "gpuctl.h"
 
 const char *const vgpu_list_keys[] = { "dev", NULL };
 const char *const vgpu_set_keys[] = {
-	"weight", "fps", "gpu-limit", "period", "burst", "mode", NULL
+	"weight", "fps", "target", "gpu-limit", "period", "burst", "mode", "quarantine", NULL
 };
 
 static const char *const columns[] = {
 	">ID", "UUID", "DEV", "TYPE", ">PID", ">WEIGHT", ">FPS-LIMIT",
-	">GPU-LIMIT", ">MEM", "SCREEN", NULL
+	">TARGET", ">GPU-LIMIT", ">MEM", "SCREEN", "HANGS", NULL
 };
 
-static void add_row(struct table *table, const void *info)
+/* @millihertz: 0 for none */
+static void add_fps(struct table *table, uint32_t millihertz, const char *remark)
+{
+	char buf[OUT_CELL];
+
+	table_cell(table, "%s%s", millihertz ?
+		   out_fps(buf, sizeof(buf), millihertz) : "none", remark);
+}
+
+static void add_row(struct table *table, const void *info, const void *arg)
 {
 	const struct mgpu_vgpu_info *vgpu = info;
+	bool stale = control_is_stale(arg, vgpu);
 	char buf[OUT_CELL];
 
 	table_cell(table, "%u", vgpu->id);
@@ -31,8 +43,8 @@ static void add_row(struct table *table, const void *info)
 	else
 		table_cell(table, "-");
 	table_cell(table, "%u", vgpu->weight);
-	table_cell(table, "%s", vgpu->fps_limit ?
-		   out_fps(buf, sizeof(buf), vgpu->fps_limit) : "none");
+	add_fps(table, vgpu->fps_limit, "");
+	add_fps(table, vgpu->fps_target, stale ? " stale" : "");
 	table_cell(table, "%s", vgpu->gpu_limit ?
 		   out_share(buf, sizeof(buf), vgpu->gpu_limit) : "none");
 	table_cell(table, "%s", out_bytes(buf, sizeof(buf), vgpu->mem_used));
@@ -41,15 +53,37 @@ static void add_row(struct table *table, const void *info)
 			   vgpu->scanout_height);
 	else
 		table_cell(table, "-");
+	table_cell(table, "%" PRIu64 "%s", vgpu->stats.hangs,
+		   vgpu->quarantine ? ", quarantine" : "");
 }
 
-static const struct listing listing = {
-	.columns = columns, .fields = mgpu_vgpu_fields, .add_row = add_row,
-	.size = sizeof(struct mgpu_vgpu_info),
-};
+static void add_json(struct json_object *object, const void *info, const void *arg)
+{
+	out_stale(object, control_is_stale(arg, info));
+}
+
+/* Only targets may be stale: mgpud is asked if there is one. */
+static void control_for(struct control *control, const struct mgpu_vgpu_info *vgpus, size_t nr)
+{
+	size_t i;
+
+	memset(control, 0, sizeof(*control));
+	for (i = 0; i < nr; i++) {
+		if (vgpus[i].fps_target) {
+			control_read(control);
+			return;
+		}
+	}
+}
 
 int vgpu_list(const struct gpuctl *ctl, int argc, char **argv)
 {
+	struct control control;
+	const struct listing listing = {
+		.columns = columns, .key = "vgpus", .fields = mgpu_vgpu_fields,
+		.add_row = add_row, .add_json = add_json, .arg = &control,
+		.size = sizeof(struct mgpu_vgpu_info),
+	};
 	struct mgpu_vgpu_info *vgpus;
 	struct mgpu_dev_info dev;
 	struct mgpu_error err;
@@ -75,16 +109,22 @@ int vgpu_list(const struct gpuctl *ctl, int argc, char **argv)
 	if (ret)
 		return failed(&err);
 
+	control_for(&control, vgpus, nr);
 	out_list(ctl, &listing, vgpus, nr);
+	control_free(&control);
 	free(vgpus);
 	return EXIT_OK;
 }
 
 int vgpu_show(const struct gpuctl *ctl, int argc, char **argv)
 {
+	struct json_object *object;
 	struct mgpu_vgpu_info vgpu;
+	struct control control;
 	struct mgpu_error err;
+	char why[OUT_CELL];
 	struct mgpu *mgpu;
+	bool stale;
 	int ret;
 
 	if (argc != 1)
@@ -96,15 +136,31 @@ int vgpu_show(const struct gpuctl *ctl, int argc, char **argv)
 	if (ret)
 		return failed(&err);
 
-	return out_info(ctl, mgpu_vgpu_fields, &vgpu);
+	control_for(&control, &vgpu, 1);
+	stale = control_is_stale(&control, &vgpu);
+	if (ctl->json) {
+		object = out_object(mgpu_vgpu_fields, &vgpu);
+		out_stale(object, stale);
+		out_json(ctl, object);
+	} else {
+		out_info(ctl, mgpu_vgpu_fields, &vgpu);
+		if (stale)
+			printf("target-stale:        yes: %s\n",
+			       control_why(&control, why, sizeof(why)));
+	}
+	control_free(&control);
+	return EXIT_OK;
 }
 
 /* ---- set ---- */
 
+/* Target of settings for all vGPUs. */
+#define ALL	"all"
+
 /**
  * struct batch - settings of several vGPUs
- * @targets: words that name the vGPUs
- * @settings: settings of each; resolve() fills in the vGPUs
+ * @targets: words that name the vGPUs of each entry
+ * @settings: settings of each entry; resolve() fills in the vGPUs
  * @nr: number of entries
  * @room: number of entries allocated
  */
@@ -158,6 +214,12 @@ static int parse_period(const char *text, uint32_t *us)
 			  us);
 }
 
+static int parse_on_off(const char *text, uint32_t *on)
+{
+	*on = !strcmp(text, "on");
+	return *on || !strcmp(text, "off") ? 0 : -EINVAL;
+}
+
 static int parse_burst(const char *text, uint32_t *us)
 {
 	return parse_time(text, 1, 0, MGPU_GPU_BURST_MAX, us);
@@ -188,6 +250,8 @@ static const struct setting {
 		"a whole number from 1 to 10000"),
 	SETTING(FPS_LIMIT, fps_limit, parse_fps,
 		"a number from 1 to 10000 with at most three decimals, or 'none'"),
+	SETTING(FPS_TARGET, fps_target, parse_fps,
+		"a number from 1 to 10000 with at most three decimals, or 'none'"),
 	SETTING(GPU_LIMIT, gpu_limit, parse_share,
 		"a part of the engine time from 0.1% to 100%, as in 30.5% or 305000ppm, or 'none'"),
 	SETTING(GPU_PERIOD, gpu_period, parse_period,
@@ -196,6 +260,7 @@ static const struct setting {
 		"a time from 0 to 1s, in whole microseconds, with its unit, as in 10ms or 500us"),
 	SETTING(MODE, mode_width, parse_mode,
 		"width and height, from 64x64 to its type's largest, as in 1280x720, or 'max'"),
+	SETTING(QUARANTINE, quarantine, parse_on_off, "'on' or 'off'"),
 };
 
 _Static_assert(sizeof(vgpu_set_keys) / sizeof(vgpu_set_keys[0]) - 1 ==
@@ -259,7 +324,7 @@ static int parse_words(struct batch *batch, int argc, char **argv,
 				return usage_error("%svGPU %s: unknown setting '%s'; did you mean '%s'?",
 						   where, target, argv[i],
 						   like);
-			return usage_error("%svGPU %s: say what to set: weight N, fps F, gpu-limit P%%, period TIME, burst TIME or mode WxH",
+			return usage_error("%svGPU %s: say what to set: weight N, fps F, target F, gpu-limit P%%, period TIME, burst TIME, mode WxH or quarantine on|off",
 					   where, target);
 		}
 
@@ -325,37 +390,142 @@ static int parse_file(struct batch *batch, const char *path)
 	return ret;
 }
 
-/* The kernel resolves IDs and whole UUIDs; beginnings of UUIDs are resolved here. */
-static int resolve(struct mgpu *mgpu, struct batch *batch,
+/**
+ * struct resolved - settings of vGPUs, for one request
+ * @sets: settings of each
+ * @nr: number of entries
+ * @room: number of entries allocated
+ * @vgpus: all vGPUs, once they were needed
+ * @nr_vgpus: number of vGPUs
+ * @listed: @vgpus is valid
+ * @all: a target is all
+ */
+struct resolved {
+	struct mgpu_vgpu_setting *sets;
+	size_t nr;
+	size_t room;
+	struct mgpu_vgpu_info *vgpus;
+	size_t nr_vgpus;
+	bool listed;
+	bool all;
+};
+
+static void resolved_free(struct resolved *r)
+{
+	free(r->sets);
+	free(r->vgpus);
+	memset(r, 0, sizeof(*r));
+}
+
+static int list_vgpus(struct mgpu *mgpu, struct resolved *r, struct mgpu_error *err)
+{
+	int ret;
+
+	if (r->listed)
+		return 0;
+	ret = mgpu_vgpu_list(mgpu, NULL, &r->vgpus, &r->nr_vgpus, err);
+	r->listed = !ret;
+	return ret;
+}
+
+/* Add @set for the vGPU with this UUID; NULL: with its ID. */
+static int add_set(struct resolved *r, const struct mgpu_vgpu_setting *set, const char *uuid,
 		   struct mgpu_error *err)
 {
-	struct mgpu_vgpu_info *vgpus = NULL;
+	struct mgpu_vgpu_setting *more;
+
+	if (r->nr == r->room) {
+		r->room = r->room ? r->room * 2 : 16;
+		more = reallocarray(r->sets, r->room, sizeof(*more));
+		if (!more)
+			return mgpu_fail(err, -ENOMEM, "out of memory");
+		r->sets = more;
+	}
+	r->sets[r->nr] = *set;
+	if (uuid)
+		strcpy(r->sets[r->nr].uuid, uuid);
+	r->nr++;
+	return 0;
+}
+
+static int add_all(struct mgpu *mgpu, struct resolved *r, const struct mgpu_vgpu_setting *set,
+		   struct mgpu_error *err)
+{
+	int ret = list_vgpus(mgpu, r, err);
+	size_t i;
+
+	r->all = true;
+	if (!ret && !r->nr_vgpus)
+		return mgpu_fail(err, -ENODEV, "there are no vGPUs to set");
+	for (i = 0; i < r->nr_vgpus && !ret; i++)
+		ret = add_set(r, set, r->vgpus[i].uuid, err);
+	return ret;
+}
+
+/* The kernel resolves IDs and whole UUIDs; beginnings of UUIDs are resolved here. */
+static int add_one(struct mgpu *mgpu, struct resolved *r, const struct mgpu_vgpu_setting *set,
+		   const char *word, struct mgpu_error *err)
+{
+	struct mgpu_vgpu_setting one = *set;
 	const struct mgpu_vgpu_info *found;
-	bool listed = false;
-	size_t nr = 0;
+	int ret;
+
+	if (!parse_u32(word, 0, UINT32_MAX, &one.id))
+		return add_set(r, &one, NULL, err);
+	if (strlen(word) == MGPU_UUID_STRLEN)
+		return add_set(r, &one, word, err);
+	ret = list_vgpus(mgpu, r, err);
+	if (!ret)
+		ret = mgpu_vgpu_match(r->vgpus, r->nr_vgpus, word, &found, err);
+	return ret ? ret : add_set(r, &one, found->uuid, err);
+}
+
+/* A target is all, or vGPUs with a comma between two. */
+static int resolve(struct mgpu *mgpu, const struct batch *batch, struct resolved *r,
+		   struct mgpu_error *err)
+{
+	char *words, *word, *rest;
 	size_t i;
 	int ret = 0;
 
 	for (i = 0; i < batch->nr && !ret; i++) {
-		struct mgpu_vgpu_setting *set = &batch->settings[i];
-		const char *target = batch->targets[i];
+		const struct mgpu_vgpu_setting *set = &batch->settings[i];
 
-		if (!parse_u32(target, 0, UINT32_MAX, &set->id))
-			continue;
-		if (strlen(target) == MGPU_UUID_STRLEN) {
-			strcpy(set->uuid, target);
+		if (!strcmp(batch->targets[i], ALL)) {
+			ret = add_all(mgpu, r, set, err);
 			continue;
 		}
-		if (!listed)
-			ret = mgpu_vgpu_list(mgpu, NULL, &vgpus, &nr, err);
-		if (ret)
-			break;
-		listed = true;
-		ret = mgpu_vgpu_match(vgpus, nr, target, &found, err);
-		if (!ret)
-			strcpy(set->uuid, found->uuid);
+		words = strdup(batch->targets[i]);
+		if (!words)
+			return mgpu_fail(err, -ENOMEM, "out of memory");
+		rest = words;
+		while (!ret && (word = strsep(&rest, ",")))
+			ret = add_one(mgpu, r, set, word, err);
+		free(words);
 	}
-	free(vgpus);
+	return ret;
+}
+
+/* Tries for all vGPUs, some of which may be removed between the list and the request. */
+#define SET_TRIES	4
+
+/* A single request for all vGPUs, which the kernel carries out as a whole or not at all. */
+static int set_batch(struct mgpu *mgpu, const struct batch *batch, struct mgpu_error *err)
+{
+	struct resolved r = { 0 };
+	int try, ret;
+	bool again;
+
+	for (try = 1; try <= SET_TRIES; try++) {
+		ret = resolve(mgpu, batch, &r, err);
+		again = !ret;
+		if (!ret)
+			ret = mgpu_vgpu_set(mgpu, r.sets, r.nr, err);
+		again &= ret == -ENODEV && r.all;
+		resolved_free(&r);
+		if (!again)
+			break;
+	}
 	return ret;
 }
 
@@ -386,9 +556,7 @@ int vgpu_set(const struct gpuctl *ctl, int argc, char **argv)
 		ret = failed(&err);
 		goto out;
 	}
-	ret = resolve(mgpu, &batch, &err);
-	if (!ret)
-		ret = mgpu_vgpu_set(mgpu, batch.settings, batch.nr, &err);
+	ret = set_batch(mgpu, &batch, &err);
 	if (ret)
 		ret = failed(&err);
 	mgpu_close(mgpu);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tables of attributes: their names in Documentation/netlink/specs/mgpu.yaml and their
- * fields in the library's structs.
+ * Tables of attributes: their names in Documentation/netlink/specs/mgpu.yaml, their fields
+ * in the library's structs, their units, and their keys in JSON.
  */
+#include <stdio.h>
 #include <string.h>
 #include <linux/mgpu_compute.h>
 
@@ -75,6 +76,7 @@ const struct mgpu_field mgpu_dev_fields[] = {
 	},
 	DEV(SLOTS, "slots", U32, slots),
 	DEV(POLICY_SHARES, "policy-shares", U8, policy_shares),
+	DEV(HANG_LIMIT, "hang-limit", U32, hang_limit),
 	{ .attr = 0 }
 };
 
@@ -97,6 +99,8 @@ const struct mgpu_field mgpu_stats_fields[] = {
 	STAT(QUEUE_NS, "queue-ns", queue_ns),
 	STAT(PREEMPTED, "preempted", preempted),
 	STAT(TIMEOUTS, "timeouts", timeouts),
+	STAT(HANGS, "hangs", hangs),
+	STAT(LOST, "lost", lost),
 	STAT(COMMANDS, "commands", commands),
 	STAT(COMMAND_ERRORS, "command-errors", command_errors),
 	STAT(DOORBELLS, "doorbells", doorbells),
@@ -124,11 +128,15 @@ const struct mgpu_field mgpu_vgpu_fields[] = {
 	VGPU(TGID, "tgid", U32, tgid),
 	VGPU(WEIGHT, "weight", U32, weight),
 	VGPU(FPS_LIMIT, "fps-limit", U32, fps_limit),
+	VGPU(FPS_LIMIT_BY, "fps-limit-by", STRING, fps_limit_by),
+	VGPU(FPS_TARGET, "fps-target", U32, fps_target),
+	VGPU(FPS_TARGET_BY, "fps-target-by", STRING, fps_target_by),
 	VGPU(GPU_LIMIT, "gpu-limit", U32, gpu_limit),
 	VGPU(GPU_PERIOD, "gpu-period", U32, gpu_period),
 	VGPU(GPU_BURST, "gpu-burst", U32, gpu_burst),
 	VGPU(MODE_WIDTH, "mode-width", U32, mode_width),
 	VGPU(MODE_HEIGHT, "mode-height", U32, mode_height),
+	VGPU(QUARANTINE, "quarantine", U32, quarantine),
 	VGPU(MEM_USED, "mem-used", U64, mem_used),
 	VGPU(MEM_LIMIT, "mem-limit", U64, mem_limit),
 	VGPU(PINNED_PAGES, "pinned-pages", U64, pinned_pages),
@@ -249,6 +257,51 @@ const struct mgpu_field mgpu_ctx_order_fields[] = {
 	{ .attr = 0 }
 };
 
+/*
+ * Attributes with a unit, in whichever set. Those whose name ends in -ns are nanoseconds,
+ * and those of one byte are flags.
+ */
+static const struct {
+	const char *name;
+	enum mgpu_unit unit;
+	bool limit;
+} units[] = {
+	{ "bytes", MGPU_UNIT_BYTES, false },
+	{ "fps-limit", MGPU_UNIT_MILLIHERTZ, true },
+	{ "fps-target", MGPU_UNIT_MILLIHERTZ, true },
+	{ "gpu-burst", MGPU_UNIT_US, false },
+	{ "gpu-limit", MGPU_UNIT_PPM, true },
+	{ "gpu-period", MGPU_UNIT_US, false },
+	{ "hang-limit", MGPU_UNIT_NONE, true },
+	{ "job-bytes", MGPU_UNIT_BYTES, false },
+	{ "job-timeout", MGPU_UNIT_MS, false },
+	{ "live-bytes", MGPU_UNIT_BYTES, false },
+	{ "mem-limit", MGPU_UNIT_BYTES, false },
+	{ "mem-used", MGPU_UNIT_BYTES, false },
+	{ "mode-height", MGPU_UNIT_PIXELS, false },
+	{ "mode-width", MGPU_UNIT_PIXELS, false },
+	{ "quarantine", MGPU_UNIT_FLAG, false },
+	{ "scanout-height", MGPU_UNIT_PIXELS, false },
+	{ "scanout-width", MGPU_UNIT_PIXELS, false },
+};
+
+/* Words of the units: in the specification's names, in JSON's keys; and decimals. */
+static const struct {
+	const char *spec;
+	const char *json;
+	int decimals;
+} unit_words[] = {
+	[MGPU_UNIT_NONE] = { NULL, NULL, 0 },
+	[MGPU_UNIT_FLAG] = { NULL, NULL, 0 },
+	[MGPU_UNIT_BYTES] = { "bytes", "bytes", 0 },
+	[MGPU_UNIT_PIXELS] = { NULL, "px", 0 },
+	[MGPU_UNIT_MILLIHERTZ] = { "fps", "fps", 3 },
+	[MGPU_UNIT_PPM] = { NULL, "share", 6 },
+	[MGPU_UNIT_NS] = { "ns", "s", 9 },
+	[MGPU_UNIT_US] = { NULL, "s", 6 },
+	[MGPU_UNIT_MS] = { NULL, "s", 3 },
+};
+
 _Static_assert(MGPU_A_DEV_MAX < 32 && MGPU_A_VGPU_MAX < 32 &&
 	       MGPU_A_STATS_MAX < 32 && MGPU_A_POLICY_EXIT_MAX < 32 &&
 	       MGPU_A_CTX_MAX < 32,
@@ -270,6 +323,66 @@ const struct mgpu_field *mgpu_field_find(const struct mgpu_field *fields,
 		if (!strcmp(fields->name, name))
 			return fields;
 	return NULL;
+}
+
+static bool ends_in_ns(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 3 && !strcmp(name + len - 3, "-ns");
+}
+
+enum mgpu_unit mgpu_field_unit(const struct mgpu_field *field)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(units[i].name, field->name))
+			return units[i].unit;
+	if (ends_in_ns(field->name))
+		return MGPU_UNIT_NS;
+	return field->type == MGPU_FIELD_U8 ? MGPU_UNIT_FLAG : MGPU_UNIT_NONE;
+}
+
+bool mgpu_field_is_limit(const struct mgpu_field *field)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(units[i].name, field->name))
+			return units[i].limit;
+	return false;
+}
+
+int mgpu_unit_decimals(enum mgpu_unit unit)
+{
+	return unit_words[unit].decimals;
+}
+
+/* The first or last word of a name is dropped if it is the specification's unit. */
+const char *mgpu_field_key(const struct mgpu_field *field, char key[MGPU_KEY_LEN])
+{
+	enum mgpu_unit unit = mgpu_field_unit(field);
+	const char *spec = unit_words[unit].spec, *json = unit_words[unit].json;
+	const char *begin = field->name;
+	size_t len = strlen(begin), word = spec ? strlen(spec) : 0;
+	char *c;
+
+	if (spec && len > word && !strncmp(begin, spec, word) && begin[word] == '-') {
+		begin += word + 1;
+		len -= word + 1;
+	} else if (spec && len > word && !strcmp(begin + len - word, spec) &&
+		   begin[len - word - 1] == '-') {
+		len -= word + 1;
+	} else if (spec && !strcmp(begin, spec)) {
+		len = 0;
+	}
+	snprintf(key, MGPU_KEY_LEN, "%.*s%s%s", (int)len, begin, len && json ? "_" : "",
+		 json ? json : "");
+	for (c = key; *c; c++)
+		if (*c == '-')
+			*c = '_';
+	return key;
 }
 
 bool mgpu_field_present(const struct mgpu_field *field, const void *info)
@@ -344,6 +457,8 @@ const char *mgpu_event_name(uint8_t cmd)
 		return "vgpu-closed-ntf";
 	case MGPU_CMD_VGPU_HUNG_NTF:
 		return "vgpu-hung-ntf";
+	case MGPU_CMD_VGPU_QUARANTINE_NTF:
+		return "vgpu-quarantine-ntf";
 	case MGPU_CMD_DEV_POLICY_NTF:
 		return "dev-policy-ntf";
 	case MGPU_CMD_DEV_POLICY_EXIT_NTF:

@@ -69,7 +69,7 @@ int mgpu_open(struct mgpu **mgpu, struct mgpu_error *err)
 				nl_geterror(ret));
 		goto fail;
 	}
-	/* A batch for 1,024 vGPUs is one message of up to 88 KiB. */
+	/* A batch for 1,024 vGPUs is one message of up to 120 KiB. */
 	ret = nl_socket_set_buffer_size(m->sock, 1 << 20, 1 << 18);
 	if (ret) {
 		ret = mgpu_fail(err, -EIO, "no room for netlink messages: %s",

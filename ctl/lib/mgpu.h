@@ -18,6 +18,7 @@
 
 #define MGPU_NAME_LEN		64	/* of a device, type, back end or policy */
 #define MGPU_UUID_LEN		(MGPU_UUID_STRLEN + 1)
+#define MGPU_COMM_LEN		16	/* of a command name: TASK_COMM_LEN */
 #define MGPU_MESSAGE_LEN	256	/* of how a policy ended */
 
 /**
@@ -70,6 +71,7 @@ struct mgpu_dev_info {
 	struct mgpu_policy_exit_info policy_exit; /* absent if there was none */
 	uint32_t slots;			/* jobs at once now, 1 to engines */
 	uint8_t policy_shares;		/* the policy in force promises shares */
+	uint32_t hang_limit;		/* hangs before quarantine, 0 = none */
 };
 
 struct mgpu_vgpu_stats {
@@ -89,6 +91,8 @@ struct mgpu_vgpu_stats {
 	uint64_t queue_ns;
 	uint64_t preempted;
 	uint64_t timeouts;
+	uint64_t hangs;			/* timeouts, and resets of the GPU for its jobs */
+	uint64_t lost;			/* jobs that the GPU had when it was reset */
 	uint64_t commands;
 	uint64_t command_errors;
 	uint64_t doorbells;
@@ -106,7 +110,10 @@ struct mgpu_vgpu_info {
 	uint8_t open;
 	uint32_t tgid;			/* absent when closed */
 	uint32_t weight;
-	uint32_t fps_limit;		/* millihertz, 0 = none */
+	uint32_t fps_limit;		/* of the operator, millihertz, 0 = none */
+	uint32_t fps_target;		/* of a controller, millihertz, 0 = none */
+	char fps_limit_by[MGPU_COMM_LEN];	/* setters; absent without a limit */
+	char fps_target_by[MGPU_COMM_LEN];
 	uint32_t gpu_limit;		/* ppm of engine time, 0 = none */
 	uint32_t gpu_period;		/* microseconds */
 	uint32_t gpu_burst;		/* microseconds of engine time */
@@ -122,6 +129,7 @@ struct mgpu_vgpu_info {
 	uint64_t latency_hist[MGPU_HIST_BUCKETS];
 	uint32_t mode_width;		/* of the mode that its guest is told, pixels */
 	uint32_t mode_height;
+	uint32_t quarantine;		/* its jobs fail, because it hung the GPU */
 };
 
 /*
@@ -234,6 +242,51 @@ extern const struct mgpu_field mgpu_stats_fields[];	/* struct mgpu_vgpu_stats */
 extern const struct mgpu_field mgpu_ctx_fields[];	/* struct mgpu_ctx */
 extern const struct mgpu_field mgpu_ctx_order_fields[];
 
+/**
+ * enum mgpu_unit - unit of an attribute in the specification
+ * @MGPU_UNIT_NONE: a name, a state, or a number of what the attribute's name says
+ * @MGPU_UNIT_FLAG: 0 or 1
+ * @MGPU_UNIT_BYTES: bytes
+ * @MGPU_UNIT_PIXELS: pixels
+ * @MGPU_UNIT_MILLIHERTZ: frames in 1000 seconds
+ * @MGPU_UNIT_PPM: parts per million of the device's engine time
+ * @MGPU_UNIT_NS: nanoseconds
+ * @MGPU_UNIT_US: microseconds
+ * @MGPU_UNIT_MS: milliseconds
+ */
+enum mgpu_unit {
+	MGPU_UNIT_NONE,
+	MGPU_UNIT_FLAG,
+	MGPU_UNIT_BYTES,
+	MGPU_UNIT_PIXELS,
+	MGPU_UNIT_MILLIHERTZ,
+	MGPU_UNIT_PPM,
+	MGPU_UNIT_NS,
+	MGPU_UNIT_US,
+	MGPU_UNIT_MS,
+};
+
+enum mgpu_unit mgpu_field_unit(const struct mgpu_field *field);
+/* True if 0 means that there is no limit. */
+bool mgpu_field_is_limit(const struct mgpu_field *field);
+
+#define MGPU_KEY_LEN	48
+
+/**
+ * mgpu_field_key() - make an attribute's key in JSON
+ * @field: the attribute
+ * @key: result
+ *
+ * The key is the specification's name in snake_case, with the unit of JSON as its last
+ * word: _s (seconds), _fps (frames per second), _share (0 to 1), _bytes, _px (pixels).
+ *
+ * Return: @key.
+ */
+const char *mgpu_field_key(const struct mgpu_field *field, char key[MGPU_KEY_LEN]);
+
+/* Decimals of JSON's unit in the attribute's: 3 of milliseconds, since JSON has seconds. */
+int mgpu_unit_decimals(enum mgpu_unit unit);
+
 const struct mgpu_field *mgpu_field_find(const struct mgpu_field *fields,
 					 const char *name);
 bool mgpu_field_present(const struct mgpu_field *field, const void *info);
@@ -302,6 +355,8 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 #define MGPU_SETTING_GPU_PERIOD	(1u << 3)
 #define MGPU_SETTING_GPU_BURST	(1u << 4)
 #define MGPU_SETTING_MODE	(1u << 5)
+#define MGPU_SETTING_QUARANTINE	(1u << 6)
+#define MGPU_SETTING_FPS_TARGET	(1u << 7)
 
 /**
  * struct mgpu_vgpu_setting - changes of one vGPU
@@ -309,8 +364,9 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
  * @uuid: UUID of the vGPU; "" to use @id
  * @mask: settings to change, MGPU_SETTING_*
  * @weight: MGPU_WEIGHT_MIN to MGPU_WEIGHT_MAX
- * @fps_limit: millihertz: 0 for none, or MGPU_FPS_LIMIT_MIN to
+ * @fps_limit: the operator's limit, millihertz: 0 for none, or MGPU_FPS_LIMIT_MIN to
  *	MGPU_FPS_LIMIT_MAX
+ * @fps_target: a controller's limit, likewise; the stricter of both is in force
  * @gpu_limit: parts per million of the device's engine time: 0 for none, or
  *	MGPU_GPU_LIMIT_MIN to MGPU_GPU_LIMIT_MAX
  * @gpu_period: microseconds, MGPU_GPU_PERIOD_MIN to MGPU_GPU_PERIOD_MAX
@@ -318,6 +374,7 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
  * @mode_width: width of the mode that its guest is told to use, pixels: MGPU_MODE_MIN
  *	to that of the type's largest mode; 0, with @mode_height 0, for that mode
  * @mode_height: height of that mode, pixels
+ * @quarantine: 1 to have its jobs fail, 0 to lift that and forget its hangs
  */
 struct mgpu_vgpu_setting {
 	uint32_t id;
@@ -325,11 +382,13 @@ struct mgpu_vgpu_setting {
 	uint32_t mask;
 	uint32_t weight;
 	uint32_t fps_limit;
+	uint32_t fps_target;
 	uint32_t gpu_limit;
 	uint32_t gpu_period;
 	uint32_t gpu_burst;
 	uint32_t mode_width;
 	uint32_t mode_height;
+	uint32_t quarantine;
 };
 
 /* Change all vGPUs or none, in one message. */
@@ -339,6 +398,7 @@ int mgpu_vgpu_set(struct mgpu *mgpu, const struct mgpu_vgpu_setting *set,
 #define MGPU_DEV_SETTING_POLICY		(1u << 0)
 #define MGPU_DEV_SETTING_JOB_TIMEOUT	(1u << 1)
 #define MGPU_DEV_SETTING_SLOTS		(1u << 2)
+#define MGPU_DEV_SETTING_HANG_LIMIT	(1u << 3)
 
 /**
  * struct mgpu_dev_setting - changes of a device
@@ -347,6 +407,8 @@ int mgpu_vgpu_set(struct mgpu *mgpu, const struct mgpu_vgpu_setting *set,
  * @policy: name of a built-in policy; a BPF policy that is in force ends
  * @job_timeout: milliseconds, MGPU_JOB_TIMEOUT_MIN to MGPU_JOB_TIMEOUT_MAX
  * @slots: jobs that the device may run at once, 1 to its engines
+ * @hang_limit: hangs within MGPU_HANG_WINDOW seconds that put a vGPU under quarantine,
+ *	1 to MGPU_HANG_LIMIT_MAX; 0 for no quarantine
  */
 struct mgpu_dev_setting {
 	uint32_t id;
@@ -354,6 +416,7 @@ struct mgpu_dev_setting {
 	char policy[MGPU_NAME_LEN];
 	uint32_t job_timeout;
 	uint32_t slots;
+	uint32_t hang_limit;
 };
 
 /* Change all settings or none. */

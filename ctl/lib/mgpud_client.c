@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Client of mgpud's local socket. */
 #include <errno.h>
+#include <grp.h>
 #include <json-c/json.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +21,9 @@
 /* mgpud answers only between two periods' work. */
 #define ANSWER_MS	5000
 
+/* It accepts clients there, too: more than may wait for that are a sign that it hangs. */
+#define CONNECT_S	1
+
 /**
  * struct mgpud - connection to mgpud
  * @fd: socket
@@ -25,6 +31,7 @@
  * @len: number of bytes in @buf
  * @room: size of @buf, bytes
  * @seen: number of bytes in @buf known to have no newline
+ * @warning: warning of the last answer, NULL for none
  */
 struct mgpud {
 	int fd;
@@ -32,6 +39,7 @@ struct mgpud {
 	size_t len;
 	size_t room;
 	size_t seen;
+	char *warning;
 };
 
 int mgpud_from_fd(struct mgpud **client, int fd, struct mgpu_error *err)
@@ -47,9 +55,24 @@ int mgpud_from_fd(struct mgpud **client, int fd, struct mgpu_error *err)
 	return 0;
 }
 
+/* The socket's group is the one whose members may use it. */
+static int not_permitted(const char *path, struct mgpu_error *err)
+{
+	struct stat st;
+	const struct group *group = NULL;
+
+	if (!stat(path, &st) && st.st_gid)
+		group = getgrgid(st.st_gid);
+	return mgpu_fail(err, -EACCES,
+			 "%s: not permitted: run as root, or as %s%s", path,
+			 group ? "a member of the group " : "the user that mgpud runs as",
+			 group ? group->gr_name : "");
+}
+
 int mgpud_connect(struct mgpud **client, const char *path,
 		  struct mgpu_error *err)
 {
+	const struct timeval patience = { .tv_sec = CONNECT_S };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int ret;
 	int fd;
@@ -69,17 +92,19 @@ int mgpud_connect(struct mgpud **client, const char *path,
 	if (fd < 0)
 		return mgpu_fail(err, -errno, "no socket: %s",
 				 strerror(errno));
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+	/* also of a request that a full socket does not take */
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
+	    connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
 		ret = -errno;
 		close(fd);
+		if (ret == -EAGAIN)
+			return mgpu_fail(err, -ETIMEDOUT, "mgpud does not answer");
 		if (ret == -ENOENT || ret == -ECONNREFUSED)
 			return mgpu_fail(err, ret,
 					 "mgpud does not run (no process listens at %s): start it, or set %s",
 					 path, MGPUD_SOCKET_ENV);
 		if (ret == -EACCES)
-			return mgpu_fail(err, ret,
-					 "%s: not permitted: run as root, or as the user that mgpud runs as",
-					 path);
+			return not_permitted(path, err);
 		return mgpu_fail(err, ret, "%s: %s", path, strerror(-ret));
 	}
 	return mgpud_from_fd(client, fd, err);
@@ -91,6 +116,7 @@ void mgpud_close(struct mgpud *client)
 		return;
 	close(client->fd);
 	free(client->buf);
+	free(client->warning);
 	free(client);
 }
 
@@ -128,6 +154,8 @@ static int write_line(struct mgpud *client, struct json_object *object,
 		if (n < 0) {
 			if (errno == EINTR)
 				continue;
+			if (errno == EAGAIN)
+				return mgpu_fail(err, -ETIMEDOUT, "mgpud does not answer");
 			return mgpu_fail(err, -errno,
 					 "mgpud no longer listens: %s",
 					 strerror(errno));
@@ -249,6 +277,8 @@ static int read_answer(struct mgpud *client, struct json_object **state,
 	int ret;
 
 	*event = NULL;
+	free(client->warning);
+	client->warning = NULL;
 	ret = read_line(client, &answer, timeout_ms, err);
 	if (ret)
 		return ret;
@@ -262,6 +292,9 @@ static int read_answer(struct mgpud *client, struct json_object **state,
 		if (json_object_object_get_ex(answer, "state", &value) &&
 		    json_object_is_type(value, json_type_object)) {
 			*state = json_object_get(value);
+			if (json_object_object_get_ex(answer, "warning", &value) &&
+			    json_object_is_type(value, json_type_string))
+				client->warning = strdup(json_object_get_string(value));
 			ret = 0;
 		} else {
 			ret = mgpu_fail(err, -EBADMSG,
@@ -283,9 +316,10 @@ static int read_answer(struct mgpud *client, struct json_object **state,
 	return ret;
 }
 
-static int ask(struct mgpud *client, const char *what,
-	       struct json_object *settings, struct json_object **state,
-	       struct mgpu_error *err)
+/* @key and @value: member of the request, NULL for none */
+static int ask(struct mgpud *client, const char *what, const char *key,
+	       struct json_object *value, struct json_object **state,
+	       int timeout_ms, struct mgpu_error *err)
 {
 	struct json_object *request = json_object_new_object();
 	int ret;
@@ -293,28 +327,34 @@ static int ask(struct mgpud *client, const char *what,
 	if (!request ||
 	    json_object_object_add(request, "request",
 				   json_object_new_string(what)) ||
-	    (settings && json_object_object_add(request, "settings",
-						json_object_get(settings))))
+	    (value && json_object_object_add(request, key, json_object_get(value))))
 		ret = mgpu_fail(err, -ENOMEM, "out of memory");
 	else
 		ret = write_line(client, request, err);
 	json_object_put(request);
 	if (ret || !state)
 		return ret;
-	return mgpud_next(client, state, ANSWER_MS, err);
+	return mgpud_next(client, state, timeout_ms, err);
 }
 
 int mgpud_get(struct mgpud *client, struct json_object **state,
 	      struct mgpu_error *err)
 {
-	return ask(client, "get", NULL, state, err);
+	return ask(client, "get", NULL, NULL, state, ANSWER_MS, err);
 }
 
-int mgpud_set(struct mgpud *client, struct json_object *settings,
-	      struct json_object **state, struct mgpu_error *err)
+int mgpud_get_within(struct mgpud *client, struct json_object **state, int timeout_ms,
+		     struct mgpu_error *err)
+{
+	return ask(client, "get", NULL, NULL, state, timeout_ms, err);
+}
+
+static int change(struct mgpud *client, const char *what, const char *key,
+		  struct json_object *value, struct json_object **state,
+		  struct mgpu_error *err)
 {
 	struct json_object *now;
-	int ret = ask(client, "set", settings, &now, err);
+	int ret = ask(client, what, key, value, &now, ANSWER_MS, err);
 
 	if (ret)
 		return ret;
@@ -325,9 +365,26 @@ int mgpud_set(struct mgpud *client, struct json_object *settings,
 	return 0;
 }
 
+int mgpud_set(struct mgpud *client, struct json_object *settings,
+	      struct json_object **state, struct mgpu_error *err)
+{
+	return change(client, "set", "settings", settings, state, err);
+}
+
+int mgpud_reset(struct mgpud *client, struct json_object *keys,
+		struct json_object **state, struct mgpu_error *err)
+{
+	return change(client, "reset", "keys", keys, state, err);
+}
+
+const char *mgpud_warning(const struct mgpud *client)
+{
+	return client->warning;
+}
+
 int mgpud_watch(struct mgpud *client, struct mgpu_error *err)
 {
-	return ask(client, "watch", NULL, NULL, err);
+	return ask(client, "watch", NULL, NULL, NULL, ANSWER_MS, err);
 }
 
 int mgpud_next_any(struct mgpud *client, struct json_object **state,

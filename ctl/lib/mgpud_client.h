@@ -3,8 +3,9 @@
  * Client of mgpud's local socket: a UNIX stream with one JSON object per line.  Part of
  * libmgpu; link with json-c.
  *
- * Requests are {"request":"get"}, {"request":"set","settings":{...}} and
- * {"request":"watch"}.  Answers are {"ok":true,"state":{...}} or
+ * Requests are {"request":"get"}, {"request":"set","settings":{...}},
+ * {"request":"reset","keys":[...]} and {"request":"watch"}.  Answers are
+ * {"ok":true,"state":{...}}, with "warning":"a sentence" if a change does not last, or
  * {"ok":false,"error":"a sentence","key":"what it is about"}.  A watcher also gets
  * {"event":"name",...}: sla-shortfall, sla-met, and lost if it missed events.
  */
@@ -12,6 +13,13 @@
 #define LIBMGPU_MGPUD_CLIENT_H
 
 #include "mgpu.h"
+
+/*
+ * "version" of mgpud's state, events and log records, and of what gpuctl prints, which
+ * Documentation/mgpu.schema.json describes.  It is raised when a key changes its name,
+ * meaning or unit, or goes; not for a further key.
+ */
+#define MGPU_JSON_VERSION	1
 
 #define MGPUD_SOCKET_DEFAULT	"/run/mgpu/mgpud.sock"
 #define MGPUD_SOCKET_ENV	"MGPUD_SOCKET"
@@ -30,12 +38,27 @@ void mgpud_close(struct mgpud *client);
 int mgpud_get(struct mgpud *client, struct json_object **state,
 	      struct mgpu_error *err);
 
+/* The same; -ETIMEDOUT if the answer takes longer than @timeout_ms milliseconds. */
+int mgpud_get_within(struct mgpud *client, struct json_object **state, int timeout_ms,
+		     struct mgpu_error *err);
+
 /*
  * Change settings, all or none.  @settings: an object, which the caller keeps; @state: the
  * state afterwards, may be NULL.
  */
 int mgpud_set(struct mgpud *client, struct json_object *settings,
 	      struct json_object **state, struct mgpu_error *err);
+
+/*
+ * Remove what was set at run time.  @keys: an array of names of settings, "sla", or UUIDs
+ * or "default" for one agreement each, which the caller keeps; NULL for all.  @state: the
+ * state afterwards, may be NULL.
+ */
+int mgpud_reset(struct mgpud *client, struct json_object *keys,
+		struct json_object **state, struct mgpu_error *err);
+
+/* The warning of the last answer, which is valid until the next call; NULL: none. */
+const char *mgpud_warning(const struct mgpud *client);
 
 /*
  * Ask for the state at the end of each period.  Afterwards only mgpud_next(), which skips

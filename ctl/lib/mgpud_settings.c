@@ -39,6 +39,7 @@ void mgpud_setting_range(const struct mgpud_setting *s, char text[MGPUD_RANGE])
 	case MGPUD_ALLOCATOR:
 	case MGPUD_PREEMPTION:
 	case MGPUD_LOG:
+	case MGPUD_CHOICE:
 		list(s->values, text);
 		break;
 	case MGPUD_COST:
@@ -49,6 +50,9 @@ void mgpud_setting_range(const struct mgpud_setting *s, char text[MGPUD_RANGE])
 		break;
 	case MGPUD_FILE:
 		strcpy(text, "a path or none");
+		break;
+	case MGPUD_GROUP:
+		strcpy(text, "auto or a group");
 		break;
 	}
 }

@@ -21,6 +21,8 @@
  * @MGPUD_LOG: kinds of events that are logged
  * @MGPUD_SOCKET: path of a socket
  * @MGPUD_FILE: path of a file, or none
+ * @MGPUD_CHOICE: one of the setting's names, kept as its index, unsigned int
+ * @MGPUD_GROUP: name of a group of users, or auto
  */
 enum mgpud_setting_kind {
 	MGPUD_WHOLE,
@@ -32,6 +34,8 @@ enum mgpud_setting_kind {
 	MGPUD_LOG,
 	MGPUD_SOCKET,
 	MGPUD_FILE,
+	MGPUD_CHOICE,
+	MGPUD_GROUP,
 };
 
 /**
@@ -122,6 +126,17 @@ MGPUD_SETTING(socket, .section = MGPUD_RATES, .key = "socket",
 	      .option = "socket", .arg = "PATH", .kind = MGPUD_SOCKET,
 	      .initial = MGPUD_SOCKET_DEFAULT,
 	      .help = "local socket; $MGPUD_SOCKET counts more than the file"),
+MGPUD_SETTING(socket_group, .section = MGPUD_RATES, .key = "socket_group",
+	      .arg = "GROUP", .kind = MGPUD_GROUP, .initial = "auto",
+	      .help = "group whose members may use the socket; auto: mgpu if it exists, else root"),
+MGPUD_SETTING(socket_read, .section = MGPUD_RATES, .key = "socket_read",
+	      .arg = "WHO", .kind = MGPUD_CHOICE, .values = "group everyone",
+	      .initial = "group",
+	      .help = "users that may read the state; only root and the group may change settings"),
+MGPUD_SETTING(on_exit, .section = MGPUD_RATES, .key = "on_exit",
+	      .option = "on-exit", .arg = "WHAT", .kind = MGPUD_CHOICE,
+	      .values = "release keep", .initial = "release",
+	      .help = "targets when SIGTERM or SIGINT ends mgpud"),
 MGPUD_SETTING(log, .section = MGPUD_RATES, .key = "log",
 	      .option = "log", .arg = "WHAT", .kind = MGPUD_LOG,
 	      .values = "auto periods changes quiet", .initial = "auto",

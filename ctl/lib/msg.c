@@ -49,7 +49,7 @@ struct nl_msg *mgpu_msg_new(uint16_t family, uint8_t cmd, bool dump,
 	return msg;
 }
 
-#define NR_SETTINGS	7
+#define NR_SETTINGS	9
 
 /* Size of one vGPU's entry: nest, name and all settings. */
 #define SETTING_SIZE							\
@@ -66,6 +66,8 @@ static int put_setting(struct nl_msg *msg, const struct mgpu_vgpu_setting *set)
 		{ MGPU_SETTING_WEIGHT, MGPU_A_VGPU_WEIGHT, set->weight },
 		{ MGPU_SETTING_FPS_LIMIT, MGPU_A_VGPU_FPS_LIMIT,
 		  set->fps_limit },
+		{ MGPU_SETTING_FPS_TARGET, MGPU_A_VGPU_FPS_TARGET,
+		  set->fps_target },
 		{ MGPU_SETTING_GPU_LIMIT, MGPU_A_VGPU_GPU_LIMIT,
 		  set->gpu_limit },
 		{ MGPU_SETTING_GPU_PERIOD, MGPU_A_VGPU_GPU_PERIOD,
@@ -76,6 +78,8 @@ static int put_setting(struct nl_msg *msg, const struct mgpu_vgpu_setting *set)
 		  set->mode_width },
 		{ MGPU_SETTING_MODE, MGPU_A_VGPU_MODE_HEIGHT,
 		  set->mode_height },
+		{ MGPU_SETTING_QUARANTINE, MGPU_A_VGPU_QUARANTINE,
+		  set->quarantine },
 	};
 	struct nlattr *nest;
 	size_t i;
@@ -128,7 +132,7 @@ struct nl_msg *mgpu_msg_dev_set(uint16_t family,
 	int err;
 
 	msg = mgpu_msg_new(family, MGPU_CMD_DEV_SET, false,
-			   (size_t)(3 * nla_total_size(sizeof(uint32_t)) +
+			   (size_t)(4 * nla_total_size(sizeof(uint32_t)) +
 				    nla_total_size(sizeof(set->policy))));
 	if (!msg)
 		return NULL;
@@ -140,6 +144,8 @@ struct nl_msg *mgpu_msg_dev_set(uint16_t family,
 				  set->job_timeout);
 	if (!err && (set->mask & MGPU_DEV_SETTING_SLOTS))
 		err = nla_put_u32(msg, MGPU_A_DEV_SLOTS, set->slots);
+	if (!err && (set->mask & MGPU_DEV_SETTING_HANG_LIMIT))
+		err = nla_put_u32(msg, MGPU_A_DEV_HANG_LIMIT, set->hang_limit);
 	if (err) {
 		nlmsg_free(msg);
 		return NULL;

@@ -8,31 +8,35 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <json-c/json.h>
 
+#include "clock.h"
 #include "daemon.h"
 #include "server/notify.h"
 #include "config/table.h"
 
 #define PRIORITY	(-15)
-#define NSEC		1000000000ULL
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
-}
+/* Log texts for a part that works again. */
+static const char *const works[TROUBLES] = {
+	[TROUBLE_CONTROL] = "control works again",
+	[TROUBLE_CONTEXTS] = "preemption works again",
+	[TROUBLE_DEVICES] = "all devices are controlled again",
+	[TROUBLE_STATE_FILE] = "the state file is written again",
+	[TROUBLE_SOCKET] = "the socket has its group",
+	[TROUBLE_JSON_LOG] = "the JSON log is written again",
+};
 
 static const char *status_text(const struct daemon *d)
 {
-	return d->trouble[0] ? d->trouble : "dividing CPU and GPU time";
+	for (int i = 0; i < TROUBLES; i++)
+		if (d->trouble[i][0])
+			return d->trouble[i];
+	return "dividing CPU and GPU time";
 }
 
 static void tell_ready(const struct daemon *d)
@@ -40,31 +44,56 @@ static void tell_ready(const struct daemon *d)
 	notify("READY=1\nSTATUS=%s", status_text(d));
 }
 
-/* Log a failure once, and its end. */
-static void trouble(struct daemon *d, const char *text)
+void daemon_trouble(struct daemon *d, enum trouble what, const char *text)
 {
-	if (!strcmp(d->trouble, text))
+	uint64_t failures = d->failures[what];
+
+	d->failures[what] = text[0] ? failures + 1 : 0;
+	if (!strcmp(d->trouble[what], text))
 		return;
+	snprintf(d->trouble[what], sizeof(d->trouble[what]), "%s", text);
 	if (text[0])
-		log_text(LEVEL_ERROR, "trouble", "%s", text);
+		log_text(what == TROUBLE_CONTROL ? LEVEL_ERROR : LEVEL_WARNING, "trouble",
+			 "%s", text);
 	else
-		log_text(LEVEL_WARNING, "trouble-over", "control works again");
-	snprintf(d->trouble, sizeof(d->trouble), "%s", text);
+		log_text(LEVEL_WARNING, "trouble-over", "%s, after %llu failures", works[what],
+			 (unsigned long long)failures);
 	notify("STATUS=%s", status_text(d));
 }
 
 /* ---- the kernel's side ---- */
 
-static void disconnect(struct daemon *d)
+/* Stop the preemption loop; the rate loop goes on. */
+static void leave_contexts(struct daemon *d)
 {
 	if (d->preempter)
 		d->learned = *preempter_analyse(d->preempter);
 	preempter_close(d->preempter);
 	d->preempter = NULL;
+}
+
+static void disconnect(struct daemon *d)
+{
+	leave_contexts(d);
+	d->no_contexts = false;
 	observer_close(d->observer);
 	d->observer = NULL;
 	mgpu_close(d->mgpu);
 	d->mgpu = NULL;
+}
+
+/*
+ * The preemption loop failed: begin it anew after a while, which grows with each failure.
+ * It has connections and BPF programs of its own, so that the rate loop goes on.
+ */
+static void contexts_failed(struct daemon *d, const char *text)
+{
+	unsigned int shift = d->contexts_failures < 6 ? d->contexts_failures : 6;
+
+	daemon_trouble(d, TROUBLE_CONTEXTS, text);
+	leave_contexts(d);
+	d->contexts_failures++;
+	d->contexts_ns = now_ns() + (NSEC << shift);
 }
 
 /* Start the preemption loop; without contexts in the module only the rate loop runs. */
@@ -72,17 +101,54 @@ static void watch_contexts(struct daemon *d)
 {
 	struct mgpu_error err = { .text = "" };
 	char why[512];
+	int ret;
 
-	if (preempter_open(&d->preempter, &d->config.preempt, !d->opt->dry_run, why,
-			   sizeof(why), &err)) {
+	ret = preempter_open(&d->preempter, &d->config.preempt, !d->opt->dry_run, why,
+			     sizeof(why), &err);
+	if (ret == -ENOENT || ret == -EOPNOTSUPP) {
+		d->no_contexts = true;
 		log_text(LEVEL_WARNING, "no-preemption", "%s. Continuing without preemption.",
 			 err.text);
+		return;
+	}
+	if (ret) {
+		contexts_failed(d, err.text);
 		return;
 	}
 	*preempter_analyse(d->preempter) = d->learned;
 	if (why[0])
 		log_text(LEVEL_WARNING, "no-bpf", "%s Continuing without learning the speed of work.",
 			 why);
+}
+
+/* Once a period: let the preemption loop learn, or begin it. */
+static void period_of_contexts(struct daemon *d)
+{
+	struct mgpu_error err = { .text = "" };
+
+	if (!d->preempter && !d->no_contexts && now_ns() >= d->contexts_ns)
+		watch_contexts(d);
+	if (!d->preempter)
+		return;
+	if (preempter_learn(d->preempter, &err)) {
+		contexts_failed(d, err.text);
+		return;
+	}
+	d->contexts_failures = 0;
+	daemon_trouble(d, TROUBLE_CONTEXTS, "");
+}
+
+/* Control is in force for the first time. */
+static void log_ready(struct daemon *d)
+{
+	char more[3 * CONFIG_PATH];
+
+	snprintf(more, sizeof(more), " bpf=%s charge=%s socket=%s config=%s",
+		 observer_bpf(d->observer) ? "yes" : "no",
+		 observer_charge(d->observer) ? "bpf" : "module", d->config.socket,
+		 d->config.found ? d->opt->source.path : "none");
+	daemon_log_settings(d, "ready", more);
+	d->began = true;
 }
 
 static int connect_kernel(struct daemon *d, struct mgpu_error *err)
@@ -100,105 +166,11 @@ static int connect_kernel(struct daemon *d, struct mgpu_error *err)
 	if (why[0])
 		log_text(LEVEL_WARNING, "no-bpf", "%s Continuing with the kernel module's own accounting.",
 			 why);
+	d->contexts_ns = 0;
 	watch_contexts(d);
+	if (!d->began)
+		log_ready(d);
 	return 0;
-}
-
-/* ---- the state file ---- */
-
-static bool keeps_state(const struct daemon *d)
-{
-	return d->config.state_file[0] && !d->opt->dry_run;
-}
-
-/* Return the figures learned of jobs: the preempter's, or those of the state file. */
-static struct analyse *learned(struct daemon *d)
-{
-	return d->preempter ? preempter_analyse(d->preempter) : &d->learned;
-}
-
-static void read_state(struct daemon *d, const char *path)
-{
-	char why[512];
-	int ret;
-
-	ret = statefile_read(path, d->boot, &d->estimate, &d->control, &d->learned, why,
-			     sizeof(why));
-	d->restored_kinds = d->learned.n;
-	d->saved_learned = d->learned.now;
-	if (!ret) {
-		d->restored = d->estimate.nr_vgpus;
-		log_event(LEVEL_INFO, "restored vgpus=%zu kinds=%zu state_file=%s",
-			  d->restored, d->restored_kinds, path);
-		if (why[0])
-			log_text(LEVEL_WARNING, "state-ignored", "state file %s: %s", path,
-				 why);
-	} else if (ret == -ESTALE && d->restored_kinds) {
-		log_text(LEVEL_INFO, "state-ignored",
-			 "state file %s: using only what it says of %zu kinds of work, because %s",
-			 path, d->restored_kinds, why);
-	} else if (ret != -ENOENT) {
-		log_text(ret == -ESTALE ? LEVEL_INFO : LEVEL_WARNING, "state-ignored",
-			 "state file %s is not used: %s", path, why);
-	}
-}
-
-static void restore(struct daemon *d)
-{
-	analyse_init(&d->learned);
-	if (d->config.state_file[0])
-		read_state(d, d->config.state_file);
-	if (d->preempter)
-		*preempter_analyse(d->preempter) = d->learned;
-}
-
-/* Log each reason once. */
-static void not_saved(struct daemon *d, int ret)
-{
-	const char *why = ret ? strerror(-ret) : "";
-
-	if (!strcmp(d->not_saved, why))
-		return;
-	snprintf(d->not_saved, sizeof(d->not_saved), "%s", why);
-	if (ret)
-		log_text(LEVEL_WARNING, "state-not-saved",
-			 "cannot write state file %s: %s; a restart will lose the estimates. Correct this, or choose another --state-file or none",
-			 d->config.state_file, why);
-	else
-		log_event(LEVEL_INFO, "state-saved state_file=%s", d->config.state_file);
-}
-
-/* Write the state file when it is due and there is state to keep. */
-static void save(struct daemon *d, bool last)
-{
-	const struct analyse *work = learned(d);
-	uint64_t now = now_ns();
-	char *text;
-	int ret;
-
-	if (!keeps_state(d) || (!d->estimate.now_ns && work->now == d->saved_learned))
-		return;
-	ret = statefile_writer_result(d->writer);
-	if (ret)
-		not_saved(d, ret);
-	if (!last && now - d->saved_ns < d->config.state_period_s * NSEC)
-		return;
-	text = statefile_make(&d->estimate, &d->control, work, d->boot);
-	if (!text)
-		return;
-	d->saved_ns = now;
-	d->saved_learned = work->now;
-	if (!last) {
-		/* a write that is still under way is recent enough */
-		ret = statefile_writer_start(d->writer, d->config.state_file, text);
-		if (ret && ret != -EBUSY)
-			not_saved(d, ret);
-		return;
-	}
-	statefile_writer_free(d->writer);
-	d->writer = NULL;
-	not_saved(d, statefile_write(d->config.state_file, text));
-	free(text);
 }
 
 /* ---- a period ---- */
@@ -206,11 +178,11 @@ static void save(struct daemon *d, bool last)
 static void print_would_set(const struct applied *done)
 {
 	for (size_t j = 0; j < done->changed; j++) {
-		if (done->set[j].fps_limit)
-			log_event(LEVEL_INFO, "would set vgpu=%u fps_limit=%.3f",
-				  done->set[j].id, done->set[j].fps_limit / 1000.0);
+		if (done->set[j].fps_target)
+			log_event(LEVEL_INFO, "would set vgpu=%u target_fps=%.3f",
+				  done->set[j].id, done->set[j].fps_target / 1000.0);
 		else
-			log_event(LEVEL_INFO, "would set vgpu=%u fps_limit=none",
+			log_event(LEVEL_INFO, "would set vgpu=%u target_fps=none",
 				  done->set[j].id);
 	}
 }
@@ -220,7 +192,7 @@ static int act(struct daemon *d, struct mgpu_error *err)
 	struct applied done = { 0 };
 	int ret;
 
-	ret = apply(&d->applier, d->opt->dry_run ? NULL : d->mgpu, &d->config.set,
+	ret = apply(d->opt->dry_run ? NULL : d->mgpu,
 		    &d->estimate, &d->plan, &done, err);
 	d->changed = done.changed;
 	if (d->opt->dry_run && !ret)
@@ -240,12 +212,46 @@ static void watch_agreements(struct daemon *d)
 	for (size_t i = 0; i < nr; i++) {
 		const struct sla_event *e = &events[i];
 
-		log_event(LEVEL_WARNING, "%s vgpu=%u uuid=%s floor=%.2f granted=%.2f%s",
+		log_event(LEVEL_WARNING, "%s vgpu=%u uuid=%s floor_fps=%.2f granted_fps=%.2f%s",
 			  e->shortfall ? "sla-shortfall" : "sla-met", e->id, e->uuid,
 			  e->floor, e->granted, e->gone ? " gone=yes" : "");
 		server_event(d->server, daemon_event(d, e));
 	}
 	free(events);
+}
+
+/* Log once that weights differ and do not count. */
+static void watch_weights(struct daemon *d)
+{
+	const struct estimate *e = &d->estimate;
+	const struct estimate_vgpu *first = NULL;
+	bool differ = false;
+
+	for (size_t j = 0; j < e->nr_vgpus; j++) {
+		if (e->vgpus[j].state == VGPU_CLOSED)
+			continue;
+		differ |= first && first->last.weight != e->vgpus[j].last.weight;
+		first = first ? first : &e->vgpus[j];
+	}
+	differ &= !d->config.set.allocator->weights;
+	if (differ && !d->ignores_weights)
+		log_text(LEVEL_INFO, "no-weights",
+			 "vGPUs have different weights, which do not count for targets under the allocator %s: choose exact, fea, drf, maxmin or static to divide by weight",
+			 d->config.set.allocator->name);
+	d->ignores_weights = differ;
+}
+
+/* The allocators divide so many devices' engines at most, besides the CPUs. */
+static void watch_devices(struct daemon *d)
+{
+	size_t max = MGPU_MAX_RES - 1;
+	char text[256] = "";
+
+	if (d->estimate.nr_devs > max)
+		snprintf(text, sizeof(text),
+			 "there are %zu devices, of which mgpud controls at most %zu with active vGPUs: those on further devices keep the targets that they have. Set their limits with \"gpuctl vgpu set\"",
+			 d->estimate.nr_devs, max);
+	daemon_trouble(d, TROUBLE_DEVICES, text);
 }
 
 static int period(struct daemon *d)
@@ -260,8 +266,9 @@ static int period(struct daemon *d)
 		ret = observer_sample(d->observer, &sample, &err);
 	if (ret) {
 		/* the module may have been unloaded, and may be loaded again */
-		trouble(d, err.text);
+		daemon_trouble(d, TROUBLE_CONTROL, err.text);
 		disconnect(d);
+		server_publish(d->server, true);
 		return ret;
 	}
 	ret = estimate_update(&d->estimate, sample, d->config.set.headroom);
@@ -274,13 +281,15 @@ static int period(struct daemon *d)
 		mgpu_fail(&err, ret, "no plan for this period: %s", strerror(-ret));
 	} else {
 		watch_agreements(d);
+		watch_weights(d);
+		watch_devices(d);
 		ret = act(d, &err);
 	}
-	if (!ret && d->preempter)
-		ret = preempter_learn(d->preempter, &err);
-	trouble(d, ret ? err.text : "");
+	daemon_trouble(d, TROUBLE_CONTROL, ret ? err.text : "");
+	period_of_contexts(d);
 
 	d->took_ms = (double)(now_ns() - start) / 1e6;
+	server_publish(d->server, true);
 	if (!(d->estimate.seconds > 0))
 		return ret;	/* the first sample has no sample before it */
 	d->periods++;
@@ -288,8 +297,7 @@ static int period(struct daemon *d)
 		daemon_log(d, stdout);
 	if (d->json_log)
 		daemon_log_json(d, d->json_log);
-	server_publish(d->server);
-	save(d, false);
+	keep_save(d);
 	return ret;
 }
 
@@ -298,11 +306,8 @@ static void preempt(struct daemon *d)
 {
 	struct mgpu_error err = { .text = "" };
 
-	if (!preempter_run(d->preempter, &err))
-		return;
-	trouble(d, err.text);
-	/* connect again in the next period: the module may have been unloaded */
-	disconnect(d);
+	if (preempter_run(d->preempter, &err))
+		contexts_failed(d, err.text);
 }
 
 /* ---- settings ---- */
@@ -310,6 +315,11 @@ static void preempt(struct daemon *d)
 static struct json_object *on_state(void *arg)
 {
 	return daemon_state(arg);
+}
+
+static void on_fresh(void *arg, char *text, size_t size)
+{
+	daemon_fresh(arg, text, size);
 }
 
 /*
@@ -321,6 +331,12 @@ static int arm(struct daemon *d)
 	uint64_t length = (uint64_t)d->config.set.period_ms * 1000000, now = now_ns();
 	uint64_t next = d->estimate.now_ns + length;
 	struct itimerspec t = { 0 };
+
+	/* look for the module more often than that */
+	if (!d->mgpu && length > NSEC)
+		length = NSEC;
+	if (!d->mgpu)
+		next = now + length;
 
 	if (next < now + length / 2)
 		next = now + length;
@@ -340,7 +356,7 @@ static bool any_floor(const struct settings *set)
 	return false;
 }
 
-static void log_settings(const struct daemon *d, const char *event, const char *more)
+void daemon_log_settings(const struct daemon *d, const char *event, const char *more)
 {
 	const struct settings *set = &d->config.set;
 	char text[TABLE_ALL_TEXT];
@@ -353,27 +369,35 @@ static void log_settings(const struct daemon *d, const char *event, const char *
 			 set->allocator->name);
 }
 
-static int on_set(void *arg, struct json_object *settings, struct settings_error *err)
+void daemon_use(struct daemon *d, struct config *config)
 {
-	struct daemon *d = arg;
 	unsigned int period_ms = d->config.set.period_ms;
-	int ret;
 
-	ret = table_json(&d->config, settings, err);
-	if (!ret && d->preempter)
+	config_free(&d->config);
+	d->config = *config;
+	if (d->preempter)
 		preempter_configure(d->preempter, &d->config.preempt);
-	if (!ret && period_ms != d->config.set.period_ms)
-		ret = arm(d);
-	if (ret)
-		return ret;
-	log_settings(d, "settings", "");
-	return 0;
+	if (d->due_ns && period_ms != d->config.set.period_ms)
+		arm(d);
 }
 
 static const struct server_ops server_ops = {
 	.state = on_state,
-	.set = on_set,
+	.fresh = on_fresh,
+	.change = keep_change,
 };
+
+/* Let those in that may use the socket. */
+static void set_access(struct daemon *d)
+{
+	struct access access = { .everyone = d->config.socket_read == CONFIG_READ_EVERYONE };
+	char why[512] = "", more[512] = "";
+
+	access_group(d->config.socket_group, &access.gid, why, sizeof(why));
+	if (server_access(d->server, &access, more, sizeof(more)) && !why[0])
+		strcpy(why, more);
+	daemon_trouble(d, TROUBLE_SOCKET, why);
+}
 
 static int open_json_log(const struct config *c, FILE **log)
 {
@@ -388,67 +412,125 @@ static int open_json_log(const struct config *c, FILE **log)
 	return -errno;
 }
 
+/* Open the JSON log again, under its name: it was rotated. */
+static void rotate(struct daemon *d)
+{
+	char text[CONFIG_PATH + 128] = "";
+	FILE *log;
+
+	if (!d->config.json_log[0])
+		return;
+	log = fopen(d->config.json_log, "ae");
+	if (log) {
+		if (d->json_log)
+			fclose(d->json_log);
+		d->json_log = log;
+		log_event(LEVEL_INFO, "rotated json_log=%s", d->config.json_log);
+	} else {
+		snprintf(text, sizeof(text),
+			 "cannot open %s again: %s; the file that was open is written further. Correct this, and send SIGUSR1 again",
+			 d->config.json_log, strerror(errno));
+	}
+	daemon_trouble(d, TROUBLE_JSON_LOG, text);
+}
+
+/* Name the values of the file and the command line that are not in force. */
+static void log_overridden(const struct daemon *d)
+{
+	static const char *const origin[] = {
+		[ORIGIN_FILE] = "file", [ORIGIN_ENVIRONMENT] = "environment",
+		[ORIGIN_OPTION] = "command line",
+	};
+	char text[512] = "";
+
+	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++) {
+		unsigned char from = d->base.origin[s - mgpud_settings];
+		size_t len = strlen(text);
+
+		if (from && d->config.origin[s - mgpud_settings] == ORIGIN_RUN_TIME)
+			snprintf(text + len, sizeof(text) - len, "%s%s (%s)", len ? ", " : "",
+				 s->name, origin[from]);
+	}
+	if (text[0])
+		log_text(LEVEL_INFO, "overridden", "set at run time, which counts more: %s. \"gpuctl ctl reset\" brings these into force",
+			 text);
+}
+
 /*
- * Load the configuration again, file and command line, all or none. It replaces settings
- * that came over the socket.
+ * Load the configuration again, file and command line, all or none. What was set at run
+ * time counts more.
  */
 static int take_config(struct daemon *d)
 {
-	struct config new = { 0 };
+	struct config base = { 0 }, new = { 0 };
+	FILE *log = d->json_log;
+	struct settings_error err;
 	char why[512];
-	FILE *log;
+	bool moved, stays;
 	int ret;
 
-	ret = config_load(&new, &d->opt->source, why, sizeof(why));
+	ret = config_load(&base, &d->opt->source, why, sizeof(why));
 	if (ret) {
 		log_text(LEVEL_ERROR, "reload-refused", "%s; all settings stay as they were",
 			 why);
 		return ret;
 	}
-	/* open the log again even under its old name: it may have been rotated */
-	ret = open_json_log(&new, &log);
+	stays = strcmp(base.socket, d->config.socket);
+	strcpy(base.socket, d->config.socket);
+	ret = overlay_apply(&base, d->overlay, &new, &err);
+	if (ret) {
+		log_text(LEVEL_ERROR, "reload-refused", "%s, with what was set at run time: remove that with \"gpuctl ctl reset\", or change %s; all settings stay as they were",
+			 err.text, d->opt->source.path);
+		goto out;
+	}
+	if (strcmp(new.json_log, d->config.json_log))
+		ret = open_json_log(&new, &log);
 	if (ret) {
 		log_text(LEVEL_ERROR, "reload-refused", "all settings stay as they were");
 		config_free(&new);
-		return ret;
+		goto out;
 	}
-	if (strcmp(new.socket, d->config.socket)) {
-		log_text(LEVEL_WARNING, "reload", "socket stays %s until mgpud is restarted; all other settings are in force",
-			 d->config.socket);
-		strcpy(new.socket, d->config.socket);
-	}
-	if (d->json_log)
+	if (d->json_log && d->json_log != log)
 		fclose(d->json_log);
 	d->json_log = log;
-	config_free(&d->config);
-	d->config = new;
-	if (d->preempter)
-		preempter_configure(d->preempter, &d->config.preempt);
-	log_set_mode(new.log);
+	moved = strcmp(new.state_file, d->config.state_file);
+	config_free(&d->base);
+	d->base = base;
+	daemon_use(d, &new);
+	log_set_mode(d->config.log);
+	set_access(d);
+	/* the file at another place lacks what was set at run time */
+	if (moved) {
+		d->changes++;
+		keep_now(d);
+	}
+	server_publish(d->server, false);
+	if (stays)
+		log_text(LEVEL_WARNING, "reload", "socket stays %s until mgpud is restarted; all other settings are in force",
+			 d->config.socket);
 	return 0;
+out:
+	config_free(&base);
+	return ret;
 }
 
-static int reload(struct daemon *d)
+static void reload(struct daemon *d)
 {
-	unsigned int period_ms = d->config.set.period_ms;
 	int ret;
 
 	/* CLOCK_MONOTONIC: newer service managers identify the reload by it */
 	notify("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reading the configuration",
 	       (unsigned long long)(now_ns() / 1000));
 	ret = take_config(d);
-	if (!ret) {
-		d->reloads++;
-		log_settings(d, "reloaded", d->config.found ? "" : " config=none");
-		if (period_ms != d->config.set.period_ms && arm(d))
-			return -errno;
-	}
-	if (ret)
+	if (ret) {
 		notify("READY=1\nSTATUS=%s",
-		       "the configuration file has a mistake; the settings before it are in force");
-	else
-		tell_ready(d);
-	return 0;
+		       "a reload was refused; the settings before it are in force");
+		return;
+	}
+	d->reloads++;
+	daemon_log_settings(d, "reloaded", d->config.found ? "" : " config=none");
+	log_overridden(d);
+	tell_ready(d);
 }
 
 /* ---- running ---- */
@@ -461,6 +543,7 @@ static int open_events(struct daemon *d)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	signal(SIGPIPE, SIG_IGN);
@@ -471,24 +554,36 @@ static int open_events(struct daemon *d)
 	return d->timer < 0 ? -errno : 0;
 }
 
-/* Returns 1 to end, 0 to continue, or -errno. */
-static int on_signal(struct daemon *d)
+static void on_signal(struct daemon *d)
 {
 	struct signalfd_siginfo info;
-	int ret = 0;
 
-	while (!ret && read(d->signals, &info, sizeof(info)) == sizeof(info))
-		ret = info.ssi_signo == SIGHUP ? reload(d) : 1;
-	return ret;
+	while (!d->stopped && read(d->signals, &info, sizeof(info)) == sizeof(info)) {
+		switch (info.ssi_signo) {
+		case SIGHUP:
+			reload(d);
+			break;
+		case SIGUSR1:
+			rotate(d);
+			break;
+		default:
+			d->stopped = true;
+		}
+	}
 }
 
-/* Timeout for poll(): the next time of the watchdog or the preempter, -1 for none. */
+/*
+ * Timeout for poll(): the next time of the watchdog, the preempter or a client that waits
+ * for a slow write; -1 for none.
+ */
 static int wait_ms(const struct daemon *d)
 {
 	uint64_t now = now_ns(), wake;
 	int ms = watchdog_wait_ms(&d->watchdog, now);
 
 	wake = d->preempter ? preempter_wake_ns(d->preempter) : UINT64_MAX;
+	if (d->answer_ns && d->answer_ns < wake)
+		wake = d->answer_ns;
 	if (wake == UINT64_MAX)
 		return ms;
 	/* round up, so as not to be early */
@@ -503,7 +598,9 @@ static int loop(struct daemon *d)
 		{ .fd = d->timer, .events = POLLIN },
 		{ .fd = server_fd(d->server), .events = POLLIN },
 		{ .events = POLLIN },
+		{ .fd = statefile_writer_fd(d->writer), .events = POLLIN },
 	};
+	const nfds_t nr = sizeof(fds) / sizeof(fds[0]);
 
 	for (;;) {
 		uint64_t ticks;
@@ -512,16 +609,15 @@ static int loop(struct daemon *d)
 		/* its descriptor comes and goes with the kernel module */
 		fds[3].fd = d->preempter ? preempter_fd(d->preempter) : -1;
 		fds[3].revents = 0;
-		if (poll(fds, 4, wait_ms(d)) < 0) {
+		if (poll(fds, nr, wait_ms(d)) < 0) {
 			if (errno != EINTR)
 				return -errno;
 			continue;
 		}
-		if (fds[0].revents) {
-			ret = on_signal(d);
-			if (ret)
-				return ret < 0 ? ret : 0;
-		}
+		if (fds[0].revents)
+			on_signal(d);
+		if (d->stopped)
+			return 0;
 		if (fds[1].revents && read(d->timer, &ticks, sizeof(ticks)) > 0) {
 			ret = period(d);
 			if (arm(d))
@@ -532,6 +628,9 @@ static int loop(struct daemon *d)
 		if (d->preempter && (fds[3].revents ||
 				     now_ns() >= preempter_wake_ns(d->preempter)))
 			preempt(d);
+		if (fds[4].revents)
+			keep_ended(d);
+		keep_late(d, now_ns());
 		if (fds[2].revents)
 			server_run(d->server);
 		if (watchdog_due(&d->watchdog, now_ns(), d->due_ns))
@@ -552,7 +651,10 @@ static int exit_status(int ret)
 	}
 }
 
-/* Open the socket, the log and the kernel module. Returns an exit status. */
+/*
+ * Open the socket, the log and the kernel module, for which mgpud waits if it is not
+ * loaded. Returns an exit status.
+ */
 static int set_up(struct daemon *d)
 {
 	struct mgpu_error err = { .text = "" };
@@ -566,7 +668,7 @@ static int set_up(struct daemon *d)
 		return END_FAILED;
 	}
 	ret = mgpu_open(&d->mgpu, &err);
-	if (ret) {
+	if (ret && (ret != -ENOENT || d->opt->once)) {
 		log_text(LEVEL_ERROR, "failed", "%s", err.text);
 		return ret == -ENOENT ? END_MODULE : exit_status(ret);
 	}
@@ -577,6 +679,7 @@ static int set_up(struct daemon *d)
 		log_text(LEVEL_ERROR, "failed", "%s", why);
 		return ret == -EBUSY ? END_RUNNING : exit_status(ret);
 	}
+	set_access(d);
 	ret = open_json_log(&d->config, &d->json_log);
 	if (ret)
 		return exit_status(ret);
@@ -585,7 +688,13 @@ static int set_up(struct daemon *d)
 		log_text(LEVEL_ERROR, "failed", "out of memory");
 		return END_FAILED;
 	}
+	d->saved_ns = d->start_ns;
+	keep_restore(d);
 	ret = connect_kernel(d, &err);
+	if (ret == -ENOENT && !d->opt->once) {
+		daemon_trouble(d, TROUBLE_CONTROL, err.text);
+		return END_OK;
+	}
 	if (ret) {
 		log_text(LEVEL_ERROR, "failed", "%s", err.text);
 		return ret == -ENOENT ? END_MODULE : exit_status(ret);
@@ -593,20 +702,40 @@ static int set_up(struct daemon *d)
 	return END_OK;
 }
 
+/* A signal ended mgpud: no target of its own stays behind, unless it is to. */
+static void release(struct daemon *d)
+{
+	struct mgpu_error err = { .text = "" };
+	size_t nr;
+
+	if (!d->stopped || d->config.on_exit != CONFIG_EXIT_RELEASE || d->opt->dry_run ||
+	    !d->mgpu)
+		return;
+	if (apply_release(d->mgpu, &nr, &err))
+		log_text(LEVEL_ERROR, "not-released", "targets stay in force: %s", err.text);
+	else
+		log_event(LEVEL_INFO, "released vgpus=%zu", nr);
+}
+
 int daemon_run(struct options *opt)
 {
 	struct daemon d = {
 		.opt = opt,
-		.config = opt->config,
+		.base = opt->config,
 		.plan = { .fds = NAN, .fds_best = NAN },
 		.timer = -1,
 		.signals = -1,
 		.start_ns = now_ns(),
 	};
-	char more[3 * CONFIG_PATH];
+	struct settings_error err;
 	int status, ret;
 
 	memset(&opt->config, 0, sizeof(opt->config));
+	if (overlay_apply(&d.base, NULL, &d.config, &err)) {
+		log_text(LEVEL_ERROR, "failed", "out of memory");
+		config_free(&d.base);
+		return END_FAILED;
+	}
 	log_set_mode(d.config.log);
 	statefile_boot(d.boot);
 	status = set_up(&d);
@@ -614,13 +743,7 @@ int daemon_run(struct options *opt)
 		goto out;
 	/* run before the VMs that mgpud divides the CPUs among */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
-	restore(&d);
-	d.saved_ns = d.start_ns;
-	snprintf(more, sizeof(more), " bpf=%s charge=%s socket=%s config=%s",
-		 observer_bpf(d.observer) ? "yes" : "no",
-		 observer_charge(d.observer) ? "bpf" : "module", d.config.socket,
-		 d.config.found ? opt->source.path : "none");
-	log_settings(&d, "ready", more);
+	log_overridden(&d);
 	period(&d);
 	watchdog_init(&d.watchdog, getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"),
 		      getpid(), now_ns());
@@ -629,17 +752,18 @@ int daemon_run(struct options *opt)
 	if (!ret)
 		ret = loop(&d);
 	notify("STOPPING=1");
-	save(&d, true);
+	release(&d);
+	keep_last(&d);
 	if (d.observer && observer_missed(d.observer))
 		log_event(LEVEL_WARNING, "bpf-missed events=%llu",
 			  (unsigned long long)observer_missed(d.observer));
 	if (ret)
-		log_text(LEVEL_ERROR, "failed", "%s", d.trouble[0] ? d.trouble : strerror(-ret));
+		log_text(LEVEL_ERROR, "failed", "%s", d.trouble[TROUBLE_CONTROL][0] ?
+			 d.trouble[TROUBLE_CONTROL] : strerror(-ret));
 	else
 		log_event(LEVEL_INFO, "stopped periods=%llu", (unsigned long long)d.periods);
 	status = ret ? exit_status(ret) : END_OK;
 out:
-	/* limits stay as they are */
 	server_close(d.server);
 	if (d.timer >= 0)
 		close(d.timer);
@@ -651,8 +775,9 @@ out:
 	disconnect(&d);
 	estimate_free(&d.estimate);
 	plan_free(&d.plan);
-	applier_free(&d.applier);
 	sla_watch_free(&d.sla_watch);
+	json_object_put(d.overlay);
+	config_free(&d.base);
 	config_free(&d.config);
 	return status;
 }

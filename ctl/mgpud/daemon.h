@@ -7,6 +7,7 @@
 
 #include "frames/apply.h"
 #include "config/config.h"
+#include "config/overlay.h"
 #include "frames/observe.h"
 #include "server/server.h"
 #include "config/settings.h"
@@ -20,8 +21,8 @@ enum {
 	END_FAILED = 1,		/* any other failure */
 	END_USAGE = 2,		/* invalid command line */
 	END_CONFIG = 3,		/* invalid configuration file */
-	END_PERMISSION = 4,	/* no permission to set limits */
-	END_MODULE = 5,		/* the kernel module is not loaded */
+	END_PERMISSION = 4,	/* no permission to set targets */
+	END_MODULE = 5,		/* with --once: the kernel module is not loaded */
 	END_RUNNING = 6,	/* another mgpud serves the socket */
 };
 
@@ -29,7 +30,7 @@ enum {
  * struct options - options of the command line
  * @source: origin of the configuration
  * @config: configuration at start; daemon_run() takes it over
- * @dry_run: set no limits and preempt no contexts; print the limits
+ * @dry_run: set no targets and preempt no contexts; print the targets
  * @once: end after the first measured period
  */
 struct options {
@@ -39,18 +40,33 @@ struct options {
 	bool once;
 };
 
+/* Parts of mgpud that fail and recover by themselves. */
+enum trouble {
+	TROUBLE_CONTROL,	/* the rate loop */
+	TROUBLE_CONTEXTS,	/* the preemption loop */
+	TROUBLE_DEVICES,	/* more devices than are controlled */
+	TROUBLE_STATE_FILE,
+	TROUBLE_SOCKET,		/* its group */
+	TROUBLE_JSON_LOG,
+	TROUBLES,
+};
+
 struct daemon {
 	struct options *opt;
-	struct config config;
+	struct config base;	/* file and command line */
+	struct json_object *overlay;	/* set at run time; NULL for nothing */
+	struct config config;	/* in force: @base and @overlay */
 	struct mgpu *mgpu;
 	struct observer *observer;
 	struct server *server;
-	struct preempter *preempter;	/* NULL: the module has no contexts */
+	struct preempter *preempter;	/* NULL: no contexts are watched */
+	bool no_contexts;	/* the module has none */
+	uint64_t contexts_ns;	/* when to try again to watch contexts */
+	unsigned int contexts_failures;	/* in a row */
 	struct analyse learned;	/* from the state file, while preempter is NULL */
 	struct estimate estimate;
 	struct control control;
 	struct plan plan;
-	struct applier applier;
 	struct sla_watch sla_watch;
 	struct watchdog watchdog;
 	struct statefile_writer *writer;
@@ -60,6 +76,12 @@ struct daemon {
 	int signals;
 	uint64_t start_ns;
 	uint64_t due_ns;	/* end of the period under way */
+	bool began;		/* control was in force once */
+	bool stopped;		/* a signal ended the loop */
+	uint64_t changes;	/* changes of @overlay, and of the file's place */
+	uint64_t writing;	/* changes in the write in flight, or the last one */
+	bool in_flight;		/* @writer writes */
+	uint64_t answer_ns;	/* when to answer clients that wait for a write; 0: none */
 	uint64_t saved_ns;	/* last write of the state file */
 	uint64_t saved_learned;	/* observations in the state file */
 	uint64_t periods;
@@ -67,16 +89,42 @@ struct daemon {
 	size_t restored;	/* vGPUs in the state file at start */
 	size_t restored_kinds;	/* kinds of work in the state file at start */
 	double took_ms;		/* duration of mgpud's work in the last period */
-	size_t changed;		/* limits set in the last period */
-	char trouble[512];	/* last failure, "" for none */
-	char not_saved[256];	/* why the state file was not written, "" if it was */
+	size_t changed;		/* targets set in the last period */
+	bool ignores_weights;	/* weights differ and the allocator ignores them: logged */
+	char trouble[TROUBLES][512];	/* what is wrong, a sentence; "" for nothing */
+	uint64_t failures[TROUBLES];	/* in a row */
 };
 
 /* Returns main()'s result. */
 int daemon_run(struct options *opt);
 
+/* Log a failure once, and its end: @text "". */
+void daemon_trouble(struct daemon *d, enum trouble what, const char *text);
+/* Bring settings into force, which are taken over. */
+void daemon_use(struct daemon *d, struct config *config);
+void daemon_log_settings(const struct daemon *d, const char *event, const char *more);
+
+/* keep.c: what outlives this process */
+/* Read the state file, and bring into force what was set at run time. */
+void keep_restore(struct daemon *d);
+/* Write the state file when it is due and there is state to keep. */
+void keep_save(struct daemon *d);
+/* Write it as the last thing, and answer the clients that wait for this. */
+void keep_last(struct daemon *d);
+/* Write it now, for a change of what it has or of its place. */
+void keep_now(struct daemon *d);
+/* A write may have ended. */
+void keep_ended(struct daemon *d);
+/* Answer clients that wait for a slow write. */
+void keep_late(struct daemon *d, uint64_t now_ns);
+/* struct server_ops' callback; @arg: struct daemon. */
+int keep_change(void *arg, const struct peer *peer, enum server_change what,
+		struct json_object *value, uint64_t *ticket, struct settings_error *err);
+
 /* server/state.c: state, events and log lines */
 struct json_object *daemon_state(const struct daemon *d);
+/* Members of the state that change within a period, as JSON without braces. */
+void daemon_fresh(const struct daemon *d, char *text, size_t size);
 struct json_object *daemon_event(const struct daemon *d, const struct sla_event *event);
 void daemon_log(const struct daemon *d, FILE *to);
 void daemon_log_json(const struct daemon *d, FILE *to);

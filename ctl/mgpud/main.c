@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <linux/capability.h>
 
+#include "cmdline.h"
 #include "config/table.h"
 #include "daemon.h"
 #include "mgpud_client.h"
@@ -16,7 +17,8 @@
 #endif
 
 enum {
-	OPT_CONFIG = 256, OPT_CHECK, OPT_DRY_RUN, OPT_ONCE, OPT_HELP, OPT_VERSION,
+	OPT_HELP = 'h', OPT_VERSION = 'V',
+	OPT_CONFIG = 256, OPT_CHECK, OPT_DRY_RUN, OPT_ONCE,
 	OPT_SETTING,	/* plus the index in mgpud_settings[] */
 	OPT_WAS = OPT_SETTING + CONFIG_SETTINGS_MAX,	/* the same, by its old name */
 };
@@ -32,10 +34,10 @@ static const struct {
 	{ { "check", no_argument, NULL, OPT_CHECK }, NULL,
 	  "check the configuration and exit" },
 	{ { "dry-run", no_argument, NULL, OPT_DRY_RUN }, NULL,
-	  "set no limits and preempt no contexts; print the limits" },
+	  "set no targets and preempt no contexts; print the targets" },
 	{ { "once", no_argument, NULL, OPT_ONCE }, NULL,
 	  "exit after one period" },
-	{ { "help", no_argument, NULL, OPT_HELP }, NULL, "print this" },
+	{ { "help", no_argument, NULL, OPT_HELP }, NULL, "print this help" },
 	{ { "version", no_argument, NULL, OPT_VERSION }, NULL,
 	  "print the version" },
 };
@@ -47,16 +49,21 @@ static void help(void)
 	char range[MGPUD_RANGE];
 
 	puts("mgpud - divides CPU and GPU time among virtual machines\n\n"
-	     "Usage: mgpud [OPTION...]\n");
-	for (size_t i = 0; i < NR_OPTIONS; i++)
-		printf("  --%-10s %-5s  %s\n", table[i].opt.name,
-		       table[i].arg ? table[i].arg : "", table[i].help);
+	     "usage: mgpud [OPTION]...\n"
+	     "       mgpud help | version\n");
+	for (size_t i = 0; i < NR_OPTIONS; i++) {
+		bool letter = table[i].opt.val < OPT_CONFIG;
+
+		printf("  %c%c%s--%-10s %-5s  %s\n", letter ? '-' : ' ',
+		       letter ? table[i].opt.val : ' ', letter ? ", " : "  ",
+		       table[i].opt.name, table[i].arg ? table[i].arg : "", table[i].help);
+	}
 	puts("\nSettings, which count more than the configuration file:");
 	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++) {
 		if (!s->option)
 			continue;
 		mgpud_setting_range(s, range);
-		printf("  --%-10s %-5s  %s: %s (default %s)\n", s->option, s->arg, s->help,
+		printf("      --%-10s %-5s  %s: %s (default %s)\n", s->option, s->arg, s->help,
 		       range, s->initial);
 	}
 	puts("\nAllocators:");
@@ -65,11 +72,12 @@ static void help(void)
 	puts("\nPreemption policies:");
 	for (const struct preempt_ops *const *p = preempt_all; *p; p++)
 		printf("  %-12s        %s\n", (*p)->name, (*p)->summary);
-	puts("\nmgpud runs in the foreground until SIGTERM or SIGINT, and leaves the limits as they are.\n"
-	     "SIGHUP makes it read the configuration file again.");
+	puts("\nWhat \"gpuctl ctl set\" and \"gpuctl ctl sla\" set counts more than both, until \"gpuctl ctl reset\".\n"
+	     "mgpud runs in the foreground until SIGTERM or SIGINT. SIGHUP makes it read the\n"
+	     "configuration file again, SIGUSR1 open the JSON log again, after a rotation.");
 }
 
-static bool can_set_limits(void)
+static bool can_set_targets(void)
 {
 	unsigned long long caps = 0;
 	char line[256];
@@ -84,13 +92,14 @@ static bool can_set_limits(void)
 	return caps >> CAP_NET_ADMIN & 1;
 }
 
-/* A setting from the command line or the environment, which @from names. */
-static int override(struct options *o, const char *from, const struct mgpud_setting *s,
-		    const char *value)
+/* A setting from the command line or the environment, whose name there is @from. */
+static int override(struct options *o, enum config_origin origin, const char *from,
+		    const struct mgpud_setting *s, const char *value)
 {
 	struct config_source *source = &o->source;
 	struct settings_error err;
 	struct config try;
+	size_t i;
 
 	config_default(&try);
 	if (table_parse(&try, s, s->option, value, &err)) {
@@ -98,15 +107,51 @@ static int override(struct options *o, const char *from, const struct mgpud_sett
 		return -EINVAL;
 	}
 	/* the last one counts, as usual */
-	for (size_t i = 0; i < source->nr; i++) {
-		if (source->override[i].setting != s)
-			continue;
-		source->override[i].value = value;
-		return 0;
-	}
-	source->override[source->nr].setting = s;
-	source->override[source->nr++].value = value;
+	for (i = 0; i < source->nr; i++)
+		if (source->override[i].setting == s)
+			break;
+	source->override[i].setting = s;
+	source->override[i].value = value;
+	source->override[i].origin = origin;
+	source->nr += i == source->nr;
 	return 0;
+}
+
+static int complain_option(int result, char **argv, const struct option *longopts)
+{
+	const char *names[NR_OPTIONS + CONFIG_SETTINGS_MAX + 1] = { NULL };
+	const struct option *option;
+	char text[256];
+	size_t nr = 0;
+
+	for (option = longopts; option->name; option++)
+		if (option->val < OPT_WAS)
+			names[nr++] = option->name;
+	getopt_problem(text, sizeof(text), "mgpud", result, argv, longopts, names);
+	fprintf(stderr, "mgpud: %s\n", text);
+	return END_USAGE + 1;
+}
+
+/* The words help and version are options, too. Returns as parse(). */
+static int parse_word(const char *word)
+{
+	static const char *const words[] = { "help", "version", NULL };
+	const char *like = suggest(word, words);
+
+	if (!strcmp(word, "help")) {
+		help();
+		return END_OK + 1;
+	}
+	if (!strcmp(word, "version")) {
+		puts("mgpud " MGPU_VERSION);
+		return END_OK + 1;
+	}
+	if (like)
+		fprintf(stderr, "mgpud: unknown command '%s'; did you mean '%s'?\n", word, like);
+	else
+		fprintf(stderr, "mgpud: unknown command '%s'; 'mgpud --help' lists all\n",
+			word);
+	return END_USAGE + 1;
 }
 
 /* Returns 0 to go on, else main()'s result + 1. */
@@ -136,7 +181,8 @@ static int parse(int argc, char **argv, struct options *o, bool *check)
 				.val = OPT_WAS + place,
 			};
 	}
-	while ((opt = getopt_long(argc, argv, "", longopts, &at)) != -1) {
+	opterr = 0;	/* it prints errors of its own */
+	while ((opt = getopt_long(argc, argv, ":hV", longopts, &at)) != -1) {
 		switch (opt) {
 		case OPT_CONFIG:
 			o->source.path = optarg;
@@ -158,8 +204,8 @@ static int parse(int argc, char **argv, struct options *o, bool *check)
 			puts("mgpud " MGPU_VERSION);
 			return END_OK + 1;
 		case '?':
-			fputs("mgpud: see mgpud --help\n", stderr);
-			return END_USAGE + 1;
+		case ':':
+			return complain_option(opt, argv, longopts);
 		default:
 			if (opt >= OPT_WAS) {
 				s = &mgpud_settings[opt - OPT_WAS];
@@ -168,16 +214,12 @@ static int parse(int argc, char **argv, struct options *o, bool *check)
 				return END_USAGE + 1;
 			}
 			snprintf(name, sizeof(name), "--%s", longopts[at].name);
-			if (override(o, name, &mgpud_settings[opt - OPT_SETTING], optarg))
+			if (override(o, ORIGIN_OPTION, name, &mgpud_settings[opt - OPT_SETTING],
+				     optarg))
 				return END_USAGE + 1;
 		}
 	}
-	if (optind < argc) {
-		fprintf(stderr, "mgpud: no arguments expected, but got \"%s\"; see mgpud --help\n",
-			argv[optind]);
-		return END_USAGE + 1;
-	}
-	return 0;
+	return optind < argc ? parse_word(argv[optind]) : 0;
 }
 
 static int load(struct options *o)
@@ -200,8 +242,8 @@ int main(int argc, char **argv)
 
 	log_start();
 	if (socket && *socket &&
-	    override(&o, MGPUD_SOCKET_ENV, table_member(offsetof(struct config, socket)),
-		     socket))
+	    override(&o, ORIGIN_ENVIRONMENT, MGPUD_SOCKET_ENV,
+		     table_member(offsetof(struct config, socket)), socket))
 		return END_USAGE;
 	ret = parse(argc, argv, &o, &check);
 	if (ret)
@@ -214,8 +256,8 @@ int main(int argc, char **argv)
 		config_free(&o.config);
 		return END_OK;
 	}
-	if (!o.dry_run && !can_set_limits()) {
-		log_text(LEVEL_ERROR, "failed", "no permission to set limits: run as root, or with the capabilities that mgpud(8) names");
+	if (!o.dry_run && !can_set_targets()) {
+		log_text(LEVEL_ERROR, "failed", "no permission to set targets: run as root, or with the capabilities that mgpud(8) names");
 		config_free(&o.config);
 		return END_PERMISSION;
 	}

@@ -3,33 +3,45 @@
  * mgpu-policy: load a scheduling policy in BPF, wait until it ends, and print the reason.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cmdline.h"
 #include "policy.h"
 
-static const char usage_text[] =
-	"Usage: mgpu-policy [-v] list\n"
-	"       mgpu-policy [-v] load POLICY [dev DEV] [timeout MS] [set VAR=VALUE]... [--pin PATH]\n"
-	"       mgpu-policy [-v] replace LINK POLICY [timeout MS] [set VAR=VALUE]...\n"
-	"       mgpu-policy [-v] unload LINK\n"
-	"\n"
-	"  list     print the policies that come with this program\n"
-	"  load     put a policy in force, and stay until it ends; Ctrl-C ends it\n"
-	"  replace  replace a policy that was loaded\n"
-	"  unload   end a policy that was loaded\n"
+/* A command, and what follows it; the others have no words. */
+static const struct verb {
+	const char *name;
+	const char *args;
+	const char *help;
+} verbs[] = {
+	{ "list", "", "print the policies that come with this program" },
+	{ "load", "POLICY [dev DEV] [timeout MS] [set VAR=VALUE]... [--pin PATH]",
+	  "put a policy in force, and stay until it ends; Ctrl-C ends it" },
+	{ "replace", "LINK POLICY [timeout MS] [set VAR=VALUE]...",
+	  "replace a policy that was loaded" },
+	{ "unload", "LINK", "end a policy that was loaded" },
+	{ "help", "[COMMAND]", "print this help, or that of one command" },
+	{ "version", "", "print the version" },
+};
+
+#define NR_VERBS	(sizeof(verbs) / sizeof(verbs[0]))
+
+static const char notes_text[] =
 	"\n"
 	"POLICY is a name that list prints, or the path of an object file.  DEV is the id or\n"
 	"name of a device; without it the policy is for every one.  LINK is the path\n"
-	"that was given to --pin, or the number that load printed.\n"
+	"that was given to --pin, or the number that load printed.  Without a command the\n"
+	"policies are listed.\n"
 	"\n"
 	"  -v, --verbose   print messages of libbpf and the verifier\n"
-	"  --pin PATH      leave the policy in force, with its link pinned at PATH\n"
-	"  -h, --help      print this help\n"
-	"  --version       print the version\n";
+	"      --pin PATH  leave the policy in force, with its link pinned at PATH\n"
+	"  -h, --help      print this help, or that of the command before it\n"
+	"  -V, --version   print the version\n";
 
 void complain(const char *fmt, ...)
 {
@@ -45,15 +57,54 @@ void complain(const char *fmt, ...)
 
 static int usage(const char *what, const char *arg)
 {
-	complain("%s%s%s%s; see mgpu-policy --help", what, arg ? " '" : "",
+	complain("%s%s%s%s; see 'mgpu-policy --help'", what, arg ? " '" : "",
 		 arg ? arg : "", arg ? "'" : "");
 	return STATUS_USAGE;
+}
+
+static int unknown_word(const char *what, const char *word, const char *const *known)
+{
+	const char *like = suggest(word, known);
+
+	if (!like)
+		return usage(what, word);
+	complain("%s '%s'; did you mean '%s'?", what, word, like);
+	return STATUS_USAGE;
+}
+
+static int unknown_command(const char *word)
+{
+	const char *names[NR_VERBS + 1] = { NULL };
+
+	for (size_t i = 0; i < NR_VERBS; i++)
+		names[i] = verbs[i].name;
+	return unknown_word("unknown command", word, names);
+}
+
+/* Print the help of all commands, or of the one with this name. */
+static int print_help(const char *only)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < NR_VERBS; i++)
+		found |= only && !strcmp(verbs[i].name, only);
+	if (only && !found)
+		return unknown_command(only);
+	puts("usage: mgpu-policy [OPTION]... [COMMAND] [WORD]...\n");
+	for (size_t i = 0; i < NR_VERBS; i++)
+		if (!only || !strcmp(verbs[i].name, only))
+			printf("  mgpu-policy %s%s%s\n        %s\n", verbs[i].name,
+			       *verbs[i].args ? " " : "", verbs[i].args, verbs[i].help);
+	fputs(notes_text, stdout);
+	return STATUS_OK;
 }
 
 /* Parse the words after the policy's name. */
 static int parse_request(struct request *req, int argc,
 			 const char *const *argv, bool is_load)
 {
+	static const char *const load_words[] = { "dev", "timeout", "set", NULL };
+	static const char *const replace_words[] = { "timeout", "set", NULL };
 	unsigned long ms;
 	char *end;
 
@@ -62,7 +113,8 @@ static int parse_request(struct request *req, int argc,
 
 		if (strcmp(key, "timeout") && strcmp(key, "set") &&
 		    (!is_load || strcmp(key, "dev")))
-			return usage("unknown word", key);
+			return unknown_word("unknown word", key, is_load ? load_words :
+					    replace_words);
 		if (i + 1 == argc)
 			return usage("no value follows", key);
 		value = argv[i + 1];
@@ -186,47 +238,71 @@ static int unload(const char *link)
 	return STATUS_OK;
 }
 
+enum { OPT_PIN = 256 };
+
+/* Request of an option, in place of an exit status. */
+enum { WANT_HELP = -1, WANT_VERSION = -2 };
+
+/* Returns 0 to go on, WANT_HELP, WANT_VERSION, or the exit status of an error. */
+static int parse_options(struct request *req, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "pin", required_argument, NULL, OPT_PIN },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	static const char *const names[] = { "verbose", "pin", "help", "version", NULL };
+	int c, wanted = 0;
+	char text[256];
+
+	opterr = 0;	/* it prints errors of its own */
+	while ((c = getopt_long(argc, argv, ":vhV", options, NULL)) != -1) {
+		switch (c) {
+		case 'v':
+			req->verbose = true;
+			break;
+		case OPT_PIN:
+			req->pin = optarg;
+			break;
+		case 'h':
+			wanted = WANT_HELP;
+			break;
+		case 'V':
+			wanted = wanted ? wanted : WANT_VERSION;
+			break;
+		default:
+			getopt_problem(text, sizeof(text), "mgpu-policy", c, argv, options,
+				       names);
+			complain("%s", text);
+			return STATUS_USAGE;
+		}
+	}
+	return wanted;
+}
+
 int main(int argc, char **argv)
 {
 	struct request req = { 0 };
-	const char *words[64];
-	int nr = 0, ret;
+	const char *const *words;
+	int nr, ret;
 
-	for (int i = 1; i < argc; i++) {
-		const char *arg = argv[i];
-
-		if (*arg != '-' || !arg[1]) {
-			if (nr == sizeof(words) / sizeof(words[0]))
-				return usage("unexpected word",
-					     arg);
-			words[nr++] = arg;
-			continue;
-		}
-		if (!strcmp(arg, "-v") || !strcmp(arg, "--verbose")) {
-			req.verbose = true;
-			continue;
-		}
-		if (!strcmp(arg, "--pin")) {
-			if (++i == argc)
-				return usage("no path follows", arg);
-			req.pin = argv[i];
-			continue;
-		}
-		if (!strcmp(arg, "-h") || !strcmp(arg, "--help")) {
-			fputs(usage_text, stdout);
-			return STATUS_OK;
-		}
-		if (!strcmp(arg, "--version")) {
-			puts("mgpu-policy " MGPU_VERSION);
-			return STATUS_OK;
-		}
-		return usage("unknown option", arg);
+	ret = parse_options(&req, argc, argv);
+	if (ret > 0)
+		return ret;
+	words = (const char *const *)argv + optind;
+	nr = argc - optind;
+	if (ret == WANT_HELP)
+		return print_help(nr ? words[0] : NULL);
+	if (ret == WANT_VERSION || (nr == 1 && !strcmp(words[0], "version"))) {
+		puts("mgpu-policy " MGPU_VERSION);
+		return STATUS_OK;
 	}
-	if (!nr)
-		return usage("no command is given", NULL);
-
-	if (!strcmp(words[0], "list") && nr == 1)
-		return list();
+	if (nr && nr <= 2 && !strcmp(words[0], "help"))
+		return print_help(words[1]);
+	if (!nr || (nr == 1 && !strcmp(words[0], "list")))
+		return req.pin ? usage("--pin is for load only", NULL) : list();
 	if (!strcmp(words[0], "load")) {
 		if (nr < 2)
 			return usage("no policy is given", NULL);
@@ -249,5 +325,8 @@ int main(int argc, char **argv)
 				     NULL);
 		return unload(words[1]);
 	}
-	return usage("unknown command", words[0]);
+	for (size_t i = 0; i < NR_VERBS; i++)
+		if (!strcmp(verbs[i].name, words[0]))
+			return usage("unexpected word", words[nr - 1]);
+	return unknown_command(words[0]);
 }

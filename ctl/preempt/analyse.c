@@ -219,5 +219,7 @@ const char *analyse_check(const struct analyse *a)
 	}
 	if (!is_kind(&a->any, a->now))
 		return "value of the sum of all kinds out of range";
+	if (guard_check(&a->guard))
+		return guard_check(&a->guard);
 	return preempt_norm_check(&a->norm);
 }

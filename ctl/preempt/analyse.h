@@ -6,7 +6,7 @@
 #ifndef MGPU_PREEMPT_ANALYSE_H
 #define MGPU_PREEMPT_ANALYSE_H
 
-#include "preempt.h"
+#include "guard.h"
 
 #define ANALYSE_KINDS_MAX	64	/* a further kind replaces the one unused for longest */
 #define ANALYSE_MEMORY		64.0	/* most jobs that an average goes over */
@@ -58,6 +58,7 @@ struct analyse_kind {
  * @kind: kinds of work
  * @any: all kinds in one, for unknown kinds
  * @norm: norm_ipc of pairs of classes
+ * @guard: what preemptions gained
  */
 struct analyse {
 	uint64_t now;
@@ -65,6 +66,7 @@ struct analyse {
 	struct analyse_kind kind[ANALYSE_KINDS_MAX];
 	struct analyse_kind any;
 	struct preempt_norm norm;
+	struct guard guard;
 };
 
 /**

@@ -94,6 +94,9 @@ const char *preempt_snapshot_check(const struct preempt_snapshot *s)
 		return "more slots are free or held than the device has";
 	if (!s->norm || preempt_norm_check(s->norm))
 		return "table of norm_ipc out of range";
+	for (int m = 0; m < PREEMPT_METHODS; m++)
+		if (!within(s->guard.extra[m], 0, NUMBER_MAX))
+			return "extra cost of a preemption must be finite and not negative";
 	used = s->free;
 	for (size_t i = 0; i < s->n; i++) {
 		const char *why = ctx_check(&s->ctx[i]);

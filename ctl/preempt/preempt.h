@@ -174,6 +174,19 @@ struct preempt_ctx {
 };
 
 /**
+ * struct preempt_guard - what experience says of each method of preemption
+ * @closed: preemptions by it do not pay: only a context that has waited for the bound may
+ *	get slots by it, if no other method can give it any
+ * @extra: what a preemption by it costs beyond its cost and lost work, cycles of a slot
+ *
+ * All 0: nothing is known.
+ */
+struct preempt_guard {
+	bool closed[PREEMPT_METHODS];
+	double extra[PREEMPT_METHODS];
+};
+
+/**
  * struct preempt_snapshot - a device
  * @now_ns: present time, ns, on the clock of the contexts' times
  * @slots: number of slots K, 1 to PREEMPT_SLOTS_MAX
@@ -181,6 +194,7 @@ struct preempt_ctx {
  * @ctx: @n contexts, in any order
  * @n: number of contexts, at most PREEMPT_CTX_MAX
  * @norm: table of norm_ipc
+ * @guard: what experience says of preemptions
  */
 struct preempt_snapshot {
 	uint64_t now_ns;
@@ -189,6 +203,7 @@ struct preempt_snapshot {
 	const struct preempt_ctx *ctx;
 	size_t n;
 	const struct preempt_norm *norm;
+	struct preempt_guard guard;
 };
 
 /* Check a snapshot. Return NULL, or a sentence that says what is wrong. */
@@ -283,7 +298,8 @@ double preempt_cost_cycles(const struct preempt_cost *c, double miss, double byt
  * @cost: P, cycles until the newcomer has the slots
  * @before: sum of norm_ipc over the window without the preemption, cycles
  * @during: sum of norm_ipc over the time of the preemption, cycles
- * @after: sum of norm_ipc over the rest of the window, less lost work, cycles
+ * @after: sum of norm_ipc over the rest of the window, less lost work and what preemptions
+ *	by this method cost beyond that, cycles
  * @gain: @during + @after - @before
  */
 struct preempt_decision {

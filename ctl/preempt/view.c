@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The working copy of a snapshot, and the order of waiting contexts. */
+#include <math.h>
 #include <string.h>
 
 #include "view.h"
@@ -25,6 +26,7 @@ void view_begin(struct view *v, const struct preempt_snapshot *s,
 	v->nr_wait = 0;
 	v->free = s->free;
 	memset(v->count, 0, sizeof(v->count));
+	memset(v->backlog, 0, sizeof(v->backlog));
 	plan->n = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
@@ -32,6 +34,8 @@ void view_begin(struct view *v, const struct preempt_snapshot *s,
 
 		leaving += c->leaving;
 		coming += c->coming;
+		if (c->state != PREEMPT_IDLE && c->state != PREEMPT_HELD)
+			v->backlog[c->class] += c->wanted;
 		if (c->state == PREEMPT_RUNNING) {
 			if (c->held + c->coming > c->leaving)
 				add_user(v, i, c->held + c->coming - c->leaving,
@@ -42,6 +46,11 @@ void view_begin(struct view *v, const struct preempt_snapshot *s,
 			v->wait[v->nr_wait++] = (uint16_t)i;
 		}
 	}
+	v->backlog[PREEMPT_UNKNOWN] /= 2;
+	for (int a = 0; a < PREEMPT_CLASSES; a++)
+		v->backlog[a] += v->backlog[PREEMPT_UNKNOWN];
+	v->backlog[PREEMPT_UNKNOWN] =
+		(v->backlog[PREEMPT_COMPUTE] + v->backlog[PREEMPT_MEMORY]) / 2;
 	v->leaving = leaving - coming;
 	/* rounding of sums must not depend on the order of the snapshot */
 	for (size_t i = 1; i < v->nr_users; i++) {
@@ -100,6 +109,8 @@ void view_scores(const struct view *v, double score[PREEMPT_CLASSES + 1])
 		score[a] = 0;
 		for (int b = 0; b <= PREEMPT_CLASSES; b++)
 			score[a] += held > 0 ? v->count[b] * pair_score[a][b] / held : 0;
+		if (view_queued(v))
+			score[a] *= sqrt(v->backlog[a]);
 	}
 }
 
@@ -153,8 +164,37 @@ static size_t take_waiting(struct view *v, size_t place)
 	return ctx;
 }
 
+void view_grow(struct view *v)
+{
+	for (size_t k = 0; k < v->nr_users && v->free; k++) {
+		struct view_user *u = &v->user[k];
+		const struct preempt_ctx *c = view_ctx(v, u);
+		unsigned int slots;
+
+		/* slots that are being taken from a context must be free before it grows */
+		if (u->origin != VIEW_RAN || c->leaving || u->held >= c->wanted)
+			continue;
+		slots = min_slots(c->wanted - u->held, v->free);
+		v->free -= slots;
+		u->held += slots;
+		u->origin = VIEW_GREW;
+		v->count[c->class] += slots;
+		give(v, u->ctx, slots, false, PREEMPT_GROW);
+	}
+}
+
+/* True if the waiting context that goes first has waited for the bound. */
+static bool one_starves(const struct view *v)
+{
+	size_t first = view_next_waiting(v, NULL, true);
+
+	return first < v->nr_wait && view_starves(v, &v->s->ctx[v->wait[first]]);
+}
+
 void view_launch(struct view *v, bool ranked, bool bounded)
 {
+	if (ranked && v->free && !one_starves(v))
+		view_grow(v);
 	while (v->nr_wait && v->free + v->leaving) {
 		double score[PREEMPT_CLASSES + 1];
 		enum preempt_reason reason;
@@ -183,24 +223,6 @@ void view_launch(struct view *v, bool ranked, bool bounded)
 				v->count[c->class] += coming;
 			}
 		}
-	}
-}
-
-void view_grow(struct view *v)
-{
-	for (size_t k = 0; k < v->nr_users && v->free; k++) {
-		struct view_user *u = &v->user[k];
-		const struct preempt_ctx *c = view_ctx(v, u);
-		unsigned int slots;
-
-		/* slots that are being taken from a context must be free before it grows */
-		if (u->origin != VIEW_RAN || c->leaving || u->held >= c->wanted)
-			continue;
-		slots = min_slots(c->wanted - u->held, v->free);
-		v->free -= slots;
-		u->held += slots;
-		v->count[c->class] += slots;
-		give(v, u->ctx, slots, false, PREEMPT_GROW);
 	}
 }
 

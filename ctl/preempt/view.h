@@ -12,6 +12,7 @@
 /* How a context came by its slots. */
 enum view_origin {
 	VIEW_RAN,		/* held them before this plan: slots may be taken from it */
+	VIEW_GREW,		/* held some, and gets free slots in this plan */
 	VIEW_LAUNCHED,		/* gets free slots in this plan, and may preempt for the rest */
 	VIEW_PREEMPTING,	/* gets slots that this plan takes from others */
 	VIEW_COMING,		/* gets slots that an earlier plan took from others */
@@ -42,6 +43,8 @@ struct view_user {
  *	which they got slots; @nr_users of them
  * @nr_users: number of entries of @user
  * @count: slots held, by class of the holder
+ * @backlog: slots wanted by all contexts with work, by class; half of those of unknown
+ *	class count for each class, and an unknown class has the mean of both
  * @free: slots that no context holds
  * @leaving: slots that an earlier plan takes and that are promised to no context
  * @wait: contexts that wait for slots, indices into the snapshot; unordered
@@ -54,6 +57,7 @@ struct view {
 	struct view_user user[PREEMPT_SLOTS_MAX];
 	size_t nr_users;
 	double count[PREEMPT_CLASSES + 1];
+	double backlog[PREEMPT_CLASSES + 1];
 	unsigned int free;
 	unsigned int leaving;
 	uint16_t wait[PREEMPT_CTX_MAX];
@@ -93,6 +97,15 @@ static inline bool view_starves(const struct view *v, const struct preempt_ctx *
 }
 
 /*
+ * Return whether more contexts wait than there are slots. Then the contexts that a choice
+ * leaves over matter as much as those it takes.
+ */
+static inline bool view_queued(const struct view *v)
+{
+	return v->nr_wait > v->s->slots;
+}
+
+/*
  * Return whether slots may be taken from @u: not if it got slots in this plan or is
  * about to, nor within the keep time of a context that starved before.
  */
@@ -108,8 +121,8 @@ void view_begin(struct view *v, const struct preempt_snapshot *s,
 /**
  * view_scores() - rate each class by the combinations it would form
  * @v: the view
- * @score: result, per class: mean priority of its combinations with the slots held;
- *	0 for all while no slot is held
+ * @score: result, per class: mean priority of its combinations with the slots held, times
+ *	the square root of its backlog if view_queued(); 0 for all while no slot is held
  */
 void view_scores(const struct view *v, double score[PREEMPT_CLASSES + 1]);
 
@@ -142,6 +155,9 @@ size_t view_next_waiting(const struct view *v, const double *score, bool bounded
  * @v: the view
  * @ranked: order contexts by view_scores(), else by arrival
  * @bounded: starving contexts go first
+ *
+ * If @ranked, running contexts that lack slots go before waiting ones that do not starve:
+ * slots of one context do not slow each other down.
  *
  * When the free slots are used up, slots that an earlier plan is taking follow: no
  * further preemption is needed for them.

@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmdline.h"
 #include "trace.h"
 
 #define STATUS_USAGE	2
 
 static const char usage_text[] =
-	"Usage: mgpu-trace record -o FILE [-s SECONDS] [-v] [VGPU...]\n"
+	"usage: mgpu-trace record -o FILE [-s SECONDS] [-v] [VGPU]...\n"
+	"       mgpu-trace help | version\n"
 	"\n"
 	"Records what each frame of the vGPUs costs: CPU time of its VMM and engine\n"
 	"time, one line of CSV per frame. mgpu-sim replays it.\n"
@@ -23,7 +25,7 @@ static const char usage_text[] =
 	"  -s, --seconds SECONDS  duration; without it, until Ctrl-C\n"
 	"  -v, --verbose          print messages of libbpf\n"
 	"  -h, --help             print this help\n"
-	"      --version          print the version\n";
+	"  -V, --version          print the version\n";
 
 void complain(const char *fmt, ...)
 {
@@ -61,12 +63,18 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
+	static const char *const names[] = {
+		"output", "seconds", "verbose", "help", "version", NULL
+	};
+	static const char *const commands[] = { "record", "help", "version", NULL };
+	const char *command, *like;
+	char text[256];
 	struct record r = { 0 };
 	int c;
 
 	/* print our own error */
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "o:s:vh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":o:s:vhV", options, NULL)) != -1) {
 		switch (c) {
 		case 'o':
 			r.path = optarg;
@@ -85,15 +93,30 @@ int main(int argc, char **argv)
 			puts("mgpu-trace " MGPU_VERSION);
 			return 0;
 		default:
-			complain("'%s' is not an option, or lacks its value; try --help",
-				 argv[optind - 1]);
+			getopt_problem(text, sizeof(text), "mgpu-trace", c, argv, options,
+				       names);
+			complain("%s", text);
 			return STATUS_USAGE;
 		}
 	}
-	if (optind == argc || strcmp(argv[optind], "record")) {
-		complain("%s%s; the command is: record -o FILE (see mgpu-trace --help)",
-			 optind == argc ? "no command" : "unknown command ",
-			 optind == argc ? "" : argv[optind]);
+	if (optind == argc) {
+		complain("no command; the command is: record -o FILE (see 'mgpu-trace --help')");
+		return STATUS_USAGE;
+	}
+	command = argv[optind];
+	if (!strcmp(command, "help")) {
+		fputs(usage_text, stdout);
+		return 0;
+	}
+	if (!strcmp(command, "version")) {
+		puts("mgpu-trace " MGPU_VERSION);
+		return 0;
+	}
+	if (strcmp(command, "record")) {
+		like = suggest(command, commands);
+		complain("unknown command '%s'%s%s%s", command,
+			 like ? "; did you mean '" : "; 'mgpu-trace --help' lists all",
+			 like ? like : "", like ? "'?" : "");
 		return STATUS_USAGE;
 	}
 	if (!r.path) {

@@ -181,7 +181,7 @@ static int load(struct recorder *rec)
 	if (!ret)
 		ret = frames_bpf__load(skel);
 	if (ret == -EPERM || ret == -EACCES)
-		complain("no permission to load BPF programs: run as root, or with CAP_BPF and CAP_PERFMON");
+		complain("no permission to load BPF programs: run as root, or with CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN and CAP_NET_ADMIN");
 	else if (ret && access("/sys/kernel/btf/mgpu", R_OK))
 		complain("mgpu.ko is not loaded, or has no BTF: load it, built with pahole and the kernel's vmlinux at hand");
 	else if (ret)

@@ -217,8 +217,7 @@ static void context_begin_anew(struct mgpu_context *ctx, u64 now)
 		ctx->shards[i].begun = false;
 		ctx->shards[i].place = MGPU_SHARD_PARKED;
 		/* Discarded work does not count against the job's time limit. */
-		ctx->shards[i].job.ran_ns = 0;
-		ctx->shards[i].job.late = false;
+		mgpu_job_begin_anew(&ctx->shards[i].job);
 	}
 	context_refill(ctx, false, now);
 	update_parked(ctx, now);
@@ -325,18 +324,18 @@ static void work_unmap(struct mgpu_work *work, u32 n)
 		mgpu_mem_put(work->res[n]->backing);
 }
 
-/* Map the work's resources until work_unmap(); false if the VMM unmapped one. */
+/* Use the work's resources until work_unmap(); false if the VMM unmapped one. */
 static bool work_map(struct mgpu_work *work, struct mgpu_compute_buf *bufs)
 {
 	u32 i;
 
 	for (i = 0; i < work->job.nr_bufs; i++) {
 		bufs[i].size = work->res[i]->size;
-		bufs[i].base = mgpu_mem_get(work->res[i]->backing);
-		if (!bufs[i].base) {
+		if (!mgpu_mem_get(work->res[i]->backing)) {
 			work_unmap(work, i);
 			return false;
 		}
+		bufs[i].base = mgpu_mem_addr(work->res[i]->backing);
 	}
 	return true;
 }
@@ -396,7 +395,8 @@ static int shard_step(struct mgpu_job *job)
 	struct mgpu_compute_buf bufs[MGPU_COMPUTE_MAX_BUFS];
 	struct mgpu_shard *shard = to_mgpu_shard(job);
 	struct mgpu_work *work = shard->ctx->work;
-	u64 before = shard->usage.inst, tile;
+	struct mgpu_compute_usage before = shard->usage;
+	u64 tile;
 	int error = READ_ONCE(work->error);
 
 	if (error)
@@ -408,7 +408,9 @@ static int shard_step(struct mgpu_job *job)
 		return -EFAULT;
 	mgpu_compute_tile(&work->job, bufs, shard->local, tile, &shard->usage);
 	work_unmap(work, work->job.nr_bufs);
-	atomic64_add(shard->usage.inst - before, &work->inst_done);
+	atomic64_add(shard->usage.inst - before.inst, &work->inst_done);
+	job->work.inst += shard->usage.inst - before.inst;
+	job->work.traffic += shard->usage.bytes - before.bytes;
 	return 1;
 }
 
@@ -677,6 +679,14 @@ void mgpu_work_free_all(struct mgpu_vgpu *vgpu)
 		mgpu_work_free(vgpu, work);
 }
 
+/* Return whether jobs can use a resource. */
+static bool can_compute(const struct mgpu_resource *res)
+{
+	/* Tiles need contiguous memory; blobs of Linux are whole pages. */
+	return res->blob && res->backing && res->backing->nr_chunks == 1 &&
+	       !(res->backing->chunks[0].at % sizeof(u64));
+}
+
 u32 mgpu_context_attach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 {
 	struct mgpu_context *ctx = context_find(vgpu, cmd->ctx_id);
@@ -699,6 +709,10 @@ u32 mgpu_context_attach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 		if (n >= MGPU_MAX_ATTACHED)
 			return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	}
+
+	/* Jobs need the address.  Memory that the VMM unmapped makes them fail. */
+	if (can_compute(res) && mgpu_mem_map(res->backing) == -ENOMEM)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 
 	mgpu_resource_get(res);
 	entry = xa_store(&ctx->attached, res->id, res, GFP_KERNEL_ACCOUNT);
@@ -757,10 +771,7 @@ static u32 take_resources(struct mgpu_context *ctx, struct mgpu_work *work)
 		res = xa_load(&ctx->attached, work->job.res[i]);
 		if (!res)
 			return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
-		/* Tiles need contiguous memory; blobs of Linux are whole pages. */
-		if (!res->blob || !res->backing ||
-		    res->backing->nr_chunks != 1 ||
-		    res->backing->chunks[0].at % sizeof(u64))
+		if (!can_compute(res))
 			return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 		mgpu_resource_get(res);
 		work->res[i] = res;
@@ -776,6 +787,7 @@ static u32 take_resources(struct mgpu_context *ctx, struct mgpu_work *work)
  * mgpu_context_submit - submit a guest's job to a context
  * @vgpu: vGPU
  * @lane: control queue, with the decoded SUBMIT_3D
+ * @next: set to MGPU_CMD_AGAIN if an engine's thread has no memory for it now
  *
  * Fences with a ring index are in order within the context's ring.  A fence without
  * a ring index is in order with the fences of all other commands, since to a guest a
@@ -785,7 +797,8 @@ static u32 take_resources(struct mgpu_context *ctx, struct mgpu_work *work)
  * Context: must hold ring_lock; may sleep.
  * Return: 0 if the job was submitted, or the VIRTIO_GPU_RESP_ERR_* to answer with.
  */
-u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
+u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			enum mgpu_cmd_next *next)
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	struct mgpu_context *ctx = context_find(vgpu, cmd->ctx_id);
@@ -799,10 +812,9 @@ u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 	if (ctx->capset != MGPU_CAPSET_COMPUTE)
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 
-	work = kzalloc(struct_size(work, segs, mgpu_reply_segs(lane)),
-		       GFP_KERNEL_ACCOUNT);
+	work = kzalloc(struct_size(work, segs, mgpu_reply_segs(lane)), lane->gfp);
 	if (!work)
-		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+		return mgpu_lane_no_memory(lane, next);
 	if (mgpu_compute_decode(cmd->payload, cmd->size, &work->job))
 		goto refuse;
 	err = take_resources(ctx, work);
@@ -819,9 +831,11 @@ u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 		goto refuse;
 	}
 	if (work->charged) {
-		work->save = kvmalloc(work->charged, GFP_KERNEL_ACCOUNT);
-		if (!work->save)
+		work->save = kvmalloc(work->charged, lane->gfp);
+		if (!work->save) {
+			err = mgpu_lane_no_memory(lane, next);
 			goto refuse;
+		}
 	}
 	work->ctx = ctx->id;
 	work->in_order = (cmd->flags & VIRTIO_GPU_FLAG_FENCE) &&

@@ -213,7 +213,8 @@ u32 mgpu_context_create(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 u32 mgpu_context_destroy(struct mgpu_vgpu *vgpu, u32 id);
 u32 mgpu_context_attach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 u32 mgpu_context_detach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
-u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane);
+u32 mgpu_context_submit(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			enum mgpu_cmd_next *next);
 void mgpu_context_end_all(struct mgpu_vgpu *vgpu);
 void mgpu_work_free_all(struct mgpu_vgpu *vgpu);
 void mgpu_work_free(struct mgpu_vgpu *vgpu, struct mgpu_work *work);

@@ -193,7 +193,7 @@ static u32 cmd_render(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp
 	case VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE:
 		return mgpu_context_detach(vgpu, cmd);
 	case VIRTIO_GPU_CMD_SUBMIT_3D:
-		err = mgpu_context_submit(vgpu, lane);
+		err = mgpu_context_submit(vgpu, lane, next);
 		if (!err)
 			*next = MGPU_CMD_WORK;
 		return err;

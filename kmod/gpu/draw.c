@@ -264,7 +264,7 @@ bool mgpu_screen_take(struct mgpu_screen *s, struct mgpu_view *view,
  * @r: rectangle on the screen
  * @pixels: XRGB8888, a picture as large as the screen
  *
- * Context: must hold @s->lock.
+ * Context: must hold @s->lock; may sleep.
  */
 void mgpu_screen_show(struct mgpu_screen *s, const struct mgpu_view *view,
 		      const struct mgpu_rect *r, const u32 *pixels)
@@ -273,9 +273,11 @@ void mgpu_screen_show(struct mgpu_screen *s, const struct mgpu_view *view,
 
 	lockdep_assert_held(&s->lock);
 	cursor_hide(s, view);
-	for (y = r->y; y < r->y + r->height; y++)
+	for (y = r->y; y < r->y + r->height; y++) {
 		memcpy(s->display + (size_t)y * width + r->x,
 		       pixels + (size_t)y * width + r->x, r->width * 4);
+		cond_resched();
+	}
 	cursor_show(s, view);
 }
 
@@ -305,6 +307,13 @@ static bool flush_part(struct mgpu_screen *s, const struct mgpu_draw *draw,
 	return found;
 }
 
+/* A GPU reads each pixel of a picture, and writes it to the screen. */
+static void count_flush(struct mgpu_job *job, u64 pixels)
+{
+	job->work.pixels += pixels;
+	job->work.traffic += 2 * pixels * sizeof(u32);
+}
+
 static int draw_flush_step(struct mgpu_job *job)
 {
 	struct mgpu_draw *draw = to_mgpu_draw(job);
@@ -316,13 +325,15 @@ static int draw_flush_step(struct mgpu_job *job)
 	u32 end;
 
 	if (leave || !mutex_trylock(&s->lock)) {
-		flush_part(s, draw, &view, &r, true);
+		if (flush_part(s, draw, &view, &r, true))
+			count_flush(job, (u64)r.width * (r.height - draw->row));
 		return 0;
 	}
 	if (flush_part(s, draw, &view, &r, false)) {
 		end = min(draw->row + tile_rows(&r), r.height);
 		ret = show_rows(s, &view, &r, draw->row, end);
 		if (!ret) {
+			count_flush(job, (u64)r.width * (end - draw->row));
 			draw->row = end;
 			ret = end < r.height;
 		}
@@ -410,6 +421,9 @@ static int draw_transfer_step(struct mgpu_job *job)
 			      res->host + (u64)(r->y + y) * res->stride +
 			      (u64)r->x * 4, (size_t)r->width * 4);
 	mgpu_mem_put(res->backing);
+	y = end - draw->row;
+	job->work.upload += (u64)y * r->width * 4;
+	job->work.traffic += (u64)y * r->width * 4;
 	draw->row = end;
 	return end < r->height;
 }
@@ -433,6 +447,7 @@ static int draw_cursor_step(struct mgpu_job *job)
 	}
 	s->redraw = true;
 	spin_unlock(&s->state_lock);
+	count_flush(job, MGPU_CURSOR_DIM * MGPU_CURSOR_DIM);
 
 	if (mutex_trylock(&s->lock)) {
 		cursor_redraw(s);

@@ -232,6 +232,8 @@ void mgpu_resource_release_all(struct mgpu_vgpu *vgpu)
 	xa_for_each(&vgpu->resources, id, res) {
 		xa_erase(&vgpu->resources, id);
 		mgpu_resource_put(res);
+		/* A guest may have many. */
+		cond_resched();
 	}
 	xa_destroy(&vgpu->resources);
 }

@@ -31,6 +31,8 @@ struct mgpu_vgpu;
  *	resource is not on the device
  * @dev_gen: generation of the device when it got the resource, 0 before and after
  * @dev_leaving: the device has got the command that releases the resource
+ * @dev_unclear: the device has the resource and failed to clear it: it may be released
+ *	and not be used
  */
 struct mgpu_resource {
 	struct kref ref;
@@ -49,6 +51,7 @@ struct mgpu_resource {
 	struct mgpu_virgl_res dev;
 	u32 dev_gen;
 	bool dev_leaving;
+	bool dev_unclear;
 };
 
 void mgpu_resource_init(struct mgpu_vgpu *vgpu);

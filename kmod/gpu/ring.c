@@ -19,9 +19,11 @@
  *
  * No thread sleeps to pace: a timer ends a hold.
  */
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/virtio_gpu.h>
+#include <linux/vmalloc.h>
 
 #include "compat.h"
 #include "compute/context.h"
@@ -122,6 +124,21 @@ void mgpu_lane_wait_context(struct mgpu_lane *lane)
 	WRITE_ONCE(lane->state, MGPU_LANE_BUSY);
 }
 
+/**
+ * mgpu_lane_no_memory - end the attempt to execute a command for want of memory
+ * @lane: lane of the command, for which nothing was done yet
+ * @next: set to MGPU_CMD_AGAIN in an engine's thread
+ *
+ * Context: must hold ring_lock.
+ * Return: VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY.
+ */
+u32 mgpu_lane_no_memory(const struct mgpu_lane *lane, enum mgpu_cmd_next *next)
+{
+	if (!gfpflags_allow_blocking(lane->gfp))
+		*next = MGPU_CMD_AGAIN;
+	return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+}
+
 /* Submit a frame whose hold has ended. */
 static enum hrtimer_restart ring_hold_over(struct hrtimer *timer)
 {
@@ -134,20 +151,102 @@ static enum hrtimer_restart ring_hold_over(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* ---- one command ---- */
+/* ---- the ring's memory ---- */
+
+/*
+ * Begin to use the ring's memory, unless it is in use; false if the VMM unmapped it.
+ * The VMM's unmapping waits until ring_put().  So a thread that may wait for the VMM
+ * uses the memory in ring_pop() and ring_push() only; an engine thread, as long as it
+ * runs the ring.
+ */
+static bool ring_get(struct mgpu_lane *lane)
+{
+	struct mgpu_vring *vr = &lane->vring;
+
+	if (vr->desc)
+		return true;
+	if (!mgpu_mem_get_all(lane->mem, ARRAY_SIZE(lane->mem)))
+		return false;
+	vr->desc = mgpu_mem_addr(lane->mem[0]);
+	vr->avail = mgpu_mem_addr(lane->mem[1]);
+	vr->used = mgpu_mem_addr(lane->mem[2]);
+	return true;
+}
+
+static void ring_put(struct mgpu_lane *lane)
+{
+	struct mgpu_vring *vr = &lane->vring;
+
+	if (!vr->desc)
+		return;
+	mgpu_mem_put_all(lane->mem, ARRAY_SIZE(lane->mem));
+	vr->desc = NULL;
+	vr->avail = NULL;
+	vr->used = NULL;
+}
+
+/**
+ * mgpu_cmd_alloc - allocate memory for a command
+ * @len: bytes
+ * @gfp: how to allocate; must allow waiting for more than LIGHT_COMMAND
+ *
+ * A long command takes whole pages and no more; kvmalloc() may take twice its length.
+ *
+ * Return: memory to free with kvfree(), or NULL.
+ */
+void *mgpu_cmd_alloc(size_t len, gfp_t gfp)
+{
+	return len > LIGHT_COMMAND ? __vmalloc(len, gfp) : kmalloc(len, gfp);
+}
 
 /* How this run of the ring reads guest memory. */
 struct ring_reader {
 	struct mgpu_vgpu *vgpu;
+	struct mgpu_lane *lane;
 	bool nowait;
 };
 
+/* Read an indirect table; nothing of the ring is read afterwards. */
 static int ring_read_guest(void *ctx, u64 addr, void *buf, size_t len)
 {
 	const struct ring_reader *r = ctx;
 
+	if (!r->nowait)
+		ring_put(r->lane);
 	return mgpu_guest_read(r->vgpu, addr, buf, len, r->nowait);
 }
+
+/* As mgpu_vring_pop(); -ENXIO if the VMM unmapped the ring. */
+static int ring_pop(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool nowait)
+{
+	struct ring_reader reader = { vgpu, lane, nowait };
+	int ret;
+
+	if (!ring_get(lane))
+		return -ENXIO;
+	ret = mgpu_vring_pop(&lane->vring, &lane->chain, ring_read_guest, &reader);
+	if (!nowait)
+		ring_put(lane);
+	return ret;
+}
+
+/* As mgpu_vring_push(); false if the VMM unmapped the ring. */
+static bool ring_push(struct mgpu_lane *lane, u16 head, u32 len, bool nowait)
+{
+	if (!ring_get(lane))
+		return false;
+	mgpu_vring_push(&lane->vring, head, len);
+	if (!nowait)
+		ring_put(lane);
+	return true;
+}
+
+static void ring_is_gone(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
+{
+	mgpu_virtio_broken(vgpu, lane - vgpu->lane, "the VMM unmapped the ring");
+}
+
+/* ---- one command ---- */
 
 /*
  * Copy the bytes of a command that the decoder reads.  Return 0, -EAGAIN if that
@@ -167,12 +266,8 @@ static int fetch_cmd(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	if (nowait && want > LIGHT_COMMAND)
 		return -EAGAIN;
 	if (want > lane->buf_size) {
-		void *buf;
+		void *buf = mgpu_cmd_alloc(want, lane->gfp);
 
-		if (!nowait)
-			buf = kvmalloc(want, GFP_GUEST);
-		else
-			buf = kmalloc(want, GFP_NOWAIT | __GFP_NOWARN | __GFP_ACCOUNT);
 		if (!buf)
 			return nowait ? -EAGAIN : -ENOMEM;
 		kvfree(lane->buf);
@@ -213,7 +308,10 @@ static void push_answer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			break;
 		done += n;
 	}
-	mgpu_vring_push(&lane->vring, c->head, done);
+	if (!ring_push(lane, c->head, done, nowait)) {
+		ring_is_gone(vgpu, lane);
+		return;
+	}
 	lane->answered = true;
 	/* The guest may be waiting for this answer. */
 	if (fenced || len > sizeof(struct virtio_gpu_ctrl_hdr))
@@ -321,7 +419,7 @@ static bool can_answer(struct mgpu_vgpu *vgpu, const struct mgpu_chain *c,
 /* Submit a frame now, or have the timer submit it when it is due. */
 static void ring_pace(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane)
 {
-	u32 limit = READ_ONCE(vgpu->fps_limit);
+	u32 limit = READ_ONCE(vgpu->entity.fps_limit);
 	u64 now = ktime_get_ns(), wait;
 
 	if (limit != vgpu->throttle.limit)
@@ -372,12 +470,23 @@ static bool is_refused(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 		 xa_load(&vgpu->bad_contexts, cmd->ctx_id)));
 }
 
+/* Free the copy of a long command: few are long. */
+static void drop_long_buf(struct mgpu_lane *lane)
+{
+	if (lane->buf_size <= LIGHT_COMMAND)
+		return;
+	kvfree(lane->buf);
+	lane->buf = NULL;
+	lane->buf_size = 0;
+}
+
 /*
- * Execute a command that has just been taken from the queue.  With @nowait, false if
- * it has to be put back, untouched, for the worker.
+ * Execute a command that has just been taken from the queue.  Return false if it has to
+ * be put back, untouched: with @nowait for the worker, else and if @wait is set until the
+ * device has completed a command.
  */
 static bool run_cmd(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane,
-		    bool nowait)
+		    bool nowait, bool *wait)
 {
 	struct mgpu_job *job = &lane->draw.job;
 	void *resp = vgpu->resp;
@@ -386,6 +495,7 @@ static bool run_cmd(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane,
 	u32 type;
 	int ret;
 
+	*wait = false;
 	if (!can_answer(vgpu, &lane->chain, nowait))
 		return false;
 	ret = fetch_cmd(vgpu, lane, &len, nowait);
@@ -409,11 +519,15 @@ static bool run_cmd(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane,
 		return false;
 	if (!type && !nowait && lane->cmd.type == VIRTIO_GPU_CMD_RESOURCE_FLUSH)
 		mgpu_screen_settle(vgpu, false);
-	atomic64_inc(&vgpu->stats.commands);
 	if (!type && is_refused(vgpu, &lane->cmd))
 		type = VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
 	if (!type)
 		type = mgpu_cmd_run(vgpu, lane, resp, &resp_len, &next);
+	drop_long_buf(lane);
+	*wait = next == MGPU_CMD_WAIT;
+	if (*wait || next == MGPU_CMD_AGAIN)
+		return false;
+	atomic64_inc(&vgpu->stats.commands);
 	/* The guest may make a context with this number anew. */
 	if (lane->cmd.type == VIRTIO_GPU_CMD_CTX_DESTROY &&
 	    (type == VIRTIO_GPU_RESP_OK_NODATA || next == MGPU_CMD_WORK) &&
@@ -451,7 +565,7 @@ static void ring_hung(struct mgpu_vgpu *vgpu, u32 ctx)
 		vgpu->nr_bad_contexts++;
 		/* Without memory to tell contexts apart, all are refused. */
 		if (xa_err(xa_store(&vgpu->bad_contexts, ctx, xa_mk_value(1),
-				    GFP_KERNEL)))
+				    GFP_KERNEL_ACCOUNT)))
 			vgpu->nr_bad_contexts = MAX_BAD_CONTEXTS;
 	}
 	dev_notice_ratelimited(vgpu->vdev.dev,
@@ -606,40 +720,40 @@ static bool end_draw(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, bool nowait
 
 /* ---- running the ring ---- */
 
-static bool ring_map(struct mgpu_lane *lane)
+/* Ask the driver for no doorbells. Return false if the VMM unmapped the ring. */
+static bool ring_notify_disable(struct mgpu_lane *lane, bool nowait)
 {
-	lane->vring.desc = mgpu_mem_get(lane->mem[0]);
-	lane->vring.avail = mgpu_mem_get(lane->mem[1]);
-	lane->vring.used = mgpu_mem_get(lane->mem[2]);
-	return lane->vring.desc && lane->vring.avail && lane->vring.used;
+	if (!ring_get(lane))
+		return false;
+	mgpu_vring_notify_disable(&lane->vring);
+	if (!nowait)
+		ring_put(lane);
+	return true;
 }
 
-static void ring_unmap(struct mgpu_lane *lane)
+/* Ask the driver for doorbells, unless it has made a buffer available: true, then. */
+static bool ring_has_more(struct mgpu_lane *lane, bool nowait)
 {
-	if (lane->vring.desc)
-		mgpu_mem_put(lane->mem[0]);
-	if (lane->vring.avail)
-		mgpu_mem_put(lane->mem[1]);
-	if (lane->vring.used)
-		mgpu_mem_put(lane->mem[2]);
-}
+	bool more;
 
-/* Return whether the VMM is unmapping the ring, and waits for the ring's users. */
-static bool ring_leaves(const struct mgpu_lane *lane)
-{
-	return READ_ONCE(lane->mem[0]->dead) || READ_ONCE(lane->mem[1]->dead) ||
-	       READ_ONCE(lane->mem[2]->dead);
+	/* The next ring_pop() finds an unmapped ring. */
+	if (!ring_get(lane))
+		return true;
+	more = mgpu_vring_notify_enable(&lane->vring);
+	if (more)
+		mgpu_vring_notify_disable(&lane->vring);
+	if (!nowait)
+		ring_put(lane);
+	return more;
 }
 
 /* Run one queue; return true if commands are left to the worker. */
 static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq, bool nowait)
 {
-	const struct ring_reader reader = { vgpu, nowait };
 	struct mgpu_lane *lane = &vgpu->lane[vq];
-	struct mgpu_vring *vr = &lane->vring;
 	unsigned int budget = nowait ? RING_BUDGET_ENGINE : RING_BUDGET;
 	u64 until = nowait ? ktime_get_ns() + RING_ENGINE_NS : U64_MAX;
-	bool more = false;
+	bool more = false, wait;
 	int ret;
 
 	lockdep_assert_held(&vgpu->ring_lock);
@@ -647,12 +761,11 @@ static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq, bool nowait)
 	/* Pairs with the release in mgpu_ring_enable_vq(). */
 	if (!smp_load_acquire(&lane->ready) || lane->broken)
 		return false;
-	if (!ring_map(lane)) {
-		mgpu_virtio_broken(vgpu, vq, "the VMM unmapped the ring");
-		goto out;
+	if (!ring_notify_disable(lane, nowait)) {
+		ring_is_gone(vgpu, lane);
+		return false;
 	}
-
-	mgpu_vring_notify_disable(vr);
+	lane->gfp = nowait ? GFP_NOWAIT | __GFP_NOWARN | __GFP_ACCOUNT : GFP_GUEST;
 	if (vq == MGPU_VQ_CONTROL)
 		more = end_works(vgpu, lane, nowait) |
 		       end_devcmds(vgpu, lane, nowait);
@@ -676,24 +789,27 @@ static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq, bool nowait)
 		}
 
 		/* A VMM that is being killed resets the vGPU when it closes it. */
-		if (!budget-- || ring_leaves(lane) || fatal_signal_pending(current) ||
+		if (!budget-- || fatal_signal_pending(current) ||
 		    (nowait && ktime_get_ns() > until)) {
 			more = true;
 			break;
 		}
 		if (!nowait)
 			cond_resched();
-		ret = mgpu_vring_pop(vr, &lane->chain, ring_read_guest,
-				     (void *)&reader);
+		ret = ring_pop(vgpu, lane, nowait);
 		if (ret > 0) {
-			if (run_cmd(vgpu, vq, lane, nowait))
+			if (run_cmd(vgpu, vq, lane, nowait, &wait))
 				continue;
-			vr->last_avail--;
-			more = true;
+			lane->vring.last_avail--;
+			more |= !wait;
 			break;
 		}
 		if (ret == -EAGAIN) {
 			more = true;
+			break;
+		}
+		if (ret == -ENXIO) {
+			ring_is_gone(vgpu, lane);
 			break;
 		}
 		if (ret < 0) {
@@ -704,15 +820,14 @@ static bool run_lane(struct mgpu_vgpu *vgpu, u32 vq, bool nowait)
 					   "descriptor outside of guest memory");
 			break;
 		}
-		if (!mgpu_vring_notify_enable(vr))
+		if (!ring_has_more(lane, nowait))
 			break;
-		mgpu_vring_notify_disable(vr);
 	}
 
 notify:
-	ring_announce(vgpu, vq, lane);
-out:
-	ring_unmap(lane);
+	if (ring_get(lane))
+		ring_announce(vgpu, vq, lane);
+	ring_put(lane);
 	return more;
 }
 
@@ -726,6 +841,7 @@ out:
 static void ring_run(struct mgpu_vgpu *vgpu, bool nowait)
 {
 	unsigned int rounds = nowait ? 1 : RING_ROUNDS;
+	struct mem_cgroup *old = NULL;
 	bool more = false;
 
 	WRITE_ONCE(vgpu->ring_pending, true);
@@ -737,9 +853,14 @@ static void ring_run(struct mgpu_vgpu *vgpu, bool nowait)
 		/* A thread that fails to lock from here on causes another round. */
 		smp_store_mb(vgpu->ring_pending, false);
 		if (READ_ONCE(vgpu->live) && mgpu_config_may_dma(vgpu)) {
+			/* An engine's thread has no control group of its own. */
+			if (nowait)
+				old = set_active_memcg(vgpu->worker.memcg);
 			/* The cursor first: it is quick. */
 			more |= run_lane(vgpu, MGPU_VQ_CURSOR, nowait);
 			more |= run_lane(vgpu, MGPU_VQ_CONTROL, nowait);
+			if (nowait)
+				set_active_memcg(old);
 		}
 		mutex_unlock(&vgpu->ring_lock);
 		/* Unlock before rechecking ring_pending. */
@@ -869,11 +990,20 @@ void mgpu_ring_close(struct mgpu_vgpu *vgpu)
 static struct mgpu_mem *pin_ring(struct mgpu_vgpu *vgpu, u64 addr, u32 len,
 				 u32 align)
 {
+	struct mgpu_mem *mem;
 	u64 end;
+	int ret;
 
 	if (addr % align || check_add_overflow(addr, (u64)len, &end))
 		return ERR_PTR(-EINVAL);
-	return mgpu_mem_pin_range(vgpu, addr, len);
+	mem = mgpu_mem_pin_range(vgpu, addr, len);
+	if (IS_ERR(mem))
+		return mem;
+	ret = mgpu_mem_map(mem);
+	if (!ret)
+		return mem;
+	mgpu_mem_free(mem);
+	return ERR_PTR(ret);
 }
 
 /* Set up an enabled queue: at DRIVER_OK, or when the guest enables it later. */

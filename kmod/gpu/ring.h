@@ -5,6 +5,7 @@
 #ifndef MGPU_RING_H
 #define MGPU_RING_H
 
+#include <linux/gfp_types.h>
 #include <linux/virtio_gpu.h>
 
 #include "backend.h"
@@ -57,6 +58,7 @@ enum mgpu_lane_state {
  * @chain: descriptors of the command and of its answer
  * @buf: copy of the guest's bytes that @cmd points into
  * @buf_size: bytes allocated at @buf
+ * @gfp: how to allocate in this run of the ring: without waiting in an engine's thread
  * @answered: answers were pushed that no interrupt has announced
  * @awaited: the guest may be waiting for one of them
  * @held_ns: when the command was first held back, 0 when it was not
@@ -72,6 +74,7 @@ struct mgpu_lane {
 	struct mgpu_chain chain;
 	void *buf;
 	size_t buf_size;
+	gfp_t gfp;
 	bool answered;
 	bool awaited;
 	u64 held_ns;
@@ -84,11 +87,17 @@ struct mgpu_lane {
  * @MGPU_CMD_JOB: the lane's job is ready; its completion answers the command
  * @MGPU_CMD_WORK: a context or the device has it; the completion there answers
  *	the command, and the queue goes on unless the lane is BUSY
+ * @MGPU_CMD_AGAIN: nothing has happened; an engine's thread has no memory for it
+ *	without waiting: the worker takes it
+ * @MGPU_CMD_WAIT: nothing has happened; the queue waits until a command that the device
+ *	has is complete
  */
 enum mgpu_cmd_next {
 	MGPU_CMD_ANSWER,
 	MGPU_CMD_JOB,
 	MGPU_CMD_WORK,
+	MGPU_CMD_AGAIN,
+	MGPU_CMD_WAIT,
 };
 
 /* ring.c */
@@ -108,6 +117,8 @@ void mgpu_ring_draw_done(struct mgpu_job *job);
 void mgpu_ring_work_done(struct mgpu_vgpu *vgpu, struct mgpu_work *work);
 void mgpu_ring_devcmd_done(struct mgpu_devcmd *dc);
 void mgpu_lane_wait_context(struct mgpu_lane *lane);
+u32 mgpu_lane_no_memory(const struct mgpu_lane *lane, enum mgpu_cmd_next *next);
+void *mgpu_cmd_alloc(size_t len, gfp_t gfp);
 u32 mgpu_reply_segs(const struct mgpu_lane *lane);
 void mgpu_reply_init(struct mgpu_reply *reply, const struct mgpu_lane *lane,
 		     struct mgpu_seg *segs);

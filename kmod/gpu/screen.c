@@ -2,6 +2,8 @@
 /*
  * The scanout, the cursor, and the display region that the VMM reads.
  */
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/virtio_gpu.h>
@@ -11,6 +13,8 @@
 #include "compat.h"
 #include "gpu/resource.h"
 #include "mgpu.h"
+
+#define READ_PART	SZ_64K	/* bytes of the screen that are copied at a time */
 
 void mgpu_screen_init(struct mgpu_vgpu *vgpu)
 {
@@ -317,7 +321,7 @@ int mgpu_screen_mmap(struct mgpu_vgpu *vgpu, struct vm_area_struct *vma)
 ssize_t mgpu_screen_read(struct mgpu_vgpu *vgpu, char __user *buf, size_t len,
 			 u64 off)
 {
-	size_t size = mgpu_screen_size(vgpu);
+	size_t size = mgpu_screen_size(vgpu), done = 0, n;
 	ssize_t ret;
 
 	if (off >= size)
@@ -327,8 +331,18 @@ ssize_t mgpu_screen_read(struct mgpu_vgpu *vgpu, char __user *buf, size_t len,
 	if (ret)
 		return ret;
 	mgpu_screen_update(vgpu);
-	/* The buffer is freed only at close, which cannot run during a read. */
-	if (copy_to_user(buf, (u8 *)vgpu->screen.display + off, len))
-		return -EFAULT;
-	return len;
+	/*
+	 * The buffer is freed only at close, which cannot run during a read.  A kernel
+	 * without preemption leaves the processor to other tasks between two parts only.
+	 */
+	while (done < len) {
+		n = min_t(size_t, len - done, READ_PART);
+		if (copy_to_user(buf + done, (u8 *)vgpu->screen.display + off + done, n))
+			return -EFAULT;
+		done += n;
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return done;
 }

@@ -7,6 +7,7 @@
  * passed less the time that the thread was ready while another task ran.
  */
 #include <linux/export.h>
+#include <linux/kcov.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/sched.h>
@@ -69,15 +70,6 @@ void mgpu_cpu_engine_resume(struct mgpu_cpu_engine *e)
 }
 EXPORT_SYMBOL_GPL(mgpu_cpu_engine_resume);
 
-/* Add the time since the last call, or since the resume, to the job's. */
-static void engine_account(struct mgpu_cpu_engine *e)
-{
-	u64 cycles;
-
-	e->ns += mgpu_cpu_clock_lap(&e->from, &cycles);
-	e->cycles += cycles;
-}
-
 /**
  * mgpu_cpu_engine_begin - start or resume a job on this CPU
  * @e: engine that has no job; @e->local must stay valid and unused by others until
@@ -92,18 +84,93 @@ void mgpu_cpu_engine_begin(struct mgpu_cpu_engine *e, struct mgpu_job *job)
 	e->ns = 0;
 	e->cycles = 0;
 	mgpu_cpu_engine_resume(e);
-	e->error = job->ops->begin ? job->ops->begin(job, e->local) : 0;
+	kcov_remote_start_common(job->vgpu->worker.kcov);
+	if (READ_ONCE(job->vgpu->quarantine))
+		e->error = -EACCES;
+	else
+		e->error = job->ops->begin ? job->ops->begin(job, e->local) : 0;
+	kcov_remote_stop();
 }
 EXPORT_SYMBOL_GPL(mgpu_cpu_engine_begin);
 
-/* Execute one tile: 1 when there is more to do, 0 at the end, or a negative errno. */
-static int engine_tile(struct mgpu_job *job)
+/* Return the error with which a job has to end before its end, or 0. */
+static int job_refused(const struct mgpu_job *job)
 {
 	if (READ_ONCE(job->cancelled))
 		return -ECANCELED;
 	if (READ_ONCE(job->expired))
 		return -ETIMEDOUT;
+	return READ_ONCE(job->vgpu->quarantine) ? -EACCES : 0;
+}
+
+/* Execute one tile: 1 when there is more to do, 0 at the end, or a negative errno. */
+static int engine_tile(struct mgpu_job *job)
+{
+	int ret = job_refused(job);
+
+	if (ret)
+		return ret;
 	return job->ops->step ? job->ops->step(job) : -EINVAL;
+}
+
+/* Execute a tile; its time is that of the CPU. */
+static int engine_cpu_tile(struct mgpu_cpu_engine *e)
+{
+	u64 cycles;
+	int ret;
+
+	ret = e->error ?: engine_tile(e->job);
+	e->ns += mgpu_cpu_clock_lap(&e->from, &cycles);
+	e->cycles += cycles;
+	return ret;
+}
+
+/* Longest time that a modelled engine takes between two looks at the scheduler. */
+#define MODEL_SLICE_NS	(1 * NSEC_PER_MSEC)
+
+/*
+ * Execute tiles until they are worth a slice of a modelled engine's time, or have taken as
+ * long: the CPU may be slower than the GPU.
+ */
+static void engine_execute(struct mgpu_cpu_engine *e)
+{
+	u64 start = ktime_get_ns();
+	struct mgpu_job *job = e->job;
+	int ret;
+
+	while (!job->executed && job->owed_ns < MODEL_SLICE_NS &&
+	       ktime_get_ns() - start < MODEL_SLICE_NS) {
+		ret = e->error ?: engine_tile(job);
+		job->executed = ret <= 0;
+		job->error = min(ret, 0);
+		job->owed_ns += e->model->price(e, &job->work, job->owed_ns);
+		job->work = (struct mgpu_gpu_work){ };
+		cond_resched();
+	}
+	e->cpu_ns += mgpu_cpu_clock_lap(&e->from, NULL);
+}
+
+/*
+ * Execute tiles and take a slice of the modelled engine's time.  What a job still owes when
+ * it is preempted it owes to the engine that resumes it.
+ */
+static int engine_model_slice(struct mgpu_cpu_engine *e)
+{
+	struct mgpu_job *job = e->job;
+	u64 slice, cycles, ns;
+
+	engine_execute(e);
+	if (job->executed && job->error)
+		return job->error;
+	slice = min_t(u64, job->owed_ns, MODEL_SLICE_NS);
+	e->model->spend(e, slice);
+	job->owed_ns -= slice;
+	e->ns += slice;
+	/* Ticks at the rate of the time stamp counter meanwhile. */
+	ns = mgpu_cpu_clock_lap(&e->from, &cycles);
+	if (ns)
+		e->cycles += mul_u64_u64_div_u64(cycles, slice, ns);
+	return job_refused(job) ?: !job->executed || job->owed_ns;
 }
 
 /**
@@ -111,7 +178,8 @@ static int engine_tile(struct mgpu_job *job)
  * @e: engine with a job
  *
  * Completes the job after its last tile, and hands it back to the scheduler when
- * another one has to go first.
+ * another one has to go first.  With @e->model, it executes as many tiles as the GPU does in
+ * a millisecond, and takes that long.
  *
  * Context: the engine's thread; may sleep.
  * Return: true while the engine has the job.
@@ -119,15 +187,19 @@ static int engine_tile(struct mgpu_job *job)
 bool mgpu_cpu_engine_step(struct mgpu_cpu_engine *e)
 {
 	struct mgpu_job *job = e->job;
-	int ret = e->error ?: engine_tile(job);
+	bool more;
+	int ret;
 
-	engine_account(e);
-	if (ret > 0 && !mgpu_job_yield(job, e->ns, e->cycles))
-		return true;
-	e->job = NULL;
+	/* Coverage is that of the vGPU, whose VMM may collect it. */
+	kcov_remote_start_common(job->vgpu->worker.kcov);
+	ret = e->model ? engine_model_slice(e) : engine_cpu_tile(e);
+	more = ret > 0 && !mgpu_job_yield(job, e->ns, e->cycles);
+	if (!more)
+		e->job = NULL;
 	if (ret <= 0)
 		mgpu_job_done(job, ret, e->ns, e->cycles);
-	return false;
+	kcov_remote_stop();
+	return more;
 }
 EXPORT_SYMBOL_GPL(mgpu_cpu_engine_step);
 
@@ -151,9 +223,14 @@ u32 mgpu_job_vgpu(const struct mgpu_job *job)
 }
 EXPORT_SYMBOL_GPL(mgpu_job_vgpu);
 
-/* Return whether the job was cancelled or has expired: the engine has to end it. */
+/**
+ * mgpu_job_must_end - tell whether the engine has to end a job
+ * @job: from mgpu_sched_next()
+ *
+ * Return: true if the job was cancelled or has expired, or its vGPU is under quarantine.
+ */
 bool mgpu_job_must_end(const struct mgpu_job *job)
 {
-	return READ_ONCE(job->cancelled) || READ_ONCE(job->expired);
+	return job_refused(job);
 }
 EXPORT_SYMBOL_GPL(mgpu_job_must_end);

@@ -45,7 +45,8 @@ enum mgpu_entity_state {
  * struct mgpu_sched_entity - one vGPU as a policy sees it
  * @id: ID of the vGPU, 1 to 4095
  * @weight: share relative to the device's other vGPUs, MGPU_WEIGHT_MIN to _MAX
- * @fps_limit: frames that the vGPU may show in 1000 seconds, 0 for no limit
+ * @fps_limit: frames that the vGPU may show in 1000 seconds, by the stricter of its
+ *	limit and its target; 0 for no limit
  * @head_ns: when the vGPU's oldest waiting job was submitted, CLOCK_MONOTONIC
  * @head_seq: sequence number of that job, over all vGPUs of the device
  * @head_frame: that job completes a frame

@@ -131,6 +131,82 @@ static void sched_watch(struct work_struct *work)
 	spin_unlock_irq(&sched->lock);
 }
 
+/* Tell user space of each vGPU whose quarantine began or was lifted. */
+static void sched_tell(struct work_struct *work)
+{
+	struct mgpu_sched *sched = container_of(work, struct mgpu_sched, tell);
+	struct mgpu_device *mdev = container_of(sched, struct mgpu_device,
+						sched);
+	struct mgpu_vgpu *vgpu;
+	bool changed, on;
+	u32 nr;
+
+	mutex_lock(&mgpu_registry_lock);
+	list_for_each_entry(vgpu, &mdev->vgpus, node) {
+		spin_lock_irq(&sched->lock);
+		changed = vgpu->quarantine_changed;
+		vgpu->quarantine_changed = false;
+		on = vgpu->quarantine;
+		nr = mgpu_hangs_recent(&vgpu->hangs, ktime_get_ns());
+		spin_unlock_irq(&sched->lock);
+		if (!changed)
+			continue;
+		if (on)
+			dev_warn(vgpu->vdev.dev,
+				 "in quarantine, with %u hangs in %u s: its jobs fail until gpuctl vgpu set %u quarantine off\n",
+				 nr, MGPU_HANG_WINDOW, vgpu->id);
+		mgpu_netlink_event(vgpu, MGPU_EVENT_QUARANTINE);
+	}
+	mutex_unlock(&mgpu_registry_lock);
+}
+
+static void sched_set_quarantine(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu,
+				 bool on)
+{
+	lockdep_assert_held(&sched->lock);
+	if (!on)
+		mgpu_hangs_forgive(&vgpu->hangs);
+	if (vgpu->quarantine == on)
+		return;
+	WRITE_ONCE(vgpu->quarantine, on);
+	vgpu->quarantine_changed = true;
+	queue_work(mgpu_wq, &sched->tell);
+}
+
+/* Record that a job of the vGPU hung an engine or the device. */
+static void sched_blame(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu, u64 now)
+{
+	u32 limit = READ_ONCE(sched->hang_limit);
+
+	lockdep_assert_held(&sched->lock);
+	atomic64_inc(&vgpu->stats.hangs);
+	mgpu_hangs_add(&vgpu->hangs, now);
+	if (limit && mgpu_hangs_recent(&vgpu->hangs, now) >= limit)
+		sched_set_quarantine(sched, vgpu, true);
+}
+
+/**
+ * mgpu_sched_lost - mark the jobs that a device had when it was reset
+ * @mdev: device
+ * @culprit: job that the reset was for; NULL if that is not known
+ *
+ * Context: before the jobs are completed.
+ */
+void mgpu_sched_lost(struct mgpu_device *mdev, struct mgpu_job *culprit)
+{
+	struct mgpu_sched *sched = &mdev->sched;
+	struct mgpu_job *job;
+
+	spin_lock_irq(&sched->lock);
+	list_for_each_entry(job, &sched->running, node) {
+		if (!job->ops->in_device)
+			continue;
+		job->lost = true;
+		job->guilty = job == culprit;
+	}
+	spin_unlock_irq(&sched->lock);
+}
+
 void mgpu_sched_init(struct mgpu_device *mdev)
 {
 	struct mgpu_sched *sched = &mdev->sched;
@@ -141,10 +217,12 @@ void mgpu_sched_init(struct mgpu_device *mdev)
 	INIT_LIST_HEAD(&sched->parked);
 	sched->slots = mdev->caps.depth_default ?: mgpu_max_slots(mdev);
 	INIT_DELAYED_WORK(&sched->watchdog, sched_watch);
+	INIT_WORK(&sched->tell, sched_tell);
 	sched->timer_due = U64_MAX;
 	mgpu_compat_hrtimer_setup(&sched->timer, sched_due, CLOCK_MONOTONIC,
 				  HRTIMER_MODE_ABS);
 	sched->job_timeout_ms = MGPU_JOB_TIMEOUT_DEFAULT;
+	sched->hang_limit = MGPU_HANG_LIMIT_DEFAULT;
 	sched->builtin = mgpu_policies[0];
 	mgpu_runq_init(&sched->rq, mdev->id, mdev->caps.engines,
 		       sched->builtin);
@@ -155,6 +233,7 @@ void mgpu_sched_exit(struct mgpu_device *mdev)
 {
 	hrtimer_cancel(&mdev->sched.timer);
 	cancel_delayed_work_sync(&mdev->sched.watchdog);
+	cancel_work_sync(&mdev->sched.tell);
 }
 
 static void sched_set_limit(struct mgpu_vgpu *vgpu)
@@ -199,6 +278,26 @@ void mgpu_sched_detach(struct mgpu_vgpu *vgpu)
 	spin_unlock_irq(&sched->lock);
 }
 
+/* Put the stricter of the operator's limit and the controller's target in force. */
+static void sched_set_pace(struct mgpu_vgpu *vgpu,
+			   const struct mgpu_settings *set)
+{
+	lockdep_assert_held(&vgpu->mdev->sched.lock);
+
+	if (set->mask & MGPU_SET_FPS_LIMIT) {
+		WRITE_ONCE(vgpu->fps_limit, set->fps_limit);
+		strscpy(vgpu->fps_limit_by, set->fps_limit ? set->by : "",
+			sizeof(vgpu->fps_limit_by));
+	}
+	if (set->mask & MGPU_SET_FPS_TARGET) {
+		WRITE_ONCE(vgpu->fps_target, set->fps_target);
+		strscpy(vgpu->fps_target_by, set->fps_target ? set->by : "",
+			sizeof(vgpu->fps_target_by));
+	}
+	WRITE_ONCE(vgpu->entity.fps_limit,
+		   min_not_zero(vgpu->fps_limit, vgpu->fps_target));
+}
+
 /**
  * mgpu_sched_apply - put checked settings in force
  * @vgpu: vGPU
@@ -216,10 +315,8 @@ void mgpu_sched_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
 	if (set->mask & MGPU_SET_WEIGHT)
 		mgpu_runq_set_weight(&sched->rq, &vgpu->entity, set->weight,
 				     ktime_get_ns());
-	if (set->mask & MGPU_SET_FPS_LIMIT) {
-		WRITE_ONCE(vgpu->fps_limit, set->fps_limit);
-		vgpu->entity.fps_limit = set->fps_limit;
-	}
+	if (set->mask & (MGPU_SET_FPS_LIMIT | MGPU_SET_FPS_TARGET))
+		sched_set_pace(vgpu, set);
 	if (set->mask & MGPU_SET_GPU_LIMIT)
 		WRITE_ONCE(vgpu->gpu_limit, set->gpu_limit);
 	if (set->mask & MGPU_SET_GPU_PERIOD)
@@ -229,6 +326,8 @@ void mgpu_sched_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
 	if (set->mask & (MGPU_SET_GPU_LIMIT | MGPU_SET_GPU_PERIOD |
 			 MGPU_SET_GPU_BURST))
 		sched_set_limit(vgpu);
+	if (set->mask & MGPU_SET_QUARANTINE)
+		sched_set_quarantine(sched, vgpu, set->quarantine);
 	arm_timer(sched);
 	spin_unlock_irq(&sched->lock);
 
@@ -426,14 +525,74 @@ void mgpu_sched_submit(struct mgpu_job *job)
 	struct mgpu_sched *sched = &mdev->sched;
 	unsigned long flags;
 
-	job->ran_ns = 0;
-	job->late = false;
+	mgpu_job_begin_anew(job);
 
 	spin_lock_irqsave(&sched->lock, flags);
 	mgpu_sched_enqueue(job, false, ktime_get_ns());
 	spin_unlock_irqrestore(&sched->lock, flags);
 
 	mdev->ops->kick(mdev);
+}
+
+/*
+ * A physical GPU that hangs is reset, and all that it has is lost.  So the jobs of a vGPU
+ * that hung it recently go there alone: if one hangs again, no other vGPU's job is lost,
+ * and there is no doubt which job it was.
+ */
+static bool runs_alone(const struct mgpu_job *job, u64 now)
+{
+	return job->ops->in_device && mgpu_hangs_recent(&job->vgpu->hangs, now);
+}
+
+/* Take the first job of the vGPU that the run queue picks; NULL for none. */
+static struct mgpu_job *sched_pick(struct mgpu_sched *sched, u64 now)
+{
+	struct mgpu_sched_entity *e;
+	struct mgpu_vgpu *vgpu;
+	struct mgpu_job *job;
+
+	e = mgpu_runq_pick(&sched->rq, now);
+	/* Nothing waits: give the slot to work that lost one. */
+	while (!e && sched_unpark(sched, now))
+		e = mgpu_runq_pick(&sched->rq, now);
+	if (!e)
+		return NULL;
+	vgpu = vgpu_of(e);
+	job = list_first_entry(&vgpu->jobs, struct mgpu_job, node);
+	list_del_init(&job->node);
+	atomic64_set(&vgpu->stats.limited, e->limited);
+	atomic64_set(&vgpu->stats.limited_ns, e->limited_ns);
+	sched_wake(sched, vgpu, now);
+	return job;
+}
+
+/* Take the job that is to run next, unless all slots are taken; NULL for none. */
+static struct mgpu_job *sched_take(struct mgpu_sched *sched, u64 now)
+{
+	struct mgpu_job *job, *first;
+
+	lockdep_assert_held(&sched->lock);
+	first = list_first_entry_or_null(&sched->running, struct mgpu_job, node);
+	if (sched->nr_running >= sched->slots || (first && first->alone))
+		return NULL;
+	job = sched->next_alone;
+	sched->next_alone = NULL;
+	if (!job)
+		job = sched_pick(sched, now);
+	if (!job)
+		return NULL;
+	job->alone = runs_alone(job, now);
+	if (job->alone && first) {
+		sched->next_alone = job;
+		return NULL;
+	}
+	return job;
+}
+
+static enum mgpu_throttle_reason throttle_reason(const struct mgpu_vgpu *vgpu)
+{
+	return READ_ONCE(vgpu->entity.fps_limit) == READ_ONCE(vgpu->fps_limit) ?
+	       MGPU_THROTTLE_FPS : MGPU_THROTTLE_TARGET;
 }
 
 /**
@@ -448,29 +607,19 @@ struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev)
 {
 	struct mgpu_sched *sched = &mdev->sched;
 	u64 now = ktime_get_ns(), waited;
-	struct mgpu_sched_entity *e = NULL;
-	struct mgpu_job *job = NULL;
 	struct mgpu_vgpu *vgpu;
+	struct mgpu_job *job;
 
 	spin_lock_irq(&sched->lock);
-	if (sched->nr_running < sched->slots) {
-		e = mgpu_runq_pick(&sched->rq, now);
-		/* Nothing waits: give the slot to work that lost one. */
-		while (!e && sched_unpark(sched, now))
-			e = mgpu_runq_pick(&sched->rq, now);
-	}
-	if (e) {
-		vgpu = vgpu_of(e);
-		job = list_first_entry(&vgpu->jobs, struct mgpu_job, node);
-		list_move_tail(&job->node, &sched->running);
+	job = sched_take(sched, now);
+	if (job) {
+		vgpu = job->vgpu;
+		list_add_tail(&job->node, &sched->running);
 		sched->nr_running++;
 		if (job->ops->taken)
 			job->ops->taken(job);
 		job->start_ns = now;
 		vgpu->running++;
-		atomic64_set(&vgpu->stats.limited, e->limited);
-		atomic64_set(&vgpu->stats.limited_ns, e->limited_ns);
-		sched_wake(sched, vgpu, now);
 		if (!sched->watching) {
 			sched->watching = true;
 			queue_delayed_work(mgpu_wq, &sched->watchdog,
@@ -487,7 +636,7 @@ struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev)
 		atomic64_inc(&vgpu->stats.throttled);
 		trace_mgpu_throttle(vgpu->id,
 				    atomic64_read(&vgpu->stats.frames) + 1,
-				    job->held_ns, MGPU_THROTTLE_FPS);
+				    job->held_ns, throttle_reason(vgpu));
 		job->held_ns = 0;
 	}
 	waited = now - min(job->submit_ns, now);
@@ -684,10 +833,15 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 	if (job->expired) {
 		error = -ETIMEDOUT;
 		atomic64_inc(&st->timeouts);
-		/* It may have slept; the engine was not there for others all the same. */
+	}
+	if (job->lost)
+		atomic64_inc(&st->lost);
+	if (job->expired || job->guilty) {
 		spin_lock_irq(&sched->lock);
-		engine_ns = max(engine_ns,
-				held_engine_ns(sched, job, ktime_get_ns()));
+		now = ktime_get_ns();
+		/* It may have slept; the engine was not there for others all the same. */
+		engine_ns = max(engine_ns, held_engine_ns(sched, job, now));
+		sched_blame(sched, vgpu, now);
 		spin_unlock_irq(&sched->lock);
 	}
 	job->error = error;
@@ -767,6 +921,11 @@ void mgpu_sched_cancel(struct mgpu_vgpu *vgpu)
 	mgpu_runq_sleep(&sched->rq, &vgpu->entity);
 	list_for_each_entry_safe(job, next, &vgpu->jobs, node)
 		list_del_init(&job->node);
+	if (sched->next_alone && sched->next_alone->vgpu == vgpu) {
+		sched->next_alone = NULL;
+		/* The run queue takes it for a job that an engine has. */
+		mgpu_runq_charge(&sched->rq, &vgpu->entity, 0, ktime_get_ns());
+	}
 	spin_unlock_irq(&sched->lock);
 
 	wait_event(sched->idle, is_idle(sched, vgpu));

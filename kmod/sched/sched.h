@@ -17,6 +17,7 @@
 #include <uapi/linux/mgpu.h>
 
 #include "backend.h"
+#include "gpu_work.h"
 #include "sched/sched_policy.h"
 
 struct mgpu_bpf_policy_state;	/* policy_bpf.c */
@@ -51,7 +52,8 @@ enum mgpu_job_kind {
  * @begin: optional; an engine starts or resumes the job; see mgpu_cpu_engine_begin()
  *	for @local.  Task context; may sleep.  Returns 0 or a negative errno that ends
  *	the job.
- * @step: execute one tile.  Task context; may sleep.  Returns 1 when the job has more tiles, 0
+ * @step: execute one tile, and add what a GPU would have to do for it to job->work.  Task
+ *	context; may sleep.  Returns 1 when the job has more tiles, 0
  *	after the last one, or a negative errno that ends the job.
  * @msgs: @in_device only: the messages that the device gets, in this order
  * @taken: optional; the job goes to an engine.  Must hold sched->lock.
@@ -98,7 +100,10 @@ struct mgpu_job_ops {
  * @stop: the job leaves its engine at the end of this tile; sched->lock
  * @late: the watchdog found the job beyond its time once; sched->lock
  * @expired: the watchdog found it twice; the job stops at the next tile
- * @error: result, 0 or negative errno; valid in @ops->done
+ * @alone: no other job is in flight beside it; sched->lock
+ * @lost: the device was reset while it had the job; sched->lock
+ * @guilty: the device was reset because of the job; sched->lock
+ * @error: result, 0 or negative errno; valid in @ops->done, and with @executed
  * @arrived_ns: when its command was taken from the ring, CLOCK_MONOTONIC
  * @submit_ns: when it was queued last, CLOCK_MONOTONIC
  * @seq: number in the order of submission to the device
@@ -106,6 +111,12 @@ struct mgpu_job_ops {
  * @ran_ns: how long it had been on engines before that, nanoseconds
  * @held_ns: for how long pacing held it back, nanoseconds
  * @charged_ns: nanoseconds that mgpu_sched_charge() charged
+ * @work: what executed tiles would have a GPU do, since a modelled engine priced it;
+ *	engine thread
+ * @owed_ns: nanoseconds of a modelled engine that executed tiles still have to take;
+ *	engine thread
+ * @executed: all tiles are executed, with result @error, but @owed_ns is not over;
+ *	engine thread
  *
  * A job is embedded in what it belongs to: a lane's draw job, a context's shard, a
  * device command.
@@ -122,6 +133,9 @@ struct mgpu_job {
 	bool stop;
 	bool late;
 	bool expired;
+	bool alone;
+	bool lost;
+	bool guilty;
 	int error;
 	u64 arrived_ns;
 	u64 submit_ns;
@@ -130,7 +144,20 @@ struct mgpu_job {
 	u64 ran_ns;
 	u64 held_ns;
 	u64 charged_ns;
+	struct mgpu_gpu_work work;
+	u64 owed_ns;
+	bool executed;
 };
+
+/* Forget what an earlier execution of a job left, before it is executed from its beginning. */
+static inline void mgpu_job_begin_anew(struct mgpu_job *job)
+{
+	job->ran_ns = 0;
+	job->late = false;
+	job->work = (struct mgpu_gpu_work){ .commands = 1 };
+	job->owed_ns = 0;
+	job->executed = false;
+}
 
 /**
  * struct mgpu_parked - work that lost slots, and may have slots that are idle
@@ -166,15 +193,17 @@ struct mgpu_policy_exit {
 
 /**
  * struct mgpu_sched - scheduler of a device
- * @lock: protects all fields but @builtin, @exit and @job_timeout_ms, the entities,
- *	and the scheduling fields of their jobs; taken with interrupts off, since
- *	timers take it
+ * @lock: protects all fields but @builtin, @exit, @job_timeout_ms and @hang_limit, the
+ *	entities, and the scheduling fields of their jobs; taken with interrupts off,
+ *	since timers take it
  * @rq: run queue
  * @timer: wakes the engines when a delayed entity becomes eligible
  * @running: jobs in flight
  * @nr_running: length of @running
  * @left_ns: when the first job of @running left it last, CLOCK_MONOTONIC
  * @slots: upper bound on @nr_running, 1 to mgpu_max_slots()
+ * @next_alone: job of a vGPU that hung the device recently: goes there when no other job
+ *	is in flight, and no other job does before; NULL for none
  * @parked: work that lost slots, see struct mgpu_parked
  * @next_seq: sequence number of the job that was submitted last
  * @next_job: id of the job that was made last
@@ -185,7 +214,10 @@ struct mgpu_policy_exit {
  * @bpf: BPF policy in force, or NULL
  * @exit: how the last BPF policy ended; mgpu_registry_lock
  * @job_timeout_ms: longest time that a job may be on an engine, milliseconds
+ * @hang_limit: hangs within MGPU_HANG_WINDOW that put a vGPU under quarantine; 0 for
+ *	no quarantine
  * @watchdog: finds jobs beyond that, while jobs are in flight
+ * @tell: tells user space of quarantines
  * @idle: woken when a job leaves its engine
  */
 struct mgpu_sched {
@@ -196,6 +228,7 @@ struct mgpu_sched {
 	u32 nr_running;
 	u64 left_ns;
 	u32 slots;
+	struct mgpu_job *next_alone;
 	struct list_head parked;
 	u64 next_seq;
 	atomic64_t next_job;
@@ -205,7 +238,9 @@ struct mgpu_sched {
 	struct mgpu_bpf_policy_state *bpf;
 	struct mgpu_policy_exit exit;
 	u32 job_timeout_ms;
+	u32 hang_limit;
 	struct delayed_work watchdog;
+	struct work_struct tell;
 	wait_queue_head_t idle;
 };
 
@@ -220,6 +255,7 @@ void mgpu_sched_dequeue(struct mgpu_job *job, u64 now);
 void mgpu_sched_first(struct mgpu_job *job, u64 now);
 void mgpu_sched_slots(struct mgpu_device *mdev, u32 slots);
 bool mgpu_sched_charge(u32 vgpu, u64 id, u64 ns);
+void mgpu_sched_lost(struct mgpu_device *mdev, struct mgpu_job *culprit);
 void mgpu_sched_cancel_job(struct mgpu_job *job);
 void mgpu_sched_cancel(struct mgpu_vgpu *vgpu);
 void mgpu_sched_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set);

@@ -6,10 +6,12 @@
 
 /**
  * enum mgpu_throttle_reason - why a frame was held back
- * @MGPU_THROTTLE_FPS: the vGPU's fps_limit
+ * @MGPU_THROTTLE_FPS: the vGPU's fps_limit, the operator's
+ * @MGPU_THROTTLE_TARGET: the vGPU's fps_target, a controller's
  */
 enum mgpu_throttle_reason {
 	MGPU_THROTTLE_FPS = 1,
+	MGPU_THROTTLE_TARGET,
 };
 
 /**

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Back end without hardware: engines are kernel threads.
+ *
+ * An engine takes the time that its thread needs (engine=cpu), or the time that a described
+ * GPU would need (engine=modelled).  A modelled engine executes tiles ahead and sleeps for
+ * the rest of the GPU's time.  It keeps a clock of the GPU's work: what one wake-up comes
+ * late, the next one comes earlier.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <linux/hrtimer.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
@@ -14,6 +20,7 @@
 
 #include "backend.h"
 #include "compat.h"
+#include "soft/model.h"
 
 #define MAX_ENGINES	64
 #define ENGINE_NICE	(-10)
@@ -34,29 +41,118 @@ static char *scanout = "eager";
 module_param(scanout, charp, 0444);
 MODULE_PARM_DESC(scanout, "When to copy a frame to the display region: eager (default), by the engine at the flush; or lazy, when the VMM reads it");
 
+static char *engine = "cpu";
+module_param(engine, charp, 0444);
+MODULE_PARM_DESC(engine, "Time that a job takes: cpu (default), that of the thread that executes it; or modelled, that of the GPU that model describes");
+
+static char *model = "uhd630";
+module_param(model, charp, 0444);
+MODULE_PARM_DESC(model, "GPU to model: uhd630 (default), gt1030 or t4, and changes of it: fill= (megapixels/s), upload= and memory= (MB/s), command= (ns), inst= (million work units/s), slowdown= (factor of all times), separated by commas");
+
+#ifdef MGPU_TEST
 static unsigned int hang;
 module_param(hang, uint, 0644);
 MODULE_PARM_DESC(hang, "For tests: the next job of the vGPU with this id hangs (default 0: none)");
+#endif
 
-/* An engine: a thread and its job. */
+/**
+ * struct soft_engine - an engine: a thread and its job
+ * @soft: the device
+ * @task: the thread
+ * @cpu: its job
+ * @clock_ns: until when the modelled GPU is busy with what it was given, CLOCK_MONOTONIC
+ * @late_ns: time by which the emulation was slower than the GPU, nanoseconds
+ */
 struct soft_engine {
 	struct mgpu_soft *soft;
 	struct task_struct *task;
 	struct mgpu_cpu_engine cpu;
+	u64 clock_ns;
+	u64 late_ns;
 };
 
+/**
+ * struct mgpu_soft - the device
+ * @mdev: the same for the core
+ * @wait: engines without a job
+ * @kicks: number of calls of soft_kick()
+ * @memory_lock: protects @memory_free_ns and @memory_user
+ * @memory_free_ns: see mgpu_model_cost()
+ * @memory_user: engine whose job was the last to need the memory
+ * @engines: the engines
+ */
 struct mgpu_soft {
 	struct mgpu_device *mdev;
 	wait_queue_head_t wait;
 	atomic_t kicks;
+	spinlock_t memory_lock;	/* see above */
+	u64 memory_free_ns;
+	struct soft_engine *memory_user;
 	struct soft_engine engines[];
 };
 
 static cpumask_var_t allowed;
+static bool modelled;
+static struct mgpu_model gpu;
+
+/* How far a modelled engine's clock may lag behind, and catch up later, nanoseconds. */
+#define MAX_LAG_NS	(5 * NSEC_PER_MSEC)
+
+static struct soft_engine *to_soft_engine(struct mgpu_cpu_engine *e)
+{
+	return container_of(e, struct soft_engine, cpu);
+}
+
+static u64 soft_price(struct mgpu_cpu_engine *cpu,
+		      const struct mgpu_gpu_work *work, u64 owed_ns)
+{
+	struct soft_engine *e = to_soft_engine(cpu);
+	struct mgpu_soft *soft = e->soft;
+	u64 ns;
+
+	spin_lock(&soft->memory_lock);
+	/*
+	 * The engine's own use of the memory is behind it, but for that of a job that was
+	 * preempted: this one need not wait for it.
+	 */
+	if (!owed_ns && soft->memory_user == e)
+		soft->memory_free_ns = min(soft->memory_free_ns, e->clock_ns);
+	if (work->traffic)
+		soft->memory_user = e;
+	ns = mgpu_model_cost(&gpu, work, engines, e->clock_ns + owed_ns,
+			     &soft->memory_free_ns);
+	spin_unlock(&soft->memory_lock);
+	return ns;
+}
+
+static void soft_spend(struct mgpu_cpu_engine *cpu, u64 ns)
+{
+	struct soft_engine *e = to_soft_engine(cpu);
+	u64 now = ktime_get_ns();
+	ktime_t until;
+
+	e->clock_ns += ns;
+	if (e->clock_ns + MAX_LAG_NS < now) {
+		WRITE_ONCE(e->late_ns, e->late_ns +
+			   (now - MAX_LAG_NS - e->clock_ns));
+		e->clock_ns = now - MAX_LAG_NS;
+	}
+	if (e->clock_ns <= now)
+		return;
+	until = ns_to_ktime(e->clock_ns);
+	set_current_state(TASK_IDLE);
+	schedule_hrtimeout_range(&until, 0, HRTIMER_MODE_ABS);
+}
+
+static const struct mgpu_engine_model soft_model = {
+	.price = soft_price,
+	.spend = soft_spend,
+};
 
 /* For tests: hang until the watchdog or a reset ends the job. */
 static void hang_if_asked(struct mgpu_job *job)
 {
+#ifdef MGPU_TEST
 	u32 vgpu = READ_ONCE(hang);
 
 	if (likely(!vgpu) || mgpu_job_vgpu(job) != vgpu ||
@@ -64,6 +160,7 @@ static void hang_if_asked(struct mgpu_job *job)
 		return;
 	while (!mgpu_job_must_end(job))
 		usleep_range(1000, 2000);
+#endif
 }
 
 static int soft_engine(void *data)
@@ -74,6 +171,8 @@ static int soft_engine(void *data)
 	int seen;
 
 	set_user_nice(current, ENGINE_NICE);
+	e->cpu.model = modelled ? &soft_model : NULL;
+	e->clock_ns = ktime_get_ns();
 	while (!kthread_should_stop()) {
 		seen = atomic_read(&soft->kicks);
 		job = mgpu_sched_next(soft->mdev);
@@ -81,6 +180,7 @@ static int soft_engine(void *data)
 			wait_event_interruptible(soft->wait,
 						 atomic_read(&soft->kicks) !=
 						 seen || kthread_should_stop());
+			e->clock_ns = ktime_get_ns();
 			continue;
 		}
 		mgpu_cpu_engine_begin(&e->cpu, job);
@@ -142,7 +242,7 @@ static int soft_probe(struct platform_device *pdev)
 {
 	const struct mgpu_device_caps caps = {
 		.engines = engines,
-		.engine_on_cpu = true,
+		.engine_on_cpu = !modelled,
 		.lazy_scanout = !strcmp(scanout, "lazy"),
 		.compute = true,
 		.max_vgpus = max_vgpus,
@@ -155,6 +255,7 @@ static int soft_probe(struct platform_device *pdev)
 	if (!soft)
 		return -ENOMEM;
 	init_waitqueue_head(&soft->wait);
+	spin_lock_init(&soft->memory_lock);
 	platform_set_drvdata(pdev, soft);
 
 	soft->mdev = mgpu_device_register(&pdev->dev, &soft_ops, &caps, soft);
@@ -192,11 +293,69 @@ static void soft_remove(struct platform_device *pdev)
 
 MGPU_PLATFORM_REMOVE(soft_remove);
 
+static ssize_t model_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	int len = mgpu_model_print(&gpu, buf, PAGE_SIZE - 1);
+
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+static DEVICE_ATTR_RO(model);
+
+/* Emit the sum over all engines of the u64 at @offset in struct soft_engine. */
+static ssize_t emit_sum(struct device *dev, size_t offset, char *buf)
+{
+	const struct mgpu_soft *soft = dev_get_drvdata(dev);
+	unsigned int i;
+	u64 sum = 0;
+
+	for (i = 0; i < engines; i++)
+		sum += READ_ONCE(*(const u64 *)((const char *)&soft->engines[i] +
+						offset));
+	return sysfs_emit(buf, "%llu\n", sum);
+}
+
+static ssize_t emulation_cpu_ns_show(struct device *dev,
+				     struct device_attribute *attr, char *buf)
+{
+	return emit_sum(dev, offsetof(struct soft_engine, cpu.cpu_ns), buf);
+}
+static DEVICE_ATTR_RO(emulation_cpu_ns);
+
+static ssize_t emulation_late_ns_show(struct device *dev,
+				      struct device_attribute *attr, char *buf)
+{
+	return emit_sum(dev, offsetof(struct soft_engine, late_ns), buf);
+}
+static DEVICE_ATTR_RO(emulation_late_ns);
+
+static struct attribute *soft_attrs[] = {
+	&dev_attr_model.attr,
+	&dev_attr_emulation_cpu_ns.attr,
+	&dev_attr_emulation_late_ns.attr,
+	NULL
+};
+
+/* The attributes are about a model. */
+static umode_t soft_attr_visible(struct kobject *kobj, struct attribute *attr,
+				 int n)
+{
+	return modelled ? attr->mode : 0;
+}
+
+static const struct attribute_group soft_group = {
+	.attrs = soft_attrs,
+	.is_visible = soft_attr_visible,
+};
+
+static const struct attribute_group *soft_groups[] = { &soft_group, NULL };
+
 static struct platform_driver soft_driver = {
 	.probe = soft_probe,
 	.remove = soft_remove_compat,
 	.driver = {
 		.name = "mgpu_soft",
+		.dev_groups = soft_groups,
 	},
 };
 
@@ -216,10 +375,33 @@ static int parse_cpus(void)
 	return min_t(unsigned int, cpumask_weight(allowed), MAX_ENGINES);
 }
 
+/* Parse the parameters engine and model. */
+static int parse_model(void)
+{
+	const char *bad;
+
+	modelled = !strcmp(engine, "modelled");
+	if (!modelled && strcmp(engine, "cpu")) {
+		pr_err("mgpu_soft: engine=%s: must be cpu or modelled\n", engine);
+		return -EINVAL;
+	}
+	bad = mgpu_model_parse(model, &gpu);
+	if (bad) {
+		pr_err("mgpu_soft: model=%s: '%.*s' is neither uhd630, gt1030 or t4 nor fill, upload, inst or memory=1 to %u, command=0 to %u or slowdown=1 to %u\n",
+		       model, (int)strcspn(bad, ","), bad, MGPU_MODEL_MAX,
+		       MGPU_MODEL_MAX, MGPU_MODEL_SLOWDOWN_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int __init soft_start(void)
 {
 	int ret;
 
+	ret = parse_model();
+	if (ret)
+		return ret;
 	ret = parse_cpus();
 	if (ret < 0)
 		return ret;

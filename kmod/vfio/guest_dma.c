@@ -46,7 +46,7 @@ int mgpu_dma_map(struct mgpu_dma *dma, struct page **pages, u32 nr,
 	int ret;
 
 	ret = sg_alloc_table_from_pages(&dma->sgt, pages, nr, 0,
-					(size_t)nr << PAGE_SHIFT, GFP_KERNEL);
+					(size_t)nr << PAGE_SHIFT, GFP_GUEST);
 	if (ret)
 		return ret;
 	dma->dev = dev;

@@ -1,32 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Guest memory: pinned, mapped, and released when the VMM unmaps it.
+ * Guest memory: pinned, and released when the VMM unmaps it.
  *
  * The VMM may unmap any range at any time, and vfio_iommu_type1 requires that no page
  * of the range is pinned when dma_unmap() returns.  So every mapping is in one tree
  * per vGPU, by guest address, from before its first page is pinned until after its last
- * page is unpinned.  dma_unmap() marks overlapping mappings dead, waits for their users (a
- * tile, a command: short) and releases them.  If the owner is releasing a mapping
- * already, dma_unmap() waits for the owner.
- * That wait has a time limit, because a user may be inside of vfio_pin_pages(), which
- * can be waiting for the caller of dma_unmap(); type 1 calls dma_unmap() again.
+ * page is unpinned.  dma_unmap() takes overlapping mappings out of the tree, which makes
+ * them dead: they get no new users.  It waits for their users and releases them, and
+ * returns when no dead mapping is left.
+ *
+ * Type 1 looks for pinned pages again after dma_unmap() has returned.  If it finds some
+ * in eleven looks during one ioctl, it panics (BUG_ON).  A VMM can keep its threads from
+ * running for a long time, at any point (SCHED_IDLE, cpu.max).  So time is no measure:
+ *
+ * - dma_unmap() waits without limit for users.  A user is a tile or a command, and waits
+ *   for nothing that a caller of dma_unmap() may hold.
+ * - A thread in vfio_pin_pages() or vfio_unpin_pages() may wait for the caller of
+ *   dma_unmap().  dma_unmap() gives up if that thread sleeps for UNMAP_WAIT.  It does not
+ *   give up while the thread could run.  Whenever dma_unmap() gives up, type 1 drops the
+ *   lock that the thread waits for.
+ * - Until the unmapping thread has returned to user space, no page of the range is pinned
+ *   anew.
+ *
  * Memory that a device has for DMA is revoked first; that takes until the device
  * answers or is reset.
  *
- * Between the return of dma_unmap() and the end of the unmapping, type 1 drops its
- * lock, and the range can be pinned again.  Type 1 then calls dma_unmap() again, but
- * only ten times before it panics (BUG_ON).  A guest that submits backings in a loop
- * must not win that race: for UNMAP_SETTLE after dma_unmap(), the module pins no page
- * of the range.
- *
  * mem.lock is never held across a call into VFIO.  A guest may have very many mappings,
  * and mappings in very many pieces; engines take the lock for each tile.  So threads
- * hold it for LOCK_BATCH steps at most, but to look for what is in use.
+ * hold it for LOCK_BATCH steps at most.
  */
+#include <linux/anon_inodes.h>
 #include <linux/delay.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/highmem.h>
 #include <linux/interval_tree_generic.h>
 #include <linux/iommu.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vfio.h>
 #include <linux/vmalloc.h>
@@ -35,22 +46,25 @@
 #include "virgl/devcmd.h"
 
 #define PIN_BATCH		512	/* pages in one vfio_pin_pages() */
-#define UNMAP_WAIT		HZ
+#define UNMAP_WAIT		HZ	/* doubled each time that dma_unmap() gives up */
+#define UNMAP_MAX_SHIFT		9U
 #define UNMAP_SETTLE		max(HZ / 50, 2)
-#define SETTLE_POLL_MS		5
-#define SETTLE_POLLS		40
+#define UNMAP_POLL_MS		5
+#define UNMAP_POLLS		40
 #define LOCK_BATCH		64	/* steps in one section of mem.lock */
 
 #define run_first(run)		((run)->first)
 #define run_last(run)		((run)->last)
 INTERVAL_TREE_DEFINE(struct mgpu_mem_run, rb, u64, subtree_last, run_first, run_last,
-		     static, run)
+		     static __maybe_unused, run)
 
 void mgpu_mem_init(struct mgpu_vgpu *vgpu)
 {
 	spin_lock_init(&vgpu->mem.lock);
 	vgpu->mem.tree = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&vgpu->mem.dying);
 	init_waitqueue_head(&vgpu->mem.wait);
+	INIT_LIST_HEAD(&vgpu->mem.unmapping);
 }
 
 /**
@@ -89,23 +103,60 @@ static u32 iova_run(const struct mgpu_mem *mem, u32 i, u32 end, u32 max)
 	return n;
 }
 
-/* Add the addresses to the tree, or remove them, in sections of LOCK_BATCH. */
-static void mem_list(struct mgpu_mem *mem, bool list)
+/* Add the addresses to the tree, in sections of LOCK_BATCH. */
+static void mem_list(struct mgpu_mem *mem)
 {
 	struct mgpu_guest_mem *gm = &mem->vgpu->mem;
-	u32 end = list ? mem->nr_runs : 0, n;
+	u32 n;
 
-	while (READ_ONCE(mem->nr_listed) != end) {
+	while (mem->nr_listed < mem->nr_runs) {
 		spin_lock(&gm->lock);
-		for (n = 0; n < LOCK_BATCH && mem->nr_listed != end; n++) {
-			if (list)
-				run_insert(&mem->runs[mem->nr_listed++], &gm->tree);
-			else
-				run_remove(&mem->runs[--mem->nr_listed], &gm->tree);
+		for (n = 0; n < LOCK_BATCH && mem->nr_listed < mem->nr_runs; n++)
+			run_insert(&mem->runs[mem->nr_listed++], &gm->tree);
+		spin_unlock(&gm->lock);
+		cond_resched();
+	}
+}
+
+/* Take an address out of the tree; must hold mem.lock. */
+static void run_unlist(struct mgpu_guest_mem *gm, struct mgpu_mem_run *run)
+{
+	run_remove(run, &gm->tree);
+	RB_CLEAR_NODE(&run->rb);
+}
+
+/* Take the addresses out that dma_unmap() has left in the tree. */
+static void mem_unlist(struct mgpu_mem *mem)
+{
+	struct mgpu_guest_mem *gm = &mem->vgpu->mem;
+	u32 n;
+
+	while (mem->nr_listed) {
+		spin_lock(&gm->lock);
+		for (n = 0; n < LOCK_BATCH && mem->nr_listed; n++) {
+			struct mgpu_mem_run *run = &mem->runs[--mem->nr_listed];
+
+			if (!RB_EMPTY_NODE(&run->rb))
+				run_unlist(gm, run);
 		}
 		spin_unlock(&gm->lock);
 		cond_resched();
 	}
+}
+
+/* Begin a call into VFIO about the pages of @mem, for dma_unmap() to know. */
+static void vfio_begin(struct mgpu_mem *mem)
+{
+	spin_lock(&mem->vgpu->mem.lock);
+	mem->caller = current;
+	spin_unlock(&mem->vgpu->mem.lock);
+}
+
+static void vfio_end(struct mgpu_mem *mem)
+{
+	spin_lock(&mem->vgpu->mem.lock);
+	mem->caller = NULL;
+	spin_unlock(&mem->vgpu->mem.lock);
 }
 
 /* Unmap and unpin the pages; the caller has claimed @mem, which has no users. */
@@ -121,14 +172,18 @@ static void mem_release(struct mgpu_mem *mem)
 	mem->base = NULL;
 	for (i = 0; i < mem->nr_pinned; i += n) {
 		n = iova_run(mem, i, mem->nr_pinned, PIN_BATCH);
+		vfio_begin(mem);
 		vfio_unpin_pages(&vgpu->vdev, mem->iova[i], n);
+		vfio_end(mem);
 	}
 	atomic64_sub(mem->nr_pinned, &vgpu->mem.pinned);
 	mem->nr_pinned = 0;
-	mem_list(mem, false);
+	mem_unlist(mem);
 
 	spin_lock(&vgpu->mem.lock);
 	mem->gone = true;
+	if (mem->dead)
+		list_del(&mem->node);
 	/*
 	 * Wake waiters under the lock: mgpu_mem_free() may be waiting for this,
 	 * and frees the structure.
@@ -196,9 +251,11 @@ static int mem_pin(struct mgpu_mem *mem)
 		if (READ_ONCE(mem->dead))
 			return -EFAULT;
 		n = iova_run(mem, mem->nr_pinned, mem->nr_pages, PIN_BATCH);
+		vfio_begin(mem);
 		ret = vfio_pin_pages(&vgpu->vdev, mem->iova[mem->nr_pinned], n,
 				     IOMMU_READ | IOMMU_WRITE,
 				     mem->pages + mem->nr_pinned);
+		vfio_end(mem);
 		if (ret < 0)
 			return ret;
 		mem->nr_pinned += ret;
@@ -206,13 +263,9 @@ static int mem_pin(struct mgpu_mem *mem)
 		if (ret != n)
 			return -EFAULT;
 	}
-
 	if (mem->nr_pages == 1)
 		mem->base = page_address(mem->pages[0]);
-	else
-		mem->base = vmap(mem->pages, mem->nr_pages, VM_MAP,
-				 PAGE_KERNEL);
-	return mem->base ? 0 : -ENOMEM;
+	return 0;
 }
 
 static struct mgpu_mem *mem_alloc(struct mgpu_vgpu *vgpu, u32 pages,
@@ -292,22 +345,116 @@ static bool mem_overlaps(const struct mgpu_mem *mem, u64 first, u64 last)
 	return false;
 }
 
-/* Return whether VFIO is unmapping a part of the memory. */
+/* ---- threads that unmap ---- */
+
+/* Protects each vGPU's list of threads that unmap, and the records themselves. */
+static DEFINE_MUTEX(unmappings_lock);
+
+/* Take a record out of its vGPU's list. */
+static void unmapping_drop(struct mgpu_unmapping *u)
+{
+	lockdep_assert_held(&unmappings_lock);
+	list_del(&u->node);
+	u->gm = NULL;
+	/* Else the release of its file frees it. */
+	if (!u->in_kernel)
+		kfree(u);
+}
+
+/* The thread is about to return to user space, or to end: its unmapping is complete. */
+static int unmapping_release(struct inode *inode, struct file *file)
+{
+	struct mgpu_unmapping *u = file->private_data;
+
+	mutex_lock(&unmappings_lock);
+	u->in_kernel = false;
+	if (u->gm)
+		unmapping_drop(u);
+	else
+		kfree(u);
+	mutex_unlock(&unmappings_lock);
+	return 0;
+}
+
+static const struct file_operations unmapping_fops = {
+	.owner = THIS_MODULE,
+	.release = unmapping_release,
+};
+
+/*
+ * Have unmapping_release() called when this thread has left the ioctl.  VFIO does not
+ * tell when an unmapping ends, but a file that a thread puts is released on the thread's
+ * way back to user space.  Without memory for a file, the range is kept from being pinned
+ * for UNMAP_SETTLE after each dma_unmap().
+ */
+static void unmapping_watch(struct mgpu_unmapping *u)
+{
+	struct file *file = anon_inode_getfile("[mgpu-unmap]", &unmapping_fops, u,
+					       O_RDONLY);
+
+	lockdep_assert_held(&unmappings_lock);
+	u->until = jiffies + UNMAP_SETTLE;
+	if (IS_ERR(file))
+		return;
+	u->in_kernel = true;
+	fput(file);
+}
+
+/*
+ * Keep the range from being pinned until this thread has returned to user space.
+ *
+ * Return how often this thread has noted the range since it came into the kernel.
+ */
+static unsigned int note_unmapping(struct mgpu_guest_mem *gm, u64 first, u64 last)
+{
+	struct mgpu_unmapping *u, *mine = NULL;
+	unsigned int before = 0;
+
+	mutex_lock(&unmappings_lock);
+	list_for_each_entry(u, &gm->unmapping, node) {
+		if (u->task == current)
+			mine = u;
+	}
+	if (!mine) {
+		mine = kzalloc(sizeof(*mine), GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+		mine->gm = gm;
+		mine->task = current;
+		list_add(&mine->node, &gm->unmapping);
+	} else if (mine->first == first && mine->last == last) {
+		before = ++mine->again;
+	} else {
+		mine->again = 0;
+	}
+	/* The thread's earlier ranges are unmapped. */
+	mine->first = first;
+	mine->last = last;
+	if (mine->in_kernel)
+		mine->until = jiffies + UNMAP_SETTLE;
+	else
+		unmapping_watch(mine);
+	mutex_unlock(&unmappings_lock);
+	return before;
+}
+
+/* Return whether a thread is unmapping a part of the memory. */
 static bool being_unmapped(const struct mgpu_mem *mem)
 {
-	const struct mgpu_guest_mem *gm = &mem->vgpu->mem;
-	int i;
+	struct mgpu_guest_mem *gm = &mem->vgpu->mem;
+	struct mgpu_unmapping *u, *next;
+	bool found = false;
 
-	lockdep_assert_held(&gm->lock);
-	for (i = 0; i < ARRAY_SIZE(gm->unmapping); i++) {
-		const struct mgpu_unmapping *u = &gm->unmapping[i];
-
-		if (u->last && time_before(jiffies, u->until) &&
-		    mem_overlaps(mem, u->first, u->last))
-			return true;
+	mutex_lock(&unmappings_lock);
+	list_for_each_entry_safe(u, next, &gm->unmapping, node) {
+		if (!u->in_kernel && time_after(jiffies, u->until))
+			unmapping_drop(u);
+		else
+			found |= mem_overlaps(mem, u->first, u->last);
 	}
-	return false;
+	mutex_unlock(&unmappings_lock);
+	return found;
 }
+
+/* ---- pinning ---- */
 
 /* Wait until the pages may be pinned; they are in the tree that dma_unmap() searches. */
 static int mem_begin_pinning(struct mgpu_mem *mem)
@@ -316,10 +463,12 @@ static int mem_begin_pinning(struct mgpu_mem *mem)
 	bool begin, dead;
 	int polls;
 
-	for (polls = 0; polls < SETTLE_POLLS; polls++) {
+	for (polls = 0; polls < UNMAP_POLLS; polls++) {
+		/* A thread that begins to unmap later finds it in the tree. */
+		begin = !being_unmapped(mem);
 		spin_lock(&gm->lock);
 		dead = mem->dead;
-		begin = !dead && !being_unmapped(mem);
+		begin &= !dead;
 		mem->pinning = begin;
 		if (!begin)
 			wake_up_all(&gm->wait);
@@ -328,12 +477,12 @@ static int mem_begin_pinning(struct mgpu_mem *mem)
 			return 0;
 		if (dead)
 			break;
-		msleep(SETTLE_POLL_MS);
+		msleep(UNMAP_POLL_MS);
 	}
 	return -EFAULT;
 }
 
-/* Pin and map the pages that mem_add() collected; free @mem on error. */
+/* Pin the pages that mem_add() collected; free @mem on error. */
 static struct mgpu_mem *mem_finish(struct mgpu_mem *mem)
 {
 	struct mgpu_vgpu *vgpu = mem->vgpu;
@@ -346,7 +495,7 @@ static struct mgpu_mem *mem_finish(struct mgpu_mem *mem)
 	}
 	/* dma_unmap() does not release it before it is in the tree as a whole. */
 	mem->pinning = true;
-	mem_list(mem, true);
+	mem_list(mem);
 	ret = mem_begin_pinning(mem);
 	if (ret)
 		goto out;
@@ -366,7 +515,7 @@ out:
 }
 
 /**
- * mgpu_mem_pin_range - pin and map one range of guest memory
+ * mgpu_mem_pin_range - pin one range of guest memory
  * @vgpu: vGPU
  * @addr: guest address
  * @len: bytes, not 0; the range does not wrap
@@ -406,7 +555,7 @@ u64 mgpu_mem_cmd_bytes(const struct mgpu_cmd *cmd)
 }
 
 /**
- * mgpu_mem_pin_cmd - pin and map the memory entries of a command
+ * mgpu_mem_pin_cmd - pin the memory entries of a command
  * @vgpu: vGPU
  * @cmd: decoded command with at least one entry; the caller has charged its
  *	mgpu_mem_cmd_bytes() against the memory limit
@@ -433,35 +582,86 @@ struct mgpu_mem *mgpu_mem_pin_cmd(struct mgpu_vgpu *vgpu,
 }
 
 /**
- * mgpu_mem_get - begin to use a mapping
- * @mem: mapping
+ * mgpu_mem_get_all - begin to use mappings of a vGPU
+ * @mem: mappings
+ * @n: number of @mem, not 0
  *
- * Return: the address of its first byte, valid until mgpu_mem_put(); NULL if the VMM
- * unmapped the memory.
+ * Until mgpu_mem_put_all(), the caller must not wait for VFIO, for a page of user
+ * space, or for a lock whose holder may do so: dma_unmap() waits for the caller.
+ *
+ * Context: any.
+ * Return: false, with no mapping in use, if the VMM unmapped one.
  */
-void *mgpu_mem_get(struct mgpu_mem *mem)
+bool mgpu_mem_get_all(struct mgpu_mem *const *mem, u32 n)
 {
-	void *p = NULL;
+	struct mgpu_guest_mem *gm = &mem[0]->vgpu->mem;
+	bool dead = false;
+	u32 i;
 
-	spin_lock(&mem->vgpu->mem.lock);
-	if (!mem->dead) {
-		mem->users++;
-		p = mem->base + mem->chunks[0].at;
-	}
-	spin_unlock(&mem->vgpu->mem.lock);
-	return p;
+	spin_lock(&gm->lock);
+	for (i = 0; i < n; i++)
+		dead |= mem[i]->dead;
+	for (i = 0; i < n && !dead; i++)
+		mem[i]->users++;
+	spin_unlock(&gm->lock);
+	return !dead;
+}
+
+/* End the use of mappings; any context. */
+void mgpu_mem_put_all(struct mgpu_mem *const *mem, u32 n)
+{
+	struct mgpu_guest_mem *gm = &mem[0]->vgpu->mem;
+	bool wake = false;
+	u32 i;
+
+	spin_lock(&gm->lock);
+	for (i = 0; i < n; i++)
+		wake |= !--mem[i]->users && mem[i]->dead;
+	if (wake)
+		wake_up_all(&gm->wait);
+	spin_unlock(&gm->lock);
+}
+
+/* As mgpu_mem_get_all(), for one mapping. */
+bool mgpu_mem_get(struct mgpu_mem *mem)
+{
+	return mgpu_mem_get_all(&mem, 1);
 }
 
 void mgpu_mem_put(struct mgpu_mem *mem)
 {
-	struct mgpu_guest_mem *gm = &mem->vgpu->mem;
-	bool wake;
+	mgpu_mem_put_all(&mem, 1);
+}
 
-	spin_lock(&gm->lock);
-	wake = !--mem->users && mem->dead;
-	if (wake)
-		wake_up_all(&gm->wait);
-	spin_unlock(&gm->lock);
+/**
+ * mgpu_mem_map - map memory for the kernel as one piece
+ * @mem: memory without users
+ *
+ * Memory that is only copied or given to a device needs no such mapping.
+ *
+ * Context: may sleep; the caller keeps others from mapping it at the same time.
+ * Return: 0; -ENOMEM; or -EFAULT if the VMM unmapped the memory.
+ */
+int mgpu_mem_map(struct mgpu_mem *mem)
+{
+	if (mem->base)
+		return 0;
+	if (!mgpu_mem_get(mem))
+		return -EFAULT;
+	mem->base = vmap(mem->pages, mem->nr_pages, VM_MAP, PAGE_KERNEL);
+	mgpu_mem_put(mem);
+	return mem->base ? 0 : -ENOMEM;
+}
+
+/**
+ * mgpu_mem_addr - get the address of mapped memory
+ * @mem: memory in use, after mgpu_mem_map(), or of a single page
+ *
+ * Return: address of the first byte, valid until mgpu_mem_put().
+ */
+void *mgpu_mem_addr(const struct mgpu_mem *mem)
+{
+	return mem->base + mem->chunks[0].at;
 }
 
 /**
@@ -474,7 +674,7 @@ void mgpu_mem_put(struct mgpu_mem *mem)
 void mgpu_mem_copy(const struct mgpu_mem *mem, u64 off, void *to, size_t len)
 {
 	u32 lo = 0, hi = mem->nr_chunks, mid;
-	u64 end, n;
+	u64 end, at, n;
 
 	while (hi - lo > 1) {
 		mid = lo + (hi - lo) / 2;
@@ -486,74 +686,81 @@ void mgpu_mem_copy(const struct mgpu_mem *mem, u64 off, void *to, size_t len)
 	while (len) {
 		end = lo + 1 < mem->nr_chunks ? mem->chunks[lo + 1].start :
 						mem->len;
-		n = min_t(u64, len, end - off);
-		memcpy(to, mem->base + mem->chunks[lo].at +
-			   (off - mem->chunks[lo].start), n);
+		if (off == end) {
+			lo++;
+			continue;
+		}
+		at = mem->chunks[lo].at + (off - mem->chunks[lo].start);
+		n = min3((u64)len, end - off, (u64)PAGE_SIZE - offset_in_page(at));
+		memcpy_from_page(to, mem->pages[at >> PAGE_SHIFT],
+				 offset_in_page(at), n);
 		to += n;
 		off += n;
 		len -= n;
-		lo++;
 	}
+}
+
+/* ---- unmapping ---- */
+
+/* Take mappings that overlap the range out of the tree, and make them dead. */
+static void mark_dead(struct mgpu_guest_mem *gm, u64 first, u64 last)
+{
+	struct mgpu_mem_run *run;
+	u32 n;
+
+	do {
+		spin_lock(&gm->lock);
+		for (n = 0; n < LOCK_BATCH; n++) {
+			run = run_iter_first(&gm->tree, first, last);
+			if (!run)
+				break;
+			run_unlist(gm, run);
+			if (!run->mem->dead) {
+				run->mem->dead = true;
+				list_add_tail(&run->mem->node, &gm->dying);
+			}
+		}
+		spin_unlock(&gm->lock);
+		cond_resched();
+	} while (run);
 }
 
 /*
- * Mark mappings dead that overlap the range, and claim those without users, LOCK_BATCH
- * at most.  @busy is set if an overlapping mapping is in use or being released.
+ * Claim a dead mapping that is idle, or return NULL in @mem.  Return false if there is
+ * none to claim, but there are others.
+ *
+ * A mapping is busy only because of a thread, so the list has few of them.
  */
-static void claim_dead(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
-		       struct list_head *claimed, bool *busy)
+static bool claim_or_idle(struct mgpu_guest_mem *gm, struct mgpu_mem **mem)
 {
-	struct mgpu_mem_run *run;
-	struct mgpu_mem *mem;
-	u32 nr = 0;
+	struct mgpu_mem *m;
+	bool idle;
 
-	*busy = false;
-	spin_lock(&vgpu->mem.lock);
-	for (run = run_iter_first(&vgpu->mem.tree, iova, last); run;
-	     run = run_iter_next(run, iova, last)) {
-		mem = run->mem;
-		mem->dead = true;
-		/* Another run of what was claimed in this section makes it busy, too. */
-		if (mem->users || mem->pinning || mem->claimed) {
-			*busy = true;
-		} else {
-			mem->claimed = true;
-			list_add_tail(&mem->node, claimed);
-		}
-		if (++nr >= LOCK_BATCH && !list_empty(claimed))
+	*mem = NULL;
+	spin_lock(&gm->lock);
+	list_for_each_entry(m, &gm->dying, node) {
+		if (!m->users && !m->pinning && !m->claimed) {
+			m->claimed = true;
+			*mem = m;
 			break;
+		}
 	}
-	spin_unlock(&vgpu->mem.lock);
+	idle = list_empty(&gm->dying);
+	spin_unlock(&gm->lock);
+	return *mem || idle;
 }
 
-/* Return whether dma_unmap() can go on: it has mappings to release, or none is left. */
-static bool claim_or_idle(struct mgpu_vgpu *vgpu, u64 iova, u64 last,
-			  struct list_head *claimed, bool *busy)
+/* Return whether a thread sleeps in VFIO that has a dead mapping. */
+static bool sleeps_in_vfio(struct mgpu_guest_mem *gm)
 {
-	claim_dead(vgpu, iova, last, claimed, busy);
-	return !list_empty(claimed) || !*busy;
-}
-
-/* Keep the range from being pinned for UNMAP_SETTLE. */
-static void note_unmapping(struct mgpu_vgpu *vgpu, u64 iova, u64 last)
-{
-	struct mgpu_guest_mem *gm = &vgpu->mem;
-	struct mgpu_unmapping *u = NULL;
-	int i;
+	struct mgpu_mem *mem;
+	bool sleeps = false;
 
 	spin_lock(&gm->lock);
-	for (i = 0; i < ARRAY_SIZE(gm->unmapping) && !u; i++) {
-		if (gm->unmapping[i].first == iova &&
-		    gm->unmapping[i].last == last)
-			u = &gm->unmapping[i];
-	}
-	if (!u)
-		u = &gm->unmapping[gm->next_unmapping++ %
-				   ARRAY_SIZE(gm->unmapping)];
-	u->first = iova;
-	u->last = last;
-	u->until = jiffies + UNMAP_SETTLE;
+	list_for_each_entry(mem, &gm->dying, node)
+		sleeps |= mem->caller && !task_is_running(mem->caller);
 	spin_unlock(&gm->lock);
+	return sleeps;
 }
 
 /**
@@ -566,30 +773,24 @@ static void note_unmapping(struct mgpu_vgpu *vgpu, u64 iova, u64 last)
  */
 void mgpu_mem_unmap(struct mgpu_vgpu *vgpu, u64 iova, u64 len)
 {
+	struct mgpu_guest_mem *gm = &vgpu->mem;
 	u64 last = iova + len - 1;
-	struct mgpu_mem *mem, *next;
-	long left = UNMAP_WAIT;
-	LIST_HEAD(claimed);
-	bool busy, found;
+	unsigned int again = note_unmapping(gm, iova, last);
+	long wait = (long)UNMAP_WAIT << min(again, UNMAP_MAX_SHIFT);
+	struct mgpu_mem *mem;
 
-	note_unmapping(vgpu, iova, last);
-	do {
-		left = wait_event_timeout(vgpu->mem.wait,
-					  claim_or_idle(vgpu, iova, last,
-							&claimed, &busy),
-					  left);
-		found = !list_empty(&claimed);
-		list_for_each_entry_safe(mem, next, &claimed, node) {
-			/* The owner may free it once it is released. */
-			list_del_init(&mem->node);
+	mark_dead(gm, iova, last);
+	for (;;) {
+		if (wait_event_timeout(gm->wait, claim_or_idle(gm, &mem), wait)) {
+			if (!mem)
+				return;
 			mem_release(mem);
+		} else if (sleeps_in_vfio(gm)) {
+			break;
 		}
-	} while (found);
-	/* Restart the time of the range. */
-	note_unmapping(vgpu, iova, last);
-	if (busy)
-		dev_warn_ratelimited(vgpu->vdev.dev,
-				     "guest memory is still in use while the VMM unmaps it: VFIO tries again\n");
+	}
+	dev_warn_ratelimited(vgpu->vdev.dev,
+			     "guest memory is still in use while the VMM unmaps it: VFIO tries again\n");
 }
 
 /* ---- single pages, for commands and their answers ---- */
@@ -635,7 +836,7 @@ static int guest_rw(struct mgpu_vgpu *vgpu, u64 addr, void *buf, size_t len,
 		n = min_t(size_t, len, PAGE_SIZE - off);
 		mem = cache_get(vgpu, addr & PAGE_MASK, nowait);
 		if (mem) {
-			p = mem->base + off;
+			p = mgpu_mem_addr(mem) + off;
 			if (write)
 				memcpy(p, buf, n);
 			else
@@ -699,6 +900,18 @@ bool mgpu_guest_ready(struct mgpu_vgpu *vgpu, u64 addr, size_t len)
 		len -= n;
 	}
 	return true;
+}
+
+/* Drop the records of threads that unmap; the vGPU is closed. */
+void mgpu_mem_drop_unmapping(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_guest_mem *gm = &vgpu->mem;
+	struct mgpu_unmapping *u, *next;
+
+	mutex_lock(&unmappings_lock);
+	list_for_each_entry_safe(u, next, &gm->unmapping, node)
+		unmapping_drop(u);
+	mutex_unlock(&unmappings_lock);
 }
 
 /* Release the cached pages of a vGPU whose ring is stopped. */

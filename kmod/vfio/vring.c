@@ -129,7 +129,7 @@ static int walk_indirect(struct walk *w, const struct desc *table,
  * mgpu_vring_pop - take the next buffer
  * @vr: queue
  * @chain: result; the caller provides @chain->segs
- * @read: reads an indirect table
+ * @read: reads an indirect table; the ring is not accessed afterwards
  * @ctx: argument of @read
  *
  * Return: 1 with @chain filled in, 0 if there is no buffer, or a negative errno if the

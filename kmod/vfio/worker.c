@@ -8,6 +8,7 @@
  * The VMM's groups are those at the time of the open.
  */
 #include <linux/cgroup.h>
+#include <linux/kcov.h>
 #include <linux/memcontrol.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -19,7 +20,9 @@ static void worker_run(struct kthread_work *work)
 	struct mgpu_vgpu *vgpu = container_of(work, struct mgpu_vgpu, worker.work);
 	struct mem_cgroup *old = set_active_memcg(vgpu->worker.memcg);
 
+	kcov_remote_start_common(vgpu->worker.kcov);
 	mgpu_ring_work(vgpu);
+	kcov_remote_stop();
 	set_active_memcg(old);
 }
 
@@ -47,6 +50,7 @@ int mgpu_worker_start(struct mgpu_vgpu *vgpu)
 	}
 	set_user_nice(thread->task, task_nice(current));
 	w->memcg = get_mem_cgroup_from_mm(current->mm);
+	w->kcov = kcov_common_handle();
 	kthread_init_work(&w->work, worker_run);
 	rcu_assign_pointer(w->thread, thread);
 	return 0;

@@ -15,11 +15,14 @@ struct mgpu_vgpu;
  * @thread: the thread; NULL while the vGPU is closed; RCU for threads that queue work
  * @work: the work, which runs the ring
  * @memcg: memory control group of the VMM, holds a reference
+ * @kcov: what collects coverage of kernel threads for the thread that opened the vGPU, 0
+ *	for nothing; always 0 without CONFIG_KCOV
  */
 struct mgpu_worker {
 	struct kthread_worker __rcu *thread;
 	struct kthread_work work;
 	struct mem_cgroup *memcg;
+	u64 kcov;
 };
 
 int mgpu_worker_start(struct mgpu_vgpu *vgpu);

@@ -25,9 +25,30 @@ void mgpu_devcmd_init_vgpu(struct mgpu_vgpu *vgpu)
 
 /* ---- making commands ---- */
 
-/* Initialize a zeroed command: the part that guests' commands and readbacks share. */
-void mgpu_devcmd_init(struct mgpu_devcmd *dc, struct mgpu_vgpu *vgpu)
+/**
+ * mgpu_devcmd_alloc - make a command or a readback
+ * @vgpu: vGPU
+ * @msgs: number of messages, at most MGPU_JOB_MSGS
+ * @segs: number of segments of the reply
+ * @gfp: how to allocate, here and in mgpu_devcmd_msg()
+ *
+ * Return: a command without a type and without messages; NULL if out of memory.
+ */
+struct mgpu_devcmd *mgpu_devcmd_alloc(struct mgpu_vgpu *vgpu, u32 msgs, u32 segs,
+				      gfp_t gfp)
 {
+	struct mgpu_devcmd *dc;
+	size_t size = struct_size(dc, segs, segs), at, end;
+
+	at = ALIGN(size, __alignof__(struct mgpu_msg));
+	end = at + msgs * (sizeof(*dc->msgs) + sizeof(*dc->resp));
+	dc = kzalloc(end, gfp);
+	if (!dc)
+		return NULL;
+	dc->gfp = gfp;
+	dc->max_msgs = msgs;
+	dc->msgs = (void *)dc + at;
+	dc->resp = (void *)(dc->msgs + msgs);
 	INIT_LIST_HEAD(&dc->job.node);
 	INIT_LIST_HEAD(&dc->node);
 	dc->vgpu = vgpu;
@@ -35,19 +56,19 @@ void mgpu_devcmd_init(struct mgpu_devcmd *dc, struct mgpu_vgpu *vgpu)
 	dc->job.ops = &devcmd_job_ops;
 	dc->job.kind = MGPU_JOB_DEVICE;
 	dc->answer = VIRTIO_GPU_RESP_ERR_UNSPEC;
+	return dc;
 }
 
+/* Make the lane's command, of up to @msgs messages; NULL if out of memory. */
 struct mgpu_devcmd *mgpu_devcmd_new(struct mgpu_vgpu *vgpu,
-				    const struct mgpu_lane *lane)
+				    const struct mgpu_lane *lane, u32 msgs)
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	struct mgpu_devcmd *dc;
 
-	dc = kzalloc(struct_size(dc, segs, mgpu_reply_segs(lane)),
-		     GFP_KERNEL_ACCOUNT);
+	dc = mgpu_devcmd_alloc(vgpu, msgs, mgpu_reply_segs(lane), lane->gfp);
 	if (!dc)
 		return NULL;
-	mgpu_devcmd_init(dc, vgpu);
 	dc->type = cmd->type;
 	dc->fenced = cmd->flags & VIRTIO_GPU_FLAG_FENCE;
 	dc->guest_ctx = cmd->ctx_id;
@@ -70,6 +91,10 @@ void mgpu_devcmd_free(struct mgpu_devcmd *dc)
 		mgpu_mem_free(dc->mem);
 		mgpu_mem_uncharge(vgpu, bytes);
 	}
+	mgpu_mem_uncharge(vgpu, dc->charged);
+	atomic64_sub(dc->charged, &vgpu->mem.streams);
+	if (dc->clear_ctx)
+		xa_erase(&vgpu->mdev->ctx_ids, dc->clear_ctx);
 	if (dc->res)
 		mgpu_resource_put(dc->res);
 	if (dc->ctx)
@@ -90,7 +115,9 @@ void *mgpu_devcmd_msg(struct mgpu_devcmd *dc, u32 type, size_t len)
 	struct mgpu_msg *msg = &dc->msgs[dc->nr_msgs];
 	struct virtio_gpu_ctrl_hdr *hdr;
 
-	hdr = kvzalloc(len, GFP_KERNEL_ACCOUNT);
+	if (WARN_ON_ONCE(dc->nr_msgs == dc->max_msgs))
+		return NULL;
+	hdr = kvzalloc(len, dc->gfp);
 	if (!hdr)
 		return NULL;
 	hdr->type = cpu_to_le32(type);
@@ -115,7 +142,7 @@ void mgpu_devcmd_submit(struct mgpu_devcmd *dc)
 	dc->msgs[0].begin = dc;
 	last->job = job;
 	/* Engine time is measured up to the end of what the command draws. */
-	last->fenced = dc->fenced || !dc->type ||
+	last->fenced = dc->fenced || !dc->type || dc->clear_ctx ||
 		       dc->type == VIRTIO_GPU_CMD_SUBMIT_3D;
 
 	job->id = atomic64_inc_return(&vgpu->mdev->sched.next_job);
@@ -174,7 +201,7 @@ bool mgpu_devcmd_mem_waits(const struct mgpu_devcmd *dc)
 bool mgpu_devcmd_refuse(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			u32 answer)
 {
-	struct mgpu_devcmd *dc = mgpu_devcmd_new(vgpu, lane);
+	struct mgpu_devcmd *dc = mgpu_devcmd_new(vgpu, lane, 0);
 
 	if (!dc)
 		return false;

@@ -33,8 +33,12 @@ struct mgpu_resource;
  * @ctx: CTX_CREATE, CTX_DESTROY: the context, holds a reference
  * @mem: ATTACH_BACKING, DETACH_BACKING: the memory
  * @res: resource of the command, holds a reference; NULL for none
+ * @clear_ctx: the device's number of the context that clears the resource, 0 for none
+ * @charged: bytes charged against the type's memory limit for a stream
  * @answer: answer to the guest, VIRTIO_GPU_RESP_*
+ * @gfp: how to allocate the command and its messages
  * @nr_msgs: entries of @msgs and @resp
+ * @max_msgs: room in @msgs and @resp
  * @msgs: messages to the device, in this order; the last is answered last
  * @resp: the device's answers
  * @reply: reply to the guest
@@ -53,10 +57,14 @@ struct mgpu_devcmd {
 	struct mgpu_devctx *ctx;
 	struct mgpu_mem *mem;
 	struct mgpu_resource *res;
+	u32 clear_ctx;
+	u32 charged;
 	u32 answer;
+	gfp_t gfp;
 	u32 nr_msgs;
-	struct mgpu_msg msgs[MGPU_JOB_MSGS];
-	struct virtio_gpu_ctrl_hdr resp[MGPU_JOB_MSGS];
+	u32 max_msgs;
+	struct mgpu_msg *msgs;
+	struct virtio_gpu_ctrl_hdr *resp;
 	struct mgpu_reply reply;
 	struct mgpu_seg segs[];
 };
@@ -94,9 +102,10 @@ u32 mgpu_devcmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
 
 /* devcmd.c: a command's way to the device and back */
 void mgpu_devcmd_init_vgpu(struct mgpu_vgpu *vgpu);
-void mgpu_devcmd_init(struct mgpu_devcmd *dc, struct mgpu_vgpu *vgpu);
+struct mgpu_devcmd *mgpu_devcmd_alloc(struct mgpu_vgpu *vgpu, u32 msgs, u32 segs,
+				      gfp_t gfp);
 struct mgpu_devcmd *mgpu_devcmd_new(struct mgpu_vgpu *vgpu,
-				    const struct mgpu_lane *lane);
+				    const struct mgpu_lane *lane, u32 msgs);
 void *mgpu_devcmd_msg(struct mgpu_devcmd *dc, u32 type, size_t len);
 void mgpu_devcmd_submit(struct mgpu_devcmd *dc);
 void mgpu_devcmd_free(struct mgpu_devcmd *dc);

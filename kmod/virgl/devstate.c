@@ -19,25 +19,81 @@ bool mgpu_device_has(const struct mgpu_device *mdev, u32 gen)
 	return gen && gen == mgpu_device_gen(mdev);
 }
 
+/* Note that the device gets a command that releases memory, which may be NULL. */
+static void mem_leaves(struct mgpu_mem *mem)
+{
+	if (!mem)
+		return;
+	spin_lock(&mem->vgpu->mem.lock);
+	mem->dev_leaving = mem->dev_gen;
+	spin_unlock(&mem->vgpu->mem.lock);
+}
+
+/*
+ * Note that the device gets a message of mgpu_devmem_release().  Return -EALREADY if it has
+ * got a command of the guest that releases the memory: the resource's number, and the
+ * resource, may have other memory behind that.
+ */
+static int begin_release(struct mgpu_mem *mem)
+{
+	int ret = 0;
+
+	spin_lock(&mem->vgpu->mem.lock);
+	if (mem->dev_leaving || !mem->dev_gen)
+		ret = -EALREADY;
+	else
+		mem->dev_leaving = true;
+	spin_unlock(&mem->vgpu->mem.lock);
+	return ret;
+}
+
+/*
+ * Note that the device has completed a command that releases memory; @gone: it does not use
+ * the memory any more.
+ */
+static void mem_left(struct mgpu_mem *mem, bool gone)
+{
+	struct mgpu_guest_mem *gm;
+
+	if (!mem)
+		return;
+	gm = &mem->vgpu->mem;
+	spin_lock(&gm->lock);
+	mem->dev_leaving = false;
+	if (gone)
+		mem->dev_gen = 0;
+	/* Under the lock: the thread that waits may free the memory. */
+	wake_up_all(&gm->wait);
+	spin_unlock(&gm->lock);
+}
+
 /**
  * mgpu_msg_begin - note that the device gets a message now
- * @msg: message whose @begin is set
+ * @msg: the first message of a job, or a message of ->exec()
  *
  * From the return on, the device may have the object that the message makes.
  *
  * Context: any; must hold the back end's lock that orders messages to the device.
  * Return: 0, or a negative errno: the back end does not post the message and passes
- * the errno to mgpu_job_done().
+ * the errno to mgpu_job_done(); -EALREADY, of a message of ->exec(), to its caller.
  */
 int mgpu_msg_begin(struct mgpu_msg *msg)
 {
 	struct mgpu_devcmd *dc = msg->begin;
-	struct mgpu_vgpu *vgpu = dc->vgpu;
-	u32 gen = vgpu->dev_gen;
+	struct mgpu_vgpu *vgpu;
 	int ret = 0;
+	u32 gen;
 
+	if (msg->mem)
+		return begin_release(msg->mem);
+	if (!dc)
+		return 0;
+	vgpu = dc->vgpu;
+	gen = vgpu->dev_gen;
 	if (!mgpu_device_has(vgpu->mdev, gen))
 		return -EIO;
+	if (READ_ONCE(vgpu->quarantine))
+		return -EACCES;
 	switch (dc->type) {
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_2D:
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_3D:
@@ -48,10 +104,14 @@ int mgpu_msg_begin(struct mgpu_msg *msg)
 		break;
 	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
 		dc->res->dev_leaving = true;
+		mem_leaves(dc->res->backing);
+		break;
+	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
+		mem_leaves(dc->mem);
 		break;
 	case 0:
 		/* A stream with a missing resource puts the host's context in error. */
-		if (dc->res->dev_leaving ||
+		if (dc->res->dev_leaving || READ_ONCE(dc->res->dev_unclear) ||
 		    !mgpu_device_has(vgpu->mdev, READ_ONCE(dc->res->dev_gen)))
 			ret = -ENOENT;
 		break;
@@ -70,6 +130,23 @@ int mgpu_msg_begin(struct mgpu_msg *msg)
 EXPORT_SYMBOL_GPL(mgpu_msg_begin);
 
 /**
+ * mgpu_msg_unbegin - note that the device did not get a message after all
+ * @msg: message for which mgpu_msg_begin() returned 0
+ *
+ * The back end calls mgpu_msg_begin() again before it posts the message later.
+ *
+ * Context: any; in the same section of the back end's lock as mgpu_msg_begin(), so that
+ * no other message went to the device in between.
+ */
+void mgpu_msg_unbegin(struct mgpu_msg *msg)
+{
+	/* A job stays the next one to be posted, so only begin_release() tells them apart. */
+	if (msg->mem)
+		mem_left(msg->mem, false);
+}
+EXPORT_SYMBOL_GPL(mgpu_msg_unbegin);
+
+/**
  * mgpu_msg_account - charge a message of ->exec() to the vGPU that it is for
  * @msg: message without a job
  * @ns: time for which it kept the device, nanoseconds
@@ -84,12 +161,10 @@ void mgpu_msg_account(struct mgpu_msg *msg, u64 ns)
 }
 EXPORT_SYMBOL_GPL(mgpu_msg_account);
 
-/* Note that the device does not use the memory any more. */
-static void forget_mem(struct mgpu_mem *mem)
+/* Return whether the device has done what a message says. */
+static bool has_done(const struct mgpu_devcmd *dc, u32 msg)
 {
-	spin_lock(&mem->vgpu->mem.lock);
-	mem->dev_gen = 0;
-	spin_unlock(&mem->vgpu->mem.lock);
+	return le32_to_cpu(dc->resp[msg].type) == VIRTIO_GPU_RESP_OK_NODATA;
 }
 
 /* Note what the device has after it completed a command; @ok: successfully. */
@@ -98,15 +173,16 @@ void mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok)
 	switch (dc->type) {
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_2D:
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_3D:
-		if (!ok)
+		/* The first message creates the resource, the others clear it. */
+		if (!has_done(dc, 0))
 			WRITE_ONCE(dc->res->dev_gen, 0);
+		else if (!ok)
+			WRITE_ONCE(dc->res->dev_unclear, true);
 		break;
 	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
-		if (!ok)
-			break;
-		WRITE_ONCE(dc->res->dev_gen, 0);
-		if (dc->res->backing)
-			forget_mem(dc->res->backing);
+		if (ok)
+			WRITE_ONCE(dc->res->dev_gen, 0);
+		mem_left(dc->res->backing, ok);
 		break;
 	case VIRTIO_GPU_CMD_CTX_CREATE:
 		if (!ok)
@@ -118,16 +194,35 @@ void mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok)
 		break;
 	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
 		if (!ok)
-			forget_mem(dc->mem);
+			mem_left(dc->mem, true);
 		break;
 	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
-		if (ok)
-			forget_mem(dc->mem);
+		mem_left(dc->mem, ok);
 		break;
 	}
 }
 
 /* ---- commands that go ahead of jobs ---- */
+
+/* Return VIRTIO_GPU_RESP_*, or a negative errno of ->exec(). */
+static int exec_one(struct mgpu_vgpu *vgpu, void *buf, size_t len, struct mgpu_mem *mem)
+{
+	struct mgpu_device *mdev = vgpu->mdev;
+	struct virtio_gpu_ctrl_hdr *resp;
+	struct mgpu_msg msg = {};
+	int ret;
+
+	resp = kzalloc(sizeof(*resp), GFP_KERNEL | __GFP_NOFAIL);
+	msg.vgpu = vgpu;
+	msg.mem = mem;
+	msg.buf = buf;
+	msg.len = len;
+	msg.resp = resp;
+	msg.resp_len = sizeof(*resp);
+	ret = mdev->ops->exec(mdev, &msg, 1) ?: le32_to_cpu(resp->type);
+	kfree(resp);
+	return ret;
+}
 
 /**
  * mgpu_devcmd_exec - have the device execute a command at once
@@ -140,20 +235,32 @@ void mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok)
  */
 u32 mgpu_devcmd_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len)
 {
-	struct mgpu_device *mdev = vgpu->mdev;
-	struct virtio_gpu_ctrl_hdr *resp;
-	struct mgpu_msg msg = {};
-	u32 answer;
+	int answer = exec_one(vgpu, buf, len, NULL);
 
-	resp = kzalloc(sizeof(*resp), GFP_KERNEL | __GFP_NOFAIL);
-	msg.vgpu = vgpu;
-	msg.buf = buf;
-	msg.len = len;
-	msg.resp = resp;
-	msg.resp_len = sizeof(*resp);
-	answer = mdev->ops->exec(mdev, &msg, 1) ? 0 : le32_to_cpu(resp->type);
-	kfree(resp);
-	return answer;
+	return answer < 0 ? 0 : answer;
+}
+
+/*
+ * mgpu_devcmd_forget(), for @mem that the command detaches or NULL.  Return as exec_one().
+ */
+static int forget(struct mgpu_vgpu *vgpu, u32 type, u32 ctx, u32 res, struct mgpu_mem *mem)
+{
+	/* The longest of these commands. */
+	struct virtio_gpu_resource_unref *c;
+	int ret;
+
+	static_assert(sizeof(*c) ==
+		      sizeof(struct virtio_gpu_resource_detach_backing),
+		      "one layout serves both");
+	static_assert(sizeof(*c) >= sizeof(struct virtio_gpu_ctx_destroy),
+		      "a device ignores bytes behind a command");
+	c = kzalloc(sizeof(*c), GFP_KERNEL | __GFP_NOFAIL);
+	c->hdr.type = cpu_to_le32(type);
+	c->hdr.ctx_id = cpu_to_le32(ctx);
+	c->resource_id = cpu_to_le32(res);
+	ret = exec_one(vgpu, c, sizeof(*c), mem);
+	kfree(c);
+	return ret;
 }
 
 /**
@@ -169,20 +276,7 @@ u32 mgpu_devcmd_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len)
  */
 void mgpu_devcmd_forget(struct mgpu_vgpu *vgpu, u32 type, u32 ctx, u32 res)
 {
-	/* The longest of these commands. */
-	struct virtio_gpu_resource_unref *c;
-
-	static_assert(sizeof(*c) ==
-		      sizeof(struct virtio_gpu_resource_detach_backing),
-		      "one layout serves both");
-	static_assert(sizeof(*c) >= sizeof(struct virtio_gpu_ctx_destroy),
-		      "a device ignores bytes behind a command");
-	c = kzalloc(sizeof(*c), GFP_KERNEL | __GFP_NOFAIL);
-	c->hdr.type = cpu_to_le32(type);
-	c->hdr.ctx_id = cpu_to_le32(ctx);
-	c->resource_id = cpu_to_le32(res);
-	mgpu_devcmd_exec(vgpu, c, sizeof(*c));
-	kfree(c);
+	forget(vgpu, type, ctx, res, NULL);
 }
 
 /* ---- contexts ---- */
@@ -243,30 +337,48 @@ void mgpu_devres_release(struct mgpu_resource *res)
 	if (mgpu_device_has(mdev, READ_ONCE(res->dev_gen))) {
 		mgpu_devcmd_forget(res->vgpu, VIRTIO_GPU_CMD_RESOURCE_UNREF, 0,
 				   res->dev.host_id);
-		if (res->backing)
-			forget_mem(res->backing);
+		mem_left(res->backing, true);
 	}
 	xa_erase(&mdev->res_ids, res->dev.host_id);
+}
+
+/* Return whether the device has the memory, and no command to release it. */
+static bool mem_stays(struct mgpu_mem *mem, bool *leaving)
+{
+	bool has;
+
+	spin_lock(&mem->vgpu->mem.lock);
+	has = mgpu_device_has(mem->vgpu->mdev, mem->dev_gen);
+	*leaving = has && mem->dev_leaving;
+	spin_unlock(&mem->vgpu->mem.lock);
+	return has && !*leaving;
 }
 
 /**
  * mgpu_devmem_release - have the device release guest memory
  * @mem: memory that the caller has claimed
  *
- * Context: may sleep until the device has answered.
+ * If the device has got a command of the guest that releases the memory, wait for its
+ * completion: a later command may have given the resource, or another one with its number,
+ * new memory, which must stay.
+ *
+ * Context: may sleep until the device has answered or was reset.
  */
 void mgpu_devmem_release(struct mgpu_mem *mem)
 {
-	struct mgpu_device *mdev = mem->vgpu->mdev;
-	u32 gen;
+	struct mgpu_vgpu *vgpu = mem->vgpu;
+	bool stays, leaving;
+	int ret;
 
-	spin_lock(&mem->vgpu->mem.lock);
-	gen = mem->dev_gen;
-	mem->dev_gen = 0;
-	spin_unlock(&mem->vgpu->mem.lock);
-	if (mgpu_device_has(mdev, gen))
-		mgpu_devcmd_forget(mem->vgpu, VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING,
-				   0, mem->dev_res);
+	do {
+		wait_event(vgpu->mem.wait,
+			   (stays = mem_stays(mem, &leaving)) || !leaving);
+		ret = 0;
+		if (stays)
+			ret = forget(vgpu, VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING, 0,
+				     mem->dev_res, mem);
+	} while (ret == -EALREADY);
+	mem_left(mem, true);
 }
 
 /* Resources that the device releases in one batch, at most. */
@@ -327,8 +439,7 @@ void mgpu_devres_release_all(struct mgpu_vgpu *vgpu)
 		mdev->ops->exec(mdev, msgs, nr);
 	xa_for_each(&vgpu->resources, id, res) {
 		res->dev_gen = 0;
-		if (res->backing)
-			forget_mem(res->backing);
+		mem_left(res->backing, true);
 	}
 out:
 	kfree(msgs);

@@ -8,8 +8,14 @@
  * resource of the module, and the device writes that to kernel memory.  This is a
  * normal job of the vGPU: it is executed after the jobs that the guest submitted
  * before, and the vGPU is charged for it.
+ *
+ * A copy may fail without an answer that says so, for example if the host could not make
+ * the guest's resource.  So a pixel of the module's resource is marked before the copy.
+ * If the mark is still there afterwards, the picture is black, and the context, which may
+ * be unusable, is made anew.
  */
 #include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/virtio_gpu.h>
 #include <linux/vmalloc.h>
@@ -60,7 +66,7 @@ static int readback_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len)
 
 static void *readback_new_cmd(u32 type, u32 ctx, size_t len)
 {
-	struct virtio_gpu_ctrl_hdr *hdr = kvzalloc(len, GFP_KERNEL);
+	struct virtio_gpu_ctrl_hdr *hdr = kvzalloc(len, GFP_GUEST);
 
 	if (hdr) {
 		hdr->type = cpu_to_le32(type);
@@ -130,6 +136,22 @@ static int attach_ctx(struct mgpu_vgpu *vgpu)
 	return readback_exec(vgpu, c, sizeof(*c));
 }
 
+/* The GPU's memory may have pixels of another guest: have zeros from @pixels there. */
+static int clear_res(struct mgpu_vgpu *vgpu)
+{
+	const struct mgpu_readback *rb = &vgpu->screen.readback;
+	struct virtio_gpu_transfer_host_3d *c;
+
+	c = readback_new_cmd(VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D, rb->ctx, sizeof(*c));
+	if (c) {
+		c->box.w = cpu_to_le32(rb->width);
+		c->box.h = cpu_to_le32(rb->height);
+		c->box.d = cpu_to_le32(1);
+		c->resource_id = cpu_to_le32(rb->res);
+	}
+	return readback_exec(vgpu, c, sizeof(*c));
+}
+
 /* Release the module's context, resource and memory. */
 static void readback_take_down(struct mgpu_vgpu *vgpu)
 {
@@ -165,8 +187,8 @@ static int map_pixels(struct mgpu_vgpu *vgpu)
 	struct page **pages;
 	int ret;
 
-	rb->pixels = vzalloc(rb->size);
-	pages = kvcalloc(nr, sizeof(*pages), GFP_KERNEL);
+	rb->pixels = __vmalloc(rb->size, GFP_GUEST | __GFP_ZERO);
+	pages = kvcalloc(nr, sizeof(*pages), GFP_GUEST);
 	ret = -ENOMEM;
 	if (rb->pixels && pages) {
 		for (i = 0; i < nr; i++)
@@ -199,13 +221,13 @@ static int readback_set_up(struct mgpu_vgpu *vgpu, u32 width, u32 height)
 		goto fail;
 	ret = -ENOMEM;
 	if (xa_alloc_cyclic(&mdev->ctx_ids, &rb->ctx, rb, XA_LIMIT(1, S32_MAX),
-			    &mdev->next_ctx, GFP_KERNEL) < 0) {
+			    &mdev->next_ctx, GFP_GUEST) < 0) {
 		/* xa_alloc_cyclic() leaves an ID that belongs to another object. */
 		rb->ctx = 0;
 		goto fail;
 	}
 	if (xa_alloc_cyclic(&mdev->res_ids, &rb->res, rb, XA_LIMIT(1, S32_MAX),
-			    &mdev->next_res, GFP_KERNEL) < 0) {
+			    &mdev->next_res, GFP_GUEST) < 0) {
 		rb->res = 0;
 		goto fail;
 	}
@@ -218,6 +240,8 @@ static int readback_set_up(struct mgpu_vgpu *vgpu, u32 width, u32 height)
 		ret = attach_backing(vgpu);
 	if (!ret)
 		ret = attach_ctx(vgpu);
+	if (!ret)
+		ret = clear_res(vgpu);
 	if (!ret)
 		return 0;
 fail:
@@ -267,13 +291,12 @@ static int add_blit(struct mgpu_devcmd *dc, const struct mgpu_readback *rb,
 	return 0;
 }
 
-static int add_transfer(struct mgpu_devcmd *dc, const struct mgpu_readback *rb,
+static int add_transfer(struct mgpu_devcmd *dc, u32 type, const struct mgpu_readback *rb,
 			const struct mgpu_rect *r)
 {
 	struct virtio_gpu_transfer_host_3d *c;
 
-	c = mgpu_devcmd_msg(dc, VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D,
-			    sizeof(*c));
+	c = mgpu_devcmd_msg(dc, type, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
 	c->hdr.ctx_id = cpu_to_le32(rb->ctx);
@@ -288,23 +311,35 @@ static int add_transfer(struct mgpu_devcmd *dc, const struct mgpu_readback *rb,
 	return 0;
 }
 
+/* Colours of a pixel; its fourth byte has no meaning. */
+#define RGB	0xffffffU
+
+static u32 *first_pixel(const struct mgpu_readback *rb)
+{
+	return (u32 *)rb->pixels + (size_t)rb->rect.y * rb->width + rb->rect.x;
+}
+
 /* Submit the job; @r is in the resource's pixels, @rb->rect in the screen's. */
 static int readback_ask(struct mgpu_vgpu *vgpu, struct mgpu_resource *res,
 			const struct mgpu_rect *r)
 {
 	struct mgpu_readback *rb = &vgpu->screen.readback;
+	const struct mgpu_rect first = { rb->rect.x, rb->rect.y, 1, 1 };
 	struct mgpu_devcmd *dc;
 	struct mgpu_job *job;
 	int ret = 0;
 
-	dc = kzalloc(sizeof(*dc), GFP_KERNEL);
+	dc = mgpu_devcmd_alloc(vgpu, 5, 0, GFP_GUEST);
 	if (!dc)
 		return -ENOMEM;
-	mgpu_devcmd_init(dc, vgpu);
 	job = &dc->job;
 	job->bytes = (u64)r->width * r->height * 4;
-	ret = add_ctx_res(dc, VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE, rb->ctx,
-			  res->dev.host_id);
+	rb->mark = get_random_u32() & RGB;
+	*first_pixel(rb) = rb->mark;
+	ret = add_transfer(dc, VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D, rb, &first);
+	if (!ret)
+		ret = add_ctx_res(dc, VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE, rb->ctx,
+				  res->dev.host_id);
 	if (!ret)
 		ret = add_blit(dc, rb, res->dev.host_id, r, &rb->rect,
 			       res->dev.shape.format);
@@ -312,7 +347,8 @@ static int readback_ask(struct mgpu_vgpu *vgpu, struct mgpu_resource *res,
 		ret = add_ctx_res(dc, VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE,
 				  rb->ctx, res->dev.host_id);
 	if (!ret)
-		ret = add_transfer(dc, rb, &rb->rect);
+		ret = add_transfer(dc, VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D, rb,
+				   &rb->rect);
 	if (ret) {
 		mgpu_devcmd_free(dc);
 		return ret;
@@ -325,25 +361,42 @@ static int readback_ask(struct mgpu_vgpu *vgpu, struct mgpu_resource *res,
 	return 0;
 }
 
+/* Return whether the part that was to be read is what it was before, and blacken it. */
+static bool readback_failed(struct mgpu_readback *rb)
+{
+	u32 row;
+
+	if ((*first_pixel(rb) & RGB) != rb->mark)
+		return false;
+	for (row = 0; row < rb->rect.height; row++)
+		memset(first_pixel(rb) + (size_t)row * rb->width, 0,
+		       (size_t)rb->rect.width * 4);
+	return true;
+}
+
 /* Copy the picture to the screen if the job succeeded, and free the command. */
 static void readback_show(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_screen *s = &vgpu->screen;
 	struct mgpu_readback *rb = &s->readback;
 	struct mgpu_view view;
+	bool failed;
 
 	lockdep_assert_held(&rb->lock);
+	failed = readback_failed(rb);
 	mutex_lock(&s->lock);
 	spin_lock(&s->state_lock);
 	view = s->view;
 	spin_unlock(&s->state_lock);
-	if (rb->cmd->answer == VIRTIO_GPU_RESP_OK_NODATA && s->display &&
+	if ((failed || rb->cmd->answer == VIRTIO_GPU_RESP_OK_NODATA) && s->display &&
 	    view.rect.width == rb->width && view.rect.height == rb->height)
 		mgpu_screen_show(s, &view, &rb->rect, rb->pixels);
 	mutex_unlock(&s->lock);
 	mgpu_devcmd_free(rb->cmd);
 	rb->cmd = NULL;
 	rb->state = MGPU_READBACK_IDLE;
+	if (failed)
+		readback_take_down(vgpu);
 }
 
 /* Submit a job for the part of the screen that has changed since the last one. */

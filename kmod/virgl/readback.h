@@ -35,6 +35,7 @@ enum mgpu_readback_state {
  * @width: width of the picture, pixels
  * @height: height of the picture, rows
  * @rect: the part that is read, in the scanout's pixels
+ * @mark: colours of the first pixel of @rect before the copy
  * @res: the device's number of the resource that @pixels belongs to
  * @ctx: the device's number of the context that draws into the resource
  * @gen: generation of the device when it got @res and @ctx, 0 while it does not have
@@ -52,6 +53,7 @@ struct mgpu_readback {
 	u32 width;
 	u32 height;
 	struct mgpu_rect rect;
+	u32 mark;
 	u32 res;
 	u32 ctx;
 	u32 gen;

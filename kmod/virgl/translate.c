@@ -28,7 +28,7 @@ static struct mgpu_devcmd *cmd_with_msg(struct mgpu_vgpu *vgpu,
 					const struct mgpu_lane *lane, u32 type,
 					size_t len)
 {
-	struct mgpu_devcmd *dc = mgpu_devcmd_new(vgpu, lane);
+	struct mgpu_devcmd *dc = mgpu_devcmd_new(vgpu, lane, 1);
 
 	if (dc && !mgpu_devcmd_msg(dc, type, len)) {
 		mgpu_devcmd_free(dc);
@@ -110,6 +110,14 @@ static u32 dev_ctx_destroy(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	return devcmd_queue(dc, next);
 }
 
+/* Find a resource whose content a guest may see. */
+static struct mgpu_resource *find_clear(struct mgpu_vgpu *vgpu, u32 id)
+{
+	struct mgpu_resource *res = mgpu_resource_find(vgpu, id);
+
+	return res && !READ_ONCE(res->dev_unclear) ? res : NULL;
+}
+
 /* CTX_ATTACH_RESOURCE and CTX_DETACH_RESOURCE. */
 static u32 dev_ctx_resource(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			    enum mgpu_cmd_next *next)
@@ -117,7 +125,7 @@ static u32 dev_ctx_resource(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	bool attach = cmd->type == VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE;
 	struct mgpu_devctx *ctx = find_ctx(vgpu, cmd->ctx_id);
-	struct mgpu_resource *res = mgpu_resource_find(vgpu, cmd->res_id);
+	struct mgpu_resource *res = find_clear(vgpu, cmd->res_id);
 	struct virtio_gpu_ctx_resource *c;
 	struct mgpu_devcmd *dc;
 
@@ -156,7 +164,7 @@ static const struct mgpu_virgl_res *find_attached(void *data, u32 id)
 	struct mgpu_devctx *ctx = data;
 	const struct mgpu_resource *res = xa_load(&ctx->attached, id);
 
-	return res ? &res->dev : NULL;
+	return res && !READ_ONCE(res->dev_unclear) ? &res->dev : NULL;
 }
 
 /*
@@ -175,7 +183,7 @@ static void note_subs(struct mgpu_devctx *ctx, const __le32 *stream,
 		case MGPU_VIRGL_CREATE_SUB_CTX:
 			id = le32_to_cpu(stream[i + 1]);
 			if (!xa_store(&ctx->subs, id, xa_mk_value(1),
-				      GFP_KERNEL | __GFP_NOFAIL))
+				      GFP_KERNEL_ACCOUNT | __GFP_NOFAIL))
 				ctx->nr_subs++;
 			break;
 		case MGPU_VIRGL_DESTROY_SUB_CTX:
@@ -187,6 +195,37 @@ static void note_subs(struct mgpu_devctx *ctx, const __le32 *stream,
 	}
 }
 
+/*
+ * Return whether a stream fits in the type's memory, of which the guest's resources may
+ * take all.  The only stream of the vGPU always fits, so the vGPU goes on.
+ */
+static bool stream_fits(struct mgpu_vgpu *vgpu, u32 len)
+{
+	u64 used = atomic64_read(&vgpu->mem.used);
+
+	return !atomic64_read(&vgpu->mem.streams) ||
+	       used + len <= vgpu->type->desc->mem_limit;
+}
+
+/*
+ * Get the checked stream in a buffer of its size: the lane's, if that is not larger by a
+ * page, or a copy.
+ */
+static void *take_stream(struct mgpu_lane *lane, u32 len)
+{
+	void *buf = lane->buf;
+
+	if (lane->buf_size - len < PAGE_SIZE) {
+		lane->buf = NULL;
+		lane->buf_size = 0;
+		return buf;
+	}
+	buf = mgpu_cmd_alloc(len, lane->gfp);
+	if (buf)
+		memcpy(buf, lane->buf, len);
+	return buf;
+}
+
 static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			 enum mgpu_cmd_next *next)
 {
@@ -194,9 +233,11 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	struct mgpu_devctx *ctx = find_ctx(vgpu, cmd->ctx_id);
 	const struct mgpu_virgl_lookup lookup = { find_attached, ctx };
 	struct virtio_gpu_cmd_submit *c = lane->buf;
+	u32 len = sizeof(*c) + cmd->size;
 	struct mgpu_virgl_info info;
 	struct mgpu_devcmd *dc;
 	struct mgpu_msg *msg;
+	void *buf;
 
 	if (!ctx)
 		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
@@ -208,14 +249,30 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 				       info.object, info.value);
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 	}
+	/* Noting sub-contexts may wait for memory. */
+	if (info.subs_made && !gfpflags_allow_blocking(lane->gfp))
+		return mgpu_lane_no_memory(lane, next);
 	/* Each sub-context costs the host a GL context. */
 	if (info.subs_made > MAX_SUBS - ctx->nr_subs)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	dc = mgpu_devcmd_new(vgpu, lane);
-	if (!dc)
+	if (!stream_fits(vgpu, len)) {
+		*next = MGPU_CMD_WAIT;
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	}
+	dc = mgpu_devcmd_new(vgpu, lane, 1);
+	if (!dc)
+		return mgpu_lane_no_memory(lane, next);
+	buf = take_stream(lane, len);
+	if (!buf) {
+		mgpu_devcmd_free(dc);
+		return mgpu_lane_no_memory(lane, next);
+	}
 	if (info.subs_made || info.subs_gone)
-		note_subs(ctx, (const __le32 *)(c + 1), cmd->size / 4);
+		note_subs(ctx, (const __le32 *)(buf + sizeof(*c)), cmd->size / 4);
+	dc->charged = len;
+	atomic64_add(len, &vgpu->mem.used);
+	atomic64_add(len, &vgpu->mem.streams);
+	c = buf;
 
 	/* The device gets the copy that was checked. */
 	memset(&c->hdr, 0, sizeof(c->hdr));
@@ -224,12 +281,10 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	c->size = cpu_to_le32(cmd->size);
 	c->padding = 0;
 	msg = &dc->msgs[dc->nr_msgs++];
-	msg->buf = c;
-	msg->len = sizeof(*c) + cmd->size;
+	msg->buf = buf;
+	msg->len = len;
 	msg->resp = &dc->resp[0];
 	msg->resp_len = sizeof(*msg->resp);
-	lane->buf = NULL;
-	lane->buf_size = 0;
 	dc->job.bytes = cmd->size + info.bytes;
 	return devcmd_queue(dc, next);
 }
@@ -250,10 +305,14 @@ static u32 dev_res_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 
 	if (mgpu_virgl_resource_bytes(shape, &bytes))
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
-	dc = cmd_with_msg(vgpu, lane, VIRTIO_GPU_CMD_RESOURCE_CREATE_3D,
-			  sizeof(*c));
+	dc = mgpu_devcmd_new(vgpu, lane, 1 + mgpu_clear_msgs(shape));
 	if (!dc)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	c = mgpu_devcmd_msg(dc, VIRTIO_GPU_CMD_RESOURCE_CREATE_3D, sizeof(*c));
+	if (!c) {
+		err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+		goto refuse;
+	}
 	res = mgpu_resource_new(vgpu, cmd->res_id, bytes, &err);
 	if (!res)
 		goto refuse;
@@ -277,7 +336,8 @@ static u32 dev_res_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		res->dev.host_id = 0;
 		goto refuse;
 	}
-	c = dc->msgs[0].buf;
+	if (mgpu_clear_add(dc, res))
+		goto refuse;
 	c->resource_id = cpu_to_le32(res->dev.host_id);
 	c->target = cpu_to_le32(shape->target);
 	c->format = cpu_to_le32(shape->format);
@@ -382,7 +442,7 @@ static u32 dev_res_attach(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 
 	if (!res)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
-	dc = mgpu_devcmd_new(vgpu, lane);
+	dc = mgpu_devcmd_new(vgpu, lane, 1);
 	if (!dc)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	err = mgpu_resource_attach(vgpu, cmd);
@@ -443,7 +503,7 @@ static u32 dev_transfer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	bool flat = cmd->type == VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D;
-	struct mgpu_resource *res = mgpu_resource_find(vgpu, cmd->res_id);
+	struct mgpu_resource *res = find_clear(vgpu, cmd->res_id);
 	struct mgpu_virgl_transfer t = cmd->transfer;
 	struct virtio_gpu_transfer_to_host_2d *c2;
 	struct virtio_gpu_transfer_host_3d *c3;
@@ -480,7 +540,7 @@ static u32 dev_transfer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	dc = cmd_with_msg(vgpu, lane, cmd->type,
 			  flat ? sizeof(*c2) : sizeof(*c3));
 	if (!dc)
-		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+		return mgpu_lane_no_memory(lane, next);
 	if (flat) {
 		c2 = dc->msgs[0].buf;
 		c2->r.x = cpu_to_le32(t.box.x);

@@ -274,6 +274,11 @@ const char *mgpu_virgl_why(enum mgpu_virgl_why why);
 
 bool mgpu_virgl_format(u32 format, struct mgpu_virgl_block *block);
 int mgpu_virgl_resource_bytes(const struct mgpu_virgl_shape *shape, u64 *bytes);
+u64 mgpu_virgl_level(const struct mgpu_virgl_shape *shape, u32 level,
+		     struct mgpu_virgl_box *box);
+bool mgpu_virgl_by_layer(const struct mgpu_virgl_shape *shape);
+bool mgpu_virgl_has_storage(const struct mgpu_virgl_shape *shape);
+bool mgpu_virgl_is_depth(u32 format);
 bool mgpu_virgl_layers_ok(const struct mgpu_virgl_shape *shape, u32 level,
 			  u32 first, u32 nr);
 bool mgpu_virgl_copy_ok(const struct mgpu_virgl_shape *dst, u32 dst_level,

@@ -17,6 +17,8 @@
 		 0x00000800U | 0x00004000U | 0x00008000U | 0x00010000U | \
 		 0x00020000U | 0x00040000U | 0x00080000U | 0x00100000U | \
 		 0x00200000U | 0x00400000U | 0xff000000U)
+#define BIND_CUSTOM	0x00020000U
+#define BIND_STAGING	0x00080000U
 #define FLAGS	(MGPU_VIRGL_Y_0_TOP | MGPU_VIRGL_MAP_PERSISTENT | \
 		 MGPU_VIRGL_MAP_COHERENT)
 
@@ -232,6 +234,69 @@ int mgpu_virgl_resource_bytes(const struct mgpu_virgl_shape *shape, u64 *bytes)
 		sum *= shape->nr_samples;
 	*bytes = (sum + PAGE - 1) / PAGE * PAGE;
 	return 0;
+}
+
+/**
+ * mgpu_virgl_level - get the whole of a level
+ * @shape: shape that mgpu_virgl_resource_bytes() accepts
+ * @level: level of the mipmap, up to the last
+ * @box: set to all pixels of all slices or layers
+ *
+ * Return: bytes of the level in memory, of one sample and without gaps; below 4 GiB.
+ */
+u64 mgpu_virgl_level(const struct mgpu_virgl_shape *shape, u32 level,
+		     struct mgpu_virgl_box *box)
+{
+	struct mgpu_virgl_block block;
+
+	*box = (struct mgpu_virgl_box){
+		.width = format_minify(shape->width, level),
+		.height = format_minify(shape->height, level),
+		.depth = format_slices(shape, level),
+	};
+	if (!shape_block(shape, &block))
+		return 0;
+	return (u64)format_blocks(box->width, block.width) *
+	       format_blocks(box->height, block.height) * block.bytes * box->depth;
+}
+
+/**
+ * mgpu_virgl_by_layer - tell whether a transfer may have one layer only
+ * @shape: shape that mgpu_virgl_resource_bytes() accepts
+ *
+ * Of a cube, of an array of lines and of a compressed format, hosts transfer the first
+ * layer of a box, or nothing.
+ */
+bool mgpu_virgl_by_layer(const struct mgpu_virgl_shape *shape)
+{
+	struct mgpu_virgl_block block;
+
+	return shape->target == MGPU_VIRGL_CUBE ||
+	       shape->target == MGPU_VIRGL_1D_ARRAY ||
+	       (shape_block(shape, &block) && block.width > 1);
+}
+
+/**
+ * mgpu_virgl_has_storage - tell whether the GPU has memory for a resource
+ * @shape: shape that mgpu_virgl_resource_bytes() accepts
+ *
+ * For some buffers the host uses the guest's memory, or memory that it zeroes.
+ */
+bool mgpu_virgl_has_storage(const struct mgpu_virgl_shape *shape)
+{
+	return shape->target != MGPU_VIRGL_BUFFER ||
+	       (shape->bind != BIND_CUSTOM && shape->bind != BIND_STAGING);
+}
+
+/**
+ * mgpu_virgl_is_depth - tell whether a format has depth or stencil in place of colours
+ * @format: number of the format in the protocol
+ */
+bool mgpu_virgl_is_depth(u32 format)
+{
+	/* Z16 to S8, Z32_FLOAT_S8X24, and views of one of both parts. */
+	return (format >= 16 && format <= 23) || format == 126 ||
+	       (format >= 136 && format <= 138);
 }
 
 static bool format_inside(u32 at, u32 size, u32 limit)

@@ -57,13 +57,18 @@ static unsigned int poll_us = 500;
 module_param(poll_us, uint, 0644);
 MODULE_PARM_DESC(poll_us, "Period of notifications to the GPU while fences are pending, microseconds (50 to 10000; default 500; 0: 20 ms, as without fences)");
 
-static unsigned int reset_ms = 10000;
+/* Below the 5 s for which Linux guests wait for some answers. */
+static unsigned int reset_ms = 4000;
 module_param(reset_ms, uint, 0644);
-MODULE_PARM_DESC(reset_ms, "Reset the GPU when it has not answered for so many milliseconds (1000 to 60000; default 10000)");
+MODULE_PARM_DESC(reset_ms, "Reset the GPU when it has not answered for so many milliseconds (1000 to 60000; default 4000)");
 
+#ifdef MGPU_TEST
 static unsigned int hang;
 module_param(hang, uint, 0644);
 MODULE_PARM_DESC(hang, "For tests, until the GPU is reset: 1: do not notify the GPU; 2: send it no message with a fence (default 0: neither)");
+#else
+static const unsigned int hang;
+#endif
 
 /**
  * struct mgpu_virtio - a GPU
@@ -173,6 +178,14 @@ static bool is_kept(const struct mgpu_msg *msg)
 	return READ_ONCE(hang) == 2 && msg->fenced;
 }
 
+/* For tests: the GPU is reset. */
+static void stop_hanging(void)
+{
+#ifdef MGPU_TEST
+	WRITE_ONCE(hang, 0);
+#endif
+}
+
 static int virtio_add(struct mgpu_virtio *v, struct mgpu_msg *msg)
 {
 	struct scatterlist resp, *sgs[2] = { v->sg, &resp };
@@ -233,10 +246,12 @@ static int virtio_post(struct mgpu_virtio *v, struct mgpu_msg *msgs, u32 nr)
 		ret = v->safe ? -ENODEV : -EIO;
 	else if (v->vq->num_free < nr || out_of_fences(v))
 		ret = -EAGAIN;
-	else if (msgs[0].begin)
+	else
 		ret = mgpu_msg_begin(&msgs[0]);
 	for (i = 0; i < nr && !ret; i++) {
 		ret = virtio_add(v, &msgs[i]);
+		if (ret && !i)
+			mgpu_msg_unbegin(&msgs[0]);
 		if (!ret || !i)
 			continue;
 		/* The messages before it cannot be taken back: reset the device. */
@@ -394,7 +409,7 @@ static void virtio_feed(struct mgpu_virtio *v)
  * Complete all messages with an error.  The device does not access memory any more and
  * will not answer.
  */
-static void virtio_give_up(struct mgpu_virtio *v)
+static void virtio_give_up(struct mgpu_virtio *v, struct mgpu_job *culprit)
 {
 	struct mgpu_msg *msg, *next;
 	LIST_HEAD(lost);
@@ -404,7 +419,7 @@ static void virtio_give_up(struct mgpu_virtio *v)
 	spin_unlock(&v->lock);
 	/* A thread that reads the new generation gets -ENODEV from virtio_post(). */
 	smp_mb();
-	mgpu_device_lost(v->mdev);
+	mgpu_device_lost(v->mdev, culprit);
 	wake_up_all(&v->resets);
 
 	spin_lock(&v->lock);
@@ -472,7 +487,8 @@ static bool is_gone(const struct mgpu_virtio *v)
  * Reset the device and set it up again.  Its messages complete with an error, and the
  * contexts and resources of guests are lost.
  */
-static void virtio_recover(struct mgpu_virtio *v, const char *why)
+static void virtio_recover(struct mgpu_virtio *v, const char *why,
+			   struct mgpu_job *culprit)
 {
 	struct virtio_device *vdev = v->vdev;
 	bool gone = is_gone(v);
@@ -485,13 +501,12 @@ static void virtio_recover(struct mgpu_virtio *v, const char *why)
 	spin_unlock(&v->lock);
 
 	if (gone) {
-		virtio_give_up(v);
+		virtio_give_up(v, NULL);
 		return;
 	}
 	virtio_reset_device(vdev);
-	/* Clear @hang before virtio_give_up() announces the reset. */
-	WRITE_ONCE(hang, 0);
-	virtio_give_up(v);
+	stop_hanging();
+	virtio_give_up(v, culprit);
 	vdev->config->del_vqs(vdev);
 
 	ret = start_again(v);
@@ -506,6 +521,40 @@ static void virtio_recover(struct mgpu_virtio *v, const char *why)
 	v->safe = false;
 	v->dead = false;
 	spin_unlock(&v->lock);
+}
+
+/* Return the job of the oldest message; NULL if the message is not of a job. */
+static struct mgpu_job *oldest_job(struct mgpu_virtio *v)
+{
+	struct mgpu_job *job = NULL;
+	struct mgpu_msg *msg;
+
+	spin_lock(&v->lock);
+	list_for_each_entry(msg, &v->posted, node) {
+		job = msg->job;
+		/* The last message of a job names it. */
+		if (job || msg->done)
+			break;
+	}
+	spin_unlock(&v->lock);
+	return job;
+}
+
+/* Return the job of all messages; NULL if the device has none, or several. */
+static struct mgpu_job *only_job(struct mgpu_virtio *v)
+{
+	struct mgpu_job *job = NULL;
+	struct mgpu_msg *msg;
+	u32 nr = 0;
+
+	spin_lock(&v->lock);
+	list_for_each_entry(msg, &v->posted, node) {
+		if (msg->job)
+			job = msg->job;
+		nr += msg->job || msg->done;
+	}
+	spin_unlock(&v->lock);
+	return nr == 1 ? job : NULL;
 }
 
 /* Return whether the device has not answered the oldest message for too long. */
@@ -542,11 +591,11 @@ static void virtio_watch(struct mgpu_virtio *v)
 	if (v->dead)
 		return;
 	if (virtqueue_is_broken(v->vq) || READ_ONCE(v->stuck))
-		virtio_recover(v, "the GPU's queue is broken");
+		virtio_recover(v, "the GPU's queue is broken", NULL);
 	else if (wants_reset(v))
-		virtio_recover(v, "the GPU asks for a reset");
+		virtio_recover(v, "the GPU asks for a reset", only_job(v));
 	else if (is_silent(v))
-		virtio_recover(v, "the GPU does not answer");
+		virtio_recover(v, "the GPU does not answer", oldest_job(v));
 }
 
 /* ---- the engine ---- */
@@ -647,7 +696,7 @@ static int virtio_exec(struct mgpu_device *mdev, struct mgpu_msg *msgs, u32 nr)
 		wait_for_completion(&done);
 	for (i = 0; i < posted && !ret; i++)
 		ret = msgs[i].error;
-	return ret ? -EIO : 0;
+	return ret && ret != -EALREADY ? -EIO : ret;
 }
 
 static const struct mgpu_backend_ops virtio_ops = {
@@ -804,6 +853,12 @@ static int virtio_probe(struct virtio_device *vdev)
 	ret = find_queue(v);
 	if (ret)
 		goto err_free;
+	if (virtqueue_get_vring_size(v->vq) < MGPU_JOB_MSGS) {
+		dev_err(&vdev->dev, "a GPU with a control queue of %u cannot be shared: it needs %u\n",
+			virtqueue_get_vring_size(v->vq), MGPU_JOB_MSGS);
+		ret = -ENODEV;
+		goto err_queue;
+	}
 	virtio_device_ready(vdev);
 	ret = virtio_get_capsets(v);
 	if (ret) {

@@ -130,6 +130,20 @@ static void check_section(struct reading *r, const char *line)
 		      section);
 }
 
+/*
+ * Length of a line without the comment behind it. inih removes only whole lines, and
+ * comments that begin with a ;.
+ */
+static size_t without_comment(const char *line, size_t len)
+{
+	if (*line == '[')
+		return len;
+	for (size_t i = 1; i < len; i++)
+		if ((line[i] == '#' || line[i] == ';') && isspace((unsigned char)line[i - 1]))
+			return i;
+	return len;
+}
+
 /* inih's reader, as fgets(): return the next line without leading spaces. */
 static char *next_line(char *buf, int room, void *arg)
 {
@@ -148,7 +162,7 @@ static char *next_line(char *buf, int room, void *arg)
 		r->left--;
 		line--;
 	}
-	len = line;
+	len = without_comment(r->at, line);
 	if (len > (size_t)room - 1) {
 		if (*r->at != '#' && *r->at != ';')
 			wrong(r, "line", "the line is longer than %d bytes; shorten it", room - 3);
@@ -262,6 +276,8 @@ static int settle_agreements(struct reading *r)
 	if (!others)
 		return wrong(r, "sla", "out of memory");
 	sla = others->sla;
+	if (others->line[FLOOR] || others->line[CEILING])
+		r->c->sla_origin = ORIGIN_FILE;
 	for (size_t pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < r->nr; i++) {
 			struct agreement *a = &r->list[i];
@@ -398,6 +414,8 @@ int config_load(struct config *c, const struct config_source *source, char *why,
 	ret = read_file(&new, source, lines, why, size);
 	if (ret)
 		goto err;
+	for (size_t i = 0; i < CONFIG_SETTINGS_MAX; i++)
+		new.origin[i] = lines[i] ? ORIGIN_FILE : ORIGIN_DEFAULT;
 	for (size_t i = 0; i < source->nr; i++) {
 		const struct mgpud_setting *s = source->override[i].setting;
 
@@ -406,6 +424,7 @@ int config_load(struct config *c, const struct config_source *source, char *why,
 			fail(why, size, ret, "%s", err.text);
 			goto err;
 		}
+		new.origin[s - mgpud_settings] = (unsigned char)source->override[i].origin;
 	}
 	ret = settings_check(&new.set, &err);
 	if (ret) {

@@ -13,39 +13,79 @@ struct mgpud_setting;
 
 #define CONFIG_DEFAULT		"/etc/mgpu/mgpud.conf"
 #define CONFIG_PATH		256
+#define CONFIG_GROUP		64
 #define CONFIG_SETTINGS_MAX	32
 #define CONFIG_SIZE_MAX		(1u << 20)
+
+/* Choices of socket_read and on_exit, in the order of mgpud_settings.h. */
+enum config_read {
+	CONFIG_READ_GROUP,
+	CONFIG_READ_EVERYONE,
+};
+
+enum config_exit {
+	CONFIG_EXIT_RELEASE,
+	CONFIG_EXIT_KEEP,
+};
+
+/* Where a value comes from. Each origin counts more than those before it. */
+enum config_origin {
+	ORIGIN_DEFAULT,
+	ORIGIN_FILE,
+	ORIGIN_ENVIRONMENT,
+	ORIGIN_OPTION,
+	ORIGIN_RUN_TIME,	/* overlay.h */
+};
 
 /**
  * struct config - all settings; mgpud_settings.h describes each
  * @set: settings of the rate loop, and agreements
  * @preempt: settings of the preemption loop
  * @socket: path of the socket
+ * @socket_group: group whose members may use the socket, or ACCESS_AUTO
+ * @socket_read: enum config_read, which users may read the state
+ * @on_exit: enum config_exit, what a signal that ends mgpud does to targets
  * @json_log: path of a file that gets one JSON object per period, "" for none
  * @state_file: path of the state file, "" for none
  * @state_period_s: time between two writes of the state file, seconds
  * @log: which messages are logged
  * @found: the configuration file exists
+ * @origin: enum config_origin of each setting, in the order of mgpud_settings[]
+ * @sla_origin: the same of the agreement for all others
  */
 struct config {
 	struct settings set;
 	struct preempter_config preempt;
 	char socket[CONFIG_PATH];
+	char socket_group[CONFIG_GROUP];
+	unsigned int socket_read;
+	unsigned int on_exit;
 	char json_log[CONFIG_PATH];
 	char state_file[CONFIG_PATH];
 	unsigned int state_period_s;
 	enum log_mode log;
 	bool found;
+	unsigned char origin[CONFIG_SETTINGS_MAX];
+	unsigned char sla_origin;
 };
 
 void config_default(struct config *c);
+
+/* Copy a configuration. Returns 0 or -ENOMEM. */
+static inline int config_copy(struct config *to, const struct config *from)
+{
+	*to = *from;
+	return settings_copy(&to->set, &from->set);
+}
+
 void config_free(struct config *c);
 
 /**
  * struct config_source - origin of a configuration, at start and at each reload
  * @path: configuration file
  * @must: the file must exist
- * @override: settings whose value counts more than the file's
+ * @override: settings whose value counts more than the file's, and whether the command
+ *	line or the environment has it
  * @nr: number of overrides
  */
 struct config_source {
@@ -54,6 +94,7 @@ struct config_source {
 	struct {
 		const struct mgpud_setting *setting;
 		const char *value;
+		enum config_origin origin;
 	} override[CONFIG_SETTINGS_MAX];
 	size_t nr;
 };

@@ -22,6 +22,18 @@ static const struct {
 
 #define NR_FIELDS (sizeof(field) / sizeof(field[0]))
 
+/* Members that are kept of a method of preemption. Its times are of a clock that begins anew. */
+static const struct {
+	const char *key;
+	size_t offset;
+} guard_field[] = {
+#define FIELD(name) { #name, offsetof(struct guard_method, name) }
+	FIELD(trials), FIELD(expected), FIELD(got), FIELD(square), FIELD(extra),
+#undef FIELD
+};
+
+#define NR_GUARD_FIELDS	(sizeof(guard_field) / sizeof(guard_field[0]))
+
 /* ---- writing ---- */
 
 static void add_number(struct json_object *o, const char *key, double value)
@@ -41,6 +53,29 @@ static struct json_object *kind_object(const struct analyse_kind *k)
 		add_number(o, field[i].key,
 			   *(const double *)((const char *)k + field[i].offset));
 	return o;
+}
+
+static struct json_object *guard_object(const struct guard *g)
+{
+	struct json_object *all = json_object_new_object();
+
+	for (enum preempt_method i = 0; all && i < PREEMPT_METHODS; i++) {
+		const struct guard_method *m = &g->method[i];
+		struct json_object *o = json_object_new_object();
+
+		if (!o)
+			continue;
+		for (size_t k = 0; k < NR_GUARD_FIELDS; k++)
+			add_number(o, guard_field[k].key,
+				   *(const double *)((const char *)m + guard_field[k].offset));
+		json_object_object_add(o, "wait_ns", json_object_new_int64((int64_t)m->wait_ns));
+		json_object_object_add(o, "measured",
+				       json_object_new_int64((int64_t)m->measured));
+		json_object_object_add(o, "closings",
+				       json_object_new_int64((int64_t)m->closings));
+		json_object_object_add(all, preempt_method_name(i), o);
+	}
+	return all;
 }
 
 struct json_object *learned_to_json(const struct analyse *a)
@@ -71,6 +106,7 @@ struct json_object *learned_to_json(const struct analyse *a)
 	json_object_object_add(o, "kinds", kinds);
 	json_object_object_add(o, "any", kind_object(&a->any));
 	json_object_object_add(o, "norm", norm);
+	json_object_object_add(o, "guard", guard_object(&a->guard));
 	return o;
 }
 
@@ -97,10 +133,31 @@ static bool get_kind(struct json_object *o, struct analyse_kind *k)
 	return true;
 }
 
+static bool get_guard(struct json_object *all, struct guard *g)
+{
+	for (enum preempt_method i = 0; i < PREEMPT_METHODS; i++) {
+		struct guard_method *m = &g->method[i];
+		struct json_object *o;
+
+		if (!json_object_object_get_ex(all, preempt_method_name(i), &o) ||
+		    !json_object_is_type(o, json_type_object) ||
+		    !json_get_whole(o, "wait_ns", UINT64_MAX, &m->wait_ns) ||
+		    !json_get_whole(o, "measured", UINT64_MAX, &m->measured) ||
+		    !json_get_whole(o, "closings", UINT64_MAX, &m->closings))
+			return false;
+		for (size_t k = 0; k < NR_GUARD_FIELDS; k++)
+			if (!get_double(o, guard_field[k].key,
+					(double *)((char *)m + guard_field[k].offset)))
+				return false;
+		m->closed = m->wait_ns;
+	}
+	return true;
+}
+
 /* Return NULL, or what is wrong. */
 static const char *parse(struct json_object *o, struct analyse *a)
 {
-	struct json_object *kinds, *norm, *any;
+	struct json_object *kinds, *norm, *any, *guard;
 
 	if (!json_object_is_type(o, json_type_object) ||
 	    !json_get_whole(o, "now", UINT64_MAX, &a->now))
@@ -125,6 +182,9 @@ static const char *parse(struct json_object *o, struct analyse *a)
 		    !get_double(pair, "count", &a->norm.count[from][to]))
 			return "value of a pair of classes is missing or of the wrong type";
 	}
+	/* an older mgpud had no guard: it begins anew */
+	if (json_object_object_get_ex(o, "guard", &guard) && !get_guard(guard, &a->guard))
+		return "value of a method of preemption is missing or of the wrong type";
 	return analyse_check(a);
 }
 

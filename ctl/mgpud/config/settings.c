@@ -234,7 +234,7 @@ int settings_sla_json(struct settings *set, struct json_object *obj,
 
 /* ---- the use ---- */
 
-int settings_decide(const struct settings *set, const struct estimate *e,
+int settings_decide(const struct settings *set, struct estimate *e,
 		    struct control *control, struct plan *plan)
 {
 	const struct decide_param param = {

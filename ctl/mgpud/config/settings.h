@@ -89,7 +89,7 @@ int settings_sla_json(struct settings *set, struct json_object *obj,
 int settings_check(const struct settings *set, struct settings_error *err);
 
 /* Run decide() with these settings. Returns what decide() returns. */
-int settings_decide(const struct settings *set, const struct estimate *e,
+int settings_decide(const struct settings *set, struct estimate *e,
 		    struct control *control, struct plan *plan);
 
 #endif /* MGPUD_SETTINGS_H */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <json-c/json.h>
 
@@ -40,6 +41,8 @@ static struct json_object *vgpu_object(const struct estimate_vgpu *v)
 	json_object_object_add(o, "cpu", json_object_new_double(v->kept.cpu));
 	json_object_object_add(o, "gpu", json_object_new_double(v->kept.gpu));
 	json_object_object_add(o, "idle_ns", json_object_new_uint64(v->idle_ns));
+	json_object_object_add(o, "lead", json_object_new_double(v->planned.lead));
+	json_object_object_add(o, "margin", json_object_new_double(v->planned.margin));
 	return o;
 }
 
@@ -47,14 +50,10 @@ static struct json_object *control_object(const struct control *c)
 {
 	struct json_object *o = json_object_new_object();
 	struct json_object *price = json_object_new_array();
-	struct json_object *binds = json_object_new_array();
-	struct json_object *dev = json_object_new_array();
 
-	if (!o || !price || !binds || !dev) {
+	if (!o || !price) {
 		json_object_put(o);
 		json_object_put(price);
-		json_object_put(binds);
-		json_object_put(dev);
 		return NULL;
 	}
 	for (size_t i = 0; i < MGPU_MAX_RES; i++) {
@@ -62,20 +61,16 @@ static struct json_object *control_object(const struct control *c)
 
 		/* 0 is "unknown": prices are only a start value */
 		json_object_array_add(price, json_object_new_double(p <= PRICE_MAX ? p : 0));
-		json_object_array_add(binds, json_object_new_boolean(c->binds[i]));
-		json_object_array_add(dev, json_object_new_int64(c->dev[i]));
 	}
 	json_object_object_add(o, "step", json_object_new_double(c->alloc.step));
 	json_object_object_add(o, "streak", json_object_new_int64(c->alloc.streak));
-	json_object_object_add(o, "lead", json_object_new_double(c->lead));
 	json_object_object_add(o, "price", price);
-	json_object_object_add(o, "binds", binds);
-	json_object_object_add(o, "dev", dev);
 	return o;
 }
 
 char *statefile_make(const struct estimate *e, const struct control *c,
-		     const struct analyse *learned, const char *boot)
+		     const struct analyse *learned, struct json_object *settings,
+		     const char *boot)
 {
 	struct json_object *o = json_object_new_object();
 	struct json_object *vgpus = json_object_new_array();
@@ -101,6 +96,8 @@ char *statefile_make(const struct estimate *e, const struct control *c,
 	json_object_object_add(o, "control", control);
 	json_object_object_add(o, "vgpus", vgpus);
 	json_object_object_add(o, "learned", kinds);
+	if (settings)
+		json_object_object_add(o, "settings", json_object_get(settings));
 	text = json_object_to_json_string_length(o, JSON_C_TO_STRING_PLAIN, &len);
 	copy = text ? malloc(len + 2) : NULL;
 	if (copy) {
@@ -117,16 +114,11 @@ out:
 static bool parse_control(struct json_object *o, struct control *c)
 {
 	struct json_object *price = json_get_array(o, "price", MGPU_MAX_RES), *v;
-	struct json_object *binds = json_get_array(o, "binds", MGPU_MAX_RES);
-	struct json_object *dev = json_get_array(o, "dev", MGPU_MAX_RES);
 	uint64_t streak;
 
 	memset(c, 0, sizeof(*c));
-	if (!price || !binds || !dev ||
-	    json_object_array_length(binds) != json_object_array_length(dev) ||
-	    !json_get_number(o, "step", 0, 1, &c->alloc.step) ||
-	    !json_get_whole(o, "streak", STREAK_MAX, &streak) ||
-	    !json_get_number(o, "lead", 0, DECIDE_LEAD_MAX, &c->lead))
+	if (!price || !json_get_number(o, "step", 0, 1, &c->alloc.step) ||
+	    !json_get_whole(o, "streak", STREAK_MAX, &streak))
 		return false;
 	c->alloc.streak = (unsigned int)streak;
 	for (size_t i = 0; i < json_object_array_length(price); i++) {
@@ -138,18 +130,15 @@ static bool parse_control(struct json_object *o, struct control *c)
 		if (!(c->alloc.price[i] >= 0 && c->alloc.price[i] <= PRICE_MAX))
 			return false;
 	}
-	for (size_t i = 0; i < json_object_array_length(binds); i++) {
-		v = json_object_array_get_idx(binds, i);
-		if (!json_object_is_type(v, json_type_boolean))
-			return false;
-		c->binds[i] = json_object_get_boolean(v);
-		v = json_object_array_get_idx(dev, i);
-		if (!json_object_is_type(v, json_type_int) ||
-		    json_object_get_int64(v) < 0 || json_object_get_int64(v) > UINT32_MAX)
-			return false;
-		c->dev[i] = (uint32_t)json_object_get_int64(v);
-	}
 	return true;
+}
+
+/* Get a number up to @max that files of earlier versions lack: they have 0. */
+static bool get_planned(struct json_object *o, const char *key, double max, double *value)
+{
+	*value = 0;
+	return !json_object_object_get_ex(o, key, NULL) ||
+		json_get_number(o, key, 0, max, value);
 }
 
 static bool parse_vgpu(struct json_object *o, struct estimate_vgpu *v)
@@ -166,7 +155,9 @@ static bool parse_vgpu(struct json_object *o, struct estimate_vgpu *v)
 	    !json_get_number(o, "frames", 0, FRAMES_MAX, &v->kept.frames) ||
 	    !json_get_number(o, "cpu", 0, COST_MAX, &v->kept.cpu) ||
 	    !json_get_number(o, "gpu", 0, COST_MAX, &v->kept.gpu) ||
-	    !json_get_whole(o, "idle_ns", INT64_MAX, &v->idle_ns))
+	    !json_get_whole(o, "idle_ns", INT64_MAX, &v->idle_ns) ||
+	    !get_planned(o, "lead", DECIDE_LEAD_MAX, &v->planned.lead) ||
+	    !get_planned(o, "margin", SLA_MARGIN_MAX, &v->planned.margin))
 		return false;
 	v->last.id = (uint32_t)id;
 	v->last.tgid = (uint32_t)tgid;
@@ -240,7 +231,7 @@ static void parse_learned(struct json_object *o, struct analyse *learned, char *
 
 int statefile_parse(const char *text, size_t len, const char *boot,
 		    struct estimate *e, struct control *c, struct analyse *learned,
-		    char *why, size_t size)
+		    struct json_object **settings, char *why, size_t size)
 {
 	struct json_object *o = parse_text(text, len), *list, *v;
 	struct estimate new = { 0 };
@@ -249,8 +240,12 @@ int statefile_parse(const char *text, size_t len, const char *boot,
 	uint64_t version;
 	int ret;
 
+	*settings = NULL;
 	if (!o)
 		return fail(why, size, -EBADMSG, "it is not a state file, or a truncated one");
+	/* of any version and boot, since each of its values is checked by itself */
+	if (json_object_object_get_ex(o, "settings", &v))
+		*settings = json_object_get(v);
 	if (!json_get_whole(o, "version", INT_MAX, &version)) {
 		ret = fail(why, size, -EBADMSG, "it has no version");
 		goto out;
@@ -309,13 +304,15 @@ void statefile_boot(char boot[64])
 }
 
 int statefile_read(const char *path, const char *boot, struct estimate *e,
-		   struct control *c, struct analyse *learned, char *why, size_t size)
+		   struct control *c, struct analyse *learned,
+		   struct json_object **settings, char *why, size_t size)
 {
 	size_t len = 0, room = STATEFILE_SIZE_MAX + 1;
 	char *text = NULL;
 	struct stat st;
 	int fd, ret;
 
+	*settings = NULL;
 	/* do not block on a pipe without a writer */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
@@ -347,7 +344,7 @@ int statefile_read(const char *path, const char *boot, struct estimate *e,
 			break;
 		len += (size_t)n;
 	}
-	ret = statefile_parse(text, len, boot, e, c, learned, why, size);
+	ret = statefile_parse(text, len, boot, e, c, learned, settings, why, size);
 out:
 	free(text);
 	close(fd);
@@ -428,10 +425,19 @@ out:
 
 /* ---- in the background ---- */
 
+/**
+ * struct statefile_writer - writes a file in a thread
+ * @thread: the thread
+ * @running: @thread must be joined
+ * @ended: eventfd, readable when @thread has ended
+ * @result: result of the write
+ * @path: path of the file
+ * @text: its text
+ */
 struct statefile_writer {
 	pthread_t thread;
-	bool running;		/* the thread must be joined */
-	bool done;		/* the thread has ended; atomic */
+	bool running;
+	int ended;
 	int result;
 	char *path;
 	char *text;
@@ -439,7 +445,15 @@ struct statefile_writer {
 
 struct statefile_writer *statefile_writer_new(void)
 {
-	return calloc(1, sizeof(struct statefile_writer));
+	struct statefile_writer *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->ended >= 0)
+		return w;
+	free(w);
+	return NULL;
 }
 
 static void *write_in_thread(void *arg)
@@ -447,7 +461,7 @@ static void *write_in_thread(void *arg)
 	struct statefile_writer *w = arg;
 
 	w->result = statefile_write(w->path, w->text);
-	__atomic_store_n(&w->done, true, __ATOMIC_RELEASE);
+	eventfd_write(w->ended, 1);
 	return NULL;
 }
 
@@ -469,7 +483,6 @@ int statefile_writer_start(struct statefile_writer *w, const char *path, char *t
 	}
 	w->path = strdup(path);
 	w->text = text;
-	w->done = false;
 	ret = w->path ? -pthread_create(&w->thread, NULL, write_in_thread, w) : -ENOMEM;
 	if (ret) {
 		free(w->path);
@@ -480,12 +493,20 @@ int statefile_writer_start(struct statefile_writer *w, const char *path, char *t
 	return 0;
 }
 
-int statefile_writer_result(struct statefile_writer *w)
+int statefile_writer_fd(const struct statefile_writer *w)
 {
-	if (!w->running || !__atomic_load_n(&w->done, __ATOMIC_ACQUIRE))
-		return 0;
+	return w->ended;
+}
+
+bool statefile_writer_ended(struct statefile_writer *w, int *result)
+{
+	eventfd_t value;
+
+	if (!w->running || eventfd_read(w->ended, &value))
+		return false;
 	join(w);
-	return w->result;
+	*result = w->result;
+	return true;
 }
 
 void statefile_writer_free(struct statefile_writer *w)
@@ -494,5 +515,6 @@ void statefile_writer_free(struct statefile_writer *w)
 		return;
 	if (w->running)
 		join(w);
+	close(w->ended);
 	free(w);
 }

@@ -3,7 +3,8 @@
  * The state file, from which the next mgpud starts: averages of the estimates, variables
  * of the allocator, and what was learned of kinds of work. Control works without it, so
  * that an invalid file is ignored. Of a file of another boot only what was learned is
- * valid, since it names neither vGPUs nor processes.
+ * valid, since it names neither vGPUs nor processes; and what was set at run time
+ * (overlay.h), which names vGPUs by their UUIDs.
  */
 #ifndef MGPUD_STATEFILE_H
 #define MGPUD_STATEFILE_H
@@ -11,16 +12,24 @@
 #include "analyse.h"
 #include "decide.h"
 
-/* "learned" was added later without a new version: older readers ignore it. */
+/* "learned" and "settings" were added later without a new version: older readers ignore
+ * them.
+ */
 #define STATEFILE_VERSION	1
 #define STATEFILE_SIZE_MAX	(4u << 20)	/* 4,096 vGPUs take a quarter */
 #define STATEFILE_VGPUS_MAX	4096
 
 /* ---- pure ---- */
 
-/* Return the state as text, which the caller must free; NULL when out of memory. */
+struct json_object;
+
+/*
+ * Return the state as text, which the caller must free; NULL when out of memory.
+ * @settings: what was set at run time, NULL for nothing.
+ */
 char *statefile_make(const struct estimate *e, const struct control *c,
-		     const struct analyse *learned, const char *boot);
+		     const struct analyse *learned, struct json_object *settings,
+		     const char *boot);
 
 /*
  * Fill @e and @c, which must be as before the first sample, and @learned from text. If
@@ -34,10 +43,14 @@ char *statefile_make(const struct estimate *e, const struct control *c,
  * -ENOMEM
  *
  * With -ESTALE @learned is filled nevertheless; with the other errors it is unchanged.
+ *
+ * Whatever is returned, @settings is what was set at run time, which the caller must put,
+ * or NULL if the text has none. Its values are not checked: overlay_keep_valid() does
+ * that.
  */
 int statefile_parse(const char *text, size_t len, const char *boot,
 		    struct estimate *e, struct control *c, struct analyse *learned,
-		    char *why, size_t size);
+		    struct json_object **settings, char *why, size_t size);
 
 /* ---- files ---- */
 
@@ -46,7 +59,8 @@ void statefile_boot(char boot[64]);
 
 /* As statefile_parse(); also -ENOENT: there is no file. */
 int statefile_read(const char *path, const char *boot, struct estimate *e,
-		   struct control *c, struct analyse *learned, char *why, size_t size);
+		   struct control *c, struct analyse *learned,
+		   struct json_object **settings, char *why, size_t size);
 
 /* Replace the file atomically. Returns 0 or -errno. */
 int statefile_write(const char *path, const char *text);
@@ -59,8 +73,10 @@ struct statefile_writer;
 
 struct statefile_writer *statefile_writer_new(void);
 int statefile_writer_start(struct statefile_writer *w, const char *path, char *text);
-/* Return the result of a write that has ended, once; 0 if there is none. */
-int statefile_writer_result(struct statefile_writer *w);
+/* For poll(): readable when a write has ended. */
+int statefile_writer_fd(const struct statefile_writer *w);
+/* Return true, once, if a write has ended; @result is 0 or -errno. */
+bool statefile_writer_ended(struct statefile_writer *w, int *result);
 void statefile_writer_free(struct statefile_writer *w);	/* waits for the write */
 
 #endif /* MGPUD_STATEFILE_H */

@@ -12,7 +12,6 @@
 #include "server/number.h"
 
 #define MS_NS		1e6
-#define SLA_NAME	"sla"
 
 /* In the order of mgpud_settings[]. */
 static const size_t offset[] = {
@@ -145,6 +144,43 @@ static int set_path(struct config *c, const struct mgpud_setting *s, const char 
 	return 0;
 }
 
+/* A name among those that the setting offers becomes its index. */
+static int set_choice(struct config *c, const struct mgpud_setting *s, const char *as,
+		      const char *value, struct settings_error *err)
+{
+	const char *at_name = s->values;
+	unsigned int i;
+
+	for (i = 0; *at_name; i++) {
+		size_t len = strcspn(at_name, " ");
+
+		if (strlen(value) == len && !strncmp(at_name, value, len)) {
+			*(unsigned int *)at(c, s) = i;
+			return 0;
+		}
+		at_name += len + (at_name[len] == ' ');
+	}
+	return refuse(s, as, value, err);
+}
+
+static void choice_text(const struct mgpud_setting *s, unsigned int i, char text[TABLE_TEXT])
+{
+	const char *name = s->values;
+
+	while (i--)
+		name += strcspn(name, " ") + 1;
+	snprintf(text, TABLE_TEXT, "%.*s", (int)strcspn(name, " "), name);
+}
+
+static int set_group(struct config *c, const struct mgpud_setting *s, const char *as,
+		     const char *value, struct settings_error *err)
+{
+	if (!*value || strlen(value) >= CONFIG_GROUP || strpbrk(value, " :/"))
+		return refuse(s, as, value, err);
+	strcpy(at(c, s), value);
+	return 0;
+}
+
 static int set_text(struct config *c, const struct mgpud_setting *s, const char *as,
 		    const char *value, struct settings_error *err)
 {
@@ -168,6 +204,10 @@ static int set_text(struct config *c, const struct mgpud_setting *s, const char 
 		return set_cost(c, s, as, value, err);
 	case MGPUD_LOG:
 		return log_mode_parse(value, at(c, s)) ? 0 : refuse(s, as, value, err);
+	case MGPUD_CHOICE:
+		return set_choice(c, s, as, value, err);
+	case MGPUD_GROUP:
+		return set_group(c, s, as, value, err);
 	default:
 		return set_path(c, s, as, value, err);
 	}
@@ -204,17 +244,17 @@ static int unknown(const char *name, struct settings_error *err)
 		if (s->name)
 			snprintf(err->text + len, sizeof(err->text) - len, "%s, ", s->name);
 	}
-	strncat(err->text, SLA_NAME, sizeof(err->text) - 1 - strlen(err->text));
+	strncat(err->text, TABLE_SLA, sizeof(err->text) - 1 - strlen(err->text));
 	return -EINVAL;
 }
 
-static int json_setting(struct config *c, const char *name, struct json_object *value,
-			struct settings_error *err)
+int table_json_one(struct config *c, const char *name, struct json_object *value,
+		   struct settings_error *err)
 {
 	const struct mgpud_setting *s = table_name(name);
 	enum json_type type = json_object_get_type(value);
 
-	if (!strcmp(name, SLA_NAME))
+	if (!strcmp(name, TABLE_SLA))
 		return settings_sla_json(&c->set, value, err);
 	if (!s)
 		return unknown(name, err);
@@ -230,18 +270,18 @@ static int json_setting(struct config *c, const char *name, struct json_object *
 
 int table_json(struct config *c, struct json_object *obj, struct settings_error *err)
 {
-	struct config new = *c;
+	struct config new;
 	int ret = 0;
 
 	if (!json_object_is_type(obj, json_type_object))
 		return settings_wrong(err, "settings", "settings must be an object, such as {\"%s\":\"%s\"}",
 				      mgpud_settings[0].name, mgpud_settings[0].initial);
-	if (settings_copy(&new.set, &c->set)) {
+	if (config_copy(&new, c)) {
 		settings_wrong(err, "settings", "out of memory");
 		return -ENOMEM;
 	}
 	json_object_object_foreach(obj, name, value) {
-		ret = json_setting(&new, name, value, err);
+		ret = table_json_one(&new, name, value, err);
 		if (ret)
 			break;
 	}
@@ -297,11 +337,20 @@ void table_text(const struct config *c, const struct mgpud_setting *s,
 	case MGPUD_LOG:
 		strcpy(text, log_mode_name(*(const enum log_mode *)value));
 		break;
+	case MGPUD_CHOICE:
+		choice_text(s, *(const unsigned int *)value, text);
+		break;
 	case MGPUD_SOCKET:
 	case MGPUD_FILE:
+	case MGPUD_GROUP:
 		strcpy(text, *(const char *)value ? value : "none");
 		break;
 	}
+}
+
+const char *table_name_of(const struct mgpud_setting *s)
+{
+	return s->name ? s->name : s->key;
 }
 
 struct json_object *table_value(const struct config *c, const struct mgpud_setting *s)

@@ -13,6 +13,7 @@ struct json_object;
 
 #define TABLE_TEXT	CONFIG_PATH
 #define TABLE_ALL_TEXT	512
+#define TABLE_SLA	"sla"	/* agreements, among the names on the socket */
 
 /* NULL: there is none. */
 const struct mgpud_setting *table_key(const char *section, const char *key);
@@ -44,6 +45,16 @@ int table_parse(struct config *c, const struct mgpud_setting *s, const char *as,
  * Return: 0, -EINVAL or -ENOMEM.
  */
 int table_json(struct config *c, struct json_object *obj, struct settings_error *err);
+
+/*
+ * Set a single setting, or agreements, from JSON, without settings_check(). Agreements
+ * before one that is refused have changed. Returns as table_json().
+ */
+int table_json_one(struct config *c, const char *name, struct json_object *value,
+		   struct settings_error *err);
+
+/* The name of a setting on the socket, or its key if it has none. */
+const char *table_name_of(const struct mgpud_setting *s);
 
 /* The value of a setting; of one with a path only as text. NULL: out of memory. */
 struct json_object *table_value(const struct config *c, const struct mgpud_setting *s);

@@ -46,13 +46,57 @@ static struct ctx_track *find(const struct ctx_view *v, uint32_t vgpu, uint32_t 
 	return bsearch(&key, v->tracks, v->nr_tracks, sizeof(*v->tracks), compare);
 }
 
+/* ---- what the guard is told ---- */
+
+static size_t watched(const struct ctx_view *v, uint32_t dev)
+{
+	size_t i = 0;
+
+	while (i < v->nr_watched && v->watch[i].dev != dev)
+		i++;
+	return i;
+}
+
+/* Return the device's entry, NULL if too many others are watched. */
+static struct guard_watch *watch(struct ctx_view *v, uint32_t dev)
+{
+	size_t i = watched(v, dev);
+
+	if (i == CTX_DEVS)
+		return NULL;
+	if (i == v->nr_watched)
+		v->watch[v->nr_watched++] = (struct guard_watch){ .dev = dev };
+	return &v->watch[i];
+}
+
+/* Account for work units that a context did since the last look. */
+static void worked(struct ctx_view *v, const struct ctx_track *t, double inst)
+{
+	size_t i = watched(v, t->dev);
+	struct analyse_guess g;
+
+	if (i == v->nr_watched || !(inst > 0 || inst < 0))
+		return;
+	analyse_guess(&v->analyse, &v->param, t->kind, t->size, &g);
+	v->work[i] += inst / g.ipc;
+}
+
+uint64_t ctx_view_trial_ns(const struct ctx_view *v, uint32_t dev)
+{
+	size_t i = watched(v, dev);
+
+	return i < v->nr_watched && v->watch[i].trying ? v->watch[i].until_ns : UINT64_MAX;
+}
+
 /* ---- looking ---- */
 
 /* The job of the last look is complete: there is none or another one. */
 static void ended(struct ctx_view *v, const struct ctx_track *t)
 {
-	if (t->arrived_ns)
-		analyse_done(&v->analyse, t->kind, t->size, t->job_inst);
+	if (!t->arrived_ns)
+		return;
+	worked(v, t, t->job_inst - t->done);
+	analyse_done(&v->analyse, t->kind, t->size, t->job_inst);
 }
 
 static double miss_of(const struct ctx_view *v, const char *op, double size)
@@ -121,9 +165,12 @@ static void look(struct ctx_view *v, struct ctx_track *t, const struct mgpu_ctx 
 			analyse_guess(&v->analyse, &v->param, t->kind, t->size, &g);
 			t->inst = g.inst;
 		}
+		t->done = 0;
 	} else if (!t->slots != !c->slots) {
 		t->since_ns = now_ns;
 	}
+	worked(v, t, (double)c->job_inst_done - t->done);
+	t->done = (double)c->job_inst_done;
 	if (c->slots > t->slots)
 		t->coming -= t->coming < c->slots - t->slots ? t->coming :
 							      c->slots - t->slots;
@@ -148,6 +195,7 @@ int ctx_view_look(struct ctx_view *v, const struct mgpu_ctx *list, size_t n,
 			measure(v, &tracks[i], &list[i], list, n);
 		} else {
 			tracks[i] = (struct ctx_track){
+				.dev = list[i].dev_id,
 				.vgpu = list[i].vgpu_id, .id = list[i].id,
 				.switch_ns = list[i].switch_ns,
 				.copies = list[i].copies,
@@ -348,6 +396,11 @@ static struct preempt_ctx describe(struct ctx_view *v, const struct mgpu_ctx *c,
 	return p;
 }
 
+static bool waits(const struct preempt_ctx *c)
+{
+	return c->state == PREEMPT_WAITING || c->state == PREEMPT_PREEMPTED;
+}
+
 /* Keep promises while slots are leaving, in the order of contexts. */
 static void promise(struct ctx_view *v, struct preempt_snapshot *s)
 {
@@ -366,6 +419,22 @@ static void promise(struct ctx_view *v, struct preempt_snapshot *s)
 		leaving -= t->coming;
 		c->coming = t->coming;
 	}
+}
+
+/* Tell the guard of the device what happened since the last snapshot. */
+static void guard(struct ctx_view *v, struct preempt_snapshot *s, uint32_t dev)
+{
+	struct guard_watch *w = watch(v, dev);
+	bool waiting = false;
+
+	if (!w)
+		return;
+	for (size_t i = 0; i < s->n; i++)
+		waiting |= waits(&s->ctx[i]);
+	guard_look(&v->analyse.guard, w, s->now_ns, guard_rate(s), v->work[w - v->watch],
+		   waiting);
+	v->work[w - v->watch] = 0;
+	guard_allow(&v->analyse.guard, w, s->now_ns, &s->guard);
 }
 
 int ctx_view_snapshot(struct ctx_view *v, const struct mgpu_ctx *list, size_t n,
@@ -410,6 +479,7 @@ int ctx_view_snapshot(struct ctx_view *v, const struct mgpu_ctx *list, size_t n,
 	s->slots = held > slots ? (unsigned int)held : slots;
 	s->free = s->slots - (unsigned int)held;
 	promise(v, s);
+	guard(v, s, dev->id);
 	return 0;
 }
 
@@ -421,11 +491,6 @@ struct fate {
 	enum preempt_method method;
 	bool next;	/* gets the next slots that become free */
 };
-
-static bool waits(const struct preempt_ctx *c)
-{
-	return c->state == PREEMPT_WAITING || c->state == PREEMPT_PREEMPTED;
-}
 
 /* The context of @s whose job ends first; s->n if none is running. */
 static size_t first_to_end(const struct preempt_snapshot *s)
@@ -519,6 +584,8 @@ static bool stays_ready(const struct ctx_view *v, const struct preempt_snapshot 
 static size_t take_plan(struct ctx_view *v, const struct preempt_snapshot *s, bool promises,
 			const struct preempt_plan *plan, struct fate *fate)
 {
+	const struct preempt_decision *first = NULL;
+	double gain = 0;
 	size_t left = 0;
 
 	for (size_t k = 0; k < plan->n; k++) {
@@ -540,6 +607,8 @@ static size_t take_plan(struct ctx_view *v, const struct preempt_snapshot *s, bo
 			t = track(v, d->newcomer);
 			t->coming += d->slots;
 			fate[d->newcomer].gets += d->slots;
+			first = first ? first : d;
+			gain += d->gain;
 			continue;
 		}
 		t = track(v, d->ctx);
@@ -549,6 +618,12 @@ static size_t take_plan(struct ctx_view *v, const struct preempt_snapshot *s, bo
 			fate[d->ctx].gets += d->slots;
 		else if (!fate[d->ctx].gets)
 			left++;		/* the preemption for it was left out */
+	}
+	if (first) {
+		struct guard_watch *w = watch(v, v->info[first->ctx]->dev_id);
+
+		if (w)
+			guard_begin(w, s->now_ns, first, gain);
 	}
 	return left;
 }

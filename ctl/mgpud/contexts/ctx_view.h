@@ -28,10 +28,14 @@
 /* Part of the time held back by a limit from which on a vGPU counts as limited. */
 #define CTX_LIMITED	0.02
 
+/* Devices that the guard watches; on others preemption is not guarded. */
+#define CTX_DEVS	16
+
 #define CTX_SAMPLES	512	/* measured switches that a fit uses */
 
 /**
  * struct ctx_track - state of a context, kept from one look to the next
+ * @dev: ID of its device
  * @vgpu: ID of its vGPU
  * @id: ID of the context in that vGPU
  * @arrived_ns: submission of its job, ns; 0 without a job
@@ -39,6 +43,7 @@
  * @size: input size of the job: bytes that it moves, known at submission
  * @inst: work units expected at submission
  * @job_inst: work units that the job has
+ * @done: work units of the job that were done at the last look
  * @slots: slots held at the last look
  * @since_ns: time since which the context has been waiting or running, ns
  * @preemptions: preemption count of the context at the submission of the job
@@ -50,10 +55,11 @@
  * @seen: the look in progress has found the context
  */
 struct ctx_track {
+	uint32_t dev;
 	uint32_t vgpu, id;
 	uint64_t arrived_ns;
 	uint32_t kind;
-	double size, inst, job_inst;
+	double size, inst, job_inst, done;
 	uint32_t slots;
 	uint64_t since_ns;
 	uint64_t preemptions;
@@ -88,6 +94,8 @@ struct ctx_vgpu {
  * @if_ended: copy of @ctx in which the first job is complete, for choose_next()
  * @info: for each context of @ctx its entry in the kernel's list
  * @plan: the policy's plan for @if_ended
+ * @watch: the first @nr_watched devices that were seen
+ * @work: of each of them, work since its last snapshot, in cycles that it takes alone
  * @sample: the last CTX_SAMPLES of @nr_samples measured switches
  */
 struct ctx_view {
@@ -100,6 +108,9 @@ struct ctx_view {
 	struct preempt_ctx *ctx, *if_ended;
 	const struct mgpu_ctx **info;
 	struct preempt_plan plan;
+	struct guard_watch watch[CTX_DEVS];
+	double work[CTX_DEVS];
+	size_t nr_watched;
 	struct cost_sample sample[CTX_SAMPLES];
 	uint64_t nr_samples;
 };
@@ -168,6 +179,12 @@ size_t ctx_view_orders(struct ctx_view *v, const struct preempt_ops *ops,
 		       const struct preempt_snapshot *s, bool promises,
 		       const struct preempt_plan *plan, struct ctx_order *order,
 		       size_t *n);
+
+/*
+ * Time at which the trial of a preemption ends that is in progress on the device, ns;
+ * UINT64_MAX: there is none.
+ */
+uint64_t ctx_view_trial_ns(const struct ctx_view *v, uint32_t dev);
 
 /*
  * True if slots are being taken, so that another look is due soon. Slots that are drained

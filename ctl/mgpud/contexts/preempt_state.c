@@ -143,6 +143,36 @@ static struct json_object *pairs(const struct preempt_norm *t)
 	return list;
 }
 
+/* A time on CLOCK_MONOTONIC in seconds, null for none. */
+static struct json_object *at_time(uint64_t ns)
+{
+	return ns ? number((double)ns / 1e9) : NULL;
+}
+
+/* Gains that preemptions by each method were expected to have, and had. */
+static struct json_object *guard(const struct guard *g)
+{
+	struct json_object *all = json_object_new_object();
+
+	for (enum preempt_method i = 0; all && i < PREEMPT_METHODS; i++) {
+		const struct guard_method *m = &g->method[i];
+		struct json_object *o = json_object_new_object();
+
+		if (!o)
+			continue;
+		add(o, "open", json_object_new_boolean(!m->closed));
+		add_count(o, "trials", m->measured);
+		add(o, "expected", number(m->trials > 0 ? m->expected : NAN));
+		add(o, "got", number(m->trials > 0 ? m->got : NAN));
+		add(o, "extra_cycles", number(m->extra));
+		add_count(o, "closings", m->closings);
+		add(o, "since_s", at_time(m->since_ns));
+		add(o, "probe_s", m->closed ? at_time(m->probe_ns) : NULL);
+		add(all, preempt_method_name(i), o);
+	}
+	return all;
+}
+
 struct json_object *preempt_state(const struct config *c,
 				  const struct preempter_stats *s,
 				  const struct analyse *learned, size_t restored)
@@ -159,9 +189,11 @@ struct json_object *preempt_state(const struct config *c,
 	add(o, "policies", policies());
 	for (const struct mgpud_setting *t = mgpud_settings; t->key; t++)
 		if (!strcmp(t->section, MGPUD_CONTEXTS))
-			add(o, t->key, t->kind == MGPUD_COST ? cost(&c->preempt, s) :
-			    table_value(c, t));
+			add_setting(o, t->key, t, t->kind == MGPUD_COST ?
+				    cost(&c->preempt, s) : table_value(c, t));
 	add_count(o, "looks", did->looks);
+	add_count(o, "put_off", did->put_off);
+	add(o, "cpu_s", number((double)did->cpu_ns / 1e9));
 	add(o, "decisions", decisions(did));
 	add(o, "by", methods(did));
 	add_count(o, "left", did->left);
@@ -170,5 +202,6 @@ struct json_object *preempt_state(const struct config *c,
 	add_count(o, "restored", restored);
 	add(o, "learned", kinds(p, learned));
 	add(o, "norm", pairs(&learned->norm));
+	add(o, "guard", guard(&learned->guard));
 	return o;
 }

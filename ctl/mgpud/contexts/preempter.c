@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/socket.h>
 #include <bpf/bpf.h>
 
 #pragma GCC diagnostic push
@@ -13,15 +13,14 @@
 #include "contexts.skel.h"
 #pragma GCC diagnostic pop
 
+#include "clock.h"
 #include "contexts/bpf_why.h"
 #include "contexts/ctx_view.h"
 #include "contexts/preempter.h"
-
-#define NSEC		1000000000ULL
+#include "pace.h"
 
 #define FIT_EVERY	16		/* switches */
 #define SETTLE_NS	5000000ULL	/* delay of the next look while slots are being taken */
-#define REST		4		/* pause between looks, in durations of a look */
 #define EVENTS_MAX	1024		/* events read before a look */
 
 /*
@@ -58,26 +57,45 @@ struct preempter {
 	struct preempter_config config;
 	bool act;
 	struct mgpu *mgpu;		/* for requests */
-	struct mgpu *events;
+	struct mgpu *events;		/* NULL while no event changes anything */
 	struct contexts_bpf *bpf;
 	struct counted *counted;
 	struct mgpu_dev_info *devs;
 	size_t nr_devs;
 	struct ctx_view view;
 	struct preempt_plan plan;
-	uint64_t rest_ns;		/* time of the next look at the earliest, ns */
-	uint64_t wake_ns;
+	struct pace pace;
+	uint64_t wake_ns;		/* time of the next look without an event, ns */
+	bool resting;			/* leave events unread until there is credit again */
 	uint64_t fitted;		/* number of samples at the last fit */
 	double scratch[CTX_SAMPLES];
 	struct preempter_stats stats;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
+/* ---- processor time ---- */
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+static uint64_t cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static unsigned int all_slots(const struct preempter *p)
+{
+	uint64_t slots = 0;
+
+	for (size_t i = 0; i < p->nr_devs; i++)
+		slots += p->devs[i].slots;
+	return slots > 1 ? (unsigned int)slots : 1;
+}
+
+/* Account for what was spent since @from, of cpu_ns(). */
+static void spend(struct preempter *p, uint64_t from)
+{
+	uint64_t spent = cpu_ns() - from;
+
+	p->stats.cpu_ns += spent;
+	pace_spend(&p->pace, now_ns(), spent, all_slots(p));
+	p->resting = p->pace.credit < 0;
 }
 
 /* ---- what the BPF program counts ---- */
@@ -194,7 +212,7 @@ static int refresh(struct preempter *p, struct mgpu_error *err)
 	return 0;
 }
 
-int preempter_learn(struct preempter *p, struct mgpu_error *err)
+static int learn(struct preempter *p, struct mgpu_error *err)
 {
 	struct mgpu_vgpu_info *vgpus;
 	size_t nr;
@@ -216,6 +234,15 @@ int preempter_learn(struct preempter *p, struct mgpu_error *err)
 	ret = ctx_view_shares(&p->view, vgpus, nr, p->devs, p->nr_devs, now_ns());
 	free(vgpus);
 	return ret ? mgpu_fail(err, ret, "out of memory") : 0;
+}
+
+int preempter_learn(struct preempter *p, struct mgpu_error *err)
+{
+	uint64_t from = cpu_ns();
+	int ret = learn(p, err);
+
+	spend(p, from);
+	return ret;
 }
 
 /* ---- carrying out ---- */
@@ -307,41 +334,80 @@ static int run_device(struct preempter *p, const struct mgpu_dev_info *dev,
 	free(order);
 	if (ctx_view_unsettled(&p->view, &s))
 		wake_at(p, now + SETTLE_NS);
+	wake_at(p, ctx_view_trial_ns(&p->view, dev->id));
 	wake_at(p, wake);
 	return ret;
 }
 
-/* Skip events: the list tells the rest, so that lost events do not matter. */
-static int drain_events(struct preempter *p, struct mgpu_error *err)
+/* ---- events ---- */
+
+/*
+ * poll() also reports other messages, such as of another module that was loaded: reading
+ * must not block.
+ */
+static int open_events(struct preempter *p, struct mgpu_error *err)
 {
-	struct mgpu_event event;
+	int ret = mgpu_open(&p->events, err);
 
-	/* leave events that come faster than they are read for the next call */
-	for (int n = 0; n < EVENTS_MAX; n++) {
-		int ret = mgpu_event_next(p->events, &event, err);
+	if (!ret)
+		ret = mgpu_subscribe_ctx(p->events, err);
+	if (!ret && fcntl(mgpu_fd(p->events), F_SETFL, O_NONBLOCK))
+		ret = mgpu_fail(err, -errno, "cannot make the socket of events non-blocking: %s",
+				strerror(errno));
+	return ret;
+}
 
-		if (ret == -EAGAIN)
-			return 0;
-		if (ret && ret != -ENOBUFS && ret != -EINTR)
-			return ret;
+/*
+ * With none the module's own order is in force: events change nothing, and without a
+ * subscriber the module makes none.
+ */
+static int want_events(struct preempter *p, struct mgpu_error *err)
+{
+	bool wanted = p->config.ops != &preempt_none;
+
+	if (wanted && !p->events)
+		return open_events(p, err);
+	if (!wanted) {
+		mgpu_close(p->events);
+		p->events = NULL;
 	}
 	return 0;
 }
 
-int preempter_run(struct preempter *p, struct mgpu_error *err)
+/*
+ * Skip events without a look at them: the list that follows tells the rest, so that lost
+ * events do not matter, and its request fails if the module was unloaded. Returns whether
+ * there was one.
+ */
+static bool skip_events(struct preempter *p)
 {
-	uint64_t start = now_ns(), now;
+	bool any = false;
+	char none;
+
+	/* leave events that come faster than they are read for the next call */
+	for (int n = 0; p->events && n < EVENTS_MAX; n++) {
+		if (recv(mgpu_fd(p->events), &none, sizeof(none), MSG_DONTWAIT) < 0 &&
+		    errno != ENOBUFS && errno != EINTR)
+			return any;
+		any = true;
+	}
+	return any;
+}
+
+/* ---- looking ---- */
+
+static int run(struct preempter *p, struct mgpu_error *err)
+{
+	uint64_t now;
 	struct mgpu_ctx *list;
 	size_t n;
 	int ret;
 
-	ret = drain_events(p, err);
+	ret = want_events(p, err);
 	if (ret)
 		return ret;
-	if (start < p->rest_ns) {
-		p->wake_ns = p->rest_ns;
-		return 0;
-	}
+	if (!skip_events(p) && now_ns() < p->wake_ns)
+		return 0;	/* nothing came while events were left unread */
 	p->wake_ns = UINT64_MAX;
 	ret = mgpu_ctx_dump(p->mgpu, NULL, &list, &n, err);
 	if (ret)
@@ -358,8 +424,22 @@ int preempter_run(struct preempter *p, struct mgpu_error *err)
 	for (size_t i = 0; !ret && i < p->nr_devs; i++)
 		ret = run_device(p, &p->devs[i], list, n, now, err);
 	free(list);
-	now = now_ns();
-	p->rest_ns = now + REST * (now - start);
+	return ret;
+}
+
+int preempter_run(struct preempter *p, struct mgpu_error *err)
+{
+	uint64_t from;
+	int ret;
+
+	/* leave events unread meanwhile: they cost less together */
+	p->resting = now_ns() < pace_ready_ns(&p->pace, all_slots(p));
+	if (p->resting)
+		return 0;
+	from = cpu_ns();
+	ret = run(p, err);
+	spend(p, from);
+	p->stats.put_off += p->resting;
 	return ret;
 }
 
@@ -382,22 +462,6 @@ static void load(struct preempter *p, char *why, size_t len)
 	bpf_why(why, len, "context", ret);
 }
 
-/*
- * poll() also reports other messages, such as of another module that was loaded: reading
- * must not block.
- */
-static int open_events(struct preempter *p, struct mgpu_error *err)
-{
-	int ret = mgpu_open(&p->events, err);
-
-	if (!ret)
-		ret = mgpu_subscribe_ctx(p->events, err);
-	if (!ret && fcntl(mgpu_fd(p->events), F_SETFL, O_NONBLOCK))
-		ret = mgpu_fail(err, -errno, "cannot make the socket of events non-blocking: %s",
-				strerror(errno));
-	return ret;
-}
-
 int preempter_open(struct preempter **preempter, const struct preempter_config *config,
 		   bool act, char *why, size_t len, struct mgpu_error *err)
 {
@@ -414,6 +478,7 @@ int preempter_open(struct preempter **preempter, const struct preempter_config *
 	preempter_configure(p, config);
 	p->stats.no_fit = "no switch has been measured yet";
 	ret = mgpu_open(&p->mgpu, err);
+	/* with any policy: it fails if the module is too old to have contexts */
 	if (!ret)
 		ret = open_events(p, err);
 	if (!ret)
@@ -457,12 +522,14 @@ void preempter_configure(struct preempter *p, const struct preempter_config *con
 
 int preempter_fd(const struct preempter *p)
 {
-	return mgpu_fd(p->events);
+	return p->events && !p->resting ? mgpu_fd(p->events) : -1;
 }
 
 uint64_t preempter_wake_ns(const struct preempter *p)
 {
-	return p->wake_ns;
+	uint64_t ready = pace_ready_ns(&p->pace, all_slots(p));
+
+	return p->resting ? ready : p->wake_ns;
 }
 
 struct analyse *preempter_analyse(struct preempter *p)

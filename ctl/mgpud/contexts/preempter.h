@@ -33,6 +33,8 @@ struct preempter_config {
 /**
  * struct preempter_stats - statistics of the preemption loop
  * @looks: number of looks at all contexts
+ * @put_off: number of times that the next look was put off, as the processor time was spent
+ * @cpu_ns: processor time of the loop, ns
  * @decisions: decisions of the policy, by enum preempt_action
  * @by: preemptions among @decisions, by enum preempt_method
  * @left: decisions that were not carried out, because a vGPU is promised a share or
@@ -46,6 +48,8 @@ struct preempter_config {
  */
 struct preempter_stats {
 	uint64_t looks;
+	uint64_t put_off;
+	uint64_t cpu_ns;
 	uint64_t decisions[3];
 	uint64_t by[PREEMPT_METHODS];
 	uint64_t left;
@@ -76,7 +80,11 @@ int preempter_open(struct preempter **p, const struct preempter_config *config,
 void preempter_close(struct preempter *p);
 void preempter_configure(struct preempter *p, const struct preempter_config *config);
 
-/* For poll(): readable when preempter_run() must be called. */
+/*
+ * For poll(): readable when preempter_run() must be called. -1, which poll() ignores, while
+ * no event changes anything: until preempter_wake_ns(), or with the policy none. Ask again
+ * after each call of a function above or below.
+ */
 int preempter_fd(const struct preempter *p);
 /* Latest time to call preempter_run(), CLOCK_MONOTONIC ns; UINT64_MAX: none. */
 uint64_t preempter_wake_ns(const struct preempter *p);

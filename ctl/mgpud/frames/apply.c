@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Set the limits of a plan in the kernel module. */
+/* Set the targets of a plan in the kernel module. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "frames/apply.h"
 
@@ -14,18 +13,6 @@ static uint32_t millihertz(double fps)
 	if (!isfinite(fps) || mhz > MGPU_FPS_LIMIT_MAX)
 		return 0;
 	return mhz < MGPU_FPS_LIMIT_MIN ? MGPU_FPS_LIMIT_MIN : (uint32_t)mhz;
-}
-
-/*
- * An allocator without targets removes, once, the limits that it finds: those of the
- * allocator before, or of the mgpud before.
- */
-static bool free_once(struct applier *a, const struct sample_vgpu *v)
-{
-	if (v->id >= APPLY_IDS || !strcmp(a->freed[v->id], v->uuid))
-		return false;
-	strcpy(a->freed[v->id], v->uuid);
-	return true;
 }
 
 /* Remove vGPUs from the batch that no longer exist. */
@@ -50,54 +37,67 @@ static int still_there(struct mgpu *mgpu, struct mgpu_vgpu_setting *set, size_t 
 	return 0;
 }
 
-int apply(struct applier *a, struct mgpu *mgpu, const struct settings *set,
-	  const struct estimate *e, const struct plan *plan,
+/* Set targets in one batch; @nr may become less. */
+static int set_all(struct mgpu *mgpu, struct mgpu_vgpu_setting *set, size_t *nr,
+		   struct mgpu_error *err)
+{
+	int ret = *nr ? mgpu_vgpu_set(mgpu, set, *nr, err) : 0;
+
+	if (ret != -ENOENT && ret != -ENODEV)
+		return ret;
+	/* a batch is all or nothing: retry without vGPUs that were just removed */
+	ret = still_there(mgpu, set, nr, err);
+	return !ret && *nr ? mgpu_vgpu_set(mgpu, set, *nr, err) : ret;
+}
+
+int apply(struct mgpu *mgpu, const struct estimate *e, const struct plan *plan,
 	  struct applied *result, struct mgpu_error *err)
 {
-	bool limits = set->allocator->allocate;
 	size_t n = 0;
-	int ret = 0;
 
 	result->changed = 0;
 	result->set = calloc(plan->nr ? plan->nr : 1, sizeof(*result->set));
-	if (!a->freed)
-		a->freed = calloc(APPLY_IDS, sizeof(*a->freed));
-	if (!result->set || !a->freed)
+	if (!result->set)
 		return mgpu_fail(err, -ENOMEM, "out of memory");
-	if (a->allocator != set->allocator) {
-		memset(a->freed, 0, APPLY_IDS * sizeof(*a->freed));
-		a->allocator = set->allocator;
-	}
 
 	for (size_t j = 0; j < plan->nr; j++) {
 		const struct sample_vgpu *v = &e->vgpus[j].last;
 		uint32_t want = millihertz(plan->targets[j].limit);
 
-		if (plan->targets[j].keep || (!limits && !free_once(a, v)) ||
-		    want == v->fps_limit)
+		if (plan->targets[j].keep || want == v->fps_target)
 			continue;
 		result->set[n++] = (struct mgpu_vgpu_setting){
 			.id = v->id,
-			.mask = MGPU_SETTING_FPS_LIMIT,
-			.fps_limit = want,
+			.mask = MGPU_SETTING_FPS_TARGET,
+			.fps_target = want,
 		};
 	}
 	result->changed = n;
-	if (!mgpu || !n)
-		return 0;
-	ret = mgpu_vgpu_set(mgpu, result->set, n, err);
-	if (ret == -ENOENT || ret == -ENODEV) {
-		/* a batch is all or nothing: retry without vGPUs that were just removed */
-		ret = still_there(mgpu, result->set, &n, err);
-		if (!ret && n)
-			ret = mgpu_vgpu_set(mgpu, result->set, n, err);
-		result->changed = n;
-	}
-	return ret;
+	return mgpu ? set_all(mgpu, result->set, &result->changed, err) : 0;
 }
 
-void applier_free(struct applier *a)
+int apply_release(struct mgpu *mgpu, size_t *nr, struct mgpu_error *err)
 {
-	free(a->freed);
-	a->freed = NULL;
+	struct mgpu_vgpu_setting *set;
+	struct mgpu_vgpu_info *vgpus;
+	size_t n;
+	int ret;
+
+	*nr = 0;
+	ret = mgpu_vgpu_list(mgpu, NULL, &vgpus, &n, err);
+	if (ret)
+		return ret;
+	set = calloc(n ? n : 1, sizeof(*set));
+	for (size_t j = 0; set && j < n; j++)
+		if (vgpus[j].fps_target)
+			set[(*nr)++] = (struct mgpu_vgpu_setting){
+				.id = vgpus[j].id,
+				.mask = MGPU_SETTING_FPS_TARGET,
+			};
+	free(vgpus);
+	if (!set)
+		return mgpu_fail(err, -ENOMEM, "out of memory");
+	ret = set_all(mgpu, set, nr, err);
+	free(set);
+	return ret;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <sys/mman.h>
 #include <bpf/bpf.h>
@@ -17,6 +16,7 @@
 #include "cputime.skel.h"
 #pragma GCC diagnostic pop
 
+#include "clock.h"
 #include "contexts/bpf_why.h"
 #include "frames/counters.h"
 #include "cputime.h"
@@ -342,14 +342,6 @@ static uint64_t running_ns(const struct counters *c, uint32_t slot, uint64_t now
 	return ns;
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 void counters_cpu(struct counters *c, struct sample *s)
 {
 	struct known_vmm *list;
@@ -365,7 +357,7 @@ void counters_cpu(struct counters *c, struct sample *s)
 		idle = slot_ns(c, MGPU_CPU_SLOT_IDLE);
 		for (size_t k = 0; k < nr; k++)
 			list[k].slot_ns = slot_ns(c, list[k].slot);
-		s->now_ns = clock_ns();
+		s->now_ns = now_ns();
 		copy_cells(c, c->after);
 		if (same_cells(c))
 			break;
@@ -426,6 +418,7 @@ uint64_t counters_missed(const struct counters *c)
 	if (c->account)
 		sum += missed(c->account->obj);
 	if (c->cputime)
-		sum += missed(c->cputime->obj);
+		sum += missed(c->cputime->obj) +
+			__atomic_load_n(&c->cputime->bss->slots_missing, __ATOMIC_RELAXED);
 	return sum;
 }

@@ -37,7 +37,10 @@ void counters_owners(struct counters *c, const struct sample_vgpu *vgpus,
 /* Fill @s's now_ns, idle_ns and the cpu_ns of its VMMs; remove unknown VMMs. */
 void counters_cpu(struct counters *c, struct sample *s);
 
-/* Number of events that a program missed because it was running already. */
+/*
+ * Number of events that a program missed because it was running already, and of VMMs whose
+ * CPU time is not counted for lack of a slot.
+ */
 uint64_t counters_missed(const struct counters *c);
 
 #endif /* MGPUD_COUNTERS_H */

@@ -2,7 +2,8 @@
 /*
  * Samples: lists of vGPUs and devices over netlink, and counters of the BPF programs in
  * shared memory. Without a BPF program: the module's own counters for frames and engine
- * time, each VMM's CPU clock and /proc/stat for CPU time.
+ * time, each VMM's CPU clock and /proc/stat for CPU time. The time that VMMs waited for a
+ * CPU comes from /proc in any case.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,11 +13,13 @@
 #include <unistd.h>
 
 #include "frames/counters.h"
+#include "frames/cpu_waits.h"
 #include "frames/observe.h"
 
 struct observer {
 	struct mgpu *mgpu;
 	struct counters *counters;
+	struct cpu_waits *waits;
 	struct sample sample;
 	bool sampled;
 };
@@ -26,7 +29,11 @@ int observer_open(struct observer **observer, struct mgpu *mgpu, char *why,
 {
 	struct observer *o = calloc(1, sizeof(*o));
 
-	if (!o || counters_open(&o->counters, why, len)) {
+	if (o)
+		o->waits = cpu_waits_new("/proc");
+	if (!o || !o->waits || counters_open(&o->counters, why, len)) {
+		if (o)
+			cpu_waits_free(o->waits);
 		free(o);
 		return mgpu_fail(err, -ENOMEM, "out of memory");
 	}
@@ -48,6 +55,7 @@ void observer_close(struct observer *o)
 	if (!o)
 		return;
 	counters_close(o->counters);
+	cpu_waits_free(o->waits);
 	free_sample(&o->sample);
 	free(o);
 }
@@ -139,9 +147,11 @@ static void fill_vgpu(struct observer *o, struct sample_vgpu *s,
 	s->tgid = v->open ? v->tgid : 0;
 	s->weight = v->weight;
 	s->fps_limit = v->fps_limit;
+	s->fps_target = v->fps_target;
 	s->frames_total = v->stats.frames;
 	s->charged_bpf_ns = v->stats.charged_bpf_ns;
 	s->charged_self_ns = v->stats.charged_self_ns;
+	s->queue_ns = v->stats.queue_ns;
 	if (counters_account(o->counters))
 		a = counters_vgpu(o->counters, v->id);
 	if (a) {
@@ -182,6 +192,7 @@ int observer_sample(struct observer *o, const struct sample **sample,
 		s.devs[s.nr_devs++] = (struct sample_dev){
 			.id = devs[i].id,
 			.engines = devs[i].engines,
+			.on_cpus = devs[i].engine_on_cpu,
 		};
 	/* programs and module use the same IDs, which are sorted */
 	for (size_t j = 0; j < nr_vgpus; j++)
@@ -196,6 +207,7 @@ int observer_sample(struct observer *o, const struct sample **sample,
 	} else {
 		cpu_without_bpf(&s);
 	}
+	cpu_waits_read(o->waits, &s);
 	free_sample(&o->sample);
 	o->sample = s;
 	o->sampled = true;

@@ -22,6 +22,6 @@ int observer_sample(struct observer *o, const struct sample **sample,
 
 bool observer_bpf(const struct observer *o);	/* all BPF programs are attached */
 bool observer_charge(const struct observer *o);	/* a BPF program charges */
-uint64_t observer_missed(const struct observer *o); /* events that programs missed */
+uint64_t observer_missed(const struct observer *o); /* as counters_missed() */
 
 #endif /* MGPUD_OBSERVE_H */

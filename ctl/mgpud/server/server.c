@@ -11,47 +11,123 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <json-c/json.h>
 
+#include "clock.h"
 #include "config/fail.h"
+#include "server/budget.h"
+#include "mgpud_client.h"
 #include "server/server.h"
 
-#define LOST "{\"event\":\"lost\"}\n"
+#define TEXT(number)	TEXT_OF(number)
+#define TEXT_OF(text)	#text
+
+#define LOST "{\"version\":" TEXT(MGPU_JSON_VERSION) ",\"event\":\"lost\"}\n"
 #define FULL "{\"ok\":false,\"error\":\"mgpud has too many clients; close one first\",\"key\":\"request\"}\n"
+
+#define BURST_NS	20000000	/* work at once after a time without requests */
+#define QUANTUM_NS	1000000		/* work at once while there are always requests */
+/* While the work for others rests, let in few: root may be among those that wait. */
+#define TICK_NS		20000000
+#define TICK_ACCEPTS	8
+#define ACCEPTS		16		/* connections accepted per turn otherwise */
+
+/* Sources of the outer epoll; the first two are also indices of budgets. */
+enum source {
+	ROOT,			/* clients of root and mgpud's own user */
+	OTHERS,			/* clients of other users */
+	LISTEN,
+	TIMER,			/* a rest ends */
+	SOURCES,
+};
+
+/* Text that several answers share. */
+struct text {
+	unsigned int refs;
+	size_t len;
+	char data[];
+};
 
 /**
  * struct client - a connection
  * @fd: socket, -1 if the entry is free
+ * @peer: process at the other end
+ * @rank: what it may do
+ * @source: ROOT or OTHERS
+ * @want: events that epoll reports
  * @used: last activity, in server turns
- * @trusted: the client is root or mgpud's user, and may change settings
+ * @seen: state that was sent last, by struct server's @seq
+ * @ticket: the answer waits for server_done(); 0: it does not
+ * @done: server_done() was called
+ * @warning: what the answer says then, NULL for nothing
  * @watch: the client gets the state of each period
  * @ended: the client sends no more requests
- * @in: @in_len bytes of an incomplete request
- * @out: answer that is being sent, NULL for none: @out_done of @out_len bytes are sent
+ * @in: @in_len bytes, of requests that are incomplete or not answered yet
+ * @head: first part of the output, NULL for none
+ * @body: second part, NULL for none
+ * @out: third part, NULL for none
+ * @sent: bytes of all three parts that are sent
  * @events: bytes of events in @out
  * @lost: events were dropped for lack of room
  */
 struct client {
 	int fd;
+	struct peer peer;
+	enum access_rank rank;
+	enum source source;
+	uint32_t want;
 	uint64_t used;
-	bool trusted;
+	uint64_t seen;
+	uint64_t ticket;
+	bool done;
+	char *warning;
 	bool watch;
 	bool ended;
 	char in[SERVER_LINE_MAX];
 	size_t in_len;
+	char *head;
+	size_t head_len;
+	struct text *body;
 	char *out;
-	size_t out_len, out_done;
+	size_t out_len;
+	size_t sent;
 	size_t events;
 	bool lost;
 };
 
+/**
+ * struct server - the socket and its clients
+ * @outer: epoll of the sources, for the caller
+ * @epoll: epolls of the clients of ROOT and OTHERS
+ * @listen: socket for connections
+ * @timer: ends a rest
+ * @lock: file that keeps a second mgpud out
+ * @on: sources that @outer reports
+ * @armed: @timer runs
+ * @budget: time for the clients of ROOT and OTHERS
+ * @charged_ns: CPU time of this thread up to which the work is charged, ns
+ * @path: path of the socket
+ * @access: users of the socket
+ * @turn: number of calls of server_run()
+ * @seq: number of the period, from 1
+ * @state: members of the state as text; NULL: not made since it changed
+ */
 struct server {
-	int epoll, listen, lock;
+	int outer, epoll[2], listen, timer, lock;
+	bool on[SOURCES];
+	bool armed;
+	struct budget budget[2];
+	uint64_t charged_ns;
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	struct access access;
 	const struct server_ops *ops;
 	void *arg;
 	uint64_t turn;
+	uint64_t seq;
+	struct text *state;
 	struct client clients[SERVER_CLIENTS];
 };
 
@@ -127,18 +203,73 @@ static int start_listening(struct server *s, char *why, size_t len)
 	if (bind(s->listen, (struct sockaddr *)&addr, sizeof(addr)))
 		return fail(why, len, -errno, "cannot bind %s: %s", s->path,
 			    strerror(errno));
-	/* every user may connect; set() checks the client's user */
-	if (chmod(s->path, 0666) || listen(s->listen, SERVER_CLIENTS))
+	/* server_access() lets others in */
+	if (chmod(s->path, 0600) || listen(s->listen, SERVER_CLIENTS))
 		return fail(why, len, -errno, "cannot listen on %s: %s", s->path,
 			    strerror(errno));
 	return 0;
 }
 
-static int poll_for(struct server *s, int op, int fd, uint32_t events, void *who)
+/* Have @outer report a source, or not. */
+static int switch_source(struct server *s, enum source which, int fd, bool on)
 {
-	struct epoll_event ev = { .events = events, .data = { .ptr = who } };
+	struct epoll_event ev = {
+		.events = on ? EPOLLIN : 0, .data = { .u32 = which },
+	};
 
-	return epoll_ctl(s->epoll, op, fd, &ev) ? -errno : 0;
+	if (s->on[which] == on)
+		return 0;
+	s->on[which] = on;
+	return epoll_ctl(s->outer, EPOLL_CTL_MOD, fd, &ev) ? -errno : 0;
+}
+
+static int add_source(struct server *s, enum source which, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data = { .u32 = which } };
+
+	s->on[which] = true;
+	return fd < 0 || epoll_ctl(s->outer, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int open_epolls(struct server *s)
+{
+	static const unsigned int part[] = {
+		[ROOT] = SERVER_ROOT_PART, [OTHERS] = SERVER_PART,
+	};
+	uint64_t now = now_ns();
+	int ret = 0;
+
+	s->outer = epoll_create1(EPOLL_CLOEXEC);
+	if (s->outer < 0)
+		return -errno;
+	for (int i = ROOT; i <= OTHERS && !ret; i++) {
+		budget_init(&s->budget[i], part[i], BURST_NS, QUANTUM_NS, now);
+		s->epoll[i] = epoll_create1(EPOLL_CLOEXEC);
+		ret = add_source(s, (enum source)i, s->epoll[i]);
+	}
+	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (!ret)
+		ret = add_source(s, LISTEN, s->listen);
+	if (!ret)
+		ret = add_source(s, TIMER, s->timer);
+	return ret;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static void free_server(struct server *s)
+{
+	close_fd(s->listen);
+	close_fd(s->timer);
+	close_fd(s->epoll[ROOT]);
+	close_fd(s->epoll[OTHERS]);
+	close_fd(s->outer);
+	close_fd(s->lock);
+	free(s);
 }
 
 int server_open(struct server **server, const char *path,
@@ -154,12 +285,11 @@ int server_open(struct server **server, const char *path,
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(why, len, -ENOMEM, "out of memory");
-	s->epoll = -1;
-	s->listen = -1;
-	s->lock = -1;
+	s->outer = s->epoll[ROOT] = s->epoll[OTHERS] = s->listen = s->timer = s->lock = -1;
 	strcpy(s->path, path);
 	s->ops = ops;
 	s->arg = arg;
+	s->seq = 1;
 	for (size_t i = 0; i < SERVER_CLIENTS; i++)
 		s->clients[i].fd = -1;
 
@@ -174,8 +304,7 @@ int server_open(struct server **server, const char *path,
 		ret = start_listening(s, why, len);
 	if (ret)
 		goto err;
-	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	ret = s->epoll < 0 ? -errno : poll_for(s, EPOLL_CTL_ADD, s->listen, EPOLLIN, NULL);
+	ret = open_epolls(s);
 	if (ret) {
 		fail(why, len, ret, "cannot watch %s: %s", path, strerror(-ret));
 		goto err;
@@ -183,23 +312,35 @@ int server_open(struct server **server, const char *path,
 	*server = s;
 	return 0;
 err:
-	if (s->listen >= 0) {
-		close(s->listen);
+	if (s->listen >= 0)
 		unlink(s->path);
-	}
-	if (s->epoll >= 0)
-		close(s->epoll);
-	if (s->lock >= 0)
-		close(s->lock);
-	free(s);
+	free_server(s);
 	return ret;
+}
+
+static void put_text(struct text *text)
+{
+	if (text && !--text->refs)
+		free(text);
+}
+
+/* All output is sent. */
+static void drop_output(struct client *c)
+{
+	free(c->head);
+	put_text(c->body);
+	free(c->out);
+	c->head = NULL;
+	c->body = NULL;
+	c->out = NULL;
+	c->head_len = c->out_len = c->sent = c->events = 0;
 }
 
 static void drop(struct client *c)
 {
-	if (c->fd >= 0)
-		close(c->fd);
-	free(c->out);
+	close_fd(c->fd);
+	drop_output(c);
+	free(c->warning);
 	memset(c, 0, sizeof(*c));
 	c->fd = -1;
 }
@@ -210,66 +351,157 @@ void server_close(struct server *s)
 		return;
 	for (size_t i = 0; i < SERVER_CLIENTS; i++)
 		drop(&s->clients[i]);
+	put_text(s->state);
 	/* keep the lock's file: after an unlink two processes could hold a lock */
 	unlink(s->path);
-	close(s->listen);
-	close(s->epoll);
-	close(s->lock);
-	free(s);
+	free_server(s);
 }
 
 int server_fd(const struct server *s)
 {
-	return s->epoll;
+	return s->outer;
+}
+
+/* ---- clients in their epolls ---- */
+
+static void poll_for(struct server *s, struct client *c, uint32_t want)
+{
+	struct epoll_event ev = { .events = want, .data = { .ptr = c } };
+
+	if (c->want == want)
+		return;
+	c->want = want;
+	if (epoll_ctl(s->epoll[c->source], EPOLL_CTL_MOD, c->fd, &ev))
+		drop(c);
+}
+
+static bool has_output(const struct client *c)
+{
+	return c->head || c->body || c->out;
+}
+
+static bool has_line(const struct client *c)
+{
+	return memchr(c->in, '\n', c->in_len) || c->in_len == sizeof(c->in);
+}
+
+/* Is there a state that the watcher has not got? */
+static bool is_due(const struct server *s, const struct client *c)
+{
+	return c->watch && c->seen != s->seq;
+}
+
+/* Decide what the next turn waits for. */
+static void wait_for(struct server *s, struct client *c)
+{
+	if (has_output(c) || c->done)
+		poll_for(s, c, EPOLLOUT);
+	else if (c->ticket)
+		poll_for(s, c, 0);	/* epoll reports a hang-up nevertheless */
+	else if (is_due(s, c) || has_line(c))
+		poll_for(s, c, EPOLLOUT);
+	else if (!c->ended)
+		poll_for(s, c, EPOLLIN);
+	else	/* a client that is not polled would report its hang-up forever */
+		drop(c);
+}
+
+static int add_client(struct server *s, struct client *c)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data = { .ptr = c } };
+
+	c->want = EPOLLIN;
+	c->source = c->rank == ACCESS_ROOT ? ROOT : OTHERS;
+	return epoll_ctl(s->epoll[c->source], EPOLL_CTL_ADD, c->fd, &ev) ? -errno : 0;
 }
 
 /* ---- answers ---- */
 
-/* Takes over @answer. */
-static void send_line(struct client *c, struct json_object *answer)
+/* Append to the output; returns false when out of memory. */
+static bool append(struct client *c, const char *text, size_t len)
 {
-	const char *text;
-	size_t len;
+	char *out = realloc(c->out, c->out_len + len);
 
-	text = answer ? json_object_to_json_string_length(answer,
-			JSON_C_TO_STRING_PLAIN, &len) : NULL;
-	if (text)
-		c->out = malloc(len + 1);
-	if (c->out) {
-		memcpy(c->out, text, len);
-		c->out[len] = '\n';
-		c->out_len = len + 1;
-		c->out_done = 0;
-	} else {
-		c->ended = true;	/* out of memory: close the connection */
-	}
-	json_object_put(answer);
-}
-
-static void send_state(struct server *s, struct client *c)
-{
-	struct json_object *answer = json_object_new_object();
-	struct json_object *state = s->ops->state(s->arg);
-
-	if (answer && state) {
-		json_object_object_add(answer, "ok", json_object_new_boolean(true));
-		json_object_object_add(answer, "state", state);
-	} else {
-		json_object_put(state);
-	}
-	send_line(c, answer);
+	if (!out)
+		return false;
+	memcpy(out + c->out_len, text, len);
+	c->out = out;
+	c->out_len += len;
+	return true;
 }
 
 static void send_error(struct client *c, const char *key, const char *text)
 {
 	struct json_object *answer = json_object_new_object();
+	const char *line = NULL;
+	size_t len;
 
 	if (answer) {
 		json_object_object_add(answer, "ok", json_object_new_boolean(false));
 		json_object_object_add(answer, "error", json_object_new_string(text));
 		json_object_object_add(answer, "key", json_object_new_string(key));
+		line = json_object_to_json_string_length(answer, JSON_C_TO_STRING_PLAIN,
+							 &len);
 	}
-	send_line(c, answer);
+	/* out of memory: close the connection */
+	if (!line || !append(c, line, len) || !append(c, "\n", 1))
+		c->ended = true;
+	json_object_put(answer);
+}
+
+/* The members of the state as text; NULL when out of memory. */
+static struct text *state_text(struct server *s)
+{
+	struct json_object *state;
+	const char *text = NULL;
+	size_t len = 0;
+
+	if (s->state)
+		return s->state;
+	state = s->ops->state(s->arg);
+	if (state)
+		text = json_object_to_json_string_length(state, JSON_C_TO_STRING_PLAIN, &len);
+	if (text && len >= 2)
+		s->state = malloc(sizeof(*s->state) + len);
+	if (s->state) {
+		/* without its braces */
+		s->state->refs = 1;
+		s->state->len = len - 2;
+		memcpy(s->state->data, text + 1, len - 2);
+	}
+	json_object_put(state);
+	return s->state;
+}
+
+/* {"ok":true,"warning":"...","state":{fresh members,members}} */
+static void send_state(struct server *s, struct client *c, const char *warning)
+{
+	struct text *state = state_text(s);
+	struct json_object *said = NULL;
+	char fresh[256] = "";
+	int len = -1;
+
+	c->seen = s->seq;
+	if (warning[0])
+		said = json_object_new_string(warning);
+	if (s->ops->fresh)
+		s->ops->fresh(s->arg, fresh, sizeof(fresh));
+	if (state && (said || !warning[0]))
+		len = asprintf(&c->head, "{\"ok\":true,%s%s%s\"state\":{%s%s",
+			       said ? "\"warning\":" : "",
+			       said ? json_object_to_json_string(said) : "", said ? "," : "",
+			       fresh, fresh[0] && state->len ? "," : "");
+	json_object_put(said);
+	if (len < 0 || !append(c, "}}\n", 3)) {
+		if (len < 0)
+			c->head = NULL;
+		drop_output(c);
+		c->ended = true;	/* out of memory: close the connection */
+		return;
+	}
+	c->head_len = (size_t)len;
+	c->body = state;
+	state->refs++;
 }
 
 static struct json_object *parse(const char *line, size_t len)
@@ -289,23 +521,29 @@ static struct json_object *parse(const char *line, size_t len)
 	return obj;
 }
 
-static void set(struct server *s, struct client *c, struct json_object *request)
+static void change(struct server *s, struct client *c, enum server_change what,
+		   struct json_object *request)
 {
 	struct settings_error err = { .key = "", .text = "" };
-	struct json_object *settings;
+	struct json_object *value = NULL;
 
-	if (!c->trusted) {
-		send_error(c, "request", "only root and the user that mgpud runs as may change settings; use one of these");
+	if (c->rank < ACCESS_CHANGE) {
+		send_error(c, "request", "only root, the user that mgpud runs as and members of the socket's group may change settings; use one of these");
 		return;
 	}
-	if (!json_object_object_get_ex(request, "settings", &settings)) {
+	if (!json_object_object_get_ex(request, what == SERVER_SET ? "settings" : "keys",
+				       &value) && what == SERVER_SET) {
 		send_error(c, "settings", "a set request needs \"settings\"");
 		return;
 	}
-	if (s->ops->set(s->arg, settings, &err))
+	if (s->ops->change(s->arg, &c->peer, what, value, &c->ticket, &err)) {
+		c->ticket = 0;
 		send_error(c, err.key, err.text);
-	else
-		send_state(s, c);
+		return;
+	}
+	server_publish(s, false);
+	if (!c->ticket && !c->done)
+		send_state(s, c, err.text);
 }
 
 static void answer_line(struct server *s, struct client *c, const char *line, size_t len)
@@ -320,57 +558,69 @@ static void answer_line(struct server *s, struct client *c, const char *line, si
 	}
 	if (!json_object_object_get_ex(request, "request", &what) ||
 	    !json_object_is_type(what, json_type_string)) {
-		send_error(c, "request", "the object needs \"request\": \"get\", \"set\" or \"watch\"");
+		send_error(c, "request", "the object needs \"request\": \"get\", \"set\", \"reset\" or \"watch\"");
 		json_object_put(request);
 		return;
 	}
 	name = json_object_get_string(what);
 	if (!strcmp(name, "get")) {
-		send_state(s, c);
+		send_state(s, c, "");
 	} else if (!strcmp(name, "set")) {
-		set(s, c, request);
+		change(s, c, SERVER_SET, request);
+	} else if (!strcmp(name, "reset")) {
+		change(s, c, SERVER_RESET, request);
 	} else if (!strcmp(name, "watch")) {
 		c->watch = true;
-		send_state(s, c);
+		send_state(s, c, "");
 	} else {
-		send_error(c, "request", "unknown request; the requests are get, set and watch");
+		send_error(c, "request", "unknown request; the requests are get, set, reset and watch");
 	}
 	json_object_put(request);
 }
 
 /* ---- bytes ---- */
 
-/* Append to the output; returns false when out of memory. */
-static bool append(struct client *c, const char *text, size_t len)
+/* Fill @iov, which has 3 entries, with the output that is not sent; returns their number. */
+static size_t output(const struct client *c, struct iovec *iov)
 {
-	size_t used = c->out ? c->out_len : 0;
-	char *out = realloc(c->out, used + len);
+	const struct {
+		const char *data;
+		size_t len;
+	} part[] = {
+		{ c->head, c->head_len },
+		{ c->body ? c->body->data : NULL, c->body ? c->body->len : 0 },
+		{ c->out, c->out_len },
+	};
+	size_t skip = c->sent, n = 0;
 
-	if (!out)
-		return false;
-	if (!used)
-		c->out_done = 0;
-	memcpy(out + used, text, len);
-	c->out = out;
-	c->out_len = used + len;
-	return true;
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+		if (skip >= part[i].len) {
+			skip -= part[i].len;
+			continue;
+		}
+		iov[n].iov_base = (char *)part[i].data + skip;
+		iov[n++].iov_len = part[i].len - skip;
+		skip = 0;
+	}
+	return n;
 }
 
 /* Send output; returns false if the connection is broken. */
 static bool flush(struct client *c)
 {
-	while (c->out) {
-		ssize_t n = send(c->fd, c->out + c->out_done, c->out_len - c->out_done,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (has_output(c)) {
+		struct iovec iov[3];
+		struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = output(c, iov) };
+		ssize_t n = 0;
 
+		if (hdr.msg_iovlen)
+			n = sendmsg(c->fd, &hdr, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
-		c->out_done += (size_t)n;
-		if (c->out_done < c->out_len)
+		c->sent += (size_t)n;
+		if (output(c, iov))
 			continue;
-		free(c->out);
-		c->out = NULL;
-		c->events = 0;
+		drop_output(c);
 		if (c->lost) {
 			c->lost = false;
 			append(c, LOST, strlen(LOST));
@@ -379,141 +629,252 @@ static bool flush(struct client *c)
 	return true;
 }
 
-/* Answer complete lines, while answers can be sent at once. */
-static bool answer_lines(struct server *s, struct client *c)
+/* Answer the first line. */
+static void answer_first(struct server *s, struct client *c)
 {
-	while (!c->out) {
-		char *end = memchr(c->in, '\n', c->in_len);
-		size_t len;
+	char *end = memchr(c->in, '\n', c->in_len);
+	size_t len;
 
-		if (!end) {
-			if (c->in_len < sizeof(c->in))
-				return !c->ended;
-			c->ended = true;
-			c->in_len = 0;
-			send_error(c, "request", "the request is too long");
-			return flush(c) && c->out;
-		}
-		len = (size_t)(end - c->in);
-		*end = '\0';
-		answer_line(s, c, c->in, len);
-		c->in_len -= len + 1;
-		memmove(c->in, end + 1, c->in_len);
-		if (!flush(c))
-			return false;
+	if (!end) {
+		c->ended = true;
+		c->in_len = 0;
+		send_error(c, "request", "the request is too long");
+		return;
 	}
-	return true;
+	len = (size_t)(end - c->in);
+	*end = '\0';
+	answer_line(s, c, c->in, len);
+	c->in_len -= len + 1;
+	memmove(c->in, end + 1, c->in_len);
 }
 
+/* Read once; returns false if the connection is broken. */
 static bool receive(struct client *c)
 {
-	while (!c->ended && c->in_len < sizeof(c->in)) {
-		ssize_t n = recv(c->fd, c->in + c->in_len, sizeof(c->in) - c->in_len,
-				 MSG_DONTWAIT);
+	ssize_t n;
 
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR;
-		if (!n)
-			c->ended = true;
-		c->in_len += (size_t)n;
-		if (memchr(c->in, '\n', c->in_len))
-			break;
-	}
+	if (c->ended)
+		return true;
+	n = recv(c->fd, c->in + c->in_len, sizeof(c->in) - c->in_len, MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (!n)
+		c->ended = true;
+	c->in_len += (size_t)n;
 	return true;
 }
 
+/* A turn of a client: at most one state, or one request. */
 static void serve(struct server *s, struct client *c, uint32_t events)
 {
-	uint32_t want = 0;
 	bool good = !(events & EPOLLERR) && flush(c);
 
 	c->used = s->turn;
-	if (good && !c->out)
-		good = receive(c) && answer_lines(s, c);
-	if (good && c->out)
-		want = EPOLLOUT;
-	else if (good && !c->ended)
-		want = EPOLLIN;
-	/* a client that is not polled would report its hang-up forever */
-	if (!good || !want || poll_for(s, EPOLL_CTL_MOD, c->fd, want, c))
+	/* the peer hung up while it waited for an answer */
+	if (c->ticket && events & EPOLLHUP)
+		good = false;
+	if (good && !has_output(c) && !c->ticket) {
+		if (c->done) {
+			send_state(s, c, c->warning ? c->warning : "");
+			free(c->warning);
+			c->warning = NULL;
+			c->done = false;
+		} else if (is_due(s, c)) {
+			send_state(s, c, "");
+		} else {
+			if (!has_line(c))
+				good = receive(c);
+			if (good && has_line(c))
+				answer_first(s, c);
+		}
+		good = good && flush(c);
+	}
+	if (good)
+		wait_for(s, c);
+	else
 		drop(c);
 }
 
 /* ---- connections ---- */
 
-static struct client *free_client(struct server *s)
+static bool is_root(const struct client *c)
 {
-	struct client *oldest = NULL;
+	return c->rank == ACCESS_ROOT;
+}
 
+static unsigned int count_uid(const struct server *s, uid_t uid)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < SERVER_CLIENTS; i++)
+		n += s->clients[i].fd >= 0 && s->clients[i].peer.uid == uid;
+	return n;
+}
+
+/*
+ * Return an entry for @new; NULL: there is none. A user must not keep others out by
+ * staying connected: the newcomer displaces a client of a lower rank, or of its rank and
+ * a user that has more connections.
+ */
+static struct client *free_client(struct server *s, const struct client *new)
+{
+	unsigned int own = count_uid(s, new->peer.uid);
+	struct client *victim = NULL;
+
+	if (!is_root(new) && own >= SERVER_UID_CLIENTS)
+		return NULL;
 	for (size_t i = 0; i < SERVER_CLIENTS; i++) {
 		struct client *c = &s->clients[i];
 
 		if (c->fd < 0)
 			return c;
-		if (!c->trusted && (!oldest || c->used < oldest->used))
-			oldest = c;
+		if (c->rank > new->rank || is_root(c) ||
+		    (c->rank == new->rank && count_uid(s, c->peer.uid) <= own))
+			continue;
+		if (!victim || c->rank < victim->rank ||
+		    (c->rank == victim->rank && c->used < victim->used))
+			victim = c;
 	}
-	/* a user who may not set must not block others by staying connected */
-	if (oldest)
-		drop(oldest);
-	return oldest;
+	if (victim)
+		drop(victim);
+	return victim;
 }
 
-static void welcome(struct server *s)
+/* Charge the CPU time since the last charge to the clients of @source. */
+static void charge(struct server *s, enum source source)
 {
-	for (unsigned int i = 0; i < SERVER_CLIENTS; i++) {
-		struct ucred cred = { .uid = (uid_t)-1 };
-		socklen_t len = sizeof(cred);
-		struct client *c;
-		int fd;
+	uint64_t now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-		fd = accept4(s->listen, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd < 0)
+	budget_charge(&s->budget[source], now - s->charged_ns);
+	s->charged_ns = now;
+}
+
+static void welcome(struct server *s, unsigned int max)
+{
+	for (unsigned int i = 0; i < max; i++) {
+		struct client new = { .used = s->turn }, *c;
+
+		new.fd = accept4(s->listen, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (new.fd < 0)
 			return;
-		c = free_client(s);
-		if (!c) {
-			send(fd, FULL, strlen(FULL), MSG_NOSIGNAL | MSG_DONTWAIT);
-			close(fd);
-			continue;
+		new.rank = access_peer(&s->access, new.fd, &new.peer);
+		c = free_client(s, &new);
+		if (c) {
+			*c = new;
+			if (add_client(s, c))
+				drop(c);
+		} else {
+			send(new.fd, FULL, strlen(FULL), MSG_NOSIGNAL | MSG_DONTWAIT);
+			close(new.fd);
 		}
-		c->fd = fd;
-		c->used = s->turn;
-		if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-			c->trusted = cred.uid == 0 || cred.uid == geteuid();
-		if (poll_for(s, EPOLL_CTL_ADD, fd, EPOLLIN, c))
+		charge(s, is_root(&new) ? ROOT : OTHERS);
+	}
+}
+
+int server_access(struct server *s, const struct access *access, char *why, size_t len)
+{
+	s->access = *access;
+	for (size_t i = 0; i < SERVER_CLIENTS; i++) {
+		struct client *c = &s->clients[i];
+		struct peer peer;
+
+		if (c->fd < 0 || is_root(c))
+			continue;
+		c->rank = access_peer(access, c->fd, &peer);
+		if (c->rank < ACCESS_CHANGE && !access->everyone)
 			drop(c);
 	}
+	return access_apply(access, s->path, why, len);
+}
+
+/* ---- turns ---- */
+
+/* Serve each client that is ready once, as long as there is time. */
+static void serve_source(struct server *s, enum source source)
+{
+	struct epoll_event ev;
+
+	/* epoll reports its clients in turn */
+	while (!s->budget[source].rests &&
+	       epoll_wait(s->epoll[source], &ev, 1, 0) == 1) {
+		struct client *c = ev.data.ptr;
+
+		if (c->used == s->turn)
+			break;
+		serve(s, c, ev.events);
+		charge(s, source);
+	}
+}
+
+/* Let the sources rest that took their part of the time, and set the time of their end. */
+static void settle(struct server *s)
+{
+	uint64_t now = now_ns(), rest = 0;
+	struct itimerspec t = { 0 };
+
+	for (int i = ROOT; i <= OTHERS; i++) {
+		bool goes_on = budget_allows(&s->budget[i], now);
+		uint64_t ns = budget_rest_ns(&s->budget[i], now) + 1;
+
+		switch_source(s, (enum source)i, s->epoll[i], goes_on);
+		if (!goes_on && (!rest || ns < rest))
+			rest = ns;
+	}
+	switch_source(s, LISTEN, s->listen, s->on[OTHERS]);
+	if (!s->on[LISTEN] && rest > TICK_NS)
+		rest = TICK_NS;
+	if (!rest && !s->armed)
+		return;
+	s->armed = rest;
+	t.it_value.tv_sec = (time_t)(rest / NSEC);
+	t.it_value.tv_nsec = (long)(rest % NSEC);
+	timerfd_settime(s->timer, 0, &t, NULL);
 }
 
 void server_run(struct server *s)
 {
-	struct epoll_event events[SERVER_CLIENTS + 1];
-	int n = epoll_wait(s->epoll, events, SERVER_CLIENTS + 1, 0);
-	bool knock = false;
+	struct epoll_event events[SOURCES];
+	uint64_t now = now_ns(), ticks;
+	bool ready[SOURCES] = { false };
+	int n = epoll_wait(s->outer, events, SOURCES, 0);
 
+	for (int i = 0; i < n; i++)
+		ready[events[i].data.u32] = true;
+	s->charged_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	s->turn++;
-	for (int i = 0; i < n; i++) {
-		struct client *c = events[i].data.ptr;
-
-		if (!c)
-			knock = true;
-		else if (c->fd >= 0)
-			serve(s, c, events[i].events);
-	}
-	/* accept last, so that no event above is for a reused entry */
-	if (knock)
-		welcome(s);
+	for (int i = ROOT; i <= OTHERS; i++)
+		if (budget_allows(&s->budget[i], now) && ready[i])
+			serve_source(s, (enum source)i);
+	/* while others rest, the timer lets in few */
+	if (ready[LISTEN])
+		welcome(s, ACCEPTS);
+	else if (ready[TIMER])
+		welcome(s, TICK_ACCEPTS);
+	if (ready[TIMER] && read(s->timer, &ticks, sizeof(ticks)) > 0)
+		s->armed = false;
+	charge(s, OTHERS);
+	settle(s);
 }
 
-void server_publish(struct server *s)
+bool server_rests(const struct server *s)
 {
+	return s->budget[ROOT].rests || s->budget[OTHERS].rests;
+}
+
+/* ---- news ---- */
+
+void server_publish(struct server *s, bool period)
+{
+	put_text(s->state);
+	s->state = NULL;
+	if (!period)
+		return;
+	s->seq++;
 	for (size_t i = 0; i < SERVER_CLIENTS; i++) {
 		struct client *c = &s->clients[i];
 
-		if (c->fd < 0 || !c->watch || c->out)
-			continue;
-		send_state(s, c);
-		serve(s, c, 0);
+		if (c->fd >= 0 && c->watch)
+			wait_for(s, c);
 	}
 }
 
@@ -541,7 +902,21 @@ void server_event(struct server *s, struct json_object *event)
 			continue;
 		}
 		c->events += len;
-		serve(s, c, 0);
+		wait_for(s, c);
 	}
 	free(line);
+}
+
+void server_done(struct server *s, uint64_t ticket, const char *warning)
+{
+	for (size_t i = 0; i < SERVER_CLIENTS; i++) {
+		struct client *c = &s->clients[i];
+
+		if (c->fd < 0 || !c->ticket || c->ticket > ticket)
+			continue;
+		c->ticket = 0;
+		c->done = true;
+		c->warning = warning[0] ? strdup(warning) : NULL;
+		wait_for(s, c);
+	}
 }

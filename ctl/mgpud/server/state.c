@@ -2,14 +2,15 @@
 /* The state for the socket, events, and lines of the log. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <json-c/json.h>
 
+#include "clock.h"
 #include "config/table.h"
 #include "daemon.h"
 #include "server/number.h"
 #include "contexts/preempt_state.h"
+#include "mgpud_client.h"
 
 #ifndef MGPU_VERSION
 #define MGPU_VERSION "unknown"
@@ -59,6 +60,12 @@ static double mu(const struct estimate *e, const struct estimate_vgpu *v)
 	return m;
 }
 
+/* The factor of the limit over the target, NAN where the allocator's limits have none. */
+static double lead(const struct estimate_vgpu *v)
+{
+	return v->planned.target > 0 ? v->planned.lead : NAN;
+}
+
 /* The rate that the allocator grants, INFINITY when it sets none. */
 static double target(const struct daemon *d, size_t j)
 {
@@ -68,14 +75,14 @@ static double target(const struct daemon *d, size_t j)
 		return INFINITY;
 	if (!d->plan.targets[j].keep)
 		return d->plan.targets[j].fps;
-	return v->fps_limit ? v->fps_limit / 1000.0 : INFINITY;
+	return v->fps_target ? v->fps_target / 1000.0 : INFINITY;
 }
 
 /* Null: no floor, no ceiling. */
 static void add_agreement(struct json_object *o, const struct sla *sla)
 {
-	json_object_object_add(o, "floor", sla->floor > 0 ? number(sla->floor) : NULL);
-	json_object_object_add(o, "ceiling", number(sla->ceiling));
+	json_object_object_add(o, "floor_fps", sla->floor > 0 ? number(sla->floor) : NULL);
+	json_object_object_add(o, "ceiling_fps", number(sla->ceiling));
 }
 
 static struct json_object *agreement(const struct sla *sla)
@@ -98,9 +105,48 @@ static double granted(const struct daemon *d, size_t j)
 	return d->plan.targets[j].granted;
 }
 
-static struct json_object *agreements(const struct settings *set)
+/* @origin: enum config_origin */
+static void add_origin(struct json_object *o, const char *key, unsigned char origin)
+{
+	static const char *const names[] = {
+		[ORIGIN_DEFAULT] = "default", [ORIGIN_FILE] = "file",
+		[ORIGIN_ENVIRONMENT] = "environment", [ORIGIN_OPTION] = "command-line",
+		[ORIGIN_RUN_TIME] = "run-time",
+	};
+
+	json_object_object_add(o, key, json_object_new_string(names[origin]));
+}
+
+/* Where each setting comes from, and the agreement for all others. */
+static struct json_object *sources(const struct config *c)
+{
+	struct json_object *o = json_object_new_object();
+
+	if (!o)
+		return NULL;
+	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++)
+		add_origin(o, table_name_of(s), c->origin[s - mgpud_settings]);
+	add_origin(o, TABLE_SLA, c->sla_origin);
+	return o;
+}
+
+static struct json_object *troubles(const struct daemon *d)
 {
 	struct json_object *list = json_object_new_array();
+
+	for (int i = 0; list && i < TROUBLES; i++)
+		if (d->trouble[i][0])
+			json_object_array_add(list, json_object_new_string(d->trouble[i]));
+	return list;
+}
+
+/* Agreements of vGPUs, and whether each was made at run time. */
+static struct json_object *agreements(const struct daemon *d)
+{
+	const struct settings *set = &d->config.set;
+	struct json_object *list = json_object_new_array(), *made = NULL;
+
+	json_object_object_get_ex(d->overlay, TABLE_SLA, &made);
 
 	for (size_t i = 0; list && i < set->nr_vgpus; i++) {
 		struct json_object *o = agreement(&set->vgpus[i].sla);
@@ -109,6 +155,9 @@ static struct json_object *agreements(const struct settings *set)
 			continue;
 		json_object_object_add(o, "uuid",
 				       json_object_new_string(set->vgpus[i].uuid));
+		add_origin(o, "source",
+			   json_object_object_get_ex(made, set->vgpus[i].uuid, NULL) ?
+			   ORIGIN_RUN_TIME : ORIGIN_FILE);
 		json_object_array_add(list, o);
 	}
 	return list;
@@ -125,8 +174,10 @@ static struct json_object *vgpu(const struct daemon *d, size_t j)
 		return NULL;
 	json_object_object_add(o, "id", json_object_new_int64(v->last.id));
 	json_object_object_add(o, "uuid", json_object_new_string(v->last.uuid));
+	json_object_object_add(o, "weight", json_object_new_int64(v->last.weight));
 	json_object_object_add(o, "fps", number(v->fps));
 	json_object_object_add(o, "target_fps", number(target(d, j)));
+	json_object_object_add(o, "lead", number(lead(v)));
 	json_object_object_add(o, "cpu_share", number(v->cpu_share));
 	json_object_object_add(o, "gpu_share", number(v->gpu_share));
 	json_object_object_add(o, "cpu_s_per_frame", number(v->cpu_cost));
@@ -136,7 +187,7 @@ static struct json_object *vgpu(const struct daemon *d, size_t j)
 			       json_object_new_uint64(v->last.frames_total));
 	json_object_object_add(o, "state", json_object_new_string(state_name(v->state)));
 	add_agreement(o, &sla);
-	json_object_object_add(o, "granted", number(granted(d, j)));
+	json_object_object_add(o, "granted_fps", number(granted(d, j)));
 	json_object_object_add(o, "shortfall",
 			       json_object_new_boolean(sla_watch_has(&d->sla_watch,
 								     v->last.uuid)));
@@ -165,7 +216,7 @@ static void add_settings(struct json_object *o, const struct daemon *d)
 {
 	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++)
 		if (s->name && !strcmp(s->section, MGPUD_RATES))
-			json_object_object_add(o, s->name, table_value(&d->config, s));
+			add_setting(o, s->name, s, table_value(&d->config, s));
 }
 
 static struct json_object *preemption(const struct daemon *d)
@@ -184,7 +235,6 @@ struct json_object *daemon_state(const struct daemon *d)
 	struct json_object *allocators = json_object_new_array();
 	struct json_object *capacity = json_object_new_object();
 	struct json_object *vgpus = json_object_new_array();
-	struct timespec ts;
 
 	if (!o || !allocators || !capacity || !vgpus) {
 		json_object_put(o);
@@ -193,22 +243,24 @@ struct json_object *daemon_state(const struct daemon *d)
 		json_object_put(vgpus);
 		return NULL;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &ts);
 	for (const struct alloc_ops *const *p = alloc_all; *p; p++)
 		json_object_array_add(allocators, json_object_new_string((*p)->name));
-	json_object_object_add(capacity, "cpu", number(e->cpu_capacity));
-	json_object_object_add(capacity, "gpu", number(capacity_gpu(e)));
+	json_object_object_add(capacity, "cpu_cores", number(e->cpu_capacity));
+	json_object_object_add(capacity, "gpu_engines", number(capacity_gpu(e)));
 	for (size_t j = 0; j < e->nr_vgpus; j++)
 		json_object_array_add(vgpus, vgpu(d, j));
 
-	json_object_object_add(o, "version", json_object_new_string(MGPU_VERSION));
+	json_object_object_add(o, "version", json_object_new_int(MGPU_JSON_VERSION));
+	json_object_object_add(o, "release", json_object_new_string(MGPU_VERSION));
 	json_object_object_add(o, "pid", json_object_new_int(getpid()));
 	add_settings(o, d);
 	json_object_object_add(o, "allocators", allocators);
 	json_object_object_add(o, "floors",
 			       json_object_new_boolean(d->config.set.allocator->floors));
+	json_object_object_add(o, "weights",
+			       json_object_new_boolean(d->config.set.allocator->weights));
 	json_object_object_add(o, "sla", agreement(&d->config.set.sla));
-	json_object_object_add(o, "agreements", agreements(&d->config.set));
+	json_object_object_add(o, "agreements", agreements(d));
 	json_object_object_add(o, "shortfalls", json_object_new_uint64(d->sla_watch.nr));
 	json_object_object_add(o, "dry_run", json_object_new_boolean(d->opt->dry_run));
 	json_object_object_add(o, "bpf",
@@ -226,15 +278,33 @@ struct json_object *daemon_state(const struct daemon *d)
 	json_object_object_add(o, "reloads", json_object_new_uint64(d->reloads));
 	json_object_object_add(o, "periods", json_object_new_uint64(d->periods));
 	json_object_object_add(o, "uptime_s",
-			       precise((double)ts.tv_sec + ts.tv_nsec / 1e9 -
-				       (double)d->start_ns / 1e9));
+			       precise((double)(now_ns() - d->start_ns) / 1e9));
 	json_object_object_add(o, "capacity", capacity);
 	json_object_object_add(o, "fds", number(d->plan.fds));
 	json_object_object_add(o, "fds_optimal", number(d->plan.fds_best));
 	json_object_object_add(o, "gap", number(gap(d)));
 	json_object_object_add(o, "preempt", preemption(d));
+	json_object_object_add(o, "sources", sources(&d->config));
+	json_object_object_add(o, "run_time", json_object_get(d->overlay));
+	json_object_object_add(o, "trouble", troubles(d));
 	json_object_object_add(o, "vgpus", vgpus);
 	return o;
+}
+
+/* Age of the last sample, seconds; NAN if there is none. */
+static double sample_age(const struct daemon *d)
+{
+	return d->estimate.now_ns ? (double)(now_ns() - d->estimate.now_ns) / 1e9 : NAN;
+}
+
+void daemon_fresh(const struct daemon *d, char *text, size_t size)
+{
+	double age = sample_age(d);
+
+	if (isnan(age))
+		snprintf(text, size, "\"sample_age_s\":null");
+	else
+		snprintf(text, size, "\"sample_age_s\":%.3f", age);
 }
 
 struct json_object *daemon_event(const struct daemon *d, const struct sla_event *event)
@@ -243,13 +313,14 @@ struct json_object *daemon_event(const struct daemon *d, const struct sla_event 
 
 	if (!o)
 		return NULL;
+	json_object_object_add(o, "version", json_object_new_int(MGPU_JSON_VERSION));
 	json_object_object_add(o, "event", json_object_new_string(event->shortfall ?
 								  "sla-shortfall" : "sla-met"));
 	json_object_object_add(o, "time_s", precise((double)d->estimate.now_ns / 1e9));
 	json_object_object_add(o, "id", json_object_new_int64(event->id));
 	json_object_object_add(o, "uuid", json_object_new_string(event->uuid));
-	json_object_object_add(o, "floor", event->floor > 0 ? number(event->floor) : NULL);
-	json_object_object_add(o, "granted", number(event->granted));
+	json_object_object_add(o, "floor_fps", event->floor > 0 ? number(event->floor) : NULL);
+	json_object_object_add(o, "granted_fps", number(event->granted));
 	json_object_object_add(o, "gone", json_object_new_boolean(event->gone));
 	return o;
 }
@@ -261,6 +332,7 @@ void daemon_log_json(const struct daemon *d, FILE *to)
 	if (!o)
 		return;
 	json_object_object_add(o, "time_s", precise((double)d->estimate.now_ns / 1e9));
+	json_object_object_add(o, "sample_age_s", number(sample_age(d)));
 	fprintf(to, "%s\n", json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN));
 	fflush(to);
 	json_object_put(o);
@@ -291,10 +363,10 @@ void daemon_log(const struct daemon *d, FILE *to)
 		d->plan.active);
 	value(to, "fds", d->plan.fds);
 	value(to, "best", d->plan.fds_best);
-	fprintf(to, " cpu=%.2f/%.2f gpu=%.2f/%.2f charge=%s %s=%zu took_ms=%.2f",
+	fprintf(to, " cpu=%.2f/%.2f gpu=%.2f/%.2f charge=%s %s=%zu took_s=%.5f",
 		cpu, e->cpu_capacity, gpu, capacity_gpu(e),
 		bpf_charges(d) ? "bpf" : "module",
-		d->opt->dry_run ? "would_set" : "set", d->changed, d->took_ms);
+		d->opt->dry_run ? "would_set" : "set", d->changed, d->took_ms / 1e3);
 	if (d->plan.nr_short)
 		fprintf(to, " short=%zu", d->plan.nr_short);
 	for (size_t j = 0; j < e->nr_vgpus && shown < LOG_VGPUS; j++) {

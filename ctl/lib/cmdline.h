@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Words and options that a program does not know. gpuctl, mgpud, mgpu-policy and mgpu-trace
+ * answer them alike: one line on standard error, with a suggestion, and exit status 2.
+ */
+#ifndef LIBMGPU_CMDLINE_H
+#define LIBMGPU_CMDLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct option;
+
+/* @words: NULL at the end */
+bool is_word(const char *word, const char *const *words);
+/* The word of @words that is most like @word, NULL if none is similar. */
+const char *suggest(const char *word, const char *const *words);
+
+/**
+ * unknown_option() - write the sentence for an unknown option
+ * @text: result, of @size bytes
+ * @size: size of the result
+ * @program: name of the program
+ * @option: the option as it was written, with its dashes
+ * @names: long names to suggest, without dashes, NULL at the end
+ */
+void unknown_option(char *text, size_t size, const char *program, const char *option,
+		    const char *const *names);
+
+/**
+ * getopt_problem() - write the sentence for an error of getopt_long()
+ * @text: result, of @size bytes
+ * @size: size of the result
+ * @program: name of the program
+ * @result: result of getopt_long(), '?' or ':', which it returns for a missing value if the
+ *	short options begin with a colon
+ * @argv: words, as getopt_long() left them
+ * @options: long options
+ * @names: long names to suggest, NULL at the end
+ */
+void getopt_problem(char *text, size_t size, const char *program, int result,
+		    char *const *argv, const struct option *options, const char *const *names);
+
+#endif /* LIBMGPU_CMDLINE_H */
