@@ -51,7 +51,8 @@ static struct nl_msg *request(uint8_t kind, const struct mgpu_field **fields)
 {
 	static const struct mgpu_vgpu_setting batch[] = {
 		{ .id = 5, .mask = MGPU_SETTING_WEIGHT, .weight = 7 },
-		{ .id = 6, .mask = MGPU_SETTING_FPS_LIMIT, .fps_limit = 60000 },
+		{ .id = 6, .mask = MGPU_SETTING_FPS_LIMIT | MGPU_SETTING_FPS_TARGET,
+		  .fps_limit = 60000, .fps_target = 30000 },
 	};
 	static const struct mgpu_dev_setting dev = {
 		.id = 3, .mask = MGPU_DEV_SETTING_POLICY, .policy = "fixed",

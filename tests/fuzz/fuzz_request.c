@@ -10,8 +10,7 @@
  */
 #include "../../ctl/mgpud/server/server.c"
 
-#include "fuzz.h"
-#include "config/table.h"
+#include "fuzz_settings.h"
 
 static struct config config;
 static unsigned int changes;
@@ -27,11 +26,15 @@ static struct json_object *on_state(void *arg)
 	return o;
 }
 
-static int on_set(void *arg, struct json_object *set, struct settings_error *err)
+static int on_change(void *arg, const struct peer *peer, enum server_change what,
+		     struct json_object *value, uint64_t *ticket,
+		     struct settings_error *err)
 {
-	int ret = table_json(&config, set, err);
+	int ret = what == SERVER_SET ? table_json(&config, value, err) : 0;
 
 	(void)arg;
+	(void)peer;
+	(void)ticket;
 	changes++;
 	/* a refusal has a reason; the key is the client's, and may be "" */
 	if (ret)
@@ -39,33 +42,7 @@ static int on_set(void *arg, struct json_object *set, struct settings_error *err
 	return ret;
 }
 
-static const struct server_ops on = { .state = on_state, .set = on_set };
-
-static void check_settings(void)
-{
-	const struct settings *set = &config.set;
-	struct settings_error err;
-
-	FUZZ_ASSERT(set->allocator && config.preempt.ops);
-	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++) {
-		struct json_object *value = table_value(&config, s);
-
-		if (mgpud_setting_is_number(s))
-			FUZZ_ASSERT(json_object_get_double(value) >= s->min &&
-				    json_object_get_double(value) <= s->max);
-		json_object_put(value);
-	}
-	FUZZ_ASSERT(!settings_check(set, &err));
-	FUZZ_ASSERT(!sla_check(&set->sla));
-	FUZZ_ASSERT(set->nr_vgpus <= SETTINGS_VGPUS_MAX);
-	for (size_t i = 0; i < set->nr_vgpus; i++) {
-		FUZZ_ASSERT(!sla_check(&set->vgpus[i].sla));
-		FUZZ_ASSERT(strlen(set->vgpus[i].uuid) == SAMPLE_UUID_LEN - 1);
-		if (i)
-			FUZZ_ASSERT(strcmp(set->vgpus[i - 1].uuid, set->vgpus[i].uuid) < 0);
-	}
-	FUZZ_ASSERT(!preempt_param_check(&config.preempt.param));
-}
+static const struct server_ops on = { .state = on_state, .change = on_change };
 
 /* Read what the server sent; returns the number of lines. */
 static size_t drain(int fd)
@@ -105,7 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!server.ops) {
 		server.ops = &on;
-		server.epoll = epoll_create1(EPOLL_CLOEXEC);
+		server.epoll[ROOT] = epoll_create1(EPOLL_CLOEXEC);
+		server.epoll[OTHERS] = epoll_create1(EPOLL_CLOEXEC);
 		for (size_t i = 0; i < SERVER_CLIENTS; i++)
 			server.clients[i].fd = -1;
 	}
@@ -114,8 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd))
 		abort();
 	c->fd = fd[0];
-	c->trusted = data[0] & 1;
-	FUZZ_ASSERT(!poll_for(&server, EPOLL_CTL_ADD, c->fd, EPOLLIN, c));
+	c->rank = data[0] & 1 ? ACCESS_CHANGE : ACCESS_READ;
+	FUZZ_ASSERT(!add_client(&server, c));
 
 	for (piece = 1 + (size_t)(data[0] >> 1) * 64; at < size && c->fd >= 0; at += piece) {
 		size_t n = size - at < piece ? size - at : piece;
@@ -134,13 +112,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				break;
 		}
 		FUZZ_ASSERT(c->in_len <= sizeof(c->in));
-		check_settings();
+		check_settings(&config);
 	}
 	/* one answer a line, and one more for a line that is too long */
 	FUZZ_ASSERT(answers <= lines + 1);
 	FUZZ_ASSERT((data[0] & 1) || !changes);
 	if (c->fd >= 0 && c->watch) {
-		server_publish(&server);
+		server_publish(&server, true);
+		if (c->fd >= 0)
+			serve(&server, c, 0);
 		FUZZ_ASSERT(c->fd < 0 || drain(fd[1]) == 1);
 	}
 	drop(c);
@@ -165,6 +145,7 @@ static void seeds(const char *dir)
 		"{\"request\":\"set\",\"settings\":{\"preempt\":\"fcfs\",\"preempt_cost\":\"2.5,1\",\"preempt_min_gain\":0.1}}\n",
 		"{\"request\":\"set\",\"settings\":{\"preempt_decay_compute\":0.9,\"preempt_decay_memory\":0.8,\"preempt_class_threshold\":0.5,\"preempt_starve_ms\":100,\"preempt_cost\":\"fit\"}}\n",
 		"{\"request\":\"none\"}\n[]\n{\n\n",
+		"{\"request\":\"reset\"}\n{\"request\":\"reset\",\"keys\":[\"beta\",\"sla\"]}\n",
 	};
 	char text[512], name[16];
 

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <json-c/json.h>
 
 #include "fuzz.h"
 #include "config/statefile.h"
@@ -27,6 +28,8 @@ static void check_vgpus(const struct estimate *e)
 		FUZZ_ASSERT(isfinite(v->kept.frames) && v->kept.frames >= 0);
 		FUZZ_ASSERT(isfinite(v->kept.cpu) && v->kept.cpu >= 0);
 		FUZZ_ASSERT(isfinite(v->kept.gpu) && v->kept.gpu >= 0);
+		FUZZ_ASSERT(v->planned.lead >= 0 && v->planned.lead <= DECIDE_LEAD_MAX);
+		FUZZ_ASSERT(v->planned.margin >= 0 && v->planned.margin <= SLA_MARGIN_MAX);
 		if (i)
 			FUZZ_ASSERT(v[-1].last.id < v->last.id);
 	}
@@ -35,7 +38,6 @@ static void check_vgpus(const struct estimate *e)
 static void check_control(const struct control *c)
 {
 	FUZZ_ASSERT(c->alloc.step >= 0 && c->alloc.step <= 1);
-	FUZZ_ASSERT(c->lead >= 0 && c->lead <= DECIDE_LEAD_MAX);
 	for (size_t i = 0; i < MGPU_MAX_RES; i++)
 		FUZZ_ASSERT(isfinite(c->alloc.price[i]) && c->alloc.price[i] >= 0);
 }
@@ -57,33 +59,38 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct analyse learned, again;
 	struct estimate e = { .cpu_capacity_smooth = 3 }, e2 = { 0 };
-	struct control c = { .lead = 1.5 }, c2 = { 0 };
+	struct control c = { .alloc.step = 0.5 }, c2 = { 0 };
+	struct json_object *settings, *settings2;
 	char why[256] = "", *text, *text2;
 	int ret;
 
 	analyse_init(&learned);
 	learned.now = 77;
-	ret = statefile_parse((const char *)data, size, BOOT, &e, &c, &learned, why,
-			      sizeof(why));
+	ret = statefile_parse((const char *)data, size, BOOT, &e, &c, &learned,
+			      &settings, why, sizeof(why));
 	check_learned(&learned);
 	if (ret) {
 		FUZZ_ASSERT(ret == -EBADMSG || ret == -EPROTO || ret == -ESTALE);
 		FUZZ_ASSERT(strlen(why) > 10);
-		FUZZ_ASSERT(!e.vgpus && e.cpu_capacity_smooth == 3 && c.lead == 1.5);
+		FUZZ_ASSERT(!e.vgpus && e.cpu_capacity_smooth == 3 && c.alloc.step == 0.5);
 		FUZZ_ASSERT(ret == -ESTALE || learned.now == 77);
+		json_object_put(settings);
 		return 0;
 	}
 	check_vgpus(&e);
 	check_control(&c);
 
-	text = statefile_make(&e, &c, &learned, BOOT);
+	text = statefile_make(&e, &c, &learned, settings, BOOT);
 	FUZZ_ASSERT(text);
 	analyse_init(&again);
-	FUZZ_ASSERT(!statefile_parse(text, strlen(text), BOOT, &e2, &c2, &again, why,
-				     sizeof(why)));
+	FUZZ_ASSERT(!statefile_parse(text, strlen(text), BOOT, &e2, &c2, &again, &settings2,
+				     why, sizeof(why)));
+	FUZZ_ASSERT(json_object_equal(settings, settings2));
 	FUZZ_ASSERT(!why[0] && e2.nr_vgpus == e.nr_vgpus && again.n == learned.n);
-	text2 = statefile_make(&e2, &c2, &again, BOOT);
+	text2 = statefile_make(&e2, &c2, &again, settings2, BOOT);
 	FUZZ_ASSERT(text2 && !strcmp(text, text2));
+	json_object_put(settings);
+	json_object_put(settings2);
 	free(text);
 	free(text2);
 	estimate_free(&e);
@@ -96,9 +103,11 @@ static void seeds(const char *dir)
 	static struct analyse learned;
 	static const double others[PREEMPT_CLASSES + 1] = { 1, 0.5, 0 };
 	static const char *const boots[] = { BOOT, "another" };
+	struct json_object *settings =
+		json_tokener_parse("{\"beta\":3,\"sla\":{\"default\":{\"floor\":30}}}");
 	struct estimate_vgpu v[2] = { 0 };
 	struct estimate e = { .cpu_capacity_smooth = 1.75, .vgpus = v };
-	struct control c = { .lead = 1.25, .binds = { true }, .alloc.step = 0.07 };
+	struct control c = { .alloc.step = 0.07 };
 
 	for (size_t i = 0; i < 2; i++) {
 		v[i].last.id = (uint32_t)(2 + 3 * i);
@@ -108,13 +117,15 @@ static void seeds(const char *dir)
 		v[i].state = VGPU_IDLE;
 		v[i].kept.frames = 120.5;
 		v[i].kept.cpu = 0.25;
+		v[i].planned.lead = 1.25;
+		v[i].planned.margin = 1.125;
 	}
 	analyse_init(&learned);
 	for (uint32_t n = 0; n < 4; n++) {
 		char *text, name[16];
 
 		e.nr_vgpus = n < 2 ? n : 2;
-		text = statefile_make(&e, &c, &learned, boots[n % 2]);
+		text = statefile_make(&e, &c, &learned, n & 2 ? settings : NULL, boots[n % 2]);
 		if (!text)
 			abort();
 		snprintf(name, sizeof(name), "%u", n);
@@ -126,6 +137,7 @@ static void seeds(const char *dir)
 		analyse_alone(&learned, n, 0.5);
 		analyse_shared(&learned, &param, n, others, 0.25);
 	}
+	json_object_put(settings);
 }
 
 FUZZ_SEEDS(seeds)

@@ -73,18 +73,28 @@ load_all()
 }
 
 # Clean up after a case that crashed or ran out of time, so that its vGPUs do not disturb
-# the next program. Prints what was left.
+# the next program. Prints what was left. Returns 2 if a vGPU cannot be removed: the
+# modules then cannot be unloaded, and whoever tries waits for ever.
 tidy()	# STATUS
 {
-	local vgpu left=
+	local vgpu stuck=no left=
 
 	for vgpu in /sys/bus/mdev/devices/*; do
 		[ -e "$vgpu" ] || continue
 		left+=" ${vgpu##*/}"
-		timeout 20 sh -c 'echo 1 >"$1/remove"' sh "$vgpu" ||
+		timeout 20 sh -c 'echo 1 >"$1/remove"' sh "$vgpu" &
+		# It may wait where no signal reaches it.
+		for _ in $(seq 250); do
+			[ -e "$vgpu" ] || break
+			sleep 0.1
+		done
+		if [ -e "$vgpu" ]; then
 			echo "# cannot remove ${vgpu##*/}"
+			stuck=yes
+		fi
 	done
 	[ -z "$left" ] || echo "# vGPUs that were left behind:$left"
+	[ $stuck = no ] || return 2
 	[ "$1" -ne 0 ] && [ "$1" -ne 4 ] || return 0
 	"$top/tools/vm/modules" unload && load_all || echo '# the modules cannot be loaded anew'
 }
@@ -104,6 +114,7 @@ for t in "$@"; do
 		</dev/null >"$OUT/$name.log" 2>&1
 	rc=$?
 	tidy $rc >"$OUT/left" 2>&1
+	stuck=$?
 	if [ -s "$OUT/left" ]; then
 		cat "$OUT/left" >>"$OUT/$name.log"
 		# a passing test leaves nothing
@@ -113,6 +124,7 @@ for t in "$@"; do
 	echo "mgpu-test: $name ended with $rc" >/dev/kmsg
 	[ $rc -eq 0 ] || [ $rc -eq 4 ] || failed=1
 	echo "@done $name $rc"
+	[ $stuck -ne 2 ] || exit 1
 done
 
 step modules-unload 'the modules unload and leave nothing behind' \

@@ -436,7 +436,7 @@ TEST_F(policy, wrong_calls_are_explained)
 		int status;
 		const char *text;
 	} calls[] = {
-		{ "", 2, "no command is given" },
+		{ "list now", 2, "unexpected word 'now'" },
 		{ "load", 2, "no policy is given" },
 		{ "load deadline timeout 99", 2, "100 to 30000" },
 		{ "load deadline dev", 2, "no value follows 'dev'" },

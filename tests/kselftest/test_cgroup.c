@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A VMM in a control group: a vGPU's worker is in the group, and memory that the
- * guest makes the module allocate is the group's.
+ * A VMM in a control group: a vGPU's worker is in the group; memory that the guest makes
+ * the module allocate, and processor time that the module spends for it, are the group's.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <kselftest_harness.h>
 
+#include "load.h"
 #include "nl.h"
 #include "vmm.h"
 
@@ -198,6 +202,263 @@ TEST_F(cgroup, a_guest_is_refused_more_than_its_vmm_may_have)
 	EXPECT_EQ(INFO, gpu_display_info(vm, &w, &h));
 	EXPECT_EQ(OK, gpu_unref(vm, 1));
 	EXPECT_EQ(OK, create(vm, &self->nl, 40, true));
+}
+
+/* ---- processor time ---- */
+
+#define QUOTA		0.2		/* of a processor */
+#define MAX		"20000 100000"
+#define PERIOD_NS	1e8
+#define STILL_NS	1e8
+#define WINDOW_MS	3000
+#define BLOB		(2u << 20)	/* of each command: 512 pages to pin */
+#define COMMANDS	30
+
+/* Return the processor time of the group, nanoseconds. */
+static uint64_t group_ns(void)
+{
+	unsigned long long us = 0;
+	char line[128];
+	FILE *f = fopen(GROUP "/cpu.stat", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "usage_usec %llu", &us) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return us * 1000;
+}
+
+/* Return the processor time of the kernel's threads outside of the group, nanoseconds. */
+static uint64_t kernel_ns(void)
+{
+	char path[64], text[512];
+	unsigned long long ns;
+	uint64_t sum = 0;
+	struct dirent *e;
+	DIR *d = opendir("/proc");
+	int parent;
+
+	while (d && (e = readdir(d))) {
+		if (e->d_name[0] < '1' || e->d_name[0] > '9')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%.16s/stat", e->d_name);
+		if (sysfs_read(path, text, sizeof(text)) < 0 || !strrchr(text, ')') ||
+		    sscanf(strrchr(text, ')'), ") %*c %d", &parent) != 1 || parent != 2)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%.16s/cgroup", e->d_name);
+		if (has_line(path, "0::/mgpu-test"))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%.16s/schedstat", e->d_name);
+		if (sysfs_read(path, text, sizeof(text)) > 0 &&
+		    sscanf(text, "%llu", &ns) == 1)
+			sum += ns;
+	}
+	if (d)
+		closedir(d);
+	return sum;
+}
+
+/* Processor time in a window, as parts of a processor. */
+struct times {
+	double group;
+	double rest;	/* of the kernel's threads outside of the group */
+	double slack;	/* what a group may have above its quota in the window */
+};
+
+/* Measure a window; @nl, if any, makes the worker of @uuid run the ring all the time. */
+static struct times measure(struct nl *nl, const char *uuid)
+{
+	uint64_t group = group_ns(), rest = kernel_ns();
+	uint64_t start = now_ns(), ns;
+	int64_t fps = 1000000;
+	struct times t;
+
+	do {
+		if (nl)
+			nl_vgpu_set(nl, uuid, -1, fps++);
+		sleep_ms(2);
+		ns = now_ns() - start;
+	} while (ns < WINDOW_MS * 1000000ull);
+	t.group = (double)(group_ns() - group) / (double)ns;
+	t.rest = (double)(kernel_ns() - rest) / (double)ns;
+	/* A period's worth at both ends, and a processor that stood still. */
+	t.slack = (2 * QUOTA * PERIOD_NS + STILL_NS) / (double)ns;
+	return t;
+}
+
+enum flood { NO_FLOOD, BY_WORKER, BY_DOORBELL, BY_RESET };
+
+static const char *const flood_name[] = {
+	"nothing", "left to the worker", "doorbells", "resets",
+};
+
+/* Publish commands in turn that make a blob and release it, as many as are answered. */
+static void pin_for_ever(struct vm *vm, enum flood how)
+{
+	struct virtio_gpu_resource_unref u = { .resource_id = 1 };
+	struct {
+		struct virtio_gpu_resource_create_blob c;
+		struct virtio_gpu_mem_entry e;
+	} *c = vm_alloc(vm, sizeof(*c), 8);
+	void *req = vm_alloc(vm, sizeof(u), 8), *resp = vm_alloc(vm, 64, 8);
+	struct vmm_vq *vq = &vm->vq[VMM_CONTROL];
+	struct vmm_seg segs[2] = { { 0, 0, false }, { vm_addr(vm, resp), 64, true } };
+	int head[COMMANDS];
+	unsigned int i;
+
+	memset(c, 0, sizeof(*c));
+	gpu_hdr(&c->c.hdr, VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB);
+	c->c.resource_id = 1;
+	c->c.blob_mem = VIRTIO_GPU_BLOB_MEM_GUEST;
+	c->c.nr_entries = 1;
+	c->c.size = BLOB;
+	c->e = (struct virtio_gpu_mem_entry){ VMM_RAM_BASE + VMM_RAM / 2, BLOB, 0 };
+	gpu_hdr(&u.hdr, VIRTIO_GPU_CMD_RESOURCE_UNREF);
+	memcpy(req, &u, sizeof(u));
+	for (i = 0; i < COMMANDS; i++) {
+		segs[0].addr = vm_addr(vm, i % 2 ? req : (void *)c);
+		segs[0].len = i % 2 ? sizeof(u) : sizeof(*c);
+		head[i] = vq_add(vm, VMM_CONTROL, segs, 2, false);
+	}
+	for (;;) {
+		for (i = 0; i < COMMANDS; i++)
+			vq_publish(vm, VMM_CONTROL, (uint16_t)head[i]);
+		if (how == BY_DOORBELL)
+			vq_kick(vm, VMM_CONTROL);
+		while (vq->used->idx != vq->avail->idx)
+			usleep(500);
+	}
+}
+
+static pid_t flood(const char *uuid, enum flood how)
+{
+	struct vm vm;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (join_and_open(&vm, uuid))
+		_exit(1);
+	while (how == BY_RESET) {
+		gpu_create_blob(&vm, 1, vm.ram + VMM_RAM / 2, BLOB);
+		if (ioctl(vm.device, VFIO_DEVICE_RESET))
+			_exit(1);
+		vm_forget(&vm);
+		if (vm_discover(&vm) || vm_start(&vm))
+			_exit(1);
+	}
+	pin_for_ever(&vm, how);
+	_exit(0);
+}
+
+static void flood_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* The child's vGPU works: it pins. */
+static bool is_pinning(struct nl *nl, const char *uuid, enum flood how)
+{
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+	int64_t fps = 900000;
+	struct nl_vgpu v;
+
+	while (now_ms() < end) {
+		if (how == BY_WORKER)
+			nl_vgpu_set(nl, uuid, -1, fps++);
+		if (!nl_vgpu_get(nl, uuid, &v) && v.pinned >= BLOB / 4096)
+			return true;
+		usleep(500);
+	}
+	return false;
+}
+
+TEST_F_TIMEOUT(cgroup, no_work_gives_a_vmm_more_processor_time_than_its_group, 180)
+{
+	struct times none, t;
+	enum flood how;
+	struct nl *nl;
+	pid_t pid;
+
+	if (sysfs_write(ROOT "/cgroup.subtree_control", "+cpu"))
+		SKIP(return, "no cpu controller in this kernel");
+	ASSERT_EQ(0, sysfs_write(GROUP "/cpu.max", MAX));
+	for (how = BY_WORKER; how <= BY_RESET; how++) {
+		/* Settings wake kernel threads, too, also those of an idle vGPU. */
+		nl = how == BY_WORKER ? &self->nl : NULL;
+		none = measure(nl, self->v.uuid);
+		pid = flood(self->v.uuid, how);
+		ASSERT_LT(0, pid);
+		EXPECT_TRUE(is_pinning(&self->nl, self->v.uuid, how));
+		t = measure(nl, self->v.uuid);
+		flood_end(pid);
+		TH_LOG("%s: group %.3f, rest %.3f (without %.3f), of a processor",
+		       flood_name[how], t.group, t.rest, none.rest);
+		EXPECT_GT(QUOTA + t.slack, t.group);
+		/* It took what it may, so that it would take more outside. */
+		EXPECT_LT(QUOTA / 4, t.group);
+		/* A worker outside of the group takes a processor. */
+		EXPECT_GT(2 * QUOTA, t.rest - none.rest);
+	}
+}
+
+#define JOB_TIMEOUT_MS	500
+
+/* Return how long a job of a new vGPU hangs, in milliseconds, or UINT64_MAX. */
+static uint64_t hang_ms(struct nl *nl)
+{
+	uint64_t end, ms = UINT64_MAX;
+	struct nl_vgpu v;
+	struct load l;
+
+	if (load_open(&l, 64) || nl_vgpu_get(nl, l.vm.uuid, &v) ||
+	    load_hang(&l, v.id))
+		return UINT64_MAX;
+	ms = now_ms();
+	end = ms + VMM_TIMEOUT;
+	while (now_ms() < end && !nl_stat(nl, l.vm.uuid, MGPU_A_STATS_TIMEOUTS))
+		sleep_ms(1);
+	ms = now_ms() < end ? now_ms() - ms : UINT64_MAX;
+	vm_delete(&l.vm);
+	return ms;
+}
+
+/* The watchdog does not queue behind what the throttled VM has the module do. */
+TEST_F_TIMEOUT(cgroup, the_watchdog_is_on_time_beside_a_throttled_vm, 180)
+{
+	uint64_t alone = UINT64_MAX, beside = UINT64_MAX, ms;
+	struct nl_dev d;
+	enum flood how;
+	pid_t pid;
+
+	if (sysfs_write(ROOT "/cgroup.subtree_control", "+cpu"))
+		SKIP(return, "no cpu controller in this kernel");
+	ASSERT_EQ(0, sysfs_write(GROUP "/cpu.max", MAX));
+	ASSERT_EQ(0, nl_dev_get(&self->nl, VMM_PARENT, &d));
+	ASSERT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, d.builtin, JOB_TIMEOUT_MS));
+	for (how = NO_FLOOD; how <= BY_RESET; how++) {
+		pid = 0;
+		if (how) {
+			pid = flood(self->v.uuid, how);
+			ASSERT_LT(0, pid);
+			EXPECT_TRUE(is_pinning(&self->nl, self->v.uuid, how));
+		}
+		ms = hang_ms(&self->nl);
+		TH_LOG("%s: ended after %lu ms", flood_name[how], ms);
+		if (!how)
+			alone = ms;
+		else if (ms < beside)
+			beside = ms;
+		if (pid)
+			flood_end(pid);
+	}
+	ASSERT_EQ(0, nl_dev_set(&self->nl, VMM_PARENT, d.builtin,
+				(int)d.job_timeout));
+	EXPECT_NE(UINT64_MAX, alone);
+	/* The least of three: a busy machine only adds to a time. */
+	EXPECT_GT(2 * alone, beside);
 }
 
 TEST_HARNESS_MAIN

@@ -1019,4 +1019,58 @@ TEST_F(ctx, memory_may_go_under_a_job)
 	EXPECT_EQ(UNSPEC, ctx_result(vm, head));
 }
 
+/* Return the address space that the module's mappings of pages take, bytes. */
+static long long mapped(void)
+{
+	FILE *f = fopen("/proc/vmallocinfo", "re");
+	long long sum = 0, size;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strstr(line, "[mgpu]") && strstr(line, " vmap") &&
+		    sscanf(line, "%*s %lld", &size) == 1)
+			sum += size;
+	if (f)
+		fclose(f);
+	return f ? sum : -1;
+}
+
+#define BACKINGS	100
+#define BACKING		(1u << 20)
+
+/* The kernel maps what a job needs the address of, and nothing else. */
+TEST_F(ctx, backings_take_address_space_when_a_job_needs_it)
+{
+	struct vm *vm = &self->vm;
+	void *p = vm_alloc(vm, BACKING, 4096);
+	long long before, pinned, used, attached;
+	uint32_t id;
+
+	ASSERT_NE(NULL, p);
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	before = mapped();
+	for (id = 1; id <= BACKINGS; id++)
+		ASSERT_EQ(OK, gpu_create_blob(vm, id, p, BACKING));
+	pinned = mapped() - before;
+	ASSERT_EQ(OK, gpu_set_scanout_blob(vm, 1, VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM,
+					   512, 512, 2048, 0));
+	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, 512, 512)));
+	used = mapped() - before;
+	for (id = 1; id <= BACKINGS; id++)
+		ASSERT_EQ(OK, ctx_attach(vm, 1, id));
+	attached = mapped() - before;
+	TH_LOG("%u backings of %u KiB: %lld KiB, %lld KiB with a flush, %lld KiB attached",
+	       BACKINGS, BACKING >> 10, pinned >> 10, used >> 10, attached >> 10);
+	EXPECT_LE(0, before);
+	EXPECT_EQ(0, pinned);
+	EXPECT_EQ(0, used);
+	EXPECT_LE((long long)BACKINGS * BACKING, attached);
+	for (id = 1; id <= BACKINGS; id++) {
+		ASSERT_EQ(OK, ctx_resource(vm, 1, id,
+					   VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE));
+		ASSERT_EQ(OK, gpu_unref(vm, id));
+	}
+	EXPECT_EQ(before, mapped());
+}
+
 TEST_HARNESS_MAIN

@@ -5,10 +5,8 @@
  * behind, and works afterwards.  kmemleak reports leaks at the end of the run, and
  * KASAN every use after free.
  *
- * The calling task's fail-nth counts the task's own allocations, those of VFIO, mdev
- * and netlink included.  failslab and fail_page_alloc count the allocations with the
- * module in their stack, in any task: those of the module's workers and engines.
- * fail_page_alloc counts allocations too large for a slab, new slabs, and page tables.
+ * lib/failslab.h says how.  A listener has joined both groups of events, so that they are
+ * made, and fail, too.
  * Needs a kernel with fault injection (KERNEL=debug).
  */
 #include <errno.h>
@@ -23,277 +21,20 @@
 
 #include <kselftest_harness.h>
 
+#include "../../kmod/vfio/device.h"
 #include "compute.h"
-#include "nl.h"
-#include "vmm.h"
-
-#define DEBUGFS		"/sys/kernel/debug/"
-#define PRINTK		"/proc/sys/kernel/printk"
+#include "failslab.h"
 
 #define BGRX		VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM
 #define RAM		(4u << 20)
 #define SIDE		64u	/* of a picture or a job, pixels */
-#define MAX_ALLOCATIONS	1000	/* of one operation */
 /*
  * Of the resource or context that is made: so far from the others that the table of
  * them has to grow.
  */
 #define ID		5000
 
-/* ---- faults ---- */
-
-/* The allocations that are counted, and fail. */
-enum counts {
-	TASK,			/* the calling task's, whatever it allocates */
-	SLAB,			/* slab objects with the module in the stack */
-	PAGES,			/* pages, likewise */
-	NR_COUNTS,
-};
-
-static const char *const counts_name[] = { "allocation", "slab object", "page block" };
-
-/* An attribute of fault injection, its files open while a sweep writes them. */
-struct fault_attr {
-	const char *dir;	/* in debugfs */
-	int count;
-	int interval;
-	int times;
-	int space;
-	int probability;
-};
-
-struct faults {
-	int nth;		/* the calling task's fail-nth */
-	int min_order;		/* fail_page_alloc's */
-	struct fault_attr attr[NR_COUNTS];	/* not TASK's */
-};
-
-/* No file is opened here: that allocates. */
-static int put(int fd, long long val)
-{
-	char text[32];
-	int n = snprintf(text, sizeof(text), "%lld\n", val);
-
-	return write(fd, text, (size_t)n) == n ? 0 : -errno;
-}
-
-static int put_path(const char *path, const char *text)
-{
-	return sysfs_write(path, text);
-}
-
-/* Where the core module is, from /proc/modules. */
-static int module_range(unsigned long *start, unsigned long *end)
-{
-	FILE *f = fopen("/proc/modules", "re");
-	unsigned long size, at;
-	char line[512], name[64];
-	int ret = -ENOENT;
-
-	if (!f)
-		return -errno;
-	while (ret && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%63s %lu %*s %*s %*s %lx", name, &size,
-			   &at) == 3 && !strcmp(name, "mgpu") && at) {
-			*start = at;
-			*end = at + size;
-			ret = 0;
-		}
-	}
-	fclose(f);
-	return ret;
-}
-
-static const char *const attr_dir[NR_COUNTS] = {
-	[SLAB] = DEBUGFS "failslab/",
-	[PAGES] = DEBUGFS "fail_page_alloc/",
-};
-
-/* Whether this kernel can do it at all. */
-static bool faults_offered(void)
-{
-	return access("/proc/thread-self/fail-nth", W_OK) == 0 &&
-	       access(DEBUGFS "failslab/require-start", W_OK) == 0 &&
-	       access(DEBUGFS "failslab/count", W_OK) == 0 &&
-	       access(DEBUGFS "fail_page_alloc/min-order", W_OK) == 0;
-}
-
-static int attr_path(const struct fault_attr *a, const char *name, char *path,
-		     size_t size)
-{
-	return snprintf(path, size, "%s%s", a->dir, name) < (int)size ? 0 :
-								-ENAMETOOLONG;
-}
-
-static int attr_open_file(const struct fault_attr *a, const char *name, int *fd)
-{
-	char path[128];
-	int ret = attr_path(a, name, path, sizeof(path));
-
-	if (ret)
-		return ret;
-	*fd = open(path, O_RDWR | O_CLOEXEC);
-	return *fd < 0 ? -errno : 0;
-}
-
-static int attr_set(const struct fault_attr *a, const char *name, const char *text)
-{
-	char path[128];
-	int ret = attr_path(a, name, path, sizeof(path));
-
-	return ret ? ret : sysfs_write(path, text);
-}
-
-static int attr_open(struct fault_attr *a, const char *start, const char *end)
-{
-	int ret = attr_open_file(a, "count", &a->count);
-
-	ret = ret ? ret : attr_open_file(a, "interval", &a->interval);
-	ret = ret ? ret : attr_open_file(a, "times", &a->times);
-	ret = ret ? ret : attr_open_file(a, "space", &a->space);
-	ret = ret ? ret : attr_open_file(a, "probability", &a->probability);
-	ret = ret ? ret : put(a->probability, 0);
-	/* Also what may sleep; the traces would only fill the log. */
-	ret = ret ? ret : attr_set(a, "ignore-gfp-wait", "N");
-	ret = ret ? ret : attr_set(a, "verbose", "0");
-	ret = ret ? ret : attr_set(a, "task-filter", "N");
-	ret = ret ? ret : attr_set(a, "require-start", start);
-	return ret ? ret : attr_set(a, "require-end", end);
-}
-
-static void attr_close(struct fault_attr *a)
-{
-	put(a->probability, 0);
-	close(a->count);
-	close(a->interval);
-	close(a->times);
-	close(a->space);
-	close(a->probability);
-}
-
-static int faults_open(struct faults *f)
-{
-	char first[32], last[32];
-	unsigned long start = 0, end = 0;
-	enum counts i;
-	int ret;
-
-	ret = module_range(&start, &end);
-	if (ret)
-		return ret;
-	snprintf(first, sizeof(first), "%lu", start);
-	snprintf(last, sizeof(last), "%lu", end);
-	f->nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
-	f->min_order = open(DEBUGFS "fail_page_alloc/min-order", O_RDWR | O_CLOEXEC);
-	if (f->nth < 0 || f->min_order < 0)
-		return -errno;
-	for (i = SLAB; i < NR_COUNTS && !ret; i++) {
-		f->attr[i].dir = attr_dir[i];
-		ret = attr_open(&f->attr[i], first, last);
-	}
-	return ret;
-}
-
-static void faults_close(struct faults *f)
-{
-	enum counts i;
-
-	put(f->nth, 0);
-	put(f->min_order, 1);
-	close(f->nth);
-	close(f->min_order);
-	for (i = SLAB; i < NR_COUNTS; i++)
-		attr_close(&f->attr[i]);
-}
-
-/*
- * The @nth allocation from now on fails, once.  Single pages do not for the task:
- * they are its own page tables, too.
- */
-static int arm(struct faults *f, enum counts what, unsigned int nth)
-{
-	struct fault_attr *a = &f->attr[what];
-	int ret = put(f->min_order, what == PAGES ? 0 : 1);
-
-	if (what == TASK)
-		return ret ? ret : put(f->nth, nth);
-	ret = ret ? ret : put(a->count, 0);
-	ret = ret ? ret : put(a->space, 0);
-	ret = ret ? ret : put(a->interval, nth);
-	ret = ret ? ret : put(a->times, 1);
-	return ret ? ret : put(a->probability, 100);
-}
-
-/* The module gets @space more bytes or pages, and nothing after that. */
-static int arm_end(struct faults *f, enum counts what, long long space)
-{
-	struct fault_attr *a = &f->attr[what];
-	int ret = put(f->min_order, what == PAGES ? 0 : 1);
-
-	ret = ret ? ret : put(a->interval, 1);
-	ret = ret ? ret : put(a->space, space);
-	ret = ret ? ret : put(a->times, 1 << 20);
-	return ret ? ret : put(a->probability, 100);
-}
-
-/* No more; how many failed. */
-static unsigned int disarm(struct faults *f, enum counts what, unsigned int times)
-{
-	char text[32] = "", path[128];
-	bool left;
-
-	if (what == TASK) {
-		left = pread(f->nth, text, sizeof(text) - 1, 0) > 0 && atoi(text);
-		put(f->nth, 0);
-		return !left;
-	}
-	put(f->attr[what].probability, 0);
-	if (attr_path(&f->attr[what], "times", path, sizeof(path)))
-		return 0;
-	return times - (unsigned int)sysfs_number(path);
-}
-
-/* ---- operations ---- */
-
-struct stage {
-	struct vm vm;
-	struct nl nl;
-	uint32_t vgpu;		/* id of the machine's */
-	char uuid[VMM_UUID_LEN + 1];	/* of one that an operation makes */
-	int fd[8];
-	void *at;		/* guest memory */
-};
-
-/*
- * An operation.  @setup and @undo are around each round, without faults; @run gives
- * 0, a negative errno, or a VIRTIO_GPU_RESP_*.
- */
-struct op {
-	const char *name;
-	bool task;		/* the calling task's allocations, not the module's */
-	int (*setup)(struct stage *s);
-	int (*run)(struct stage *s);
-	int (*undo)(struct stage *s);
-	/* Whether @run's failure is one that the interface promises. */
-	bool (*clean)(int ret);
-	/* Whether a failure left nothing behind; called before @undo. */
-	bool (*nothing_left)(struct stage *s);
-};
-
-static bool worked(int ret)
-{
-	return ret == 0 || ret == OK || ret == INFO;
-}
-
-static bool is_enomem(int ret)
-{
-	return ret == -ENOMEM;
-}
-
-static bool is_answer(int ret)
-{
-	return ret == NOMEM;
-}
+/* ---- what an operation may answer ---- */
 
 /* ENOSPC: tmpfs', for the memory that is to be the machine's. */
 static bool is_open(int ret)
@@ -307,127 +48,6 @@ static bool is_netlink(int ret)
 	return ret == -ENOMEM || ret == -ENOBUFS;
 }
 
-/* The VMM's calls before, or the device itself. */
-static bool is_start(int ret)
-{
-	return is_enomem(ret) || is_answer(ret);
-}
-
-static bool never(int ret)
-{
-	(void)ret;
-	return false;
-}
-
-/*
- * Run a round: 0, or -1 after printing the fault.  *@failed counts the failed
- * allocations.
- */
-static int round_of(struct __test_metadata *_metadata, const struct op *op,
-		    struct stage *s, struct faults *f, enum counts counted,
-		    unsigned int nth, long long space, unsigned int *failed,
-		    int *result)
-{
-	const char *what = NULL;
-	unsigned int n;
-	int ret = op->setup ? op->setup(s) : 0, armed;
-
-	if (ret) {
-		TH_LOG("%s: its setup gave %d (%s)", op->name, ret,
-		       ret < 0 ? strerror(-ret) : "answer");
-		return -1;
-	}
-	armed = nth ? arm(f, counted, nth) : arm_end(f, counted, space);
-	ret = armed ? armed : op->run(s);
-	n = disarm(f, counted, nth ? 1 : 1 << 20);
-	*failed += n;
-	*result = ret;
-	if (armed)
-		what = "the fault cannot be set up";
-	else if (!n && !worked(ret))
-		what = "fails with memory enough";
-	else if (!worked(ret) && !op->clean(ret))
-		what = "fails in a way that the interface does not have";
-	else if (!worked(ret) && op->nothing_left && !op->nothing_left(s))
-		what = "leaves something behind";
-	if (what) {
-		if (nth)
-			TH_LOG("%s: %s %u: %s: 0x%x (%s)", op->name,
-			       counts_name[counted], nth, what, (unsigned int)ret,
-			       ret < 0 ? strerror(-ret) : "answer");
-		else
-			TH_LOG("%s: after %lld %s: %s: 0x%x (%s)", op->name, space,
-			       counted == SLAB ? "bytes" : "pages", what,
-			       (unsigned int)ret,
-			       ret < 0 ? strerror(-ret) : "answer");
-	}
-	if (worked(ret) && op->undo && op->undo(s) && !what) {
-		TH_LOG("%s: what it made cannot be undone", op->name);
-		return -1;
-	}
-	return what ? -1 : (int)n;
-}
-
-/*
- * Each allocation in turn, and after each that refused the operation this without
- * faults.  How many failed.
- */
-static unsigned int sweep_of(struct __test_metadata *_metadata, const struct op *op,
-			     struct stage *s, struct faults *f, enum counts counted)
-{
-	unsigned int nth, failed = 0, refused = 0, none = 0, later = 0;
-	int ret = 0, result;
-	long long space;
-
-	for (nth = 1; nth <= MAX_ALLOCATIONS; nth++) {
-		ret = round_of(_metadata, op, s, f, counted, nth, 0, &failed, &result);
-		if (ret <= 0)
-			break;
-		/* An operation that never fails: twice as many rounds would tell no more. */
-		if (worked(result))
-			continue;
-		refused++;
-		ret = round_of(_metadata, op, s, f, counted, MAX_ALLOCATIONS, 0,
-			       &none, &result);
-		if (ret || !worked(result))
-			break;
-	}
-	EXPECT_EQ(0, ret) {
-		TH_LOG("%s: stopped at %s %u", op->name, counts_name[counted], nth);
-	}
-	EXPECT_GE(MAX_ALLOCATIONS, nth);
-
-	for (space = 0; !ret && counted != TASK && space <= 1 << 16;
-	     space = space ? space * 4 : 4) {
-		int n = round_of(_metadata, op, s, f, counted, 0, space, &later,
-				 &result);
-
-		EXPECT_LE(0, n);
-		if (n <= 0)
-			break;
-	}
-	fprintf(TH_LOG_STREAM,
-		"# %s: %u %ss failed, one at a time, and %u refused it; %u more from some point on\n",
-		op->name, failed, counts_name[counted], refused, later);
-	return failed;
-}
-
-static void sweep(struct __test_metadata *_metadata, const struct op *op,
-		  struct stage *s, struct faults *f)
-{
-	unsigned int failed;
-
-	if (op->task)
-		failed = sweep_of(_metadata, op, s, f, TASK);
-	else
-		failed = sweep_of(_metadata, op, s, f, SLAB) +
-			 sweep_of(_metadata, op, s, f, PAGES);
-	/* With none of them nothing was tested. */
-	EXPECT_LT(0, failed) {
-		TH_LOG("%s: no allocation failed", op->name);
-	}
-}
-
 /* ---- the harness's part ---- */
 
 FIXTURE(failslab)
@@ -435,7 +55,7 @@ FIXTURE(failslab)
 	bool offered;
 	struct faults faults;
 	struct stage s;
-	char printk[64];
+	struct nl events;
 	unsigned int mdevs;
 	long long available;
 };
@@ -446,14 +66,10 @@ FIXTURE_SETUP(failslab)
 	if (!self->offered)
 		return;
 	self->s.vm.container = self->s.vm.group = self->s.vm.device = -1;
-	/*
-	 * The kernel itself tells of a vmalloc() that fails, with a trace like that
-	 * of a warning; it goes to the log, not to the console.  Warnings still end
-	 * the run, see panic_on_warn.
-	 */
-	ASSERT_LT(0, sysfs_read(PRINTK, self->printk, sizeof(self->printk)));
-	ASSERT_EQ(0, put_path(PRINTK, "4"));
 	ASSERT_EQ(0, nl_open(&self->s.nl));
+	ASSERT_EQ(0, nl_open(&self->events));
+	ASSERT_EQ(0, nl_subscribe(&self->events));
+	ASSERT_EQ(0, nl_subscribe_contexts(&self->events));
 	self->mdevs = mdev_count();
 	self->available = mdev_available("small-render");
 	ASSERT_EQ(0, faults_open(&self->faults));
@@ -465,7 +81,7 @@ FIXTURE_TEARDOWN(failslab)
 
 	if (!self->offered)
 		return;
-	faults_close(&self->faults);
+	EXPECT_EQ(0, faults_close(&self->faults));
 	if (self->s.vm.made) {
 		vm_close(&self->s.vm);
 		EXPECT_EQ(0, nl_vgpu_get(&self->s.nl, self->s.vm.uuid, &v));
@@ -476,41 +92,8 @@ FIXTURE_TEARDOWN(failslab)
 	}
 	EXPECT_EQ(self->mdevs, mdev_count());
 	EXPECT_EQ(self->available, mdev_available("small-render"));
+	nl_close(&self->events);
 	nl_close(&self->s.nl);
-	EXPECT_EQ(0, put_path(PRINTK, self->printk));
-}
-
-#define NEEDS_FAULTS(self)						\
-	do {								\
-		if (!(self)->offered)					\
-			SKIP(return, "no fault injection in this kernel");	\
-	} while (0)
-
-/* A vGPU, closed. */
-static int stage_made(struct stage *s)
-{
-	struct nl_vgpu v;
-	int ret;
-
-	ret = vm_new(&s->vm, "small-render", RAM);
-	if (ret)
-		return ret;
-	vm_close(&s->vm);
-	ret = nl_vgpu_get(&s->nl, s->vm.uuid, &v);
-	s->vgpu = v.id;
-	return ret;
-}
-
-/* Open the vGPU that there is. */
-static int stage_open(struct stage *s)
-{
-	char uuid[VMM_UUID_LEN + 1];
-	int ret;
-
-	memcpy(uuid, s->vm.uuid, sizeof(uuid));
-	ret = vm_open(&s->vm, uuid, RAM);
-	s->vm.made = true;
-	return ret;
 }
 
 static int stage_start(struct stage *s)
@@ -530,22 +113,6 @@ static int stage_running(struct stage *s)
 		ret = -EIO;
 	s->at = vm_alloc(&s->vm, 1 << 20, 4096);
 	return ret ? ret : s->at ? 0 : -ENOMEM;
-}
-
-static int close_it(struct stage *s)
-{
-	vm_close(&s->vm);
-	return 0;
-}
-
-/* Whether the vGPU, closed, holds nothing. */
-static bool is_empty(struct stage *s)
-{
-	struct nl_vgpu v;
-
-	vm_close(&s->vm);
-	return !nl_vgpu_get(&s->nl, s->vm.uuid, &v) && !v.open && !v.mem_used &&
-	       !v.pinned;
 }
 
 /* ---- vGPUs ---- */
@@ -582,7 +149,7 @@ TEST_F(failslab, create)
 	};
 
 	NEEDS_FAULTS(self);
-	sweep(_metadata, &op, &self->s, &self->faults);
+	EXPECT_TRUE(sweep(&op, &self->s, &self->faults));
 }
 
 static int remove_setup(struct stage *s)
@@ -617,40 +184,34 @@ TEST_F(failslab, remove)
 	};
 
 	NEEDS_FAULTS(self);
-	sweep(_metadata, &op, &self->s, &self->faults);
+	EXPECT_TRUE(sweep(&op, &self->s, &self->faults));
 }
 
 TEST_F(failslab, open)
 {
 	const struct op op = {
-		"open", true, NULL, stage_open, close_it, is_open, is_empty,
+		"open", true, NULL, stage_open, stage_close, is_open, stage_empty,
 	};
 
 	NEEDS_FAULTS(self);
-	ASSERT_EQ(0, stage_made(&self->s));
-	sweep(_metadata, &op, &self->s, &self->faults);
-}
-
-static int close_run(struct stage *s)
-{
-	vm_close(&s->vm);
-	return 0;
+	ASSERT_EQ(0, stage_made(&self->s, RAM));
+	EXPECT_TRUE(sweep(&op, &self->s, &self->faults));
 }
 
 static int close_undo(struct stage *s)
 {
-	return !is_empty(s);
+	return !stage_empty(s);
 }
 
 TEST_F(failslab, close)
 {
 	const struct op op = {
-		"close", true, stage_running, close_run, close_undo, never, NULL,
+		"close", true, stage_running, stage_close, close_undo, never, NULL,
 	};
 
 	NEEDS_FAULTS(self);
-	ASSERT_EQ(0, stage_made(&self->s));
-	sweep(_metadata, &op, &self->s, &self->faults);
+	ASSERT_EQ(0, stage_made(&self->s, RAM));
+	EXPECT_TRUE(sweep(&op, &self->s, &self->faults));
 }
 
 /* ---- the VMM's calls ---- */
@@ -674,9 +235,9 @@ TEST_F(failslab, map)
 	};
 
 	NEEDS_FAULTS(self);
-	ASSERT_EQ(0, stage_made(&self->s));
+	ASSERT_EQ(0, stage_made(&self->s, RAM));
 	ASSERT_EQ(0, stage_running(&self->s));
-	sweep(_metadata, &op, &self->s, &self->faults);
+	EXPECT_TRUE(sweep(&op, &self->s, &self->faults));
 }
 
 static int irq_run(struct stage *s)
@@ -691,13 +252,13 @@ static int irq_run(struct stage *s)
 TEST_F(failslab, interrupts)
 {
 	const struct op op = {
-		"interrupts", true, stage_open, irq_run, close_it, is_enomem,
-		is_empty,
+		"interrupts", true, stage_open, irq_run, stage_close, is_enomem,
+		stage_empty,
 	};
 
 	NEEDS_FAULTS(self);
-	ASSERT_EQ(0, stage_made(&self->s));
-	sweep(_metadata, &op, &self->s, &self->faults);
+	ASSERT_EQ(0, stage_made(&self->s, RAM));
+	EXPECT_TRUE(sweep(&op, &self->s, &self->faults));
 }
 
 static int display_run(struct stage *s)
@@ -707,16 +268,30 @@ static int display_run(struct stage *s)
 	return display_map(&s->vm, &len) ? 0 : -errno;
 }
 
+static int display_read(struct stage *s)
+{
+	uint8_t some[64];
+
+	return vm_read(&s->vm, MGPU_REGION_DISPLAY, 0, some, sizeof(some));
+}
+
 TEST_F(failslab, display)
 {
-	const struct op op = {
-		"display", true, stage_open, display_run, close_it, is_enomem,
-		is_empty,
+	const struct op ops[] = {
+		{ "display", true, stage_open, display_run, stage_close, is_enomem,
+		  stage_empty },
+		/* The buffer's pages are the module's allocations, and not the task's. */
+		{ "display, pages", false, stage_open, display_run, stage_close, is_enomem,
+		  stage_empty },
+		{ "display, read", false, stage_open, display_read, stage_close, is_enomem,
+		  stage_empty },
 	};
+	unsigned int i;
 
 	NEEDS_FAULTS(self);
-	ASSERT_EQ(0, stage_made(&self->s));
-	sweep(_metadata, &op, &self->s, &self->faults);
+	ASSERT_EQ(0, stage_made(&self->s, RAM));
+	for (i = 0; i < ARRAY_LEN(ops); i++)
+		EXPECT_TRUE(sweep(&ops[i], &self->s, &self->faults));
 }
 
 /* ---- netlink ---- */
@@ -879,7 +454,7 @@ TEST_F(failslab, netlink)
 	unsigned int i;
 
 	NEEDS_FAULTS(self);
-	ASSERT_EQ(0, stage_made(s));
+	ASSERT_EQ(0, stage_made(s, RAM));
 	ASSERT_EQ(0, stage_running(s));
 	ASSERT_EQ(OK, ctx_create(&s->vm, 1, MGPU_CAPSET_COMPUTE));
 	for (i = 0; i < ARRAY_LEN(ops); i++) {
@@ -888,7 +463,7 @@ TEST_F(failslab, netlink)
 			ASSERT_EQ(0, mdev_create("small-render", s->uuid));
 			ASSERT_EQ(0, batch_run(s));
 		}
-		sweep(_metadata, &ops[i], s, &self->faults);
+		EXPECT_TRUE(sweep(&ops[i], s, &self->faults));
 		if (ops[i].run == batch_run) {
 			ASSERT_EQ(0, mdev_remove(s->uuid));
 		}
@@ -916,13 +491,13 @@ static int first_run(struct stage *s)
 TEST_F(failslab, start)
 {
 	const struct op op = {
-		"start", false, stage_open, first_run, close_it, is_start,
-		is_empty,
+		"start", false, stage_open, first_run, stage_close, is_start,
+		stage_empty,
 	};
 
 	NEEDS_FAULTS(self);
-	ASSERT_EQ(0, stage_made(&self->s));
-	sweep(_metadata, &op, &self->s, &self->faults);
+	ASSERT_EQ(0, stage_made(&self->s, RAM));
+	EXPECT_TRUE(sweep(&op, &self->s, &self->faults));
 }
 
 static int answer(int ret)
@@ -987,6 +562,35 @@ static int attach(struct stage *s)
 	return used(s, ret, detach);
 }
 
+/*
+ * Many pieces of many pages, the same ones again and again: the command's copy and the
+ * arrays of pages, addresses and runs are too large for a slab.
+ */
+#define PIECES		200u
+#define PIECE_PAGES	16u
+
+static int attach_many(struct stage *s)
+{
+	struct virtio_gpu_mem_entry e[PIECES];
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < PIECES; i++)
+		e[i] = (struct virtio_gpu_mem_entry){
+			.addr = vm_addr(&s->vm, s->at) + i % 4 * 2 * PIECE_PAGES * 4096ull,
+			.length = PIECE_PAGES * 4096,
+		};
+	ret = gpu_attach_entries(&s->vm, ID, e, PIECES);
+	return ret == OK ? used(s, gpu_transfer(&s->vm, ID, gpu_rect(0, 0, SIDE, SIDE), 0),
+				detach) : ret;
+}
+
+/* A picture whose pixels take many pages of the host. */
+static int create_large(struct stage *s)
+{
+	return gpu_create_2d(&s->vm, ID, BGRX, 512, 512);
+}
+
 static int context(struct stage *s)
 {
 	return ctx_create(&s->vm, ID, MGPU_CAPSET_COMPUTE);
@@ -1008,7 +612,7 @@ static int context_detach(struct stage *s)
 				   VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE));
 }
 
-TEST_F(failslab, resources_and_contexts)
+TEST_F_TIMEOUT(failslab, resources_and_contexts, 60)
 {
 	const struct op before = {
 		"resource-create-2d", false, NULL, create_2d, unref, is_answer,
@@ -1017,28 +621,33 @@ TEST_F(failslab, resources_and_contexts)
 	const struct op ops[] = {
 		{ "resource-create-blob", false, NULL, create_blob, unref,
 		  is_answer, NULL },
+		{ "resource-create-2d, large", false, NULL, create_large, unref,
+		  is_answer, NULL },
 		{ "ctx-create", false, NULL, context, context_end, is_answer,
 		  NULL },
 		{ "ctx-attach-resource", false, NULL, context_attach,
 		  context_detach, is_answer, NULL },
 	};
-	const struct op backing = {
-		"resource-attach-backing", false, NULL, attach, detach,
-		is_answer, NULL,
+	const struct op backings[] = {
+		{ "resource-attach-backing", false, NULL, attach, detach,
+		  is_answer, NULL },
+		{ "resource-attach-backing, many", false, NULL, attach_many, detach,
+		  is_answer, NULL },
 	};
 	struct stage *s = &self->s;
 	unsigned int i;
 
 	NEEDS_FAULTS(self);
-	ASSERT_EQ(0, stage_made(s));
+	ASSERT_EQ(0, stage_made(s, RAM));
 	ASSERT_EQ(0, stage_running(s));
 	ASSERT_EQ(OK, gpu_create_2d(&s->vm, 1, BGRX, 64, 64));
 	ASSERT_EQ(OK, ctx_create(&s->vm, 1, MGPU_CAPSET_COMPUTE));
-	sweep(_metadata, &before, s, &self->faults);
+	EXPECT_TRUE(sweep(&before, s, &self->faults));
 	for (i = 0; i < ARRAY_LEN(ops); i++)
-		sweep(_metadata, &ops[i], s, &self->faults);
+		EXPECT_TRUE(sweep(&ops[i], s, &self->faults));
 	ASSERT_EQ(OK, create_2d(s));
-	sweep(_metadata, &backing, s, &self->faults);
+	for (i = 0; i < ARRAY_LEN(backings); i++)
+		EXPECT_TRUE(sweep(&backings[i], s, &self->faults));
 	ASSERT_EQ(0, unref(s));
 }
 
@@ -1060,12 +669,12 @@ TEST_F(failslab, submit)
 	struct stage *s = &self->s;
 
 	NEEDS_FAULTS(self);
-	ASSERT_EQ(0, stage_made(s));
+	ASSERT_EQ(0, stage_made(s, RAM));
 	ASSERT_EQ(0, stage_running(s));
 	ASSERT_EQ(OK, gpu_create_blob(&s->vm, 1, s->at, 1 << 20));
 	ASSERT_EQ(OK, ctx_create(&s->vm, 1, MGPU_CAPSET_COMPUTE));
 	ASSERT_EQ(OK, ctx_attach(&s->vm, 1, 1));
-	sweep(_metadata, &op, s, &self->faults);
+	EXPECT_TRUE(sweep(&op, s, &self->faults));
 }
 
 /* A picture that is there, and not shown yet. */
@@ -1100,16 +709,62 @@ TEST_F(failslab, screen)
 {
 	const struct op ops[] = {
 		{ "set-scanout, transfer, flush", false, picture, frame,
-		  close_it, is_answer, is_empty },
-		{ "update-cursor", false, picture, cursor, close_it, is_answer,
-		  is_empty },
+		  stage_close, is_answer, stage_empty },
+		{ "update-cursor", false, picture, cursor, stage_close, is_answer,
+		  stage_empty },
 	};
 	unsigned int i;
 
 	NEEDS_FAULTS(self);
-	ASSERT_EQ(0, stage_made(&self->s));
+	ASSERT_EQ(0, stage_made(&self->s, RAM));
 	for (i = 0; i < ARRAY_LEN(ops); i++)
-		sweep(_metadata, &ops[i], &self->s, &self->faults);
+		EXPECT_TRUE(sweep(&ops[i], &self->s, &self->faults));
+}
+
+/* Commands that may allocate, and must do what they do with no memory at all. */
+static int other_commands(struct stage *s)
+{
+	struct virtio_gpu_cmd_get_edid edid = { .scanout = 0 };
+	struct virtio_gpu_resp_edid answer_edid;
+	struct virtio_gpu_get_capset_info info = { .capset_index = 0 };
+	struct virtio_gpu_resp_capset_info answer_info;
+	struct virtio_gpu_ctrl_hdr bad;
+	uint32_t w, h;
+	int ret;
+
+	gpu_hdr(&edid.hdr, VIRTIO_GPU_CMD_GET_EDID);
+	gpu_hdr(&info.hdr, VIRTIO_GPU_CMD_GET_CAPSET_INFO);
+	gpu_hdr(&bad, 0x7777);
+	ret = gpu_display_info(&s->vm, &w, &h);
+	if (ret != INFO)
+		return ret;
+	ret = gpu_call(&s->vm, &edid, sizeof(edid), &answer_edid, sizeof(answer_edid));
+	if (ret != VIRTIO_GPU_RESP_OK_EDID)
+		return ret;
+	ret = gpu_call(&s->vm, &info, sizeof(info), &answer_info, sizeof(answer_info));
+	if (ret != VIRTIO_GPU_RESP_OK_CAPSET_INFO)
+		return ret;
+	ret = gpu_call(&s->vm, &bad, sizeof(bad), NULL, 0);
+	if (ret != UNSPEC)
+		return ret ? ret : -EBADMSG;
+	ret = gpu_set_scanout(&s->vm, 0, gpu_rect(0, 0, 0, 0));
+	if (ret == OK)
+		ret = gpu_cursor_move(&s->vm, 3, 4);
+	if (!ret)
+		ret = gpu_detach(&s->vm, ID);
+	return ret == OK ? gpu_unref(&s->vm, ID) : ret;
+}
+
+TEST_F(failslab, commands_that_need_no_memory)
+{
+	const struct op op = {
+		"others", false, picture, other_commands, stage_close, never, stage_empty,
+	};
+	struct stage *s = &self->s;
+
+	NEEDS_FAULTS(self);
+	ASSERT_EQ(0, stage_made(s, RAM));
+	EXPECT_TRUE(sweep(&op, s, &self->faults));
 }
 
 TEST_HARNESS_MAIN

@@ -61,6 +61,8 @@ done_so()	# FILTER WORD...
 		echo "dev $*: $(cat "$tmp/err")"
 	elif ! jq -e "$filter" "$tmp/json" >/dev/null; then
 		echo "dev $*: not so: $filter: $(cat "$tmp/json")"
+	else
+		"$top/tests/lib/json_schema.py" dev_bind "$tmp/json"
 	fi
 	[ ! -s "$tmp/err" ] || echo "dev $*: complains: $(cat "$tmp/err")"
 }
@@ -91,7 +93,7 @@ left_and_taken()
 {
 	uuid=$(cat /proc/sys/kernel/random/uuid)
 	echo "$uuid" >"$types/virtio-pci-small/create" || echo 'no vGPU can be made'
-	"$gpuctl" -j vgpu show "$uuid" | jq -e '."dev-name" == "'"$gpu"'"' >/dev/null ||
+	"$gpuctl" -j vgpu show "$uuid" | jq -e '.dev_name == "'"$gpu"'"' >/dev/null ||
 		echo 'the vGPU is not on the GPU'
 	# no VMM has it open: it goes with the GPU
 	done_so '.before == "mgpu_virtio" and .driver == null' unbind "$gpu" leave

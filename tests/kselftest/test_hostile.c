@@ -44,8 +44,7 @@ FIXTURE_TEARDOWN(hostile)
 
 	/* It was hostile; now it behaves, and is served. */
 	EXPECT_EQ(0, ioctl(vm->device, VFIO_DEVICE_RESET));
-	memset(vm->vq, 0, sizeof(vm->vq));
-	vm->ram_used = 0;
+	vm_forget(vm);
 	EXPECT_EQ(0, vm_discover(vm));
 	EXPECT_EQ(0, vm_start(vm));
 	EXPECT_EQ(0, gpu_screen_2d(vm, &s, 1, VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM,
@@ -232,8 +231,7 @@ TEST_F_TIMEOUT(hostile, random_rings, 120)
 			ASSERT_TRUE(neighbour_is_well(&self->neighbour));
 		}
 		if (vio_status(vm) & VIRTIO_CONFIG_S_NEEDS_RESET) {
-			memset(vm->vq, 0, sizeof(vm->vq));
-			vm->ram_used = 0;
+			vm_forget(vm);
 			ASSERT_EQ(0, vm_start(vm));
 			resets++;
 		}
@@ -273,8 +271,7 @@ TEST_F_TIMEOUT(hostile, random_register_accesses, 120)
 		}
 		if (n % 256 == 0) {
 			ASSERT_EQ(0, ioctl(vm->device, VFIO_DEVICE_RESET));
-			memset(vm->vq, 0, sizeof(vm->vq));
-			vm->ram_used = 0;
+			vm_forget(vm);
 			ASSERT_EQ(0, vm_discover(vm));
 			ASSERT_EQ(0, vm_start(vm));
 		}

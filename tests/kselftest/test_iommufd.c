@@ -103,8 +103,7 @@ TEST_F(iommufd, a_machine_works_and_can_be_reset_and_closed)
 		EXPECT_LT(0, v.pinned);
 		if (round == 0) {
 			ASSERT_EQ(0, ioctl(vm->device, VFIO_DEVICE_RESET));
-			memset(vm->vq, 0, sizeof(vm->vq));
-			vm->ram_used = 0;
+			vm_forget(vm);
 			ASSERT_EQ(0, vm_discover(vm));
 		} else if (round == 1) {
 			vm_close(vm);

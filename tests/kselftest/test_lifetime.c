@@ -5,12 +5,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,28 +19,6 @@
 #include "vmm.h"
 
 #define DRIVER	"/sys/bus/platform/drivers/mgpu_soft"
-
-static int module_remove(const char *name)
-{
-	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
-}
-
-static int module_insert(const char *name)
-{
-	const char *build = getenv("BUILD"), *kernel = getenv("KERNEL");
-	char path[PATH_MAX];
-	int fd, ret;
-
-	if (!build || !kernel)
-		return -ENOENT;
-	snprintf(path, sizeof(path), "%s/kmod/%s/%s.ko", build, kernel, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
-	close(fd);
-	return ret;
-}
 
 FIXTURE(lifetime)
 {

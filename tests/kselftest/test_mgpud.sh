@@ -166,8 +166,8 @@ config 'allocator = fea' 'period_ms = 200' 'headroom = 1.5' 'log = changes' \
 # the keep-alives are asked of another process
 NOTIFY_SOCKET=$tmp/notify WATCHDOG_USEC=200000 WATCHDOG_PID=1 start --iterations 20
 hears '^READY=1|STATUS=.'
-holds '.allocator == "fea" and .period_ms == 200 and .headroom == 1.5 and .iterations == 20 and
-	.sla == {"floor": null, "ceiling": 500} and .config == "'"$tmp/conf"'"'
+holds '.allocator == "fea" and .period_s == 0.2 and .headroom == 1.5 and .iterations == 20 and
+	.sla == {"floor_fps": null, "ceiling_fps": 500} and .config == "'"$tmp/conf"'"'
 holds '.periods >= 3'
 ! grep '^period=' "$tmp/out" || bad 'a line per period'
 judge 'the configuration file is in force, and the command line counts more'
@@ -178,15 +178,19 @@ grep -q "state file $state_file is not used: " "$tmp/err" || bad "says '$(cat "$
 [ "$(grep -c 'state file' "$tmp/err")" = 1 ] || bad "says $(cat "$tmp/err")"
 judge 'a state file that is none is ignored'
 
-config 'allocator = drf' 'period_ms = 300' 'iterations = 30' 'log = changes' \
+# what is set at run time counts more than the file, then as before
+"$gpuctl" ctl set headroom 3 || bad 'headroom: refused'
+config 'allocator = drf' 'period_ms = 300' 'iterations = 30' 'log = changes' 'headroom = 2.5' \
 	"socket = $tmp/other.sock" \
 	'[vgpu 01234567-89ab-cdef-0123-456789abcdef]' 'floor = 30'
 # the environment names the socket, so that the file's is no change
 kill -HUP "$pid"
 hears '^RELOADING=1|MONOTONIC_USEC=[0-9][0-9]*|'
 hears '^READY=1|' 2
-holds '.allocator == "drf" and .period_ms == 300 and .iterations == 20 and .headroom == 2 and
-	.sla.ceiling == null and (.agreements | length) == 1 and .agreements[0].floor == 30'
+holds '.allocator == "drf" and .period_s == 0.3 and .iterations == 20 and .headroom == 3 and
+	.sources == (.sources + {"allocator": "file", "iterations": "command-line",
+		"headroom": "run-time", "beta": "default", "socket": "environment"}) and
+	.sla.ceiling_fps == null and (.agreements | length) == 1 and .agreements[0].floor_fps == 30'
 grep -q '^reloaded allocator=drf ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
 judge 'SIGHUP brings another configuration into force'
 
@@ -195,8 +199,14 @@ sed -i 's/^period_ms = .*/period_ms = 400/' "$tmp/conf"
 kill -HUP "$pid"
 hears '^READY=1|' 3
 await 40 grep -q "$tmp/conf:[0-9]*: .*polcy" "$tmp/err" || bad "says $(cat "$tmp/err")"
-holds '.allocator == "drf" and .period_ms == 300 and (.agreements | length) == 1'
+holds '.allocator == "drf" and .period_s == 0.3 and (.agreements | length) == 1'
 judge 'a bad configuration is refused, and the one before stays'
+
+"$gpuctl" ctl show | grep -q '^headroom  *3 (run time)$' || bad "show: $("$gpuctl" ctl show)"
+"$gpuctl" ctl reset headroom || bad 'reset: refused'
+holds '.headroom == 2.5 and .sources.headroom == "file" and .run_time == {}'
+grep -q "^reset .* uid=0 pid=[0-9][0-9]*$" "$tmp/out" || bad "log: $(cat "$tmp/out")"
+judge 'what is set at run time lasts through a reload, until it is reset'
 
 config 'period_ms = 200'
 status 6 "another mgpud (process $pid)" "$mgpud" --config "$tmp/conf"
@@ -241,6 +251,12 @@ await 40 grep -q '^reloaded .*period_ms=250 ' "$tmp/out" || bad "log: $(cat "$tm
 judge 'settings that need a restart are named, and the rest is in force'
 # it is to be written every second
 await 40 grep -q '^period=12 ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
+MGPUD_SOCKET=$tmp/first.sock "$gpuctl" ctl set headroom 3 2>"$tmp/err2" || bad 'headroom: refused'
+grep -q '^gpuctl: warning: this holds only until mgpud ends, .*/proc/mgpud.state' "$tmp/err2" ||
+	bad "says $(cat "$tmp/err2")"
+MGPUD_SOCKET=$tmp/first.sock "$gpuctl" -j ctl show |
+	jq -e '.trouble | length == 1 and (.[0] | test("cannot write state file"))' >/dev/null ||
+	bad 'no trouble'
 stop INT
 [ "$(grep -c 'cannot write state file' "$tmp/err")" = 1 ] || bad "says $(cat "$tmp/err")"
 judge 'a state file that cannot be written is said once'
@@ -252,9 +268,9 @@ export MGPUD_SOCKET=$tmp/mgpud.sock
 
 # ---- exit statuses ----
 
-status 2 'see mgpud --help' "$mgpud" --colour
+status 2 'unknown option --colour' "$mgpud" --colour
 status 2 'period must be' "$mgpud" --period 3
-status 2 'no arguments' "$mgpud" now
+status 2 "unknown command 'now'" "$mgpud" now
 config 'period_ms = 200'
 echo 'speed = 3' >>"$tmp/conf"
 status 3 "$tmp/conf:5: speed" "$mgpud" --config "$tmp/conf"
@@ -265,13 +281,25 @@ status 0 '' "$mgpud" --config "$tmp/conf" --check
 status 4 'permission' setpriv --inh-caps=-all --bounding-set=-all "$mgpud" --config "$tmp/conf"
 judge 'the exit status says why it did not run'
 if [ -n "$(ls /sys/bus/mdev/devices)" ]; then
-	skipped 'without the module, it says so' 'there are vGPUs, which keep the module loaded'
+	skipped 'without the module it waits, and says so' 'there are vGPUs, which keep the module loaded'
 else
 	"$top/tools/vm/modules" unload >"$tmp/modules" || bad "the modules do not go: $(cat "$tmp/modules")"
-	status 5 'modprobe' "$mgpud" --config "$tmp/conf"
+	status 5 'modprobe' "$mgpud" --config "$tmp/conf" --once
+	: >"$tmp/heard"
+	NOTIFY_SOCKET=$tmp/notify "$mgpud" --config "$tmp/conf" >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	hears '^READY=1|STATUS=.*modprobe'
+	holds '.trouble[0] | test("modprobe")'
+	holds '.sample_age_s == null'
+	"$gpuctl" ctl set period-ms 300 || bad 'period-ms: refused'
 	"$top/tools/vm/modules" load mgpu_soft >"$tmp/modules" ||
 		bad "the modules do not load again: $(cat "$tmp/modules")"
-	judge 'without the module, it says so'
+	await 40 grep -q '^ready .* period_ms=300 ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
+	hears '^STATUS=dividing'
+	holds '.trouble == [] and .periods >= 2 and .sample_age_s < 60'
+	stop
+	rm -rf "$tmp/state"
+	judge 'without the module it waits, and says so'
 fi
 
 # ---- the unit ----
@@ -313,7 +341,7 @@ begin_load
 begin_load
 limits()
 {
-	"$gpuctl" -j vgpu list | jq -c '[.[]."fps-limit"]'
+	"$gpuctl" -j vgpu list | jq -c '[.vgpus[].target_fps]'
 }
 
 # The averages that the next one begins with, rounded.
@@ -328,7 +356,12 @@ limited()
 	local limits
 
 	limits=$(limits)
-	[[ $limits == *,* && $limits != *,0* && $limits != '[0'* ]] || bad "limits are gone: $limits"
+	[[ $limits == *,* && $limits != *null* ]] || bad "limits are gone: $limits"
+}
+
+limited_now()
+{
+	[ "$(limits)" = '[30,30]' ]
 }
 
 saved()		# FILTER
@@ -336,19 +369,19 @@ saved()		# FILTER
 	jq -e "$1" "$state_file" >/dev/null
 }
 
-config 'allocator = exact' 'period_ms = 200' 'log = changes'
+config 'allocator = exact' 'period_ms = 200' 'log = changes' 'on_exit = keep'
 start
 holds '[.vgpus[] | select(.state == "active" and .target_fps != null)] | length == 2'
 holds '.restored == 0 and .gap != null and .gap < 1e-6'
-await 40 saved '(.vgpus | length) == 2 and all(.vgpus[]; .cpu > 0 and .frames > 0 and .tgid > 1)
-	and .control.lead >= 1 and .cpu_capacity > 0' || bad "state: $(cat "$state_file")"
+await 40 saved '(.vgpus | length) == 2 and all(.vgpus[]; .cpu > 0 and .frames > 0 and .tgid > 1 and .lead >= 1)
+	and .cpu_capacity > 0' || bad "state: $(cat "$state_file")"
 limited
 stop KILL 137
 limited
 before=$(kept)
 kill -0 "${loads[0]}" "${loads[1]}" || bad 'a VMM is gone'
 [ -S "$MGPUD_SOCKET" ] || bad 'no socket was left to be replaced'
-config 'allocator = exact' 'period_ms = 60000' 'log = changes'
+config 'allocator = exact' 'period_ms = 60000' 'log = changes' 'on_exit = keep'
 start
 holds '.restored == 2'
 grep -q '^restored vgpus=2 ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
@@ -376,18 +409,18 @@ watcher=$!
 await 40 test -s "$tmp/watch" || bad 'no watch'
 "$gpuctl" ctl sla default floor 10000 || bad 'default floor: refused'
 "$gpuctl" ctl sla "${uuids[0]:0:13}" floor none ceiling 40 || bad 'ceiling: refused'
-holds '.shortfalls == 1 and .sla.floor == 10000 and
+holds '.shortfalls == 1 and .sla.floor_fps == 10000 and
 	(.vgpus[] | select(.uuid == "'"${uuids[1]}"'") |
-		.floor == 10000 and .granted < 10000 and .shortfall) and
+		.floor_fps == 10000 and .granted_fps < 10000 and .shortfall) and
 	(.vgpus[] | select(.uuid == "'"${uuids[0]}"'") |
-		.floor == null and .ceiling == 40 and .target_fps <= 40 and
+		.floor_fps == null and .ceiling_fps == 40 and .target_fps <= 40 and
 		.fps <= 44 and (.shortfall | not))'
 "$gpuctl" ctl sla >"$tmp/sla" || bad 'ctl sla: refused'
 grep -q '^default  *10000.000  *none' "$tmp/sla" || bad "ctl sla: $(cat "$tmp/sla")"
 grep -q "^${uuids[0]}  *none  *40.000" "$tmp/sla" || bad "ctl sla: $(cat "$tmp/sla")"
 "$gpuctl" ctl sla "${uuids[1]}" >"$tmp/sla"
 grep -q ' 10000.000 .* short$' "$tmp/sla" || bad "ctl sla VGPU: $(cat "$tmp/sla")"
-"$gpuctl" -j ctl sla | jq -e '.sla.floor == 10000 and (.agreements | length) == 1' >/dev/null ||
+"$gpuctl" -j ctl sla | jq -e '.sla.floor_fps == 10000 and (.agreements | length) == 1' >/dev/null ||
 	bad "-j ctl sla: $("$gpuctl" -j ctl sla)"
 "$gpuctl" top -n 1 -d 0.3 >"$tmp/top"
 grep -q '/10000.0 ' "$tmp/top" || bad "top: $(cat "$tmp/top")"
@@ -397,26 +430,38 @@ holds ".periods >= $("$gpuctl" -j ctl show | jq '.periods + 8')"
 grep -q 'above ceiling' "$tmp/err2" || bad "says $(cat "$tmp/err2")"
 "$gpuctl" ctl sla default floor none
 "$gpuctl" ctl sla "${uuids[0]}" default
-holds '.shortfalls == 0 and .sla.floor == null and .agreements == []'
+holds '.shortfalls == 0 and .sla.floor_fps == null and .agreements == []'
 await 40 grep -q sla-met "$tmp/watch" || bad 'no sla-met'
 kill "$watcher"
 wait "$watcher"
 [ "$(grep -c '^sla-shortfall ' "$tmp/err")" = "$(grep -c '^sla-met ' "$tmp/err")" ] ||
 	bad 'not as many ends as beginnings'
-[ "$(grep -c "^sla-shortfall vgpu=[0-9]* uuid=${uuids[1]} floor=10000.00 granted=" "$tmp/err")" = 1 ] ||
+[ "$(grep -c "^sla-shortfall vgpu=[0-9]* uuid=${uuids[1]} floor_fps=10000.00 granted_fps=" "$tmp/err")" = 1 ] ||
 	bad 'not one shortfall in the log'
 jq -se '[.[] | select(.event == "sla-shortfall" and .uuid == "'"${uuids[1]}"'")] |
-	length == 1 and .[0].floor == 10000 and .[0].granted < 10000' "$tmp/watch" >/dev/null ||
+	length == 1 and .[0].floor_fps == 10000 and .[0].granted_fps < 10000' "$tmp/watch" >/dev/null ||
 	bad "watched: $(grep event "$tmp/watch")"
 jq -se '[.[] | select(has("allocator"))] | length > 5' "$tmp/watch" >/dev/null || bad 'no states'
+# as Documentation/mgpu.schema.json describes them
+jq -c 'select(has("allocator"))' "$tmp/watch" | tail -n 3 >"$tmp/states"
+jq -c 'select(has("event"))' "$tmp/watch" >"$tmp/events"
+bad_states=$("$top/tests/lib/json_schema.py" state "$tmp/states" 2>&1) || bad "state: $bad_states"
+bad_states=$("$top/tests/lib/json_schema.py" watch_event "$tmp/events" 2>&1) ||
+	bad "event: $bad_states"
 "$gpuctl" ctl set allocator vgasa && "$gpuctl" ctl sla default floor 30
 await 40 grep -q 'the allocator vgasa keeps no floors' "$tmp/err" || bad 'silent about vgasa'
 judge 'a promise that cannot be kept is an event, once, and its end another'
 
+# the limits of vgasa are in force, and go
+"$gpuctl" ctl sla default floor none
+await 40 limited_now || bad "limits: $(limits)"
 rm "$state_file"
 stop
-saved '(.vgpus | length) == 2' || bad "state: $(cat "$state_file")"
-judge 'it keeps its estimates when it ends'
+saved '(.vgpus | length) == 2 and .settings.allocator == "vgasa"' || bad "state: $(cat "$state_file")"
+judge 'it keeps its estimates and what was set when it ends'
+grep -q '^released vgpus=2$' "$tmp/out" || bad "log: $(tail -n 3 "$tmp/out")"
+[ "$(limits)" = '[null,null]' ] || bad "limits stay: $(limits)"
+judge 'a signal that ends it releases the limits, unless they are to stay'
 
 # ---- as many vGPUs as there may be ----
 
@@ -438,27 +483,29 @@ create_all()
 
 create_all
 [ ${#many[@]} -ge 1024 ] || bad "only ${#many[@]} vGPUs"
-printf '%s fps 30\n' "${many[@]}" >"$tmp/batch"
+printf '%s fps 30 target 20\n' "${many[@]}" >"$tmp/batch"
 "$gpuctl" vgpu set -b "$tmp/batch" || bad 'a batch for all: refused'
-"$gpuctl" -j vgpu list | jq -e 'length == '"${#many[@]}"' and all(."fps-limit" == 30000)' >/dev/null ||
-	bad 'not all have the limit'
+"$gpuctl" -j vgpu list | jq -e '.vgpus | length == '"${#many[@]}"' and all(.limit_fps == 30 and .target_fps == 20)' >/dev/null ||
+	bad 'not all have the limit and the target'
 # the last one of them is no vGPU
 { head -n -1 "$tmp/batch"; echo "$(cat /proc/sys/kernel/random/uuid) fps 60"; } |
 	sed 's/fps 30/fps 60/' >"$tmp/batch2"
 "$gpuctl" vgpu set -b "$tmp/batch2" 2>/dev/null && bad 'a batch with a wrong entry is taken'
-"$gpuctl" -j vgpu list | jq -e 'all(."fps-limit" == 30000)' >/dev/null ||
+"$gpuctl" -j vgpu list | jq -e '.vgpus | all(.limit_fps == 30)' >/dev/null ||
 	bad 'a batch with a wrong entry changed something'
-# a state of another boot has nothing about today's vGPUs
+# a state of another boot has nothing about today's vGPUs, but what was set
 sed -i 's/"boot_id":"[^"]*"/"boot_id":"another"/' "$state_file"
-config 'allocator = none' 'period_ms = 1000' 'log = periods'
+config 'allocator = fea' 'period_ms = 1000' 'log = periods'
 start
-await 40 grep -q '^period=1 ' "$tmp/out" || bad 'no period'
-grep -q 'mgpud: state file .* written before the last boot' "$tmp/out" ||
+holds '.allocator == "vgasa" and .sources.allocator == "run-time"'
+"$gpuctl" ctl set allocator none || bad 'allocator: refused'
+await 40 grep -q '^period=[0-9]* allocator=none ' "$tmp/out" || bad 'no period'
+grep -q 'mgpud: state file .* settings, because it was written before the last boot' "$tmp/out" ||
 	bad "log: $(cat "$tmp/out")"
 holds '.restored == 0'
 stop
-"$gpuctl" -j vgpu list | jq -e 'all(."fps-limit" == 0)' >/dev/null ||
-	bad 'mgpud did not take all limits away'
+"$gpuctl" -j vgpu list | jq -e '.vgpus | all(has("target_fps") and .target_fps == null and .limit_fps == 30)' >/dev/null ||
+	bad 'mgpud did not take all targets away, or took limits'
 judge 'limits of 1,024 vGPUs go out in one batch, all or nothing'
 
 done_testing

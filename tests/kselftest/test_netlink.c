@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,6 +133,48 @@ TEST_F(nl, settings_are_set_one_by_one)
 	ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->uuid[0], &v));
 	EXPECT_EQ(1, v.weight);
 	EXPECT_EQ(0, v.fps_limit);
+}
+
+TEST_F(nl, a_limit_and_a_target_are_two_settings)
+{
+	struct nl *nl = &self->nl;
+	struct nl_vgpu v;
+
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(0, v.fps_limit);
+	EXPECT_EQ(0, v.fps_target);
+	EXPECT_STREQ("", v.fps_limit_by);
+	EXPECT_STREQ("", v.fps_target_by);
+
+	ASSERT_EQ(0, prctl(PR_SET_NAME, "operator"));
+	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[0], -1, 30000));
+	ASSERT_EQ(0, prctl(PR_SET_NAME, "a controller of 20 bytes"));
+	ASSERT_EQ(0, nl_vgpu_set_target(nl, self->uuid[0], 20000));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(30000, v.fps_limit);
+	EXPECT_EQ(20000, v.fps_target);
+	EXPECT_STREQ("operator", v.fps_limit_by);
+	EXPECT_STREQ("a controller of", v.fps_target_by);
+
+	/* Whichever is removed, the other one stays. */
+	ASSERT_EQ(0, nl_vgpu_set_target(nl, self->uuid[0], 0));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(30000, v.fps_limit);
+	EXPECT_EQ(0, v.fps_target);
+	EXPECT_STREQ("operator", v.fps_limit_by);
+	EXPECT_STREQ("", v.fps_target_by);
+	ASSERT_EQ(0, nl_vgpu_set_target(nl, self->uuid[0], 1000));
+	ASSERT_EQ(0, nl_vgpu_set(nl, self->uuid[0], 7, 0));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(0, v.fps_limit);
+	EXPECT_EQ(1000, v.fps_target);
+	EXPECT_STREQ("", v.fps_limit_by);
+
+	EXPECT_EQ(-ERANGE, nl_vgpu_set_target(nl, self->uuid[0], 999));
+	EXPECT_EQ(-ERANGE, nl_vgpu_set_target(nl, self->uuid[0], 10000001));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(1000, v.fps_target);
+	EXPECT_EQ(7, v.weight);
 }
 
 static int set_gpu(struct nl *nl, const char *uuid, int64_t limit,
@@ -698,6 +741,41 @@ TEST_F(nl, limits_of_a_device_s_settings_are_kept)
 	ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
 	EXPECT_EQ(5000, d.job_timeout);
 	EXPECT_STREQ("equal", d.policy);
+}
+
+TEST_F(nl, quarantine_and_its_limit_have_ranges)
+{
+	static const uint32_t limits[] = { 0, 1, MGPU_HANG_LIMIT_MAX };
+	struct nl *nl = &self->nl;
+	struct nl_vgpu v;
+	struct nl_dev d;
+	unsigned int i;
+
+	ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
+	EXPECT_EQ(MGPU_HANG_LIMIT_DEFAULT, d.hang_limit);
+	for (i = 0; i < ARRAY_LEN(limits); i++) {
+		EXPECT_EQ(0, nl_dev_set_hang_limit(nl, VMM_PARENT, limits[i]));
+		EXPECT_EQ(-ERANGE, nl_dev_set_hang_limit(nl, VMM_PARENT,
+							 MGPU_HANG_LIMIT_MAX + 1));
+		EXPECT_NE(NULL, strstr(nl->text, "1 to 16"));
+		EXPECT_NE(0, nl->text_off);
+		ASSERT_EQ(0, nl_dev_get(nl, VMM_PARENT, &d));
+		EXPECT_EQ(limits[i], d.hang_limit);
+	}
+	EXPECT_EQ(0, nl_dev_set_hang_limit(nl, VMM_PARENT,
+					   MGPU_HANG_LIMIT_DEFAULT));
+
+	EXPECT_EQ(0, nl_vgpu_set_quarantine(nl, self->uuid[0], 1));
+	EXPECT_EQ(-ERANGE, nl_vgpu_set_quarantine(nl, self->uuid[0], 2));
+	EXPECT_NE(NULL, strstr(nl->text, "lift"));
+	EXPECT_NE(0, nl->text_off);
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(1, v.quarantine);
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[1], &v));
+	EXPECT_EQ(0, v.quarantine);
+	EXPECT_EQ(0, nl_vgpu_set_quarantine(nl, self->uuid[0], 0));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(0, v.quarantine);
 }
 
 TEST_F(nl, every_refusal_of_a_device_s_setting_says_why)

@@ -149,6 +149,36 @@ TEST_F_TIMEOUT(pacing, the_rate_is_held, 90)
 	}
 }
 
+TEST_F_TIMEOUT(pacing, the_stricter_of_limit_and_target_is_held, 60)
+{
+	static const struct {
+		unsigned int limit, target, fps;
+	} t[] = { { 20, 10, 10 }, { 10, 20, 10 }, { 10, 0, 10 }, { 0, 10, 10 } };
+	struct vm *vm = &self->vm;
+	unsigned int i, n, ms;
+
+	for (i = 0; i < ARRAY_LEN(t); i++) {
+		ASSERT_EQ(0, limit(&self->nl, vm, t[i].limit * 1000));
+		ASSERT_EQ(0, nl_vgpu_set_target(&self->nl, vm->uuid,
+						t[i].target * 1000));
+		n = flush_for(vm, 1000, &ms);
+		TH_LOG("%u frames in %u ms with limit %u and target %u", n, ms,
+		       t[i].limit, t[i].target);
+		EXPECT_LT(0, n);
+		EXPECT_GE(most(t[i].fps, ms), n);
+	}
+}
+
+TEST_F(pacing, a_removed_limit_leaves_the_target_in_force)
+{
+	ASSERT_EQ(0, nl_vgpu_set_target(&self->nl, self->vm.uuid, 1000));
+	ASSERT_EQ(0, limit(&self->nl, &self->vm, 50000));
+	ASSERT_EQ(OK, gpu_flush(&self->vm, 1, self->all));
+	ASSERT_LE(0, gpu_flush_send(&self->vm, 1, self->all));
+	ASSERT_EQ(0, limit(&self->nl, &self->vm, 0));
+	EXPECT_TRUE(still_held(&self->vm));
+}
+
 TEST_F(pacing, a_lifted_limit_is_forgotten)
 {
 	struct vm *vm = &self->vm;

@@ -428,6 +428,8 @@ done
 judge 'when mgpud is killed, what it had preempted goes on'
 
 start 'policy = mgpu' 'cost = 0.2,0.5'
+# what was set above lasts, and would count more
+can_set ctl reset
 holds '.preempt.cost.a == 0.2 and .preempt.cost.b == 0.5 and .preempt.cost.source == "set"'
 learns a gather "$short"
 learns a mandelbrot "$long"
@@ -500,7 +502,8 @@ can_set ctl set preempt-min-gain 0.02
 engine_ns()
 {
 	"$gpuctl" -j vgpu list | jq -r --argjson a "$a" --argjson b "$b" \
-		'(.[] | select(.id == $a)), (.[] | select(.id == $b)) | .stats["engine-ns"]'
+		'(.vgpus[] | select(.id == $a)), (.vgpus[] | select(.id == $b)) |
+		 .stats.engine_s * 1e9 | round'
 	date +%s%N
 }
 
@@ -566,12 +569,12 @@ sleep 1
 # How often any of the contexts lost a slot.
 all_taken()
 {
-	"$gpuctl" -j ctx list | jq 'map(.preemptions) | add'
+	"$gpuctl" -j ctx list | jq '.contexts | map(.preemptions) | add'
 }
 
 everybody_gets_some()
 {
-	"$gpuctl" -j ctx list | jq -e 'all(.[]; .id > 4 or .jobs >= 2)'
+	"$gpuctl" -j ctx list | jq -e 'all(.contexts[]; .id > 4 or .jobs >= 2)'
 }
 
 # Frames a second, in thousandths, into $rate. No frame makes up for a late
@@ -590,15 +593,20 @@ pace()		# SECONDS
 	[ "$rate" -le 10400 ] || bad "10 frames/s are $rate mHz"
 }
 
+# Until a slot was taken meanwhile: on a slow host mgpud looks only a few times a second.
 before=$(all_taken)
-pace 6
-if [ "$rate" -lt 8000 ]; then
-	echo "# measured again: frames at a limit (got $rate mHz, wanted 8000)"
+lost=0
+slow=0
+for ((window = 0; window < 8 && lost == 0; window++)); do
 	pace 6
-	[ "$rate" -ge 8000 ] || bad "10 frames/s are $rate mHz"
-fi
-lost=$(($(all_taken) - before))
-echo "# $lost slots taken meanwhile"
+	if [ "$rate" -lt 8000 ]; then
+		slow=$((slow + 1))
+		echo "# frames at a limit: got $rate mHz, wanted 8000"
+		[ "$slow" -le 1 ] || bad "10 frames/s are $rate mHz"
+	fi
+	lost=$(($(all_taken) - before))
+	echo "# $lost slots taken meanwhile"
+done
 [ "$lost" -ge 1 ] || bad "no slot was taken"
 await 120 everybody_gets_some || bad 'somebody got nothing'
 judge 'frames keep their pace, and nobody starves, while contexts are preempted'

@@ -29,7 +29,8 @@
 #include "vmm.h"
 
 #define NR_VMS		2
-#define ROUND_MS	500
+/* As long as the longest pause between two resets, in which a guest gets to its end. */
+#define ROUND_MS	(500 * (unsigned int)vmm_slow())
 #define ALIAS		0x100000000ull	/* memory that comes and goes */
 #define ALIAS_LEN	(1u << 20)
 #define NR_EVENTFDS	8
@@ -192,8 +193,7 @@ static int guest(struct hammer *h)
 	struct gpu_screen s;
 	int i, head, good = 0;
 
-	memset(vm->vq, 0, sizeof(vm->vq));
-	vm->ram_used = 0;
+	vm_forget(vm);
 	if (cc_write(vm, device_status, 0) ||
 	    vio_negotiate(vm, VMM_FEATURES) ||
 	    vio_setup_queue(vm, VMM_CONTROL) ||

@@ -3,8 +3,15 @@
  * Virtqueues of good and of hostile drivers, and guest memory that goes away.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <kselftest_harness.h>
 
@@ -504,6 +511,7 @@ struct unmapper {
 	volatile bool stop;
 	unsigned int rounds;
 	int error;
+	int sleep[2];
 };
 
 static void *unmap_and_map(void *arg)
@@ -517,6 +525,52 @@ static void *unmap_and_map(void *arg)
 		u->rounds++;
 	}
 	return NULL;
+}
+
+/* Unmap and map once, then sleep until there is something to read. */
+static void *map_anew_and_sleep(void *arg)
+{
+	struct unmapper *u = arg;
+	char c;
+
+	u->error = vm_unmap(u->vm, u->at, u->len);
+	if (!u->error)
+		u->error = vm_map(u->vm, u->mem, u->len, u->at);
+	u->stop = true;
+	if (read(u->sleep[0], &c, 1) != 1)
+		u->error = -EIO;
+	return NULL;
+}
+
+TEST_F_TIMEOUT(ring, memory_that_a_sleeping_thread_mapped_can_be_used, 60)
+{
+	struct unmapper u = { .vm = &self->vm, .at = 0x80000000ull, .len = 1 << 20 };
+	struct vm *vm = &self->vm;
+	pthread_t thread;
+	unsigned int i;
+
+	u.mem = aligned_alloc(4096, u.len);
+	ASSERT_NE(NULL, u.mem);
+	ASSERT_EQ(0, vm_map(vm, u.mem, u.len, u.at));
+	/* VFIO tells of the unmapping of pages that are pinned. */
+	ASSERT_EQ(OK, gpu_create_blob_at(vm, 1, u.at, u.len));
+	for (i = 0; i < 8; i++) {
+		ASSERT_EQ(0, pipe(u.sleep));
+		u.stop = false;
+		ASSERT_EQ(0, pthread_create(&thread, NULL, map_anew_and_sleep, &u));
+		while (!u.stop)
+			sched_yield();
+		sleep_ms(20);
+		/* It is asleep in the kernel, but not in the ioctl. */
+		EXPECT_EQ(OK, gpu_unref(vm, 1));
+		EXPECT_EQ(OK, gpu_create_blob_at(vm, 1, u.at, u.len));
+		ASSERT_EQ(1, write(u.sleep[1], "", 1));
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		EXPECT_EQ(0, u.error);
+		close(u.sleep[0]);
+		close(u.sleep[1]);
+	}
+	free(u.mem);
 }
 
 TEST_F_TIMEOUT(ring, memory_that_comes_and_goes_under_flushes_is_safe, 120)
@@ -600,6 +654,199 @@ TEST_F(ring, a_shown_blob_can_be_unmapped_while_it_is_flushed)
 		ASSERT_EQ(0, pinned(&self->nl, vm));
 		ASSERT_EQ(0, find_memory(vm));
 		ASSERT_EQ(0, vm_start(vm));
+	}
+}
+
+/* ---- the host's log ---- */
+
+/* Count new lines of the log that have a text. */
+static unsigned int log_lines(int fd, const char *text)
+{
+	unsigned int n = 0;
+	char line[1024];
+	ssize_t len;
+
+	/* EPIPE: lines were overwritten before they were read. */
+	while ((len = read(fd, line, sizeof(line) - 1)) > 0 || errno == EPIPE) {
+		if (len <= 0)
+			continue;
+		line[len] = '\0';
+		n += strstr(line, text) != NULL;
+	}
+	return n;
+}
+
+/* A guest that breaks its ring and resets the device, again and again. */
+TEST_F_TIMEOUT(ring, a_guest_cannot_flood_the_log, 120)
+{
+	struct vm *vm = &self->vm;
+	unsigned int broken = 0, lines = 0, allowed;
+	uint64_t start = now_ms(), end;
+	int fd;
+
+	fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, lseek(fd, 0, SEEK_END));
+	/* A burst of 10 in 5 s, as the kernel's rate limits are. */
+	do {
+		head_out_of_range(vm, VMM_CONTROL);
+		ASSERT_EQ(0, vq_kick(vm, VMM_CONTROL));
+		/* The worker may be the one that finds it. */
+		end = now_ms() + VMM_TIMEOUT;
+		while (!(vio_status(vm) & VIRTIO_CONFIG_S_NEEDS_RESET))
+			ASSERT_GT(end, now_ms());
+		vm_forget(vm);
+		ASSERT_EQ(0, vm_start(vm));
+		broken++;
+		lines += log_lines(fd, "is broken (");
+		allowed = 10 * (2 + (unsigned int)((now_ms() - start) / 5000));
+		/* Other tests may have used the burst up. */
+	} while (broken < 4 * allowed || !lines);
+	TH_LOG("%u broken rings, %u lines in the log", broken, lines);
+	EXPECT_GE(allowed, lines);
+	close(fd);
+}
+
+/* ---- a ring that another processor keeps full ---- */
+
+struct filler {
+	struct vm *vm;
+	int head[VMM_MAX_VQ / 2];
+	unsigned int n;
+	pthread_t thread;
+	atomic_bool stop;
+	atomic_uint dry;	/* times that the ring was empty */
+};
+
+/* Commands that are answered at once, in buffers that stay the ring's own. */
+static int filler_init(struct filler *f, struct vm *vm)
+{
+	struct virtio_gpu_ctrl_hdr *req = vm_alloc(vm, sizeof(*req), 8);
+	void *resp = vm_alloc(vm, 64, 8);
+	struct vmm_seg segs[2];
+
+	f->vm = vm;
+	if (!req || !resp)
+		return -ENOMEM;
+	gpu_hdr(req, VIRTIO_GPU_CMD_RESOURCE_UNREF);
+	segs[0] = (struct vmm_seg){ vm_addr(vm, req), 32, false };
+	segs[1] = (struct vmm_seg){ vm_addr(vm, resp), 64, true };
+	for (f->n = 0; f->n < vm->vq[VMM_CONTROL].size / 2u; f->n++) {
+		f->head[f->n] = vq_add(vm, VMM_CONTROL, segs, 2, false);
+		if (f->head[f->n] < 0)
+			return f->head[f->n];
+	}
+	return 0;
+}
+
+static bool is_empty(const struct vmm_vq *vq)
+{
+	return __atomic_load_n(&vq->used->idx, __ATOMIC_SEQ_CST) ==
+	       __atomic_load_n(&vq->avail->idx, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Publish each buffer again as soon as it is answered.  Between two publications the
+ * ring only drains: if it was empty, it is empty before the second one.
+ */
+static void fill(struct filler *f)
+{
+	struct vmm_vq *vq = &f->vm->vq[VMM_CONTROL];
+	uint16_t seen = vq->used->idx;
+	unsigned int i;
+
+	for (i = 0; i < f->n; i++)
+		vq_publish(f->vm, VMM_CONTROL, (uint16_t)f->head[i]);
+	while (!atomic_load(&f->stop)) {
+		if (seen == __atomic_load_n(&vq->used->idx, __ATOMIC_ACQUIRE))
+			continue;
+		if (is_empty(vq))
+			atomic_fetch_add(&f->dry, 1);
+		vq_publish(f->vm, VMM_CONTROL,
+			   (uint16_t)vq->used->ring[seen++ % vq->size].id);
+	}
+}
+
+static void *fill_thread(void *arg)
+{
+	fill(arg);
+	return NULL;
+}
+
+/* The doorbell is written by a thread; other processors of the guest have more to do. */
+TEST_F_TIMEOUT(ring, a_doorbell_returns_from_a_ring_that_stays_full, 120)
+{
+	struct vm *vm = &self->vm;
+	struct filler f = { 0 };
+	unsigned int full = 0, calls, dry;
+	bool stayed;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one processor only");
+	ASSERT_EQ(0, filler_init(&f, vm));
+	ASSERT_EQ(0, pthread_create(&f.thread, NULL, fill_thread, &f));
+	for (calls = 0; full < 8; calls++) {
+		dry = atomic_load(&f.dry);
+		ASSERT_EQ(0, vq_kick(vm, VMM_CONTROL));
+		/* In this order: the ring is not empty, and was not. */
+		stayed = !is_empty(&vm->vq[VMM_CONTROL]);
+		full += stayed && atomic_load(&f.dry) == dry;
+	}
+	atomic_store(&f.stop, true);
+	ASSERT_EQ(0, pthread_join(f.thread, NULL));
+	TH_LOG("%u doorbells, the ring stayed full during %u", calls, full);
+	EXPECT_EQ(0, vio_status(vm) & VIRTIO_CONFIG_S_NEEDS_RESET);
+}
+
+/* The process that keeps the ring full is not the one that is killed. */
+TEST_F_TIMEOUT(ring, a_vmm_that_is_killed_on_a_full_ring_ends, 120)
+{
+	uint64_t before, end;
+	struct filler *f;
+	struct nl_vgpu v;
+	struct vm *vm;
+	int status, i;
+	pid_t pid;
+
+	vm = mmap(NULL, sizeof(*vm) + sizeof(*f), PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, vm);
+	f = (void *)(vm + 1);
+	/* The process that fills the ring outlives its parent, the VMM. */
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
+	for (i = 0; i < 5; i++) {
+		vm_close(&self->vm);
+		before = nl_stat(&self->nl, self->vm.uuid, MGPU_A_STATS_COMMANDS);
+		memset(f, 0, sizeof(*f));
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			if (vm_open(vm, self->vm.uuid, VMM_RAM) || vm_start(vm) ||
+			    filler_init(f, vm))
+				_exit(1);
+			if (!fork()) {
+				/* It has the guest's memory, and no descriptor. */
+				close_range(3, ~0u, 0);
+				alarm(60);
+				fill(f);
+				_exit(0);
+			}
+			for (;;)
+				vq_kick(vm, VMM_CONTROL);
+		}
+		end = now_ms() + VMM_TIMEOUT;
+		while (nl_stat(&self->nl, self->vm.uuid, MGPU_A_STATS_COMMANDS) <
+		       before + 1000 && now_ms() < end)
+			sleep_ms(1);
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status));
+		EXPECT_GT(end, now_ms());
+		ASSERT_EQ(0, nl_vgpu_get(&self->nl, self->vm.uuid, &v));
+		EXPECT_FALSE(v.open);
+		EXPECT_EQ(0, v.pinned);
+		atomic_store(&f->stop, true);
+		ASSERT_LT(0, wait(NULL));
 	}
 }
 

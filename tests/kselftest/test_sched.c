@@ -68,6 +68,7 @@ FIXTURE_TEARDOWN(sched)
 	hang_next(0);
 	nl_dev_set(&self->nl, VMM_PARENT, "weighted",
 		   MGPU_JOB_TIMEOUT_DEFAULT);
+	nl_dev_set_hang_limit(&self->nl, VMM_PARENT, MGPU_HANG_LIMIT_DEFAULT);
 	nl_close(&self->nl);
 }
 
@@ -679,6 +680,17 @@ static int flush_hanging(sched_data *self, unsigned int i, uint32_t ctx,
 	return ret ? ret : type;
 }
 
+/* Reset a machine and start it again, with the picture that it had. */
+static int load_restart(struct load *l)
+{
+	int ret = vio_reset(&l->vm);
+
+	if (!ret)
+		ret = vm_start(&l->vm);
+	l->vm.ram_used = 2 << 20;
+	return ret ? ret : gpu_screen_blob(&l->vm, &l->screen, 1, 64, 64);
+}
+
 TEST_F_TIMEOUT(sched, a_job_that_hangs_ends_with_an_error_and_an_event, 90)
 {
 	struct load *l = self->load;
@@ -720,10 +732,7 @@ TEST_F_TIMEOUT(sched, a_job_that_hangs_ends_with_an_error_and_an_event, 90)
 	EXPECT_EQ(0, nl_stat(&self->nl, l[1].vm.uuid, MGPU_A_STATS_TIMEOUTS));
 
 	/* A reset makes everything new. */
-	ASSERT_EQ(0, vio_reset(&l[0].vm));
-	ASSERT_EQ(0, vm_start(&l[0].vm));
-	l[0].vm.ram_used = 2 << 20;
-	ASSERT_EQ(0, gpu_screen_blob(&l[0].vm, &l[0].screen, 1, 64, 64));
+	ASSERT_EQ(0, load_restart(l));
 	EXPECT_EQ(OK, flush_as(&l[0].vm, 7, l[0].job));
 	nl_close(&events);
 }
@@ -749,11 +758,80 @@ TEST_F_TIMEOUT(sched, a_reset_ends_a_job_that_hangs, 60)
 	EXPECT_EQ(1, nl_stat(&self->nl, l->vm.uuid, MGPU_A_STATS_JOB_ERRORS));
 }
 
+/* Wait until a machine is under quarantine, or is not. */
+static bool quarantine_begins(struct nl *events, const char *uuid, bool on)
+{
+	struct nl_event e;
+
+	return nl_event_wait(events, MGPU_CMD_VGPU_QUARANTINE_NTF, uuid, &e,
+			     VMM_TIMEOUT) && e.vgpu.quarantine == on;
+}
+
+TEST_F_TIMEOUT(sched, a_vgpu_that_hangs_again_and_again_is_under_quarantine, 90)
+{
+	struct load *l = self->load;
+	struct nl events;
+	struct nl_vgpu v;
+	unsigned int i;
+
+	ASSERT_EQ(0, nl_open(&events));
+	ASSERT_EQ(0, nl_subscribe(&events));
+	ASSERT_EQ(0, load_add(self, 64));
+	ASSERT_EQ(0, load_add(self, 64));
+	for (i = 1; i <= MGPU_HANG_LIMIT_DEFAULT; i++) {
+		EXPECT_EQ(OK, flush_as(&l->vm, 0, l->job));
+		EXPECT_EQ(VIRTIO_GPU_RESP_ERR_UNSPEC,
+			  flush_hanging(self, 0, 0, 200));
+		/* The guest starts anew; its record does not. */
+		ASSERT_EQ(0, load_restart(l));
+		EXPECT_EQ(i, nl_stat(&self->nl, l->vm.uuid, MGPU_A_STATS_HANGS));
+	}
+	ASSERT_TRUE(quarantine_begins(&events, l->vm.uuid, true));
+
+	EXPECT_EQ(VIRTIO_GPU_RESP_ERR_UNSPEC, flush_as(&l->vm, 0, l->job));
+	vm_close(&l->vm);
+	ASSERT_EQ(0, vm_open(&l->vm, l->vm.uuid, VMM_RAM));
+	l->vm.made = true;
+	ASSERT_EQ(0, load_restart(l));
+	EXPECT_EQ(VIRTIO_GPU_RESP_ERR_UNSPEC, flush_as(&l->vm, 0, l->job));
+	ASSERT_EQ(0, nl_vgpu_get(&self->nl, l->vm.uuid, &v));
+	EXPECT_EQ(1, v.quarantine);
+	/* Refused is not hung. */
+	EXPECT_EQ(MGPU_HANG_LIMIT_DEFAULT, v.stats[MGPU_A_STATS_HANGS]);
+	EXPECT_EQ(OK, flush_as(&l[1].vm, 0, l[1].job));
+
+	ASSERT_EQ(0, nl_vgpu_set_quarantine(&self->nl, l->vm.uuid, 0));
+	EXPECT_TRUE(quarantine_begins(&events, l->vm.uuid, false));
+	EXPECT_EQ(OK, flush_as(&l->vm, 0, l->job));
+	/* The hangs of before are forgiven. */
+	EXPECT_EQ(VIRTIO_GPU_RESP_ERR_UNSPEC, flush_hanging(self, 0, 0, 200));
+	EXPECT_EQ(OK, flush_as(&l->vm, 0, l->job));
+
+	ASSERT_EQ(0, nl_vgpu_set_quarantine(&self->nl, l->vm.uuid, 1));
+	EXPECT_TRUE(quarantine_begins(&events, l->vm.uuid, true));
+	EXPECT_EQ(VIRTIO_GPU_RESP_ERR_UNSPEC, flush_as(&l->vm, 0, l->job));
+	nl_close(&events);
+}
+
+TEST_F_TIMEOUT(sched, without_a_limit_hangs_bring_no_quarantine, 60)
+{
+	struct load *l = self->load;
+	unsigned int i;
+
+	ASSERT_EQ(0, nl_dev_set_hang_limit(&self->nl, VMM_PARENT, 0));
+	ASSERT_EQ(0, load_add(self, 64));
+	for (i = 0; i < MGPU_HANG_LIMIT_DEFAULT + 1; i++)
+		EXPECT_EQ(VIRTIO_GPU_RESP_ERR_UNSPEC,
+			  flush_hanging(self, 0, 0, 200));
+	EXPECT_EQ(OK, flush_as(&l->vm, 0, l->job));
+}
+
 TEST_F_TIMEOUT(sched, a_machine_whose_contexts_all_hung_is_bounded, 120)
 {
 	struct load *l = self->load;
 	uint32_t i;
 
+	ASSERT_EQ(0, nl_dev_set_hang_limit(&self->nl, VMM_PARENT, 0));
 	ASSERT_EQ(0, load_add(self, 64));
 	for (i = 1; i <= 70; i++)
 		if (flush_hanging(self, 0, i, 100) ==

@@ -166,6 +166,56 @@ TEST_F(gl, a_drawing_can_be_read_back)
 	EXPECT_EQ(0, wrong_pixels(p, WIDTH * HEIGHT, 0x804001));
 }
 
+/* Triangles whose colour a loop in the fragment shader computes, as often as it is told. */
+TEST_F(gl, a_shader_with_a_loop_draws)
+{
+	/* A sixteenth of full red and blue each time. */
+	static const char *const text =
+		"FRAG\n"
+		"PROPERTY FS_COLOR0_WRITES_ALL_CBUFS 1\n"
+		"DCL OUT[0], COLOR\n"
+		"DCL CONST[0][0]\n"
+		"DCL TEMP[0..2]\n"
+		"IMM[0] FLT32 {0.0625, 0.0, 0.0625, 0.0}\n"
+		"IMM[1] INT32 {0, 1, 0, 0}\n"
+		"0: MOV TEMP[0].x, IMM[1].xxxx\n"
+		"1: MOV TEMP[2], IMM[0].yyyy\n"
+		"2: BGNLOOP :0\n"
+		"3: ISGE TEMP[1].x, TEMP[0].xxxx, CONST[0][0].xxxx\n"
+		"4: UIF TEMP[1].xxxx :0\n"
+		"5: BRK\n"
+		"6: ENDIF\n"
+		"7: ADD TEMP[2], TEMP[2], IMM[0]\n"
+		"8: UADD TEMP[0].x, TEMP[0].xxxx, IMM[1].yyyy\n"
+		"9: ENDLOOP :0\n"
+		"10: MOV OUT[0], TEMP[2]\n"
+		"11: END\n";
+	const uint32_t times[4] = { 4 };
+	struct vm *vm = &self->g.vm;
+	struct gl_stream s;
+	uint32_t *p;
+
+	ASSERT_EQ(OK, gl_ctx(vm, 1));
+	p = gl_picture(vm, 1, 1, WIDTH, HEIGHT, 0);
+	ASSERT_NE(NULL, p);
+	ASSERT_EQ(OK, gl_vertices(vm, 1, 2));
+	gl_begin(&s);
+	gl_surface(&s, 10, 1);
+	gl_draw_to(&s, 10);
+	gl_pipeline(&s, 2, WIDTH, HEIGHT);
+	gl_shader(&s, 11, GL_FRAGMENT, text);
+	gl_constant(&s, times);
+	gl_clear(&s, 0, 1, 0, 0);
+	gl_triangle(&s);
+	gl_triangle(&s);
+	ASSERT_EQ(OK, gl_run(vm, 1, &s));
+	ASSERT_EQ(OK, gl_fetch(vm, 1, 1, WIDTH, HEIGHT));
+	/* Twice a quarter, added to green. */
+	EXPECT_EQ(0, wrong_pixels(p, WIDTH * HEIGHT, 0x80ff80)) {
+		TH_LOG("%#x", p[WIDTH * HEIGHT / 2]);
+	}
+}
+
 /* Up from one place in memory, and down to another: nothing else is touched. */
 struct layout {
 	struct virtio_gpu_box box;
@@ -608,6 +658,43 @@ TEST_F(gl, a_scanout_that_is_no_picture)
 		s.pixels[i] = i * 40503u;
 	ASSERT_EQ(0, gpu_show(vm, &s));
 	EXPECT_TRUE(shows(vm, s.pixels, WIDTH, HEIGHT, WIDTH));
+}
+
+/*
+ * A copy from a resource that the host could not make: the screen is black then, and does
+ * not go on showing the picture before.
+ */
+TEST_F(gl, a_picture_that_cannot_be_read_is_black)
+{
+	/* A use that virglrenderer refuses for a texture; QEMU does not report that. */
+	const struct virtio_gpu_resource_create_3d missing = {
+		.resource_id = 2, .target = GL_2D, .format = GL_B8G8R8A8,
+		.bind = 1u << 17, .width = WIDTH, .height = HEIGHT, .depth = 1,
+		.array_size = 1,
+	};
+	uint32_t *black = calloc(WIDTH * HEIGHT, 4);
+	struct vm *vm = &self->g.vm;
+	struct gpu_screen s;
+	uint32_t i;
+
+	ASSERT_NE(NULL, black);
+	ASSERT_EQ(0, gpu_screen_2d(vm, &s, 1, VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM,
+				   WIDTH, HEIGHT));
+	for (i = 0; i < WIDTH * HEIGHT; i++)
+		s.pixels[i] = i * 40503u | 1;
+	ASSERT_EQ(0, gpu_show(vm, &s));
+	EXPECT_TRUE(shows(vm, s.pixels, WIDTH, HEIGHT, WIDTH));
+
+	ASSERT_EQ(OK, gl_create(vm, &missing));
+	ASSERT_EQ(OK, gpu_set_scanout(vm, 2, gpu_rect(0, 0, WIDTH, HEIGHT)));
+	ASSERT_EQ(OK, gpu_flush(vm, 2, gpu_rect(0, 0, WIDTH, HEIGHT)));
+	EXPECT_TRUE(shows(vm, black, WIDTH, HEIGHT, WIDTH));
+
+	/* The next one is there again, in the same size. */
+	ASSERT_EQ(OK, gpu_set_scanout(vm, 1, gpu_rect(0, 0, WIDTH, HEIGHT)));
+	ASSERT_EQ(0, gpu_show(vm, &s));
+	EXPECT_TRUE(shows(vm, s.pixels, WIDTH, HEIGHT, WIDTH));
+	free(black);
 }
 
 /* ---- isolation of guests ---- */

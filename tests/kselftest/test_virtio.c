@@ -5,19 +5,24 @@
  *
  * needs: gpu
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <kselftest_harness.h>
 
+#include "footprint.h"
 #include "mgpud.h"
+#include "neighbour.h"
+#include "rounds.h"
 #include "virgl.h"
 
 #define RAM	(16u << 20)
@@ -26,7 +31,10 @@
 #define ALIAS	0x200000000ull	/* a second name for guest memory */
 #define PARAMS	"/sys/module/mgpu_virtio/parameters/"
 #define HANG	PARAMS "hang"
+#define ROOT	"/sys/fs/cgroup"
+#define GROUP	ROOT "/mgpu-test"
 #define SLOTS	2	/* jobs that the GPU has at once */
+#define RESET_MS "10000"	/* a busy machine makes the GPU slow */
 
 /*
  * The GPU is silent from now on, and reset after so long; only then may the time be
@@ -41,7 +49,7 @@ static int gpu_hangs(const char *how, const char *reset_ms)
 
 static int gpu_goes_on(void)
 {
-	int ret = sysfs_write(PARAMS "reset_ms", "10000");
+	int ret = sysfs_write(PARAMS "reset_ms", RESET_MS);
 
 	return ret ? ret : sysfs_write(HANG, "0");
 }
@@ -54,6 +62,8 @@ FIXTURE(gpu)
 FIXTURE_SETUP(gpu)
 {
 	ASSERT_EQ(0, gl_new(&self->g, "small-render", RAM));
+	ASSERT_EQ(0, sysfs_write(PARAMS "reset_ms", RESET_MS));
+	ASSERT_EQ(0, nl_dev_set_hang_limit(&self->g.nl, vmm_parent(), 0));
 }
 
 FIXTURE_TEARDOWN(gpu)
@@ -241,6 +251,88 @@ TEST_F_TIMEOUT(gpu, memory_that_comes_and_goes_under_load, 90)
 	EXPECT_TRUE(draws(&self->g, &w, 0x00aa55));
 }
 
+/*
+ * The VMM takes memory while the guest detaches it and attaches other memory: that stays.
+ * The GPU may have answered the guest's command already when the module is to have the GPU
+ * release the memory.
+ */
+TEST_F_TIMEOUT(gpu, new_memory_is_not_taken_for_the_old, 120)
+{
+	struct virtio_gpu_mem_entry e = { .addr = ALIAS, .length = PIXELS * 4 };
+	struct virtio_gpu_resource_detach_backing detach = { .resource_id = 3 };
+	struct gl_move m = { .res = 3, .box = { .w = SIDE, .h = SIDE, .d = 1 } };
+	unsigned int rounds = vmm_long() ? 5000 : 200, round, i, lost = 0;
+	struct {
+		struct virtio_gpu_resource_attach_backing c;
+		struct virtio_gpu_mem_entry e;
+	} attach = { .c = { .resource_id = 3, .nr_entries = 1 } };
+	/* Rounds that the VMM's other process is to begin, and has ended. */
+	struct {
+		unsigned int begun;
+		unsigned int ended;
+	} *shared;
+	struct vm *vm = &self->g.vm;
+	uint32_t *p, *q;
+	int head[2];
+	pid_t pid;
+
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, shared);
+	p = vm_alloc(vm, PIXELS * 4, 4096);
+	q = vm_alloc(vm, PIXELS * 4, 4096);
+	gpu_hdr(&detach.hdr, VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING);
+	gpu_hdr(&attach.c.hdr, VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING);
+	attach.e.addr = vm_addr(vm, q);
+	attach.e.length = PIXELS * 4;
+	ASSERT_EQ(OK, gl_texture(vm, 3, SIDE, SIDE, 0));
+	ASSERT_EQ(OK, gpu_attach(vm, 3, q, PIXELS * 4));
+	memset(q, 0x33, PIXELS * 4);
+	m.up = true;
+	ASSERT_EQ(OK, gl_move(vm, &m));
+	m.up = false;
+	ASSERT_EQ(OK, gpu_detach(vm, 3));
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		for (round = 1; round <= rounds; round++) {
+			while (__atomic_load_n(&shared->begun, __ATOMIC_ACQUIRE) < round)
+				sched_yield();
+			/* From before the GPU's answer until after it. */
+			usleep(round * 37 % 1500);
+			vm_unmap(vm, ALIAS, PIXELS * 4);
+			__atomic_store_n(&shared->ended, round, __ATOMIC_RELEASE);
+		}
+		_exit(0);
+	}
+	for (round = 1; round <= rounds; round++) {
+		ASSERT_EQ(0, vm_map(vm, p, PIXELS * 4, ALIAS));
+		ASSERT_EQ(OK, gpu_attach_entries(vm, 3, &e, 1));
+		__atomic_store_n(&shared->begun, round, __ATOMIC_RELEASE);
+		head[0] = gpu_send(vm, VMM_CONTROL, &detach, sizeof(detach),
+				   sizeof(detach.hdr));
+		ASSERT_LE(0, head[0]);
+		head[1] = gpu_send(vm, VMM_CONTROL, &attach, sizeof(attach),
+				   sizeof(attach.c.hdr));
+		ASSERT_LE(0, head[1]);
+		EXPECT_EQ(OK, gl_result(vm, head[0], NULL));
+		ASSERT_EQ(OK, gl_result(vm, head[1], NULL));
+		while (__atomic_load_n(&shared->ended, __ATOMIC_ACQUIRE) < round)
+			sched_yield();
+		memset(q, 0x5a, PIXELS * 4);
+		EXPECT_EQ(OK, gl_move(vm, &m));
+		for (i = 0; i < PIXELS && q[i] == 0x33333333; i++)
+			;
+		lost += i < PIXELS;
+		EXPECT_EQ(OK, gpu_detach(vm, 3));
+	}
+	EXPECT_EQ(0, lost) {
+		TH_LOG("%u of %u times the new memory was detached", lost, rounds);
+	}
+	EXPECT_TRUE(ends(pid, VMM_TIMEOUT));
+	munmap(shared, 4096);
+}
+
 /* ---- in the middle of it ---- */
 
 TEST_F_TIMEOUT(gpu, resets_in_the_middle, 120)
@@ -391,23 +483,6 @@ TEST_F(gpu, removal_asks_the_vmm_and_waits)
 	vm->made = false;
 }
 
-/* The name of the GPU on the virtio bus, or "". */
-static void virtio_name(char *name, size_t len)
-{
-	char path[256];
-	struct dirent *e;
-	DIR *d;
-
-	name[0] = 0;
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", vmm_parent());
-	d = opendir(path);
-	while (d && (e = readdir(d)))
-		if (!strncmp(e->d_name, "virtio", 6))
-			snprintf(name, len, "%.*s", (int)len - 1, e->d_name);
-	if (d)
-		closedir(d);
-}
-
 TEST_F_TIMEOUT(gpu, unbinding_the_gpu_asks_the_vmm_and_waits, 60)
 {
 	static const char *const drivers[] = {
@@ -425,7 +500,7 @@ TEST_F_TIMEOUT(gpu, unbinding_the_gpu_asks_the_vmm_and_waits, 60)
 		if (i)
 			snprintf(name, sizeof(name), "%s", vmm_parent());
 		else
-			virtio_name(name, sizeof(name));
+			gl_virtio_name(name, sizeof(name));
 		memset(&w, 0, sizeof(w));
 		ASSERT_EQ(0, work_new(&self->g, &w, 4));
 		ASSERT_EQ(0, irq_request(vm));
@@ -604,6 +679,231 @@ TEST_F_TIMEOUT(gpu, a_fence_that_never_comes_is_seen, 120)
 	gl_delete(&other);
 }
 
+/* Have a guest's job hang the GPU, beside a job of another guest. */
+static void hang_beside(struct __test_metadata *_metadata, struct gl *g,
+			const struct work *w, struct gl *other,
+			const struct work *v, bool fenced)
+{
+	const struct gl_move move = {
+		.ctx = 1, .res = 1, .box = { .w = 1, .h = 1, .d = 1 },
+	};
+	uint64_t end = now_ms() + VMM_TIMEOUT, waited;
+	int head[2];
+
+	ASSERT_EQ(0, gpu_hangs("2", "1000"));
+	waited = nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_QUEUE_NS);
+	head[0] = work_send(g, w);
+	ASSERT_LE(0, head[0]);
+	/* The GPU has it, and it is the oldest: the scheduler might take the other first. */
+	while (nl_stat(&g->nl, g->vm.uuid, MGPU_A_STATS_QUEUE_NS) == waited &&
+	       now_ms() < end)
+		sched_yield();
+	/* Without a fence, the GPU would answer while the other job hangs. */
+	head[1] = fenced ? work_send(other, v) :
+			   gl_move_send(&other->vm, &move, 0);
+	ASSERT_LE(0, head[1]);
+	EXPECT_EQ(UNSPEC, gl_result(&g->vm, head[0], NULL));
+	EXPECT_EQ(UNSPEC, gl_result(&other->vm, head[1], NULL));
+	EXPECT_EQ(0, gpu_goes_on());
+}
+
+TEST_F_TIMEOUT(gpu, a_vgpu_that_hangs_it_runs_alone_and_then_not_at_all, 120)
+{
+	struct work w[2] = { 0 };
+	struct nl *nl = &self->g.nl;
+	const char *uuid = self->g.vm.uuid;
+	struct gl other;
+	struct nl events;
+	struct nl_event e;
+	struct nl_vgpu v;
+	unsigned int i;
+
+	ASSERT_EQ(0, nl_dev_set_hang_limit(nl, vmm_parent(), 3));
+	ASSERT_EQ(0, nl_open(&events));
+	ASSERT_EQ(0, nl_subscribe(&events));
+	ASSERT_EQ(0, gl_new(&other, "small-render", RAM));
+	ASSERT_EQ(0, work_new(&self->g, &w[0], 4));
+	ASSERT_EQ(0, work_new(&other, &w[1], 4));
+	for (i = 1; i <= 3; i++) {
+		EXPECT_TRUE(draws(&self->g, &w[0], 0x223344));
+		EXPECT_TRUE(draws(&other, &w[1], 0x556677));
+		/* At first the GPU has both jobs, then only the one that hangs. */
+		hang_beside(_metadata, &self->g, &w[0], &other, &w[1], i == 1);
+		ASSERT_EQ(0, nl_vgpu_get(nl, uuid, &v));
+		EXPECT_EQ(i, v.stats[MGPU_A_STATS_HANGS]);
+		EXPECT_EQ(i, v.stats[MGPU_A_STATS_LOST]);
+		EXPECT_EQ(i == 3, v.quarantine);
+		ASSERT_EQ(0, nl_vgpu_get(nl, other.vm.uuid, &v));
+		EXPECT_EQ(0, v.stats[MGPU_A_STATS_HANGS]);
+		EXPECT_EQ(1, v.stats[MGPU_A_STATS_LOST]);
+		ASSERT_EQ(0, vio_reset(&self->g.vm));
+		ASSERT_EQ(0, vio_reset(&other.vm));
+		ASSERT_EQ(0, begin_anew(&other, &w[1]));
+		if (i < 3)
+			ASSERT_EQ(0, begin_anew(&self->g, &w[0]));
+	}
+	EXPECT_TRUE(nl_event_wait(&events, MGPU_CMD_VGPU_QUARANTINE_NTF, uuid, &e,
+				  VMM_TIMEOUT));
+	EXPECT_EQ(1, e.vgpu.quarantine);
+	ASSERT_EQ(0, gl_restart(&self->g));
+	EXPECT_EQ(UNSPEC, gl_ctx(&self->g.vm, 1));
+	EXPECT_TRUE(draws(&other, &w[1], 0x556677));
+
+	ASSERT_EQ(0, nl_vgpu_set_quarantine(nl, uuid, 0));
+	ASSERT_EQ(0, begin_anew(&self->g, &w[0]));
+	EXPECT_TRUE(draws(&self->g, &w[0], 0x223344));
+	vm_close(&other.vm);
+	EXPECT_EQ(0, gl_left(&other));
+	gl_delete(&other);
+	nl_close(&events);
+}
+
+/* ---- memory for what is in flight ---- */
+
+/* Wait until so many bytes are charged, or for VMM_TIMEOUT. */
+static void used_reaches(struct gl *g, uint64_t bytes)
+{
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+
+	while (mem_used(g) < bytes && now_ms() < end)
+		sleep_ms(5);
+}
+
+/* Give the GPU a stream of @len bytes of NOPs. */
+static int send_nops(struct gl *g, uint32_t len)
+{
+	return gl_send_bytes(&g->vm, 1, 0, g->stream, len, len);
+}
+
+/*
+ * The GPU keeps no stream from now on: SLOTS are with it, and the others wait.  All of
+ * their memory is in use until gpu_goes_on_anew().
+ */
+static int gpu_keeps_streams(struct gl *g)
+{
+	memset(g->stream, 0, GL_STREAM_MAX);
+	return gpu_hangs("2", "60000");
+}
+
+/* Have all streams end with an error, by a reset of the GPU. */
+static int gpu_goes_on_anew(struct vm *vm, const int *head, unsigned int n)
+{
+	int ret = sysfs_write(PARAMS "reset_ms", "1000");
+	unsigned int i;
+
+	for (i = 0; i < n && !ret; i++)
+		ret = gl_result(vm, head[i], NULL) == UNSPEC ? 0 : -EPROTO;
+	return ret ? ret : gpu_goes_on();
+}
+
+/* A stream takes memory of its length, with any history; the type limits it. */
+TEST_F_TIMEOUT(gpu, streams_are_the_types_memory, 120)
+{
+	struct vm *vm = &self->g.vm;
+	uint64_t before, used;
+	struct nl_vgpu v;
+	unsigned int i;
+	int head[20];
+
+	ASSERT_EQ(OK, gl_ctx(vm, 1));
+	memset(self->g.stream, 0, GL_STREAM_MAX);
+	ASSERT_EQ(OK, gl_result(vm, send_nops(&self->g, GL_STREAM_MAX), NULL));
+	before = mem_used(&self->g);
+	EXPECT_EQ(0, before);
+	ASSERT_EQ(0, gpu_keeps_streams(&self->g));
+	for (i = 0; i < ARRAY_LEN(head); i++) {
+		head[i] = send_nops(&self->g, 100);
+		ASSERT_LE(0, head[i]);
+	}
+	used_reaches(&self->g, before + ARRAY_LEN(head) * 100);
+	used = mem_used(&self->g) - before;
+	EXPECT_LE(ARRAY_LEN(head) * 100, used);
+	EXPECT_GT(ARRAY_LEN(head) * 256, used) {
+		TH_LOG("%llu bytes for %zu streams of 100", (unsigned long long)used,
+		       ARRAY_LEN(head));
+	}
+	ASSERT_EQ(0, gpu_goes_on_anew(vm, head, ARRAY_LEN(head)));
+
+	/* 24 of 32 MiB are gone: as many of 1 MiB as fit, and the others wait. */
+	ASSERT_EQ(0, vio_reset(vm));
+	self->g.vm.ram_used = (size_t)(self->g.stream - vm->ram) + GL_STREAM_MAX + 4096;
+	ASSERT_EQ(0, vm_discover(vm));
+	ASSERT_EQ(0, gl_restart(&self->g));
+	ASSERT_EQ(OK, gl_ctx(vm, 1));
+	for (i = 1; i <= 3; i++)
+		ASSERT_EQ(OK, gl_texture(vm, i, 2048, 1024, 0));
+	ASSERT_EQ(0, nl_vgpu_get(&self->g.nl, vm->uuid, &v));
+	ASSERT_EQ(0, gpu_keeps_streams(&self->g));
+	for (i = 0; i < ARRAY_LEN(head); i++) {
+		head[i] = send_nops(&self->g, GL_STREAM_MAX);
+		ASSERT_LE(0, head[i]);
+	}
+	used_reaches(&self->g, v.mem_limit - (2u << 20) + 1);
+	sleep_ms(VMM_QUIET);
+	used = mem_used(&self->g);
+	EXPECT_LT(v.mem_limit - (2u << 20), used);
+	EXPECT_GE(v.mem_limit, used);
+	ASSERT_EQ(0, gpu_goes_on_anew(vm, head, ARRAY_LEN(head)));
+}
+
+/* A VMM in a control group pays for streams and pictures, up to the group's limit. */
+TEST_F_TIMEOUT(gpu, what_the_gpu_is_sent_is_the_vmms_memory, 120)
+{
+	const uint32_t w = 1024, h = 768, picture = w * h * 4;
+	long long before, after;
+	struct gpu_screen s;
+	char max[32];
+	struct gl g;
+	unsigned int i;
+	int head[16], ret;
+	size_t len;
+
+	if (sysfs_write(ROOT "/cgroup.subtree_control", "+memory"))
+		SKIP(return, "no memory controller in this kernel");
+	ASSERT_EQ(0, mkdir(GROUP, 0755));
+	ASSERT_EQ(0, sysfs_write(GROUP "/cgroup.procs", "0"));
+	ASSERT_EQ(0, gl_new(&g, "small-render", RAM));
+	ASSERT_EQ(OK, gl_ctx(&g.vm, 1));
+
+	/* The display, and what the GPU writes the picture to. */
+	ASSERT_EQ(0, gpu_screen_2d(&g.vm, &s, 1, VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM, w, h));
+	memset(s.pixels, 0x44, picture);
+	ASSERT_EQ(0, gpu_show(&g.vm, &s));
+	before = sysfs_number(GROUP "/memory.current");
+	ASSERT_NE(NULL, display_map(&g.vm, &len));
+	ASSERT_EQ(0, display_plane(&g.vm, &(struct vfio_device_gfx_plane_info){ 0 }));
+	after = sysfs_number(GROUP "/memory.current");
+	TH_LOG("%lld KiB more with a screen of %u", (after - before) / 1024, picture / 1024);
+	EXPECT_LE(picture * 9ll / 5 - picture, after - before);
+
+	/* Streams, written before so that the guest's memory does not count. */
+	ASSERT_EQ(0, gpu_keeps_streams(&g));
+	before = sysfs_number(GROUP "/memory.current");
+	for (i = 0; i < ARRAY_LEN(head); i++) {
+		head[i] = send_nops(&g, GL_STREAM_MAX);
+		ASSERT_LE(0, head[i]);
+	}
+	used_reaches(&g, ARRAY_LEN(head) << 20);
+	after = sysfs_number(GROUP "/memory.current");
+	TH_LOG("%lld KiB more with %zu streams of 1024", (after - before) / 1024,
+	       ARRAY_LEN(head));
+	EXPECT_LE((long long)(ARRAY_LEN(head) - 1) << 20, after - before);
+	EXPECT_GT((long long)(ARRAY_LEN(head) + 2) << 20, after - before);
+
+	/* No more than that: the guest is refused, and the VMM lives. */
+	snprintf(max, sizeof(max), "%lld", after + (256 << 10));
+	ASSERT_EQ(0, sysfs_write(GROUP "/memory.max", max));
+	ret = gl_result(&g.vm, send_nops(&g, GL_STREAM_MAX), NULL);
+	EXPECT_EQ(NOMEM, ret);
+	ASSERT_EQ(0, sysfs_write(GROUP "/memory.max", "max"));
+	ASSERT_EQ(0, gpu_goes_on_anew(&g.vm, head, ARRAY_LEN(head)));
+	vm_close(&g.vm);
+	EXPECT_EQ(0, gl_left(&g));
+	gl_delete(&g);
+	EXPECT_EQ(0, sysfs_write(ROOT "/cgroup.procs", "0"));
+	EXPECT_EQ(0, rmdir(GROUP));
+}
+
 /* Guests and VMMs that do not wait for it. */
 TEST_F_TIMEOUT(gpu, a_gpu_that_hangs_holds_no_process, 120)
 {
@@ -764,7 +1064,8 @@ static int flood(struct gl **g, const struct work *w, unsigned int nr,
 				if (head < 0 && head != -EBUSY)
 					return head;
 				sent += head >= 0;
-			} while (head >= 0);
+				/* After a reset of the GPU, no ring gets full. */
+			} while (head >= 0 && now_ms() < end);
 		}
 		if (!sent)
 			sleep_ms(1);
@@ -967,6 +1268,169 @@ TEST_F(gpu, frames_are_paced)
 	TH_LOG("%u frames in %d ms", n, ms);
 	EXPECT_EQ(40, n);
 	EXPECT_LE(40 * 1000 / 20 - 250, ms);
+}
+
+/* ---- again and again: MGPU_ROUNDS, MGPU_SEED ---- */
+
+/* Open a vGPU that is there, and start it. */
+static int open_anew(struct gl *g)
+{
+	char uuid[VMM_UUID_LEN + 1];
+	int ret;
+
+	memcpy(uuid, g->vm.uuid, sizeof(uuid));
+	ret = vm_open(&g->vm, uuid, RAM);
+	g->vm.made = true;
+	if (!ret)
+		ret = gl_restart(g);
+	g->stream = vm_alloc(&g->vm, GL_STREAM_MAX + 4096, 4096);
+	return ret ? ret : g->stream ? 0 : -ENOMEM;
+}
+
+/* Keep the rings of two machines full until both need a reset. */
+static int flood_until_reset(struct gl **g, const struct work *w)
+{
+	uint64_t end = now_ms() + 2 * (uint64_t)VMM_TIMEOUT;
+	int ret = 0;
+
+	while (ret >= 0 && !(needs_reset(&g[0]->vm) && needs_reset(&g[1]->vm))) {
+		if (now_ms() >= end)
+			return -ETIMEDOUT;
+		ret = flood(g, w, 2, 20);
+	}
+	return ret < 0 ? ret : 0;
+}
+
+static void hang_rounds(struct __test_metadata *_metadata, struct gl **g,
+			struct neighbour *n, unsigned int rounds, unsigned int *seed)
+{
+	unsigned int round, i;
+
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, open_anew(g[i]));
+	for (round = 0; round < rounds; round++) {
+		struct work w[2] = { 0 };
+
+		for (i = 0; i < 2; i++) {
+			ASSERT_EQ(0, begin_anew(g[i], &w[i]));
+			EXPECT_TRUE(draws(g[i], &w[i], round * 0x10305 & 0xffffff));
+		}
+		ASSERT_LE(0, flood(g, w, 2, (unsigned int)rand_r(seed) % 50));
+		/* All is lost from now on, or one fence. */
+		ASSERT_EQ(0, gpu_hangs(rand_r(seed) % 2 ? "1" : "2", "1000"));
+		ASSERT_EQ(0, flood_until_reset(g, w));
+		EXPECT_EQ(0, sysfs_number(HANG));
+		ASSERT_EQ(0, gpu_goes_on());
+		for (i = 0; i < 2; i++) {
+			EXPECT_TRUE(drain(g[i]));
+			EXPECT_EQ(UNSPEC, gl_ctx(&g[i]->vm, 9));
+			ASSERT_EQ(0, rand_r(seed) % 2 ? vio_reset(&g[i]->vm) :
+					ioctl(g[i]->vm.device, VFIO_DEVICE_RESET));
+			EXPECT_EQ(0, mem_used(g[i]));
+		}
+		EXPECT_TRUE(neighbour_goes_on(n));
+	}
+	for (i = 0; i < 2; i++) {
+		struct work w = { 0 };
+
+		ASSERT_EQ(0, begin_anew(g[i], &w));
+		EXPECT_TRUE(draws(g[i], &w, 0x123456));
+		vm_close(&g[i]->vm);
+		EXPECT_EQ(0, gl_left(g[i]));
+	}
+}
+
+TEST_F_TIMEOUT(gpu, resets_under_load_again_and_again, 14400)
+{
+	unsigned int rounds = rounds_of_run(3), seed = seed_of_run();
+	struct neighbour n = { .pid = 0 };
+	struct gl other, *g[2] = { &self->g, &other };
+	struct footprint before;
+
+	TH_LOG("seed %u", seed);
+	ASSERT_EQ(0, neighbour_begin(&n, "small"));
+	ASSERT_EQ(0, gl_new(&other, "small-render", RAM));
+	vm_close(&other.vm);
+	vm_close(&self->g.vm);
+	hang_rounds(_metadata, g, &n, 2, &seed);
+	footprint_take(&before);
+	hang_rounds(_metadata, g, &n, rounds, &seed);
+	EXPECT_TRUE(footprint_kept(&before, rounds));
+	EXPECT_TRUE(neighbour_end(&n));
+	gl_delete(&other);
+}
+
+/* A VMM that draws, and resets now and then, until it is killed. */
+static int draw_for_ever(const char *uuid, unsigned int seed)
+{
+	struct gl g = { .vm.made = false };
+	struct work w = { 0 };
+
+	snprintf(g.vm.uuid, sizeof(g.vm.uuid), "%s", uuid);
+	if (open_anew(&g))
+		return 1;
+	g.vm.made = false;
+	for (;;) {
+		w.stream = NULL;
+		if (work_new(&g, &w, 4))
+			return 2;
+		while (rand_r(&seed) % 64) {
+			vq_collect(&g.vm, VMM_CONTROL);
+			if (work_send(&g, &w) < 0)
+				sleep_ms(1);
+		}
+		if (rand_r(&seed) % 2)
+			ioctl(g.vm.device, VFIO_DEVICE_RESET);
+		g.vm.ram_used = (size_t)(g.stream - g.vm.ram) + GL_STREAM_MAX + 4096;
+		if (vm_discover(&g.vm) || gl_restart(&g))
+			return 3;
+	}
+}
+
+static void kill_rounds(struct __test_metadata *_metadata, struct gl *bystander,
+			const struct work *w, const char *uuid, unsigned int rounds,
+			unsigned int *seed)
+{
+	unsigned int round, us;
+	struct nl_vgpu v;
+	int status;
+	pid_t pid;
+
+	for (round = 0; round < rounds; round++) {
+		us = (unsigned int)rand_r(seed);
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid)
+			_exit(draw_for_ever(uuid, us));
+		usleep(us % (300000 * (unsigned int)vmm_slow()));
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status)) {
+			TH_LOG("the VMM ended by itself: %#x", status);
+		}
+		ASSERT_EQ(0, nl_vgpu_get_closed(&bystander->nl, uuid, &v));
+		EXPECT_EQ(0, v.mem_used);
+		EXPECT_EQ(0, v.pinned);
+		EXPECT_TRUE(draws(bystander, w, round * 0x10305 & 0xffffff));
+	}
+}
+
+TEST_F_TIMEOUT(gpu, vmms_are_killed_again_and_again, 14400)
+{
+	unsigned int rounds = rounds_of_run(10), seed = seed_of_run();
+	char uuid[VMM_UUID_LEN + 1];
+	struct footprint before;
+	struct work w = { 0 };
+
+	TH_LOG("seed %u", seed);
+	mdev_uuid_new(uuid);
+	ASSERT_EQ(0, mdev_create("small-render", uuid));
+	ASSERT_EQ(0, work_new(&self->g, &w, 4));
+	kill_rounds(_metadata, &self->g, &w, uuid, 4, &seed);
+	footprint_take(&before);
+	kill_rounds(_metadata, &self->g, &w, uuid, rounds, &seed);
+	EXPECT_TRUE(footprint_kept(&before, rounds));
+	EXPECT_EQ(0, mdev_remove(uuid));
 }
 
 /* ---- guests without GL on the same GPU ---- */

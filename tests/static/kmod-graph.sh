@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The directories of kmod/ keep to their contracts: the scheduler reaches jobs by their
-# callbacks alone, and back ends see backend.h and compat.h.
+# callbacks alone, and back ends see their contract and headers of their own.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

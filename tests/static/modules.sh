@@ -4,7 +4,8 @@
 # The modules compile without a warning of the compiler at W=1, and sparse, with
 # its endian checks, is silent too. Compiled from nothing: an up-to-date object would
 # give no warnings. Not linked: the steps after the objects, BTF above all, take as long
-# again and give no warnings here, and make kmod has done them.
+# again and give no warnings here, and make kmod has done them. These are the modules as
+# users build them, without the parameters that tests have (MGPU_TEST).
 set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1
@@ -25,7 +26,7 @@ if command -v sparse >/dev/null; then
 	sparse=(C=1)
 fi
 
-echo 1..3
+echo 1..4
 rm -rf "$dir"
 mkdir -p "$dir"
 cp -a Kbuild kmod include "$dir/"
@@ -61,4 +62,6 @@ if [ ${#sparse[@]} -eq 0 ]; then
 else
 	result 3 'sparse is silent' "$(printf '%s' "$ours" | grep -vE '\[-W[^]]*\]$')"
 fi
+result 4 'users get no parameter that is for tests' \
+	"$(grep -aol 'parm=[a-z_]*:For tests' "$dir"/*.o | sed 's/$/: has a parameter for tests/')"
 exit $bad

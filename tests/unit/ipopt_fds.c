@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * minimise    sigma ((1 + lambda - 1 / beta) log S1 + 1 / beta log S2)
- * subject to  S1 = sum_j y_j,  S2 = sum_j y_j^(1 - beta)
+ * subject to  S1 = sum_j y_j,  S2 = sum_j w_j^beta y_j^(1 - beta)
  *             sum_j A_ij y_j <= 1,  low_j <= y_j <= high_j
  *
  * with sigma = 1 for beta > 1 (log -f) and -1 below (-log f). S1 and S2 are
@@ -24,6 +24,7 @@ struct model {
 	double beta, kappa, sign, scale;
 	size_t extra;		/* 2 with S1 and S2, or 0 */
 	const double *a;	/* A, m rows of n */
+	const double *factor;	/* w_j^beta, with weights over their mean */
 };
 
 static double y_of(const struct model *s, const Number *v, size_t j)
@@ -40,7 +41,8 @@ static Bool objective(Index nr, Number *v, Bool new_v, Number *value, UserDataPt
 	if (!s->extra) {
 		*value = 0;
 		for (size_t j = 0; j < s->n; j++)
-			*value += s->sign * pow(v[j], 1 - s->beta) / s->scale;
+			*value += s->sign * s->factor[j] * pow(v[j], 1 - s->beta) /
+				s->scale;
 		return TRUE;
 	}
 	*value = s->sign * (s->kappa * log(v[s->n]) + v[s->n + 1] / s->beta);
@@ -55,8 +57,8 @@ static Bool gradient(Index nr, Number *v, Bool new_v, Number *grad, UserDataPtr 
 	memset(grad, 0, (size_t)nr * sizeof(*grad));
 	if (!s->extra) {
 		for (size_t j = 0; j < s->n; j++)
-			grad[j] = s->sign * (1 - s->beta) * pow(v[j], -s->beta) /
-				s->scale;
+			grad[j] = s->sign * s->factor[j] * (1 - s->beta) *
+				pow(v[j], -s->beta) / s->scale;
 		return TRUE;
 	}
 	grad[s->n] = s->sign * s->kappa / v[s->n];
@@ -64,7 +66,7 @@ static Bool gradient(Index nr, Number *v, Bool new_v, Number *grad, UserDataPtr 
 	return TRUE;
 }
 
-/* S1 - sum y, and S2 - sum z^(1 - beta) / n: a constant factor off S2. */
+/* S1 - sum y, and S2 - sum w^beta z^(1 - beta) / n: a constant factor off S2. */
 static Bool constraints(Index nr, Number *v, Bool new_v, Index nr_g, Number *g,
 			UserDataPtr user)
 {
@@ -77,7 +79,7 @@ static Bool constraints(Index nr, Number *v, Bool new_v, Index nr_g, Number *g,
 	if (s->extra) {
 		for (size_t j = 0; j < s->n; j++) {
 			s1 += y_of(s, v, j);
-			s2 += pow(v[j], 1 - s->beta) / s->scale;
+			s2 += s->factor[j] * pow(v[j], 1 - s->beta) / s->scale;
 		}
 		g[0] = v[s->n] - s1;
 		g[1] = exp(v[s->n + 1]) - s2;
@@ -113,7 +115,8 @@ static Bool jacobian(Index nr, Number *v, Bool new_v, Index nr_g, Index nr_jac,
 			} else if (r == 0) {
 				value[k] = -1 / s->scale;
 			} else if (r == 1) {
-				value[k] = -(1 - s->beta) * pow(v[j], -s->beta) / s->scale;
+				value[k] = -(1 - s->beta) * s->factor[j] *
+					pow(v[j], -s->beta) / s->scale;
 			} else {
 				value[k] = s->a[(r - 2) * s->n + j] / s->scale;
 			}
@@ -150,7 +153,7 @@ static Bool hessian(Index nr, Number *v, Bool new_v, Number factor, Index nr_g,
 		} else if (j < s->n) {
 			/* from S2, in a constraint or in the objective */
 			value[k] = (s->extra ? lambda[1] : -factor * s->sign) *
-				(1 - s->beta) * s->beta *
+				(1 - s->beta) * s->beta * s->factor[j] *
 				pow(v[j], -s->beta - 1) / s->scale;
 		} else if (j == s->n) {
 			value[k] = -factor * s->sign * s->kappa / (v[j] * v[j]);
@@ -176,7 +179,7 @@ static int solve(struct model *s, const double *mu, double *x)
 		low[j] = fmax(fds_floor(s->p, j) * mu[j] * s->scale, 1e-9);
 		high[j] = fmin(s->p->demand[j] * mu[j] * s->scale, s->scale);
 		v[j] = fmin(fmax(0.5, low[j]), high[j]);
-		z0 += pow(v[j], 1 - s->beta) / s->scale;
+		z0 += s->factor[j] * pow(v[j], 1 - s->beta) / s->scale;
 	}
 	if (s->extra) {
 		low[s->n] = 1e-12;
@@ -225,7 +228,7 @@ static int solve(struct model *s, const double *mu, double *x)
 
 int ipopt_fds(const struct fds_problem *p, double *x)
 {
-	double beta = p->param.beta, *mu, *a;
+	double beta = p->param.beta, *mu, *a, *factor, weights = 0;
 	struct model s = {
 		.p = p, .n = p->n, .m = p->m, .beta = beta, .scale = (double)p->n,
 		.kappa = 1 + p->param.lambda - 1 / beta, .sign = beta > 1 ? 1 : -1,
@@ -233,13 +236,19 @@ int ipopt_fds(const struct fds_problem *p, double *x)
 	int ret;
 
 	s.extra = fabs(s.kappa) > 1e-9 ? 2 : 0;
-	mu = calloc(p->n * (1 + p->m), sizeof(*mu));
+	mu = calloc(p->n * (2 + p->m), sizeof(*mu));
 	if (!mu)
 		return -ENOMEM;
-	a = mu + p->n;
+	factor = mu + p->n;
+	s.factor = factor;
+	a = factor + p->n;
 	s.a = a;
+	for (size_t j = 0; j < p->n; j++)
+		weights += p->weight ? p->weight[j] : 1;
 	for (size_t j = 0; j < p->n; j++) {
 		mu[j] = fds_mu(p, j);
+		factor[j] = p->weight ?
+			pow((double)p->n * p->weight[j] / weights, beta) : 1;
 		for (size_t i = 0; i < p->m; i++)
 			a[i * p->n + j] = fds_need(p, i, j) / (p->capacity[i] * mu[j]);
 	}

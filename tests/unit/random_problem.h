@@ -23,7 +23,7 @@ struct random_problem {
 	struct fds_problem p;
 	double *rate;
 	uint64_t seed;
-	double *need, *demand, *floor, capacity[MGPU_MAX_RES];
+	double *need, *demand, *floor, *weight, capacity[MGPU_MAX_RES];
 };
 
 static inline double random_uniform(uint64_t *seed)
@@ -50,12 +50,13 @@ static inline bool random_problem(struct random_problem *r, size_t n, size_t m,
 	uint64_t *seed = &r->seed;
 	double most = 0;
 
-	r->need = calloc(n * (m + 3), sizeof(*r->need));
+	r->need = calloc(n * (m + 4), sizeof(*r->need));
 	if (!r->need)
 		return false;
 	r->demand = r->need + n * m;
 	r->floor = r->demand + n;
 	r->rate = r->floor + n;
+	r->weight = r->rate + n;
 	r->capacity[0] = (double)(1 + (int)(8 * random_uniform(seed)));
 	for (size_t i = 1; i < m; i++)
 		r->capacity[i] = random_uniform(seed) < 0.7 ? 1 : 2;
@@ -89,6 +90,14 @@ static inline bool random_problem(struct random_problem *r, size_t n, size_t m,
 	if (floor > 0)
 		sla_floors(&r->p, r->floor, r->floor);
 	return true;
+}
+
+/* Give each task a weight from @from to @to. */
+static inline void random_weights(struct random_problem *r, double from, double to)
+{
+	for (size_t j = 0; j < r->p.n; j++)
+		r->weight[j] = random_spread(&r->seed, from, to);
+	r->p.weight = r->weight;
 }
 
 static inline void random_problem_free(struct random_problem *r)

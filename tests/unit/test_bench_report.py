@@ -27,6 +27,7 @@ os.environ.setdefault("OUT", "/nonexistent")
 report = program("sched/report")
 virtio = program("virtio/report")
 in_host = program("virtio/in-host")
+isolation = program("isolation/report")
 
 TEMPORARY = tempfile.TemporaryDirectory()
 COST = [{"vgpus": n, "bpf": bpf, "ns_per_job": ns}
@@ -196,6 +197,35 @@ def test_virtio_merge():
     assert "isolation" not in out and out["failed"][0]["why"] == "y"
 
 
+def attack(name, kept):
+    return "rows", {"attacker": name, "kept": kept}
+
+
+def test_isolation():
+    both = virtio_results(soft=[("conditions", {"slots": 1}), attack("hang", 0.9)],
+                          gpu=[attack("gl-loop", 1), ("rows", {"attacker": "gl-hang",
+                                                               "failed": "x"})])
+    old = isolation.collect(both)
+    assert [(r["device"], r["attacker"]) for r in old["rows"]] == \
+        [("gpu", "gl-loop"), ("soft", "hang")]
+    assert old["failed"] == [{"device": "gpu", "attacker": "gl-hang", "failed": "x"}]
+    assert old["conditions"]["soft"] == {"level0_cpus": 2, "slots": 1}
+    assert "skipped" not in old
+    # a device that is not there is no result, and no failure
+    soft = virtio_results(soft=[attack("hang", 0.8)])
+    with open(os.path.join(soft, "skipped"), "w", encoding="utf-8") as f:
+        f.write("no GL")
+    new = isolation.collect(soft)
+    assert new["skipped"] == [{"device": "gpu", "why": "no GL"}]
+    assert "failed" not in new
+    out = isolation.merge(old, new)
+    assert {r["attacker"]: r["kept"] for r in out["rows"]} == {"gl-loop": 1, "hang": 0.8}
+    # an attack that failed this time leaves nothing old
+    out = isolation.merge(old, isolation.collect(virtio_results(
+        soft=[("rows", {"attacker": "hang", "failed": "y"})])))
+    assert [r["attacker"] for r in out["rows"]] == ["gl-loop"]
+
+
 def test_virtio_lines():
     frames = in_host.Frames()
     for line in ("gl name=x t=1.000 frames=10 fps=10.00 p50_ms=1.00",
@@ -246,6 +276,7 @@ TESTS = [
     (test_virtio_isolation, "a wait is held against slots and the longest job"),
     (test_virtio_leaks, "memory that any guest left behind is in the result"),
     (test_virtio_merge, "the GL bench keeps other parts, too"),
+    (test_isolation, "rows of both devices are in one file, and one that is not there is said"),
     (test_virtio_lines, "frames are counted from the first report to the last"),
     (test_virtio_quantile, "quantiles are interpolated in their bucket"),
     (test_virtio_waits, "a job waits since its vGPU's turn came"),

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """The demo's evaluation, on made-up logs whose results are known."""
+import importlib.util
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import types
+from importlib.machinery import SourceFileLoader
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(TOP, "tools", "demo"))
@@ -14,6 +17,7 @@ sys.dont_write_bytecode = True
 
 import pytap  # noqa: E402 pylint: disable=wrong-import-position
 import report  # noqa: E402 pylint: disable=wrong-import-position
+from policies import POLICIES, turns  # noqa: E402 pylint: disable=wrong-import-position
 from workloads import WORKLOADS  # noqa: E402 pylint: disable=wrong-import-position
 
 A, B = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"
@@ -22,7 +26,7 @@ A, B = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000
 def line(time_s, allocator, fds, fps_a, fps_b, state_b="active"):
     return json.dumps({
         "time_s": time_s, "allocator": allocator,
-        "capacity": {"cpu": 2.0, "gpu": 1.0}, "fds": fds, "fds_optimal": -1.0,
+        "capacity": {"cpu_cores": 2.0, "gpu_engines": 1.0}, "fds": fds, "fds_optimal": -1.0,
         "vgpus": [
             {"id": 1, "uuid": A, "fps": fps_a, "gpu_share": 0.25,
              "cpu_share": 0.125, "cpu_s_per_frame": 0.01,
@@ -33,8 +37,8 @@ def line(time_s, allocator, fds, fps_a, fps_b, state_b="active"):
         ]}) + "\n"
 
 
-# Phase "none" is 10 < t <= 14, "fea" 16 < t <= 20; what lies outside must not
-# count, nor what ran under another allocator.
+# A turn of "none" is 10 < t <= 14, one of "fea" 16 < t <= 20; what lies outside must not
+# count, nor what ran under another allocator. Then B is promised 30 frames/s.
 LOG = [
     line(9, "none", -100, 1000, 1000),
     line(10, "none", -100, 1000, 1000),
@@ -45,14 +49,24 @@ LOG = [
     line(17, "fea", -2, 30, 31), line(18, "fea", None, 30, 31),
     line(19, "fea", -4, 30, 31), line(20, "fea", -2, 30, 31),
     line(21, "fea", -100, 1000, 1000),
+    line(22, "fea", -2, 30, 30), line(23, "fea", -2, 30, 29), line(24, "fea", -2, 30, 33),
 ]
 INFO = {
-    "cpus": 2, "settle_s": 2,
+    "cpus": 2,
     "vgpus": [{"uuid": A, "name": "A", "mode": "1920x1080"},
               {"uuid": B, "name": "B", "mode": "1024x768"}],
-    "phases": [{"allocator": "none", "start_s": 10, "end_s": 14},
-               {"allocator": "fea", "start_s": 16, "end_s": 20}],
+    "policies": {"none": {"order": "best-effort", "allocator": "none"},
+                 "fea": {"order": "weighted", "allocator": "fea"}},
+    "turns": [{"policy": "none", "round": 0, "start_s": 10, "end_s": 14},
+              {"policy": "fea", "round": 0, "start_s": 16, "end_s": 20}],
+    "promise": {"vgpu": B, "name": "B", "floor_fps": 30, "policy": "fea",
+                "before": {"start_s": 16, "end_s": 20}, "promised_s": 20,
+                "start_s": 21, "end_s": 24},
 }
+
+
+def result_of(log=None, info=None, frames=()):
+    return report.summarise(report.read_log(log or LOG), list(frames), info or INFO)
 
 
 def near(a, b):
@@ -60,38 +74,56 @@ def near(a, b):
 
 
 def test_mean_and_deviation():
-    none, fea = report.summarise(report.read_log(LOG), INFO)["runs"]
-    near(none["fds_mean"], -3)
-    near(none["fds_std"], (2 / 3) ** 0.5)
-    near(fea["fds_mean"], -8 / 3)
-    near(fea["fds_std"], (4 / 3) ** 0.5)
+    none, fea = result_of()["runs"]
+    near(none["f_mean"], -3)
+    near(none["f_std"], (2 / 3) ** 0.5)
+    near(fea["f_mean"], -8 / 3)
+    near(fea["f_std"], (4 / 3) ** 0.5)
+    near(none["turns"][0]["f_mean"], -3)
     near(none["seconds"], 4)
 
 
 def test_period_without_f_is_counted_as_such():
-    none, fea = report.summarise(report.read_log(LOG), INFO)["runs"]
-    assert none["periods_without_fds"] == 0
-    assert (fea["periods"], fea["periods_without_fds"]) == (4, 1)
-    assert "fea: in 1 of 4 periods" in report.table(
-        report.summarise(report.read_log(LOG), INFO))
+    result = result_of()
+    none, fea = result["runs"]
+    assert none["periods_without_f"] == 0
+    assert (fea["periods"], fea["periods_without_f"]) == (4, 1)
+    assert "Left out: 1 of 11 s" in report.table(result), report.table(result)
 
 
 def test_period_with_an_idle_vm_has_no_f():
     log = LOG[:5] + [line(13.5, "none", -1, 20, 0, "idle")] + LOG[5:]
-    none = report.summarise(report.read_log(log), INFO)["runs"][0]
-    near(none["fds_mean"], -3)
-    assert (none["periods"], none["periods_without_fds"]) == (5, 1)
+    none = result_of(log)["runs"][0]
+    near(none["f_mean"], -3)
+    assert (none["periods"], none["periods_without_f"]) == (5, 1)
+
+
+def test_period_without_a_processor_is_left_out():
+    records = report.read_log(LOG)
+    # of two processors for a second: a tenth, then all but a tenth
+    waits = ["10,0\n", "11,200000000\n", "12,2000000000\n", "13,\n", "14,2000000000\n"]
+    report.add_waits(records, waits, 2)
+    near(records[2]["waited"], 0.1)
+    near(records[3]["waited"], 0.9)
+    assert "waited" not in records[4] and "waited" not in records[5]
+    result = report.summarise(records, [], INFO)
+    none = result["runs"][0]
+    assert (none["periods"], none["periods_spoilt"]) == (4, 1)
+    near(none["f_mean"], -10 / 3)
+    near(none["fps"][0], 80 / 3)
+    assert "waited for this machine" in report.table(result)
+    # a thread that ended takes its waits along
+    report.add_waits(records, ["10,5\n", "11,4\n"], 2)
+    near(records[2]["waited"], 0)
 
 
 def test_rates_and_shares_of_each_vm():
-    none = report.summarise(report.read_log(LOG), INFO)["runs"][0]
-    a, b = none["vgpus"]
-    assert (a["uuid"], b["uuid"]) == (A, B)
-    near(a["fps"], 25)
-    near(b["fps"], 40)
-    near(b["fps_std"], 0)
-    near(a["gpu_share"], 0.25)
-    near(b["cpu_share"], 0.25)
+    none = result_of()["runs"][0]
+    near(none["fps"][0], 25)
+    near(none["fps"][1], 40)
+    near(none["fps_std"][1], 0)
+    near(none["gpu_share"][0], 0.25)
+    near(none["cpu_share"][1], 0.25)
 
 
 def test_cost_is_that_of_a_frame_not_of_a_period():
@@ -103,74 +135,112 @@ def test_cost_is_that_of_a_frame_not_of_a_period():
     near(report.per_frame(records, A, "cpu_s_per_frame"), 0.02)
 
 
+def test_frame_times_are_those_of_the_turn():
+    trace = ["# mgpu-trace cpus=2 engines=1 begin_s=5.0",
+             "time_s,vgpu,frame,frames,cpu_s,engine_s,held_s",
+             # at 9.9, 10.1, 10.2, 12.2 (after a lost one), 12.25 and 14.5
+             f"4.9,{A},1,1,0,0,0", f"5.1,{A},2,1,0,0,0", f"5.15,{B},1,1,0,0,0",
+             f"5.2,{A},3,1,0,0,0", f"7.2,{A},5,2,0,0,0", f"7.25,{A},6,1,0,0,0",
+             f"9.5,{A},7,1,0,0,0", "# end seconds=10"]
+    what, columns, frames = report.read_trace(trace)
+    assert what == "# mgpu-trace cpus=2 engines=1" and columns.startswith("time_s,")
+    records = report.read_log(LOG)
+    times = report.frame_times(frames, A, records[2:6])
+    assert [round(t, 6) for t in times] == [0.2, 0.1, 0.05], times
+    none = report.summarise(records, frames, INFO)["runs"][0]
+    near(none["p99_ms"][0], 200)
+    assert none["p99_ms"][1] is None
+    near(report.quantile(list(range(1, 201)), 0.99), 198)
+    with tempfile.TemporaryDirectory() as d:
+        report.split_trace(d, (what, columns, frames), INFO)
+        with open(os.path.join(d, "trace-none.csv"), encoding="ascii") as f:
+            lines = f.read().splitlines()
+    assert lines[2] == f"0.100000000,{A},2,1,0,0,0", lines
+    assert lines[-1] == "# end seconds=4.000" and len(lines) == 3 + 5, lines
+
+
 def test_keys_of_the_result():
-    result = report.summarise(report.read_log(LOG), INFO)
-    assert {"cpus", "runs"} <= set(result)
+    result = result_of()
+    assert {"cpus", "seed", "runs", "promise"} <= set(result)
     for run in result["runs"]:
-        assert {"allocator", "seconds", "fds_mean", "fds_std",
-                "vgpus"} <= set(run)
-        for v in run["vgpus"]:
-            assert {"uuid", "fps", "gpu_share", "cpu_share"} <= set(v)
+        assert {"policy", "order", "allocator", "seconds", "f_mean", "f_std",
+                "feasible_best", "fps", "p99_ms", "turns", "gain"} <= set(run)
+        assert len(run["fps"]) == 2
     json.dumps(result, allow_nan=False)
 
 
-def run_of(allocator, mean, **more):
-    vgpus = [{"uuid": A, "name": "A", "fps": more.get("fps", 20), "fps_std": 1,
-              "gpu_share": 0.5, "cpu_share": 0.1, "cpu_s_per_frame": 0.01,
-              "gpu_s_per_frame": 0.02},
-             {"uuid": B, "name": "B", "fps": 25, "fps_std": 1,
-              "gpu_share": 0.2, "cpu_share": 0.4, "cpu_s_per_frame": 0.03,
-              "gpu_s_per_frame": 0.01}]
-    return {"allocator": allocator, "fds_mean": mean, "fds_std": more.get("std", 0.1),
-            "periods": 41, "periods_without_fds": 1,
-            "fds_optimal_mean": more.get("best", -3), "vgpus": vgpus}
+def test_promise_counts_whole_frames():
+    p = result_of()["promise"]
+    assert (p["kept"], p["periods"]) == (2, 3)
+    near(p["floor_kept"], 2 / 3)
+    near(p["before_fps"], 31)
+    assert "B was then promised 30 frames/s" in report.words(result_of())
+    record = dict(report.read_log(LOG)[-1], seconds=1.01)
+    for fps, good in ((30 / 1.01, True), (29 / 1.01, False)):
+        record["vgpus"] = {B: {"fps": fps}}
+        assert report.kept(record, B, 30) == good
+    assert result_of(info=dict(INFO, promise=None))["promise"] is None
 
 
-def test_gain_is_that_of_the_published_figures():
-    result = {"runs": [run_of("none", -3.436), run_of("vgasa", -5.53),
-                       run_of("fea", -3.042), run_of("exact", None)]}
+def run_of(policy, *f, fps=20):
+    return {"policy": policy, "f_mean": sum(f) / len(f), "f_std": 0.1,
+            "feasible_best": -3, "fps": [fps, 25], "fps_std": [1, 1],
+            "p99_ms": [100, 50], "gpu_share": [0.5, 0.2], "cpu_share": [0.1, 0.4],
+            "cpu_s_per_frame": [0.01, 0.03], "gpu_s_per_frame": [0.02, 0.01],
+            "periods": 40, "periods_without_f": 0, "periods_spoilt": 0,
+            "turns": [{"round": i, "f_mean": x, "fps": [fps, 25],
+                       "cpu_s_per_frame": [0.01, 0.03]} for i, x in enumerate(f)]}
+
+
+def test_gain_is_between_turns_of_a_round():
+    # the machine became twice as bad from round to round
+    result = {"workloads": INFO["vgpus"],
+              "runs": [run_of("none", -3.436, -6.872), run_of("vgasa", -5.53, -11.06),
+                       run_of("weighted", -3.3, -6.6), run_of("fea", -3.042, -6.084)]}
     report.add_gains(result)
-    fea, exact = result["runs"][2:]
-    assert abs(fea["gain_over_none"] - 0.115) < 5e-4
-    assert abs(fea["gain_over_vgasa"] - 0.45) < 5e-4
-    assert exact["gain_over_none"] is None
-    text = report.gains(result)
-    assert "+11.5 %" in text and "45.0 %" in text and "exact" not in text
-    # 2 sqrt(0.1^2 / 40 * 2) of 3.436
-    near(fea["gain_error_none"], 2 * (2 * 0.01 / 40) ** 0.5 / 3.436)
-    assert "chance" not in text
+    fea = result["runs"][3]
+    assert abs(fea["gain"]["none"]["mean"] - 0.115) < 5e-4
+    assert abs(fea["gain"]["vgasa"]["mean"] - 0.45) < 5e-4
+    assert fea["gain"]["none"]["error"] < 1e-9
+    near(fea["frames_over_weighted"]["mean"], 0)
+    text = report.gains_table(result)
+    assert "+11.5 %" in text and "45.0 %" in text and "chance" not in text
+    # a round without a figure counts for nothing
+    fea["turns"][0]["f_mean"] = None
+    assert len(report.gains(fea, result["runs"][0], report.f_of)) == 1
 
 
 def test_gain_within_its_error_is_no_gain():
-    result = {"runs": [run_of("none", -3.1), run_of("fea", -3.08, std=0.3)]}
+    result = {"runs": [run_of("none", -3.1, -3.1), run_of("fea", -3.0, -3.18)]}
     report.add_gains(result)
-    assert "from chance" in report.gains(result)
+    near(result["runs"][1]["gain"]["none"]["error"],
+         2 * (0.18 / 3.1 / 2 ** 0.5) / 2 ** 0.5)
+    assert "from chance" in report.gains_table(result)
 
 
-def test_reasons_come_from_the_figures():
-    result = {"runs": [run_of("none", -3.1), run_of("vgasa", -3.1),
-                       run_of("fea", -3.05)]}
-    text = report.reasons(result)
-    assert "3.2 % is the most" in text, text
-    assert "below the published gain" in text
-    assert "next to nothing" in text
-    assert "3.00 and 0.50 times A's" in text
-    far = {"runs": [run_of("none", -4, fps=60), run_of("vgasa", -4)]}
-    text = report.reasons(far)
-    assert "25.0 % is the most" in text, text
-    assert "below the published" not in text and "next to nothing" not in text
+def test_words_say_what_a_user_gained():
+    runs = [run_of("none", -3.5, -3.5), run_of("weighted", -3.1, -3.1),
+            run_of("exact", -3.05, -3.05, fps=10)]
+    runs[0].update(fps=[9, 9], p99_ms=[300, 210])
+    runs[2].update(fps=[6, 25], p99_ms=[300, 41])
+    result = {"workloads": INFO["vgpus"], "runs": runs, "promise": None}
+    report.add_gains(result)
+    text = report.words(result)
+    assert "B showed 9.0 frames/s as on any shared GPU, and 25.0 with mgpu" in text, text
+    assert "B's p99 frame time fell from 210 to 41 ms." in text, text
+    assert "12.9 % higher, and 1.7 % below the best" in text, text
 
 
 def test_replay_stands_beside_what_was_measured():
-    result = {"runs": [run_of("none", -3.1)]}
-    sim = {"simulated_s": 100, "cpu_s": 0.01, "runs": [
+    result = {"workloads": INFO["vgpus"], "runs": [run_of("none", -3.1)]}
+    sim = {"runs": [
         {"policy": p, "mean": -3.2, "std": 0.1,
          "vms": [{"name": A, "fps": 21}, {"name": B, "fps": 24}]}
         for p in ("none", "clairvoyant")]}
-    text = report.replay_table(result, sim, INFO)
+    text = report.replay_table(result, sim)
     assert "A 20.0 -> 21.0   B 25.0 -> 24.0" in text, text
     assert "A - -> 21.0" in text and "-3.100" in text and "-3.200" in text
-    assert report.replay_table(result, None, INFO) == ""
+    assert report.replay_table(result, None) == ""
 
 
 def test_host_time_is_what_neither_vms_nor_engines_have():
@@ -189,11 +259,12 @@ def replay_with(info, directory):
     with open(sim, "w", encoding="ascii") as f:
         f.write("#!/bin/sh\n"
                 "for a; do last=$a; done\n"
-                "echo \"{\\\"called\\\": \\\"$*\\\"}\" >\"$last\"\n")
+                "echo \"{\\\"runs\\\": [{\\\"policy\\\": \\\"none\\\", "
+                "\\\"called\\\": \\\"$*\\\"}]}\" >\"$last\"\n")
     os.chmod(sim, 0o755)
     real, report.SIM = report.SIM, sim
     try:
-        return report.replay(directory, report.read_log(LOG), info)["called"]
+        return report.replay(directory, report.read_log(LOG), info)["runs"]
     finally:
         report.SIM = real
 
@@ -201,32 +272,92 @@ def replay_with(info, directory):
 def test_replay_has_the_engines_where_they_are():
     with tempfile.TemporaryDirectory() as d:
         info = dict(INFO, cpus=4)
-        called = replay_with(info, d)
-        assert "--engines-on-cpus" in called and "--host-cpus 1.25" in called, called
-        info["device"] = {"backend": "soft", "engines": 1, "engine_on_cpu": True}
-        assert replay_with(info, d) == called
+        first, second = replay_with(info, d)
+        assert (first["policy"], second["policy"]) == ("none", "weighted")
+        assert "--order best-effort --allocator none " in first["called"], first
+        assert "--order weighted " in second["called"], second
+        for run in first, second:
+            assert "--engines-on-cpus" in run["called"], run
+            assert "--host-cpus 1.25" in run["called"], run
         info["device"] = {"backend": "virtio", "engines": 1, "engine_on_cpu": False}
-        called = replay_with(info, d)
+        called = replay_with(info, d)[0]["called"]
         assert "on-cpus" not in called and "--host-cpus 2.0" in called, called
 
 
 def test_result_says_which_gpu_it_was():
-    records = report.read_log(LOG)
-    result = report.summarise(records, INFO)
-    assert (result["gpu"], result["device"]) == ("soft", None)
     device = {"backend": "virtio", "engines": 1, "engine_on_cpu": False}
-    result = report.summarise(records, dict(INFO, gpu="virtio", device=device))
+    result = result_of(info=dict(INFO, gpu="virtio", device=device))
     assert (result["gpu"], result["device"]) == ("virtio", device)
 
 
+def test_cost_of_the_emulation_is_reported():
+    turns = [dict(t, emulation_cpu_s=0.2, emulation_late_s=0.04) for t in INFO["turns"]]
+    result = result_of(info=dict(INFO, turns=turns, settings=["engine=modelled"]))
+    near(result["runs"][0]["emulation_cpu"], 0.05)
+    assert "5.0 % of\none of 2 CPUs" in report.costs(result), report.costs(result)
+    assert "modelled" not in report.costs(result_of())
+
+
+def test_turns_are_balanced():
+    names = list(POLICIES)
+    for seed in range(20):
+        order = turns(names, 4, seed)
+        assert len(order) == 20 and sorted(set(order)) == sorted(order)
+        for pair in (0, 2):
+            for p in names:
+                at = [i for i, t in enumerate(order) if t[1] == p and t[0] in (pair, pair + 1)]
+                assert sum(at) == 2 * pair * len(names) + 2 * len(names) - 1, (order, p)
+    assert turns(names, 4, 1) == turns(names, 4, 1) != turns(names, 4, 2)
+
+
+def test_a_vm_or_mgpud_that_stands_still_is_noticed():
+    with tempfile.TemporaryDirectory() as d:
+        os.environ["OUT"] = d
+        loader = SourceFileLoader("in_host", os.path.join(TOP, "tools/demo/in-host"))
+        demo = importlib.util.module_from_spec(
+            importlib.util.spec_from_loader("in_host", loader))
+        loader.exec_module(demo)
+        now = [1000.0]
+        demo.time = types.SimpleNamespace(monotonic=lambda: now[0])
+        ctl = demo.Controller()
+        ctl.check = lambda: None
+        path = os.path.join(d, "log")
+        with open(path, "w", encoding="utf-8") as log, open(path, encoding="utf-8") as ctl.file:
+            def second(**frames):
+                now[0] += 1
+                log.write(json.dumps({"time_s": now[0], "vgpus": [
+                    {"uuid": u, "frames": n} for u, n in frames.items()]}) + "\n")
+                log.flush()
+                ctl.poll()
+                ctl.check_progress()
+
+            for i in range(100):
+                second(a=i, b=i)
+            for i in range(100, 100 + demo.HUNG_LIMIT):
+                second(a=i, b=99)
+            try:
+                second(a=999, b=99)
+            except demo.DemoError as e:
+                assert "VM B has shown nothing" in str(e), e
+            else:
+                raise AssertionError("a VM stood still")
+            second(a=1000, b=100)
+            now[0] += demo.HUNG_LIMIT + 1
+            try:
+                ctl.check_progress()
+            except demo.DemoError as e:
+                assert "no record" in str(e), e
+            else:
+                raise AssertionError("mgpud stood still")
+
+
 def test_clients_are_named_where_they_differ():
-    records = report.read_log(LOG)
     vgpus = [dict(v, client=c) for v, c in zip(INFO["vgpus"], ("kmscube", "glmark2"))]
     named = dict(INFO, vgpus=vgpus)
     for info, found in ((INFO, False), (named, True)):
-        result = report.summarise(records, info)
+        result = result_of(info=info)
         assert ("A: kmscube, B: glmark2" in report.table(result)) == found
-        script = report.gnuplot_script(info, result, 8, "data", "png")
+        script = report.gnuplot_script(info, result, "data", "png")
         assert ("title 'A  kmscube  1920x1080'" in script) == found, script
         assert ("title 'A  1920x1080'" in script) != found, script
 
@@ -259,16 +390,6 @@ def test_guests_that_draw_by_themselves_are_noticed():
         assert complains("guest: run x\n" + bad + "\n"), bad
 
 
-def test_moving_average_starts_when_the_window_is_full():
-    values = list(range(40))
-    out = report.moving_average(values)
-    assert out[28] is None
-    near(out[29], 14.5)
-    near(out[39], 24.5)
-    near(report.moving_average([1, 2, 6], 2)[2], 4)
-    assert report.moving_average([1, None, 6, 8], 2) == [None, None, 3.5, 7]
-
-
 def test_cut_off_last_line_is_left_out():
     records = report.read_log(LOG + [LOG[0][:40]])
     assert len(records) == len(LOG)
@@ -283,21 +404,22 @@ def test_damaged_line_is_refused():
         raise AssertionError("a record without its keys was accepted")
 
 
-def test_phase_without_periods_is_refused():
-    info = dict(INFO, phases=[{"allocator": "vgasa", "start_s": 0, "end_s": 99}])
+def test_turn_without_periods_is_refused():
+    info = dict(INFO, policies={"vgasa": {"order": "weighted", "allocator": "vgasa"}},
+                turns=[{"policy": "vgasa", "round": 0, "start_s": 0, "end_s": 99}])
     try:
-        report.summarise(report.read_log(LOG), info)
+        result_of(info=info)
     except report.ReportError as e:
         assert "vgasa" in str(e)
     else:
-        raise AssertionError("an empty phase gave a result")
+        raise AssertionError("an empty turn gave a result")
 
 
 def test_program_writes_result_and_plot():
     with tempfile.TemporaryDirectory() as d:
         with open(os.path.join(d, "mgpud.log"), "w", encoding="utf-8") as f:
             f.writelines(LOG)
-        with open(os.path.join(d, "phases.json"), "w", encoding="utf-8") as f:
+        with open(os.path.join(d, "turns.json"), "w", encoding="utf-8") as f:
             json.dump(INFO, f)
         done = subprocess.run(
             [sys.executable, os.path.join(TOP, "tools/demo/report.py"), d],
@@ -305,7 +427,7 @@ def test_program_writes_result_and_plot():
         assert done.returncode == 0, done.stderr
         assert "-3.000" in done.stdout and "-2.667" in done.stdout
         with open(os.path.join(d, "result.json"), encoding="utf-8") as f:
-            near(json.load(f)["runs"][0]["fds_mean"], -3)
+            near(json.load(f)["runs"][0]["f_mean"], -3)
         with open(os.path.join(d, "plot.png"), "rb") as f:
             assert f.read(8) == b"\x89PNG\r\n\x1a\n"
 

@@ -27,6 +27,7 @@ static void begin(size_t n)
 		snprintf(vgpus[j].uuid, sizeof(vgpus[j].uuid), "uuid-%zu", j);
 		vgpus[j].open = true;
 		vgpus[j].tgid = vmms[j].tgid = 100 + (uint32_t)j;
+		vmms[j].wait_known = true;
 		vgpus[j].frames = 1000;
 	}
 	now = (struct sample){
@@ -52,6 +53,9 @@ static void all_finite(void)
 		TAP_CHECK(isfinite(v->cpu_cost_smooth) && isfinite(v->gpu_cost_smooth));
 		TAP_CHECK(isfinite(v->share) && v->share >= 0);
 		TAP_CHECK(!isnan(v->demand) && v->demand >= 0);
+		TAP_CHECK(isfinite(v->queue) && v->queue >= 0);
+		TAP_CHECK(v->cpu_wait >= 0 && v->cpu_wait <= 1);
+		TAP_CHECK(v->state != VGPU_ACTIVE || (v->reach >= 1 && v->unheld >= 1));
 		TAP_CHECK(v->state == VGPU_ACTIVE || v->fps <= 0);
 		TAP_CHECK(v->state != VGPU_ACTIVE || v->share > 0);
 	}
@@ -98,6 +102,108 @@ static void rates(void)
 	TAP_NEAR(e.vgpus[1].gpu_share, 0.03, 1e-12);
 	TAP_NEAR(e.vgpus[1].share, 0.25, 1e-12);
 	TAP_NEAR(e.vgpus[1].demand, 15 * ESTIMATE_HEADROOM, 1e-12);
+}
+
+/* A period of a second; the first vGPU's times in it, milliseconds. */
+static const struct {
+	const char *what;
+	uint64_t frames, cpu, gpu, held, queue, wait, idle;
+	double reach, unheld;
+} spent[] = {
+	{ "serial, alone", 40, 600, 400, 0, 0, 0, 3000, 1, 1 },
+	{ "serial, waits for the engine", 40, 300, 200, 0, 500, 0, 3000, 2, 1 },
+	{ "serial, waits for a CPU", 40, 300, 200, 0, 0, 500, 1000, 2, 1 },
+	{ "threads waited, but CPUs were idle", 40, 300, 200, 0, 0, 900, 3600, 1, 1 },
+	{ "held back", 40, 300, 200, 500, 0, 0, 3000, 2, 2 },
+	{ "held back, and waits", 40, 150, 100, 500, 250, 0, 3000, 4, 2 },
+	{ "keeps its pace, and waits less than it sleeps", 20, 100, 100, 0, 300, 0, 3000, 1, 1 },
+	{ "keeps its pace, but waits longer", 20, 100, 100, 0, 500, 0, 3000, 1.25, 1 },
+	{ "works on the next frame while it waits", 40, 500, 200, 0, 800, 0, 3000, 2, 1 },
+	{ "bound by the engine", 40, 100, 500, 0, 900, 0, 3000, 2, 1 },
+	{ "several threads", 40, 1500, 100, 0, 900, 0, 1000, 4.0 / 3, 1 },
+	{ "one thread and the VMM's own", 40, 1050, 100, 0, 900, 0, 1000, 1, 1 },
+	{ "several jobs wait at once", 40, 250, 100, 0, 4000, 0, 1000, 4, 1 },
+};
+
+static void what_it_could_reach(void)
+{
+	for (size_t i = 0; i < sizeof(spent) / sizeof(spent[0]); i++) {
+		begin(2);
+		work(0, spent[i].frames, spent[i].cpu, spent[i].gpu);
+		vgpus[0].throttled_ns += spent[i].held * MS;
+		vgpus[0].queue_ns += spent[i].queue * MS;
+		vmms[0].wait_ns += spent[i].wait * MS;
+		now.idle_ns += spent[i].idle * MS;
+		period(SEC);
+		if (!TAP_NEAR(e.vgpus[0].reach, spent[i].reach, 1e-9) ||
+		    !TAP_NEAR(e.vgpus[0].unheld, spent[i].unheld, 1e-9))
+			tap_diag("%s", spent[i].what);
+	}
+}
+
+/* What the operator refuses a VM, it could not have reached under any controller. */
+static void refused_by_operator(void)
+{
+	static const struct {
+		uint32_t limit;
+		double reach;
+	} refused[] = { { 0, 2 }, { 90000, 2 }, { 50000, 1.25 }, { 40000, 1 }, { 39000, 1 } };
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		begin(2);
+		vgpus[0].fps_limit = refused[i].limit;
+		work(0, 40, 300, 200);
+		vgpus[0].throttled_ns += 500 * MS;
+		now.idle_ns += 3000 * MS;
+		period(SEC);
+		TAP_NEAR(e.vgpus[0].reach, refused[i].reach, 1e-9);
+		TAP_NEAR(e.vgpus[0].unheld, refused[i].reach, 1e-9);
+	}
+}
+
+/* Where waits for CPUs are not known, they may be all the time without an idle CPU. */
+static void unknown_waits(void)
+{
+	begin(2);
+	vmms[0].wait_known = false;
+	work(0, 40, 300, 200);
+	now.idle_ns += 2000 * MS;
+	period(SEC);
+	TAP_NEAR(e.vgpus[0].cpu_wait, 0.5, 1e-9);
+	TAP_NEAR(e.vgpus[0].reach, 2, 1e-9);
+	/* a counter says nothing until it was read twice */
+	vmms[0].wait_known = true;
+	work(0, 40, 300, 200);
+	now.idle_ns += 2000 * MS;
+	period(SEC);
+	TAP_NEAR(e.vgpus[0].cpu_wait, 0.5, 1e-9);
+	/* nor does one that fell */
+	vmms[0].wait_ns = 5 * SEC;
+	work(0, 40, 300, 200);
+	period(SEC);
+	vmms[0].wait_ns = 0;
+	work(0, 40, 300, 200);
+	now.idle_ns += 2000 * MS;
+	period(SEC);
+	TAP_NEAR(e.vgpus[0].reach, 2, 1e-9);
+}
+
+/* The CPUs that a VM has shown to use stay known while the same VMM has it open. */
+static void remembers_cpus(void)
+{
+	begin(2);
+	work(0, 40, 1900, 100);
+	period(SEC);
+	work(0, 10, 500, 100);
+	vgpus[0].throttled_ns += 900 * MS;
+	period(SEC);
+	TAP_NEAR(e.vgpus[0].reach, 4, 1e-9);
+	vgpus[0].tgid = vmms[0].tgid = 90;
+	period(SEC);
+	work(0, 10, 500, 100);
+	vgpus[0].throttled_ns += 900 * MS;
+	period(SEC);
+	TAP_NEAR(e.vgpus[0].reach, 2, 1e-9);
 }
 
 static void two_devices(void)
@@ -513,9 +619,12 @@ static void anything(void)
 			break;
 		case 2:
 			vgpus[j].throttled_ns = odd[(r >> 40) % 6];
+			vgpus[j].queue_ns = odd[(r >> 43) % 6];
 			break;
 		case 3:
 			vmms[j].cpu_ns = odd[(r >> 40) % 6];
+			vmms[j].wait_ns = odd[(r >> 43) % 6];
+			vmms[j].wait_known = r >> 46 & 1;
 			break;
 		case 4:
 			now.idle_ns = odd[(r >> 40) % 6];
@@ -558,6 +667,10 @@ int main(void)
 {
 	tap_run(first, "the first sample only gives a base to compare with");
 	tap_run(rates, "rates, costs and shares follow the counters");
+	tap_run(what_it_could_reach, "what a VM could reach follows its waits and its sleep");
+	tap_run(refused_by_operator, "no VM could reach more than the operator's limit");
+	tap_run(unknown_waits, "unknown waits may be all that there is room for");
+	tap_run(remembers_cpus, "the CPUs that a VM used stay known");
 	tap_run(two_devices, "each device has its own engines");
 	tap_run(idle, "a vGPU without frames is idle, whatever else it does");
 	tap_run(held, "the demand of a vGPU that a limit holds back is not known");

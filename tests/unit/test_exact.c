@@ -5,6 +5,7 @@
  * "Multi-resource allocation: fairness-efficiency tradeoffs in a unifying
  * framework", IEEE/ACM Transactions on Networking 21(6), 2013).
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -32,7 +33,7 @@ static double value(const struct fds_problem *p, const double *x)
 
 	for (size_t j = 0; j < p->n; j++)
 		y[j] = fds_mu(p, j) * x[j];
-	f = fds_value(&p->param, p->n, y);
+	f = fds_value(&p->param, p->n, p->weight, y);
 	free(y);
 	return f;
 }
@@ -79,6 +80,10 @@ static void ipopt_agrees(void)
 		TAP_NEED(random_problem(&r, n, m, demands[k % NR(demands)],
 					k % 4 == 3 ? 0.3 : 0));
 		r.p.param = some_param(&r.seed, k);
+		if (k % 3 == 1)
+			random_weights(&r, 1, k % 2 ? 10000 : 20);
+		/* the last device bounds rates, but has no shares */
+		r.p.bounds = m > 2 && k % 2;
 		x = calloc(2 * n, sizeof(*x));
 		other = x + n;
 		TAP_EQ(fds_best_from(&r.p, NULL, x, &left), 0);
@@ -126,6 +131,8 @@ static void pareto(void)
 
 		TAP_NEED(random_problem(&r, 2 + k % 60, 2 + k % 3, 0.5, 0.2));
 		r.p.param = some_param(&r.seed, k);
+		if (k % 3 == 1)
+			random_weights(&r, 1, 10000);
 		x = calloc(r.p.n, sizeof(*x));
 		TAP_EQ(fds_best(&r.p, x), 0);
 		for (size_t i = 0; i < r.p.m; i++) {
@@ -146,10 +153,130 @@ static void pareto(void)
 	}
 }
 
+/* On a single bottleneck the shares are in proportion to the weights, always. */
+static void shares_follow_weights(void)
+{
+	struct random_problem r = { .seed = 15 };
+
+	for (unsigned int k = 0; k < 300; k++) {
+		double *x, weights = 0;
+
+		TAP_NEED(random_problem(&r, 1 + k % 40, 2, 0, 0));
+		random_weights(&r, 1, k % 5 ? 30 : 10000);
+		r.p.param = some_param(&r.seed, k);
+		x = calloc(r.p.n, sizeof(*x));
+		for (size_t j = 0; j < r.p.n; j++) {
+			/* the CPUs have room whatever the engine does */
+			r.need[j] = 1e-7;
+			r.need[r.p.n + j] = random_spread(&r.seed, 5e-4, 5e-2);
+			weights += r.weight[j];
+		}
+		r.capacity[0] = 8;
+		TAP_EQ(fds_best(&r.p, x), 0);
+		for (size_t j = 0; j < r.p.n; j++)
+			TAP_NEAR(fds_mu(&r.p, j) * x[j] / (r.weight[j] / weights), 1, 1e-6);
+		TAP_NEAR(value(&r.p, x), (r.p.param.beta > 1 ? -1.0 : 1.0) * (double)r.p.n,
+			 1e-7 * (double)r.p.n);
+		free(x);
+		random_problem_free(&r);
+	}
+}
+
+/*
+ * Where engines are threads on the CPUs, tasks get what the engines leave: the result is
+ * the best for the capacity that it leaves, and none is left over.
+ */
+static void beside_engines(void)
+{
+	static const bool on_cpus[3] = { false, true, false };
+	static const bool none[3] = { false };
+	struct random_problem r = { .seed = 25 };
+	unsigned int engines_bind = 0;
+
+	for (unsigned int k = 0; k < 200; k++) {
+		double *x, *again, engines = 0, cpus;
+
+		TAP_NEED(random_problem(&r, 2 + k % 20, 2 + k % 2, k % 4 ? 0.3 : 0, 0));
+		if (k % 3 == 1)
+			random_weights(&r, 1, 100);
+		x = calloc(2 * r.p.n, sizeof(*x));
+		again = x + r.p.n;
+		cpus = r.capacity[0];
+		TAP_EQ(fds_best_beside_engines(&r.p, r.capacity, none, cpus, x), 0);
+		TAP_NEAR(r.capacity[0], cpus, 0);
+		TAP_EQ(fds_best(&r.p, again), 0);
+		TAP_NEAR(value(&r.p, x), value(&r.p, again), FDS_GAP * fabs(value(&r.p, x)));
+
+		/* from a start that is too high, and from one that is too low */
+		r.capacity[0] *= k % 2 ? 1 : 0.2;
+		TAP_EQ(fds_best_beside_engines(&r.p, r.capacity, on_cpus, cpus, x), 0);
+		TAP_CHECK(fds_feasible(&r.p, x, 1e-9));
+		for (size_t j = 0; j < r.p.n; j++)
+			engines += fds_need(&r.p, 1, j) * x[j];
+		TAP_NEAR(r.capacity[0], fmax(cpus - engines, 0.1), 1e-5 * cpus);
+		TAP_EQ(fds_best(&r.p, again), 0);
+		TAP_NEAR(value(&r.p, x), value(&r.p, again), 1e-6 * fabs(value(&r.p, x)));
+		engines_bind += r.capacity[0] < cpus * 0.99;
+		free(x);
+		random_problem_free(&r);
+	}
+	TAP_CHECK(engines_bind > 100);
+}
+
+/* Only the ratios of weights count. */
+static void weights_have_no_unit(void)
+{
+	struct random_problem r = { .seed = 17 };
+
+	for (unsigned int k = 0; k < 100; k++) {
+		double *x;
+
+		TAP_NEED(random_problem(&r, 2 + k % 30, 2, 0.3, 0));
+		random_weights(&r, 1, 10000);
+		r.p.param = some_param(&r.seed, k);
+		x = calloc(2 * r.p.n, sizeof(*x));
+		TAP_EQ(fds_best(&r.p, x), 0);
+		for (size_t j = 0; j < r.p.n; j++)
+			r.weight[j] *= k % 2 ? 1e-9 : 1e12;
+		TAP_EQ(fds_best(&r.p, x + r.p.n), 0);
+		TAP_NEAR(value(&r.p, x), value(&r.p, x + r.p.n),
+			 2 * FDS_GAP * fabs(value(&r.p, x)));
+		free(x);
+		random_problem_free(&r);
+	}
+}
+
+/* Invalid weights are refused; so is a sum of weights that is too large. */
+static void bad_weights(void)
+{
+	static const double bad[] = { 0, -1, NAN, INFINITY, -INFINITY };
+	struct random_problem r = { .seed = 19 };
+	double x[5], price[MGPU_MAX_RES];
+	struct alloc_state state = { 0 };
+
+	TAP_NEED(random_problem(&r, 5, 2, 0, 0));
+	random_weights(&r, 1, 10);
+	for (size_t k = 0; k < NR(bad); k++) {
+		r.weight[k] = bad[k];
+		for (size_t j = 0; j < 5; j++)
+			x[j] = r.rate[j];
+		TAP_EQ(fds_best(&r.p, x), -EINVAL);
+		TAP_EQ(fds_barrier(&r.p, x, price), -EINVAL);
+		TAP_CHECK(alloc_fea.allocate(&state, &r.p, 10, x) < 0);
+		r.weight[k] = 1;
+	}
+	r.weight[0] = r.weight[1] = 1.7e308;
+	TAP_EQ(fds_best(&r.p, x), -EINVAL);
+	r.weight[0] = r.weight[1] = 1e-320;
+	TAP_CHECK(fds_best(&r.p, x) <= 0);
+	random_problem_free(&r);
+}
+
 /*
  * With beta > 1 and the least lambda, no task has less than with an n-th of each
  * capacity, and no task would rather have the resources that another has (there,
- * theorem 3), provided that all have use for any rate.
+ * theorem 3), provided that all have use for any rate. With weights: no less than with
+ * its weight's part, and no envy of the same part of another's resources per weight.
  */
 static void incentive_and_envy(void)
 {
@@ -157,16 +284,19 @@ static void incentive_and_envy(void)
 	struct random_problem r = { .seed = 5 };
 
 	for (unsigned int k = 0; k < 300; k++) {
-		double b = betas[k % NR(betas)], *x;
+		double b = betas[k % NR(betas)], *x, mean;
 
 		TAP_NEED(random_problem(&r, 2 + k % 40, 2, 0, 0));
+		if (k % 2)
+			random_weights(&r, 1, 100);
+		mean = fds_mean_weight(r.p.n, r.p.weight);
 		r.p.param = (struct fds_param){ b, (1 - b) / b };
 		x = calloc(r.p.n, sizeof(*x));
 		TAP_EQ(fds_best(&r.p, x), 0);
 		for (size_t j = 0; j < r.p.n; j++) {
-			double n = (double)r.p.n;
+			double w = fds_weight(&r.p, j);
 
-			TAP_CHECK(x[j] * fds_mu(&r.p, j) >= 1 / n - 1e-9);
+			TAP_CHECK(x[j] >= fds_fair_rate(&r.p, j, mean) * (1 - 1e-9));
 			/* with what k has of each, j could run at this rate */
 			for (size_t o = 0; o < r.p.n; o++) {
 				double rate = INFINITY;
@@ -174,6 +304,7 @@ static void incentive_and_envy(void)
 				for (size_t i = 0; i < r.p.m; i++)
 					rate = fmin(rate, fds_need(&r.p, i, o) * x[o] /
 						    fds_need(&r.p, i, j));
+				rate *= w / fds_weight(&r.p, o);
 				TAP_CHECK(rate <= x[j] * (1 + 1e-9));
 			}
 		}
@@ -194,6 +325,8 @@ static void warm(void)
 		TAP_NEED(random_problem(&r, 2 + k % 50, 2 + k % 2, 0.4, k % 3 ? 0 : 0.3));
 		if (k % 7 == 0)
 			r.p.param = (struct fds_param){ 3, -1 };
+		else if (k % 5 == 0)
+			random_weights(&r, 1, 1000);
 		if (k % 11 == 0)
 			price[0] = k % 22 ? NAN : 1e300;
 		x = calloc(2 * r.p.n, sizeof(*x));
@@ -219,6 +352,8 @@ static void barrier_agrees(void)
 
 		TAP_NEED(random_problem(&r, 2 + k % 30, 2, 0.4, k % 3 ? 0 : 0.3));
 		r.p.param = some_param(&r.seed, k);
+		if (k % 4 == 3)
+			random_weights(&r, 1, 1000);
 		x = calloc(2 * r.p.n, sizeof(*x));
 		TAP_EQ(fds_best(&r.p, x), 0);
 		TAP_EQ(fds_barrier(&r.p, x + r.p.n, price), 0);
@@ -241,6 +376,8 @@ static void extremes(void)
 		for (size_t j = 0; j < r.p.n * r.p.m; j++)
 			if (random_uniform(&r.seed) < 0.2 && r.need[j] > 0)
 				r.need[j] *= random_spread(&r.seed, 1e-6, 1e6);
+		if (k % 3 == 0)
+			random_weights(&r, 1, k % 2 ? 10000 : 1e12);
 		if (r.p.floor)
 			sla_floors(&r.p, r.floor, r.floor);
 		r.p.param.beta = random_spread(&r.seed, 0.06, 40);
@@ -294,6 +431,10 @@ int main(int argc, char **argv)
 		       600);
 	tap_run(pareto, "Pareto-efficient: all that could have more lack a capacity");
 	tap_run(incentive_and_envy, "sharing incentive and no envy, where the theory promises it");
+	tap_run(shares_follow_weights, "on one bottleneck shares follow weights, and |f| is n");
+	tap_run(beside_engines, "engines on the CPUs leave tasks the rest of them");
+	tap_run(weights_have_no_unit, "only the ratios of weights count");
+	tap_run(bad_weights, "what is not a weight is refused");
 	tap_run(warm, "where it starts does not matter");
 	tap_run(barrier_agrees, "the barrier method finds the same");
 	tap_run(extremes, "extreme numbers: feasible, floors kept, or refused");

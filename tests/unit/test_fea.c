@@ -23,6 +23,7 @@ struct instance {
 	double capacity[2];
 	double demand[MAX_N];
 	double rate[MAX_N];
+	double weight[MAX_N];
 	struct fds_problem p;
 };
 
@@ -75,13 +76,21 @@ static void make(struct instance *in, size_t n, bool demand)
 	};
 }
 
+/* Weights from 1 to @most. */
+static void weigh(struct instance *in, double most)
+{
+	for (size_t j = 0; j < in->p.n; j++)
+		in->weight[j] = spread(1, most);
+	in->p.weight = in->weight;
+}
+
 static double value(const struct fds_problem *p, const double *x)
 {
 	double y[MAX_N];
 
 	for (size_t j = 0; j < p->n; j++)
 		y[j] = fds_mu(p, j) * x[j];
-	return fds_value(&p->param, p->n, y);
+	return fds_value(&p->param, p->n, p->weight, y);
 }
 
 /* ---- f ---- */
@@ -93,50 +102,63 @@ static void scaling(void)
 
 		for (size_t j = 0; j < 4; j++)
 			z[j] = c * y[j];
-		TAP_NEAR(fds_value(&params[k], 4, z) / fds_value(&params[k], 4, y),
+		TAP_NEAR(fds_value(&params[k], 4, NULL, z) / fds_value(&params[k], 4, NULL, y),
 			 pow(c, params[k].lambda), 1e-12);
 	}
 }
 
 /* f as it is defined, not as it is computed */
-static double by_definition(const struct fds_param *q, size_t n, const double *y)
+static double by_definition(const struct fds_param *q, size_t n, const double *weight,
+			    const double *y)
 {
-	double s1 = 0, sum = 0;
+	double s1 = 0, sum = 0, weights = 0;
 
-	for (size_t j = 0; j < n; j++)
+	for (size_t j = 0; j < n; j++) {
 		s1 += y[j];
-	for (size_t j = 0; j < n; j++)
-		sum += pow(y[j] / s1, 1 - q->beta);
+		weights += weight ? weight[j] : 1;
+	}
+	for (size_t j = 0; j < n; j++) {
+		double w = (double)n * (weight ? weight[j] : 1) / weights;
+
+		sum += w * pow(y[j] / w / s1, 1 - q->beta);
+	}
 	return (q->beta > 1 ? -1 : 1) * pow(sum, 1 / q->beta) * pow(s1, q->lambda);
 }
 
 static void definition(void)
 {
-	double y[5];
+	double y[5], w[5];
 
 	seed = 3;
 	for (unsigned int k = 0; k < 500; k++) {
 		const struct fds_param *q = &params[k % NR(params)];
+		const double *weight = k & 1 ? w : NULL;
 		double want;
 
-		for (size_t j = 0; j < NR(y); j++)
+		for (size_t j = 0; j < NR(y); j++) {
 			y[j] = spread(0.001, 1);
-		want = by_definition(q, NR(y), y);
-		TAP_NEAR(fds_value(q, NR(y), y), want, 1e-10 * fabs(want));
+			w[j] = spread(1, 10000);
+		}
+		want = by_definition(q, NR(y), weight, y);
+		TAP_NEAR(fds_value(q, NR(y), weight, y), want, 1e-10 * fabs(want));
 	}
 }
 
 static void gradient(void)
 {
-	double y[5], up[5], down[5], grad[5];
+	double y[5], w[5], up[5], down[5], grad[5];
 
 	seed = 5;
 	for (unsigned int k = 0; k < 500; k++) {
 		const struct fds_param *q = &params[k % NR(params)];
+		const double *weight = k & 1 ? w : NULL;
 
-		for (size_t j = 0; j < NR(y); j++)
+		for (size_t j = 0; j < NR(y); j++) {
 			y[j] = spread(0.01, 1);
-		TAP_NEAR(fds_gradient(q, NR(y), y, grad), fds_value(q, NR(y), y), 0);
+			w[j] = spread(1, 30);
+		}
+		TAP_NEAR(fds_gradient(q, NR(y), weight, y, grad),
+			 fds_value(q, NR(y), weight, y), 0);
 		for (size_t j = 0; j < NR(y); j++) {
 			double h = 1e-5 * y[j], slope;
 
@@ -144,12 +166,68 @@ static void gradient(void)
 			memcpy(down, y, sizeof(y));
 			up[j] += h;
 			down[j] -= h;
-			slope = (fds_value(q, NR(y), up) -
-				 fds_value(q, NR(y), down)) / (2 * h);
+			slope = (fds_value(q, NR(y), weight, up) -
+				 fds_value(q, NR(y), weight, down)) / (2 * h);
 			TAP_NEAR(grad[j], slope, 1e-6 * (fabs(slope) + 1));
 			/* more for anyone is better */
 			TAP_CHECK(grad[j] > 0);
 		}
+	}
+}
+
+/*
+ * A task of weight k counts as k tasks of weight 1 that have a k-th of its share each,
+ * but for the number of tasks: f = -n for a shared bottleneck at any weights.
+ */
+static void replication(void)
+{
+	for (size_t k = 0; k < NR(params); k++) {
+		const struct fds_param *q = &params[k];
+		double y[] = { 0.1, 0.24, 0.33 }, w[] = { 1, 2, 3 };
+		double each[] = { 0.1, 0.12, 0.12, 0.11, 0.11, 0.11 };
+		double f = fds_value(q, 6, NULL, each);
+
+		/* weights over their mean: 6 tasks become 3, and S2 changes by 2^-beta */
+		TAP_NEAR(fds_value(q, 3, w, y), f / 2, 1e-12 * fabs(f));
+	}
+}
+
+/* Equal weights of any size change nothing, not even the last digit. */
+static void equal_weights(void)
+{
+	struct instance in;
+	double x[MAX_N], w[MAX_N];
+
+	seed = 7;
+	for (unsigned int k = 0; k < 200; k++) {
+		static const double sizes[] = { 1, 100, 10000, 7 };
+		struct alloc_state state[2] = { 0 };
+		double plain[2][MAX_N], y[MAX_N], grad[2][MAX_N];
+		size_t n = 1 + k % MAX_N;
+
+		make(&in, n, k & 1);
+		in.p.param = params[k % NR(params)];
+		for (size_t j = 0; j < n; j++) {
+			in.weight[j] = sizes[k % NR(sizes)];
+			y[j] = in.rate[j] * fds_mu(&in.p, j);
+		}
+		memcpy(w, in.weight, sizeof(w));
+		TAP_CHECK(fds_value(&in.p.param, n, NULL, y) ==
+			  fds_value(&in.p.param, n, w, y));
+		fds_gradient(&in.p.param, n, NULL, y, grad[0]);
+		fds_gradient(&in.p.param, n, w, y, grad[1]);
+		TAP_CHECK(!memcmp(grad[0], grad[1], n * sizeof(*y)));
+		for (unsigned int i = 0; i < 2; i++) {
+			in.p.weight = i ? in.weight : NULL;
+			TAP_EQ(fds_best(&in.p, i ? x : plain[0]), 0);
+			if (!i)
+				memcpy(plain[1], in.rate, sizeof(in.rate));
+			else
+				memcpy(w, in.rate, sizeof(in.rate));
+			TAP_EQ(alloc_fea.allocate(&state[i], &in.p, 30, i ? w : plain[1]), 0);
+		}
+		TAP_CHECK(!memcmp(x, plain[0], n * sizeof(*x)));
+		TAP_CHECK(!memcmp(w, plain[1], n * sizeof(*w)));
 	}
 }
 
@@ -158,8 +236,8 @@ static void known_values(void)
 	double thirds[] = { 1.0 / 3, 1.0 / 3, 1.0 / 3 };
 	double whole[] = { 1, 1, 1 };
 
-	TAP_NEAR(fds_value(&standard, 3, thirds), -3, 1e-12);
-	TAP_NEAR(fds_value(&standard, 3, whole), -sqrt(3), 1e-12);
+	TAP_NEAR(fds_value(&standard, 3, NULL, thirds), -3, 1e-12);
+	TAP_NEAR(fds_value(&standard, 3, NULL, whole), -sqrt(3), 1e-12);
 }
 
 static void parameters(void)
@@ -314,7 +392,8 @@ static void one_bottleneck(void)
 	/* three tasks that need the engine most; each gets a third of it */
 	double need[] = { 0.002, 0.004, 0.001, 0.010, 0.020, 0.005 };
 	double capacity[] = { 2, 1 }, none[] = { INFINITY, INFINITY, INFINITY };
-	struct fds_problem p = { 3, 2, need, capacity, none, NULL, NULL, standard };
+	double weight[] = { 600, 300, 100 };
+	struct fds_problem p = { 3, 2, need, capacity, none, NULL, NULL, standard, 0 };
 	struct alloc_state state = { 0 };
 	double x[3] = { 1, 1, 1 };
 
@@ -326,13 +405,25 @@ static void one_bottleneck(void)
 	x[0] = 90, x[1] = 2, x[2] = 3;
 	TAP_EQ(alloc_fea.allocate(&state, &p, 200, x), 0);
 	TAP_NEAR(value(&p, x), -3, 1e-6);
+
+	/* by weight: 6, 3 and 1 tenths of it, which score the same */
+	p.weight = weight;
+	TAP_NEED(!fds_best(&p, x));
+	TAP_NEAR(value(&p, x), -3, 1e-8);
+	for (size_t j = 0; j < 3; j++)
+		TAP_NEAR(fds_mu(&p, j) * x[j], weight[j] / 1000, 1e-6);
+	x[0] = 90, x[1] = 2, x[2] = 3;
+	TAP_EQ(alloc_fea.allocate(&state, &p, 200, x), 0);
+	TAP_NEAR(value(&p, x), -3, 1e-6);
+	for (size_t j = 0; j < 3; j++)
+		TAP_NEAR(fds_mu(&p, j) * x[j], weight[j] / 1000, 1e-3);
 }
 
 static void complementary(void)
 {
 	double need[] = { 0.010, 0.001, 0.001, 0.010 }, capacity[] = { 1, 1 };
 	double none[] = { INFINITY, INFINITY }, x[2];
-	struct fds_problem p = { 2, 2, need, capacity, none, NULL, NULL, standard };
+	struct fds_problem p = { 2, 2, need, capacity, none, NULL, NULL, standard, 0 };
 
 	TAP_NEED(!fds_best(&p, x));
 	TAP_CHECK(value(&p, x) > -2 + 0.4);
@@ -382,7 +473,7 @@ static void best_refuses(void)
 {
 	double need[] = { 0.01, 0, 0.01, 0 }, capacity[] = { 1, 1 };
 	double none[] = { INFINITY, INFINITY }, x[2];
-	struct fds_problem p = { 2, 2, need, capacity, none, NULL, NULL, standard };
+	struct fds_problem p = { 2, 2, need, capacity, none, NULL, NULL, standard, 0 };
 
 	TAP_CHECK(fds_best(&p, x) < 0);		/* a task that needs nothing */
 	p.n = 0;
@@ -401,8 +492,12 @@ struct distance {
 
 static const unsigned int stops[] = { 10, 100, 1000 };
 
-/* Follow the iteration on many problems; every iterate must be feasible. */
-static void follow(size_t n, bool demand, unsigned int problems, struct distance *d)
+/*
+ * Follow the iteration on many problems; every iterate must be feasible. @weight: the
+ * largest weight over the smallest.
+ */
+static void follow(size_t n, bool demand, double weight, unsigned int problems,
+		   struct distance *d)
 {
 	struct instance in;
 
@@ -414,6 +509,8 @@ static void follow(size_t n, bool demand, unsigned int problems, struct distance
 		unsigned int i = 0;
 
 		make(&in, n, demand);
+		if (weight > 1)
+			weigh(&in, weight);
 		TAP_NEED(!fds_best(&in.p, best));
 		most = value(&in.p, best);
 		fp = fea_problem_new(&in.p);
@@ -436,8 +533,8 @@ static void follow(size_t n, bool demand, unsigned int problems, struct distance
 		}
 		fea_problem_free(fp);
 	}
-	tap_diag("n = %2zu, demand %-3s: mean distance %.4f %%, %.4f %%, %.4f %% after 10, 100, 1000 iterations; largest %.2f %%, %.2f %%, %.4f %%",
-		 n, demand ? "yes" : "no", 100 * d->mean[0], 100 * d->mean[1],
+	tap_diag("n = %2zu, demand %-3s, weights 1:%g: mean distance %.4f %%, %.4f %%, %.4f %% after 10, 100, 1000 iterations; largest %.2f %%, %.2f %%, %.4f %%",
+		 n, demand ? "yes" : "no", weight, 100 * d->mean[0], 100 * d->mean[1],
 		 100 * d->mean[2], 100 * d->worst[0], 100 * d->worst[1],
 		 100 * d->worst[2]);
 }
@@ -449,7 +546,7 @@ static void converges(void)
 
 	seed = 19;
 	for (size_t k = 0; k < NR(sizes); k++) {
-		follow(sizes[k], false, tap_some(150, 400), &d);
+		follow(sizes[k], false, 1, tap_some(150, 400), &d);
 		TAP_EQ(d.infeasible, 0);
 		TAP_EQ(d.worse, 0);
 		/* twice as good as the source's step in the source's units */
@@ -466,11 +563,32 @@ static void converges_demand(void)
 
 	seed = 23;
 	for (size_t k = 0; k < NR(sizes); k++) {
-		follow(sizes[k], true, tap_some(150, 400), &d);
+		follow(sizes[k], true, 1, tap_some(150, 400), &d);
 		TAP_EQ(d.infeasible, 0);
 		TAP_EQ(d.worse, 0);
 		TAP_CHECK(d.mean[0] < 0.04);
 		TAP_CHECK(d.mean[2] < 0.0005);
+	}
+}
+
+/* Weights as cgroups have them, and the extremes. */
+static void converges_weights(void)
+{
+	static const size_t sizes[] = { 2, 3, 10, 30 };
+	static const double ratios[] = { 4, 10, 100, 10000 };
+	struct distance d;
+
+	seed = 37;
+	for (size_t k = 0; k < NR(sizes) * NR(ratios); k++) {
+		follow(sizes[k % NR(sizes)], k & 1, ratios[k / NR(sizes)],
+		       tap_some(60, 400), &d);
+		TAP_EQ(d.infeasible, 0);
+		TAP_EQ(d.worse, 0);
+		/* single periods from a start without control: weights of 1:10 and less */
+		if (ratios[k / NR(sizes)] <= 10)
+			TAP_CHECK(d.mean[0] < 0.1);
+		TAP_CHECK(d.mean[1] < (ratios[k / NR(sizes)] <= 100 ? 0.005 : 0.5));
+		TAP_CHECK(d.mean[2] < (ratios[k / NR(sizes)] <= 100 ? 0.0001 : 0.1));
 	}
 }
 
@@ -541,7 +659,7 @@ static void others(void)
 {
 	double need[] = { 0.01, 0.02, 0.01, 0.02 }, capacity[] = { 1, 1 };
 	double demand[] = { 5, INFINITY }, x[] = { 4, 500 };
-	struct fds_problem p = { 2, 2, need, capacity, demand, NULL, NULL, standard };
+	struct fds_problem p = { 2, 2, need, capacity, demand, NULL, NULL, standard, 0 };
 	struct alloc_state state = { 0 };
 
 	TAP_EQ(alloc_vgasa.allocate(&state, &p, 10, x), 0);
@@ -560,6 +678,8 @@ int main(void)
 	tap_run(definition, "f follows its definition");
 	tap_run(scaling, "f(c x) = c^lambda f(x)");
 	tap_run(gradient, "the gradient agrees with finite differences and is positive");
+	tap_run(replication, "a task of weight k counts as k tasks with a k-th of its share");
+	tap_run(equal_weights, "equal weights of any size change no digit");
 	tap_run(known_values, "three thirds score -3");
 	tap_run(parameters, "parameters that would leave capacity unused are refused");
 	tap_run(best_agrees, "the optimum agrees with an independent solution");
@@ -570,6 +690,7 @@ int main(void)
 	tap_run(best_refuses, "an invalid problem has no optimum");
 	tap_run(converges, "FEA: feasible at each iteration, never worse, to the optimum");
 	tap_run(converges_demand, "FEA: the same with limited demand");
+	tap_run(converges_weights, "FEA: the same with weights");
 	tap_run(tracks, "FEA: ten iterations a period follow moving costs");
 	tap_run(from_anywhere, "FEA: any start leads there");
 	tap_run(others, "vGASA caps at 30, none sets nothing, unknown names are none");

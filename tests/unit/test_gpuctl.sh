@@ -18,6 +18,8 @@ must 'gpuctl cannot be built with sanitizers' \
 
 help_and_version()
 {
+	local ko
+
 	"$gpuctl" help >"$tmp/out" 2>"$tmp/err" || echo "help: status $?"
 	grep -q 'gpuctl vgpu set' "$tmp/out" || echo 'help does not know vgpu set'
 	[ -s "$tmp/err" ] && echo 'help complains'
@@ -27,9 +29,53 @@ help_and_version()
 	[ -s "$tmp/out" ] && echo 'no word at all prints on standard output'
 	"$gpuctl" help vgpu | grep 'ctl set' >/dev/null && echo 'help vgpu is about ctl'
 	"$gpuctl" version | grep '^gpuctl [0-9]' >/dev/null || echo 'no version'
-	"$gpuctl" -j version | grep '^{"version":"[0-9]' >/dev/null || echo 'no version in JSON'
+	[ "$("$gpuctl" version | cut -d ' ' -f 2)" = "$(cat "$top/VERSION")" ] ||
+		echo 'not the version of VERSION, which the module has'
+	ko=$BUILD/kmod/${KERNEL:-6.1}/mgpu.ko
+	[ ! -f "$ko" ] || PATH=$PATH:/usr/sbin modinfo -F version "$ko" | cmp -s - "$top/VERSION" ||
+		echo "$ko has another version"
+	"$gpuctl" -j version | grep '^{"version":1,"release":"[0-9]' >/dev/null || echo 'no version in JSON'
 }
 behaves 'help and version are printed' help_and_version
+
+# The same four ways for all of the tools.
+help_of_parts()
+{
+	"$gpuctl" vgpu set --help >"$tmp/out" || echo "vgpu set --help: status $?"
+	grep -q '^  gpuctl vgpu set ' "$tmp/out" || echo 'vgpu set --help: not there'
+	[ "$(grep -c '^  gpuctl ' "$tmp/out")" = 1 ] || echo 'vgpu set --help: others, too'
+	grep -q -e '--batch' "$tmp/out" || echo 'vgpu set --help: no --batch'
+	grep -q -e '--delay' "$tmp/out" && echo 'vgpu set --help: --delay'
+	"$gpuctl" help vgpu set | diff "$tmp/out" -
+	"$gpuctl" vgpu set 3 fps 30 -h | diff "$tmp/out" -
+	"$gpuctl" vgpu -h | grep '^  gpuctl' >"$tmp/out"
+	[ "$(wc -l <"$tmp/out")" = 3 ] || show "$tmp/out"
+	grep -v '^  gpuctl vgpu ' "$tmp/out"
+	"$gpuctl" top --help | grep -e '--delay' >/dev/null || echo 'top --help: no --delay'
+	"$gpuctl" --version | diff - <("$gpuctl" version)
+	"$gpuctl" -V -j | diff - <("$gpuctl" -j version)
+	refused "$gpuctl" 2 "did you mean 'vgpu'" vgup set --help
+	refused "$gpuctl" 2 "did you mean 'list'" help vgpu lsit
+	"$gpuctl" ctl set --help | grep '^ *allocator ' >/dev/null || echo 'ctl set --help: no KEY'
+}
+behaves 'help of an object and of a command, and the version, are options, too' help_of_parts
+
+# An object alone is its first verb.
+default_verb()
+{
+	local object verb
+
+	for object in dev:list vgpu:list ctx:list type:list ctl:show; do
+		verb=${object#*:} object=${object%:*}
+		"$gpuctl" "$object" >"$tmp/out" 2>&1
+		status=$?
+		"$gpuctl" "$object" "$verb" 2>&1 | diff "$tmp/out" -
+		[ $status -eq 1 ] || [ -d /sys/module/mgpu ] || echo "$object: status $status"
+		"$gpuctl" "$object" --help | sed -n "s/^  gpuctl $object \([a-z]*\).*/\1/p" |
+			sed -n 1p | diff - <(echo "$verb")
+	done
+}
+behaves 'an object without a verb is listed or shown' default_verb
 
 mistyped()
 {
@@ -66,7 +112,7 @@ behaves 'a mistyped word is refused with a suggestion' mistyped
 
 missing_and_surplus()
 {
-	refused "$gpuctl" 2 'one of: list, show, set' vgpu
+	refused "$gpuctl" 2 "vgpu has no 'wait', but: list, show, set" vgpu wait
 	refused "$gpuctl" 2 'list, show, set, bind, unbind' dev wait
 	refused "$gpuctl" 2 'by its PCI address first' dev bind
 	refused "$gpuctl" 2 'by its PCI address first' dev bind force
@@ -85,7 +131,7 @@ missing_and_surplus()
 	refused "$gpuctl" 2 'as in' dev set
 	refused "$gpuctl" 2 'as in' dev set mgpu_soft.0
 	refused "$gpuctl" 2 'name it first' dev set policy fixed
-	refused "$gpuctl" 2 'but policy, job-timeout and slots' dev set mgpu_soft.0 banana 3
+	refused "$gpuctl" 2 'but policy, job-timeout, slots and hang-limit' dev set mgpu_soft.0 banana 3
 	refused "$gpuctl" 2 'wants a value' dev set mgpu_soft.0 policy
 	refused "$gpuctl" 2 'wants a value' dev set mgpu_soft.0 policy fixed job-timeout
 	refused "$gpuctl" 2 'duplicate' dev set mgpu_soft.0 policy fixed policy equal
@@ -109,7 +155,9 @@ missing_and_surplus()
 	refused "$gpuctl" 2 'wants a value' ctl set preempt
 	refused "$gpuctl" 2 "nothing or 'contexts', not 'now'" monitor now
 	refused "$gpuctl" 2 'takes no' monitor contexts now
-	refused "$gpuctl" 2 'one of: list, show, preempt, resume' ctx
+	refused "$gpuctl" 2 "ctx has no 'wait', but: list, show, preempt, resume" ctx wait
+	refused "$gpuctl" 2 'takes no' status now
+	refused "$gpuctl" 2 "object and its verb, not 'fps' too" help vgpu set fps
 	refused "$gpuctl" 2 "nothing, 'dev DEV' or 'vgpu VGPU'" ctx list 1
 	refused "$gpuctl" 2 "nothing, 'dev DEV' or 'vgpu VGPU'" ctx list vgpu
 	refused "$gpuctl" 2 "nothing, 'dev DEV' or 'vgpu VGPU'" ctx list vgpu 1 2
@@ -162,6 +210,12 @@ values()
 	for slots in 0 -1 1.5 many 4294967296 ''; do
 		refused "$gpuctl" 2 "slots $slots: give a whole number from 1" dev set 0 slots "$slots"
 	done
+	for limit in 0 17 -1 1.5 many ''; do
+		refused "$gpuctl" 2 "hang-limit $limit: give a number of hangs from 1 to 16" dev set 0 hang-limit "$limit"
+	done
+	for word in 1 yes ON ''; do
+		refused "$gpuctl" 2 "quarantine $word: give 'on' or 'off'" vgpu set 3 quarantine "$word"
+	done
 	for ctx in 0 -1 1.5 training 4294967296 ''; do
 		refused "$gpuctl" 2 "context $ctx: give its id" ctx show 1 "$ctx"
 	done
@@ -193,7 +247,8 @@ behaves 'values that cannot be meant are refused with those that can' values
 
 options()
 {
-	refused "$gpuctl" 2 'unknown option -x' -x vgpu list
+	refused "$gpuctl" 2 "^gpuctl: unknown option -x; 'gpuctl --help' lists all$" -x vgpu list
+	refused "$gpuctl" 2 '^gpuctl: unknown option --jsno; did you mean --json?$' vgpu list --jsno=3
 	refused "$gpuctl" 2 'unknown option' vgpu list -jx
 	refused "$gpuctl" 2 'unknown option --' vgpu list --=3
 	refused "$gpuctl" 2 'wants a value' top -n
@@ -327,6 +382,61 @@ preemption_shown()
 }
 behaves 'the preemption state of mgpud is shown' preemption_shown
 
+# Where values come from, what is wrong, and what does not last.
+origins_shown()
+{
+	answered "$(tr -d '\n' <<-'END'
+		{"allocator":"drf","period_s":0.5,"beta":2,"preempt":{"policy":"drain","starve_s":0.02},
+		"sources":{"allocator":"run-time","period_ms":"file","beta":"default","preempt":"command-line",
+		"preempt_starve_ms":"environment"},"trouble":["the disk is full","no group"]}
+		END
+	)" ctl show |
+		grep '^allocator \|^period-ms\|^beta\|^preempt \|^preempt-starve\|^trouble' >"$tmp/out"
+	diff - "$tmp/out" <<-'END'
+		trouble         the disk is full
+		trouble         no group
+		allocator               drf (run time)
+		period-ms               500 (file)
+		beta                    2
+		preempt                 drain (command line)
+		preempt-starve-ms       20 (environment)
+	END
+}
+behaves 'it is shown where settings come from' origins_shown
+
+reset_sent()
+{
+	answered '{}' ctl reset period-ms preempt-starve-ms sla default \
+		89abcdef-0123-4567-89ab-cdef01234567
+	python3 - "$tmp/request" <<-'END'
+		import json, sys
+		got = json.load(open(sys.argv[1]))
+		want = {"request": "reset", "keys": ["period_ms", "preempt_starve_ms", "sla", "default",
+		    "89abcdef-0123-4567-89ab-cdef01234567"]}
+		if got != want:
+		    print(f"sent {got}")
+	END
+	answered '{}' ctl reset
+	grep -qx '{"request":"reset"}' "$tmp/request" || show "$tmp/request"
+}
+behaves 'what was set is reset, all of it or by names' reset_sent
+
+# It begins every UUID, that of the only vGPU, too.
+empty_word()
+{
+	local words
+
+	for words in 'ctl reset' 'ctl sla'; do
+		# shellcheck disable=SC2086
+		answered '{"vgpus":[{"id":1,"uuid":"89abcdef-0123-4567-89ab-cdef01234567"}]}' \
+			$words '' >"$tmp/out"
+		grep -q "^gpuctl: '' names no vGPU" "$tmp/out" || show "$tmp/out"
+		grep -q ': status 2$' "$tmp/out" || echo "$words: no status 2"
+		grep -qx '{"request":"get"}' "$tmp/request" || show "$tmp/request"
+	done
+}
+behaves 'an empty word names no vGPU' empty_word
+
 settings_sent()
 {
 	answered '{}' ctl set preempt none preempt-cost 0.1,0.02 preempt-decay-compute 1 \
@@ -387,6 +497,21 @@ complete_words()	# WORD... : what bash would offer for the last one
 	echo "${COMPREPLY[*]}"
 }
 
+# The limits of the module's table, as the manual page gives them.
+limits_of_types()
+{
+	local type line
+
+	sed -n '/^#define \(SMALL\|MEDIUM\|LARGE\)\t/{N;p}' kmod/mdev.c | paste - - |
+		sed -E 's/^#define (\w+)\s.*weight = ([0-9]+), .mem_limit = ([0-9]+)ULL << 20, .max_resources = ([0-9]+),.*max_width = ([0-9]+), .max_height = ([0-9]+), .max_instances = ([0-9]+)$/\L\1\E largest mode \5x\6, memory \3 MiB, weight \2, resources \4, at most \7 vGPUs/' >"$tmp/types"
+	[ "$(wc -l <"$tmp/types")" -eq 3 ] || echo 'kmod/mdev.c has no table of three'
+	while read -r type line; do
+		grep -A1 -Fx ".B $type" Documentation/man/gpuctl.8 | grep -qxF "$line" ||
+			echo "the manual page has not: $type: $line"
+	done <"$tmp/types"
+}
+behaves 'the manual page has the limits of each type' limits_of_types
+
 completion()
 {
 	"$gpuctl" help --completion >"$tmp/completion" || echo "status $?"
@@ -398,11 +523,17 @@ completion()
 		echo "-j vgpu s: $(complete_words -j vgpu s)"
 	[ "$(complete_words vgpu set 3 w)" = weight ] ||
 		echo "vgpu set 3 w: $(complete_words vgpu set 3 w)"
+	[ "$(complete_words vgpu set al)" = all ] ||
+		echo "vgpu set al: $(complete_words vgpu set al)"
+	[ "$(complete_words help vgpu '')" = 'list show set' ] ||
+		echo "help vgpu: $(complete_words help vgpu '')"
+	[ "$(complete_words type '')" = 'list show' ] || echo "type: $(complete_words type '')"
+	[ "$(complete_words stat)" = status ] || echo "stat: $(complete_words stat)"
 	[ "$(complete_words vgpu set 3 g)" = gpu-limit ] ||
 		echo "vgpu set 3 g: $(complete_words vgpu set 3 g)"
 	[ "$(complete_words dev '')" = 'list show set bind unbind' ] ||
 		echo "dev: $(complete_words dev '')"
-	[ "$(complete_words dev set mgpu_soft.0 '')" = 'policy job-timeout slots' ] ||
+	[ "$(complete_words dev set mgpu_soft.0 '')" = 'policy job-timeout slots hang-limit' ] ||
 		echo "dev set mgpu_soft.0: $(complete_words dev set mgpu_soft.0 '')"
 	[ "$(complete_words dev set mgpu_soft.0 policy b)" = best-effort ] ||
 		echo "policy b: $(complete_words dev set mgpu_soft.0 policy b)"

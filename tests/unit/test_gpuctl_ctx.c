@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * gpuctl on contexts, all of it but the kernel: what it asks, what it prints of
- * the answers, and how it says what to do about a refusal.  The kernel is made
- * of the wrapped functions below; it refuses what the module refuses, in its
- * words.
+ * gpuctl on contexts and vGPUs, all of it but the kernel and mgpud: what it asks, what it
+ * prints of the answers, and how it says what to do about a refusal.  The kernel is made
+ * of the wrapped functions below; it refuses what the module refuses, in its words.  mgpud
+ * is a thread with a state of the test's.
+ *
+ * With words on the command line it is gpuctl on that kernel, for other tests.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <json-c/json.h>
 #include <linux/genetlink.h>
 #include <netlink/attr.h>
@@ -13,13 +17,19 @@
 #include <netlink/genl/genl.h>
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gpuctl.h"
+#include "mgpud_client.h"
 #include "tap.h"
 
 #define FAMILY	31
@@ -39,6 +49,9 @@ struct datagram {
 
 static struct {
 	bool unloaded;
+	bool no_vgpus;
+	bool mgpud_is_real;	/* as a program: it is waited for */
+	bool forbidden;		/* gpuctl has no CAP_NET_ADMIN */
 	bool before_contexts;	/* an older module */
 	unsigned int groups;	/* joined */
 	struct datagram *queue;
@@ -46,8 +59,19 @@ static struct {
 	uint32_t port;
 	uint32_t seq;
 	struct timespec now;
+	bool stops;		/* SIGTERM comes when gpuctl is about to wait */
 
 	uint32_t slots;
+	unsigned int dev_sets;	/* requests */
+	unsigned int vgpu_sets;
+	unsigned int removals;	/* a vGPU goes before as many of these requests */
+	uint32_t weight[3];
+	uint32_t fps_limit[3];	/* of each vGPU, as the following */
+	uint32_t fps_target[3];
+	uint8_t open[3];
+	uint32_t quarantine[3];
+	uint64_t frames[3];
+	uint64_t frames_per_second[3];
 	struct mgpu_ctx ctxs[8];
 	size_t nr_ctxs;
 	uint64_t inst_per_second[8];
@@ -123,10 +147,19 @@ static void put_ctx(struct nl_msg *msg, const struct mgpu_ctx *c)
 
 static void put_vgpu(struct nl_msg *msg, const struct vgpu *v)
 {
+	struct nlattr *stats;
+
 	nla_put_u32(msg, MGPU_A_VGPU_ID, v->id);
 	nla_put_string(msg, MGPU_A_VGPU_UUID, v->uuid);
 	nla_put_u32(msg, MGPU_A_VGPU_DEV_ID, v->dev_id);
 	nla_put_string(msg, MGPU_A_VGPU_TYPE, v->type);
+	nla_put_u8(msg, MGPU_A_VGPU_OPEN, kernel.open[v - vgpus]);
+	nla_put_u32(msg, MGPU_A_VGPU_FPS_LIMIT, kernel.fps_limit[v - vgpus]);
+	nla_put_u32(msg, MGPU_A_VGPU_FPS_TARGET, kernel.fps_target[v - vgpus]);
+	nla_put_u32(msg, MGPU_A_VGPU_QUARANTINE, kernel.quarantine[v - vgpus]);
+	stats = nla_nest_start(msg, MGPU_A_VGPU_STATS);
+	nla_put_u64(msg, MGPU_A_STATS_FRAMES, kernel.frames[v - vgpus]);
+	nla_nest_end(msg, stats);
 }
 
 static void put_dev(struct nl_msg *msg, uint32_t id)
@@ -192,6 +225,10 @@ static void serve_dev(const struct nlmsghdr *request, struct nlattr **tb)
 	struct nl_msg *msg;
 	uint32_t id;
 
+	if (tb[MGPU_A_DEV_ID] && nla_get_u32(tb[MGPU_A_DEV_ID]) > 1) {
+		finish(request, -ENODEV, "no device has it", NULL);
+		return;
+	}
 	for (id = 0; id < 2; id++) {
 		if (tb[MGPU_A_DEV_ID] && nla_get_u32(tb[MGPU_A_DEV_ID]) != id)
 			continue;
@@ -217,11 +254,46 @@ static void serve_vgpu(const struct nlmsghdr *request, struct nlattr **tb)
 		}
 	}
 	for (i = 0; i < NR_VGPUS; i++) {
-		if (only && only != &vgpus[i])
+		if (kernel.no_vgpus || (only && only != &vgpus[i]))
 			continue;
 		msg = answer(MGPU_CMD_VGPU_GET, NLM_F_MULTI);
 		put_vgpu(msg, &vgpus[i]);
 		queue_msg(msg);
+	}
+	finish(request, 0, NULL, NULL);
+}
+
+/* All entries are known, or none is carried out. */
+static void serve_vgpu_set(const struct nlmsghdr *request)
+{
+	struct nlattr *first = nlmsg_attrdata(request, GENL_HDRLEN), *nla;
+	int len = nlmsg_attrlen(request, GENL_HDRLEN), rem, step;
+
+	kernel.vgpu_sets++;
+	if (kernel.removals) {
+		kernel.removals--;
+		finish(request, -ENODEV, "no vGPU has this uuid: list them", first);
+		return;
+	}
+	for (step = 0; step < 2; step++) {
+		nla_for_each_attr(nla, first, len, rem) {
+			struct nlattr *tb[MGPU_A_VGPU_MAX + 1];
+			const struct vgpu *v;
+
+			TAP_EQ(nla_type(nla), MGPU_A_BATCH_VGPU);
+			if (nla_parse_nested(tb, MGPU_A_VGPU_MAX, nla, NULL) < 0)
+				abort();
+			v = find_vgpu(tb[MGPU_A_VGPU_ID], tb[MGPU_A_VGPU_UUID]);
+			if (!v) {
+				finish(request, -ENODEV, "no vGPU has it: list them", nla);
+				return;
+			}
+			if (step && tb[MGPU_A_VGPU_WEIGHT])
+				kernel.weight[v - vgpus] = nla_get_u32(tb[MGPU_A_VGPU_WEIGHT]);
+			if (step && tb[MGPU_A_VGPU_FPS_LIMIT])
+				kernel.fps_limit[v - vgpus] =
+					nla_get_u32(tb[MGPU_A_VGPU_FPS_LIMIT]);
+		}
 	}
 	finish(request, 0, NULL, NULL);
 }
@@ -299,6 +371,14 @@ static void serve(const struct nlmsghdr *request)
 		finish(request, -ENOENT, NULL, NULL);
 		return;
 	}
+	if (kernel.forbidden) {
+		finish(request, -EPERM, NULL, NULL);
+		return;
+	}
+	if (genl->cmd == MGPU_CMD_VGPU_SET) {
+		serve_vgpu_set(request);
+		return;
+	}
 	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)request, GENL_HDRLEN, tb,
 			MGPU_A_CTX_MAX, NULL) < 0)
 		abort();
@@ -310,6 +390,7 @@ static void serve(const struct nlmsghdr *request)
 		serve_vgpu(request, tb);
 		return;
 	case MGPU_CMD_DEV_SET:
+		kernel.dev_sets++;
 		if (tb[MGPU_A_DEV_SLOTS]) {
 			if (nla_get_u32(tb[MGPU_A_DEV_SLOTS]) > ENGINES) {
 				finish(request, -ERANGE,
@@ -344,7 +425,10 @@ ssize_t __wrap_sendto(int fd, const void *buf, size_t len, int flags,
 		      const struct sockaddr *to, socklen_t to_len);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *hdr, int flags);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
+		 const sigset_t *mask);
+int __real_ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
+		 const sigset_t *mask);
 
 int __wrap_genl_ctrl_resolve(struct nl_sock *sock, const char *name)
 {
@@ -390,9 +474,11 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *hdr, int flags)
 	struct datagram *datagram = kernel.queue;
 	size_t len;
 
-	(void)fd;
-	(void)flags;
 	if (!datagram) {
+		if (fcntl(fd, F_GETFL) & O_NONBLOCK || flags & MSG_DONTWAIT) {
+			errno = EAGAIN;
+			return -1;
+		}
 		tap_diag("gpuctl waits for what nobody sends");
 		abort();
 	}
@@ -415,18 +501,31 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 	return 0;
 }
 
-/* Time is what is slept; contexts work meanwhile. */
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+/* Time is what is waited; contexts work meanwhile. */
+int __wrap_ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
+		 const sigset_t *mask)
 {
 	size_t i;
 
-	(void)left;
-	kernel.now.tv_sec += time->tv_sec;
+	if (kernel.mgpud_is_real && !timeout)
+		return __real_ppoll(fds, nr, timeout, mask);
+	if (kernel.stops) {
+		raise(SIGTERM);
+		return __real_ppoll(fds, nr, timeout, mask);
+	}
+	if (!timeout) {
+		tap_diag("gpuctl waits for what nobody sends");
+		abort();
+	}
+	kernel.now.tv_sec += timeout->tv_sec;
+	for (i = 0; i < NR_VGPUS; i++)
+		kernel.frames[i] += kernel.frames_per_second[i] *
+				    (uint64_t)timeout->tv_sec;
 	for (i = 0; i < kernel.nr_ctxs; i++) {
 		kernel.ctxs[i].inst += kernel.inst_per_second[i] *
-				       (uint64_t)time->tv_sec;
+				       (uint64_t)timeout->tv_sec;
 		kernel.ctxs[i].engine_ns += kernel.engine_ns_per_second[i] *
-					    (uint64_t)time->tv_sec;
+					    (uint64_t)timeout->tv_sec;
 	}
 	return 0;
 }
@@ -559,6 +658,17 @@ static struct json_object *get(struct json_object *object, const char *key)
 	return value;
 }
 
+/* The same for a list under @key, of the format's version. */
+static struct json_object *parsed_list(const char *key)
+{
+	struct json_object *object = parsed();
+	struct json_object *list = json_object_get(get(object, key));
+
+	TAP_EQ(json_object_get_int(get(object, "version")), MGPU_JSON_VERSION);
+	json_object_put(object);
+	return list;
+}
+
 static void lists(void)
 {
 	struct json_object *list;
@@ -573,7 +683,7 @@ static void lists(void)
 	TAP_STR(complaint, "");
 
 	TAP_EQ(gpuctl("-j", "ctx", "list", NULL), 0);
-	list = parsed();
+	list = parsed_list("contexts");
 	TAP_EQ(json_object_array_length(list), 3);
 	TAP_STR(json_object_get_string(get(json_object_array_get_idx(list, 1),
 					   "state")), "preempted");
@@ -586,20 +696,20 @@ static void lists_some(void)
 
 	start();
 	TAP_EQ(gpuctl("-j", "ctx", "list", "vgpu", "83b8f4f2", NULL), 0);
-	list = parsed();
+	list = parsed_list("contexts");
 	TAP_EQ(json_object_array_length(list), 2);
 	json_object_put(list);
 	TAP_EQ(gpuctl("-j", "ctx", "list", "dev", "mgpu_soft.1", NULL), 0);
-	list = parsed();
+	list = parsed_list("contexts");
 	TAP_NEED(json_object_array_length(list) == 1);
 	TAP_EQ(json_object_get_int(get(json_object_array_get_idx(list, 0),
-				       "vgpu-id")), 3);
+				       "vgpu_id")), 3);
 	json_object_put(list);
 
 	/* none of a vGPU that could have some */
 	kernel.nr_ctxs = 2;
 	TAP_EQ(gpuctl("-j", "ctx", "list", "vgpu", "3", NULL), 0);
-	TAP_STR(out, "[]\n");
+	TAP_STR(out, "{\"version\":1,\"contexts\":[]}\n");
 	TAP_EQ(gpuctl("ctx", "list", "dev", "1", NULL), 0);
 	says("VGPU  CTX  STATE");
 
@@ -640,8 +750,8 @@ static void shows(void)
 	TAP_EQ(gpuctl("-j", "ctx", "show", UUID_A, "1", NULL), 0);
 	ctx = parsed();
 	TAP_STR(json_object_get_string(get(ctx, "op")), "matmul");
-	TAP_EQ(json_object_get_int(get(ctx, "job-inst-done")), 375);
-	TAP_CHECK(!get(ctx, "switch-ns"));
+	TAP_EQ(json_object_get_int(get(ctx, "job_inst_done")), 375);
+	TAP_CHECK(!get(ctx, "switch_s"));
 	json_object_put(ctx);
 }
 
@@ -696,6 +806,12 @@ static void sets_slots(void)
 	TAP_EQ(gpuctl("dev", "list", NULL), 0);
 	says("ID  NAME         BACKEND  ENGINES  SLOTS  ON-CPU  POLICY");
 	says(" 0  mgpu_soft.0                 4      3  no      weighted");
+	TAP_EQ(kernel.dev_sets, 1);
+	/* none is set if none is found */
+	refused(gpuctl("dev", "set", "9", "slots", "2", NULL), 1, "no device has it");
+	refused(gpuctl("dev", "set", "hard", "slots", "2", NULL), 1,
+		"no device is named 'hard'");
+	TAP_EQ(kernel.dev_sets, 1);
 	/* how many it takes, only the kernel knows */
 	refused(gpuctl("dev", "set", "0", "slots", "5", NULL), 1,
 		"slots is 1 to the device's number of engines");
@@ -751,9 +867,9 @@ static void shows_top_json(void)
 	list = get(object, "contexts");
 	TAP_NEED(json_object_array_length(list) == 3);
 	ctx = json_object_array_get_idx(list, 0);
-	TAP_NEAR(json_object_get_double(get(ctx, "inst-rate")), 12345700, 1);
+	TAP_NEAR(json_object_get_double(get(ctx, "inst_per_s")), 12345700, 1);
 	/* two of four engines */
-	TAP_NEAR(json_object_get_double(get(ctx, "gpu-share")), 0.5, 1e-9);
+	TAP_NEAR(json_object_get_double(get(ctx, "gpu_share")), 0.5, 1e-9);
 	TAP_NEAR(json_object_get_double(get(ctx, "progress")), 0.375, 1e-9);
 	TAP_STR(json_object_get_string(get(ctx, "state")), "running");
 	TAP_CHECK(!get(json_object_array_get_idx(list, 2), "progress"));
@@ -774,7 +890,27 @@ static void tells_contexts_apart(void)
 	TAP_EQ(gpuctl("-j", "top", "-n", "1", NULL), 0);
 	object = parsed();
 	TAP_CHECK(!get(json_object_array_get_idx(get(object, "contexts"), 0),
-		       "inst-rate"));
+		       "inst_per_s"));
+	json_object_put(object);
+}
+
+/* So is a vGPU, created anew with its UUID. */
+static void tells_vgpus_apart(void)
+{
+	struct json_object *object;
+	struct json_object *list;
+
+	start();
+	kernel.frames[0] = 1000;
+	kernel.frames_per_second[0] = UINT64_MAX;	/* one less each second */
+	kernel.frames_per_second[1] = 60;
+	TAP_EQ(gpuctl("-j", "top", "-n", "1", NULL), 0);
+	object = parsed();
+	list = get(object, "vgpus");
+	TAP_NEED(json_object_array_length(list) == NR_VGPUS);
+	TAP_CHECK(!get(json_object_array_get_idx(list, 0), "fps"));
+	TAP_NEAR(json_object_get_double(get(json_object_array_get_idx(list, 1), "fps")), 60,
+		 1e-9);
 	json_object_put(object);
 }
 
@@ -822,6 +958,434 @@ static void monitors(void)
 	TAP_EQ(kernel.groups, 1u << GRP_NOTIFY | 1u << GRP_EVENTS);
 }
 
+/* ---- mgpud ---- */
+
+static struct {
+	int listener;
+	char path[64];
+	const char *state;	/* NULL: it does not answer */
+	unsigned int clients;	/* so far */
+	pthread_t thread;
+} mgpud;
+
+/* Answer each request of each client with the state. */
+static void *serve_states(void *arg)
+{
+	char request[4096], *line;
+	int fd;
+
+	(void)arg;
+	while ((fd = accept(mgpud.listener, NULL, NULL)) >= 0) {
+		ssize_t n;
+
+		mgpud.clients++;
+		while ((n = read(fd, request, sizeof(request))) > 0) {
+			if (!mgpud.state || request[n - 1] != '\n')
+				continue;
+			if (asprintf(&line, "{\"ok\":true,\"state\":%s}\n", mgpud.state) < 0 ||
+			    write(fd, line, strlen(line)) < 0)
+				abort();
+			free(line);
+		}
+		close(fd);
+	}
+	return NULL;
+}
+
+static void mgpud_begin(const char *state)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	mgpud.state = state;
+	mgpud.clients = 0;
+	snprintf(mgpud.path, sizeof(mgpud.path), "/tmp/test_gpuctl_ctx.%d", getpid());
+	strcpy(addr.sun_path, mgpud.path);
+	mgpud.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	TAP_NEED(!bind(mgpud.listener, (struct sockaddr *)&addr, sizeof(addr)));
+	TAP_NEED(!listen(mgpud.listener, 4));
+	setenv("MGPUD_SOCKET", mgpud.path, 1);
+	TAP_NEED(!pthread_create(&mgpud.thread, NULL, serve_states, NULL));
+}
+
+static void mgpud_end(void)
+{
+	shutdown(mgpud.listener, SHUT_RDWR);
+	pthread_join(mgpud.thread, NULL);
+	close(mgpud.listener);
+	unlink(mgpud.path);
+	setenv("MGPUD_SOCKET", "/nonexistent/mgpud.sock", 1);
+}
+
+#define STATE(age, more)							\
+	"{\"version\":1,\"release\":\"0.1.0\",\"pid\":812,\"allocator\":\"exact\","	\
+	"\"period_s\":1,\"dry_run\":false,\"charge_source\":\"bpf\","		\
+	"\"sample_age_s\":" age "," more						\
+	"\"preempt\":{\"policy\":\"mgpu\",\"watched\":true,\"bpf\":true,"		\
+	"\"contexts\":3,\"waiting\":1},"						\
+	"\"vgpus\":[{\"uuid\":\"" UUID_A "\",\"target_fps\":29.5},"			\
+	"{\"uuid\":\"" UUID_B "\",\"target_fps\":null}]}"
+
+/* ---- what is stale ---- */
+
+static void check_stale(bool a, bool b)
+{
+	const bool want[] = { a, b, false };
+	struct json_object *list;
+	char text[64];
+	size_t i;
+
+	TAP_EQ(gpuctl("-j", "vgpu", "list", NULL), 0);
+	list = parsed_list("vgpus");
+	for (i = 0; i < 3; i++)
+		TAP_EQ(json_object_get_boolean(get(json_object_array_get_idx(list, i),
+						   "target_stale")), want[i]);
+	json_object_put(list);
+	TAP_EQ(gpuctl("-j", "top", "-n", "1", NULL), 0);
+	list = parsed_list("vgpus");
+	for (i = 0; i < 3; i++)
+		TAP_EQ(json_object_get_boolean(get(json_object_array_get_idx(list, i),
+						   "target_stale")), want[i]);
+	json_object_put(list);
+	for (i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "%zu", i + 1);
+		TAP_EQ(gpuctl("vgpu", "show", text, NULL), 0);
+		TAP_EQ(!!strstr(out, "\ntarget-stale:        yes: mgpud"), want[i]);
+	}
+	TAP_EQ(gpuctl("vgpu", "list", NULL), 0);
+	TAP_EQ(!!strstr(out, "30 stale"), a);
+	TAP_EQ(!!strstr(out, "60 stale"), b);
+	TAP_EQ(gpuctl("top", "-n", "1", NULL), 0);
+	TAP_EQ(!!strstr(out, "30 stale"), a);
+	TAP_EQ(!!strstr(out, "60 stale"), b);
+}
+
+static void is(struct json_object *object, const char *key, const char *want)
+{
+	TAP_STR(json_object_to_json_string_ext(get(object, key), JSON_C_TO_STRING_PLAIN), want);
+}
+
+static void shows_stale(void)
+{
+	struct json_object *list;
+
+	start();
+	kernel.fps_target[0] = 30000;
+	kernel.fps_target[1] = 60000;
+
+	mgpud_begin(STATE("0.4", ""));
+	check_stale(false, false);
+	mgpud_end();
+	mgpud_begin(STATE("4.5", ""));
+	check_stale(true, true);
+	TAP_EQ(gpuctl("-j", "top", "-n", "1", NULL), 0);
+	list = parsed_list("vgpus");
+	is(json_object_array_get_idx(list, 0), "target_fps", "29.5");
+	is(json_object_array_get_idx(list, 1), "target_fps", "null");
+	TAP_CHECK(!json_object_object_get_ex(json_object_array_get_idx(list, 2), "target_fps",
+					     NULL));
+	json_object_put(list);
+	TAP_EQ(gpuctl("top", "-n", "1", NULL), 0);
+	says("mgpud: allocator exact, last sample 4.5 s ago: targets are stale\n");
+	mgpud_end();
+	/* an older mgpud does not tell the age */
+	mgpud_begin("{\"allocator\":\"exact\",\"period_ms\":1000}");
+	check_stale(false, false);
+	mgpud_end();
+	/* none */
+	check_stale(true, true);
+	says("; mgpud does not run\n");
+	/* top has the limit in force, and an operator's is never stale */
+	kernel.fps_limit[0] = 15000;
+	kernel.fps_limit[1] = 60000;
+	kernel.fps_limit[2] = 20000;
+	kernel.fps_target[2] = 10000;
+	TAP_EQ(gpuctl("top", "-n", "1", NULL), 0);
+	says(" 15  ");
+	says(" 60  ");
+	says(" 10 stale  ");
+	TAP_CHECK(!strstr(out, "15 stale"));
+	TAP_CHECK(!strstr(out, "60 stale"));
+}
+
+static void shows_stale_unanswered(void)
+{
+	start();
+	/* without a target it is not asked */
+	mgpud_begin(NULL);
+	TAP_EQ(gpuctl("vgpu", "list", NULL), 0);
+	mgpud_end();
+	TAP_EQ(mgpud.clients, 0);
+	kernel.fps_target[0] = 30000;
+	mgpud_begin(NULL);
+	TAP_EQ(gpuctl("vgpu", "show", "1", NULL), 0);
+	says("\ntarget-stale:        yes: mgpud does not answer\n");
+	TAP_EQ(gpuctl("top", "-n", "1", NULL), 0);
+	says("; mgpud does not answer\n");
+	says("  30 stale  ");
+	mgpud_end();
+}
+
+/* ---- settings of several vGPUs ---- */
+
+static void check_weights(uint32_t a, uint32_t b, uint32_t c)
+{
+	TAP_EQ(kernel.weight[0], a);
+	TAP_EQ(kernel.weight[1], b);
+	TAP_EQ(kernel.weight[2], c);
+}
+
+static void sets_all(void)
+{
+	start();
+	TAP_EQ(gpuctl("vgpu", "set", "all", "weight", "5", "fps", "30", NULL), 0);
+	check_weights(5, 5, 5);
+	TAP_EQ(kernel.fps_limit[2], 30000);
+	TAP_EQ(kernel.vgpu_sets, 1);
+	/* lists, and further entries, are in the same request */
+	TAP_EQ(gpuctl("vgpu", "set", "1,12345678-", "weight", "6", UUID_C, "weight", "7", NULL),
+	       0);
+	check_weights(6, 6, 7);
+	TAP_EQ(kernel.vgpu_sets, 2);
+	refused(gpuctl("vgpu", "set", "1,9", "weight", "8", NULL), 1, "no vGPU has it");
+	refused(gpuctl("vgpu", "set", "1,abc", "weight", "8", NULL), 1,
+		"no vGPU has a UUID that begins with 'abc'");
+	refused(gpuctl("vgpu", "set", "1,,2", "weight", "8", NULL), 1, "'' names no vGPU");
+	check_weights(6, 6, 7);
+}
+
+/* A vGPU that is removed meanwhile is not one of all; a vGPU that is named is missed. */
+static void sets_all_that_stay(void)
+{
+	start();
+	kernel.removals = 2;
+	TAP_EQ(gpuctl("vgpu", "set", "all", "weight", "5", NULL), 0);
+	check_weights(5, 5, 5);
+	TAP_EQ(kernel.vgpu_sets, 3);
+	kernel.removals = 1;
+	refused(gpuctl("vgpu", "set", "1,2", "weight", "6", NULL), 1, "no vGPU has this uuid");
+	check_weights(5, 5, 5);
+	kernel.removals = UINT32_MAX;
+	refused(gpuctl("vgpu", "set", "all", "weight", "6", NULL), 1, "no vGPU has this uuid");
+}
+
+static void sets_all_of_none(void)
+{
+	start();
+	kernel.no_vgpus = true;
+	refused(gpuctl("vgpu", "set", "all", "weight", "5", NULL), 1, "there are no vGPUs to set");
+	TAP_EQ(kernel.vgpu_sets, 0);
+}
+
+/* ---- status ---- */
+
+/* A folder in place of /, with these files under /sys. */
+static char root[64];
+
+static void put_file(const char *path, const char *text)
+{
+	char name[256], *slash;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "%s/sys/%s", root, path);
+	for (slash = name + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		mkdir(name, 0700);
+		*slash = '/';
+	}
+	file = fopen(name, "w");
+	TAP_NEED(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static int remove_file(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+static void root_end(void)
+{
+	nftw(root, remove_file, 8, FTW_DEPTH | FTW_PHYS);
+	status_root = "";
+}
+
+static void root_begin(void)
+{
+	strcpy(root, "/tmp/test_gpuctl_ctx.XXXXXX");
+	TAP_NEED(mkdtemp(root));
+	status_root = root;
+	put_file("module/mgpu/version", "1.2\n");
+	put_file("module/mgpu/holders/mgpu_virtio", "");
+	put_file("module/mgpu/holders/mgpu_soft", "");
+	put_file("kernel/btf/vmlinux", "");
+	put_file("kernel/btf/mgpu", "");
+	put_file("kernel/btf/mgpu_soft", "");
+	put_file("kernel/btf/mgpu_virtio", "");
+}
+
+static void tells_all_is_well(void)
+{
+	struct json_object *object;
+
+	start();
+	root_begin();
+	kernel.open[1] = 1;
+	kernel.fps_target[0] = 30000;
+	mgpud_begin(STATE("0.4", "\"bpf\":true,\"trouble\":[],"));
+	TAP_EQ(gpuctl("status", NULL), 0);
+	TAP_STR(out,
+		"module      ok      mgpu 1.2 with mgpu_soft, mgpu_virtio; mgpu_soft.0 (4 engines, policy weighted), mgpu_soft.1 (1 engine, policy weighted)\n"
+		"btf         ok      of the kernel, and of mgpu, mgpu_soft, mgpu_virtio\n"
+		"ebpf        ok      the accounting programs are attached; engine time is charged by eBPF\n"
+		"mgpud       ok      allocator exact, period 1 s\n"
+		"sample      ok      0.4 s old\n"
+		"vgpus       ok      3, of which 1 open\n"
+		"preemption  ok      policy mgpu: 3 contexts, 1 waiting\n");
+	TAP_STR(complaint, "");
+	TAP_EQ(gpuctl("-j", "status", NULL), 0);
+	object = parsed();
+	TAP_CHECK(json_object_get_boolean(get(object, "ok")));
+	TAP_EQ(json_object_get_int(get(get(object, "mgpud"), "pid")), 812);
+	TAP_EQ(json_object_get_int(get(get(object, "vgpus"), "open")), 1);
+	TAP_STR(json_object_get_string(get(get(object, "module"), "release")), "1.2");
+	json_object_put(object);
+	mgpud_end();
+
+	/* an mgpud that is older than gpuctl is no fault */
+	mgpud_begin("{\"version\":\"0.1.0\",\"bpf\":true,\"allocator\":\"none\",\"period_ms\":500}");
+	TAP_EQ(gpuctl("status", NULL), 0);
+	says("\nmgpud       ok      allocator none, period 0.5 s\n");
+	says("\nsample      ok      mgpud does not tell its age, as it is older than this program\n");
+	mgpud_end();
+	mgpud_begin(STATE("null", "\"bpf\":true,"));
+	TAP_EQ(gpuctl("status", NULL), 0);
+	says("\nsample      ok      mgpud has not measured yet\n");
+	mgpud_end();
+	root_end();
+}
+
+#define TROUBLE "\"trouble\":[\"The disk is full: make room.\",\"mgpu.ko has no BTF.\"],"
+
+static void tells_what_to_do(void)
+{
+	struct json_object *object;
+
+	start();
+	root_begin();
+	kernel.quarantine[1] = 1;
+	kernel.fps_target[0] = 30000;
+	kernel.fps_target[2] = 30000;
+	mgpud_begin(STATE("4.5", "\"bpf\":false," TROUBLE));
+	TAP_EQ(gpuctl("status", NULL), EXIT_NOT_OK);
+	says("\nebpf        not ok  the accounting programs are not attached, and the module charges engine time itself: mgpu.ko has no BTF.\n");
+	says("\nmgpud       not ok  allocator exact, period 1 s; The disk is full: make room.; mgpu.ko has no BTF.\n");
+	says("\nsample      not ok  4.5 s old, more than 3 periods: mgpud does not measure; see its log, and restart it; 2 vGPUs keep a target that is not updated: ");
+	says("\nvgpus       not ok  3, of which 0 open, 1 in quarantine: find out why the guest of vGPU 2 hangs the GPU, then run 'gpuctl vgpu set 2 quarantine off'\n");
+	TAP_EQ(gpuctl("status", "-j", NULL), EXIT_NOT_OK);
+	object = parsed();
+	TAP_CHECK(!json_object_get_boolean(get(object, "ok")));
+	TAP_EQ(json_object_array_length(get(get(object, "mgpud"), "trouble")), 2);
+	TAP_CHECK(json_object_get_boolean(get(get(object, "module"), "ok")));
+	json_object_put(object);
+	mgpud_end();
+
+	/* without mgpud */
+	TAP_EQ(gpuctl("status", NULL), EXIT_NOT_OK);
+	says("\nmgpud       not ok  mgpud does not run ");
+	says(" 2 vGPUs keep a target that is not updated: start mgpud, or take it away with 'gpuctl vgpu set all target none'\n");
+	says("\npreemption  not ok  contexts are preempted by hand only");
+	/* a policy without contexts to look at */
+	mgpud_begin("{\"bpf\":true,\"preempt\":{\"policy\":\"drain\",\"watched\":false}}");
+	TAP_EQ(gpuctl("status", NULL), EXIT_NOT_OK);
+	says("\npreemption  not ok  policy drain is not in force, since mgpud watches no contexts: ");
+	mgpud_end();
+	mgpud_begin(NULL);
+	TAP_EQ(gpuctl("status", NULL), EXIT_NOT_OK);
+	says("\nmgpud       not ok  mgpud does not answer: see its log, and restart it\n");
+	mgpud_end();
+	root_end();
+}
+
+static void tells_missing_parts(void)
+{
+	start();
+	root_begin();
+	mgpud_begin(STATE("0.4", "\"bpf\":true,"));
+	unlinkat(AT_FDCWD, strcat(strcpy(complaint, root), "/sys/kernel/btf/mgpu_soft"), 0);
+	TAP_EQ(gpuctl("status", NULL), EXIT_NOT_OK);
+	says("\nbtf         not ok  mgpu_soft has no BTF, which eBPF accounting needs: build it with pahole");
+	unlinkat(AT_FDCWD, strcat(strcpy(complaint, root), "/sys/kernel/btf/vmlinux"), 0);
+	TAP_EQ(gpuctl("status", NULL), EXIT_NOT_OK);
+	says("\nbtf         not ok  the kernel has no BTF, which eBPF accounting needs: boot one with CONFIG_DEBUG_INFO_BTF\n");
+	start();
+	kernel.unloaded = true;
+	TAP_EQ(gpuctl("status", NULL), EXIT_NOT_OK);
+	says("module      not ok  mgpu is not loaded: run 'modprobe mgpu_soft', or ");
+	mgpud_end();
+	root_end();
+
+	/* an error of gpuctl is another status */
+	refused(gpuctl("status", "now", NULL), EXIT_USAGE, "status takes no 'now'");
+	start();
+	kernel.forbidden = true;
+	refused(gpuctl("status", NULL), EXIT_FAILED, "not permitted");
+}
+
+#define STOP_SECONDS	10
+
+/* A signal between the last look at it and the wait is not slept through. */
+static void ends_monitor(void)
+{
+	start();
+	kernel.stops = true;
+	TAP_EQ(gpuctl("monitor", NULL), 0);
+	TAP_STR(out, "");
+}
+
+static void ends_top(void)
+{
+	start();
+	kernel.stops = true;
+	TAP_EQ(gpuctl("top", "-d", "3600", NULL), 0);
+	TAP_STR(out, "");
+}
+
+/* mgpud, before the end of a period: it says nothing. */
+static void *serve_watch(void *arg)
+{
+	const int *listener = arg;
+	int fd = accept(*listener, NULL, NULL);
+	char request[256];
+
+	while (read(fd, request, sizeof(request)) > 0)
+		;
+	close(fd);
+	return NULL;
+}
+
+static void ends_watch(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	pthread_t thread;
+	int listener;
+
+	start();
+	kernel.stops = true;
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/tmp/test_gpuctl_ctx.%d", getpid());
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	TAP_NEED(!bind(listener, (struct sockaddr *)&addr, sizeof(addr)));
+	setenv("MGPUD_SOCKET", addr.sun_path, 1);
+	TAP_NEED(!listen(listener, 1));
+	TAP_NEED(!pthread_create(&thread, NULL, serve_watch, &listener));
+	TAP_EQ(gpuctl("ctl", "watch", NULL), 0);
+	pthread_join(thread, NULL);
+	close(listener);
+	unlink(addr.sun_path);
+}
+
 static void tells_old_modules(void)
 {
 	start();
@@ -842,8 +1406,15 @@ static void tells_old_modules(void)
 
 #undef main
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1) {
+		start();
+		kernel.mgpud_is_real = true;
+		if (is_word("monitor", (const char *const *)argv))
+			queue_events();
+		return gpuctl_main(argc, argv);
+	}
 	/* none: top does without mgpud */
 	setenv("MGPUD_SOCKET", "/nonexistent/mgpud.sock", 1);
 	tap_run(lists, "contexts are listed");
@@ -855,7 +1426,20 @@ int main(void)
 	tap_run(shows_top, "top has the contexts in 80 columns");
 	tap_run(shows_top_json, "top has the contexts' rates in JSON");
 	tap_run(tells_contexts_apart, "top has no rate of a context made anew");
+	tap_run(tells_vgpus_apart, "top has no rate of a vGPU created anew with its UUID");
 	tap_run(monitors, "monitor has events of contexts when asked");
+	tap_run_within(ends_monitor, "monitor ends at a signal that comes just before it waits",
+		       STOP_SECONDS);
+	tap_run_within(ends_top, "top ends at such a signal", STOP_SECONDS);
+	tap_run_within(ends_watch, "ctl watch ends at such a signal", STOP_SECONDS);
+	tap_run(shows_stale, "targets that are not updated are shown as stale");
+	tap_run(shows_stale_unanswered, "so are those of an mgpud that does not answer");
+	tap_run(sets_all, "all vGPUs and lists of them are set in one request");
+	tap_run(sets_all_that_stay, "a vGPU that goes meanwhile is not one of all");
+	tap_run(sets_all_of_none, "without a vGPU all is an error");
+	tap_run(tells_all_is_well, "status is ok when all parts work");
+	tap_run(tells_what_to_do, "status says what to do about each part that does not");
+	tap_run(tells_missing_parts, "status tells missing modules and BTF, and its own failure");
 	tap_run(tells_old_modules, "an older module and none are told from a missing context");
 	return tap_done();
 }

@@ -114,7 +114,8 @@ static void vgpu(struct bytes *b, uint32_t id, uint16_t flags)
 #define ALL_SETTINGS	(MGPU_SETTING_WEIGHT | MGPU_SETTING_FPS_LIMIT |	\
 			 MGPU_SETTING_GPU_LIMIT |			\
 			 MGPU_SETTING_GPU_PERIOD | MGPU_SETTING_GPU_BURST | \
-			 MGPU_SETTING_MODE)
+			 MGPU_SETTING_MODE | MGPU_SETTING_QUARANTINE | \
+			 MGPU_SETTING_FPS_TARGET)
 
 static void builds_batch(void)
 {
@@ -124,9 +125,9 @@ static void builds_batch(void)
 		  .mask = MGPU_SETTING_WEIGHT | MGPU_SETTING_FPS_LIMIT,
 		  .weight = 1, .fps_limit = 29970 },
 		{ .id = 6, .mask = ALL_SETTINGS & ~MGPU_SETTING_WEIGHT,
-		  .weight = 9, .fps_limit = 0, .gpu_limit = 305000,
+		  .weight = 9, .fps_limit = 0, .fps_target = 59940, .gpu_limit = 305000,
 		  .gpu_period = 10000, .gpu_burst = 500, .mode_width = 1280,
-		  .mode_height = 720 },
+		  .mode_height = 720, .quarantine = 1 },
 	};
 	struct nl_msg *msg = mgpu_msg_set(FAMILY, set, 3);
 	struct bytes want = { 0 };
@@ -144,11 +145,13 @@ static void builds_batch(void)
 	nest.len = 0;
 	put_u32(&nest, MGPU_A_VGPU_ID, 6);
 	put_u32(&nest, MGPU_A_VGPU_FPS_LIMIT, 0);
+	put_u32(&nest, MGPU_A_VGPU_FPS_TARGET, 59940);
 	put_u32(&nest, MGPU_A_VGPU_GPU_LIMIT, 305000);
 	put_u32(&nest, MGPU_A_VGPU_GPU_PERIOD, 10000);
 	put_u32(&nest, MGPU_A_VGPU_GPU_BURST, 500);
 	put_u32(&nest, MGPU_A_VGPU_MODE_WIDTH, 1280);
 	put_u32(&nest, MGPU_A_VGPU_MODE_HEIGHT, 720);
+	put_u32(&nest, MGPU_A_VGPU_QUARANTINE, 1);
 	put(&want, MGPU_A_BATCH_VGPU | NLA_F_NESTED, nest.at, nest.len);
 
 	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + want.len);
@@ -192,6 +195,15 @@ static void builds_large_batch(void)
 	free(set);
 }
 
+/* The message's attributes are @want; the message is freed. */
+static void check_attrs(struct nl_msg *msg, const struct bytes *want)
+{
+	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + want->len);
+	if (nlmsg_hdr(msg)->nlmsg_len == HDR + want->len)
+		TAP_MEM((char *)nlmsg_hdr(msg) + HDR, want->at, want->len);
+	nlmsg_free(msg);
+}
+
 static void builds_dev_set(void)
 {
 	struct mgpu_dev_setting set = {
@@ -207,10 +219,7 @@ static void builds_dev_set(void)
 	put_u32(&want, MGPU_A_DEV_ID, 3);
 	put(&want, MGPU_A_DEV_POLICY, "best-effort", 12);
 	put_u32(&want, MGPU_A_DEV_JOB_TIMEOUT, 500);
-	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + want.len);
-	if (nlmsg_hdr(msg)->nlmsg_len == HDR + want.len)
-		TAP_MEM((char *)nlmsg_hdr(msg) + HDR, want.at, want.len);
-	nlmsg_free(msg);
+	check_attrs(msg, &want);
 
 	set.mask = MGPU_DEV_SETTING_JOB_TIMEOUT;
 	msg = mgpu_msg_dev_set(FAMILY, &set);
@@ -225,10 +234,16 @@ static void builds_dev_set(void)
 	want.len = 0;
 	put_u32(&want, MGPU_A_DEV_ID, 3);
 	put_u32(&want, MGPU_A_DEV_SLOTS, 7);
-	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + want.len);
-	if (nlmsg_hdr(msg)->nlmsg_len == HDR + want.len)
-		TAP_MEM((char *)nlmsg_hdr(msg) + HDR, want.at, want.len);
-	nlmsg_free(msg);
+	check_attrs(msg, &want);
+
+	set.mask = MGPU_DEV_SETTING_HANG_LIMIT;
+	set.hang_limit = 5;
+	msg = mgpu_msg_dev_set(FAMILY, &set);
+	TAP_NEED(msg);
+	want.len = 0;
+	put_u32(&want, MGPU_A_DEV_ID, 3);
+	put_u32(&want, MGPU_A_DEV_HANG_LIMIT, 5);
+	check_attrs(msg, &want);
 
 	/* the longest name that fits, with all else */
 	set.mask = UINT32_MAX;
@@ -249,11 +264,8 @@ static void check_message(struct nl_msg *msg, uint8_t cmd, struct bytes *want)
 	TAP_EQ(hdr->cmd, cmd);
 	TAP_EQ(nlmsg_hdr(msg)->nlmsg_type, FAMILY);
 	TAP_EQ(nlmsg_hdr(msg)->nlmsg_flags, NLM_F_REQUEST | NLM_F_ACK);
-	TAP_EQ(nlmsg_hdr(msg)->nlmsg_len, HDR + want->len);
-	if (nlmsg_hdr(msg)->nlmsg_len == HDR + want->len)
-		TAP_MEM((char *)nlmsg_hdr(msg) + HDR, want->at, want->len);
+	check_attrs(msg, want);
 	free(want->at);
-	nlmsg_free(msg);
 }
 
 static void builds_ctx_orders(void)
@@ -916,6 +928,7 @@ static void names_values(void)
 static void names_events(void)
 {
 	TAP_STR(mgpu_event_name(MGPU_CMD_VGPU_HUNG_NTF), "vgpu-hung-ntf");
+	TAP_STR(mgpu_event_name(MGPU_CMD_VGPU_QUARANTINE_NTF), "vgpu-quarantine-ntf");
 	TAP_CHECK(!mgpu_event_is_dev(MGPU_CMD_VGPU_HUNG_NTF));
 	TAP_CHECK(mgpu_event_is_dev(MGPU_CMD_DEV_POLICY_NTF));
 	TAP_CHECK(mgpu_event_is_dev(MGPU_CMD_DEV_POLICY_EXIT_NTF));

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "mgpud_client.h"
@@ -147,6 +148,39 @@ static void sets(void)
 	json_object_put(settings);
 }
 
+/* A change that does not last, and one that undoes others. */
+static void warns(void)
+{
+	static const char answer[] =
+		"{\"ok\":true,\"warning\":\"not for long\",\"state\":{\"beta\":3}}\n";
+	static const char null[] = "{\"ok\":true,\"warning\":null,\"state\":{}}\n";
+	struct json_object *keys = json_object_new_array();
+	struct json_object *state = NULL;
+	struct mgpu_error err = { 0 };
+	struct mgpud *client;
+	struct server server;
+
+	json_object_array_add(keys, json_object_new_string("beta"));
+	client = start(&server, answer, sizeof(answer) - 1, sizeof(answer));
+	TAP_CHECK(!mgpud_warning(client));
+	TAP_EQ(mgpud_reset(client, keys, &state, &err), 0);
+	TAP_STR(mgpud_warning(client), "not for long");
+	json_object_put(state);
+	stop(&server, client);
+	TAP_STR(server.request, "{\"request\":\"reset\",\"keys\":[\"beta\"]}\n");
+	json_object_put(keys);
+	client = start(&server, good, sizeof(good) - 1, sizeof(good));
+	TAP_EQ(mgpud_reset(client, NULL, NULL, &err), 0);
+	TAP_CHECK(!mgpud_warning(client));
+	stop(&server, client);
+	TAP_STR(server.request, "{\"request\":\"reset\"}\n");
+	/* no sentence */
+	client = start(&server, null, sizeof(null) - 1, sizeof(null));
+	TAP_EQ(mgpud_reset(client, NULL, NULL, &err), 0);
+	TAP_CHECK(!mgpud_warning(client));
+	stop(&server, client);
+}
+
 static void check_refusal(const char *answer, int want, const char *text)
 {
 	struct json_object *state = NULL;
@@ -267,6 +301,31 @@ static void times_out(void)
 	close(fds[1]);
 }
 
+#define FULL_SECONDS	10
+
+/* mgpud accepts nobody, and no more may wait for it. */
+static void socket_is_full(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct mgpud *clients[8] = { NULL };
+	struct mgpu_error err = { 0 };
+	int listener, ret = 0;
+	size_t nr = 0;
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/tmp/test_gpuctl_mgpud.%d", getpid());
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	TAP_NEED(!bind(listener, (struct sockaddr *)&addr, sizeof(addr)));
+	TAP_NEED(!listen(listener, 1));
+	while (!ret && nr < 8)
+		ret = mgpud_connect(&clients[nr++], addr.sun_path, &err);
+	TAP_EQ(ret, -ETIMEDOUT);
+	TAP_STR(err.text, "mgpud does not answer");
+	while (nr)
+		mgpud_close(clients[--nr]);
+	close(listener);
+	unlink(addr.sun_path);
+}
+
 static void nobody_listens(void)
 {
 	struct mgpu_error err = { 0 };
@@ -291,11 +350,14 @@ int main(void)
 	tap_run(gets_state, "the state is read, in one piece or many");
 	tap_run(gets_large_state, "a state of a mebibyte is read");
 	tap_run(sets, "settings are sent as one object on one line");
+	tap_run(warns, "a reset is sent, and a warning is heard");
 	tap_run(refusals, "a refusal is told in mgpud's words with the key");
 	tap_run(nonsense, "an invalid answer is refused");
 	tap_run(watches, "states are read one by one until mgpud goes");
 	tap_run(events, "events come between states, to clients that want them");
 	tap_run(times_out, "no answer in time is an error");
+	tap_run_within(socket_is_full, "a socket at which too many wait is no answer in time",
+		       FULL_SECONDS);
 	tap_run(nobody_listens, "without mgpud the error says where it was looked for");
 	return tap_done();
 }

@@ -23,6 +23,7 @@ static struct mgpu_vgpu_info full_vgpu(void)
 		.gpu_burst = 500,
 		.mode_width = 1280,
 		.mode_height = 720,
+		.quarantine = 1,
 		.stats = {
 			.present = UINT32_MAX,
 			.jobs = 1000,
@@ -33,6 +34,7 @@ static struct mgpu_vgpu_info full_vgpu(void)
 			.limited = 5,
 			.preempted = 7,
 			.timeouts = 1,
+			.hangs = 2,
 		},
 		.frame_interval_hist = { [13] = 1, [14] = 98, [16] = 1 },
 	};
@@ -118,12 +120,16 @@ static void vgpu_text(void)
 	check_line(text, "  limited:           5");
 	check_line(text, "  preempted:         7");
 	check_line(text, "  timeouts:          1");
+	check_line(text, "  hangs:             2");
+	check_line(text, "quarantine:          on");
 	free(text);
 
 	vgpu.gpu_limit = 0;
+	vgpu.quarantine = 0;
 	vgpu.stats.jobs = 0;
 	text = as_text(mgpu_vgpu_fields, &vgpu);
 	check_line(text, "gpu-limit:           none");
+	check_line(text, "quarantine:          off");
 	/* no mean of nothing */
 	check_line(text, "  queue-time:        0.400000 s");
 	free(text);
@@ -168,6 +174,7 @@ static struct mgpu_dev_info full_dev(void)
 		.policy = "weighted",
 		.builtin_policy = "weighted",
 		.job_timeout = 2500,
+		.hang_limit = 3,
 		.policy_exit = {
 			.present = ~PRESENT(MGPU_A_POLICY_EXIT_VGPU_ID),
 			.kind = MGPU_POLICY_EXIT_KIND_STALLED,
@@ -188,6 +195,7 @@ static void dev_text(void)
 	check_line(text, "policy:              weighted");
 	check_line(text, "builtin-policy:      weighted");
 	check_line(text, "job-timeout:         2.5s");
+	check_line(text, "hang-limit:          3");
 	check_line(text, "policy-exit:");
 	check_line(text, "  kind:              stalled");
 	check_line(text, "  code:              -110 (Connection timed out)");
@@ -331,6 +339,10 @@ static void events_text(void)
 
 	check_event(&event,
 		    "hung    vgpu 3 83b8f4f2-509f-382f-3c1e-e6bfe0fa1001 dev mgpu_soft.0 type small pid 4711\n");
+	event.cmd = MGPU_CMD_VGPU_QUARANTINE_NTF;
+	event.vgpu.quarantine = 1;
+	check_event(&event,
+		    "quarantine vgpu 3 83b8f4f2-509f-382f-3c1e-e6bfe0fa1001 dev mgpu_soft.0 type small pid 4711 on\n");
 	event.cmd = MGPU_CMD_VGPU_REMOVED_NTF;
 	event.vgpu.present = ~PRESENT(MGPU_A_VGPU_TGID);
 	check_event(&event,
@@ -375,16 +387,22 @@ static struct json_object *get(struct json_object *object, const char *key)
 	return value;
 }
 
-/* Each key is a name of the specification, and nothing else is there. */
+/* Each attribute is there under its key, and nothing else. */
 static void check_keys(struct json_object *object,
 		       const struct mgpu_field *fields)
 {
+	char key[MGPU_KEY_LEN];
 	int nr = 0;
 
 	for (; fields->attr; fields++, nr++)
-		TAP_CHECK(json_object_object_get_ex(object, fields->name,
+		TAP_CHECK(json_object_object_get_ex(object, mgpu_field_key(fields, key),
 						    NULL));
 	TAP_EQ(json_object_object_length(object), nr);
+}
+
+static void is(struct json_object *object, const char *key, const char *want)
+{
+	TAP_STR(json_object_to_json_string_ext(get(object, key), JSON_C_TO_STRING_PLAIN), want);
 }
 
 static void vgpu_json(void)
@@ -395,13 +413,21 @@ static void vgpu_json(void)
 
 	check_keys(object, mgpu_vgpu_fields);
 	check_keys(get(object, "stats"), mgpu_stats_fields);
-	TAP_EQ(json_object_get_int64(get(object, "gpu-limit")), 305000);
-	TAP_EQ(json_object_get_int64(get(object, "gpu-period")), 100000);
-	TAP_EQ(json_object_get_int64(get(object, "gpu-burst")), 500);
-	TAP_EQ(json_object_get_int64(get(object, "mode-width")), 1280);
-	TAP_EQ(json_object_get_int64(get(object, "mode-height")), 720);
+	is(object, "gpu_limit_share", "0.305");
+	is(object, "gpu_period_s", "0.1");
+	is(object, "gpu_burst_s", "0.0005");
+	is(object, "mode_width_px", "1280");
+	is(object, "mode_height_px", "720");
+	is(object, "mem_used_bytes", "0");
+	is(object, "quarantine", "true");
+	is(get(object, "stats"), "engine_s", "2.5");
+	is(get(object, "stats"), "queue_s", "0.4");
+	is(get(object, "stats"), "limited", "5");
+	is(get(object, "stats"), "bytes", "0");
+	/* no limit is null */
+	TAP_CHECK(!get(object, "limit_fps"));
 	TAP_CHECK(!get(object, "tgid"));
-	hist = get(object, "frame-interval-hist");
+	hist = get(object, "frame_interval_hist");
 	TAP_NEED(json_object_is_type(hist, json_type_array));
 	TAP_EQ(json_object_array_length(hist), MGPU_HIST_BUCKETS);
 	TAP_EQ(json_object_get_int64(json_object_array_get_idx(hist, 14)), 98);
@@ -411,7 +437,23 @@ static void vgpu_json(void)
 	/* unknown is not empty */
 	vgpu.present &= ~PRESENT(MGPU_A_VGPU_LATENCY_HIST);
 	object = out_object(mgpu_vgpu_fields, &vgpu);
-	TAP_CHECK(!get(object, "latency-hist"));
+	TAP_CHECK(!get(object, "latency_hist"));
+	json_object_put(object);
+
+	vgpu.fps_limit = 29970;
+	vgpu.gpu_limit = 0;
+	vgpu.stats.engine_ns = UINT64_MAX;
+	object = out_object(mgpu_vgpu_fields, &vgpu);
+	is(object, "limit_fps", "29.97");
+	TAP_CHECK(!get(object, "gpu_limit_share"));
+	/* each nanosecond */
+	is(get(object, "stats"), "engine_s", "18446744073.709551615");
+	json_object_put(object);
+
+	/* of a module that does not tell the limit: null would say that there is none */
+	vgpu.present &= ~PRESENT(MGPU_A_VGPU_FPS_LIMIT);
+	object = out_object(mgpu_vgpu_fields, &vgpu);
+	TAP_CHECK(!json_object_object_get_ex(object, "limit_fps", NULL));
 	json_object_put(object);
 }
 
@@ -422,17 +464,19 @@ static void dev_json(void)
 	struct json_object *why;
 
 	check_keys(object, mgpu_dev_fields);
-	TAP_EQ(json_object_get_int(get(object, "job-timeout")), 2500);
-	why = get(object, "policy-exit");
+	is(object, "job_timeout_s", "2.5");
+	is(object, "hang_limit", "3");
+	is(object, "engine_on_cpu", "false");
+	why = get(object, "policy_exit");
 	check_keys(why, mgpu_policy_exit_fields);
 	TAP_STR(json_object_get_string(get(why, "kind")), "stalled");
 	TAP_EQ(json_object_get_int(get(why, "code")), -ETIMEDOUT);
-	TAP_CHECK(!get(why, "vgpu-id"));
+	TAP_CHECK(!get(why, "vgpu_id"));
 	json_object_put(object);
 
 	dev.present &= ~PRESENT(MGPU_A_DEV_POLICY_EXIT);
 	object = out_object(mgpu_dev_fields, &dev);
-	TAP_CHECK(!get(object, "policy-exit"));
+	TAP_CHECK(!get(object, "policy_exit"));
 	json_object_put(object);
 }
 
@@ -446,7 +490,9 @@ static void ctx_json(void)
 	TAP_CHECK(!json_object_object_get_ex(object, "method", NULL));
 	TAP_STR(json_object_get_string(get(object, "state")), "running");
 	TAP_CHECK(json_object_get_boolean(get(object, "idempotent")));
-	TAP_EQ(json_object_get_int64(get(object, "job-inst")), 1000);
+	is(object, "job_inst", "1000");
+	is(object, "live_bytes", "65536");
+	is(object, "switch_s", "0.000001");
 	json_object_put(object);
 
 	ctx.present &= ~PRESENT(MGPU_A_CTX_OP);
@@ -516,8 +562,8 @@ int main(void)
 	tap_run(ctx_text, "a context's job and counters have units");
 	tap_run(ctx_values, "a context's state is a word and a fraction");
 	tap_run(ctx_events_text, "events of contexts are lines");
-	tap_run(vgpu_json, "a vGPU in JSON has the specification's names");
-	tap_run(dev_json, "a device in JSON has the specification's names");
-	tap_run(ctx_json, "a context in JSON has the specification's names");
+	tap_run(vgpu_json, "a vGPU in JSON has a key with its unit for each attribute");
+	tap_run(dev_json, "a device in JSON has a key with its unit for each attribute");
+	tap_run(ctx_json, "a context in JSON has a key with its unit for each attribute");
 	return tap_done();
 }

@@ -116,7 +116,10 @@ static void wrong(void)
 		{ "[mgpud]\n\nperiod_ms = 99\n", 3, "100 to 60000" },
 		{ "[mgpud]\nperiod_ms = 1s\n", 2, "number" },
 		{ "[mgpud]\nperiod_ms =\n", 2, "number" },
-		{ "[mgpud]\nperiod_ms = 500 # half\n", 2, "number" },
+		{ "[mgpud]\nperiod_ms = 500# half\n", 2, "number" },
+		{ "[mgpud]\nperiod_ms = 500; half\n", 2, "number" },
+		{ "[mgpud]\nperiod_ms = # 500\n", 2, "number" },
+		{ "[mgpud]\nperiod_ms = ; 500\n", 2, "number" },
 		{ "[mgpud]\niterations = 0\n", 2, "1 to 10000" },
 		{ "[mgpud]\nheadroom = 1\n", 2, "1.05 to 4" },
 		{ "[mgpud]\nheadroom = 4.1\n", 2, "1.05 to 4" },
@@ -198,6 +201,41 @@ static void wrong(void)
 		TAP_EQ(c.set.nr_vgpus, 1);
 		TAP_STR(c.preempt.ops->name, "drain");
 		TAP_NEAR(c.preempt.param.min_gain, 0.25, 0);
+	}
+	config_free(&c);
+}
+
+/* Both forms of a comment work in the same places. */
+static void comments(void)
+{
+	static const char *const forms[] = { "#", ";" };
+	struct config c = { 0 };
+	char text[512], line[400];
+
+	memset(line, 'x', sizeof(line) - 1);
+	line[sizeof(line) - 1] = '\0';
+	for (size_t k = 0; k < NR(forms); k++) {
+		const char *f = forms[k];
+
+		snprintf(text, sizeof(text),
+			 "%s whole line\n [preemption] %s x\npolicy = drain %s drain, not flush\n"
+			 "starve_ms = 20\t%s\n%s policy = flush\n", f, f, f, f, f);
+		if (!TAP_EQ(load(&c, text), 0))
+			tap_diag("%s", why);
+		TAP_STR(c.preempt.ops->name, "drain");
+		TAP_EQ(c.preempt.param.starve_ns, 20000000);
+		/* without a space before it, it is part of the value */
+		snprintf(text, sizeof(text), "[mgpud]\nsocket = /a%sb\n", f);
+		TAP_EQ(load(&c, text), 0);
+		TAP_CHECK(!strncmp(c.socket, "/a", 2) && c.socket[2] == *f);
+	}
+	for (size_t k = 0; k < NR(forms); k++) {
+		/* however long it is */
+		snprintf(text, sizeof(text), "[preemption]\npolicy = flush %s %s\n", forms[k],
+			 line);
+		if (!TAP_EQ(load(&c, text), 0))
+			tap_diag("%s", why);
+		TAP_STR(c.preempt.ops->name, "flush");
 	}
 	config_free(&c);
 }
@@ -506,7 +544,7 @@ static void agreements_decide(void)
 		{ .last = { .id = 2, .uuid = A, .open = true }, },
 	};
 	struct estimate_dev dev = { .id = 0, .engines = 1 };
-	const struct estimate e = {
+	struct estimate e = {
 		.cpu_capacity = 4, .cpu_capacity_smooth = 4, .seconds = 1,
 		.vgpus = vgpus, .nr_vgpus = 2, .devs = &dev, .nr_devs = 1,
 	};
@@ -627,6 +665,7 @@ int main(void)
 
 	tap_run(everything, "every key is read");
 	tap_run(wrong, "a mistake is named with file, line and key and changes nothing");
+	tap_run(comments, "both forms of a comment are read alike");
 	tap_run(no_text, "a file that is no text is refused");
 	tap_run(missing, "the default file may be missing, one that was named may not");
 	tap_run(overrides, "the command line counts more than the file");

@@ -2,9 +2,11 @@
 /* mgpud's socket, over real sockets, and the settings that come over it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include <json-c/json.h>
 
 #include "config/table.h"
+#include "server/budget.h"
 #include "server/server.h"
 #include "tap.h"
 
@@ -23,6 +26,9 @@ static struct config config;
 static struct server *server;
 static size_t padding;		/* bytes that make the state large */
 static unsigned int states;	/* how often it was asked for */
+static struct peer changer;	/* peer of the last change */
+static uint64_t ticket;		/* of the next change */
+static const char *warning;	/* of the next change */
 
 static struct json_object *on_state(void *arg)
 {
@@ -40,23 +46,53 @@ static struct json_object *on_state(void *arg)
 	return o;
 }
 
-static int on_set(void *arg, struct json_object *set, struct settings_error *err)
+static void on_fresh(void *arg, char *text, size_t size)
 {
+	static unsigned int calls;
+
 	(void)arg;
-	return table_json(&config, set, err);
+	snprintf(text, size, "\"calls\":%u", ++calls);
 }
 
-static const struct server_ops ops = { .state = on_state, .set = on_set };
+static int on_change(void *arg, const struct peer *peer, enum server_change what,
+		     struct json_object *value, uint64_t *wait, struct settings_error *err)
+{
+	(void)arg;
+	changer = *peer;
+	if (what == SERVER_RESET) {
+		config_free(&config);
+		config_default(&config);
+		return 0;
+	}
+	*wait = ticket;
+	snprintf(err->text, sizeof(err->text), "%s", warning);
+	return table_json(&config, value, err);
+}
+
+static const struct server_ops ops = {
+	.state = on_state, .fresh = on_fresh, .change = on_change,
+};
+
+static void open_to(bool everyone)
+{
+	const struct access access = { .gid = getegid(), .everyone = everyone };
+
+	TAP_EQ(server_access(server, &access, why, sizeof(why)), 0);
+}
 
 static void up(void)
 {
 	config_default(&config);
 	padding = 0;
 	states = 0;
+	ticket = 0;
+	warning = "";
 	if (server_open(&server, path, &ops, NULL, why, sizeof(why))) {
 		tap_diag("%s", why);
 		server = NULL;
+		return;
 	}
+	open_to(true);
 }
 
 static void down(void)
@@ -71,8 +107,11 @@ static void turn(void)
 {
 	struct pollfd p = { .fd = server_fd(server), .events = POLLIN };
 
-	for (unsigned int k = 0; k < 200 && poll(&p, 1, 5) > 0; k++)
+	for (unsigned int k = 0; k < 5000; k++) {
+		if (poll(&p, 1, server_rests(server) ? 1000 : 5) <= 0)
+			break;
 		server_run(server);
+	}
 }
 
 static int dial(void)
@@ -378,11 +417,13 @@ static void events(void)
 	TAP_CHECK(answered(fd, NULL) && answered(other, NULL));
 	for (unsigned int k = 0; k < 3; k++)
 		server_event(server, event(k));
+	turn();
 	TAP_STR(line(fd), "{\"event\":\"sla-shortfall\",\"id\":0}\n");
 	TAP_STR(line(fd), "{\"event\":\"sla-shortfall\",\"id\":1}\n");
 	TAP_STR(line(fd), "{\"event\":\"sla-shortfall\",\"id\":2}\n");
 	TAP_CHECK(!line(fd) && !line(other));
 	server_event(server, NULL);		/* out of memory */
+	turn();
 	TAP_CHECK(!line(fd));
 	close(fd);
 	close(other);
@@ -428,13 +469,14 @@ static void events_lost(void)
 				if (!lost)
 					TAP_EQ(atoi(strstr(text, "id\":") + 4), got - 1);
 			}
-			lost += !strcmp(text, "{\"event\":\"lost\"}\n");
+			lost += !strcmp(text, "{\"version\":1,\"event\":\"lost\"}\n");
 		}
 	}
 	TAP_CHECK(got > 100 && got * 33 <= SERVER_EVENTS_MAX + 33);
 	TAP_EQ(lost, 1);
 	/* and from then on it gets them again */
 	server_event(server, event(7));
+	turn();
 	TAP_STR(line(fd), "{\"event\":\"sla-shortfall\",\"id\":7}\n");
 	close(fd);
 	down();
@@ -499,14 +541,15 @@ static void watch(void)
 	TAP_CHECK(answered(fd, NULL));
 	TAP_CHECK(!line(fd));
 	for (unsigned int k = 0; k < 3; k++) {
-		server_publish(server);
+		server_publish(server, true);
+		turn();
 		TAP_CHECK(answered(fd, NULL));
 		TAP_CHECK(!line(fd));
 	}
 	TAP_CHECK(!line(other));	/* which did not ask for it */
 	close(fd);
 	turn();
-	server_publish(server);
+	server_publish(server, true);
 	close(other);
 	down();
 }
@@ -523,7 +566,7 @@ static void lazy_watcher(void)
 	put(fd, "{\"request\":\"watch\"}\n");
 	asked = states;
 	for (unsigned int k = 0; k < 100; k++) {
-		server_publish(server);
+		server_publish(server, true);
 		turn();
 	}
 	TAP_EQ(states, asked);
@@ -565,9 +608,129 @@ static void slow_reader(void)
 	while (recv(fd, buf, sizeof(buf), 0) > 0)
 		;
 	padding = 0;
+	server_publish(server, true);
 	put(fd, "{\"request\":\"get\"}\n");
 	TAP_CHECK(answered(fd, NULL));
 	close(fd);
+	down();
+}
+
+/* Members that change within a period are new in each answer, the others are made once. */
+static void once_per_period(void)
+{
+	static const char before[] = "{\"ok\":true,\"state\":{\"calls\":";
+	unsigned int calls = 0, k;
+	int fds[4];
+	char *text;
+
+	up();
+	for (k = 0; k < NR(fds); k++)
+		fds[k] = dial();
+	for (unsigned int round = 0; round < 3; round++) {
+		for (k = 0; k < NR(fds); k++) {
+			unsigned int now = 0;
+
+			put(fds[k], "{\"request\":\"get\"}\n");
+			text = line(fds[k]);
+			TAP_NEED(text);
+			TAP_CHECK(!strncmp(text, before, strlen(before)));
+			now = (unsigned int)strtoul(text + strlen(before), NULL, 10);
+			TAP_CHECK(now > calls);
+			calls = now;
+		}
+		TAP_EQ(states, round + 1);
+		server_publish(server, true);
+		turn();
+		TAP_EQ(states, round + 1);	/* without a watcher, not before it is asked for */
+	}
+	/* but what was changed is seen at once */
+	put(fds[0], "{\"request\":\"set\",\"settings\":{\"period_ms\":700}}\n");
+	text = line(fds[0]);
+	TAP_CHECK(text && strstr(text, "\"period_ms\":700"));
+	put(fds[1], "{\"request\":\"get\"}\n");
+	text = line(fds[1]);
+	TAP_CHECK(text && strstr(text, "\"period_ms\":700"));
+	TAP_EQ(states, 4);
+	for (k = 0; k < NR(fds); k++)
+		close(fds[k]);
+	down();
+}
+
+/* However much a client sends, each turn answers one of its requests. */
+static void one_per_turn(void)
+{
+	struct pollfd p;
+	int fd, other;
+
+	up();
+	fd = dial();
+	other = dial();
+	turn();
+	for (unsigned int k = 0; k < 20; k++)
+		TAP_EQ(send(fd, "{\"request\":\"get\"}\n", 18, 0), 18);
+	TAP_EQ(send(other, "{\"request\":\"get\"}\n", 18, 0), 18);
+	for (unsigned int k = 0; k < 20; k++) {
+		p = (struct pollfd){ .fd = server_fd(server), .events = POLLIN };
+		TAP_EQ(poll(&p, 1, 10000), 1);
+		server_run(server);
+		TAP_CHECK(answered(fd, NULL));
+		TAP_CHECK(!line(fd));
+		if (!k)
+			TAP_CHECK(answered(other, NULL));
+	}
+	turn();
+	TAP_CHECK(!line(fd));
+	close(fd);
+	close(other);
+	down();
+}
+
+/* The answer to a change may wait, while others are answered. */
+static void later(void)
+{
+	static const char said[] =
+		"{\"ok\":true,\"warning\":\"it \\\"holds\\\" until the restart\",\"state\":{";
+	int fd, other, gone;
+	char *text;
+
+	up();
+	fd = dial();
+	other = dial();
+	gone = dial();
+	ticket = 7;
+	put(fd, "{\"request\":\"set\",\"settings\":{\"period_ms\":700}}\n{\"request\":\"get\"}\n");
+	ticket = 8;
+	put(gone, "{\"request\":\"set\",\"settings\":{\"period_ms\":800}}\n");
+	TAP_CHECK(!line(fd) && !line(gone));
+	put(other, "{\"request\":\"get\"}\n");
+	text = line(other);
+	TAP_CHECK(text && strstr(text, "\"period_ms\":800"));
+	/* one that hangs up while it waits */
+	close(gone);
+	turn();
+	server_done(server, 6, "");
+	turn();
+	TAP_CHECK(!line(fd));
+	server_done(server, 7, "it \"holds\" until the restart");
+	turn();
+	text = line(fd);
+	TAP_CHECK(text && !strncmp(text, said, strlen(said)));
+	TAP_CHECK(answered(fd, NULL));
+	TAP_CHECK(!line(fd));
+	/* or the warning is known at once */
+	ticket = 0;
+	warning = "not for long";
+	put(fd, "{\"request\":\"set\",\"settings\":{\"period_ms\":900}}\n");
+	text = line(fd);
+	TAP_CHECK(text && strstr(text, "\"warning\":\"not for long\""));
+	warning = "";
+	put(fd, "{\"request\":\"reset\"}\n{\"request\":\"reset\",\"keys\":[\"period_ms\"]}\n");
+	TAP_CHECK(answered(fd, NULL) && answered(fd, NULL));
+	TAP_EQ(config.set.period_ms, 1000);
+	TAP_EQ(changer.uid, geteuid());
+	TAP_EQ(changer.pid, getpid());
+	close(fd);
+	close(other);
 	down();
 }
 
@@ -607,67 +770,376 @@ static void many_clients(void)
 	down();
 }
 
-/* Another user may look, not touch, and not keep others out. */
-static void other_user(void)
-{
-	int status, pipes[2];
-	char go;
+/* ---- other users ---- */
+
+#define GROUP	12345
+
+/**
+ * struct user - a process of another user
+ * @pid: its process ID
+ * @hears: end of a pipe that tells what it did
+ */
+struct user {
 	pid_t pid;
+	int hears;
+};
+
+/* Have another user run @act, which writes to the file descriptor it gets. */
+static struct user begin(uid_t uid, gid_t gid, gid_t more, void (*act)(int say))
+{
+	struct user u;
+	int pipes[2];
+
+	if (pipe(pipes))
+		abort();
+	fflush(stdout);
+	u.pid = fork();
+	if (!u.pid) {
+		if (setgroups(1, &more) || setgid(gid) || setuid(uid))
+			_exit(9);
+		act(pipes[1]);
+		_exit(0);
+	}
+	close(pipes[1]);
+	fcntl(pipes[0], F_SETFL, O_NONBLOCK);
+	u.hears = pipes[0];
+	return u;
+}
+
+/* Serve until the user says something; returns that, or 0 if it has ended. */
+static char hear(const struct user *u)
+{
+	struct pollfd p[] = {
+		{ .fd = server_fd(server), .events = POLLIN },
+		{ .fd = u->hears, .events = POLLIN },
+	};
+	char c;
+
+	for (;;) {
+		if (poll(p, 2, -1) < 0)
+			return 0;
+		if (p[0].revents)
+			server_run(server);
+		if (p[1].revents)
+			return read(u->hears, &c, 1) == 1 ? c : 0;
+	}
+}
+
+static void end(struct user *u)
+{
+	int status;
+
+	kill(u->pid, SIGKILL);
+	waitpid(u->pid, &status, 0);
+	close(u->hears);
+}
+
+static int dial_and_wait(void)
+{
+	int fd = dial();
+
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, 0);
+	return fd;
+}
+
+/* Say "-" if it cannot connect, else "g" or "G" and "s" or "S": it may not or may get, set. */
+static void try_all(int say)
+{
+	int fd = dial_and_wait();
+	const char *what = "-";
+
+	if (fd >= 0) {
+		send(fd, "{\"request\":\"get\"}\n", 18, 0);
+		what = answered(fd, NULL) ? "G" : "g";
+		if (write(say, what, 1) != 1)
+			return;
+		send(fd, "{\"request\":\"set\",\"settings\":{\"allocator\":\"none\"}}\n", 51, 0);
+		what = answered(fd, NULL) ? "S" : "s";
+	}
+	if (write(say, what, 1) != 1)
+		return;
+	/* the other end reads who this is */
+	pause();
+}
+
+static const char *may(uid_t uid, gid_t gid, gid_t more)
+{
+	static char heard[3];
+	struct user u = begin(uid, gid, more, try_all);
+
+	memset(heard, 0, sizeof(heard));
+	heard[0] = hear(&u);
+	if (heard[0] != '-')
+		heard[1] = hear(&u);
+	if (heard[1] == 'S') {
+		TAP_EQ(changer.uid, uid);
+		TAP_EQ(changer.pid, u.pid);
+	}
+	end(&u);
+	return heard;
+}
+
+/* Say "G" when the state was read, and "e" when the connection has ended. */
+static void stay(int say)
+{
+	int fd = dial_and_wait();
+	char c;
+
+	send(fd, "{\"request\":\"watch\"}\n", 20, 0);
+	if (!answered(fd, NULL) || write(say, "G", 1) != 1)
+		return;
+	while (recv(fd, &c, 1, 0) == 1)
+		;
+	if (write(say, "e", 1) == 1)
+		pause();
+}
+
+static void users(void)
+{
+	const struct access group = { .gid = GROUP };
+	struct user reader, member;
+	struct stat st;
+	char c;
 
 	if (geteuid())
 		TAP_SKIP("needs root to become another user");
 	up();
-	TAP_NEED(!pipe(pipes));
-	pid = fork();
-	if (!pid) {
-		int fd, crowd[SERVER_CLIENTS];
-
-		if (setgid(65534) || setuid(65534))
-			_exit(9);
-		fd = dial();
-		if (fd < 0)
-			_exit(1);
-		fcntl(fd, F_SETFL, 0);
-		send(fd, "{\"request\":\"get\"}\n", 18, 0);
-		if (!answered(fd, NULL))
-			_exit(2);
-		send(fd, "{\"request\":\"set\",\"settings\":{\"allocator\":\"none\"}}\n", 51, 0);
-		if (!answered(fd, "request"))
-			_exit(3);
-		for (size_t k = 0; k < NR(crowd); k++)
-			crowd[k] = dial();
-		if (write(pipes[1], "x", 1) != 1)
-			_exit(4);
-		pause();
-	}
-	fcntl(pipes[0], F_SETFL, O_NONBLOCK);
-	for (unsigned int k = 0; k < 500; k++) {
-		server_run(server);
-		if (read(pipes[0], &go, 1) == 1)
-			break;
-		if (waitpid(pid, &status, WNOHANG) == pid) {
-			TAP_EQ(WEXITSTATUS(status), 0);
-			pid = 0;
-			break;
-		}
-		usleep(2000);
-	}
-	TAP_STR(config.set.allocator->name, "exact");
-	if (pid) {
-		int fd = dial();
-
-		turn();
-		put(fd, "{\"request\":\"set\",\"settings\":{\"allocator\":\"none\"}}\n");
-		TAP_CHECK(answered(fd, NULL));
-		TAP_STR(config.set.allocator->name, "none");
-		close(fd);
-		kill(pid, SIGKILL);
-		waitpid(pid, &status, 0);
-	}
-	close(pipes[0]);
-	close(pipes[1]);
-	turn();
+	TAP_EQ(server_access(server, &group, why, sizeof(why)), 0);
+	TAP_EQ(stat(path, &st), 0);
+	TAP_EQ(st.st_mode & 0777, 0660);
+	TAP_EQ(st.st_gid, GROUP);
+	TAP_STR(may(1001, GROUP, 1001), "GS");
+	TAP_STR(config.set.allocator->name, "none");
+	TAP_STR(may(1002, 1002, GROUP), "GS");
+	TAP_STR(may(1003, 1003, 1003), "-");
 	down();
+
+	up();
+	open_to(true);
+	TAP_EQ(stat(path, &st), 0);
+	TAP_EQ(st.st_mode & 0777, 0666);
+	TAP_STR(may(1003, 1003, 1003), "Gs");
+	TAP_STR(config.set.allocator->name, "exact");
+	/* a member of the socket's group, which is root's */
+	TAP_STR(may(1004, 1004, getegid()), "GS");
+	/* those that may read no more are disconnected, and the others are not */
+	turn();		/* a process that is forked holds connections that end after it */
+	member = begin(1001, GROUP, 1001, stay);
+	TAP_EQ(hear(&member), 'G');
+	reader = begin(1003, 1003, 1003, stay);
+	TAP_EQ(hear(&reader), 'G');
+	TAP_EQ(server_access(server, &group, why, sizeof(why)), 0);
+	server_publish(server, true);
+	TAP_EQ(hear(&reader), 'e');
+	turn();
+	TAP_EQ(read(member.hears, &c, 1), -1);
+	end(&reader);
+	end(&member);
+	down();
+}
+
+/* The group may be any that exists; the default one need not. */
+static void groups(void)
+{
+	gid_t gid = 1, own = geteuid() ? getegid() : 0;
+
+	TAP_EQ(access_group("root", &gid, why, sizeof(why)), 0);
+	TAP_EQ(gid, 0);
+	gid = 1;
+	TAP_EQ(access_group("no-such-group", &gid, why, sizeof(why)), -ENOENT);
+	TAP_EQ(gid, own);
+	TAP_CHECK(strstr(why, "no-such-group") && strstr(why, "groupadd"));
+	gid = 1;
+	TAP_EQ(access_group(ACCESS_AUTO, &gid, why, sizeof(why)), 0);
+	if (!getgrnam(ACCESS_GROUP))
+		TAP_EQ(gid, own);
+	else
+		TAP_EQ(gid, getgrnam(ACCESS_GROUP)->gr_gid);
+}
+
+/* Connect far more often than is allowed, and say how many were answered. */
+static void crowd(int say)
+{
+	int fds[3 * SERVER_UID_CLIENTS];
+	char n = 0, *text;
+
+	for (size_t k = 0; k < NR(fds); k++) {
+		fds[k] = dial_and_wait();
+		if (fds[k] < 0)
+			_exit(1);
+		/* one that is refused was told so, and is closed */
+		if (send(fds[k], "{\"request\":\"get\"}\n", 18, MSG_NOSIGNAL) != 18)
+			continue;
+		text = line(fds[k]);
+		n = (char)(n + (text && !strncmp(text, "{\"ok\":true", 10)));
+	}
+	if (write(say, &n, 1) == 1)
+		pause();
+}
+
+/* A user cannot take all places, nor many users those of root and the group. */
+static void crowds(void)
+{
+	enum { USERS = SERVER_CLIENTS / SERVER_UID_CLIENTS };
+	const struct access access = { .gid = GROUP, .everyone = true };
+	struct user u[USERS];
+	int fds[4];
+
+	if (geteuid())
+		TAP_SKIP("needs root to become another user");
+	up();
+	TAP_EQ(server_access(server, &access, why, sizeof(why)), 0);
+	for (unsigned int k = 0; k < USERS; k++) {
+		u[k] = begin(2000 + k, 2000, 2000, crowd);
+		TAP_EQ(hear(&u[k]), SERVER_UID_CLIENTS);
+	}
+	/* all places are taken: those that matter more displace others */
+	for (size_t k = 0; k < NR(fds); k++) {
+		fds[k] = dial();
+		put(fds[k], "{\"request\":\"get\"}\n");
+		TAP_CHECK(answered(fds[k], NULL));
+	}
+	TAP_STR(may(1001, GROUP, 1001), "GS");
+	/* and a user that has none yet displaces one of those that have many */
+	TAP_STR(may(1003, 1003, 1003), "Gs");
+	for (size_t k = 0; k < NR(fds); k++) {
+		put(fds[k], "{\"request\":\"get\"}\n");
+		TAP_CHECK(answered(fds[k], NULL));
+		close(fds[k]);
+	}
+	for (unsigned int k = 0; k < USERS; k++)
+		end(&u[k]);
+	down();
+}
+
+/* ---- floods ---- */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Ask, send half lines, connect again, and do not read; as fast as it can. */
+static void flood(int say)
+{
+	char half[100], c;
+	int get = dial(), lazy = dial();
+
+	memset(half, 'x', sizeof(half));
+	if (write(say, "x", 1) != 1)
+		return;
+	for (;;) {
+		int again = dial(), i;
+
+		send(get, "{\"request\":\"get\"}\n", 18, MSG_NOSIGNAL | MSG_DONTWAIT);
+		send(lazy, "{\"request\":\"watch\"}\n", 20, MSG_NOSIGNAL | MSG_DONTWAIT);
+		for (i = 0; i < 3 && again >= 0; i++)
+			send(again, half, sizeof(half), MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (again >= 0)
+			close(again);
+		while (recv(get, &c, 1, MSG_DONTWAIT) == 1)
+			;
+	}
+}
+
+/*
+ * All that a user sends costs a bounded part of the time. The server ran as often as
+ * there was work, which a server without a limit would have done all the time.
+ */
+static void floods(void)
+{
+	enum { USERS = 4, RESTS = 10 };
+	uint64_t cpu = 0, begun, took;
+	unsigned int rests = 0, served = 0;
+	struct user u[USERS];
+	bool rested = false;
+	char text[4096];
+	int fd;
+
+	if (geteuid())
+		TAP_SKIP("needs root to become another user");
+	up();
+	padding = 100000;
+	fd = dial();
+	turn();
+	begun = clock_ns(CLOCK_MONOTONIC);
+	for (unsigned int k = 0; k < USERS; k++) {
+		u[k] = begin(3000 + k, 3000, 3000, flood);
+		hear(&u[k]);
+	}
+	while (rests < RESTS) {
+		struct pollfd p = { .fd = server_fd(server), .events = POLLIN };
+		uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+		TAP_NEED(poll(&p, 1, 10000) == 1);
+		server_run(server);
+		cpu += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+		rests += !rested && server_rests(server);
+		rested = server_rests(server);
+		/* root is answered although the others must wait */
+		while (recv(fd, text, sizeof(text), 0) > 0)
+			served += rested && !!memchr(text, '{', 20);
+		if (rested)
+			send(fd, "{\"request\":\"get\"}\n", 18, MSG_NOSIGNAL);
+		server_publish(server, true);
+	}
+	took = clock_ns(CLOCK_MONOTONIC) - begun;
+	tap_diag("%.1f %% of the time for 4 users that flood", 100.0 * (double)cpu / (double)took);
+	TAP_CHECK(served > RESTS / 2);
+	/* the parts of all others and of root, which asks in each rest, and their bursts */
+	TAP_CHECK(cpu < took * 3 / 5);
+	for (unsigned int k = 0; k < USERS; k++)
+		end(&u[k]);
+	close(fd);
+	down();
+}
+
+/* Whatever single pieces of work take, together they take their part. */
+static void budgets(void)
+{
+	struct budget b;
+	uint64_t now = 1000, spent = 0, begun = now;
+	unsigned int rests = 0;
+
+	budget_init(&b, 50, 20000000, 1000000, now);
+	TAP_CHECK(budget_allows(&b, now));
+	TAP_EQ(budget_rest_ns(&b, now), 0);
+	for (unsigned int k = 0; k < 20000; k++) {
+		uint64_t work = 1 + k * 7919 % 3000000;
+
+		if (!budget_allows(&b, now)) {
+			uint64_t rest = budget_rest_ns(&b, now);
+
+			/* then it goes on, and not a nanosecond of CPU time before */
+			TAP_CHECK(rest > 0);
+			TAP_CHECK(!budget_allows(&b, now + rest - 100));
+			now += rest;
+			TAP_CHECK(budget_allows(&b, now));
+			rests++;
+		}
+		budget_charge(&b, work);
+		spent += work;
+		now += work;
+	}
+	TAP_CHECK(rests > 5000);
+	TAP_CHECK(spent <= (now - begun) / 50 + 20000000 + 3000000);
+	TAP_CHECK(spent >= (now - begun) / 51);
+	/* what is not used is lost beyond the burst */
+	now += 1000000000000ULL;
+	TAP_CHECK(budget_allows(&b, now));
+	TAP_EQ(b.level_ns, 20000000);
+	/* small steps of time count in full */
+	budget_charge(&b, 20000000);
+	for (unsigned int k = 0; k < 1000; k++)
+		budget_allows(&b, now += 7);
+	TAP_EQ(b.level_ns, 7000 / 50);
+	/* a clock that stands still changes nothing */
+	budget_allows(&b, now - 5000);
+	TAP_EQ(b.level_ns, 7000 / 50);
 }
 
 static void one_only(void)
@@ -797,8 +1269,15 @@ int main(void)
 	tap_run(watch, "watch sends one state per period");
 	tap_run(lazy_watcher, "a client that does not read costs one answer");
 	tap_run(slow_reader, "a slow reader gets a large answer whole");
+	tap_run(once_per_period, "the state is made once per period, and after a change");
+	tap_run(one_per_turn, "each turn answers one request of a client");
+	tap_run(later, "a change is answered when it is kept, with a warning if it is not");
 	tap_run(many_clients, "the number of clients is bounded");
-	tap_run(other_user, "another user may look, not set, and not crowd out root");
+	tap_run(users, "root and the group may change settings, others look if they may");
+	tap_run(groups, "the socket's group is one that exists");
+	tap_run(crowds, "no user takes the places of others");
+	tap_run(budgets, "a budget bounds work, whatever its pieces take");
+	tap_run(floods, "users that flood the socket take a bounded part of the time");
 	tap_run(one_only, "a second mgpud is refused");
 	tap_run(left_behind, "a socket that a killed mgpud left is replaced");
 	tap_run(no_socket, "a path that cannot be used is refused with a reason");

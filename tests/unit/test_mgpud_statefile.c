@@ -2,9 +2,11 @@
 /* Test the state that an mgpud leaves for the next, and invalid state files. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <sys/stat.h>
+#include <json-c/json.h>
 
 #include "config/statefile.h"
 #include "tap.h"
@@ -16,6 +18,7 @@
 
 static char folder[64], path[96], why[256];
 static struct analyse learned, l_back;
+static struct json_object *s_back;	/* settings of the last text */
 
 /* Two vGPUs that are open and one that is not. */
 static void fill(struct estimate *e, struct control *c)
@@ -38,14 +41,13 @@ static void fill(struct estimate *e, struct control *c)
 		v->kept.cpu = 1.0 / 3 + j;
 		v->kept.gpu = 1e-5;
 		v->idle_ns = j * 1234567890123ULL;
+		v->planned.lead = 1.25;
+		v->planned.margin = j ? 1.125 : 0;
 	}
 	c->alloc.step = 0.07;
 	c->alloc.streak = 1;
 	c->alloc.price[0] = 2.5;
 	c->alloc.price[1] = 1e-9;
-	c->lead = 1.25;
-	c->binds[0] = true;
-	c->dev[1] = 7;
 }
 
 /* Kinds of work of all sorts, some of them seen in part only. */
@@ -87,12 +89,15 @@ static bool same(const struct analyse *a, const struct analyse *b)
 /* Read a state of this boot, from a text or from a file. */
 static int take(const char *text, struct estimate *e, struct control *c)
 {
-	return statefile_parse(text, strlen(text), BOOT, e, c, &l_back, why, sizeof(why));
+	json_object_put(s_back);
+	return statefile_parse(text, strlen(text), BOOT, e, c, &l_back, &s_back, why,
+			       sizeof(why));
 }
 
 static int take_file(const char *name, struct estimate *e, struct control *c)
 {
-	return statefile_read(name, BOOT, e, c, &l_back, why, sizeof(why));
+	json_object_put(s_back);
+	return statefile_read(name, BOOT, e, c, &l_back, &s_back, why, sizeof(why));
 }
 
 static struct sample sample(struct sample_vgpu *v, size_t n, uint64_t now)
@@ -112,7 +117,7 @@ static void round_trip(void)
 	char *text;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, &learned, BOOT);
+	text = statefile_make(&e, &c, &learned, NULL, BOOT);
 	TAP_NEED(text);
 	TAP_EQ(take(text, &back, &c_back), 0);
 	TAP_EQ(back.nr_vgpus, 2);
@@ -130,9 +135,8 @@ static void round_trip(void)
 	TAP_EQ(c_back.alloc.streak, 1);
 	TAP_NEAR(c_back.alloc.price[0], 2.5, 0);
 	TAP_NEAR(c_back.alloc.price[1], 1e-9, 0);
-	TAP_NEAR(c_back.lead, 1.25, 0);
-	TAP_CHECK(c_back.binds[0] && !c_back.binds[1]);
-	TAP_EQ(c_back.dev[1], 7);
+	TAP_NEAR(back.vgpus[0].planned.lead, 1.25, 0);
+	TAP_NEAR(back.vgpus[1].planned.margin, 1.125, 0);
 	TAP_STR(why, "");
 	TAP_CHECK(same(&l_back, &learned));
 	TAP_EQ(l_back.n, 5);
@@ -156,7 +160,7 @@ static void older(void)
 	TAP_EQ(e.vgpus[0].idle_ns, 1234567890123LL);
 	TAP_NEAR(c.alloc.step, 0.07, 0);
 	TAP_NEAR(c.alloc.price[0], 2.5, 0);
-	TAP_EQ(c.dev[1], 7);
+	TAP_NEAR(e.vgpus[0].planned.lead, 0, 0);
 	TAP_EQ(l_back.n, 1);
 	TAP_EQ(l_back.kind[0].kind, 826366247);
 	TAP_NEAR(l_back.kind[0].ipc, 0.75, 0);
@@ -167,7 +171,7 @@ static void older(void)
 static void resumes(void)
 {
 	struct sample_vgpu v[3] = {
-		{ .id = 2, .uuid = A, .open = true, .tgid = 100, .fps_limit = 30000 },
+		{ .id = 2, .uuid = A, .open = true, .tgid = 100, .fps_target = 30000 },
 		{ .id = 5, .uuid = "ffffffff-0000-4000-8000-000000000000", .open = true,
 		  .tgid = 101 },
 		{ .id = 8, .uuid = B, .open = true, .tgid = 999 },
@@ -183,7 +187,7 @@ static void resumes(void)
 	char *text;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, &learned, BOOT);
+	text = statefile_make(&e, &c, &learned, NULL, BOOT);
 	TAP_EQ(take(text, &back, &c_back), 0);
 	free(text);
 	TAP_EQ(estimate_update(&back, &s, ESTIMATE_HEADROOM), 0);
@@ -202,27 +206,32 @@ static void resumes(void)
 static int parse(const char *text, const char *boot)
 {
 	struct estimate e = { .cpu_capacity_smooth = 3 };
-	struct control c = { .lead = 1.5 };
+	struct control c = { .alloc.step = 0.5 };
 	int ret;
 
 	learn(&l_back);
-	ret = statefile_parse(text, strlen(text), boot, &e, &c, &l_back, why, sizeof(why));
+	json_object_put(s_back);
+	ret = statefile_parse(text, strlen(text), boot, &e, &c, &l_back, &s_back, why,
+			      sizeof(why));
 	/* no error loses the values learned before */
 	TAP_CHECK(same(&l_back, &learned));
 	if (ret) {
 		/* as it was, and a reason */
-		TAP_CHECK(!e.vgpus && e.cpu_capacity_smooth == 3 && c.lead == 1.5);
+		TAP_CHECK(!e.vgpus && e.cpu_capacity_smooth == 3 && c.alloc.step == 0.5);
 		TAP_CHECK(strlen(why) > 10);
 	}
 	estimate_free(&e);
 	return ret;
 }
 
-#define CONTROL	"\"control\":{\"step\":0.1,\"streak\":0,\"lead\":1,\"price\":[],\"binds\":[],\"dev\":[]}"
+#define CONTROL	"\"control\":{\"step\":0.1,\"streak\":0,\"price\":[]}"
 #define HEAD	"{\"version\":1,\"boot_id\":\"" BOOT "\",\"cpu_capacity\":2," CONTROL ",\"vgpus\":["
 #define VGPU(id, uuid, tgid, frames, cpu, idle) \
 	"{\"id\":" id ",\"uuid\":\"" uuid "\",\"tgid\":" tgid ",\"frames\":" frames \
 	",\"cpu\":" cpu ",\"gpu\":0,\"idle_ns\":" idle "}"
+#define PLANNED(lead, margin) \
+	"{\"id\":1,\"uuid\":\"" A "\",\"tgid\":5,\"frames\":60,\"cpu\":0.1,\"gpu\":0," \
+	"\"idle_ns\":0,\"lead\":" lead ",\"margin\":" margin "}"
 #define GOOD	VGPU("1", A, "5", "60", "0.1", "0")
 
 static void others(void)
@@ -243,7 +252,9 @@ static int parse_learned(const char *text, const char *boot)
 	int ret;
 
 	analyse_init(&l_back);
-	ret = statefile_parse(text, strlen(text), boot, &e, &c, &l_back, why, sizeof(why));
+	json_object_put(s_back);
+	ret = statefile_parse(text, strlen(text), boot, &e, &c, &l_back, &s_back, why,
+			      sizeof(why));
 	if (ret)
 		TAP_CHECK(!e.vgpus);
 	else
@@ -261,7 +272,7 @@ static void other_boot(void)
 
 	fill(&e, &c);
 	e.vgpus[2].state = VGPU_CLOSED;
-	text = statefile_make(&e, &c, &learned, BOOT);
+	text = statefile_make(&e, &c, &learned, NULL, BOOT);
 	estimate_free(&e);
 	TAP_NEED(text);
 	TAP_EQ(parse_learned(text, BOOT), 0);
@@ -273,7 +284,7 @@ static void other_boot(void)
 	free(text);
 	fill(&e, &c);
 	analyse_init(&l_back);
-	text = statefile_make(&e, &c, &l_back, BOOT);
+	text = statefile_make(&e, &c, &l_back, NULL, BOOT);
 	estimate_free(&e);
 	TAP_NEED(text);
 	TAP_EQ(parse_learned(text, "another"), -ESTALE);
@@ -384,6 +395,10 @@ static void hostile(void)
 		HEAD VGPU("1", A, "5", "60", "1e9", "0") "]}",
 		HEAD VGPU("1", A, "5", "60", "null", "0") "]}",
 		HEAD VGPU("1", A, "5", "60", "0.1", "-1") "]}",
+		HEAD PLANNED("2.5", "1") "]}",
+		HEAD PLANNED("1", "-1") "]}",
+		HEAD PLANNED("1", "2") "]}",
+		HEAD PLANNED("\"1\"", "1") "]}",
 		HEAD VGPU("1", A, "5", "60", "0.1", "1.5") "]}",
 		HEAD VGPU("1", A, "5", "60", "0.1", "18446744073709551615") "]}",
 		"{\"version\":1,\"boot_id\":\"" BOOT "\",\"cpu_capacity\":-2," CONTROL ",\"vgpus\":[]}",
@@ -394,19 +409,15 @@ static void hostile(void)
 		"{\"version\":1,\"cpu_capacity\":2,\"vgpus\":[]}x",
 	};
 	static const char *const controls[] = {
-		"\"step\":2,\"streak\":0,\"lead\":1,\"price\":[],\"binds\":[],\"dev\":[]",
-		"\"step\":0,\"streak\":-1,\"lead\":1,\"price\":[],\"binds\":[],\"dev\":[]",
-		"\"step\":0,\"streak\":4000000000,\"lead\":1,\"price\":[],\"binds\":[],\"dev\":[]",
-		"\"step\":0,\"streak\":0,\"lead\":1e9,\"price\":[],\"binds\":[],\"dev\":[]",
-		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[-1],\"binds\":[],\"dev\":[]",
-		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[1e99],\"binds\":[],\"dev\":[]",
-		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[\"1\"],\"binds\":[],\"dev\":[]",
-		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[],\"binds\":[true],\"dev\":[]",
-		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[],\"binds\":[1],\"dev\":[1]",
-		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[],\"binds\":[true],\"dev\":[-1]",
-		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],\"binds\":[],\"dev\":[]",
-		"\"step\":0,\"streak\":0,\"lead\":1,\"price\":{},\"binds\":[],\"dev\":[]",
-		"\"step\":0,\"streak\":0,\"lead\":1",
+		"\"step\":2,\"streak\":0,\"price\":[]",
+		"\"step\":0,\"streak\":-1,\"price\":[]",
+		"\"step\":0,\"streak\":4000000000,\"price\":[]",
+		"\"step\":0,\"streak\":0,\"price\":[-1]",
+		"\"step\":0,\"streak\":0,\"price\":[1e99]",
+		"\"step\":0,\"streak\":0,\"price\":[\"1\"]",
+		"\"step\":0,\"streak\":0,\"price\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]",
+		"\"step\":0,\"streak\":0,\"price\":{}",
+		"\"step\":0,\"streak\":0",
 	};
 	char text[1024];
 
@@ -432,7 +443,7 @@ static void mutations(void)
 	char *text;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, &learned, BOOT);
+	text = statefile_make(&e, &c, &learned, NULL, BOOT);
 	estimate_free(&e);
 	TAP_NEED(text);
 	len = strlen(text);
@@ -443,7 +454,9 @@ static void mutations(void)
 		char *part = malloc(cut ? cut : 1);
 
 		memcpy(part, text, cut);
-		TAP_EQ(statefile_parse(part, cut, BOOT, &e, &c, &l_back, why, sizeof(why)),
+		json_object_put(s_back);
+		TAP_EQ(statefile_parse(part, cut, BOOT, &e, &c, &l_back, &s_back, why,
+				       sizeof(why)),
 		       -EBADMSG);
 		free(part);
 	}
@@ -457,7 +470,9 @@ static void mutations(void)
 			copy[(size_t)rand_r(&seed) % len] = rand_r(&seed) % 2 ?
 				(char)rand_r(&seed) : "0123456789{}[]\",:-e."[rand_r(&seed) % 20];
 		memset(&e, 0, sizeof(e));
-		ret = statefile_parse(copy, len, BOOT, &e, &c, &l_back, why, sizeof(why));
+		json_object_put(s_back);
+		ret = statefile_parse(copy, len, BOOT, &e, &c, &l_back, &s_back, why,
+				      sizeof(why));
 		taken += !ret;
 		TAP_CHECK(l_back.n <= ANALYSE_KINDS_MAX && !preempt_norm_check(&l_back.norm));
 		for (size_t j = 0; j < l_back.n; j++) {
@@ -491,7 +506,7 @@ static void files(void)
 	FILE *f;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, &learned, BOOT);
+	text = statefile_make(&e, &c, &learned, NULL, BOOT);
 	snprintf(name, sizeof(name), "%s/sub/mgpud.state", folder);
 	TAP_EQ(take_file(name, &back, &c_back), -ENOENT);
 	TAP_EQ(statefile_write(name, text), 0);		/* makes the folder */
@@ -535,35 +550,84 @@ static void files(void)
 	estimate_free(&back);
 }
 
+/* Wait for the end of a write; returns its result. */
+static int ended(struct statefile_writer *w)
+{
+	struct pollfd p = { .fd = statefile_writer_fd(w), .events = POLLIN };
+	int result = 1;
+
+	TAP_EQ(poll(&p, 1, -1), 1);
+	TAP_CHECK(statefile_writer_ended(w, &result));
+	/* once */
+	TAP_CHECK(!statefile_writer_ended(w, &result));
+	TAP_EQ(poll(&p, 1, 0), 0);
+	return result;
+}
+
 static void background(void)
 {
 	struct statefile_writer *w = statefile_writer_new();
 	char name[192];
-	int ret;
+	int ret = 7;
 
 	TAP_NEED(w);
-	TAP_EQ(statefile_writer_result(w), 0);
+	TAP_CHECK(!statefile_writer_ended(w, &ret));
+	TAP_EQ(ret, 7);
 	TAP_EQ(statefile_writer_start(w, path, strdup("one\n")), 0);
-	/* it goes on by itself; its end is seen some time */
-	do {
-		usleep(1000);
-		TAP_EQ(statefile_writer_result(w), 0);
-		ret = statefile_writer_start(w, path, strdup("two\n"));
-	} while (ret == -EBUSY);
-	TAP_EQ(ret, 0);
+	/* it goes on by itself, and its end is seen, success as well as failure */
+	TAP_EQ(statefile_writer_start(w, path, strdup("two\n")), -EBUSY);
+	TAP_EQ(ended(w), 0);
+	TAP_EQ(statefile_writer_start(w, path, strdup("two\n")), 0);
 	statefile_writer_free(w);		/* waits */
 	w = statefile_writer_new();
 	snprintf(name, sizeof(name), "%s/no/such/file", folder);
 	TAP_EQ(statefile_writer_start(w, name, strdup("x")), 0);
-	do {
-		usleep(1000);
-		ret = statefile_writer_result(w);
-	} while (!ret);
-	TAP_EQ(ret, -ENOENT);
-	TAP_EQ(statefile_writer_result(w), 0);	/* once */
+	TAP_EQ(ended(w), -ENOENT);
+	TAP_EQ(statefile_writer_start(w, path, strdup("three\n")), 0);
+	TAP_EQ(ended(w), 0);
 	statefile_writer_free(w);
 	statefile_writer_free(NULL);
 	TAP_EQ(access(path, F_OK), 0);
+}
+
+/* Settings made at run time are there after a reboot, and whatever else is damaged. */
+static void settings(void)
+{
+	static const char set[] =
+		"{\"beta\":3,\"sla\":{\"" A "\":{\"floor\":30.5,\"ceiling\":null}}}";
+	struct json_object *overlay = json_tokener_parse(set);
+	struct estimate e;
+	struct control c;
+	char *text, damaged[256];
+
+	fill(&e, &c);
+	text = statefile_make(&e, &c, &learned, overlay, BOOT);
+	estimate_free(&e);
+	TAP_NEED(text);
+	for (unsigned int k = 0; k < 2; k++) {
+		memset(&e, 0, sizeof(e));
+		json_object_put(s_back);
+		TAP_EQ(statefile_parse(text, strlen(text), k ? "another" : BOOT, &e, &c,
+				       &l_back, &s_back, why, sizeof(why)), k ? -ESTALE : 0);
+		TAP_CHECK(json_object_equal(s_back, overlay));
+		estimate_free(&e);
+	}
+	memset(&e, 0, sizeof(e));
+	snprintf(damaged, sizeof(damaged),
+		 "{\"version\":1,\"boot_id\":\"" BOOT "\",\"vgpus\":3,\"settings\":%s}", set);
+	TAP_EQ(take(damaged, &e, &c), -EBADMSG);
+	TAP_CHECK(json_object_equal(s_back, overlay));
+	snprintf(damaged, sizeof(damaged), "{\"version\":2,\"settings\":%s}", set);
+	TAP_EQ(take(damaged, &e, &c), -EPROTO);
+	TAP_CHECK(json_object_equal(s_back, overlay));
+	/* a file without any, and one that is cut */
+	TAP_EQ(take("{\"version\":2}", &e, &c), -EPROTO);
+	TAP_CHECK(!s_back);
+	text[strlen(text) / 2] = '\0';
+	TAP_EQ(take(text, &e, &c), -EBADMSG);
+	TAP_CHECK(!s_back);
+	free(text);
+	json_object_put(overlay);
 }
 
 static void many(void)
@@ -585,7 +649,7 @@ static void many(void)
 		e.vgpus[j].kept.frames = 1e2 / 3;
 		e.vgpus[j].idle_ns = INT64_MAX;
 	}
-	text = statefile_make(&e, &c, &learned, BOOT);
+	text = statefile_make(&e, &c, &learned, NULL, BOOT);
 	TAP_NEED(text);
 	TAP_CHECK(strlen(text) <= STATEFILE_SIZE_MAX / 3);
 	TAP_EQ(take(text, &back, &c_back), 0);
@@ -615,6 +679,7 @@ int main(void)
 	tap_run(mutations, "cut and changed files are refused or sane");
 	tap_run(files, "a file is there whole or as it was before");
 	tap_run(background, "writing goes on by itself");
+	tap_run(settings, "what was set at run time survives reboots and damage");
 	tap_run(many, "4,096 vGPUs fit");
 	statefile_boot(boot);
 	tap_diag("boot %s", boot);

@@ -17,7 +17,7 @@ mgpud=$BUILD/ctl/mgpud
 verify()
 {
 	command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
-	sed 's,^ExecStart=[^ ]*,ExecStart=/bin/true,' "$unit" >"$tmp/mgpud.service"
+	sed 's,^\(Exec[A-Z][a-z]*\)=[^ ]*/mgpud,\1=/bin/true,' "$unit" >"$tmp/mgpud.service"
 	systemd-analyze verify --man=no "$tmp/mgpud.service" >"$tmp/out" 2>&1 ||
 		cat "$tmp/out"
 	# complaints about this unit only, not about others on this machine
@@ -46,10 +46,12 @@ has()		# LINE...
 
 told_truly()
 {
-	has Type=notify 'ExecReload=/bin/kill -HUP $MAINPID' RuntimeDirectory=mgpu \
-		StateDirectory=mgpu
+	has Type=notify RuntimeDirectory=mgpu StateDirectory=mgpu LogsDirectory=mgpu
+	# a reload checks first, and then sends the signal
+	[ "$(sed -n 's/^ExecReload=//p' "$unit")" = '/usr/local/sbin/mgpud --check
+/bin/kill -HUP $MAINPID' ] || echo 'a reload is not checked'
 	grep -q '^WatchdogSec=[1-9]' "$unit" || echo 'no watchdog'
-	# final are all but success, anything else, and a module that may come
+	# final are all but success, anything else, and a module that --once did not find
 	statuses=$(sed -n '/^\.SH EXIT STATUS/,/^\.SH ENV/s/^\.B \([0-9]*\)$/\1/p' "$man")
 	[ "$(echo $statuses)" = '0 1 2 3 4 5 6' ] || echo "statuses: $statuses"
 	has 'RestartPreventExitStatus=2 3 4 6'
@@ -61,8 +63,8 @@ behaves 'its claims about mgpud are true' told_truly
 options()
 {
 	[ -x "$mgpud" ] || skip 'mgpud is not built'
-	"$mgpud" --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' >"$tmp/want"
-	sed -n '/^\.SH OPTIONS/,/^\.SH OUTPUT\|^\.SH CONF/{s/^\.BI\? \\-\\-\([a-z\\-]*\).*/\1/p}' \
+	"$mgpud" --help | sed -n 's/^  \(-.,\|   \) --\([a-z-]*\).*/\2/p' >"$tmp/want"
+	sed -n '/^\.SH OPTIONS/,/^\.SH OUTPUT\|^\.SH CONF/{s/^\.B[IR]\? \(\\-. ", " \)\?\\-\\-\([a-z\\-]*\).*/\2/p}' \
 		"$man" | tr -d '\\' >"$tmp/got"
 	diff "$tmp/want" "$tmp/got"
 	[ -s "$tmp/want" ] || echo 'no options'
@@ -107,6 +109,8 @@ install_to()
 		installed=$(find "$tmp/root" -name mgpud.service)
 		grep -q "^ExecStart=$prefix/sbin/mgpud$" "$installed" ||
 			echo "$installed: $(grep ExecStart "$installed")"
+		grep -q "^ExecReload=$prefix/sbin/mgpud --check$" "$installed" ||
+			echo "$installed: $(grep ExecReload "$installed")"
 		[ -x "$tmp/root$prefix/sbin/mgpud" ] || echo "no $prefix/sbin/mgpud"
 		[ -f "$tmp/root/etc/mgpu/mgpud.conf" ] || echo 'no configuration file'
 	done

@@ -275,6 +275,37 @@ def library():
     return problems
 
 
+def units():
+    """libmgpu knows the unit of each attribute that has one."""
+    global compared
+    text = read("ctl/lib/fields.c")
+    got = dict(re.findall(r"{ \"([\w-]+)\", MGPU_UNIT_(\w+), \w+ },", text))
+    limits = set(re.findall(r"{ \"([\w-]+)\", MGPU_UNIT_\w+, true },", text))
+    words = {"bytes": "BYTES", "pixels": "PIXELS", "millihertz": "MILLIHERTZ",
+             "parts per million": "PPM", "nanoseconds": "NS", "microseconds": "US",
+             "milliseconds": "MS"}
+    problems = []
+    for set_name in ("dev", "policy-exit", "vgpu", "stats", "ctx"):
+        for attr in attributes(set_name):
+            name, doc = attr["name"], " ".join(attr.get("doc", "").split())
+            told = [unit for word, unit in words.items()
+                    if re.search(rf"\b{word}\b", doc.split(";")[0].split(":")[0])]
+            if attr["type"] in ("pad", "nest", "binary") or not told:
+                continue
+            compared += 1
+            unit = "NS" if name.endswith("-ns") else got.get(name)
+            if unit not in told:
+                problems.append(f"{set_name}: {name} is in {told[0]}, but for libmgpu in {unit}")
+    for set_name in ("dev", "vgpu"):
+        for attr in attributes(set_name):
+            doc = " ".join(attr.get("doc", "").split())
+            compared += 1
+            if bool(re.search(r"\b0 for no (limit|quarantine)", doc)) != (attr["name"] in limits):
+                problems.append(f"{set_name}: {attr['name']}: is 0 no limit? libmgpu and the "
+                                "specification do not agree")
+    return problems
+
+
 def counters():
     """stats has the module's counters, by their names, and each is sent as itself."""
     body = re.search(r"struct mgpu_stats {(.*?)^};", read("kmod/mgpu.h"), flags=re.S | re.M)
@@ -352,6 +383,7 @@ result("the kernel's operations are the specification's", operations())
 result("the kernel's multicast groups are the specification's", groups())
 result("commands and groups need CAP_NET_ADMIN", privileged())
 result("libmgpu knows all attributes by the specification's names", library())
+result("libmgpu knows the units of attributes", units())
 result("stats are the module's counters", counters())
 result("limits defined elsewhere are the specification's", limits())
 result("the specification documents everything", documentation())

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "pace.h"
 #include "preempt.h"
 #include "tap.h"
 
@@ -143,6 +144,31 @@ static void growing(void)
 	TAP_EQ(plan.n, 0);
 }
 
+/* Slots of one context do not slow each other down: it gets all it wants before others. */
+static void growing_first(void)
+{
+	begin(4);
+	add(PREEMPT_RUNNING, PREEMPT_MEMORY)->wanted = 3;
+	add(PREEMPT_WAITING, PREEMPT_COMPUTE)->wanted = 4;
+	decide(&preempt_mgpu);
+	is(0, PREEMPT_DO_LAUNCH, 0, 2);
+	TAP_EQ(plan.decision[0].reason, PREEMPT_GROW);
+	is(1, PREEMPT_DO_LAUNCH, 1, 1);
+	/* no context that grew loses in the same plan */
+	for (size_t i = 0; i < plan.n; i++)
+		TAP_CHECK(plan.decision[i].action != PREEMPT_DO_PREEMPT);
+	/* a context that has waited for the bound goes first */
+	param.starve_ns = MS;
+	ctx[1].since_ns = 0;
+	now.now_ns = 2 * MS;
+	decide(&preempt_mgpu);
+	is(0, PREEMPT_DO_LAUNCH, 1, 3);
+	/* first come, first served keeps its order */
+	param.starve_ns = PREEMPT_STARVE_NS;
+	decide(&preempt_none);
+	is(0, PREEMPT_DO_LAUNCH, 1, 3);
+}
+
 static void held(void)
 {
 	begin(2);
@@ -194,6 +220,182 @@ static void by_hand(void)
 	ctx[2].class = PREEMPT_COMPUTE;
 	decide(&preempt_mgpu);
 	TAP_EQ(plan.n, 0);
+}
+
+/* Two that compute run, and one that waits for memory would do better in place of one. */
+static void two_that_compute(void)
+{
+	begin(2);
+	add(PREEMPT_RUNNING, PREEMPT_COMPUTE);
+	add(PREEMPT_RUNNING, PREEMPT_COMPUTE);
+	add(PREEMPT_WAITING, PREEMPT_MEMORY);
+}
+
+static size_t preemptions(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan.n; i++)
+		n += plan.decision[i].action == PREEMPT_DO_PREEMPT;
+	return n;
+}
+
+/*
+ * The sum of norm_ipc grows from 1.6 to 1.77. With many more that compute in the queue,
+ * those would later run beside each other all the longer, so that nothing is gained.
+ */
+static void borrowed(void)
+{
+	two_that_compute();
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 1);
+	/* a queue no longer than the device */
+	add(PREEMPT_WAITING, PREEMPT_COMPUTE);
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 1);
+	add(PREEMPT_WAITING, PREEMPT_COMPUTE);
+	add(PREEMPT_WAITING, PREEMPT_COMPUTE);
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 0);
+	/* with as many of each class it is a gain to keep */
+	for (int i = 0; i < 5; i++)
+		add(PREEMPT_WAITING, PREEMPT_MEMORY);
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 1);
+	/* those that an operator holds are no backlog */
+	two_that_compute();
+	for (int i = 0; i < 8; i++)
+		add(PREEMPT_HELD, PREEMPT_COMPUTE);
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 1);
+}
+
+/* A narrow context is worth no more than the slot of a wide one that it would take. */
+static void wide_is_no_waste(void)
+{
+	begin(4);
+	add(PREEMPT_RUNNING, PREEMPT_COMPUTE)->wanted = 4;
+	ctx[0].held = 4;
+	now.free = 0;
+	add(PREEMPT_WAITING, PREEMPT_COMPUTE);
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 0);
+}
+
+/* The module flushes whole jobs: all that is done of them is lost. */
+static void flush_is_whole(void)
+{
+	begin(4);
+	add(PREEMPT_RUNNING, PREEMPT_MEMORY)->wanted = 4;
+	ctx[0].held = 4;
+	ctx[0].idempotent = true;
+	ctx[0].tile_cycles = 1e9;
+	ctx[0].rest_inst = 1e9;
+	now.free = 0;
+	norm.slow[PREEMPT_MEMORY][PREEMPT_COMPUTE] = 0;
+	norm.slow[PREEMPT_COMPUTE][PREEMPT_MEMORY] = 0;
+	param.cost = (struct preempt_cost){ 1000, 1000 };
+	param.starve_ns = MS;
+	add(PREEMPT_WAITING, PREEMPT_COMPUTE);
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 1);
+	TAP_CHECK(plan.decision[0].method != PREEMPT_FLUSH);
+	ctx[1].wanted = 4;
+	ctx[0].wanted = 1;
+	ctx[0].held = 1;
+	now.slots = 1;
+	decide(&preempt_mgpu);
+	TAP_EQ(plan.decision[0].method, PREEMPT_FLUSH);
+	/* whatever is done is lost, at the speed that it was done with */
+	begin(2);
+	add(PREEMPT_RUNNING, PREEMPT_COMPUTE)->wanted = 2;
+	ctx[0].held = 2;
+	ctx[0].done_inst = 3e5;
+	ctx[0].idempotent = true;
+	now.free = 0;
+	add(PREEMPT_WAITING, PREEMPT_MEMORY)->wanted = 2;
+	decide(&preempt_flush);
+	is(0, PREEMPT_DO_PREEMPT, 0, 2);
+	TAP_NEAR(plan.decision[0].before - plan.decision[0].after,
+		 3e5 / ctx[0].ipc, 1e-6);
+}
+
+/* Experience forbids methods or makes them dearer; a bound on waiting is kept nevertheless. */
+static void guarded(void)
+{
+	double gain;
+
+	two_that_compute();
+	decide(&preempt_mgpu);
+	TAP_EQ(plan.decision[0].method, PREEMPT_SWITCH);
+	gain = plan.decision[0].gain;
+	now.guard.extra[PREEMPT_SWITCH] = gain / 4;
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 1);
+	TAP_NEAR(plan.decision[0].gain, gain - gain / 4, 1e-6);
+	now.guard.extra[PREEMPT_SWITCH] = gain;
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 0);
+	/* of the methods that are left, one that pays is taken */
+	now.guard = (struct preempt_guard){ .closed[PREEMPT_SWITCH] = true };
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 0);
+	ctx[0].idempotent = true;
+	ctx[1].idempotent = true;
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 1);
+	TAP_EQ(plan.decision[0].method, PREEMPT_FLUSH);
+	for (int m = 0; m < PREEMPT_METHODS; m++)
+		now.guard.closed[m] = true;
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 0);
+	param.starve_ns = MS;
+	decide(&preempt_mgpu);
+	TAP_EQ(preemptions(), 1);
+	TAP_EQ(plan.decision[0].reason, PREEMPT_STARVED);
+	/* by a method that pays, if there is one */
+	TAP_EQ(plan.decision[0].method, PREEMPT_FLUSH);
+	now.guard.closed[PREEMPT_DRAIN] = false;
+	decide(&preempt_mgpu);
+	TAP_EQ(plan.decision[0].method, PREEMPT_DRAIN);
+	now.guard.extra[PREEMPT_DRAIN] = -1;
+	TAP_EQ(preempt_decide(&preempt_mgpu, &now, &param, &plan), -EINVAL);
+}
+
+/* Any sequence of looks takes no more than its part of the time, after what was saved up. */
+static void pace(void)
+{
+	const unsigned int slots = 2;
+	struct pace p = { 0 };
+	uint64_t t = 1, spent = 0, first;
+
+	/* at the start a part of a second is saved up */
+	pace_spend(&p, t, 0, slots);
+	TAP_EQ(pace_ready_ns(&p, slots), t);
+	for (int k = 0; k < 10000; k++) {
+		uint64_t ready = pace_ready_ns(&p, slots), cost = 1 + k % 7 * (MS / 40);
+
+		/* events all the time */
+		t = t > ready ? t : ready;
+		t += cost;
+		spent += cost;
+		pace_spend(&p, t, cost, slots);
+	}
+	TAP_CHECK((double)spent <= PACE_PART * slots * ((double)t + PACE_BURST_NS) + 2 * MS);
+	TAP_CHECK((double)spent >= 0.9 * PACE_PART * slots * (double)t);
+	/* a look that took long is paid for by a rest, which is bounded */
+	pace_spend(&p, t, MS, slots);
+	first = pace_ready_ns(&p, slots) - t;
+	TAP_CHECK(first > 0 && first <= PACE_REST_NS);
+	/* more slots, more time */
+	TAP_CHECK(pace_ready_ns(&p, 2 * slots) - t < first);
+	pace_spend(&p, t, 100000 * MS, slots);
+	TAP_NEAR(pace_ready_ns(&p, slots) - t, PACE_REST_NS, 1);
+	/* nothing is saved up beyond the burst, and a clock that stands still gives nothing */
+	pace_spend(&p, t + 1000000 * MS, 0, slots);
+	TAP_NEAR(p.credit, PACE_PART * slots * PACE_BURST_NS, 1);
+	pace_spend(&p, t, 5, slots);
+	TAP_NEAR(p.credit, PACE_PART * slots * PACE_BURST_NS - 5, 1);
 }
 
 static void methods(void)
@@ -666,8 +868,14 @@ int main(void)
 	tap_run(preempted_first, "at equal priority a preempted context goes first");
 	tap_run(free_first, "a newcomer takes free slots first, and only missing ones from others");
 	tap_run(growing, "a context that can use more slots gets the remaining ones");
+	tap_run(growing_first, "a running context gets the slots it lacks before others start");
 	tap_run(held, "a context that is held or idle gets nothing");
 	tap_run(by_hand, "it preempts exactly if during and after are more than before");
+	tap_run(borrowed, "a long queue allows only gains that it does not pay for later");
+	tap_run(wide_is_no_waste, "a wide context is worth as much on each slot as a narrow one");
+	tap_run(flush_is_whole, "a flush loses all of a job, and is of all its slots");
+	tap_run(guarded, "methods that do not pay are forbidden, and extra costs are weighed");
+	tap_run(pace, "looks take no more than their part of the time");
 	tap_run(methods, "of switch, drain and flush the one that gains most is taken");
 	tap_run(each_its_method, "each policy preempts as it says");
 	tap_run(which_leaves, "of several contexts that which gains most by leaving leaves");

@@ -316,6 +316,279 @@ static void shared_time(void)
 	TAP_NEAR(preempt_norm_ipc(&a.norm, PREEMPT_MEMORY, one), 0.75, 0.01);
 }
 
+/* ---- the guard ---- */
+
+#define MS	1000000ULL
+#define WINDOW	(10 * MS)	/* of each preemption; one is wanted in each */
+#define RUNS	300
+
+/* A gain of noise around a mean, both relative to no preemption. */
+struct gains {
+	double mean, noise;
+};
+
+/**
+ * struct guarded - a method under the guard for some time
+ * @done: preemptions
+ * @first: preemptions until it was forbidden first; 0 if it never was
+ * @lost: what the preemptions cost, as a part of the time
+ * @closed: part of the time in which it was forbidden
+ */
+struct guarded {
+	double done, first, lost, closed;
+};
+
+static struct guarded live(struct guard *g, uint64_t *now, uint64_t for_ns, struct gains x)
+{
+	const struct guard_method *m = &g->method[PREEMPT_SWITCH];
+	uint64_t from = *now, closings = m->closings;
+	double windows = (double)(for_ns / WINDOW);
+	struct guard_watch w = { 0 };
+	struct guarded r = { 0 };
+
+	for (; *now < from + for_ns; *now += WINDOW) {
+		struct preempt_guard allowed;
+		double got = x.mean + x.noise * normal();
+
+		r.closed += m->closed / windows;
+		guard_allow(g, &w, *now, &allowed);
+		if (allowed.closed[PREEMPT_SWITCH])
+			continue;
+		r.done++;
+		r.lost -= got / windows;
+		guard_learn(g, PREEMPT_SWITCH, *now, 0.1, got, 1e6);
+		if (!r.first && m->closings > closings)
+			r.first = r.done;
+	}
+	return r;
+}
+
+/* Preemptions that lose a tenth of their window each: 24 at most, and 1 % of a minute. */
+static void never_pays(void)
+{
+	double most = 0, lost = 0;
+
+	for (int k = 0; k < RUNS; k++) {
+		struct guard g = { 0 };
+		uint64_t now = 1;
+		struct guarded r = live(&g, &now, 60000 * MS,
+					(struct gains){ -0.1, 0.1 });
+
+		TAP_CHECK(r.first >= GUARD_MIN);
+		most = fmax(most, r.first);
+		lost = fmax(lost, r.lost);
+		TAP_CHECK(!guard_check(&g));
+	}
+	tap_diag("forbidden after %.0f preemptions at most; lost %.2f %% of a minute at most",
+		 most, 100 * lost);
+	TAP_CHECK(most <= 24);
+	TAP_CHECK(lost < 0.01);
+}
+
+/* Preemptions that gain: how often the guard is wrong, and for how long. */
+static void false_alarms(void)
+{
+	static const struct {
+		struct gains x;
+		double closed;	/* at most, as a part of the time */
+	} pays[] = {
+		{ { 0.1, 0.1 }, 0.001 },
+		{ { 0.1, 0.2 }, 0.01 },
+		{ { 0.05, 0.2 }, 0.05 },
+	};
+
+	for (size_t i = 0; i < sizeof(pays) / sizeof(pays[0]); i++) {
+		double closed = 0, wrong = 0;
+
+		for (int k = 0; k < RUNS; k++) {
+			struct guard g = { 0 };
+			uint64_t now = 1;
+			struct guarded r = live(&g, &now, 60000 * MS, pays[i].x);
+
+			closed += r.closed / RUNS;
+			wrong += (double)g.method[PREEMPT_SWITCH].closings / RUNS;
+		}
+		tap_diag("gain %.2f, noise %.2f: forbidden %.3f times a minute, %.2f %% of the time",
+			 pays[i].x.mean, pays[i].x.noise, wrong, 100 * closed);
+		TAP_CHECK(closed < pays[i].closed);
+	}
+}
+
+/* Work for which a method does not pay, then other work for which it does, and back. */
+static void other_work(void)
+{
+	const struct guard_method *m;
+	struct guard g = { 0 };
+	uint64_t now = 1, wait;
+
+	m = &g.method[PREEMPT_SWITCH];
+	live(&g, &now, 10000 * MS, (struct gains){ -0.2, 0.05 });
+	TAP_CHECK(m->closed);
+	wait = m->wait_ns;
+	TAP_CHECK(wait > GUARD_WAIT_NS && wait <= GUARD_WAIT_MAX_NS);
+	/* one wait and one probe suffice */
+	live(&g, &now, wait + (GUARD_PROBES + 1) * WINDOW, (struct gains){ 0.2, 0.05 });
+	TAP_CHECK(!m->closed && !m->wait_ns);
+	TAP_CHECK(m->got > 0);
+	TAP_EQ(m->closings, 1);
+	live(&g, &now, 1000 * MS, (struct gains){ -0.2, 0.05 });
+	TAP_CHECK(m->closed);
+	/* the other methods go their own way */
+	TAP_CHECK(!g.method[PREEMPT_DRAIN].closed && !g.method[PREEMPT_FLUSH].closed);
+	/* waits are bounded */
+	live(&g, &now, 1000000 * MS, (struct gains){ -0.2, 0.05 });
+	TAP_EQ(m->wait_ns, GUARD_WAIT_MAX_NS);
+	TAP_CHECK(!guard_check(&g));
+}
+
+/* From looks: a device of two slots at 2 cycles/ns, and a preemption that gains a third. */
+static void trials(void)
+{
+	const struct preempt_decision d = {
+		.action = PREEMPT_DO_PREEMPT, .method = PREEMPT_FLUSH, .window = 2e7,
+		.before = 1.2 * 2e7, .gain = 0.4 * 2e7, .reason = PREEMPT_GAIN,
+	};
+	const struct guard_method *m;
+	struct preempt_guard allowed;
+	struct guard_watch w = { 0 };
+	struct guard g = { 0 };
+	uint64_t now = MS;
+
+	m = &g.method[PREEMPT_FLUSH];
+	/* speeds are not known yet */
+	guard_look(&g, &w, now, 1.2, 0, true);
+	guard_begin(&w, now, &d, d.gain);
+	TAP_CHECK(!w.trying);
+	for (int i = 0; i < 20; i++) {
+		now += MS;
+		guard_look(&g, &w, now, 1.2, 1.2 * 2e6, true);
+	}
+	guard_begin(&w, now, &d, d.gain);
+	TAP_CHECK(w.trying);
+	TAP_EQ(w.until_ns, now + 10 * MS);
+	/* a second one within the window belongs to it */
+	guard_begin(&w, now, &d, 2 * d.gain);
+	for (int i = 0; i < 10; i++) {
+		now += MS;
+		guard_look(&g, &w, now, 1.6, 1.6 * 2e6, true);
+	}
+	TAP_CHECK(!w.trying);
+	TAP_EQ(m->measured, 1);
+	TAP_NEAR(m->expected, 1.0 / 3, 1e-9);
+	TAP_NEAR(m->got, 1.0 / 3, 1e-9);
+	TAP_NEAR(m->extra, 0, 1);
+	/* half of it came: the other half is extra cost */
+	guard_look(&g, &w, now, 1.2, 0, true);
+	guard_begin(&w, now, &d, d.gain);
+	now += 10 * MS;
+	guard_look(&g, &w, now, 1.4, 1.4 * 2e7, true);
+	TAP_EQ(m->measured, 2);
+	TAP_NEAR(m->got, 0.25, 1e-9);
+	TAP_NEAR(m->extra, 0.2 * 2e7 / (2 + GUARD_PRIOR), 1);
+	guard_allow(&g, &w, now, &allowed);
+	TAP_NEAR(allowed.extra[PREEMPT_FLUSH], m->extra, 1e-9);
+	TAP_NEAR(allowed.extra[PREEMPT_SWITCH], 0, 0);
+	/* it is forgotten */
+	now += (uint64_t)GUARD_FORGET_NS;
+	guard_look(&g, &w, now, 0, 0, false);
+	TAP_NEAR(m->extra, 0, 0);
+	/* no context waits any more, too soon for a result */
+	guard_begin(&w, now, &d, d.gain);
+	TAP_CHECK(!w.trying);	/* nor is the speed of long ago known */
+	for (int i = 0; i < 20; i++) {
+		now += MS;
+		guard_look(&g, &w, now, 1.2, 1.2 * 2e6, true);
+	}
+	guard_begin(&w, now, &d, d.gain);
+	now += MS;
+	guard_look(&g, &w, now, 1.2, 0, false);
+	TAP_CHECK(!w.trying);
+	TAP_EQ(m->measured, 2);
+	/* a look that comes too late says nothing of the window */
+	guard_begin(&w, now, &d, d.gain);
+	now += 100 * MS;
+	guard_look(&g, &w, now, 1.2, 1, true);
+	TAP_CHECK(!w.trying);
+	TAP_EQ(m->measured, 2);
+}
+
+/* An extra cost is forgotten in the same time, however many devices there are. */
+static void forgotten(void)
+{
+	double extra[2];
+
+	for (size_t devices = 1; devices <= 2; devices++) {
+		struct guard_watch w[2] = { { .dev = 0 }, { .dev = 1 } };
+		struct guard g = { .method[PREEMPT_SWITCH].extra = 1000 };
+
+		for (uint64_t t = 1; t <= 1000; t++)
+			for (size_t i = 0; i < devices; i++)
+				guard_look(&g, &w[i], t * MS, 0, 0, false);
+		extra[devices - 1] = g.method[PREEMPT_SWITCH].extra;
+	}
+	TAP_NEAR(extra[0], 1000 * exp(-1e9 / GUARD_FORGET_NS), 1);
+	TAP_NEAR(extra[1], extra[0], 1e-6);
+}
+
+/* The price of the bound on waiting is no loss, but what it costs beyond that is. */
+static void bounded(void)
+{
+	const struct preempt_decision d = {
+		.action = PREEMPT_DO_PREEMPT, .method = PREEMPT_SWITCH, .window = 2e7,
+		.before = 1.6 * 2e7, .gain = -0.4 * 2e7, .reason = PREEMPT_STARVED,
+	};
+	struct guard_watch w = { 0 };
+	struct guard g = { 0 };
+	const struct guard_method *m;
+	uint64_t now = MS;
+
+	m = &g.method[PREEMPT_SWITCH];
+	guard_look(&g, &w, now, 1.6, 0, true);
+	for (int k = 0; k < 40; k++) {
+		for (int i = 0; i < 20; i++) {
+			now += MS;
+			guard_look(&g, &w, now, 1.6, 1.6 * 2e6, true);
+		}
+		guard_begin(&w, now, &d, d.gain);
+		now += 10 * MS;
+		/* the first 20 take what was expected of them, the others half of a slot more */
+		guard_look(&g, &w, now, 1.6, (k < 20 ? 1.2 : 0.7) * 2e7, true);
+		if (k < 20)
+			TAP_NEAR(m->got, 0, 1e-9);
+		TAP_CHECK(!(k < 20 && m->closed));
+	}
+	TAP_EQ(m->closings, 1);
+	TAP_CHECK(m->closed);
+}
+
+/* A probe makes one trial at a time. */
+static void probes(void)
+{
+	struct guard g = { .method[PREEMPT_DRAIN] = {
+		.trials = 8, .got = -0.5, .closed = true, .wait_ns = GUARD_WAIT_NS,
+		.probe_ns = 100, .extra = 5,
+	} };
+	struct guard_watch w = { 0 };
+	struct preempt_guard allowed;
+
+	guard_allow(&g, &w, 99, &allowed);
+	TAP_CHECK(allowed.closed[PREEMPT_DRAIN] && !allowed.closed[PREEMPT_SWITCH]);
+	guard_allow(&g, &w, 100, &allowed);
+	TAP_CHECK(!allowed.closed[PREEMPT_DRAIN]);
+	/* an extra cost that nothing could exceed would prevent the probe */
+	TAP_NEAR(allowed.extra[PREEMPT_DRAIN], 0, 0);
+	w.trying = true;
+	guard_allow(&g, &w, 100, &allowed);
+	TAP_CHECK(allowed.closed[PREEMPT_DRAIN]);
+	/* nonsense teaches nothing */
+	guard_learn(&g, PREEMPT_SWITCH, 1, NAN, 0, 1);
+	guard_learn(&g, PREEMPT_SWITCH, 1, 0, INFINITY, 1);
+	guard_learn(&g, PREEMPT_SWITCH, 1, 0, 0, NAN);
+	TAP_EQ(g.method[PREEMPT_SWITCH].measured, 0);
+	guard_learn(&g, PREEMPT_SWITCH, 1, 1e9, -1e9, 1e300);
+	TAP_CHECK(!guard_check(&g));
+}
+
 /* ---- JSON ---- */
 
 static struct analyse *experienced(void)
@@ -334,20 +607,37 @@ static struct analyse *experienced(void)
 			analyse_alone(&a, kind, 1 + uniform());
 		analyse_memory(&a, kind, uniform(), uniform());
 		analyse_shared(&a, &p, kind, others, uniform() + 0.1);
+		guard_learn(&a.guard, (enum preempt_method)(i % 2), 0, uniform() / 8,
+			    i % 2 ? -uniform() / 4 : uniform() / 4, 1e6 * uniform());
 	}
 	return &a;
 }
 
 static void round_trip(void)
 {
-	const struct analyse *a = experienced();
+	struct analyse *a = experienced();
 	struct json_object *o = learned_to_json(a), *again;
 	static struct analyse b;
 	char why[200];
 
+	/* a method that was forbidden is probed at once */
+	TAP_CHECK(a->guard.method[PREEMPT_DRAIN].closed);
+	for (int i = 0; i < PREEMPT_METHODS; i++) {
+		a->guard.method[i].probe_ns = 0;
+		a->guard.method[i].since_ns = 0;
+		a->guard.method[i].probes = 0;
+		a->guard.method[i].probed = 0;
+	}
 	again = json_tokener_parse(json_object_to_json_string(o));
 	TAP_EQ(learned_from_json(again, &b, why, sizeof(why)), 0);
 	TAP_MEM(&b, a, sizeof(b));
+	/* a file of an mgpud without a guard */
+	json_object_object_del(again, "guard");
+	TAP_EQ(learned_from_json(again, &b, why, sizeof(why)), 0);
+	TAP_EQ(b.guard.method[PREEMPT_DRAIN].measured, 0);
+	TAP_CHECK(!b.guard.method[PREEMPT_DRAIN].closed);
+	json_object_object_add(again, "guard", json_object_new_int(3));
+	TAP_EQ(learned_from_json(again, &b, why, sizeof(why)), -EBADMSG);
 	json_object_put(o);
 	json_object_put(again);
 }
@@ -388,6 +678,7 @@ static void garbled(void)
 
 			taken++;
 			TAP_CHECK(!preempt_norm_check(&b.norm));
+			TAP_CHECK(!guard_check(&b.guard));
 			for (uint32_t kind = 0; kind < 3; kind++) {
 				analyse_guess(&b, &p, kind * 2000000000u, 1e6, &g);
 				TAP_CHECK(g.inst >= 1 && g.inst <= ANALYSE_NUMBER_MAX &&
@@ -415,6 +706,13 @@ int main(void)
 	tap_run(held_out, "instructions of jobs that were not seen are guessed");
 	tap_run(strangers, "kinds that were never seen, and more than can be kept");
 	tap_run(shared_time, "shared time teaches speed alone until that is seen");
+	tap_run(trials, "a trial compares what was expected of a preemption with what came");
+	tap_run(forgotten, "an extra cost is forgotten in the same time on any number of devices");
+	tap_run(never_pays, "a method that never pays is soon forbidden, and costs little");
+	tap_run(false_alarms, "a method that pays is rarely forbidden, and not for long");
+	tap_run(other_work, "a method is allowed again when other work makes it pay");
+	tap_run(bounded, "what the bound on waiting costs is no loss");
+	tap_run(probes, "a probe is a few trials, one after the other");
 	tap_run(round_trip, "learned values are the same after a restart");
 	tap_run(garbled, "garbled state is refused, or can be worked with");
 	tap_run(passes_over_outliers, "switches in which something else happened do not count");

@@ -43,7 +43,7 @@ static void fresh(void)
 	is(o, "decay_compute", "1");
 	is(o, "decay_memory", "0.9");
 	is(o, "class_threshold", "0.5");
-	is(o, "starve_ms", "500");
+	is(o, "starve_s", "0.5");
 	is(o, "min_gain", "0.02");
 	is(o, "looks", "0");
 	is(o, "decisions", "{\"launch\":0,\"resume\":0,\"preempt\":0}");
@@ -62,6 +62,31 @@ static void fresh(void)
 	is(json_object_array_get_idx(v, 2), "norm_ipc", "0.85");
 	is(json_object_array_get_idx(v, 3), "norm_ipc", "0.6");
 	is(json_object_array_get_idx(v, 3), "count", "0");
+	is(o, "put_off", "0");
+	is(o, "cpu_s", "0");
+	is(at(o, "guard"), "switch", "{\"open\":true,\"trials\":0,\"expected\":null,\"got\":null,\"extra_cycles\":0,\"closings\":0,\"since_s\":null,\"probe_s\":null}");
+	json_object_put(o);
+}
+
+static void guarded(void)
+{
+	struct config c = { .preempt = PREEMPTER_CONFIG_DEFAULT };
+	struct preempter_stats s = { .looks = 7, .put_off = 6, .cpu_ns = 1500000 };
+	struct json_object *o;
+	struct analyse a;
+
+	analyse_init(&a);
+	a.guard.method[PREEMPT_FLUSH] = (struct guard_method){
+		.trials = 32, .expected = 0.125, .got = -0.25, .extra = 1000, .closed = true,
+		.wait_ns = GUARD_WAIT_NS, .since_ns = 2500000000, .probe_ns = 3500000000,
+		.measured = 40, .closings = 2,
+	};
+	o = preempt_state(&c, &s, &a, 0);
+	TAP_NEED(o);
+	is(o, "put_off", "6");
+	is(o, "cpu_s", "0.0015");
+	is(at(o, "guard"), "flush", "{\"open\":false,\"trials\":40,\"expected\":0.125,\"got\":-0.25,\"extra_cycles\":1000,\"closings\":2,\"since_s\":2.5,\"probe_s\":3.5}");
+	is(at(at(o, "guard"), "drain"), "open", "true");
 	json_object_put(o);
 }
 
@@ -233,6 +258,7 @@ static void names(void)
 int main(void)
 {
 	tap_run(fresh, "settings are shown before the first decision");
+	tap_run(guarded, "what preemptions gained is told by method");
 	tap_run(sources, "the source of a switch's cost and the number of decisions are shown");
 	tap_run(learned, "learned values of kinds of work are shown, and missing ones named");
 	tap_run(extremes, "a value that is no number becomes null");

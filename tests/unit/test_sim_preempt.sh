@@ -85,6 +85,63 @@ slots_and_bound()
 }
 behaves 'any number of slots, and a bound on waiting' slots_and_bound
 
+# A generated stream, and the runs of policies on it.
+simulate()	# SEED JOBS SLOTS WIDE LOAD [OPTION...]
+{
+	"$sim" --generate "$1" --jobs "$2" --slots "$3" --wide "$4" --load "$5" \
+		>"$tmp/seed.csv" || echo "status $?"
+	"$sim" --stream "$tmp/seed.csv" --slots "$3" --policy none,always,drain,mgpu \
+		--json "$tmp/seed.json" "${@:6}" >/dev/null || echo "status $?"
+}
+
+# Streams that no parameter was chosen by.
+never_costs()
+{
+	for s in 1001 1002 1003; do
+		for shape in '2 0 1' '2 0.3 1' '4 0 1' '4 0.3 1' '2 0 0.7'; do
+			# shellcheck disable=SC2086
+			simulate $s 300 $shape
+			look "$tmp/seed.json" 'runs["mgpu"]["norm_ipc"] >= runs["none"]["norm_ipc"]'
+			look "$tmp/seed.json" 'runs["mgpu"]["norm_ipc"] >= 0.99 * max(r["norm_ipc"] for r in d["runs"])'
+		done
+	done
+}
+behaves 'mgpu is at least none, and 0.99 of the best fixed policy' never_costs
+
+# A switch takes some 40 ms and is thought to take 10 us.
+never_pays()
+{
+	for s in 1001 1002; do
+		simulate $s 1500 2 0 0.9 --true-cost 200,200
+		look "$tmp/seed.json" 'not runs["mgpu"]["guard"]["switch"]["open"]'
+		look "$tmp/seed.json" 'runs["mgpu"]["guard"]["switch"]["got"] < 0 < runs["mgpu"]["guard"]["switch"]["expected"]'
+		look "$tmp/seed.json" 'runs["mgpu"]["guard"]["switch"]["trials"] <= 24'
+		look "$tmp/seed.json" 'runs["mgpu"]["norm_ipc"] >= 0.99 * runs["none"]["norm_ipc"]'
+		look "$tmp/seed.json" 'runs["always"]["norm_ipc"] < 0.5 * runs["none"]["norm_ipc"]'
+	done
+}
+behaves 'where switches never pay, the guard forbids them before they cost 1 %' never_pays
+
+pays()
+{
+	for s in 1001 1002; do
+		simulate $s 1500 2 0 0.9
+		look "$tmp/seed.json" 'all(m["open"] and not m["closings"] for m in runs["mgpu"]["guard"].values())'
+		look "$tmp/seed.json" 'runs["mgpu"]["guard"]["switch"]["trials"] > 20 and runs["mgpu"]["guard"]["switch"]["got"] > 0'
+		look "$tmp/seed.json" 'runs["mgpu"]["norm_ipc"] >= 1.03 * runs["none"]["norm_ipc"]'
+	done
+}
+behaves 'where switches pay, the guard forbids none' pays
+
+rarely()
+{
+	for ms in 5 60; do
+		simulate 1001 300 2 0.2 1 --rest-ms $ms
+		look "$tmp/seed.json" 'runs["mgpu"]["norm_ipc"] >= runs["none"]["norm_ipc"]'
+	done
+}
+behaves 'decisions that come rarely do not cost either' rarely
+
 head -3 "$streams/tuned.csv" >"$tmp/bad.csv"
 echo '1,0,1,1,1,x,1,0,0,0,1,0' >>"$tmp/bad.csv"
 head -3 "$streams/tuned.csv" >"$tmp/short.csv"
@@ -103,6 +160,9 @@ wrong_calls()
 	refused "$sim" 2 'published, or A,B' --stream "$tmp/bad.csv" --cost 1
 	refused "$sim" 2 'from 0 to 1000' --stream "$tmp/bad.csv" --cost=-1,1
 	refused "$sim" 2 'from 0.5 to 1' --stream "$tmp/bad.csv" --decay 0.4
+	refused "$sim" 2 'M,C,A,D' --stream "$tmp/bad.csv" --sharing 1,2,3
+	refused "$sim" 2 'slowdowns must be' --stream "$tmp/bad.csv" --sharing=-1,0,0,0
+	refused "$sim" 2 'from 0 to 1000' --stream "$tmp/bad.csv" --rest-ms=-1
 	refused "$sim" 2 'from 1 to 64' --stream "$tmp/bad.csv" --slots 65
 	refused "$sim" 2 'one of --stream and --generate' --slots 2
 	refused "$sim" 2 "unexpected argument 'more'" --stream "$tmp/bad.csv" more

@@ -178,7 +178,7 @@ static void equal_shortfall(void)
 	double need[] = { 0.001, 0.001, 0.001, 0.001, 0.02, 0.01, 0.01, 0.001 };
 	double capacity[] = { 4, 1 }, none[] = { INFINITY, INFINITY, INFINITY, INFINITY };
 	double asked[] = { 60, 30, 60, 0 }, got[4];
-	struct fds_problem p = { 4, 2, need, capacity, none, NULL, NULL, standard };
+	struct fds_problem p = { 4, 2, need, capacity, none, NULL, NULL, standard, 0 };
 
 	/* 1.2, 0.3 and 0.6 engines are promised: about 0.47 of it can be had */
 	TAP_EQ(sla_floors(&p, asked, got), 3);
@@ -252,6 +252,9 @@ static void observe(const unsigned int *fps, const unsigned int *gpu_us, bool he
 		vgpus[j].frames += fps[j];
 		vgpus[j].engine_ns += (uint64_t)fps[j] * gpu_us[j] * 1000;
 		vgpus[j].throttled_ns += held ? 100 * MS : 0;
+		vgpus[j].fps_target = held ? fps[j] * 1000 : 0;
+		/* behind the frames of the others */
+		vgpus[j].queue_ns += 600 * MS;
 		vmms[j].cpu_ns += fps[j] * MS;
 	}
 	TAP_EQ(estimate_update(&e, &s, ESTIMATE_HEADROOM), 0);
@@ -297,35 +300,159 @@ static void plan_floors(void)
 	}
 }
 
+/* Observe a period after @plan in which each VM had a part of its planned rate. */
+static void follow(struct estimate *estimate, const struct plan *plan, double part)
+{
+	for (size_t j = 0; j < VMS; j++) {
+		struct estimate_vgpu *v = &estimate->vgpus[j];
+
+		v->fps = plan->targets[j].fps * part;
+		v->last.fps_target = (uint32_t)(plan->targets[j].limit * 1000);
+	}
+}
+
 /*
- * Limits lead targets while an engine that is to be busy is not, by DECIDE_LEAD_MAX
- * at most, and never lag behind them.
+ * Limits lead targets that are not reached, or while an engine is idle, by DECIDE_LEAD_MAX
+ * at most. They never lag behind them, and the lead ends when rates exceed targets.
  */
 static void plan_lead(void)
 {
 	static const unsigned int half_us[VMS] = { 5000, 5000, 5000, 5000 };
+	static const struct {
+		const unsigned int *us;
+		double part;
+		double lead;
+	} cases[] = {
+		{ half_us, 1, DECIDE_LEAD_MAX },
+		{ heavy_us, 0.9, DECIDE_LEAD_MAX },
+		{ heavy_us, 1, 1 },
+		{ heavy_us, 1.1, 1 },
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct decide_param param = by(&alloc_exact);
+		struct control control = { 0 };
+		struct plan plan;
+
+		observe(busy_fps, cases[i].us, true);
+		for (unsigned int k = 0; k < 60; k++) {
+			TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+			for (size_t j = 0; j < VMS; j++) {
+				const struct target *t = &plan.targets[j];
+
+				TAP_CHECK(t->limit >= t->fps * (1 - 1e-9));
+				TAP_CHECK(t->limit <= t->fps * DECIDE_LEAD_MAX * (1 + 1e-9));
+			}
+			follow(&e, &plan, cases[i].part);
+			plan_free(&plan);
+		}
+		for (size_t j = 0; j < VMS; j++)
+			TAP_NEAR(e.vgpus[j].planned.lead, cases[i].lead, 0.01);
+	}
+}
+
+/*
+ * A floor that is missed is planned with a margin, up to SLA_MARGIN_MAX, and with less again
+ * when it is kept. A VM that could not have reached it has none.
+ */
+static void plan_margin(void)
+{
+	struct decide_param param = by(&alloc_exact);
+	struct control control = { 0 };
+	struct plan plan;
+	double before = 1;
+
+	observe(busy_fps, heavy_us, true);
+	own[0].floor = 40;
+	for (unsigned int k = 0; k < 40; k++) {
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_NEAR(plan.targets[0].granted, 40, 1e-9);
+		TAP_CHECK(plan.targets[0].fps >= before * (1 - 1e-9));
+		before = plan.targets[0].fps;
+		e.vgpus[0].fps = 36;
+		e.vgpus[0].reach = 2;
+		plan_free(&plan);
+	}
+	TAP_NEAR(before, 40 * SLA_MARGIN_MAX, 1e-6);
+	for (unsigned int k = 0; k < 2 * SLA_PERIODS; k++) {
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		e.vgpus[0].fps = 41;
+		plan_free(&plan);
+	}
+	TAP_CHECK(e.vgpus[0].planned.margin < SLA_MARGIN_MAX * 0.95);
+	TAP_CHECK(e.vgpus[0].planned.margin > SLA_MARGIN_MAX * 0.9);
+
+	observe(busy_fps, heavy_us, true);
+	own[0].floor = 40;
+	for (unsigned int k = 0; k < 10; k++) {
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_CHECK(plan.targets[0].fps <= 40 * (1 + 1e-6));
+		e.vgpus[0].fps = 36;
+		e.vgpus[0].reach = 1.05;
+		plan_free(&plan);
+	}
+	/* the promise ends, and so does its margin */
+	own[0].floor = 0;
+	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_NEAR(e.vgpus[0].planned.margin, 0, 0);
+	plan_free(&plan);
+}
+
+/* The margin of one promise takes nothing from another one. */
+static void plan_margins(void)
+{
 	struct decide_param param = by(&alloc_exact);
 	struct control control = { 0 };
 	struct plan plan;
 
-	observe(busy_fps, half_us, true);
+	observe(busy_fps, heavy_us, true);
+	own[0].floor = 40;
+	own[1].floor = 40;
+	for (unsigned int k = 0; k < 40; k++) {
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(plan.nr_short, 0);
+		TAP_CHECK(plan.targets[0].fps >= 40 * (1 - 1e-9));
+		TAP_CHECK(plan.targets[1].fps >= 40 * (1 - 1e-9));
+		TAP_CHECK(plan.targets[2].fps > 0 && plan.targets[3].fps > 0);
+		e.vgpus[0].fps = 30;
+		e.vgpus[0].reach = 2;
+		e.vgpus[1].fps = 45;
+		plan_free(&plan);
+	}
+	TAP_NEAR(e.vgpus[0].planned.margin, SLA_MARGIN_MAX, 1e-6);
+	TAP_NEAR(e.vgpus[1].planned.margin, 1, 0);
+
+	/* what was not granted was not missed */
+	observe(busy_fps, heavy_us, true);
+	own[0].floor = 80;
+	own[1].floor = 80;
 	for (unsigned int k = 0; k < 10; k++) {
 		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
-		for (size_t j = 0; j < VMS; j++) {
-			TAP_CHECK(plan.targets[j].limit >= plan.targets[j].fps * (1 - 1e-9));
-			TAP_CHECK(plan.targets[j].limit <=
-				  plan.targets[j].fps * DECIDE_LEAD_MAX * (1 + 1e-9));
-		}
+		TAP_EQ(plan.nr_short, 2);
+		e.vgpus[0].fps = e.vgpus[1].fps = 45;
+		e.vgpus[0].reach = e.vgpus[1].reach = 2;
 		plan_free(&plan);
 	}
-	TAP_NEAR(control.lead, DECIDE_LEAD_MAX, 1e-9);
+	TAP_CHECK(e.vgpus[0].planned.margin <= 1 && e.vgpus[1].planned.margin <= 1);
+}
+
+/* What led a limit under one allocator does not lead it under the next one. */
+static void plan_lead_ends(void)
+{
+	struct decide_param param = by(&alloc_vgasa);
+	struct control control = { 0 };
+	struct plan plan;
+
 	observe(busy_fps, heavy_us, true);
-	for (unsigned int k = 0; k < 50; k++) {
+	for (size_t j = 0; j < VMS; j++)
+		e.vgpus[j].planned.lead = 2;
+	for (unsigned int k = 0; k < 5; k++) {
 		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
-		TAP_CHECK(plan.targets[0].limit >= plan.targets[0].fps * (1 - 1e-9));
+		follow(&e, &plan, 0.9);
 		plan_free(&plan);
 	}
-	TAP_NEAR(control.lead, 1, 1e-9);
+	for (size_t j = 0; j < VMS; j++)
+		TAP_NEAR(e.vgpus[j].planned.lead, 0, 0);
 }
 
 /* No policy that limits anything goes above a ceiling, whatever leads it there. */
@@ -335,14 +462,16 @@ static void plan_ceilings(void)
 
 	for (const struct alloc_ops *const *ops = alloc_all; *ops; ops++) {
 		struct decide_param param = by(*ops);
-		struct control control = { .lead = 2 };
+		struct control control = { 0 };
 		struct plan plan;
 
 		if (!(*ops)->allocate)
 			continue;
 		observe(busy_fps, light_us, true);
-		for (size_t j = 0; j < VMS; j++)
+		for (size_t j = 0; j < VMS; j++) {
 			own[j] = (struct sla){ 0, 28 };
+			e.vgpus[j].planned.lead = 2;
+		}
 		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
 		for (size_t j = 0; j < VMS; j++) {
 			TAP_CHECK(plan.targets[j].fps <= 28 + 1e-9);
@@ -357,7 +486,104 @@ static void plan_ceilings(void)
 	}
 }
 
-/* A task with little use for the machine keeps room up to its equal share. */
+/* Capacity that the operator refuses a vGPU is planned for others, and is no shortfall. */
+static void plan_operator(void)
+{
+	struct decide_param param = by(&alloc_exact);
+	struct control control = { 0 };
+	struct plan plan;
+
+	observe(busy_fps, heavy_us, true);
+	e.vgpus[0].last.fps_limit = 10000;
+	own[0] = (struct sla){ 20, INFINITY };
+	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_NEAR(plan.targets[0].fps, 10, 1e-9);
+	TAP_CHECK(plan.targets[0].limit <= 10 + 1e-9);
+	for (size_t j = 1; j < VMS; j++)
+		TAP_NEAR(plan.targets[j].fps, 30, 1e-3);
+	TAP_EQ(plan.nr_short, 0);
+	plan_free(&plan);
+}
+
+/* A limit of the operator's holds frames back for good: it is no reason to lead targets. */
+static void plan_lead_operator(void)
+{
+	static const unsigned int half_us[VMS] = { 5000, 5000, 5000, 5000 };
+	struct decide_param param = by(&alloc_exact);
+	struct control control = { 0 };
+	struct plan plan;
+
+	observe(busy_fps, half_us, true);
+	for (size_t j = 0; j < VMS; j++)
+		e.vgpus[j].last.fps_limit = 25000;
+	for (unsigned int k = 0; k < 10; k++) {
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		plan_free(&plan);
+	}
+	for (size_t j = 0; j < VMS; j++)
+		TAP_NEAR(e.vgpus[j].planned.lead, 1, 1e-9);
+}
+
+/* Which allocators divide by weight, and by how much. */
+static void plan_weights(void)
+{
+	static const uint32_t weight[VMS] = { 100, 100, 200, 400 };
+
+	for (const struct alloc_ops *const *ops = alloc_all; *ops; ops++) {
+		struct decide_param param = by(*ops);
+		struct control control = { 0 };
+		struct plan plan;
+
+		observe(busy_fps, heavy_us, true);
+		for (size_t j = 0; j < VMS; j++)
+			e.vgpus[j].last.weight = weight[j];
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		/* f by weight too: equal shares are not fair, and -4 is the best */
+		TAP_NEAR(plan.fds_best, -4, 1e-3);
+		TAP_CHECK(plan.fds < -4.5);
+		for (size_t j = 0; j < VMS; j++)
+			if ((*ops)->weights)
+				TAP_NEAR(plan.targets[j].fps, weight[j] / 8.0, 0.01);
+			else
+				TAP_CHECK(plan.targets[j].fps == plan.targets[0].fps);
+		plan_free(&plan);
+	}
+}
+
+/* A vGPU whose weight is not known counts as one of the default weight. */
+static void plan_unknown_weight(void)
+{
+	struct decide_param param = by(&alloc_exact);
+	struct control control = { 0 };
+	struct plan plan;
+
+	observe(busy_fps, heavy_us, true);
+	e.vgpus[1].last.weight = 100;
+	e.vgpus[3].last.weight = 200;
+	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	for (size_t j = 0; j < VMS; j++)
+		TAP_NEAR(plan.targets[j].fps, j == 3 ? 40 : 20, 0.01);
+	plan_free(&plan);
+}
+
+/* Floors of others leave a VM a part of its share by weight. */
+static void floors_leave_by_weight(void)
+{
+	double need[] = { 0.001, 0.001, 0.001, 0.01, 0.01, 0.01 }, capacity[] = { 8, 1 };
+	double none[] = { INFINITY, INFINITY, INFINITY }, weight[] = { 1, 1, 8 };
+	double asked[] = { 500, 0, 0 }, got[3], spare;
+	struct fds_problem p = { 3, 2, need, capacity, none, NULL, NULL, standard, 0 };
+
+	TAP_EQ(sla_floors(&p, asked, got), 1);
+	spare = 1 - use(&p, got, 1) / (1 - SLA_ROOM);
+	TAP_NEAR(spare, SLA_SPARE * 2 / 3, 1e-9);
+	p.weight = weight;
+	TAP_EQ(sla_floors(&p, asked, got), 1);
+	spare = 1 - use(&p, got, 1) / (1 - SLA_ROOM);
+	TAP_NEAR(spare, SLA_SPARE * 9 / 10, 1e-9);
+}
+
+/* A task with little use for the machine keeps room up to its share. */
 static void plan_keeps_room(void)
 {
 	static const unsigned int fps[VMS] = { 2, 32, 33, 33 };
@@ -371,6 +597,56 @@ static void plan_keeps_room(void)
 	for (size_t j = 1; j < VMS; j++)
 		TAP_CHECK(plan.targets[j].fps > 31);
 	plan_free(&plan);
+	for (size_t j = 0; j < VMS; j++)
+		e.vgpus[j].last.weight = j ? 100 : 300;
+	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_NEAR(plan.targets[0].fps, 50, 1e-6);
+	plan_free(&plan);
+}
+
+/* As many devices as can be divided, and more: what is beyond has no limits. */
+static void plan_many_devices(void)
+{
+	static struct sample_vgpu many[20];
+	static struct sample_vmm own_vmms[NR(many)];
+	static struct sample_dev devs[NR(many)];
+
+	for (size_t n = 13; n <= NR(many); n++) {
+		struct decide_param param = by(&alloc_exact);
+		struct control control = { 0 };
+		struct estimate of = { 0 };
+		struct plan plan;
+		struct sample s = {
+			.now_ns = 5 * SEC, .cpus = 4, .vgpus = many, .nr_vgpus = n,
+			.vmms = own_vmms, .nr_vmms = n, .devs = devs, .nr_devs = n,
+		};
+
+		for (size_t j = 0; j < n; j++) {
+			devs[j] = (struct sample_dev){ .id = (uint32_t)j, .engines = 1 };
+			own_vmms[j] = (struct sample_vmm){ .tgid = 10 + (uint32_t)j };
+			many[j] = (struct sample_vgpu){
+				.id = (uint32_t)j, .dev = (uint32_t)j, .open = true,
+				.tgid = 10 + (uint32_t)j,
+			};
+			snprintf(many[j].uuid, sizeof(many[j].uuid), "uuid-%zu", j);
+		}
+		TAP_EQ(estimate_update(&of, &s, ESTIMATE_HEADROOM), 0);
+		s.now_ns += SEC;
+		for (size_t j = 0; j < n; j++) {
+			many[j].frames += 20;
+			many[j].engine_ns += 100 * MS;
+			many[j].queue_ns += 400 * MS;
+			own_vmms[j].cpu_ns += 200 * MS;
+		}
+		TAP_EQ(estimate_update(&of, &s, ESTIMATE_HEADROOM), 0);
+		TAP_EQ(decide(&of, &param, NULL, &control, &plan), 0);
+		TAP_EQ(plan.active, n < MGPU_MAX_RES ? n : MGPU_MAX_RES - 1);
+		TAP_CHECK(plan.fds <= plan.fds_best);
+		for (size_t j = 0; j < n; j++)
+			TAP_CHECK(isfinite(plan.targets[j].fps) == (j < MGPU_MAX_RES - 1));
+		plan_free(&plan);
+		estimate_free(&of);
+	}
 }
 
 /* A promise to a VM that is idle, or under a policy without floors, is no event. */
@@ -403,11 +679,20 @@ int main(void)
 	tap_run(drf_example, "the example of the paper on dominant resource fairness");
 	tap_run(floors_met, "floors are met, or a capacity is why not");
 	tap_run(equal_shortfall, "tasks that share a short capacity get the same part");
+	tap_run(floors_leave_by_weight, "floors leave the others a part of their shares by weight");
 	tap_run(checked, "invalid agreements are refused");
 	tap_run(plan_floors, "a plan keeps floors, or grants equal parts and says so");
 	tap_run(plan_lead, "limits lead targets by a bounded factor, and never lag");
+	tap_run(plan_margin, "a promise that is missed is planned with a margin");
+	tap_run(plan_margins, "margins take nothing from other promises");
+	tap_run(plan_lead_ends, "a lead ends with its allocator");
 	tap_run(plan_ceilings, "a plan keeps ceilings");
-	tap_run(plan_keeps_room, "a task at its demand keeps room up to its equal share");
+	tap_run(plan_operator, "a plan keeps the operator's limits and gives the rest to others");
+	tap_run(plan_lead_operator, "limits of the operator do not make targets lead");
+	tap_run(plan_weights, "weights count for each allocator that says so, and for f");
+	tap_run(plan_unknown_weight, "an unknown weight counts as the default");
+	tap_run(plan_keeps_room, "a task at its demand keeps room up to its share");
+	tap_run(plan_many_devices, "15 devices are divided, further ones have no limits");
 	tap_run(plan_no_shortfall, "a task that needs nothing falls short of nothing");
 	estimate_free(&e);
 	return tap_done();

@@ -15,12 +15,12 @@ must 'mgpu-trace cannot be built' make -s -C "$top/ctl" trace BUILD="$BUILD"
 wrong_calls()
 {
 	refused "$trace" 2 'no command; the command is: record -o FILE'
-	refused "$trace" 2 'unknown command play' play
+	refused "$trace" 2 "unknown command 'play'" play
 	refused "$trace" 2 'record needs -o FILE' record
 	refused "$trace" 2 "seconds 'x': must be a number from 0.1 to 100000" record -o "$tmp/f" -s x
 	refused "$trace" 2 'seconds .0.: must be' record -o "$tmp/f" -s 0
 	refused "$trace" 2 'seconds .nan.: must be' record -o "$tmp/f" -s nan
-	refused "$trace" 2 'try --help' record --nonsense
+	refused "$trace" 2 "^mgpu-trace: unknown option --nonsense; 'mgpu-trace --help' lists all\$" record --nonsense
 }
 behaves 'calls that make no sense are refused' wrong_calls
 

@@ -1126,6 +1126,79 @@ static void transfer_bounds(void)
 	TAP_CHECK(lapped < RANDOM_BOXES / 20);
 }
 
+/*
+ * The transfers that fill a resource: they are in bounds, of a layer each where hosts take
+ * no more, and move as many bytes as all levels have.
+ */
+static void whole_levels(void)
+{
+	static const struct {
+		u32 target, format, w, h, d, layers, levels;
+		bool by_layer;
+		u64 bytes;
+	} t[] = {
+		{ 0, 64, 5000, 1, 1, 1, 0, false, 5000 },
+		{ 0, 31, 5000, 1, 1, 1, 0, false, 5000 },
+		{ 1, 67, 16, 1, 1, 1, 4, false, (16 + 8 + 4 + 2 + 1) * 4 },
+		{ 2, 67, 20, 10, 1, 1, 2, false, (200 + 50 + 10) * 4 },
+		{ 3, 67, 8, 8, 6, 1, 2, false, (64 * 6 + 16 * 3 + 4) * 4 },
+		{ 4, 67, 4, 4, 1, 6, 1, true, (16 + 4) * 6 * 4 },
+		{ 5, 67, 7, 5, 1, 1, 0, false, 35 * 4 },
+		{ 6, 67, 8, 1, 1, 9, 1, true, (8 + 4) * 9 * 4 },
+		{ 7, 67, 8, 4, 1, 9, 1, false, (32 + 8) * 9 * 4 },
+		{ 8, 67, 4, 4, 1, 12, 0, false, 16 * 12 * 4 },
+		{ 2, 105, 10, 10, 1, 1, 1, true, (9 + 4) * 8 },
+		{ 7, 108, 8, 8, 1, 3, 1, true, (4 + 1) * 16 * 3 },
+	};
+	struct mgpu_virgl_transfer move;
+	struct mgpu_virgl_shape s;
+	u64 bytes, moved, sum;
+	u32 i, level;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		s = shape(t[i].target, t[i].format, t[i].w, t[i].h, t[i].d,
+			  t[i].layers, t[i].levels, 0);
+		TAP_NEED(!mgpu_virgl_resource_bytes(&s, &bytes));
+		TAP_EQ(mgpu_virgl_by_layer(&s), t[i].by_layer);
+		for (level = 0, sum = 0; level <= s.last_level; level++) {
+			memset(&move, 0, sizeof(move));
+			move.level = level;
+			bytes = mgpu_virgl_level(&s, level, &move.box);
+			TAP_CHECK(mgpu_virgl_transfer_ok(&s, bytes, &move, &moved));
+			TAP_EQ(moved, bytes);
+			/* It is all of the level. */
+			move.box.width++;
+			TAP_CHECK(!mgpu_virgl_transfer_ok(&s, U64_MAX, &move, &moved));
+			move.box.width--;
+			move.box.height++;
+			TAP_CHECK(!mgpu_virgl_transfer_ok(&s, U64_MAX, &move, &moved));
+			move.box.height--;
+			move.box.depth++;
+			TAP_CHECK(!mgpu_virgl_transfer_ok(&s, U64_MAX, &move, &moved));
+			sum += bytes;
+		}
+		if (!TAP_EQ(sum, t[i].bytes))
+			tap_diag("row %u", i);
+	}
+
+	/* Buffers that are the guest's memory, or that the host zeroes. */
+	s = shape(0, 64, 100, 1, 1, 1, 0, 0);
+	TAP_CHECK(mgpu_virgl_has_storage(&s));
+	s.bind = 1 << 17;
+	TAP_CHECK(!mgpu_virgl_has_storage(&s));
+	s.bind = 1 << 19;
+	TAP_CHECK(!mgpu_virgl_has_storage(&s));
+	s.bind = 1 << 17 | 8;
+	TAP_CHECK(mgpu_virgl_has_storage(&s));
+	s = shape(2, 67, 10, 10, 1, 1, 0, 0);
+	s.bind = 1 << 17;
+	TAP_CHECK(mgpu_virgl_has_storage(&s));
+
+	for (i = 0; i <= MGPU_VIRGL_MAX_FORMAT; i++)
+		TAP_EQ(mgpu_virgl_is_depth(i),
+		       (i >= 16 && i <= 23) || i == 126 || (i >= 136 && i <= 138));
+}
+
 static void transfer_extremes(void)
 {
 	struct mgpu_virgl_shape s = shape(0, 64, 0x7fffffff, 1, 1, 1, 0, 0);
@@ -1361,6 +1434,7 @@ int main(void)
 	tap_run(formats, "formats have the blocks that their names say");
 	tap_run(resource_sizes, "resources have the size of all their levels");
 	tap_run(transfer_bounds, "transfers touch the named bytes and no other");
+	tap_run(whole_levels, "all of a resource is in the transfers that clear it");
 	tap_run(transfer_extremes, "no size or stride makes a transfer wrap");
 	tap_run(copies, "copies stay within both resources, block by block");
 	tap_run(copies_in_streams, "each word of a box counts");

@@ -38,6 +38,11 @@ test_cmd_decode-srcs := ../../kmod/gpu/cmd_decode.c
 test_compute-srcs := ../../kmod/compute/compute.c
 test_compute-cflags := -I../../include
 
+test_hangs-srcs := ../../kmod/sched/hangs.c
+test_hangs-cflags := -I../../include
+
+test_model-srcs := ../../kmod/soft/model.c
+
 test_runq-deps := $(machine-deps)
 test_runq-srcs := $(addprefix ../../kmod/sched/,runq.c bucket.c policy_best_effort.c \
 	policy_fair.c policy_fixed.c) $(machine-deps)
@@ -78,6 +83,9 @@ test_preempt_learn-pkgs := json-c
 mgpud-config := $(addprefix ../../ctl/mgpud/config/,config.c settings.c table.c) \
 	../../ctl/lib/mgpud_settings.c
 
+test_cpu_waits-srcs := ../../ctl/mgpud/frames/cpu_waits.c
+test_cpu_waits-cflags := $(mgpud-cflags)
+
 test_ctx_view-srcs := ../../ctl/mgpud/contexts/ctx_view.c ../../ctl/lib/fields.c $(preempt)
 test_ctx_view-cflags := $(mgpud-cflags) -I../../bpf
 test_ctx_view-pkgs := json-c
@@ -88,10 +96,27 @@ test_mgpud_config-cflags := $(mgpud-cflags) \
 	-DMANUAL='"$(abspath ../../Documentation/man/mgpud.8)"'
 test_mgpud_config-pkgs := json-c inih
 
-test_mgpud_loop-srcs := $(alloc)
-test_mgpud_loop-cflags := -I../../ctl/alloc
+# mgpud without what reaches the kernel, which the test plays.
+test_mgpud_daemon-srcs := ../../ctl/mgpud/daemon.c ../../ctl/mgpud/keep.c \
+	$(wildcard ../../ctl/mgpud/config/*.c ../../ctl/mgpud/server/*.c) \
+	../../ctl/mgpud/frames/sla_watch.c ../../ctl/mgpud/contexts/preempt_state.c \
+	../../ctl/lib/mgpud_settings.c ../../ctl/lib/fields.c \
+	../../kmod/compute/compute.c $(alloc) $(preempt)
+test_mgpud_daemon-cflags := $(mgpud-cflags) -I../../include
+test_mgpud_daemon-pkgs := json-c inih
+test_mgpud_daemon-libs := -lpthread
 
-test_mgpud_server-srcs := $(addprefix ../../ctl/mgpud/server/,server.c log.c) \
+test_mgpud_loop-deps := $(machine-deps)
+test_mgpud_loop-srcs := $(alloc) $(machine-srcs)
+test_mgpud_loop-cflags := -I../../tools/sim $(machine-cflags)
+
+test_mgpud_overlay-srcs := ../../ctl/mgpud/config/overlay.c ../../ctl/mgpud/server/log.c \
+	$(mgpud-config) $(alloc) $(preempt)
+test_mgpud_overlay-cflags := $(mgpud-cflags)
+test_mgpud_overlay-pkgs := json-c inih
+
+test_mgpud_server-srcs := \
+	$(addprefix ../../ctl/mgpud/server/,access.c budget.c server.c log.c) \
 	$(mgpud-config) $(alloc) $(preempt)
 test_mgpud_server-cflags := $(mgpud-cflags)
 test_mgpud_server-pkgs := json-c inih
@@ -127,7 +152,7 @@ test_gpuctl_ctx-cflags := -include test_gpuctl_ctx.h $(lib-cflags) -I../../ctl/l
 test_gpuctl_ctx-pkgs := libnl-genl-3.0 json-c
 test_gpuctl_ctx-libs := -Wl,--wrap=genl_ctrl_resolve,--wrap=genl_ctrl_resolve_grp \
 	-Wl,--wrap=nl_socket_add_membership,--wrap=sendto,--wrap=recvmsg \
-	-Wl,--wrap=clock_gettime,--wrap=nanosleep
+	-Wl,--wrap=clock_gettime,--wrap=ppoll -lpthread
 
 test_gpuctl_lib-srcs := $(addprefix ../../ctl/lib/,msg.c fields.c hist.c mgpu.c)
 test_gpuctl_lib-cflags := $(lib-cflags)
@@ -142,7 +167,7 @@ test_gpuctl_out-srcs := ../../ctl/gpuctl/out.c $(addprefix ../../ctl/lib/,fields
 test_gpuctl_out-cflags := $(lib-cflags) -I../../ctl/gpuctl
 test_gpuctl_out-pkgs := json-c
 
-test_gpuctl_parse-srcs := ../../ctl/gpuctl/parse.c
+test_gpuctl_parse-srcs := ../../ctl/gpuctl/parse.c ../../ctl/lib/cmdline.c
 test_gpuctl_parse-cflags := $(lib-cflags) -I../../ctl/gpuctl
 
 # ---- tools/

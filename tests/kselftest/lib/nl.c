@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "nl.h"
+#include "vmm.h"
 
 #define RX_SIZE		65536
 
@@ -175,6 +176,15 @@ static void vgpu_attr(void *ctx, uint16_t type, const uint8_t *data,
 	case MGPU_A_VGPU_FPS_LIMIT:
 		v->fps_limit = n;
 		break;
+	case MGPU_A_VGPU_FPS_TARGET:
+		v->fps_target = n;
+		break;
+	case MGPU_A_VGPU_FPS_LIMIT_BY:
+		text(v->fps_limit_by, sizeof(v->fps_limit_by), data, len);
+		break;
+	case MGPU_A_VGPU_FPS_TARGET_BY:
+		text(v->fps_target_by, sizeof(v->fps_target_by), data, len);
+		break;
 	case MGPU_A_VGPU_GPU_LIMIT:
 		v->gpu_limit = n;
 		break;
@@ -189,6 +199,9 @@ static void vgpu_attr(void *ctx, uint16_t type, const uint8_t *data,
 		break;
 	case MGPU_A_VGPU_MODE_HEIGHT:
 		v->mode_height = n;
+		break;
+	case MGPU_A_VGPU_QUARANTINE:
+		v->quarantine = n;
 		break;
 	case MGPU_A_VGPU_FRAME_INTERVAL_HIST:
 		v->has_interval = hist(v->interval, data, len);
@@ -268,6 +281,9 @@ static void dev_attr(void *ctx, uint16_t type, const uint8_t *data, size_t len)
 	case MGPU_A_DEV_BACKEND:
 		text(d->backend, sizeof(d->backend), data, len);
 		break;
+	case MGPU_A_DEV_ENGINE_ON_CPU:
+		d->engine_on_cpu = n;
+		break;
 	case MGPU_A_DEV_ENGINES:
 		d->engines = n;
 		break;
@@ -285,6 +301,9 @@ static void dev_attr(void *ctx, uint16_t type, const uint8_t *data, size_t len)
 		break;
 	case MGPU_A_DEV_JOB_TIMEOUT:
 		d->job_timeout = n;
+		break;
+	case MGPU_A_DEV_HANG_LIMIT:
+		d->hang_limit = n;
 		break;
 	case MGPU_A_DEV_WAITING:
 		d->waiting = n;
@@ -531,6 +550,21 @@ int nl_vgpu_get(struct nl *nl, const char *uuid, struct nl_vgpu *v)
 	return ret ? ret : l.n == 1 ? 0 : -ENOENT;
 }
 
+int nl_vgpu_get_closed(struct nl *nl, const char *uuid, struct nl_vgpu *v)
+{
+	uint64_t end = now_ms() + (uint64_t)VMM_TIMEOUT;
+	int ret;
+
+	for (;;) {
+		ret = nl_vgpu_get(nl, uuid, v);
+		if (ret || !v->open)
+			return ret;
+		if (now_ms() >= end)
+			return -EBUSY;
+		sleep_ms(1);
+	}
+}
+
 int nl_vgpu_dump(struct nl *nl, struct nl_vgpu *v, unsigned int max)
 {
 	struct list l = { v, max, 0 };
@@ -687,6 +721,29 @@ int nl_vgpu_set_mode(struct nl *nl, const char *uuid, int64_t width,
 	return nl_talk(nl, &m);
 }
 
+static int set_one(struct nl *nl, const char *uuid, uint16_t attr, uint32_t value)
+{
+	struct nl_msg m;
+	size_t at;
+
+	nl_begin(nl, &m, MGPU_CMD_VGPU_SET, 0);
+	at = nl_nest(&m, MGPU_A_BATCH_VGPU);
+	nl_put_str(&m, MGPU_A_VGPU_UUID, uuid);
+	nl_put_u32(&m, attr, value);
+	nl_nest_end(&m, at);
+	return nl_talk(nl, &m);
+}
+
+int nl_vgpu_set_quarantine(struct nl *nl, const char *uuid, uint32_t on)
+{
+	return set_one(nl, uuid, MGPU_A_VGPU_QUARANTINE, on);
+}
+
+int nl_vgpu_set_target(struct nl *nl, const char *uuid, uint32_t fps_target)
+{
+	return set_one(nl, uuid, MGPU_A_VGPU_FPS_TARGET, fps_target);
+}
+
 int nl_vgpu_set(struct nl *nl, const char *uuid, int64_t weight,
 		int64_t fps_limit)
 {
@@ -762,18 +819,27 @@ int nl_dev_get_id(struct nl *nl, uint32_t id, struct nl_dev *d)
 	return ret ? ret : w.found ? 0 : -ENODEV;
 }
 
+/* Begin to set properties of the GPU @name. */
+static int begin_dev_set(struct nl *nl, struct nl_msg *m, const char *name)
+{
+	struct nl_dev d;
+	int ret = nl_dev_get(nl, name, &d);
+
+	if (ret)
+		return ret;
+	nl_begin(nl, m, MGPU_CMD_DEV_SET, 0);
+	nl_put_u32(m, MGPU_A_DEV_ID, d.id);
+	return 0;
+}
+
 int nl_dev_set(struct nl *nl, const char *name, const char *policy,
 	       int64_t job_timeout_ms)
 {
-	struct nl_dev d;
 	struct nl_msg m;
-	int ret;
+	int ret = begin_dev_set(nl, &m, name);
 
-	ret = nl_dev_get(nl, name, &d);
 	if (ret)
 		return ret;
-	nl_begin(nl, &m, MGPU_CMD_DEV_SET, 0);
-	nl_put_u32(&m, MGPU_A_DEV_ID, d.id);
 	if (policy)
 		nl_put_str(&m, MGPU_A_DEV_POLICY, policy);
 	if (job_timeout_ms >= 0)
@@ -789,6 +855,17 @@ int nl_dev_set_slots(struct nl *nl, uint32_t id, uint32_t slots)
 	nl_begin(nl, &m, MGPU_CMD_DEV_SET, NLM_F_ACK);
 	nl_put_u32(&m, MGPU_A_DEV_ID, id);
 	nl_put_u32(&m, MGPU_A_DEV_SLOTS, slots);
+	return nl_talk(nl, &m);
+}
+
+int nl_dev_set_hang_limit(struct nl *nl, const char *name, uint32_t limit)
+{
+	struct nl_msg m;
+	int ret = begin_dev_set(nl, &m, name);
+
+	if (ret)
+		return ret;
+	nl_put_u32(&m, MGPU_A_DEV_HANG_LIMIT, limit);
 	return nl_talk(nl, &m);
 }
 

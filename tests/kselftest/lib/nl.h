@@ -38,11 +38,15 @@ struct nl_vgpu {
 	uint32_t tgid;
 	uint32_t weight;
 	uint32_t fps_limit;
+	uint32_t fps_target;
+	char fps_limit_by[16];	/* "" when absent */
+	char fps_target_by[16];
 	uint32_t gpu_limit;
 	uint32_t gpu_period;
 	uint32_t gpu_burst;
 	uint32_t mode_width;
 	uint32_t mode_height;
+	uint32_t quarantine;
 	uint64_t mem_used;
 	uint64_t mem_limit;
 	uint64_t pinned;
@@ -61,11 +65,13 @@ struct nl_dev {
 	char name[32];
 	char backend[32];
 	uint32_t engines;
+	bool engine_on_cpu;
 	uint32_t vgpus;
 	uint32_t max_vgpus;
 	char policy[MGPU_POLICY_NAME_LEN];	/* in force */
 	char builtin[MGPU_POLICY_NAME_LEN];	/* chosen last */
 	uint32_t job_timeout;			/* milliseconds */
+	uint32_t hang_limit;			/* 0: no quarantine */
 	uint32_t waiting;
 	uint32_t policy_shares;		/* 1: the policy in force promises shares */
 	uint64_t engine_ns;
@@ -125,6 +131,13 @@ void nl_nest_end(struct nl_msg *m, size_t at);
 int nl_talk(struct nl *nl, struct nl_msg *m);	/* send, free, wait */
 
 int nl_vgpu_get(struct nl *nl, const char *uuid, struct nl_vgpu *v);
+/*
+ * The same when it is closed, for which this waits: a vGPU's worker that pins memory, or
+ * another process that reads the VMM's /proc, may keep the memory of a killed VMM, with
+ * the mapping of the screen and so the device, a moment longer than the VMM.  -EBUSY if
+ * it stays open.
+ */
+int nl_vgpu_get_closed(struct nl *nl, const char *uuid, struct nl_vgpu *v);
 int nl_vgpu_dump(struct nl *nl, struct nl_vgpu *v, unsigned int max);
 int nl_vgpu_set(struct nl *nl, const char *uuid, int64_t weight,
 		int64_t fps_limit);	/* -1: leave as it is */
@@ -137,6 +150,8 @@ int nl_vgpu_set_full(struct nl *nl, const char *uuid, int64_t weight,
 /* Set the mode; NL_KEEP leaves an attribute out. */
 int nl_vgpu_set_mode(struct nl *nl, const char *uuid, int64_t width,
 		     int64_t height);
+int nl_vgpu_set_quarantine(struct nl *nl, const char *uuid, uint32_t on);
+int nl_vgpu_set_target(struct nl *nl, const char *uuid, uint32_t fps_target);
 /* Put entries of a batch, between nl_begin() and nl_talk(). */
 void nl_put_mode(struct nl_msg *m, const char *uuid, int64_t width,
 		 int64_t height);
@@ -164,6 +179,7 @@ int nl_dev_get_id(struct nl *nl, uint32_t id, struct nl_dev *d);
 int nl_dev_set(struct nl *nl, const char *name, const char *policy,
 	       int64_t job_timeout_ms);
 int nl_dev_set_slots(struct nl *nl, uint32_t id, uint32_t slots);
+int nl_dev_set_hang_limit(struct nl *nl, const char *name, uint32_t limit);
 int nl_dev_set_policy(struct nl *nl, const char *name, const char *policy);
 
 /* Return the command of the next event, 0 when none comes in time. */

@@ -23,6 +23,7 @@
 #define GL_B8G8R8A8	1
 #define GL_B8G8R8X8	2
 #define GL_Z24S8	20
+#define GL_RGBA32F	31
 #define GL_R8		64
 #define GL_BUFFER	0
 #define GL_2D		2
@@ -32,6 +33,10 @@
 #define GL_SAMPLED	(1u << 3)
 #define GL_VERTICES	(1u << 4)
 #define GL_Y_0_TOP	1
+
+/* Stages of a pipeline. */
+#define GL_VERTEX	0
+#define GL_FRAGMENT	1
 
 /* A guest on a vGPU, with a netlink socket for queries about it. */
 struct gl {
@@ -49,6 +54,9 @@ struct gl_stream {
 
 /* Make the GPU the parent of vGPUs; without a GPU, end the program with a skip. */
 void gl_need_gpu(void);
+
+/* The name of the GPU on the virtio bus, or "". */
+void gl_virtio_name(char *name, size_t len);
 
 int gl_new(struct gl *g, const char *type, size_t ram);
 void gl_delete(struct gl *g);
@@ -98,6 +106,21 @@ void gl_blit(struct gl_stream *s, uint32_t dst, uint32_t dw, uint32_t dh,
 	     uint32_t src, uint32_t sw, uint32_t sh);
 void gl_copy(struct gl_stream *s, uint32_t dst, uint32_t src, uint32_t w,
 	     uint32_t h);
+/* Create a shader from TGSI text and bind it to its stage. */
+void gl_shader(struct gl_stream *s, uint32_t handle, uint32_t stage,
+	       const char *tgsi);
+/* Set CONST[0] of the fragment shader. */
+void gl_constant(struct gl_stream *s, const uint32_t value[4]);
+/*
+ * Set up all but the fragment shader for gl_triangle(): a vertex shader and states with
+ * handles from 1 to 5, and vertices in a buffer of gl_vertices().  The picture of the
+ * context is @w x @h.
+ */
+void gl_pipeline(struct gl_stream *s, uint32_t vertices, uint32_t w, uint32_t h);
+/* Draw a triangle that covers the picture.  Its colours are added to those there. */
+void gl_triangle(struct gl_stream *s);
+/* Create a buffer for gl_pipeline(), attached to a context. */
+int gl_vertices(struct vm *vm, uint32_t ctx, uint32_t id);
 
 /*
  * Submit bytes of guest memory, and return the head at once.  @fence is 0 for none.

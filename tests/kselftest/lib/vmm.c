@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/pci_regs.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -196,6 +198,32 @@ const char *vmm_parent(void)
 
 	return env ? env : VMM_PARENT;
 }
+
+/* ---- modules ---- */
+
+int module_remove(const char *name)
+{
+	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
+}
+
+int module_insert(const char *name)
+{
+	const char *build = getenv("BUILD"), *kernel = getenv("KERNEL");
+	char path[PATH_MAX];
+	int fd, ret;
+
+	if (!build || !kernel)
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s/kmod/%s/%s.ko", build, kernel, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+/* ---- mediated devices ---- */
 
 /* Types are named after the driver of the parent. */
 int mdev_type_path(const char *type, const char *file, char *path, size_t len)
@@ -816,6 +844,12 @@ int vio_driver_ok(struct vm *vm)
 	return cc_write(vm, device_status, VIRTIO_CONFIG_S_ACKNOWLEDGE |
 			VIRTIO_CONFIG_S_DRIVER | VIRTIO_CONFIG_S_FEATURES_OK |
 			VIRTIO_CONFIG_S_DRIVER_OK);
+}
+
+void vm_forget(struct vm *vm)
+{
+	memset(vm->vq, 0, sizeof(vm->vq));
+	vm->ram_used = 0;
 }
 
 int vm_start(struct vm *vm)

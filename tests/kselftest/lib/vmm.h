@@ -73,6 +73,13 @@ pid_t sysfs_write_aside(const char *path, const char *text);
 /* Return whether the process ends in time, and with status 0. */
 bool ends(pid_t pid, int timeout_ms);
 
+/*
+ * Unload a module of this project, or load it without parameters: -ENOENT if $BUILD and
+ * $KERNEL do not say where it is.
+ */
+int module_remove(const char *name);
+int module_insert(const char *name);
+
 /* The parent device that offers the types: $MGPU_PARENT, or VMM_PARENT. */
 const char *vmm_parent(void);
 /* Type names without the driver's prefix: "small". */
@@ -211,6 +218,8 @@ int irq_request(struct vm *vm);
 int irq_wait(int fd, int timeout_ms);	/* count, 0 for none */
 
 /* Start the driver: features, MSI-X, both queues, DRIVER_OK; also after a reset. */
+/* Forget the virtqueues and allocations of a device that was reset. */
+void vm_forget(struct vm *vm);
 int vm_start(struct vm *vm);
 int vm_start_with(struct vm *vm, uint64_t features);
 int vm_new_started(struct vm *vm, const char *type, size_t ram);
