@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * mgpu-game: a game-like DRM client whose frames cost a constant amount of
- * CPU and GPU work.  It makes a frame, shows it with a page flip, waits until
- * the driver says that it is shown, and goes on as fast as it may.
+ * CPU and GPU work.  It makes a frame, shows it with a page flip, and goes on as
+ * fast as it may: when the driver says that the frame is shown, or earlier, with
+ * some frames ahead of the screen, as most games are.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,8 @@ struct options {
 	uint32_t work;
 	uint32_t threads;
 	uint32_t textures;
+	uint32_t texture_kib;
+	uint32_t ahead;
 	uint32_t seed;
 	bool redraw_all;
 	bool list;
@@ -40,11 +43,14 @@ static const char usage[] =
 "  --list-modes     print the modes of the screen, and exit\n"
 "  --name NAME      title on the screen and name in the output (game)\n"
 "  --theme THEME    night, forest or desert (night)\n"
-"  --buffers N      2 to 4 buffers (2)\n"
+"  --buffers N      2 to 4 buffers (2, or as many as --ahead needs)\n"
+"  --ahead N        0 to 2 frames that may wait to be shown while the next one\n"
+"                   is made (0)\n"
 "  --balls N        1 to 32 balls (3)\n"
 "  --work N         CPU work per frame: thousands of look-ahead steps (0)\n"
 "  --threads N      1 to 16 threads that share the CPU work (1)\n"
-"  --textures N     GPU work per frame: uploads of a texture of 8 MiB (0)\n"
+"  --textures N     GPU work per frame: uploads of a texture (0)\n"
+"  --texture-kib N  size of the texture: 8 to 65536 KiB, rounded down to 8 (8192)\n"
 "  --redraw WHAT    changed: paint changes only; all: paint everything (changed)\n"
 "  --fps-cap F      sleep so as not to exceed F frames/s (none)\n"
 "  --frames N       stop after N frames (never)\n"
@@ -84,6 +90,8 @@ static int parse(struct options *o, int argc, char **argv)
 		U32("work", &o->work, 0, 1000000),
 		U32("threads", &o->threads, 1, MAX_THREADS),
 		U32("textures", &o->textures, 0, 1000),
+		U32("texture-kib", &o->texture_kib, 8, 8 * TEXTURE_MAX_H),
+		U32("ahead", &o->ahead, 0, MAX_BUFFERS - 2),
 		CHOICE("redraw", &o->redraw_all, choose_redraw,
 		       "changed or all"),
 		NUMBER("fps-cap", &o->fps_cap, 0.1, 10000,
@@ -98,8 +106,24 @@ static int parse(struct options *o, int argc, char **argv)
 	return cmdline_parse(options, usage, argc, argv);
 }
 
-static int play(const struct options *o, struct display *d, struct world *g,
-		struct canvas *c, struct texture *t, struct stats *s)
+/* Show a frame, when those before it are shown; return when at most @ahead wait. */
+static int show(struct present *p, unsigned int ahead, struct display *d, int buffer,
+		struct stats *s)
+{
+	int ret;
+
+	if (p) {
+		present_frame(p, buffer);
+		return present_wait(p, ahead, s);
+	}
+	ret = display_flip(d, buffer);
+	if (!ret)
+		stats_frame(s, now_ns());
+	return ret;
+}
+
+static int play(const struct options *o, struct display *d, struct present *p,
+		struct world *g, struct canvas *c, struct texture *t, struct stats *s)
 {
 	struct hud hud = { .title = o->name };
 	uint64_t now, due;
@@ -123,12 +147,11 @@ static int play(const struct options *o, struct display *d, struct world *g,
 		if (o->textures)
 			ret = texture_upload(t, o->textures, g->frame);
 		if (!ret)
-			ret = display_flip(d, buffer);
+			ret = show(p, o->ahead, d, buffer, s);
 		if (ret)
 			break;
 
 		now = now_ns();
-		stats_frame(s, now);
 		if (now - s->since >= 1000000000)
 			stats_report(s, o->name, now);
 		if (o->frames && s->frames >= o->frames)
@@ -150,6 +173,7 @@ int main(int argc, char **argv)
 		.buffers = 2,
 		.balls = 3,
 		.threads = 1,
+		.texture_kib = 8192,
 		.seed = 1,
 	};
 	static struct display display;
@@ -157,6 +181,7 @@ int main(int argc, char **argv)
 	static struct stats stats;
 	struct texture texture = { 0 };
 	struct canvas canvas = { 0 };
+	struct present *present = NULL;
 	int ret;
 
 	ret = parse(&o, argc, argv);
@@ -168,6 +193,9 @@ int main(int argc, char **argv)
 
 	stop_on_signals();
 
+	/* One is shown, and one is made. */
+	if (o.buffers < o.ahead + 2)
+		o.buffers = o.ahead + 2;
 	ret = display_open(&display, o.card, o.mode, (int)o.buffers);
 	if (ret)
 		return 1;
@@ -183,10 +211,16 @@ int main(int argc, char **argv)
 			explain("cannot start threads: %s\n", strerror(-ret));
 	}
 	if (!ret && o.textures)
-		ret = texture_open(&texture, display.fd);
+		ret = texture_open(&texture, display.fd, o.texture_kib / 8);
+	if (!ret && o.ahead) {
+		ret = present_open(&present, &display);
+		if (ret)
+			explain("cannot start a thread: %s\n", strerror(-ret));
+	}
 	if (!ret)
-		ret = play(&o, &display, &world, &canvas, &texture, &stats);
+		ret = play(&o, &display, present, &world, &canvas, &texture, &stats);
 
+	present_close(present);
 	team_close(world.team);
 	texture_close(&texture);
 	draw_free(&canvas);

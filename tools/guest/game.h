@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * mgpu-game: a game-like DRM client.  display.c talks KMS, world.c is the game
- * itself, team.c its threads, draw.c paints it, texture.c gives the GPU more to
- * do, stats.c counts frames, game.c is the main loop.
+ * itself, team.c its threads, draw.c paints it, present.c shows frames while the next
+ * ones are made, texture.c gives the GPU more to do, stats.c counts frames, game.c is the
+ * main loop.
  *
  * mgpu-flip: the barest client, for measurements.  flip.c is the main loop,
  * latency.c reads the kernel's trace, display.c and clock.c are shared.
@@ -60,15 +61,16 @@ int display_list_modes(const char *card);
 /* ---- texture.c ---- */
 
 #define TEXTURE_W	2048
-#define TEXTURE_H	1024
+#define TEXTURE_MAX_H	8192
 
 struct texture {
 	int fd;
 	uint32_t handle;
+	uint32_t height;	/* rows of TEXTURE_W pixels */
 	uint32_t *px;
 };
 
-int texture_open(struct texture *t, int fd);
+int texture_open(struct texture *t, int fd, uint32_t height);
 int texture_upload(struct texture *t, uint32_t n, uint64_t frame);
 void texture_close(struct texture *t);
 
@@ -168,6 +170,15 @@ void stats_start(struct stats *s);
 void stats_frame(struct stats *s, uint64_t now);
 void stats_report(struct stats *s, const char *name, uint64_t now);
 void stats_summary(const struct stats *s, const char *name, uint64_t now);
+
+/* ---- present.c ---- */
+
+struct present;
+
+int present_open(struct present **present, struct display *d);
+void present_frame(struct present *p, int buffer);
+int present_wait(struct present *p, unsigned int ahead, struct stats *s);
+void present_close(struct present *p);
 
 /* ---- latency.c ---- */
 

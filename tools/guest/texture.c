@@ -29,16 +29,17 @@ static int failed(const char *what)
 	return ret;
 }
 
-int texture_open(struct texture *t, int fd)
+/* Make a texture of @height rows, 8 KiB each. 0 or -errno. */
+int texture_open(struct texture *t, int fd, uint32_t height)
 {
 	struct drm_virtgpu_resource_create create = {
 		.target = TARGET_2D,
 		.format = FORMAT_B8G8R8X8,
 		.width = TEXTURE_W,
-		.height = TEXTURE_H,
+		.height = height,
 		.depth = 1,
 		.array_size = 1,
-		.size = TEXTURE_W * TEXTURE_H * 4,
+		.size = TEXTURE_W * height * 4,
 		.stride = TEXTURE_W * 4,
 	};
 	struct drm_virtgpu_map map = { 0 };
@@ -47,6 +48,7 @@ int texture_open(struct texture *t, int fd)
 	if (drmIoctl(fd, DRM_IOCTL_VIRTGPU_RESOURCE_CREATE, &create))
 		return failed("create");
 	t->fd = fd;
+	t->height = height;
 	t->handle = create.bo_handle;
 
 	map.handle = create.bo_handle;
@@ -66,11 +68,11 @@ int texture_upload(struct texture *t, uint32_t n, uint64_t frame)
 {
 	struct drm_virtgpu_3d_transfer_to_host transfer = {
 		.bo_handle = t->handle,
-		.box = { .w = TEXTURE_W, .h = TEXTURE_H, .d = 1 },
+		.box = { .w = TEXTURE_W, .h = t->height, .d = 1 },
 	};
 	uint32_t i;
 
-	memset(t->px + (frame % TEXTURE_H) * TEXTURE_W, (int)frame,
+	memset(t->px + (frame % t->height) * TEXTURE_W, (int)frame,
 	       TEXTURE_W * 4);
 	for (i = 0; i < n; i++)
 		if (drmIoctl(t->fd, DRM_IOCTL_VIRTGPU_TRANSFER_TO_HOST,
@@ -82,7 +84,7 @@ int texture_upload(struct texture *t, uint32_t n, uint64_t frame)
 void texture_close(struct texture *t)
 {
 	if (t->px)
-		munmap(t->px, TEXTURE_W * TEXTURE_H * 4);
+		munmap(t->px, TEXTURE_W * t->height * 4);
 	if (t->handle)
 		drmCloseBufferHandle(t->fd, t->handle);
 	memset(t, 0, sizeof(*t));

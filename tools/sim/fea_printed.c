@@ -48,7 +48,7 @@ void fea_printed_iterate(struct fea_problem *fp, struct alloc_state *state)
 	onto_capacities(fp, fp->y);
 	for (size_t j = 0; j < n; j++)
 		fp->y[j] = fmin(fmax(fp->y[j], fp->low[j]), fp->cap[j]);
-	a = fds_gradient(&fp->p->param, n, fp->y, fp->d);
+	a = fea_value(fp, fp->y, fp->d);
 	for (size_t j = 0; j < n; j++)
 		norm += fp->d[j] * fp->d[j];
 	norm = sqrt(norm);
@@ -78,8 +78,8 @@ void fea_printed_iterate(struct fea_problem *fp, struct alloc_state *state)
 		fp->b[j] = fmax(fp->y[j] + s * fp->d[j], fp->low[j]);
 		fp->c[j] = fmax(fp->y[j] + FEA_SHORT * s * fp->d[j], fp->low[j]);
 	}
-	b = fds_value(&fp->p->param, n, fp->b);
-	c = fds_value(&fp->p->param, n, fp->c);
+	b = fea_value(fp, fp->b, NULL);
+	c = fea_value(fp, fp->c, NULL);
 	fea_choose(fp, state, a, b, c);
 }
 
@@ -101,5 +101,6 @@ static int printed_allocate(struct alloc_state *state, const struct fds_problem 
 const struct alloc_ops alloc_fea_printed = {
 	.name = "fea-printed",
 	.summary = "the iteration of fea as its source prints it",
+	.weights = true,
 	.allocate = printed_allocate,
 };

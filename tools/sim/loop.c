@@ -69,16 +69,18 @@ static double foresee(const struct sim *s, const struct sim_point *points, uint6
 		      uint64_t to, bool agreements, double *x)
 {
 	size_t n = 0, *who = calloc(s->nr_vms, sizeof(*who));
-	double *mem = calloc(s->nr_vms * 6, sizeof(*mem));
+	double *mem = calloc(s->nr_vms * 7, sizeof(*mem));
 	double *need = mem, *demand = mem + 2 * s->nr_vms;
 	double *floors = demand + s->nr_vms, *rate = floors + s->nr_vms;
-	double *share = rate + s->nr_vms, f = NAN;
+	double *share = rate + s->nr_vms, *weight = share + s->nr_vms, f = NAN;
 	double capacity[2] = {
 		s->machine.cpus - s->machine.host, s->machine.engines,
 	};
+	const bool on_cpus[2] = { false, s->machine.engines_on_cpus };
 	struct fds_problem p = {
 		.m = 2, .need = need, .capacity = capacity, .demand = demand,
-		.floor = agreements ? floors : NULL, .param = s->param.fds,
+		.floor = agreements ? floors : NULL, .weight = weight,
+		.param = s->param.fds,
 	};
 	struct machine_frame *frames = calloc(s->nr_vms, sizeof(*frames));
 
@@ -104,30 +106,20 @@ static double foresee(const struct sim *s, const struct sim_point *points, uint6
 		if (agreements)
 			demand[k] = fmin(demand[k], v->sla.ceiling);
 		floors[k] = v->sla.floor;
+		weight[k] = v->machine.weight;
 	}
 	if (agreements) {
 		p.floor = NULL;
 		sla_floors(&p, floors, floors);
 		p.floor = floors;
 	}
-	/* engines on CPUs leave VMs what the rates leave them: a fixed point */
-	for (unsigned int i = 0; i < (s->machine.engines_on_cpus ? 20 : 1); i++) {
-		double cpus = capacity[0], engines = 0;
-
-		if (s->machine.engines_on_cpus && i) {
-			for (size_t k = 0; k < n; k++)
-				engines += need[n + k] * rate[k];
-			capacity[0] = fmax(s->machine.cpus - s->machine.host - engines, 0.1);
-			capacity[0] = (capacity[0] + cpus) / 2;
-		}
-		if (fds_best(&p, rate))
-			goto out;
-	}
+	if (fds_best_beside_engines(&p, capacity, on_cpus, capacity[0], rate))
+		goto out;
 	for (size_t k = 0; k < n; k++) {
 		share[k] = fds_mu(&p, k) * rate[k];
 		x[who[k]] = rate[k];
 	}
-	f = fds_value(&s->param.fds, n, share);
+	f = fds_value(&s->param.fds, n, weight, share);
 out:
 	free(frames);
 	free(who);
@@ -152,7 +144,7 @@ static void observe(const struct sim *s, const struct estimate *e,
 		p->cpu_share = v->cpu_share;
 		p->gpu_share = v->gpu_share;
 		p->active = v->state == VGPU_ACTIVE;
-		p->limit = v->last.fps_limit ? v->last.fps_limit / 1000.0 : INFINITY;
+		p->limit = v->last.fps_target ? v->last.fps_target / 1000.0 : INFINITY;
 		p->below = p->present && v->fps * e->seconds < floor * e->seconds - 1;
 		all &= p->active == p->present;
 	}

@@ -53,7 +53,7 @@ struct vm {
 	bool stale;		/* what runs is of a VMM that is gone */
 
 	/* counters */
-	double cpu_ns, engine_ns, throttled_ns, held_ns;
+	double cpu_ns, cpu_wait_ns, engine_ns, throttled_ns, queue_ns, held_ns;
 	u64 frames;
 };
 
@@ -146,7 +146,9 @@ struct machine *machine_new(const struct machine_config *cfg)
 	m->nr = cfg->nr_vms;
 	m->next_tgid = 1;
 	m->cpus = cfg->cpus - cfg->host;
-	m->dev = (struct sample_dev){ .id = 0, .engines = cfg->engines };
+	m->dev = (struct sample_dev){
+		.id = 0, .engines = cfg->engines, .on_cpus = cfg->engines_on_cpus,
+	};
 	mgpu_runq_init(&m->rq, 1, cfg->engines, find_order(cfg->order));
 	for (size_t j = 0; j < m->nr; j++) {
 		struct vm *v = &m->vm[j];
@@ -293,6 +295,7 @@ static void pick(struct machine *m, struct engine *e)
 	if (!v->started)
 		v->throttled_ns += v->held_ns;
 	v->held_ns = 0;
+	v->queue_ns += (double)(m->now - v->e.head_ns);
 	v->started = true;
 	v->state = FRAME_RUNS;
 	e->vm = v;
@@ -395,6 +398,7 @@ static void pass(struct machine *m, double ns, double thread, double engine)
 		cpu = ns * thread * v->cfg.threads;
 		v->cpu_left -= cpu;
 		v->cpu_ns += cpu;
+		v->cpu_wait_ns += ns * (1 - thread) * v->cfg.threads;
 		used += cpu;
 	}
 	for (unsigned int i = 0; i < m->cfg.engines; i++) {
@@ -471,6 +475,7 @@ void machine_open(struct machine *m, size_t vm, bool open)
 	if (open) {
 		v->tgid = m->next_tgid++;
 		v->cpu_ns = 0;
+		v->cpu_wait_ns = 0;
 		v->due_ns = m->now;
 		begin(m, v);
 		return;
@@ -520,11 +525,12 @@ void machine_sample(struct machine *m, struct sample *s)
 			.open = v->open,
 			.tgid = v->open ? v->tgid : 0,
 			.weight = v->cfg.weight,
-			.fps_limit = v->throttle.limit,
+			.fps_target = v->throttle.limit,
 			.frames_total = v->frames,
 			.frames = v->frames,
 			.engine_ns = (u64)v->engine_ns,
 			.throttled_ns = (u64)v->throttled_ns,
+			.queue_ns = (u64)v->queue_ns,
 			.charged_self_ns = (u64)v->engine_ns,
 		};
 		memcpy(g->uuid, v->cfg.uuid, sizeof(g->uuid));
@@ -532,6 +538,8 @@ void machine_sample(struct machine *m, struct sample *s)
 			m->vmms[vmms++] = (struct sample_vmm){
 				.tgid = v->tgid,
 				.cpu_ns = (u64)v->cpu_ns,
+				.wait_ns = (u64)v->cpu_wait_ns,
+				.wait_known = true,
 			};
 	}
 	/* in the order of ids; a VM that was started again has a later one */

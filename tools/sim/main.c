@@ -16,7 +16,8 @@
 enum {
 	OPT_ALLOCATOR, OPT_TRACE, OPT_SCENARIO, OPT_SECONDS, OPT_PERIOD,
 	OPT_ITERATIONS, OPT_BETA, OPT_LAMBDA, OPT_CPUS, OPT_HOST, OPT_ENGINES,
-	OPT_ORDER, OPT_ON_CPUS, OPT_SEED, OPT_FLOOR, OPT_CEILING, OPT_THREADS, OPT_RATE,
+	OPT_ORDER, OPT_AHEAD, OPT_ON_CPUS, OPT_SEED, OPT_FLOOR, OPT_CEILING, OPT_THREADS,
+	OPT_RATE, OPT_WEIGHT,
 	OPT_JSON, OPT_CSV, OPT_PLOT,
 };
 
@@ -38,6 +39,8 @@ static const struct sim_option options[] = {
 	{ OPT_ENGINES, "engines", "N", "engines of the device, 1 to 64" },
 	{ OPT_ORDER, "order", "NAME",
 	  "scheduling policy of the engines: weighted, equal or best-effort" },
+	{ OPT_AHEAD, "ahead", "N",
+	  "frames that a VM hands over while it makes another, 0 to 3 (traces: 1)" },
 	{ OPT_ON_CPUS, "engines-on-cpus", NULL,
 	  "run engines as threads on the CPUs, as mgpu_soft does" },
 	{ OPT_SEED, "seed", "N", "seed of random costs (1)" },
@@ -45,6 +48,7 @@ static const struct sim_option options[] = {
 	{ OPT_CEILING, "ceiling", "VM=FPS", "limit a VM to this rate" },
 	{ OPT_RATE, "rate", "VM=FPS", "rate that a VM can use at most" },
 	{ OPT_THREADS, "threads", "VM=N", "threads that a VM keeps busy" },
+	{ OPT_WEIGHT, "weight", "VM=N", "weight of a VM, 1 to 10000 (the scenario's, or 100)" },
 	{ OPT_JSON, "json", "FILE", "write the result" },
 	{ OPT_CSV, "csv", "FILE", "write each period" },
 	{ OPT_PLOT, "plot", "FILE.png", "plot rates and f; needs gnuplot" },
@@ -67,6 +71,7 @@ struct options {
 	struct vm_option vm[MAX_VM_OPTIONS];
 	size_t nr_vm;
 	double seconds, period_ms, iterations, beta, lambda, cpus, host, engines, seed;
+	double ahead;
 	bool on_cpus;
 };
 
@@ -100,7 +105,8 @@ static int vm_option(struct options *o, int opt, const char *option, const char 
 	memcpy(v->name, s, (size_t)(eq - s));
 	v->name[eq - s] = '\0';
 	o->nr_vm++;
-	return sim_number(option, eq + 1, min, max, opt == OPT_THREADS, &v->value);
+	return sim_number(option, eq + 1, min, max, opt == OPT_THREADS || opt == OPT_WEIGHT,
+			  &v->value);
 }
 
 static int add_allocator(struct options *o, const char *name)
@@ -174,6 +180,8 @@ static int set_option(void *data, const struct sim_option *option, const char *v
 	case OPT_ORDER:
 		o->order = value;
 		return 0;
+	case OPT_AHEAD:
+		return sim_number(name, value, 0, MACHINE_MAX_DEPTH - 1, true, &o->ahead);
 	case OPT_ON_CPUS:
 		o->on_cpus = true;
 		return 0;
@@ -185,6 +193,8 @@ static int set_option(void *data, const struct sim_option *option, const char *v
 		return vm_option(o, option->id, name, value, SLA_FPS_MIN, SLA_FPS_MAX);
 	case OPT_THREADS:
 		return vm_option(o, option->id, name, value, 1, 1024);
+	case OPT_WEIGHT:
+		return vm_option(o, option->id, name, value, 1, 10000);
 	case OPT_JSON:
 		o->json = value;
 		return 0;
@@ -252,6 +262,8 @@ static int set_vm(struct sim *s, const struct vm_option *v)
 			vm->sla.ceiling = v->value;
 		else if (v->opt == OPT_RATE)
 			vm->machine.rate = v->value;
+		else if (v->opt == OPT_WEIGHT)
+			vm->machine.weight = (uint32_t)v->value;
 		else
 			vm->machine.threads = (unsigned int)v->value;
 	}
@@ -278,6 +290,10 @@ static int set_up(const struct options *o, const struct trace *t, struct sim *s)
 		s->machine.engines = (unsigned int)o->engines;
 	if (o->order)
 		s->machine.order = o->order;
+	for (size_t j = 0; o->ahead >= 0 && j < s->nr_vms; j++) {
+		s->vms[j].machine.depth = (unsigned int)o->ahead + 1;
+		s->vms[j].machine.patience_ns = 0;
+	}
 	s->machine.host = o->host;
 	s->machine.engines_on_cpus = o->on_cpus;
 	s->seed = (uint64_t)o->seed;
@@ -317,7 +333,7 @@ int main(int argc, char **argv)
 	struct options o = {
 		.allocators = "none,vgasa,fea,exact," SIM_CLAIRVOYANT,
 		.period_ms = 1000, .iterations = 10, .beta = FDS_BETA_DEFAULT,
-		.lambda = FDS_LAMBDA_DEFAULT, .seed = 1,
+		.lambda = FDS_LAMBDA_DEFAULT, .seed = 1, .ahead = -1,
 	};
 	struct sim_run runs[MAX_ALLOCATORS] = { 0 };
 	struct trace trace = { 0 };

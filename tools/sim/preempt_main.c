@@ -13,7 +13,7 @@
 
 enum {
 	OPT_STREAM, OPT_POLICY, OPT_COST, OPT_TRUE_COST, OPT_DECAY, OPT_SLOTS, OPT_STARVE,
-	OPT_GAIN, OPT_JSON, OPT_GENERATE, OPT_JOBS, OPT_LOAD, OPT_WIDE,
+	OPT_GAIN, OPT_REST, OPT_SHARING, OPT_JSON, OPT_GENERATE, OPT_JOBS, OPT_LOAD, OPT_WIDE,
 };
 
 static const struct sim_option options[] = {
@@ -30,6 +30,9 @@ static const struct sim_option options[] = {
 	{ OPT_STARVE, "starve-ms", "MS",
 	  "a context that waits longer goes first (500)" },
 	{ OPT_GAIN, "min-gain", "X", "least gain of a preemption, 0 to 1 (0.02)" },
+	{ OPT_REST, "rest-ms", "MS", "least time between two decisions (0)" },
+	{ OPT_SHARING, "sharing", "M,C,A,D",
+	  "true slowdown by waiting for memory, by computing and by anything, and decay" },
 	{ OPT_JSON, "json", "FILE", "write the result" },
 	{ OPT_GENERATE, "generate", "SEED", "print a generated stream instead" },
 	{ OPT_JOBS, "jobs", "N", "jobs of the generated stream (400)" },
@@ -44,6 +47,7 @@ struct options {
 	size_t nr_policies;
 	char policies[256];
 	struct psim_setup setup;
+	struct psim_sharing sharing;
 	struct psim_shape shape;
 	bool generate;
 };
@@ -71,6 +75,20 @@ static int coefficients(const char *option, const char *s, struct preempt_cost *
 	if (preempt_param_check(&p))
 		return sim_bad("--%s '%s': %s", option, s, preempt_param_check(&p));
 	*c = p.cost;
+	return 0;
+}
+
+static int sharing(const char *s, struct psim_sharing *t)
+{
+	int end = 0;
+
+	if (sscanf(s, "%lf,%lf,%lf,%lf%n", &t->memory, &t->compute, &t->any, &t->decay,
+		   &end) != 4 || s[end])
+		return sim_bad("--sharing '%s': must be M,C,A,D as in 0.9,0.3,0.03,0.12", s);
+	if (!(t->memory >= 0 && t->memory <= 100 && t->compute >= 0 && t->compute <= 100 &&
+	      t->any >= 0 && t->any <= 100 && t->decay >= 0 && t->decay <= 1))
+		return sim_bad("--sharing '%s': slowdowns must be from 0 to 100, decay from 0 to 1",
+			       s);
 	return 0;
 }
 
@@ -143,6 +161,14 @@ static int set_option(void *data, const struct sim_option *option, const char *v
 		ret = sim_number(name, value, 0, 1, false,
 				 &o->setup.param.min_gain);
 		break;
+	case OPT_REST:
+		ret = sim_number(name, value, 0, 1000, false, &v);
+		o->setup.rest = ret ? 0 : v * 1e-3 * PSIM_HZ;
+		break;
+	case OPT_SHARING:
+		ret = sharing(value, &o->sharing);
+		o->setup.sharing = &o->sharing;
+		break;
 	case OPT_GENERATE:
 		ret = sim_number(name, value, 0, 1e15, true, &v);
 		o->shape.seed = ret ? 0 : (uint64_t)v;
@@ -192,6 +218,26 @@ static void add(struct json_object *o, const char *key, double v)
 	json_object_object_add(o, key, json_object_new_double(v));
 }
 
+/* Gains are relative to no preemption. */
+static struct json_object *guard_object(const struct guard *g)
+{
+	struct json_object *all = json_object_new_object();
+
+	for (enum preempt_method i = 0; i < PREEMPT_METHODS; i++) {
+		const struct guard_method *m = &g->method[i];
+		struct json_object *o = json_object_new_object();
+
+		json_object_object_add(o, "open", json_object_new_boolean(!m->closed));
+		add(o, "trials", (double)m->measured);
+		add(o, "expected", m->expected);
+		add(o, "got", m->got);
+		add(o, "extra_cycles", m->extra);
+		add(o, "closings", (double)m->closings);
+		json_object_object_add(all, preempt_method_name(i), o);
+	}
+	return all;
+}
+
 static struct json_object *result_object(const char *policy, const struct psim_result *r)
 {
 	struct json_object *o = json_object_new_object();
@@ -208,6 +254,7 @@ static struct json_object *result_object(const char *policy, const struct psim_r
 				       json_object_new_int64(r->by[m]));
 	json_object_object_add(o, "starved", json_object_new_int64(r->starved));
 	add(o, "wasted_cycles", r->wasted);
+	json_object_object_add(o, "guard", guard_object(&r->guard));
 	return o;
 }
 

@@ -18,6 +18,7 @@ struct psim_mgpud {
 	const struct psim_setup *setup;
 	struct ctx_view view;
 	struct mgpu_dev_info dev;
+	double rest_until;
 	struct mgpu_ctx list[PSIM_JOBS_MAX];
 	size_t n;
 	struct preempt_plan plan;
@@ -51,6 +52,11 @@ void psim_mgpud_free(struct psim_mgpud *d)
 const struct preempt_norm *psim_mgpud_norm(const struct psim_mgpud *d)
 {
 	return &d->view.analyse.norm;
+}
+
+const struct guard *psim_mgpud_guard(const struct psim_mgpud *d)
+{
+	return &d->view.analyse.guard;
 }
 
 static uint64_t clock_ns(const struct psim_device *m)
@@ -182,6 +188,11 @@ int psim_mgpud_decide(struct psim_mgpud *d, struct psim_device *m, double *wake)
 	/* the module does not wait for mgpud */
 	psim_module_give(m);
 	*wake = INFINITY;
+	if (m->now < d->rest_until) {
+		*wake = m->n ? d->rest_until : INFINITY;
+		return 0;
+	}
+	d->rest_until = m->now + d->setup->rest;
 	ret = psim_mgpud_look(d, m);
 	if (!ret)
 		ret = ctx_view_snapshot(&d->view, d->list, d->n, &d->dev, clock_ns(m), &s);
@@ -200,6 +211,8 @@ int psim_mgpud_decide(struct psim_mgpud *d, struct psim_device *m, double *wake)
 	give_orders(d, m, &s);
 	psim_module_give(m);
 	wake_ns = preempt_wake_ns(&s, &d->view.param);
+	if (ctx_view_trial_ns(&d->view, DEV_ID) < wake_ns)
+		wake_ns = ctx_view_trial_ns(&d->view, DEV_ID);
 	/* a nanosecond later, so that the bound has passed in whole ones */
 	if (wake_ns != UINT64_MAX)
 		*wake = (double)(wake_ns - EPOCH_NS + 1) * 1e-9 * PSIM_HZ;

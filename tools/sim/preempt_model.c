@@ -316,6 +316,7 @@ int psim_run(const struct psim_stream *s, const struct psim_setup *setup,
 		ret = -EDEADLK;	/* jobs wait and no job runs: a bug of the model */
 		goto out;
 	}
+	r->guard = *psim_mgpud_guard(mgpud);
 	r->norm_ipc = m->sum / r->busy;
 	for (size_t i = 0; i < s->n; i++) {
 		const struct psim_job *j = &s->job[i];

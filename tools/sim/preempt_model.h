@@ -166,6 +166,9 @@ void psim_mgpud_free(struct psim_mgpud *d);
 /* Return the table of norm_ipc that is learned. */
 const struct preempt_norm *psim_mgpud_norm(const struct psim_mgpud *d);
 
+/* Return what the guard knows. */
+const struct guard *psim_mgpud_guard(const struct psim_mgpud *d);
+
 /* Learn from a stretch of time of @cycles in which no speed changed. */
 void psim_mgpud_ran(struct psim_mgpud *d, const struct psim_device *m, double cycles);
 

@@ -100,6 +100,7 @@ struct psim_sharing {
  * @truth: what a switch really costs
  * @slots: of the device
  * @sharing: what is true of sharing; NULL: PSIM_SHARING
+ * @rest: least time from one decision to the next, cycles; 0: at each event
  * @horizon: how far the clairvoyant looks, cycles; 0: PSIM_HORIZON
  */
 struct psim_setup {
@@ -108,6 +109,7 @@ struct psim_setup {
 	struct preempt_cost truth;
 	unsigned int slots;
 	const struct psim_sharing *sharing;
+	double rest;
 	double horizon;
 };
 
@@ -124,6 +126,7 @@ struct psim_setup {
  * @wasted: slots' cycles in which nothing was done or what was done was lost
  * @decisions: how often the policy was asked
  * @seconds_per_decision: real time
+ * @guard: what the guard knows in the end
  */
 struct psim_result {
 	double norm_ipc;
@@ -133,6 +136,7 @@ struct psim_result {
 	double wasted;
 	unsigned long decisions;
 	double seconds_per_decision;
+	struct guard guard;
 };
 
 /* Returns 0, -ENOMEM, or -EDEADLK when the policy left jobs waiting for ever. */

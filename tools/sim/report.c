@@ -226,7 +226,7 @@ void sim_print(const struct sim *s, const struct sim_run *runs, size_t nr)
 	puts("                             mean      sd");
 	for (size_t i = 0; i < nr; i++)
 		print_vms(s, &runs[i]);
-	puts("\nallocator     f: mean      sd  of the mean of 30  below clairvoyant  below bound  without f");
+	puts("\nallocator     f: mean      sd  of the mean of 30  below clairvoyant  below bound    best f  without f");
 	for (size_t i = 0; i < nr; i++) {
 		struct sim_stat f = sim_stat_fds(&runs[i]);
 
@@ -236,7 +236,8 @@ void sim_print(const struct sim *s, const struct sim_run *runs, size_t nr)
 		percent(c, sizeof(c), best ? distance(&runs[i], best) : NAN);
 		printf("%-13s %8s %7s %12s %18s", runs[i].allocator, a, b, d, c);
 		percent(c, sizeof(c), distance(&runs[i], NULL));
-		printf(" %14s %7zu", c, runs[i].nr - f.n);
+		fixed(a, sizeof(a), stat_of(&runs[i], &runs[i].periods[0].best).mean);
+		printf(" %12s %9s %10zu", c, a, runs[i].nr - f.n);
 		if (periods_short(&runs[i]))
 			printf("   promises not granted in %zu", periods_short(&runs[i]));
 		putchar('\n');
@@ -280,6 +281,7 @@ static struct json_object *vms_json(const struct sim *s)
 		put_int(o, "threads", v->machine.threads);
 		put_int(o, "depth", v->machine.depth);
 		put(o, "rate", v->machine.rate);
+		put_int(o, "weight", v->machine.weight);
 		put(o, "floor", v->sla.floor);
 		put(o, "ceiling", v->sla.ceiling);
 		put(o, "cpu_s_per_frame", mean.cpu_ns * 1e-9);

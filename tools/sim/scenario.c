@@ -13,11 +13,16 @@
 #define MAX_SCENARIO_VMS	8
 
 /* Two virtual CPUs, both busy; the next frame is made while one is shown. */
-#define GAME		.threads = 2, .depth = 2, .rate = INFINITY, .weight = 100
+#define WEIGHT(w)	.threads = 2, .depth = 2, .rate = INFINITY, .weight = (w)
+#define GAME		WEIGHT(100)
 
 /* How games' costs move: scenes, a drift within them, and each frame. */
 #define MOVES		.drift = 0.15, .drift_s = 5, .scene = 0.25, .scene_s = 20, \
 			.noise = 0.1
+
+/* Some busy threads; two frames wait to be shown while the next one is made. */
+#define AHEAD(n)	.threads = (n), .depth = 3, .rate = INFINITY, .weight = 100
+#define JITTERS		.drift = 0.05, .drift_s = 5, .noise = 0.1
 
 struct scenario {
 	const char *name;
@@ -58,6 +63,26 @@ static const struct scenario scenarios[] = {
 		.cpus = 4, .engines = 1, .order = "weighted", .tile_ns = 1000000,
 		.seconds = 600,
 		.like = "reference",
+	}, {
+		.name = "unequal",
+		.summary = "the games of the reference, with weights 400, 200 and 100",
+		.cpus = 4, .engines = 1, .order = "best-effort",
+		.seconds = 600,
+		.vms = {
+			{
+				.name = "A", .what = "game, weight 400",
+				.machine = { WEIGHT(400) },
+				.cost = { .cpu_ms = 12, .engine_ms = 9, MOVES },
+			}, {
+				.name = "B", .what = "game, weight 200",
+				.machine = { WEIGHT(200) },
+				.cost = { .cpu_ms = 10, .engine_ms = 14, MOVES },
+			}, {
+				.name = "C", .what = "game, weight 100",
+				.machine = { WEIGHT(100) },
+				.cost = { .cpu_ms = 14, .engine_ms = 5, MOVES },
+			},
+		},
 	}, {
 		.name = "cpu",
 		.summary = "two CPUs for three games, one of which has six busy threads",
@@ -139,6 +164,26 @@ static const struct scenario scenarios[] = {
 				.name = "C", .what = "game",
 				.machine = { GAME },
 				.cost = { .cpu_ms = 14, .engine_ms = 5, MOVES },
+			},
+		},
+	}, {
+		.name = "light",
+		.summary = "a light game is promised 30 beside a heavy one and one with more threads than CPUs",
+		.cpus = 2, .engines = 1, .order = "weighted", .tile_ns = 1000000,
+		.seconds = 600,
+		.vms = {
+			{
+				.name = "A", .what = "heavy",
+				.machine = { AHEAD(1) },
+				.cost = { .cpu_ms = 16, .engine_ms = 74, JITTERS },
+			}, {
+				.name = "B", .what = "CPU-bound",
+				.machine = { AHEAD(4) },
+				.cost = { .cpu_ms = 75, .engine_ms = 10, JITTERS },
+			}, {
+				.name = "C", .what = "light, promised 30",
+				.machine = { AHEAD(1) }, .sla = { .floor = 30 },
+				.cost = { .cpu_ms = 15, .engine_ms = 16, JITTERS },
 			},
 		},
 	}, {

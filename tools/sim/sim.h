@@ -94,7 +94,7 @@ struct sim_point {
  * @end_s: when it ended
  * @fds: f of what was measured; NAN unless who was present was active, and
  *	nobody else
- * @best: mgpud's fds_best: f of the best rates for the costs that it measured
+ * @best: mgpud's fds_best: the largest f that the period allowed, from what it measured
  * @bound: f of the best rates for the true costs, if no time were ever lost
  * @nr_short: floors that mgpud could not grant
  */

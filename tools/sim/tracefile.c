@@ -164,13 +164,14 @@ static int frame(struct reader *r, char **field, int n)
 			   r->last_s, f.time_s);
 	r->last_s = f.time_s;
 	f.frames = (uint32_t)frames;
+	t->all_frames += f.frames;
+	if (t->all_frames > TRACE_MAX_FRAMES)
+		return bad(r, "more than %d frames", TRACE_MAX_FRAMES);
 
 	if (t->nr == t->room) {
 		size_t room = t->room ? 2 * t->room : 4096;
 		void *more;
 
-		if (t->nr >= TRACE_MAX_FRAMES)
-			return bad(r, "more than %d frames", TRACE_MAX_FRAMES);
 		more = realloc(t->frames, room * sizeof(*t->frames));
 		if (!more)
 			return -ENOMEM;
@@ -268,11 +269,17 @@ int trace_read(struct trace *t, FILE *f, const char *file, char *why, size_t len
 		ret = bad(&r, "the file is empty; the first line names the columns");
 	if (!ret && t->nr == before)
 		ret = bad(&r, "no frames; was any vGPU open while it was recorded?");
-	if (ret == -ENOMEM)
-		snprintf(why, len, "%s: out of memory", file);
 	if (!ret) {
 		r.seconds = fmax(r.seconds, r.last_s);
 		t->seconds = fmax(t->seconds, r.seconds);
+		/* Replaying takes memory for each second of each vGPU. */
+		if ((double)t->nr_vms * t->seconds > TRACE_MAX_VM_SECONDS)
+			ret = bad(&r, "%zu vGPUs for %.0f s: no more than %d s of all vGPUs together",
+				  t->nr_vms, t->seconds, TRACE_MAX_VM_SECONDS);
+	}
+	if (ret == -ENOMEM)
+		snprintf(why, len, "%s: out of memory", file);
+	if (!ret) {
 		if (before)
 			qsort(t->frames, t->nr, sizeof(*t->frames), compare_time);
 	}

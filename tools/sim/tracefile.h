@@ -13,7 +13,8 @@
 #include "sample.h"
 
 #define TRACE_MAX_VMS		1024
-#define TRACE_MAX_FRAMES	20000000
+#define TRACE_MAX_FRAMES	20000000	/* those that were lost included */
+#define TRACE_MAX_VM_SECONDS	10000000	/* seconds times vGPUs */
 #define TRACE_MAX_LINE		1024
 #define TRACE_MAX_ENGINES	64
 #define TRACE_MAX_SECONDS	100000.0
@@ -42,6 +43,7 @@ struct trace_frame {
  * @frames: all frames
  * @nr: number of them
  * @room: that are allocated
+ * @all_frames: frames that the lines stand for
  * @seconds: from the trace's beginning to its last frame; or as long as its
  *	first line says
  * @cpus: of the machine, 0 if the trace does not say
@@ -52,6 +54,7 @@ struct trace {
 	size_t nr_vms;
 	struct trace_frame *frames;
 	size_t nr, room;
+	uint64_t all_frames;
 	double seconds;
 	unsigned int cpus, engines;
 };

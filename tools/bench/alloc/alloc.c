@@ -48,7 +48,7 @@ static double value(const struct fds_problem *p, const double *x)
 
 	for (size_t j = 0; j < p->n; j++)
 		y[j] = fds_mu(p, j) * x[j];
-	f = fds_value(&p->param, p->n, y);
+	f = fds_value(&p->param, p->n, p->weight, y);
 	free(y);
 	return f;
 }

@@ -5,9 +5,13 @@
  * the module, not about the VMM's own threads, which the host's scheduler limits.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
+#include "../../../kmod/vfio/device.h"
 #include "../common/bench.h"
 #include "isolation.h"
 
@@ -170,15 +174,55 @@ static int million_resources(struct vm *vm, uint32_t id)
 	return ret;
 }
 
+/* Read the screen without end, as a VMM whose guest shows something does. */
+static void *read_screen(void *arg)
+{
+	struct vm *vm = arg;
+	const struct vfio_region_info *r = &vm->region[MGPU_REGION_DISPLAY];
+	void *buf = malloc(r->size);
+
+	while (buf && pread(vm->device, buf, r->size, (off_t)r->offset) > 0)
+		;
+	free(buf);
+	return NULL;
+}
+
+/* Flushes of the largest picture, while the VMM, which gets little time, copies it. */
+static int screen_reader(struct vm *vm, uint32_t id)
+{
+	pthread_t thread;
+	int ret;
+
+	(void)id;
+	ret = -pthread_create(&thread, NULL, read_screen, vm);
+	while (!ret) {
+		ret = gpu_flush(vm, 1, gpu_rect(0, 0, ATTACK_W, ATTACK_H));
+		ret = ret == OK ? 0 : refused(ret);
+	}
+	return ret;
+}
+
 const struct attack attacks[] = {
-	{ "junk-ring", junk_ring },
-	{ "doorbell-storm", doorbell_storm },
-	{ "reset-loop", reset_loop },
-	{ "pin-loop", pin_loop },
-	{ "hang", hang },
-	{ "scanout-toggling", scanout_toggling },
-	{ "cursor-storm", cursor_storm },
-	{ "million-resources", million_resources },
+	{ .name = "junk-ring", .run = junk_ring },
+	{ .name = "doorbell-storm", .run = doorbell_storm },
+	{ .name = "reset-loop", .run = reset_loop },
+	{ .name = "pin-loop", .run = pin_loop },
+	/* Until the quarantine, and as long after it. */
+	{ .name = "hang", .run = hang, .seconds = 24 },
+	{ .name = "scanout-toggling", .run = scanout_toggling },
+	{ .name = "cursor-storm", .run = cursor_storm },
+	{ .name = "screen-reader", .run = screen_reader },
+	{ .name = "million-resources", .run = million_resources },
+	{
+		.name = "gl-loop", .prepare = gl_loop_prepare, .run = gl_loop,
+		.seconds = 12, .pairs = 3,
+		.timeout_ms = MGPU_JOB_TIMEOUT_DEFAULT, .whole = true,
+	},
+	/* As the hang. */
+	{
+		.name = "gl-hang", .prepare = gl_hang_prepare, .run = gl_hang,
+		.seconds = 40, .pairs = 2,
+	},
 };
 
 const unsigned int nr_attacks = ARRAY_LEN(attacks);

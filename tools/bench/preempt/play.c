@@ -55,7 +55,7 @@ static void *decider(void *arg)
 {
 	struct decider *d = arg;
 	struct pollfd fds[2] = {
-		{ .fd = preempter_fd(d->p), .events = POLLIN },
+		{ .events = POLLIN },
 		{ .fd = d->stop, .events = POLLIN },
 	};
 	uint64_t learn = now_ns() + LEARN_NS, wake, now;
@@ -67,6 +67,8 @@ static void *decider(void *arg)
 		now = now_ns();
 		wake = wake > now ? wake - now : 0;
 		ts = (struct timespec){ (time_t)(wake / SEC), (long)(wake % SEC) };
+		fds[0].fd = preempter_fd(d->p);
+		fds[0].revents = 0;
 		if (ppoll(fds, 2, &ts, NULL) < 0 && errno != EINTR)
 			d->ret = -errno;
 		if (fds[1].revents)

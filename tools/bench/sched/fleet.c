@@ -15,7 +15,7 @@
 #define PAGE		4096u
 #define OK		VIRTIO_GPU_RESP_OK_NODATA
 #define RAM_BASE	(1u << 20)	/* queues, commands; without the picture */
-#define STOP_MS		5000
+#define STOP_MS		20000	/* a job of another VM may come first */
 
 /* ---- one machine ---- */
 
@@ -26,7 +26,7 @@ int machine_create(struct bench *b, struct machine *m)
 
 	memset(m, 0, sizeof(*m));
 	mdev_uuid_new(m->uuid);
-	ret = mdev_create("small", m->uuid);
+	ret = mdev_create(b->type ? b->type : "small", m->uuid);
 	if (ret) {
 		complain("cannot create a vGPU: %s", strerror(-ret));
 		return ret;
@@ -51,15 +51,12 @@ static int machine_furnish(struct machine *m, uint32_t w, uint32_t h)
 	ret = gpu_screen_blob(&m->vm, &m->screen, 1, w, h);
 	if (ret)
 		return ret;
-	m->cmd = vm_alloc(&m->vm, sizeof(*m->cmd), PAGE);
-	m->resp = vm_alloc(&m->vm, VMM_MAX_VQ * sizeof(*m->resp), 64);
-	if (!m->cmd || !m->resp)
-		return -ENOMEM;
 	/* The first frame makes the display buffer, which takes a while. */
 	return gpu_show(&m->vm, &m->screen);
 }
 
-int machine_open(struct machine *m, uint32_t w, uint32_t h)
+int machine_open_with(struct machine *m, uint64_t features, uint32_t w, uint32_t h,
+		      int (*furnish)(struct machine *m, uint32_t w, uint32_t h))
 {
 	size_t pixels = ((size_t)w * h * 4 + PAGE - 1) / PAGE * PAGE;
 	const char *what = "open";
@@ -71,11 +68,16 @@ int machine_open(struct machine *m, uint32_t w, uint32_t h)
 	m->open = true;
 	m->buffers = m->queued = m->next = 0;
 	what = "start";
-	ret = vm_start(&m->vm);
+	ret = vm_start_with(&m->vm, features);
 	if (ret)
 		goto fail;
-	what = "set up the screen of";
-	ret = w ? machine_furnish(m, w, h) : 0;
+	what = "set up the picture of";
+	m->cmd = vm_alloc(&m->vm, MACHINE_CMD, PAGE);
+	m->cmd_len = 0;
+	m->resp = vm_alloc(&m->vm, VMM_MAX_VQ * sizeof(*m->resp), 64);
+	ret = m->cmd && m->resp ? 0 : -ENOMEM;
+	if (!ret && w)
+		ret = furnish(m, w, h);
 	if (!ret)
 		return 0;
 fail:
@@ -83,6 +85,11 @@ fail:
 		 ret < 0 ? strerror(-ret) : "the device refused");
 	machine_close(m);
 	return ret < 0 ? ret : -EPROTO;
+}
+
+int machine_open(struct machine *m, uint32_t w, uint32_t h)
+{
+	return machine_open_with(m, VMM_FEATURES, w, h, machine_furnish);
 }
 
 /* Buffers for the load; they stay the ring's own for good. */
@@ -93,7 +100,7 @@ static int more_buffers(struct machine *m, unsigned int depth)
 
 	while (m->buffers < depth) {
 		segs[0] = (struct vmm_seg){
-			vm_addr(&m->vm, m->cmd), sizeof(*m->cmd), false
+			vm_addr(&m->vm, m->cmd), (uint32_t)m->cmd_len, false
 		};
 		segs[1] = (struct vmm_seg){
 			vm_addr(&m->vm, &m->resp[m->buffers]),
@@ -120,22 +127,23 @@ static void doorbell(struct machine *m)
 	m->kicks++;
 }
 
-int machine_load(struct machine *m, unsigned int depth, uint32_t w, uint32_t h)
+int machine_load_with(struct machine *m, unsigned int depth, const void *cmd, size_t len)
 {
 	unsigned int i;
 	int ret;
 
 	if (!m->open || !m->cmd || m->queued)
 		return -EBUSY;
+	/* The buffers have the length of the first command. */
+	if (len > MACHINE_CMD || (m->buffers && len != m->cmd_len))
+		return -EINVAL;
+	m->cmd_len = len;
+	memcpy(m->cmd, cmd, len);
 	ret = more_buffers(m, depth);
 	if (ret) {
 		complain("vGPU %u: no room for %u commands", m->id, depth);
 		return ret;
 	}
-	*m->cmd = (struct virtio_gpu_resource_flush){
-		.r = { 0, 0, w, h }, .resource_id = m->screen.id,
-	};
-	gpu_hdr(&m->cmd->hdr, VIRTIO_GPU_CMD_RESOURCE_FLUSH);
 	for (i = 0; i < depth; i++)
 		vq_publish(&m->vm, VMM_CONTROL, m->head[i]);
 	m->next = 0;
@@ -144,6 +152,16 @@ int machine_load(struct machine *m, unsigned int depth, uint32_t w, uint32_t h)
 	m->on = true;
 	doorbell(m);
 	return 0;
+}
+
+int machine_load(struct machine *m, unsigned int depth, uint32_t w, uint32_t h)
+{
+	struct virtio_gpu_resource_flush cmd = {
+		.r = { 0, 0, w, h }, .resource_id = m->screen.id,
+	};
+
+	gpu_hdr(&cmd.hdr, VIRTIO_GPU_CMD_RESOURCE_FLUSH);
+	return machine_load_with(m, depth, &cmd, sizeof(cmd));
 }
 
 /* Count an incorrect answer of the device; report the first. */

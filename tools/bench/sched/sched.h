@@ -18,11 +18,12 @@
 #define BENCH_TICK_NS	(MS / 2)	/* interval at which rings are refilled */
 #define BENCH_BASE_W	256		/* default job: 256 KiB */
 #define BENCH_BASE_H	256
+#define MACHINE_CMD	4096u		/* longest command of a load, bytes */
 
 /* ---- machines ---- */
 
 /**
- * struct machine - one VM and the load it makes: a ring full of FLUSHes
+ * struct machine - one VM and the load it makes: a ring full of one command
  * @uuid: UUID of its vGPU
  * @id: ID of its vGPU
  * @made: the vGPU exists
@@ -31,6 +32,7 @@
  * @vm: the machine
  * @screen: its picture
  * @cmd: the command, in guest memory; all buffers of the ring share it
+ * @cmd_len: length of @cmd, bytes
  * @resp: an answer for each buffer
  * @head: the buffers, in the order in which they go around
  * @buffers: number of buffers
@@ -51,7 +53,8 @@ struct machine {
 	bool on;
 	struct vm vm;
 	struct gpu_screen screen;
-	struct virtio_gpu_resource_flush *cmd;
+	uint8_t *cmd;
+	size_t cmd_len;
 	struct virtio_gpu_ctrl_hdr *resp;
 	uint16_t head[VMM_MAX_VQ];
 	unsigned int buffers;
@@ -68,6 +71,7 @@ struct machine {
  * struct bench - state that the parts share
  * @nl: netlink
  * @counters: BPF programs and their counters, NULL while not attached
+ * @type: type of the vGPUs, NULL for the small one
  * @m: machines
  * @max: size of @m
  * @json: file for results, one object a line
@@ -78,6 +82,7 @@ struct machine {
 struct bench {
 	struct nl nl;
 	struct counters *counters;
+	const char *type;
 	struct machine *m;
 	unsigned int max;
 	FILE *json;
@@ -87,13 +92,16 @@ struct bench {
 };
 
 /*
- * Create a vGPU of the small type; open and start the device, with a screen unless
- * @w is 0; start a load, as often as needed.  Return 0, or -errno with a message on
- * standard error.
+ * Create a vGPU; open and start the device, with a screen unless @w is 0; start a load of
+ * FLUSHes, as often as needed.  Return 0, or -errno with a message on standard error.
  */
 int machine_create(struct bench *b, struct machine *m);
 int machine_open(struct machine *m, uint32_t w, uint32_t h);
 int machine_load(struct machine *m, unsigned int depth, uint32_t w, uint32_t h);
+/* The same for a guest with other features, a picture of its own, another command. */
+int machine_open_with(struct machine *m, uint64_t features, uint32_t w, uint32_t h,
+		      int (*furnish)(struct machine *m, uint32_t w, uint32_t h));
+int machine_load_with(struct machine *m, unsigned int depth, const void *cmd, size_t len);
 /* Stop filling the ring and wait until it is empty. */
 int machine_stop(struct machine *m);
 void machine_close(struct machine *m);
