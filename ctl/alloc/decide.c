@@ -251,7 +251,9 @@ static void update_margin(const struct estimate *e, struct estimate_vgpu *v, dou
 {
 	double *margin = &v->planned.margin;
 
-	if (*margin > 0 && missed(e, v, floor))
+	if (!(*margin > 0))
+		*margin = SLA_MARGIN_START;
+	else if (missed(e, v, floor))
 		*margin *= fmin(floor / v->fps, SLA_MARGIN_MAX) + SLA_MISSED;
 	else
 		*margin *= 1 - SLA_MISSED / SLA_PERIODS;
@@ -323,7 +325,23 @@ static void find_idle(const struct division *d, const struct estimate *e,
 	}
 }
 
-/* Let limits lead their targets. See DECIDE_LEAD_REACH; @give: let them use what is idle. */
+/*
+ * Return whether limits rest in the next period. A promise is kept by the limits of others.
+ */
+static bool rests(const struct division *d, const struct plan *plan, struct rest *rest)
+{
+	bool promised = false;
+
+	for (size_t k = 0; k < d->n; k++)
+		promised |= d->floor[k] > 0;
+	return rest_update(rest, (plan->fds_best - plan->fds) / fabs(plan->fds_best),
+			   plan->active, !promised);
+}
+
+/*
+ * Follow what limits in force need to lead their targets by. See DECIDE_LEAD_REACH; @give: let
+ * them use what is idle.
+ */
 static void update_leads(const struct division *d, struct estimate *e, bool give)
 {
 	double idle[MGPU_MAX_RES], mean = 0;
@@ -357,7 +375,7 @@ static void update_leads(const struct division *d, struct estimate *e, bool give
  */
 static void set_targets(const struct division *d, const struct fds_problem *p,
 			struct estimate *e, const struct decide_param *param,
-			const struct sla *sla, struct plan *plan)
+			const struct sla *sla, bool rest, struct plan *plan)
 {
 	bool reach = param->allocator->reach;
 	double mean = fds_mean_weight(p->n, p->weight);
@@ -371,8 +389,11 @@ static void set_targets(const struct division *d, const struct fds_problem *p,
 		if (reach && rate >= d->demand[k] * (1 - DECIDE_AT_DEMAND))
 			rate = fmax(rate, fds_fair_rate(p, k, mean));
 		t->fps = fmin(rate, most);
-		t->limit = limit(reach ? fmin(rate * v->planned.lead, most) : t->fps);
-		v->planned.target = reach ? t->fps : 0;
+		if (reach) {
+			v->planned.target = t->fps;
+			v->planned.applied = rest ? DECIDE_LEAD_MAX : v->planned.lead;
+		}
+		t->limit = limit(reach ? fmin(rate * v->planned.applied, most) : t->fps);
 	}
 }
 
@@ -382,7 +403,7 @@ int decide(struct estimate *e, const struct decide_param *param,
 	const struct alloc_ops *allocator = param->allocator;
 	struct fds_problem p;
 	struct division d;
-	bool tight;
+	bool tight, rest = false;
 	int ret;
 
 	memset(plan, 0, sizeof(*plan));
@@ -421,11 +442,14 @@ int decide(struct estimate *e, const struct decide_param *param,
 		return ret;
 	p = problem(&d, param);
 	tight = keep_agreements(&d, &p, e, param, sla, plan);
-	if (allocator->reach)
-		update_leads(&d, e, !tight);
+	if (allocator->reach) {
+		rest = rests(&d, plan, &control->rest);
+		if (!rest)
+			update_leads(&d, e, !tight);
+	}
 	ret = allocator->allocate(&control->alloc, &p, param->iterations, d.rate);
 	if (!ret)
-		set_targets(&d, &p, e, param, sla, plan);
+		set_targets(&d, &p, e, param, sla, rest, plan);
 	else
 		for (size_t k = 0; k < d.n; k++)
 			plan->targets[d.who[k]].keep = true;

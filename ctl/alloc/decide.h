@@ -8,6 +8,7 @@
 
 #include "alloc.h"
 #include "estimate.h"
+#include "rest.h"
 #include "sla.h"
 
 /* Time without a frame after which a vGPU loses its limit. */
@@ -79,9 +80,11 @@ struct target {
 /**
  * struct control - the state that is kept from one period to the next
  * @alloc: state of the allocator
+ * @rest: whether limits rest
  */
 struct control {
 	struct alloc_state alloc;
+	struct rest rest;
 };
 
 /**

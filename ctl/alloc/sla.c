@@ -23,10 +23,10 @@ const char *sla_check(const struct sla *sla)
 	return NULL;
 }
 
-/* The rate that floors of others always leave a task. */
-static double spare_rate(const struct fds_problem *p, size_t j, double mean)
+/* The rate that promises to others leave a task: @part of its share, as far as it has use. */
+static double spare_rate(const struct fds_problem *p, size_t j, double mean, double part)
 {
-	return fmin(SLA_SPARE * fds_fair_rate(p, j, mean), p->demand[j]);
+	return fmin(part * fds_fair_rate(p, j, mean), p->demand[j]);
 }
 
 size_t sla_floors(const struct fds_problem *p, const double *asked, double *floor)
@@ -45,7 +45,7 @@ size_t sla_floors(const struct fds_problem *p, const double *asked, double *floo
 	}
 	want = spare + n;
 	for (size_t j = 0; j < n; j++) {
-		spare[j] = spare_rate(p, j, mean);
+		spare[j] = spare_rate(p, j, mean, SLA_SPARE);
 		want[j] = fmax(fmin(asked[j], p->demand[j]), spare[j]);
 	}
 	/* in steps of what each asks for: equal shares of the promises */
@@ -78,10 +78,14 @@ void sla_raise(const struct fds_problem *p, const double *want, double *floor)
 		return;
 	high = low + p->n;
 	for (size_t j = 0; j < p->n; j++) {
-		low[j] = fmax(floor[j], spare_rate(p, j, mean));
+		low[j] = want[j] > 0 ? floor[j] :
+			spare_rate(p, j, mean, SLA_MARGIN_SPARE);
 		high[j] = fmax(fmin(want[j], p->demand[j]), low[j]);
 	}
-	/* in steps of what each wants: margins that do not fit are cut alike */
+	/*
+	 * In steps of what each wants: margins that do not fit are cut alike. Where what is
+	 * left to the others does not fit, there is no room for margins, and none is given.
+	 */
 	if (!fill(p, want, low, high, high))
 		for (size_t j = 0; j < p->n; j++)
 			if (want[j] > 0)

@@ -30,13 +30,15 @@ struct sla {
 /*
  * Plans need more than a floor to keep it: frames come unevenly, and where a plan uses
  * capacities up, none is left for that. So floors are planned with a margin, a factor from 1
- * to SLA_MARGIN_MAX. A period with less than the floor raises it by the part that was
+ * to SLA_MARGIN_MAX, which begins with SLA_MARGIN_START. A period with less than the floor raises it by the part that was
  * missing and SLA_MISSED; every other period lowers it by so little that one in SLA_PERIODS
- * misses.
+ * misses. Margins leave each task without a promise SLA_MARGIN_SPARE of its equal share.
  */
 #define SLA_MARGIN_MAX	1.5
+#define SLA_MARGIN_START	1.15
 #define SLA_MISSED	0.03
 #define SLA_PERIODS	100
+#define SLA_MARGIN_SPARE 0.5
 
 /* Check an agreement. Return NULL, or a sentence that says what is wrong. */
 const char *sla_check(const struct sla *sla);
@@ -54,7 +56,7 @@ size_t sla_floors(const struct fds_problem *p, const double *asked, double *floo
 /*
  * Raise granted floors. @want: n values >= 0, 0 for a task without a promise. @floor: as
  * granted by sla_floors(); raised up to @want, as far as there is room beside the floors of
- * all tasks and SLA_SPARE of the others, and never lowered. Without memory, it is left.
+ * all tasks and SLA_MARGIN_SPARE of the others, and never lowered. Without memory, it is left.
  */
 void sla_raise(const struct fds_problem *p, const double *want, double *floor);
 

@@ -137,6 +137,22 @@ floors_and_ceilings()
 }
 behaves 'floors and ceilings are kept where there is room' floors_and_ceilings
 
+# Where the engine's order is fair, limits rest.
+no_cost()
+{
+	local scenario seed
+
+	for scenario in weighted mixed comings; do
+		for seed in 73 74 75; do
+			"$sim" --scenario $scenario --allocator exact,fea,none --seed $seed \
+				--json "$tmp/n.json" >/dev/null || echo "status $?"
+			look "$tmp/n.json" 'all(runs[a]["mean"] > 1.002 * runs["none"]["mean"] for a in ("exact", "fea"))'
+			look "$tmp/n.json" 'all(sum(v["fps"] for v in runs[a]["vms"]) > 0.995 * sum(v["fps"] for v in runs["none"]["vms"]) for a in ("exact", "fea"))'
+		done
+	done
+}
+behaves 'control costs nothing where rates are fair without it' no_cost
+
 # The plan uses capacities up, so that a floor needs its margin.
 promise()
 {

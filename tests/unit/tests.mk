@@ -68,6 +68,9 @@ test_exact-pkgs := ipopt
 test_fea-srcs := $(alloc)
 test_fea-cflags := -I../../ctl/alloc
 
+test_rest-srcs := ../../ctl/alloc/rest.c
+test_rest-cflags := -I../../ctl/alloc
+
 test_sla-srcs := $(alloc)
 test_sla-cflags := -I../../ctl/alloc
 

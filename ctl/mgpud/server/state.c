@@ -63,7 +63,7 @@ static double mu(const struct estimate *e, const struct estimate_vgpu *v)
 /* The factor of the limit over the target, NAN where the allocator's limits have none. */
 static double lead(const struct estimate_vgpu *v)
 {
-	return v->planned.target > 0 ? v->planned.lead : NAN;
+	return v->planned.target > 0 ? v->planned.applied : NAN;
 }
 
 /* The rate that the allocator grants, INFINITY when it sets none. */

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Whether limits rest. */
+#include <math.h>
+
+#include "rest.h"
+#include "tap.h"
+
+#define VMS	3
+
+/* Give periods with a gap for each state until a number of them is over; count rests. */
+static unsigned int live(struct rest *r, unsigned int periods, double resting, double in_force)
+{
+	unsigned int rested = 0;
+
+	for (unsigned int k = 0; k < periods; k++) {
+		rested += !r->in_force;
+		rest_update(r, r->in_force ? in_force : resting, VMS, true);
+	}
+	return rested;
+}
+
+static void fair_without(void)
+{
+	struct rest r = { 0 };
+
+	TAP_EQ(live(&r, 1000, 0.003, 0.01), 1000);
+}
+
+static void unfair_without(void)
+{
+	struct rest r = { 0 };
+
+	TAP_EQ(rest_update(&r, 0.1, VMS, true), false);
+	/* trials, each of one period, after 10, 20, 40, 80, 160, 320 and 640 more */
+	TAP_EQ(live(&r, 1300, 0.1, 0.01), 7);
+	/* and later after 640 each time */
+	TAP_EQ(live(&r, 6410, 0.1, 0.01), 10);
+}
+
+/* Limits that do no good, however far from the best, are not kept. */
+static void far_from_the_best(void)
+{
+	struct rest r = { 0 };
+
+	rest_update(&r, 0.08, VMS, true);
+	TAP_CHECK(r.in_force);
+	TAP_CHECK(live(&r, 1000, 0.08, 0.09) > 980);
+	/* nor are they given up where they do some */
+	r = (struct rest){ 0 };
+	TAP_CHECK(live(&r, 1000, 0.02, 0.004) < 150);
+}
+
+/* One bad period costs few with limits. */
+static void a_bad_period(void)
+{
+	struct rest r = { 0 };
+
+	live(&r, 100, 0.003, 0.01);
+	rest_update(&r, 0.2, VMS, true);
+	TAP_CHECK(r.in_force);
+	TAP_EQ(live(&r, 1000, 0.003, 0.01), 1000 - REST_TRIAL_MIN);
+}
+
+static void promises(void)
+{
+	struct rest r = { 0 };
+
+	for (unsigned int k = 0; k < 1000; k++)
+		TAP_EQ(rest_update(&r, 0, VMS, false), false);
+	TAP_EQ(rest_update(&r, 0, VMS, true), true);
+}
+
+static void unknown(void)
+{
+	struct rest r = { 0 };
+
+	for (unsigned int k = 0; k < 1000; k++)
+		TAP_EQ(rest_update(&r, NAN, VMS, true), true);
+	rest_update(&r, 0.1, VMS, true);
+	for (unsigned int k = 0; k < 1000; k++)
+		TAP_EQ(rest_update(&r, NAN, VMS, true), false);
+	TAP_EQ(r.known, false);
+}
+
+/* When a vGPU comes or goes, a trial is due soon. */
+static void others_come(void)
+{
+	struct rest r = { 0 };
+
+	live(&r, 2000, 0.1, 0.01);
+	TAP_EQ(r.wait, REST_TRIAL_MAX);
+	TAP_CHECK(r.in_force);
+	r.periods = 0;
+	for (unsigned int k = 0; k < REST_TRIAL_MIN; k++) {
+		TAP_CHECK(r.in_force);
+		rest_update(&r, 0.01, VMS + 1, true);
+	}
+	TAP_CHECK(!r.in_force);
+}
+
+int main(void)
+{
+	tap_run(fair_without, "limits rest where rates are fair without them");
+	tap_run(unfair_without, "else they rest for a trial only, ever more seldom");
+	tap_run(far_from_the_best, "each state is compared with the other");
+	tap_run(a_bad_period, "a bad period brings limits for some periods");
+	tap_run(promises, "they do not rest where there is a promise");
+	tap_run(unknown, "what is not known changes nothing");
+	tap_run(others_come, "when a vGPU comes or goes, a trial is due soon");
+	return tap_done();
+}
