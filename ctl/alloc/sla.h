@@ -30,9 +30,10 @@ struct sla {
 /*
  * Plans need more than a floor to keep it: frames come unevenly, and where a plan uses
  * capacities up, none is left for that. So floors are planned with a margin, a factor from 1
- * to SLA_MARGIN_MAX, which begins with SLA_MARGIN_START. A period with less than the floor raises it by the part that was
- * missing and SLA_MISSED; every other period lowers it by so little that one in SLA_PERIODS
- * misses. Margins leave each task without a promise SLA_MARGIN_SPARE of its equal share.
+ * to SLA_MARGIN_MAX, which begins with SLA_MARGIN_START. A period with less than the floor
+ * raises it by the part that was missing and SLA_MISSED; every other period lowers it by so
+ * little that one in SLA_PERIODS misses. Margins leave each task without a promise
+ * SLA_MARGIN_SPARE of its equal share.
  */
 #define SLA_MARGIN_MAX	1.5
 #define SLA_MARGIN_START	1.15
