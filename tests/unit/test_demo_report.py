@@ -126,6 +126,60 @@ def test_rates_and_shares_of_each_vm():
     near(none["cpu_share"][1], 0.25)
 
 
+def test_dominant_share_is_the_larger_one():
+    log = [json.loads(x) for x in LOG[2:6]]
+    for record, cpu in zip(log, (0.125, 0.75, 0.125, None)):
+        record["vgpus"][0]["cpu_share"] = cpu
+    records = report.read_log([json.dumps(x) for x in log])
+    assert [report.dominant_share(r, A) for r in records] == [0.25, 0.75, 0.25, 0.25]
+    assert report.dominant_share(records[0], "another") is None
+    none = result_of()["runs"][0]
+    assert none["dominant_share"] == [0.25, 0.5]
+    assert none["share_for_weight"] == [0.5, 0.5]
+
+
+def test_reach_is_bounded_by_engine_and_cpus():
+    record = report.read_log(LOG[2:3])[0]
+    # a quarter of two CPUs and half of an engine: twice as much is all of the engine
+    near(report.reach(record, B, 1), 1)
+    # half of a CPU, and an eighth of the engine: twice as much is a CPU, of two
+    record["vgpus"][B]["gpu_share"] = 0.125
+    near(report.reach(record, B, 1), 0.5)
+    near(report.reach(record, B, 2), 1)
+    # what a VM had it can have
+    record["vgpus"][B]["cpu_share"] = 0.75
+    near(report.reach(record, B, 1), 0.75)
+    record["vgpus"][B].update(cpu_share=0, gpu_share=0)
+    assert report.reach(record, B, 1) is None
+    records = report.read_log(LOG[2:6])
+    assert report.cpus_at_most(records, A) == 1
+    # what a VMM uses beside its VM is not its VM's
+    for share, cpus in ((0.54, 1), (0.56, 2)):
+        records[1]["vgpus"][A]["cpu_share"] = share
+        assert report.cpus_at_most(records, A) == cpus
+    near(result_of()["runs"][0]["reach"][0], 1)
+
+
+def weighted(a, b):
+    return dict(INFO, vgpus=[dict(INFO["vgpus"][0], weight=a),
+                             dict(INFO["vgpus"][1], weight=b)])
+
+
+def test_shares_are_shown_beside_unequal_weights():
+    assert report.shares_table(result_of()) == ""
+    assert report.shares_table(result_of(info=weighted(7, 7))) == ""
+    result = result_of(info=weighted(300, 100))
+    assert [v["weight"] for v in result["workloads"]] == [300, 100]
+    text = report.shares_table(result)
+    assert re.search(r"none +A +300 +0\.750 +0\.250 +1\.000\n +B +100 +0\.250 +0\.500", text), text
+
+
+def test_distance_from_the_best():
+    near(report.below_best({"f_mean": -3.3, "feasible_best": -3}), 0.1)
+    assert report.below_best({"f_mean": None, "feasible_best": -3}) is None
+    assert report.below_best({"f_mean": -3, "feasible_best": None}) is None
+
+
 def test_cost_is_that_of_a_frame_not_of_a_period():
     log = [json.loads(x) for x in LOG[2:4]]
     # a record's frames are those since the vGPU was created
@@ -174,6 +228,7 @@ def test_promise_counts_whole_frames():
     assert (p["kept"], p["periods"]) == (2, 3)
     near(p["floor_kept"], 2 / 3)
     near(p["before_fps"], 31)
+    assert p["policy"] == "fea"
     assert "B was then promised 30 frames/s" in report.words(result_of())
     record = dict(report.read_log(LOG)[-1], seconds=1.01)
     for fps, good in ((30 / 1.01, True), (29 / 1.01, False)):
@@ -279,9 +334,12 @@ def test_replay_has_the_engines_where_they_are():
         for run in first, second:
             assert "--engines-on-cpus" in run["called"], run
             assert "--host-cpus 1.25" in run["called"], run
+            assert f"--weight {A}=100 --weight {B}=100" in run["called"], run
         info["device"] = {"backend": "virtio", "engines": 1, "engine_on_cpu": False}
         called = replay_with(info, d)[0]["called"]
         assert "on-cpus" not in called and "--host-cpus 2.0" in called, called
+        called = replay_with(weighted(300, 50), d)[0]["called"]
+        assert f"--weight {A}=300 --weight {B}=50" in called, called
 
 
 def test_result_says_which_gpu_it_was():
@@ -430,6 +488,21 @@ def test_program_writes_result_and_plot():
             near(json.load(f)["runs"][0]["f_mean"], -3)
         with open(os.path.join(d, "plot.png"), "rb") as f:
             assert f.read(8) == b"\x89PNG\r\n\x1a\n"
+
+
+def test_demo_without_a_second_that_counts_has_failed():
+    with tempfile.TemporaryDirectory() as d:
+        with open(os.path.join(d, "mgpud.log"), "w", encoding="utf-8") as f:
+            f.writelines(LOG)
+        with open(os.path.join(d, "turns.json"), "w", encoding="utf-8") as f:
+            json.dump(INFO, f)
+        with open(os.path.join(d, "waits.csv"), "w", encoding="ascii") as f:
+            f.writelines(f"{json.loads(x)['time_s']},{i * 10**10}\n" for i, x in enumerate(LOG))
+        done = subprocess.run(
+            [sys.executable, os.path.join(TOP, "tools/demo/report.py"), d],
+            capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and "no second counts" in done.stderr, done.stderr
+        assert "waited for this machine" in done.stdout, done.stdout
 
 
 def main():

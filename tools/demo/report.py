@@ -31,6 +31,7 @@ import subprocess
 import sys
 
 SPOILT = 0.25               # share of the processors' time
+SPARE_CPU = 0.1             # ESTIMATE_SPARE_CPU of ctl/alloc/estimate.h
 PUBLISHED = {"none": 0.115, "vgasa": 0.45}      # gains of the source's FEA
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SIM = os.path.join(os.environ.get("BUILD", os.path.join(TOP, "build")),
@@ -135,6 +136,39 @@ def series(records, uuid, key):
     return known(number(r["vgpus"].get(uuid, {}).get(key)) for r in records)
 
 
+def dominant_share(record, uuid):
+    """The larger of a VM's shares of CPU and engine time, from which f is computed."""
+    v = record["vgpus"].get(uuid, {})
+    shares = known(number(v.get(key)) for key in ("cpu_share", "gpu_share"))
+    return max(shares) if shares else None
+
+
+def used(record, uuid):
+    """CPUs and engines that a VM used, None where that is not known."""
+    v = record["vgpus"].get(uuid, {})
+    have = record.get("capacity", {})
+    return [None if None in pair else pair[0] * pair[1]
+            for pair in ((number(v.get("cpu_share")), number(have.get("cpu_cores"))),
+                         (number(v.get("gpu_share")), number(have.get("gpu_engines"))))]
+
+
+def cpus_at_most(records, uuid):
+    """The CPUs that a VM keeps busy at most, by what it was seen to use; mgpud's rule."""
+    most = max(known(used(r, uuid)[0] for r in records), default=0)
+    return max(math.ceil(most - SPARE_CPU), 1)
+
+
+def reach(record, uuid, cpus):
+    """The dominant share that a VM does not exceed with the machine to itself: at its
+    costs, with so many CPUs, and one engine or what it used of several."""
+    share = dominant_share(record, uuid)
+    if not share:
+        return None
+    cpu, gpu = used(record, uuid)
+    factors = [most / now for most, now in ((cpus, cpu), (math.ceil(gpu or 0), gpu)) if now]
+    return min(share * max(min(factors), 1), 1) if factors else None
+
+
 def per_frame(records, uuid, key):
     """Mean cost of a frame: every frame counts the same, not every period.
 
@@ -186,6 +220,8 @@ def measure(records, frames, vgpus):
                    is None else q * 1e3 for v in vgpus],
         **{key: [mean(series(good, v["uuid"], key)) for v in vgpus]
            for key in ("gpu_share", "cpu_share")},
+        "dominant_share": [mean(known(dominant_share(r, v["uuid"]) for r in good))
+                           for v in vgpus],
         **{key: [per_frame(good, v["uuid"], key) for v in vgpus]
            for key in ("cpu_s_per_frame", "gpu_s_per_frame")},
     }
@@ -214,6 +250,7 @@ def summarise_promise(records, frames, info):
     figures = measure(part, frames, vgpus)
     return {
         **figures,
+        "policy": p["policy"],
         "name": vgpus[i]["name"],
         "floor_fps": p["floor_fps"],
         "before_fps": before["fps"][i],
@@ -226,6 +263,10 @@ def summarise_promise(records, frames, info):
 def summarise(records, frames, info):
     vgpus = info["vgpus"]
     runs = []
+    counted = [r for t in info["turns"]
+               for r in in_turn(records, t, info["policies"][t["policy"]]["allocator"])
+               if not spoilt(r)]
+    cpus = {v["uuid"]: cpus_at_most(counted, v["uuid"]) for v in vgpus}
     for policy, p in info["policies"].items():
         turns = [t for t in info["turns"] if t["policy"] == policy]
         parts = [in_turn(records, t, p["allocator"]) for t in turns]
@@ -236,6 +277,10 @@ def summarise(records, frames, info):
                                   f"{t['end_s']} s")
         runs.append({
             "policy": policy, **p, **measure(sum(parts, []), frames, vgpus),
+            "share_for_weight": shares_for_weights(vgpus),
+            "reach": [mean(known(reach(r, v["uuid"], cpus[v["uuid"]])
+                                 for r in sum(parts, []) if not spoilt(r)))
+                      for v in vgpus],
             "emulation_cpu": emulation(turns, "emulation_cpu_s"),
             "emulation_late": emulation(turns, "emulation_late_s"),
             "turns": [{"round": t["round"], "start_s": t["start_s"],
@@ -257,6 +302,15 @@ def emulation(turns, key):
     return sum(t[key] for t in turns) / sum(t["end_s"] - t["start_s"] for t in turns)
 
 
+def weights(vgpus):
+    """Weights of the VMs; equal ones in a log that has none."""
+    return [v.get("weight", 100) for v in vgpus]
+
+
+def shares_for_weights(vgpus):
+    return [w / sum(weights(vgpus)) for w in weights(vgpus)]
+
+
 def by_policy(result):
     return {run["policy"]: run for run in result["runs"]}
 
@@ -275,6 +329,12 @@ def gains(run, base, figure):
 
 def f_of(turn):
     return turn["f_mean"]
+
+
+def below_best(figures):
+    """How far f is below the best that the same seconds allowed, as a part of that."""
+    f, best = figures["f_mean"], figures["feasible_best"]
+    return None if f is None or not best else (best - f) / abs(best)
 
 
 def frames_of(turn):
@@ -340,6 +400,8 @@ def replay(directory, records, info):
     part = [r for t in info["turns"] if t["policy"] == "none"
             for r in in_turn(records, t, "none")]
     host = host_cpus(part, info["cpus"], on_cpu)
+    weight = [x for v, w in zip(info["vgpus"], weights(info["vgpus"]))
+              for x in ("--weight", f"{v['uuid']}={w}")]
     sim = None
     for order, allocators in (("best-effort", "none"),
                               ("weighted", "none,vgasa,fea,exact,clairvoyant")):
@@ -347,7 +409,8 @@ def replay(directory, records, info):
         done = subprocess.run(
             [SIM, "--trace", trace, "--cpus", str(info["cpus"]), "--host-cpus",
              f"{host:.4f}", *(["--engines-on-cpus"] if on_cpu else []),
-             "--ahead", "2", "--order", order, "--allocator", allocators, "--json", path],
+             "--ahead", "2", *weight, "--order", order, "--allocator", allocators,
+             "--json", path],
             capture_output=True, text=True, check=False)
         if done.returncode:
             raise ReportError(f"the trace cannot be replayed: {done.stderr.strip()}")
@@ -404,6 +467,23 @@ def table(result):
                "seconds allowed,\nby what the VMs could have reached. p99: the time that "
                "99 of 100 frames do not exceed. Shares: of\nwhat all VMs together can have.")
     out += left_out(result)
+    return "\n".join(out)
+
+
+def shares_table(result):
+    """What the VMs got for their weights; nothing where these are equal."""
+    vgpus = result["workloads"]
+    if len(set(weights(vgpus))) == 1:
+        return ""
+    out = ["policy    VM  weight   share for it   dominant share   could reach alone"]
+    for run in result["runs"]:
+        for i, (v, w) in enumerate(zip(vgpus, weights(vgpus))):
+            out.append(f"{run['policy'] if i == 0 else '':9} {v['name']:3} {w:>6} "
+                       f"{fmt(run['share_for_weight'][i], '.3f'):>14} "
+                       f"{fmt(run['dominant_share'][i], '.3f'):>16} "
+                       f"{fmt(run['reach'][i], '.3f'):>19}")
+    out.append("Dominant share: of that of which a VM needs most. A VM that could not reach "
+               "the share for its\nweight alone does not get it, and others have the rest.")
     return "\n".join(out)
 
 
@@ -475,9 +555,8 @@ def words(result):
             a, b = none["p99_ms"][-1], best["p99_ms"][-1]
             out.append(f"{light}'s p99 frame time {'fell' if b < a else 'rose'} from "
                        f"{a:.0f} to {b:.0f} ms.")
-        g = best["gain"].get("none")
-        if g and best["feasible_best"]:
-            lost = (best["feasible_best"] - best["f_mean"]) / abs(best["feasible_best"])
+        g, lost = best["gain"].get("none"), below_best(best)
+        if g and lost is not None:
             out.append(f"The fairness f is {g['mean'] * 100:.1f} % higher, and "
                        f"{lost * 100:.1f} % below the best that these VMs could have reached.")
         g, frames = best["gain"].get("weighted"), best.get("frames_over_weighted")
@@ -678,10 +757,13 @@ def main(argv):
                   encoding="utf-8") as f:
             json.dump(result, f, indent=2)
             f.write("\n")
-        for text in (table(result), costs(result), gains_table(result),
+        for text in (table(result), shares_table(result), costs(result), gains_table(result),
                      replay_table(result, sim), words(result)):
             if text:
                 print(text + "\n")
+        if not known(run["f_mean"] for run in result["runs"]):
+            raise ReportError("no second counts, all were left out; see above, and run the "
+                              "demo while the machine does less")
         plot(directory, records, info, result)
     except (OSError, ValueError, KeyError, ReportError) as e:
         print(f"report: {e}", file=sys.stderr)
