@@ -134,9 +134,9 @@ bench-alloc: sim ## measure the allocators; writes build/bench/alloc.json
 	@$(BUILD)/bench/bench-alloc --json $(BUILD)/bench/alloc.json \
 		--reference $(BUILD)/bench/reference.json
 
-bench-control: ctl ## measure hostile clients of mgpud; writes build/bench/control.json
+bench-control: all ## measure control (40 minutes: five demos, and more); writes build/bench/control.json
 	$(SUB) -C tools/bench control
-	@$(BUILD)/bench/bench-control --json $(BUILD)/bench/control.json
+	@tools/bench/control/run
 
 bench-preempt: all ## measure preemption; writes build/bench/preempt.json
 	$(SUB) -C tools/bench preempt
