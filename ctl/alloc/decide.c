@@ -391,7 +391,7 @@ static void set_targets(const struct division *d, const struct fds_problem *p,
 		t->fps = fmin(rate, most);
 		if (reach) {
 			v->planned.target = t->fps;
-			v->planned.applied = rest ? DECIDE_LEAD_MAX : v->planned.lead;
+			v->planned.applied = rest ? REST_LEAD : v->planned.lead;
 		}
 		t->limit = limit(reach ? fmin(rate * v->planned.applied, most) : t->fps);
 	}

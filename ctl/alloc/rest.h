@@ -11,8 +11,10 @@
 /*
  * A limit of frames per second is out of date when a frame's cost has changed, and capacity
  * is idle until the next period. Where the engine's order already leads to fair shares,
- * limits have this cost and no worth. So they rest, that is, all have the largest lead,
- * for as long as f is about as near to its best as with limits in force.
+ * limits have this cost and no worth. So they rest, that is, all lead their targets by
+ * REST_LEAD, for as long as f is about as near to its best as with limits in force. That is
+ * far above the pace of frames which become ready one soon after the other, and still stops
+ * a VM that goes wild.
  *
  * The distance of f from its best is averaged; the last period has the weight REST_NEW, or
  * REST_NEW_FORCE with limits in force. Limits come into force when the distance exceeds
@@ -20,8 +22,9 @@
  * they rest again, as a trial: after REST_TRIAL_MIN at first, and twice as many after each
  * trial that ended before as many periods, up to REST_TRIAL_MAX.
  */
-#define REST_GAP	0.01
-#define REST_MARGIN	0.002
+#define REST_LEAD	10.0
+#define REST_GAP	0.02
+#define REST_MARGIN	0.005
 #define REST_NEW	0.25
 #define REST_NEW_FORCE	0.05
 #define REST_TRIAL_MIN	10

@@ -39,7 +39,7 @@ struct sla {
 #define SLA_MARGIN_START	1.15
 #define SLA_MISSED	0.03
 #define SLA_PERIODS	100
-#define SLA_MARGIN_SPARE 0.5
+#define SLA_MARGIN_SPARE	0.3
 
 /* Check an agreement. Return NULL, or a sentence that says what is wrong. */
 const char *sla_check(const struct sla *sla);

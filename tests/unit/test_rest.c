@@ -42,12 +42,12 @@ static void far_from_the_best(void)
 {
 	struct rest r = { 0 };
 
-	rest_update(&r, 0.08, VMS, true);
+	rest_update(&r, 0.12, VMS, true);
 	TAP_CHECK(r.in_force);
-	TAP_CHECK(live(&r, 1000, 0.08, 0.09) > 980);
+	TAP_CHECK(live(&r, 1000, 0.12, 0.13) > 980);
 	/* nor are they given up where they do some */
 	r = (struct rest){ 0 };
-	TAP_CHECK(live(&r, 1000, 0.02, 0.004) < 150);
+	TAP_CHECK(live(&r, 1000, 0.05, 0.004) < 150);
 }
 
 /* One bad period costs few with limits. */
