@@ -184,6 +184,18 @@ def test_failures_are_named_with_their_logs():
     assert {r["seed"] for r in out["runs"]} == {11, 12}
 
 
+def test_a_policy_without_a_second_that_counts_has_failed():
+    result = demo_result(11)
+    result["runs"][2].update(f_mean=None, f_std=None, feasible_best=None, fps=3 * [None],
+                             dominant_share=3 * [None], reach=3 * [None])
+    out = control.merge({}, measured(("runs", 11, result), ("weights", [1, 1, 1], result)))
+    assert [f["why"] for f in out["failed"]] == 2 * ["no second of exact counts"]
+    # the others count
+    assert out["runs"][1]["f_mean"] == -3 and out["summary"]["exact"]["f_mean"] is None
+    with contextlib.redirect_stdout(io.StringIO()):
+        control.print_all(out)
+
+
 def test_tables_have_medians_and_ranges():
     w = [400, 100, 100]
     out = control.merge(control.merge({}, seeds(11, 12, 13, socket=SOCKET)),
