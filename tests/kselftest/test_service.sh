@@ -185,7 +185,8 @@ must 'no cgroup' mkdir "$cgroup"
 mkdir "$tmp/room"
 (
 	echo $BASHPID >"$cgroup/cgroup.procs"
-	exec unshare --pid --fork --kill-child --mount --mount-proc --uts --ipc --cgroup \
+	# services begin with the priority of any other process
+	exec nice -n 15 unshare --pid --fork --kill-child --mount --mount-proc --uts --ipc --cgroup \
 		bash "$tmp/boot" "$top" "$BUILD" "$tmp/room" "$units"
 ) >"$tmp/booted" 2>&1 &
 launcher=$!
