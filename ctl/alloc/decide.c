@@ -339,10 +339,10 @@ static bool rests(const struct division *d, const struct plan *plan, struct rest
 }
 
 /*
- * Follow what limits in force need to lead their targets by. See DECIDE_LEAD_REACH; @give: let
- * them use what is idle.
+ * Follow what limits in force need to lead their targets by. See DECIDE_LEAD_REACH; @rest:
+ * they are not in force; @give: let them use what is idle.
  */
-static void update_leads(const struct division *d, struct estimate *e, bool give)
+static void update_leads(const struct division *d, struct estimate *e, bool rest, bool give)
 {
 	double idle[MGPU_MAX_RES], mean = 0;
 
@@ -356,6 +356,8 @@ static void update_leads(const struct division *d, struct estimate *e, bool give
 		double *lead = &v->planned.lead;
 
 		*lead = fmax(*lead, 1);
+		if (rest)
+			continue;
 		if (v->planned.target > 0 && (ratio < 1 || target_held(v))) {
 			ratio = fmin(fmax(ratio, 1 / DECIDE_LEAD_STEP), DECIDE_LEAD_STEP);
 			*lead *= pow(ratio, DECIDE_LEAD_REACH);
@@ -444,8 +446,7 @@ int decide(struct estimate *e, const struct decide_param *param,
 	tight = keep_agreements(&d, &p, e, param, sla, plan);
 	if (allocator->reach) {
 		rest = rests(&d, plan, &control->rest);
-		if (!rest)
-			update_leads(&d, e, !tight);
+		update_leads(&d, e, rest, !tight);
 	}
 	ret = allocator->allocate(&control->alloc, &p, param->iterations, d.rate);
 	if (!ret)

@@ -378,6 +378,7 @@ static void plan_rest(void)
 			else
 				TAP_CHECK(lead <= DECIDE_LEAD_MAX);
 			TAP_NEAR(e.vgpus[j].planned.applied, lead, 1e-9);
+			TAP_CHECK(e.vgpus[j].planned.lead >= 1);
 		}
 		plan_free(&plan);
 	}
