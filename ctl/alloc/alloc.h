@@ -33,6 +33,7 @@ struct alloc_state {
  * @summary: one line of help.
  * @reach: targets are rates to be reached, and limits may be higher where that
  *	keeps the machine busy; else a target must never be exceeded.
+ * @fds: it maximises f, so that f tells what limits are worth.
  * @floors: gives each task at least its floor.
  * @weights: divides by weight; else weights do not count.
  * @allocate: optional; without it no targets are set. Given the problem and,
@@ -46,6 +47,7 @@ struct alloc_ops {
 	const char *name;
 	const char *summary;
 	bool reach;
+	bool fds;
 	bool floors;
 	bool weights;
 	int (*allocate)(struct alloc_state *state, const struct fds_problem *p,

@@ -13,6 +13,7 @@ const struct alloc_ops alloc_exact = {
 	.name = "exact",
 	.summary = "maximises fairness f on dominant shares, exactly",
 	.reach = true,
+	.fds = true,
 	.floors = true,
 	.weights = true,
 	.allocate = exact_allocate,

@@ -377,6 +377,7 @@ const struct alloc_ops alloc_fea = {
 	.name = "fea",
 	.summary = "maximises fairness f on dominant shares, by a few iterations",
 	.reach = true,
+	.fds = true,
 	.floors = true,
 	.weights = true,
 	.allocate = fea_allocate,

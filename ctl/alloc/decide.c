@@ -325,13 +325,14 @@ static void find_idle(const struct division *d, const struct estimate *e,
 	}
 }
 
-/*
- * Return whether limits rest in the next period. A promise is kept by the limits of others.
- */
-static bool rests(const struct division *d, const struct plan *plan, struct rest *rest)
+/* Return whether limits rest in the next period. The limits of others keep a promise. */
+static bool rests(const struct division *d, const struct decide_param *param,
+		  const struct plan *plan, struct rest *rest)
 {
 	bool promised = false;
 
+	if (!param->allocator->fds)
+		return false;
 	for (size_t k = 0; k < d->n; k++)
 		promised |= d->floor[k] > 0;
 	return rest_update(rest, (plan->fds_best - plan->fds) / fabs(plan->fds_best),
@@ -391,11 +392,12 @@ static void set_targets(const struct division *d, const struct fds_problem *p,
 		if (reach && rate >= d->demand[k] * (1 - DECIDE_AT_DEMAND))
 			rate = fmax(rate, fds_fair_rate(p, k, mean));
 		t->fps = fmin(rate, most);
-		if (reach) {
-			v->planned.target = t->fps;
-			v->planned.applied = rest ? REST_LEAD : v->planned.lead;
-		}
-		t->limit = limit(reach ? fmin(rate * v->planned.applied, most) : t->fps);
+		t->limit = limit(t->fps);
+		if (!reach)
+			continue;
+		v->planned.target = t->fps;
+		t->lead = rest ? REST_LEAD : v->planned.lead;
+		t->limit = limit(fmin(rate * t->lead, most));
 	}
 }
 
@@ -426,6 +428,7 @@ int decide(struct estimate *e, const struct decide_param *param,
 		t->id = v->last.id;
 		t->fps = INFINITY;
 		t->limit = INFINITY;
+		t->lead = NAN;
 		t->floor = allocator->floors ? agreement(sla, j)->floor : 0;
 		t->granted = t->floor;
 		/* one frame that is late, or held back, does not free it */
@@ -436,6 +439,8 @@ int decide(struct estimate *e, const struct decide_param *param,
 		else if (v->state != VGPU_ACTIVE)
 			v->planned.target = 0;
 	}
+	if (!allocator->fds)
+		memset(&control->rest, 0, sizeof(control->rest));
 	if (!allocator->allocate || !plan->active)
 		return 0;
 
@@ -445,7 +450,7 @@ int decide(struct estimate *e, const struct decide_param *param,
 	p = problem(&d, param);
 	tight = keep_agreements(&d, &p, e, param, sla, plan);
 	if (allocator->reach) {
-		rest = rests(&d, plan, &control->rest);
+		rest = rests(&d, param, plan, &control->rest);
 		update_leads(&d, e, rest, !tight);
 	}
 	ret = allocator->allocate(&control->alloc, &p, param->iterations, d.rate);

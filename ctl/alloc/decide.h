@@ -62,6 +62,8 @@ struct decide_param {
  * @keep: leave its limit unchanged
  * @fps: target rate, frames per second, INFINITY for any
  * @limit: limit to set, frames per second, INFINITY for none
+ * @lead: factor of @limit over @fps, but for a ceiling and the range of limits; NAN where
+ *	limits are targets, are kept, or are not set
  * @floor: promised rate, frames per second; 0 for none
  * @granted: part of @floor that it gets if it can use it, frames per second
  *
@@ -73,6 +75,7 @@ struct target {
 	bool keep;
 	double fps;
 	double limit;
+	double lead;
 	double floor;
 	double granted;
 };

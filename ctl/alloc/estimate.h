@@ -53,11 +53,10 @@ enum vgpu_state {
  * @idle_ns: for how long it has shown no frame; kept in all states
  * @kept: the averages, the frames that they are made of, the costs of the last period
  *	with frames, and the most CPUs used in a period; kept while it is open
- * @planned: of the last plan, which only decide.c reads and writes: the factor that its
- *	limit over its target needs when it is in force (lead) and the one that it has
- *	(applied), the target that limits it, frames per second or 0 for none, and the
- *	factor of its planned floor over the promised one (margin), or 0 without a promise;
- *	kept while it is open
+ * @planned: of the last plan, which only decide.c reads and writes: the factor of
+ *	its limit over its target while limits do not rest (lead), the target that limits it,
+ *	frames per second or 0 for none, and the factor of its planned floor over the
+ *	promised one (margin), or 0 without a promise; kept while it is open
  */
 struct estimate_vgpu {
 	struct sample_vgpu last;
@@ -79,7 +78,7 @@ struct estimate_vgpu {
 		double cpus_most;
 	} kept;
 	struct {
-		double lead, applied, target, margin;
+		double lead, target, margin;
 	} planned;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Whether limits rest. Pure. */
+/* Decides whether limits rest. Pure. */
 #include <math.h>
 
 #include "rest.h"
@@ -11,47 +11,56 @@ static void turn(struct rest *r, bool in_force)
 	r->gap = 0;
 }
 
-/* The distance from which on limits come into force. */
+/* The distance above which limits come into force. */
 static double bearable(const struct rest *r)
 {
-	return r->known ? r->force + REST_MARGIN : REST_GAP;
+	return r->measured ? fmin(r->force, REST_FAR) + REST_MARGIN : REST_GAP;
+}
+
+static void measure_force(struct rest *r, double gap)
+{
+	if (r->measured < REST_FORCE_PERIODS)
+		r->measured++;
+	if (r->measured == 1)
+		r->force = 0;
+	r->force += (gap - r->force) / r->measured;
+}
+
+/* A rest has ended. */
+static void wait_for_trial(struct rest *r)
+{
+	bool failed = r->measured && r->periods < r->wait;
+
+	r->wait = failed ? r->wait * 2 : REST_TRIAL_MIN;
+	if (r->wait > REST_TRIAL_MAX)
+		r->wait = REST_TRIAL_MAX;
+	turn(r, true);
 }
 
 bool rest_update(struct rest *r, double gap, size_t active, bool allowed)
 {
-	if (r->wait < REST_TRIAL_MIN)
-		r->wait = REST_TRIAL_MIN;
-	if (active != r->active) {
-		/* what was learned is of other vGPUs */
+	/* what was learned of other vGPUs, or under a promise, does not count */
+	if (active != r->active || !allowed) {
 		r->active = active;
 		r->wait = REST_TRIAL_MIN;
-		r->known = false;
+		r->measured = 0;
+	}
+	if (!allowed) {
+		turn(r, true);
+		return false;
 	}
 	r->periods++;
-	if (!allowed) {
-		if (!r->in_force)
-			turn(r, true);
-	} else if (isnan(gap)) {
-		/* nothing to judge by */
-	} else if (r->in_force) {
-		if (r->periods > REST_SETTLE) {
-			r->force += r->known ? REST_NEW_FORCE * (gap - r->force) :
-				gap - r->force;
-			r->known = true;
-		}
+	if (isnan(gap))
+		return !r->in_force;
+	if (r->in_force) {
+		if (r->periods > REST_SETTLE)
+			measure_force(r, gap);
 		if (r->periods >= r->wait)
 			turn(r, false);
 	} else {
 		r->gap += REST_NEW * (gap - r->gap);
-		if (r->gap > bearable(r)) {
-			if (r->known && r->periods < r->wait)
-				r->wait *= 2;
-			else
-				r->wait = REST_TRIAL_MIN;
-			if (r->wait > REST_TRIAL_MAX)
-				r->wait = REST_TRIAL_MAX;
-			turn(r, true);
-		}
+		if (r->gap > bearable(r))
+			wait_for_trial(r);
 	}
 	return !r->in_force;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Says whether limits rest: whether rates are as fair without them. Pure.
- */
+/* Decides whether limits rest: whether rates are as fair without them. Pure. */
 #ifndef MGPU_REST_H
 #define MGPU_REST_H
 
@@ -16,17 +14,20 @@
  * far above the pace of frames which become ready one soon after the other, and still stops
  * a VM that goes wild.
  *
- * The distance of f from its best is averaged; the last period has the weight REST_NEW, or
- * REST_NEW_FORCE with limits in force. Limits come into force when the distance exceeds
- * what it was in force by REST_MARGIN; before that is known, REST_GAP. After some periods
- * they rest again, as a trial: after REST_TRIAL_MIN at first, and twice as many after each
- * trial that ended before as many periods, up to REST_TRIAL_MAX.
+ * The distance of f from its best is averaged: in a rest with the weight REST_NEW of the last
+ * period, with limits in force over the last REST_FORCE_PERIODS or so. Limits come into force
+ * when the distance exceeds the one in force by REST_MARGIN; before that one is known,
+ * REST_GAP. A distance in force above REST_FAR counts as REST_FAR, so that a machine that
+ * disturbs both states gets its limits. After some periods limits rest again, as a trial:
+ * after REST_TRIAL_MIN at first, and twice as many after each trial that ended before as many
+ * periods, up to REST_TRIAL_MAX.
  */
 #define REST_LEAD	10.0
 #define REST_GAP	0.02
+#define REST_FAR	0.05
 #define REST_MARGIN	0.005
 #define REST_NEW	0.25
-#define REST_NEW_FORCE	0.05
+#define REST_FORCE_PERIODS	20
 #define REST_TRIAL_MIN	10
 #define REST_TRIAL_MAX	640
 #define REST_SETTLE	2	/* periods after a change that count for neither */
@@ -34,24 +35,28 @@
 /**
  * struct rest - what is known of both states; all zero at first
  * @in_force: limits do not rest
- * @known: @force was measured
  * @gap: distance of f from its best, as a part of it, while limits rest
  * @force: the same while they are in force
+ * @measured: periods that @force is the average of, 0 before there are any
  * @periods: since the last change
  * @wait: periods from limits coming into force to the next trial
  * @active: active vGPUs of the last period
  */
 struct rest {
-	bool in_force, known;
+	bool in_force;
 	double gap, force;
-	unsigned int periods, wait;
+	unsigned int measured, periods, wait;
 	size_t active;
 };
 
-/*
- * A period has ended, with @active vGPUs, and f @gap below its best, as a part of that; NAN
- * for unknown. @allowed: no promise needs limits. Return whether limits rest in the next
- * period.
+/**
+ * rest_update() - learn from a period, and decide about the next one
+ * @r: what is known; updated
+ * @gap: distance of the period's f from its best, as a part of it; NAN for unknown
+ * @active: active vGPUs of the period
+ * @allowed: no promise needs limits
+ *
+ * Return: whether limits rest in the next period.
  */
 bool rest_update(struct rest *r, double gap, size_t active, bool allowed);
 

@@ -312,7 +312,7 @@ static void follow(struct estimate *estimate, const struct plan *plan, double pa
 }
 
 /* Limits do not rest. */
-#define IN_FORCE { .rest = { .in_force = true, .active = VMS } }
+#define IN_FORCE { .rest = { .in_force = true, .active = VMS, .wait = REST_TRIAL_MIN } }
 
 /*
  * Limits lead targets that are not reached, or while an engine is idle, by DECIDE_LEAD_MAX
@@ -377,16 +377,41 @@ static void plan_rest(void)
 				TAP_NEAR(lead, REST_LEAD, 1e-9);
 			else
 				TAP_CHECK(lead <= DECIDE_LEAD_MAX);
-			TAP_NEAR(e.vgpus[j].planned.applied, lead, 1e-9);
+			TAP_NEAR(plan.targets[j].lead, lead, 1e-9);
 			TAP_CHECK(e.vgpus[j].planned.lead >= 1);
 		}
 		plan_free(&plan);
 	}
-	memset(&control, 0, sizeof(control));
+	/* what was learned under one allocator does not count under the next one */
+	param.allocator = &alloc_maxmin;
+	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_EQ(control.rest.in_force, false);
+	plan_free(&plan);
+	param.allocator = &alloc_exact;
+	own[0].floor = 0;
 	observe(greedy_fps, heavy_us, true);
 	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
 	TAP_CHECK(plan.targets[0].limit < plan.targets[0].fps * 1.2);
 	plan_free(&plan);
+}
+
+/* f tells nothing of the worth of limits to those that do not maximise it. */
+static void plan_rest_for_f_only(void)
+{
+	for (const struct alloc_ops *const *ops = alloc_all; *ops; ops++) {
+		struct decide_param param = by(*ops);
+		struct control control = { 0 };
+		bool f = *ops == &alloc_exact || *ops == &alloc_fea;
+		struct plan plan;
+
+		if (!(*ops)->allocate)
+			continue;
+		observe(busy_fps, heavy_us, true);
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		for (size_t j = 0; j < VMS; j++)
+			TAP_EQ(plan.targets[j].limit > plan.targets[j].fps * DECIDE_LEAD_MAX, f);
+		plan_free(&plan);
+	}
 }
 
 /*
@@ -474,7 +499,7 @@ static void plan_margins(void)
 	TAP_CHECK(e.vgpus[0].planned.margin <= 1 && e.vgpus[1].planned.margin <= 1);
 }
 
-/* What led a limit under one allocator does not lead it under the next one. */
+/* A lead that was learned under one allocator does not count under the next one. */
 static void plan_lead_ends(void)
 {
 	struct decide_param param = by(&alloc_vgasa);
@@ -723,6 +748,7 @@ int main(void)
 	tap_run(plan_floors, "a plan keeps floors, or grants equal parts and says so");
 	tap_run(plan_lead, "limits lead targets by a bounded factor, and never lag");
 	tap_run(plan_rest, "limits rest while rates are fair without them");
+	tap_run(plan_rest_for_f_only, "they rest under allocators that maximise f");
 	tap_run(plan_margin, "a promise that is missed is planned with a margin");
 	tap_run(plan_margins, "margins take nothing from other promises");
 	tap_run(plan_lead_ends, "a lead ends with its allocator");
