@@ -28,7 +28,7 @@ def line(time_s, allocator, fds, fps_a, fps_b, state_b="active"):
         "time_s": time_s, "allocator": allocator,
         "capacity": {"cpu_cores": 2.0, "gpu_engines": 1.0}, "fds": fds, "fds_optimal": -1.0,
         "vgpus": [
-            {"id": 1, "uuid": A, "fps": fps_a, "gpu_share": 0.25,
+            {"id": 1, "uuid": A, "fps": fps_a, "reach_fps": 4 * fps_a, "gpu_share": 0.25,
              "cpu_share": 0.125, "cpu_s_per_frame": 0.01,
              "gpu_s_per_frame": 0.005, "frames": 10, "state": "active"},
             {"id": 2, "uuid": B, "fps": fps_b, "gpu_share": 0.5,
@@ -138,26 +138,23 @@ def test_dominant_share_is_the_larger_one():
     assert none["share_for_weight"] == [0.5, 0.5]
 
 
-def test_reach_is_bounded_by_engine_and_cpus():
+def test_reach_is_a_share():
     record = report.read_log(LOG[2:3])[0]
-    # a quarter of two CPUs and half of an engine: twice as much is all of the engine
-    near(report.reach(record, B, 1), 1)
-    # half of a CPU, and an eighth of the engine: twice as much is a CPU, of two
-    record["vgpus"][B]["gpu_share"] = 0.125
-    near(report.reach(record, B, 1), 0.5)
-    near(report.reach(record, B, 2), 1)
-    # what a VM had it can have
-    record["vgpus"][B]["cpu_share"] = 0.75
-    near(report.reach(record, B, 1), 0.75)
-    record["vgpus"][B].update(cpu_share=0, gpu_share=0)
-    assert report.reach(record, B, 1) is None
-    records = report.read_log(LOG[2:6])
-    assert report.cpus_at_most(records, A) == 1
-    # what a VMM uses beside its VM is not its VM's
-    for share, cpus in ((0.54, 1), (0.56, 2)):
-        records[1]["vgpus"][A]["cpu_share"] = share
-        assert report.cpus_at_most(records, A) == cpus
-    near(result_of()["runs"][0]["reach"][0], 1)
+    vgpu = record["vgpus"][B]
+    assert report.reach(record, B) is None      # nothing bounds it
+    vgpu["reach_fps"] = 1.5 * vgpu["fps"]
+    near(report.reach(record, B), 1.5 * report.dominant_share(record, B))
+    vgpu["reach_fps"] = 100 * vgpu["fps"]
+    near(report.reach(record, B), 1)
+    vgpu.update(cpu_share=0, gpu_share=0)
+    assert report.reach(record, B) is None
+    assert report.reach(record, "another") is None
+    log = [json.loads(x) for x in LOG]
+    for r in log:
+        for v in r["vgpus"]:
+            v["reach_fps"] = 2 * v["fps"]
+    none = result_of([json.dumps(x) for x in log])["runs"][0]
+    near(none["reach"][0], 2 * none["dominant_share"][0])
 
 
 def weighted(a, b):

@@ -31,7 +31,6 @@ import subprocess
 import sys
 
 SPOILT = 0.25               # share of the processors' time
-SPARE_CPU = 0.1             # ESTIMATE_SPARE_CPU of ctl/alloc/estimate.h
 PUBLISHED = {"none": 0.115, "vgasa": 0.45}      # gains of the source's FEA
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SIM = os.path.join(os.environ.get("BUILD", os.path.join(TOP, "build")),
@@ -143,30 +142,12 @@ def dominant_share(record, uuid):
     return max(shares) if shares else None
 
 
-def used(record, uuid):
-    """CPUs and engines that a VM used, None where that is not known."""
+def reach(record, uuid):
+    """The dominant share that a VM could have had with the machine to itself."""
     v = record["vgpus"].get(uuid, {})
-    have = record.get("capacity", {})
-    return [None if None in pair else pair[0] * pair[1]
-            for pair in ((number(v.get("cpu_share")), number(have.get("cpu_cores"))),
-                         (number(v.get("gpu_share")), number(have.get("gpu_engines"))))]
-
-
-def cpus_at_most(records, uuid):
-    """The CPUs that a VM keeps busy at most, by what it was seen to use; mgpud's rule."""
-    most = max(known(used(r, uuid)[0] for r in records), default=0)
-    return max(math.ceil(most - SPARE_CPU), 1)
-
-
-def reach(record, uuid, cpus):
-    """The dominant share that a VM does not exceed with the machine to itself: at its
-    costs, with so many CPUs, and one engine or what it used of several."""
-    share = dominant_share(record, uuid)
-    if not share:
-        return None
-    cpu, gpu = used(record, uuid)
-    factors = [most / now for most, now in ((cpus, cpu), (math.ceil(gpu or 0), gpu)) if now]
-    return min(share * max(min(factors), 1), 1) if factors else None
+    share, fps, alone = dominant_share(record, uuid), number(v.get("fps")), \
+        number(v.get("reach_fps"))
+    return min(share * alone / fps, 1) if share and fps and alone else None
 
 
 def per_frame(records, uuid, key):
@@ -237,7 +218,7 @@ def kept(record, uuid, floor):
 
 
 def summarise_promise(records, frames, info):
-    """What became of the promise; None if there was none."""
+    """The floor that was promised and the rate that came of it; None without a promise."""
     p = info.get("promise")
     if not p:
         return None
@@ -263,10 +244,6 @@ def summarise_promise(records, frames, info):
 def summarise(records, frames, info):
     vgpus = info["vgpus"]
     runs = []
-    counted = [r for t in info["turns"]
-               for r in in_turn(records, t, info["policies"][t["policy"]]["allocator"])
-               if not spoilt(r)]
-    cpus = {v["uuid"]: cpus_at_most(counted, v["uuid"]) for v in vgpus}
     for policy, p in info["policies"].items():
         turns = [t for t in info["turns"] if t["policy"] == policy]
         parts = [in_turn(records, t, p["allocator"]) for t in turns]
@@ -278,7 +255,7 @@ def summarise(records, frames, info):
         runs.append({
             "policy": policy, **p, **measure(sum(parts, []), frames, vgpus),
             "share_for_weight": shares_for_weights(vgpus),
-            "reach": [mean(known(reach(r, v["uuid"], cpus[v["uuid"]])
+            "reach": [mean(known(reach(r, v["uuid"])
                                  for r in sum(parts, []) if not spoilt(r)))
                       for v in vgpus],
             "emulation_cpu": emulation(turns, "emulation_cpu_s"),
@@ -471,7 +448,7 @@ def table(result):
 
 
 def shares_table(result):
-    """What the VMs got for their weights; nothing where these are equal."""
+    """The shares that the VMs got for their weights; nothing where these are equal."""
     vgpus = result["workloads"]
     if len(set(weights(vgpus))) == 1:
         return ""
@@ -501,7 +478,7 @@ def left_out(result):
 
 
 def costs(result):
-    """What a frame cost in each round: the machine, not the policies."""
+    """The cost of a frame in each round: the machine, not the policies."""
     rounds = sorted({t["round"] for run in result["runs"] for t in run["turns"]})
     out = ["CPU time of a frame by round, ms: " + "   ".join(
         f"{v['name']} " + " ".join(
@@ -542,7 +519,7 @@ def gains_table(result):
 
 
 def words(result):
-    """What a user gained, in plain words."""
+    """The gain of a user, in plain words."""
     runs = by_policy(result)
     none, best = runs.get("none"), runs.get("exact")
     out = []

@@ -61,9 +61,15 @@ static double mu(const struct estimate *e, const struct estimate_vgpu *v)
 }
 
 /* The factor of the limit over the target, NAN where the allocator's limits have none. */
-static double lead(const struct estimate_vgpu *v)
+static double lead(const struct daemon *d, size_t j)
 {
-	return v->planned.target > 0 ? v->planned.applied : NAN;
+	return j < d->plan.nr ? d->plan.targets[j].lead : NAN;
+}
+
+/* The rate that it could have reached alone, NAN when nothing bounds it. */
+static double reach(const struct estimate_vgpu *v)
+{
+	return v->state == VGPU_ACTIVE ? v->reach * v->fps : NAN;
 }
 
 /* The rate that the allocator grants, INFINITY when it sets none. */
@@ -177,7 +183,8 @@ static struct json_object *vgpu(const struct daemon *d, size_t j)
 	json_object_object_add(o, "weight", json_object_new_int64(v->last.weight));
 	json_object_object_add(o, "fps", number(v->fps));
 	json_object_object_add(o, "target_fps", number(target(d, j)));
-	json_object_object_add(o, "lead", number(lead(v)));
+	json_object_object_add(o, "lead", number(lead(d, j)));
+	json_object_object_add(o, "reach_fps", number(reach(v)));
 	json_object_object_add(o, "cpu_share", number(v->cpu_share));
 	json_object_object_add(o, "gpu_share", number(v->gpu_share));
 	json_object_object_add(o, "cpu_s_per_frame", number(v->cpu_cost));
