@@ -378,6 +378,17 @@ static void warn(const struct mgpud *mgpud)
 		fprintf(stderr, "gpuctl: warning: %s\n", mgpud_warning(mgpud));
 }
 
+/* Print mgpud's answer to a change. @state is released. */
+static void out_change(const struct gpuctl *ctl, const struct mgpud *mgpud,
+		       struct json_object *state)
+{
+	warn(mgpud);
+	if (ctl->json)
+		out_json(ctl, state);
+	else
+		json_object_put(state);
+}
+
 int ctl_set(const struct gpuctl *ctl, int argc, char **argv)
 {
 	struct json_object *settings = json_object_new_object();
@@ -419,11 +430,8 @@ int ctl_set(const struct gpuctl *ctl, int argc, char **argv)
 		ret = failed(&err);
 		goto out;
 	}
-	warn(mgpud);
-	if (ctl->json) {
-		out_json(ctl, state);
-		state = NULL;
-	}
+	out_change(ctl, mgpud, state);
+	state = NULL;
 out:
 	json_object_put(state);
 	mgpud_close(mgpud);
@@ -687,11 +695,8 @@ int ctl_reset(const struct gpuctl *ctl, int argc, char **argv)
 		ret = failed(&err);
 		goto out;
 	}
-	warn(mgpud);
-	if (ctl->json) {
-		out_json(ctl, state);
-		state = NULL;
-	}
+	out_change(ctl, mgpud, state);
+	state = NULL;
 out:
 	json_object_put(state);
 	json_object_put(keys);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "pci_gpu.h"
+#include "sysfs.h"
 
 #define VIRTIO_VENDOR	0x1af4
 #define VIRTIO_ID_GPU	16
@@ -135,21 +136,6 @@ static bool exists(const struct pci_host *host, const char *dir,
 	char path[PCI_GPU_PATH];
 
 	return on_host(host, path, "%s/%s", dir, name) && !access(path, F_OK);
-}
-
-/* Read the first line of a file, without its newline; false on error. */
-static bool read_line(const char *path, char *line, size_t size)
-{
-	FILE *file = fopen(path, "re");
-	bool good;
-
-	if (!file)
-		return false;
-	good = fgets(line, (int)size, file);
-	fclose(file);
-	if (good)
-		line[strcspn(line, "\n")] = '\0';
-	return good;
 }
 
 static unsigned long read_number(const char *path, int base)

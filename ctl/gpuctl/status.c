@@ -16,6 +16,7 @@
 #include "control.h"
 #include "gpuctl.h"
 #include "mgpud_client.h"
+#include "sysfs.h"
 
 /* Modules: mgpu and those that use it. */
 #define MODULES_MAX	8
@@ -78,18 +79,8 @@ static bool sys_exists(const char *fmt, const char *name)
 static bool sys_line(char *line, size_t size, const char *fmt, const char *name)
 {
 	char path[PATH_MAX];
-	FILE *file = sys_path(path, fmt, name) ? fopen(path, "re") : NULL;
-	bool good;
 
-	if (!file)
-		return false;
-	good = fgets(line, (int)size, file);
-	fclose(file);
-	if (good)
-		line[strcspn(line, "\n")] = '\0';
-	else
-		*line = '\0';
-	return good && *line;
+	return sys_path(path, fmt, name) && read_line(path, line, size) && *line;
 }
 
 static int compare_names(const void *a, const void *b)

@@ -143,7 +143,7 @@ test_preempt_state-pkgs := json-c
 
 # ---- ctl/gpuctl, ctl/lib
 
-test_gpuctl_bind-srcs := ../../ctl/gpuctl/pci_gpu.c \
+test_gpuctl_bind-srcs := ../../ctl/gpuctl/pci_gpu.c ../../ctl/gpuctl/sysfs.c \
 	$(addprefix ../../ctl/lib/,mgpu.c msg.c fields.c)
 test_gpuctl_bind-cflags := $(lib-cflags) -I../../ctl/gpuctl
 test_gpuctl_bind-pkgs := libnl-genl-3.0
