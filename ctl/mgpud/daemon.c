@@ -457,8 +457,8 @@ static void log_overridden(const struct daemon *d)
 }
 
 /*
- * Load the configuration again, file and command line, all or none. What was set at run
- * time counts more.
+ * Load the configuration again, file and command line, all or none. Settings made at run
+ * time count more.
  */
 static int take_config(struct daemon *d)
 {

@@ -146,7 +146,7 @@ bool gain_more(const struct preempt_decision *a, const struct preempt_decision *
 	return ends ? a->gain > b->gain : a->cost < b->cost;
 }
 
-/* True if experience forbids @m. What must be may be done by it if no other method can. */
+/* True if experience forbids @m. With @must, @m is allowed where no other method works. */
 static bool forbidden(const struct view *v, enum preempt_method m, bool flushes, bool must)
 {
 	bool other = false;

@@ -151,8 +151,8 @@ static void engine_execute(struct mgpu_cpu_engine *e)
 }
 
 /*
- * Execute tiles and take a slice of the modelled engine's time.  What a job still owes when
- * it is preempted it owes to the engine that resumes it.
+ * Execute tiles and take a slice of the modelled engine's time.  A preempted job carries the
+ * time that it still owes to the engine that resumes it.
  */
 static int engine_model_slice(struct mgpu_cpu_engine *e)
 {

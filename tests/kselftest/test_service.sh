@@ -98,7 +98,7 @@ holds()		# FILTER
 	await 40 state "$1" || bad "not so: $1: $(ctl 2>&1 | cut -c -600)"
 }
 
-# What mgpud has said in the journal since it was last started.
+# Lines of mgpud in the journal since it was last started.
 journal()
 {
 	host journalctl -q -o cat "_SYSTEMD_INVOCATION_ID=$(property InvocationID)" >"$tmp/journal"

@@ -210,7 +210,7 @@ def test_tables_have_medians_and_ranges():
 
 
 def refuses(program_path, **variables):
-    """What a program says when it refuses these variables."""
+    """The error of a program that refuses these variables."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("BENCH_", "DEMO_"))}
     done = subprocess.run([program_path], env={**env, **variables}, capture_output=True,
                           text=True, check=False)

@@ -18,7 +18,7 @@ LINE = re.compile(r"([=\-~^\"'`+*#])\1{3,}$")
 
 
 def problems(text):
-    """What is wrong with the headings of a page, by line number; and their number."""
+    """Return faults of the headings of a page, by line number; and their number."""
     lines = ["", *text.splitlines(), ""]
     found, headings = [], 0
     for i, line in enumerate(lines):

@@ -141,7 +141,7 @@ static void what_it_could_reach(void)
 	}
 }
 
-/* What the operator refuses a VM, it could not have reached under any controller. */
+/* A VM could not have reached, under any controller, a rate that the operator refuses it. */
 static void refused_by_operator(void)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What gpuctl prints as JSON is what Documentation/mgpu.schema.json describes.
+"""The JSON of gpuctl is as Documentation/mgpu.schema.json describes it.
 
 gpuctl runs on the kernel of test_gpuctl_ctx, with an mgpud of this test's.  The keys of
 mgpud's own state are looked for in its source; kselftest/test_mgpud.sh checks a real one.

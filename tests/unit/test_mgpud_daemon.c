@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * mgpud as a whole, but for the kernel: the test plays the module, the counters and the
- * contexts. What is set lasts, failures of one loop do not disturb the other one, and the
+ * contexts. Settings last, failures of one loop do not disturb the other one, and the
  * module may come later. tests/kselftest/test_mgpud.sh has the module itself.
  */
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CPU time that work for others may take: a token bucket that fills with a part of the
- * time that passes. What the work took is known only afterwards, so that a bucket may
+ * time that passes. The cost of the work is known only afterwards, so that a bucket may
  * become negative; the work then rests until the bucket has a quantum again. In the long
  * run the work takes no more than its part, however much of it there is. Pure.
  */
