@@ -129,15 +129,14 @@ struct mgpu_cpu_engine;
 
 /**
  * struct mgpu_engine_model - has an engine take the time of another GPU than the CPU
- * @price: compute for how long the GPU is busy with @work, which it begins after
- *	@owed_ns more of earlier work, nanoseconds
+ * @price: return for how long the GPU is busy with @work, nanoseconds
  * @spend: return when the GPU would have worked for @ns more, nanoseconds.  May sleep.
  *
  * Both are called in the engine's thread.
  */
 struct mgpu_engine_model {
 	u64 (*price)(struct mgpu_cpu_engine *e,
-		     const struct mgpu_gpu_work *work, u64 owed_ns);
+		     const struct mgpu_gpu_work *work);
 	void (*spend)(struct mgpu_cpu_engine *e, u64 ns);
 };
 

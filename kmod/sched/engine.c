@@ -143,7 +143,7 @@ static void engine_execute(struct mgpu_cpu_engine *e)
 		ret = e->error ?: engine_tile(job);
 		job->executed = ret <= 0;
 		job->error = min(ret, 0);
-		job->owed_ns += e->model->price(e, &job->work, job->owed_ns);
+		job->owed_ns += e->model->price(e, &job->work);
 		job->work = (struct mgpu_gpu_work){ };
 		cond_resched();
 	}

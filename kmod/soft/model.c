@@ -4,9 +4,9 @@
  *
  * The parts of a GPU that a job needs work beside each other, so a tile takes the time of
  * its slowest part: the roofline model (Williams, Waterman, Patterson: Roofline, CACM 52,
- * 2009).  The command processor comes before them.  The memory serves all engines one
- * after the other: engines whose jobs need much of it slow each other down, and a job that
- * needs little of it is not slowed down.
+ * 2009).  The command processor comes before them.  Engines share the memory's bandwidth by
+ * max-min fairness: those whose jobs need much of it slow each other down, and a job that
+ * needs less than an equal part of it is not slowed down.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -159,38 +159,77 @@ static u64 later(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
+/* Return @all * @a / @b, rounded up, at most @all; 0 if @a is 0. */
+static u32 part_of(u32 all, u64 a, u64 b)
+{
+	if (a >= b)
+		return a ? all : 0;
+	/* Large numbers lose their lowest bits: 2^30 * 2^33 fits into 64 bits. */
+	while (a >> 33) {
+		a >>= 1;
+		b >>= 1;
+	}
+	return a ? (u32)div64_u64(all * a, b) + 1 : 0;
+}
+
+/**
+ * mgpu_model_share - compute how much of the memory one more engine can have
+ * @m: model
+ * @use: what each other engine would use if it were alone, bytes per microsecond, from
+ *	mgpu_model_cost()
+ * @nr: number of other engines, at most MGPU_MODEL_USERS
+ *
+ * Engines that use less than an equal part leave the rest to the others (max-min
+ * fairness: Bertsekas, Gallager: Data Networks, section 6.5.2, with one link).
+ *
+ * Return: bytes per microsecond without @m->slowdown, 1 to @m->memory.
+ */
+u32 mgpu_model_share(const struct mgpu_model *m, const u32 *use, u32 nr)
+{
+	u32 left = m->memory, users = nr + 1, i;
+	u64 served = 0;
+	bool again;
+
+	do {
+		again = false;
+		for (i = 0; i < nr; i++) {
+			if (served & (1ULL << i) || use[i] >= left / users)
+				continue;
+			served |= 1ULL << i;
+			left -= use[i];
+			users--;
+			again = true;
+		}
+	} while (again);
+	return left / users ? left / users : 1;
+}
+
 /**
  * mgpu_model_cost - compute how long the GPU takes for some work
  * @m: model
  * @w: work
  * @engines: number of engines, which share @m->inst
- * @now: when the work begins, nanoseconds of any clock
- * @memory_free: when the memory has served all engines' work so far, of the same clock;
- *	updated
+ * @share: from mgpu_model_share()
+ * @use: set to what the work uses of the memory when no other engine does, bytes per
+ *	microsecond without @m->slowdown, at most @m->memory; rounded up
  *
- * Context: callers serialise calls with the same @memory_free.
  * Return: nanoseconds, at most two hours.
  */
 u64 mgpu_model_cost(const struct mgpu_model *m, const struct mgpu_gpu_work *w,
-		    u32 engines, u64 now, u64 *memory_free)
+		    u32 engines, u32 share, u32 *use)
 {
-	u64 command, begin, ns;
+	u64 command, ns, alone;
 
 	if (check_mul_overflow(w->commands, (u64)m->command * m->slowdown,
 			       &command))
 		command = LONGEST_NS;
 	command = at_most(command);
-	begin = now + command;
 	ns = later(time_of(w->pixels, m->fill, m->slowdown),
 		   time_of(w->upload, m->upload, m->slowdown));
 	if (w->inst)
 		ns = later(ns, time_of(w->inst, later(m->inst / engines, 1),
 				       m->slowdown));
-	if (w->traffic) {
-		*memory_free = later(*memory_free, begin) +
-			       time_of(w->traffic, m->memory, m->slowdown);
-		ns = later(ns, at_most(*memory_free - begin));
-		*memory_free = begin + at_most(*memory_free - begin);
-	}
-	return command + ns;
+	alone = time_of(w->traffic, m->memory, m->slowdown);
+	*use = part_of(m->memory, alone, ns);
+	return command + later(ns, time_of(w->traffic, share, m->slowdown));
 }

@@ -32,9 +32,13 @@ struct mgpu_model {
 #define MGPU_MODEL_MAX		1000000000U
 #define MGPU_MODEL_SLOWDOWN_MAX	100000U
 
+/* The most users of the memory beside one engine. */
+#define MGPU_MODEL_USERS	63
+
 const char *mgpu_model_parse(const char *text, struct mgpu_model *m);
 int mgpu_model_print(const struct mgpu_model *m, char *buf, size_t size);
+u32 mgpu_model_share(const struct mgpu_model *m, const u32 *use, u32 nr);
 u64 mgpu_model_cost(const struct mgpu_model *m, const struct mgpu_gpu_work *w,
-		    u32 engines, u64 now, u64 *memory_free);
+		    u32 engines, u32 share, u32 *use);
 
 #endif /* MGPU_MODEL_H */

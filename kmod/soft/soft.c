@@ -62,6 +62,8 @@ MODULE_PARM_DESC(hang, "For tests: the next job of the vGPU with this id hangs (
  * @cpu: its job
  * @clock_ns: until when the modelled GPU is busy with what it was given, CLOCK_MONOTONIC
  * @late_ns: time by which the emulation was slower than the GPU, nanoseconds
+ * @memory_use: what its job uses of the modelled memory, see mgpu_model_cost(); 0
+ *	without a job
  */
 struct soft_engine {
 	struct mgpu_soft *soft;
@@ -69,6 +71,7 @@ struct soft_engine {
 	struct mgpu_cpu_engine cpu;
 	u64 clock_ns;
 	u64 late_ns;
+	u32 memory_use;
 };
 
 /**
@@ -76,18 +79,12 @@ struct soft_engine {
  * @mdev: the same for the core
  * @wait: engines without a job
  * @kicks: number of calls of soft_kick()
- * @memory_lock: protects @memory_free_ns and @memory_user
- * @memory_free_ns: see mgpu_model_cost()
- * @memory_user: engine whose job was the last to need the memory
  * @engines: the engines
  */
 struct mgpu_soft {
 	struct mgpu_device *mdev;
 	wait_queue_head_t wait;
 	atomic_t kicks;
-	spinlock_t memory_lock;	/* see above */
-	u64 memory_free_ns;
-	struct soft_engine *memory_user;
 	struct soft_engine engines[];
 };
 
@@ -103,25 +100,21 @@ static struct soft_engine *to_soft_engine(struct mgpu_cpu_engine *e)
 	return container_of(e, struct soft_engine, cpu);
 }
 
+/* What other engines use meanwhile is taken for what they use as the work begins. */
 static u64 soft_price(struct mgpu_cpu_engine *cpu,
-		      const struct mgpu_gpu_work *work, u64 owed_ns)
+		      const struct mgpu_gpu_work *work)
 {
 	struct soft_engine *e = to_soft_engine(cpu);
-	struct mgpu_soft *soft = e->soft;
+	const struct soft_engine *all = e->soft->engines;
+	u32 use[MGPU_MODEL_USERS], own, nr = 0, i;
 	u64 ns;
 
-	spin_lock(&soft->memory_lock);
-	/*
-	 * The engine's own use of the memory is behind it, but for that of a job that was
-	 * preempted: this one need not wait for it.
-	 */
-	if (!owed_ns && soft->memory_user == e)
-		soft->memory_free_ns = min(soft->memory_free_ns, e->clock_ns);
-	if (work->traffic)
-		soft->memory_user = e;
-	ns = mgpu_model_cost(&gpu, work, engines, e->clock_ns + owed_ns,
-			     &soft->memory_free_ns);
-	spin_unlock(&soft->memory_lock);
+	for (i = 0; i < engines; i++)
+		if (&all[i] != e)
+			use[nr++] = READ_ONCE(all[i].memory_use);
+	ns = mgpu_model_cost(&gpu, work, engines,
+			     mgpu_model_share(&gpu, use, nr), &own);
+	WRITE_ONCE(e->memory_use, own);
 	return ns;
 }
 
@@ -189,6 +182,7 @@ static int soft_engine(void *data)
 		do {
 			cond_resched();
 		} while (mgpu_cpu_engine_step(&e->cpu));
+		WRITE_ONCE(e->memory_use, 0);
 	}
 	return 0;
 }
@@ -255,7 +249,6 @@ static int soft_probe(struct platform_device *pdev)
 	if (!soft)
 		return -ENOMEM;
 	init_waitqueue_head(&soft->wait);
-	spin_lock_init(&soft->memory_lock);
 	platform_set_drvdata(pdev, soft);
 
 	soft->mdev = mgpu_device_register(&pdev->dev, &soft_ops, &caps, soft);

@@ -83,9 +83,9 @@ static void printed(void)
 
 static u64 cost(struct mgpu_gpu_work w, u32 engines)
 {
-	u64 memory_free = 0;
+	u32 use;
 
-	return mgpu_model_cost(&model, &w, engines, 1000, &memory_free);
+	return mgpu_model_cost(&model, &w, engines, model.memory, &use);
 }
 
 /* Each part of the GPU by itself; a part of a nanosecond counts as a whole one. */
@@ -107,34 +107,64 @@ static void parts(void)
 	       50150001);
 }
 
-/* Two engines' jobs at the same time: @a and @b are what each takes. */
-static void both(struct mgpu_gpu_work wa, struct mgpu_gpu_work wb, u64 *a, u64 *b)
+/* Return what @w takes beside a user of @other, and set what @w uses. */
+static u64 beside(struct mgpu_gpu_work w, u32 other, u32 *use)
 {
-	u64 memory_free = 0;
-
-	*a = mgpu_model_cost(&model, &wa, 2, 1000, &memory_free);
-	*b = mgpu_model_cost(&model, &wb, 2, 1000, &memory_free);
+	return mgpu_model_cost(&model, &w, 2, mgpu_model_share(&model, &other, 1), use);
 }
 
 static void memory_is_shared(void)
 {
-	struct mgpu_gpu_work copies = { .traffic = 1000000 };
-	struct mgpu_gpu_work computes = { .inst = 1000000, .traffic = 1000 };
-	u64 a, b;
+	const struct mgpu_gpu_work copies = { .traffic = 10000000 };
+	const struct mgpu_gpu_work computes = { .inst = 1000000, .traffic = 1000 };
+	const struct mgpu_gpu_work both = { .inst = 1000000, .traffic = 400000 };
+	u32 use, little;
 
 	describe("inst=2000,memory=1000");
-	/* two that copy: the second waits for the first */
-	both(copies, copies, &a, &b);
-	TAP_EQ(a, 1000001);
-	TAP_EQ(b, 2000002);
-	/* one that copies and one that computes, which waits a little for its few bytes */
-	both(computes, copies, &a, &b);
-	TAP_EQ(a, 1000001);
-	TAP_CHECK(b <= 1010000);
-	/* what is over does not count */
-	b = 500;
-	TAP_EQ(mgpu_model_cost(&model, &copies, 2, 1000, &b), 1000001);
-	TAP_EQ(b, 1001001);
+	TAP_EQ(beside(copies, 0, &use), 10000001);
+	TAP_EQ(use, 1000);
+	/* two that copy have half of it each */
+	TAP_EQ(beside(copies, 1000, &use), 20000001);
+	TAP_EQ(use, 1000);
+	/* one that computes is not slowed down, however long the other's tiles are */
+	TAP_EQ(beside(computes, 1000, &little), 1000001);
+	TAP_EQ(little, 2);
+	TAP_EQ(beside(both, 1000, &use), 1000001);
+	TAP_EQ(use, 401);
+	/* and leaves to the one that copies what it does not use */
+	TAP_EQ(beside(copies, little, &use), cost(copies, 2) * 1000 / 998);
+	describe("inst=2000,memory=1000,slowdown=7");
+	TAP_EQ(beside(both, 1000, &use), 7000001);
+	TAP_EQ(use, 401);
+	TAP_EQ(beside(copies, 1000, &use), 140000001);
+}
+
+static void shares_are_fair(void)
+{
+	u32 use[MGPU_MODEL_USERS];
+
+	describe("memory=1000");
+	TAP_EQ(mgpu_model_share(&model, use, 0), 1000);
+	use[0] = 1000;
+	use[1] = 100;
+	use[2] = 250;
+	TAP_EQ(mgpu_model_share(&model, use, 3), 325);
+	/* the order does not matter, and an equal part is not little */
+	use[0] = 250;
+	use[2] = 1000;
+	TAP_EQ(mgpu_model_share(&model, use, 3), 325);
+	use[0] = 300;
+	use[2] = 300;
+	TAP_EQ(mgpu_model_share(&model, use, 3), 300);
+	for (size_t i = 0; i < MGPU_MODEL_USERS; i++)
+		use[i] = 1000;
+	TAP_EQ(mgpu_model_share(&model, use, MGPU_MODEL_USERS), 1000 / 64);
+	for (size_t i = 0; i < MGPU_MODEL_USERS; i++)
+		use[i] = 1;
+	TAP_EQ(mgpu_model_share(&model, use, MGPU_MODEL_USERS), 1000 - 63);
+	/* no engine is without any, for good */
+	describe("memory=1");
+	TAP_EQ(mgpu_model_share(&model, use, MGPU_MODEL_USERS), 1);
 }
 
 /* The largest work that a hostile guest may ask for does not wrap around. */
@@ -142,14 +172,14 @@ static void saturates(void)
 {
 	const struct mgpu_gpu_work all = { U64_MAX, U64_MAX, U64_MAX, U64_MAX, U64_MAX };
 	const u64 hour = 3600000000000ull;
-	u64 memory_free = 0;
+	u32 use;
 
 	describe("fill=1,upload=1,command=1000000000,inst=1,memory=1,slowdown=100000");
-	for (size_t i = 0; i < 10; i++) {
-		TAP_EQ(mgpu_model_cost(&model, &all, 64, 1ull << 62, &memory_free),
-		       2 * hour);
-		TAP_EQ(memory_free, (1ull << 62) + 2 * hour);
-	}
+	TAP_EQ(mgpu_model_cost(&model, &all, 64, 1, &use), 2 * hour);
+	TAP_EQ(use, 1);
+	describe("memory=1000000000");
+	TAP_EQ(mgpu_model_cost(&model, &all, 64, 1, &use), hour + hour);
+	TAP_CHECK(use <= model.memory);
 }
 
 int main(void)
@@ -160,6 +190,7 @@ int main(void)
 	tap_run(printed, "a description is printed as it is read");
 	tap_run(parts, "a tile takes the time of its slowest part");
 	tap_run(memory_is_shared, "engines share the memory");
+	tap_run(shares_are_fair, "shares of the memory are fair");
 	tap_run(saturates, "large work does not wrap around");
 	return tap_done();
 }
