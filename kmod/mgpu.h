@@ -192,6 +192,26 @@ struct mgpu_hists {
 
 /* ---- vGPUs ---- */
 
+/**
+ * struct mgpu_bound - bound of a vGPU, which two parties set
+ * @limit: the operator's; 0 for none
+ * @target: a controller's; 0 for none
+ * @limit_by: command name of the process that set @limit, "" while there is none
+ * @target_by: likewise for @target
+ */
+struct mgpu_bound {
+	u32 limit;
+	u32 target;
+	char limit_by[TASK_COMM_LEN];
+	char target_by[TASK_COMM_LEN];
+};
+
+/* Return the stricter one; 0 for none. */
+static inline u32 mgpu_bound_in_force(const struct mgpu_bound *b)
+{
+	return min_not_zero(b->limit, b->target);
+}
+
 struct mgpu_vgpu {
 	struct vfio_device vdev;	/* first: vfio_alloc_device() */
 	struct list_head node;		/* in mdev->vgpus, mgpu_registry_lock */
@@ -253,17 +273,12 @@ struct mgpu_vgpu {
 	bool quarantine_changed;	/* user space has not been told */
 	u64 last_frame_ns;		/* engine thread; when a frame was complete */
 
-	/* settings: written under mgpu_registry_lock, read with READ_ONCE */
-	u32 fps_limit;			/* of the operator, millihertz, 0 = none */
-	u32 fps_target;			/* likewise of a controller; entity has the stricter */
-	u32 gpu_limit;			/* ppm of engine time, 0 = none */
+	/* settings: written under mgpu_registry_lock and sched->lock, read under either */
+	struct mgpu_bound fps;		/* millihertz; entity has the stricter */
+	struct mgpu_bound gpu;		/* ppm of engine time */
 	u32 gpu_period;			/* microseconds */
 	u32 gpu_burst;			/* microseconds */
 	u32 mode;			/* MGPU_MODE(), 0 = the type's largest */
-
-	/* command names of the setters, "" while there is no limit; sched->lock */
-	char fps_limit_by[TASK_COMM_LEN];
-	char fps_target_by[TASK_COMM_LEN];
 
 	/* events of contexts: no lock; see mgpu_netlink_ctx_event() */
 	struct delayed_work ctx_event;
@@ -297,6 +312,7 @@ extern struct workqueue_struct *mgpu_wq;	/* watchdogs; no work of a guest */
 #define MGPU_SET_MODE		BIT(5)
 #define MGPU_SET_QUARANTINE	BIT(6)
 #define MGPU_SET_FPS_TARGET	BIT(7)
+#define MGPU_SET_GPU_TARGET	BIT(8)
 
 /* Width and height in one word, so that a reader never sees half of a change. */
 #define MGPU_MODE(width, height)	((width) << 16 | (height))
@@ -307,7 +323,8 @@ struct mgpu_settings {
 	u32 weight;
 	u32 fps_limit;		/* of the operator, millihertz, 0 = none */
 	u32 fps_target;		/* of a controller, millihertz, 0 = none */
-	u32 gpu_limit;		/* ppm of the device's engine time, 0 = none */
+	u32 gpu_limit;		/* of the operator, ppm of engine time, 0 = none */
+	u32 gpu_target;		/* of a controller, ppm of engine time, 0 = none */
 	u32 gpu_period;		/* microseconds */
 	u32 gpu_burst;		/* microseconds of engine time */
 	u32 mode;		/* MGPU_MODE(), 0 = the type's largest */

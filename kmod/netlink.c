@@ -183,26 +183,35 @@ static int mgpu_nl_put_charge_source(struct sk_buff *skb,
 			   MGPU_CHARGE_SOURCE_BPF : MGPU_CHARGE_SOURCE_MODULE);
 }
 
-/* Limits of the frame rate and their setters, all of the same moment. */
-static int mgpu_nl_put_pace(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
+/* Put a limit and its setter, if there is one. */
+static int mgpu_nl_put_bound(struct sk_buff *skb, int attr, u32 value,
+			     int attr_by, const char *by)
 {
-	char limit_by[TASK_COMM_LEN], target_by[TASK_COMM_LEN];
-	spinlock_t *lock = &vgpu->mdev->sched.lock;
-	u32 limit, target;
-
-	spin_lock_irq(lock);
-	limit = vgpu->fps_limit;
-	target = vgpu->fps_target;
-	strscpy(limit_by, vgpu->fps_limit_by, sizeof(limit_by));
-	strscpy(target_by, vgpu->fps_target_by, sizeof(target_by));
-	spin_unlock_irq(lock);
-
-	if (nla_put_u32(skb, MGPU_A_VGPU_FPS_LIMIT, limit) ||
-	    nla_put_u32(skb, MGPU_A_VGPU_FPS_TARGET, target) ||
-	    (limit && nla_put_string(skb, MGPU_A_VGPU_FPS_LIMIT_BY, limit_by)) ||
-	    (target && nla_put_string(skb, MGPU_A_VGPU_FPS_TARGET_BY, target_by)))
+	if (nla_put_u32(skb, attr, value) ||
+	    (value && nla_put_string(skb, attr_by, by)))
 		return -EMSGSIZE;
 	return 0;
+}
+
+/* Limits and their setters, all of the same moment. */
+static int mgpu_nl_put_bounds(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
+{
+	spinlock_t *lock = &vgpu->mdev->sched.lock;
+	struct mgpu_bound fps, gpu;
+
+	spin_lock_irq(lock);
+	fps = vgpu->fps;
+	gpu = vgpu->gpu;
+	spin_unlock_irq(lock);
+
+	return mgpu_nl_put_bound(skb, MGPU_A_VGPU_FPS_LIMIT, fps.limit,
+				 MGPU_A_VGPU_FPS_LIMIT_BY, fps.limit_by) ?:
+	       mgpu_nl_put_bound(skb, MGPU_A_VGPU_FPS_TARGET, fps.target,
+				 MGPU_A_VGPU_FPS_TARGET_BY, fps.target_by) ?:
+	       mgpu_nl_put_bound(skb, MGPU_A_VGPU_GPU_LIMIT, gpu.limit,
+				 MGPU_A_VGPU_GPU_LIMIT_BY, gpu.limit_by) ?:
+	       mgpu_nl_put_bound(skb, MGPU_A_VGPU_GPU_TARGET, gpu.target,
+				 MGPU_A_VGPU_GPU_TARGET_BY, gpu.target_by);
 }
 
 static int mgpu_nl_put_vgpu(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
@@ -224,9 +233,7 @@ static int mgpu_nl_put_vgpu(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 	    (tgid && nla_put_u32(skb, MGPU_A_VGPU_TGID, tgid)) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_WEIGHT,
 			READ_ONCE(vgpu->entity.weight)) ||
-	    mgpu_nl_put_pace(skb, vgpu) ||
-	    nla_put_u32(skb, MGPU_A_VGPU_GPU_LIMIT,
-			READ_ONCE(vgpu->gpu_limit)) ||
+	    mgpu_nl_put_bounds(skb, vgpu) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_GPU_PERIOD,
 			READ_ONCE(vgpu->gpu_period)) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_GPU_BURST,
@@ -692,19 +699,35 @@ struct mgpu_nl_change {
 	const struct nlattr *nla;
 };
 
+static int mgpu_nl_check_share(const struct nlattr *nla, u32 *ppm,
+			       struct netlink_ext_ack *extack)
+{
+	*ppm = nla_get_u32(nla);
+	if (!*ppm || (*ppm >= MGPU_GPU_LIMIT_MIN && *ppm <= MGPU_GPU_LIMIT_MAX))
+		return 0;
+	NL_SET_ERR_MSG_ATTR(extack, nla,
+			    "gpu-limit and gpu-target are in parts per million of the device's engine time: 0 for none, or 1000 (0.1 %) to 1000000 (all of it)");
+	return -ERANGE;
+}
+
 static int mgpu_nl_check_gpu(struct nlattr **tb, struct mgpu_settings *set,
 			     struct netlink_ext_ack *extack)
 {
+	int err;
+
 	if (tb[MGPU_A_VGPU_GPU_LIMIT]) {
 		set->mask |= MGPU_SET_GPU_LIMIT;
-		set->gpu_limit = nla_get_u32(tb[MGPU_A_VGPU_GPU_LIMIT]);
-		if (set->gpu_limit &&
-		    (set->gpu_limit < MGPU_GPU_LIMIT_MIN ||
-		     set->gpu_limit > MGPU_GPU_LIMIT_MAX)) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[MGPU_A_VGPU_GPU_LIMIT],
-					    "gpu-limit is in parts per million of the device's engine time: 0 for none, or 1000 (0.1 %) to 1000000 (all of it)");
-			return -ERANGE;
-		}
+		err = mgpu_nl_check_share(tb[MGPU_A_VGPU_GPU_LIMIT],
+					  &set->gpu_limit, extack);
+		if (err)
+			return err;
+	}
+	if (tb[MGPU_A_VGPU_GPU_TARGET]) {
+		set->mask |= MGPU_SET_GPU_TARGET;
+		err = mgpu_nl_check_share(tb[MGPU_A_VGPU_GPU_TARGET],
+					  &set->gpu_target, extack);
+		if (err)
+			return err;
 	}
 	if (tb[MGPU_A_VGPU_GPU_PERIOD]) {
 		set->mask |= MGPU_SET_GPU_PERIOD;
@@ -834,7 +857,7 @@ static int mgpu_nl_check_change(const struct nlattr *nla,
 		return err;
 	if (!set->mask) {
 		NL_SET_ERR_MSG_ATTR(extack, nla,
-				    "nothing to set for this vGPU: add weight, fps-limit, fps-target, gpu-limit, gpu-period, gpu-burst, quarantine or a mode");
+				    "nothing to set for this vGPU: add weight, fps-limit, fps-target, gpu-limit, gpu-target, gpu-period, gpu-burst, quarantine or a mode");
 		return -EINVAL;
 	}
 

@@ -58,7 +58,7 @@ enum mgpu_entity_state {
  * @vweight: weight that scales @vtime
  * @left_ns: when a job of the vGPU left an engine last, CLOCK_MONOTONIC
  * @running: number of the vGPU's jobs on engines
- * @limit: bucket of gpu_limit
+ * @limit: bucket of the stricter of the vGPU's gpu_limit and gpu_target
  * @share: bucket of the fixed policy
  * @due_ns: when the entity becomes eligible, CLOCK_MONOTONIC; valid while delayed
  * @delayed_ns: when the entity was delayed, CLOCK_MONOTONIC; 0 while it is not

@@ -241,8 +241,9 @@ static void sched_set_limit(struct mgpu_vgpu *vgpu)
 	struct mgpu_sched *sched = &vgpu->mdev->sched;
 
 	lockdep_assert_held(&sched->lock);
-	mgpu_runq_set_limit(&sched->rq, &vgpu->entity, vgpu->gpu_limit,
-			    vgpu->gpu_period, vgpu->gpu_burst, ktime_get_ns());
+	mgpu_runq_set_limit(&sched->rq, &vgpu->entity,
+			    mgpu_bound_in_force(&vgpu->gpu), vgpu->gpu_period,
+			    vgpu->gpu_burst, ktime_get_ns());
 }
 
 /**
@@ -278,24 +279,31 @@ void mgpu_sched_detach(struct mgpu_vgpu *vgpu)
 	spin_unlock_irq(&sched->lock);
 }
 
-/* Put the stricter of the operator's limit and the controller's target in force. */
-static void sched_set_pace(struct mgpu_vgpu *vgpu,
-			   const struct mgpu_settings *set)
+static void set_bound(u32 *bound, char by[TASK_COMM_LEN], u32 value,
+		      const char *setter)
+{
+	WRITE_ONCE(*bound, value);
+	strscpy(by, value ? setter : "", TASK_COMM_LEN);
+}
+
+static void sched_set_bounds(struct mgpu_vgpu *vgpu,
+			     const struct mgpu_settings *set)
 {
 	lockdep_assert_held(&vgpu->mdev->sched.lock);
 
-	if (set->mask & MGPU_SET_FPS_LIMIT) {
-		WRITE_ONCE(vgpu->fps_limit, set->fps_limit);
-		strscpy(vgpu->fps_limit_by, set->fps_limit ? set->by : "",
-			sizeof(vgpu->fps_limit_by));
-	}
-	if (set->mask & MGPU_SET_FPS_TARGET) {
-		WRITE_ONCE(vgpu->fps_target, set->fps_target);
-		strscpy(vgpu->fps_target_by, set->fps_target ? set->by : "",
-			sizeof(vgpu->fps_target_by));
-	}
-	WRITE_ONCE(vgpu->entity.fps_limit,
-		   min_not_zero(vgpu->fps_limit, vgpu->fps_target));
+	if (set->mask & MGPU_SET_FPS_LIMIT)
+		set_bound(&vgpu->fps.limit, vgpu->fps.limit_by, set->fps_limit,
+			  set->by);
+	if (set->mask & MGPU_SET_FPS_TARGET)
+		set_bound(&vgpu->fps.target, vgpu->fps.target_by,
+			  set->fps_target, set->by);
+	if (set->mask & MGPU_SET_GPU_LIMIT)
+		set_bound(&vgpu->gpu.limit, vgpu->gpu.limit_by, set->gpu_limit,
+			  set->by);
+	if (set->mask & MGPU_SET_GPU_TARGET)
+		set_bound(&vgpu->gpu.target, vgpu->gpu.target_by,
+			  set->gpu_target, set->by);
+	WRITE_ONCE(vgpu->entity.fps_limit, mgpu_bound_in_force(&vgpu->fps));
 }
 
 /**
@@ -315,16 +323,13 @@ void mgpu_sched_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
 	if (set->mask & MGPU_SET_WEIGHT)
 		mgpu_runq_set_weight(&sched->rq, &vgpu->entity, set->weight,
 				     ktime_get_ns());
-	if (set->mask & (MGPU_SET_FPS_LIMIT | MGPU_SET_FPS_TARGET))
-		sched_set_pace(vgpu, set);
-	if (set->mask & MGPU_SET_GPU_LIMIT)
-		WRITE_ONCE(vgpu->gpu_limit, set->gpu_limit);
+	sched_set_bounds(vgpu, set);
 	if (set->mask & MGPU_SET_GPU_PERIOD)
 		WRITE_ONCE(vgpu->gpu_period, set->gpu_period);
 	if (set->mask & MGPU_SET_GPU_BURST)
 		WRITE_ONCE(vgpu->gpu_burst, set->gpu_burst);
-	if (set->mask & (MGPU_SET_GPU_LIMIT | MGPU_SET_GPU_PERIOD |
-			 MGPU_SET_GPU_BURST))
+	if (set->mask & (MGPU_SET_GPU_LIMIT | MGPU_SET_GPU_TARGET |
+			 MGPU_SET_GPU_PERIOD | MGPU_SET_GPU_BURST))
 		sched_set_limit(vgpu);
 	if (set->mask & MGPU_SET_QUARANTINE)
 		sched_set_quarantine(sched, vgpu, set->quarantine);
@@ -591,7 +596,7 @@ static struct mgpu_job *sched_take(struct mgpu_sched *sched, u64 now)
 
 static enum mgpu_throttle_reason throttle_reason(const struct mgpu_vgpu *vgpu)
 {
-	return READ_ONCE(vgpu->entity.fps_limit) == READ_ONCE(vgpu->fps_limit) ?
+	return READ_ONCE(vgpu->entity.fps_limit) == READ_ONCE(vgpu->fps.limit) ?
 	       MGPU_THROTTLE_FPS : MGPU_THROTTLE_TARGET;
 }
 

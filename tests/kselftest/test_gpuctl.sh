@@ -125,6 +125,10 @@ stale()
 	"$gpuctl" vgpu list | grep -q ' 25 stale ' || "$gpuctl" vgpu list
 	holds '.fps_limit_by == "gpuctl" and .fps_target_by == "gpuctl"' vgpu show "$a"
 	"$gpuctl" vgpu show "$a" | grep -q '^fps-target: *25, in force$' || "$gpuctl" vgpu show "$a"
+	"$gpuctl" vgpu set "$a" gpu-limit 30% gpu-target 20%
+	holds '.gpu_limit_by == "gpuctl" and .gpu_target_share == 0.2' vgpu show "$a"
+	"$gpuctl" vgpu show "$a" | grep -q '^gpu-target: *20%, in force$' || "$gpuctl" vgpu show "$a"
+	"$gpuctl" vgpu set "$a" gpu-target none gpu-limit 10%
 	"$gpuctl" vgpu set "$a" target none
 	holds '.target_stale == false and .limit_fps == 30' vgpu show "$a"
 	"$gpuctl" vgpu set "$a" fps none
@@ -178,7 +182,7 @@ behaves 'status tells what works and what does not' status_shown
 vgpu_shown()
 {
 	"$gpuctl" vgpu show "${b:0:13}" >"$tmp/out" || echo "status $?"
-	for line in 'gpu-limit:           40%' 'gpu-period:          100ms' \
+	for line in 'gpu-limit:           40%, in force' 'gpu-period:          100ms' \
 		'gpu-burst:           0us' '  timeouts:          0' \
 		'mode-width:          3840' 'mode-height:         2160' \
 		'frame-interval-hist: -' 'latency-hist:        -'; do

@@ -368,6 +368,7 @@ TEST_F_TIMEOUT(mgpud, killed_and_started_again_under_load, 14400)
 	ASSERT_EQ(0, nl_vgpu_get(&self->nl, uuid, &v));
 	EXPECT_EQ(0, v.fps_target);
 	EXPECT_EQ(0, v.gpu_limit);
+	EXPECT_EQ(0, v.gpu_target);
 	EXPECT_EQ(0, mdev_remove(uuid));
 	/* And an allocator that sets none takes all away. */
 	ASSERT_EQ(0, configure("none", self->player[1].uuid));

@@ -177,6 +177,41 @@ TEST_F(nl, a_limit_and_a_target_are_two_settings)
 	EXPECT_EQ(7, v.weight);
 }
 
+TEST_F(nl, engine_time_has_a_limit_and_a_target)
+{
+	struct nl *nl = &self->nl;
+	struct nl_vgpu v;
+
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(0, v.gpu_limit);
+	EXPECT_EQ(0, v.gpu_target);
+	EXPECT_STREQ("", v.gpu_limit_by);
+	EXPECT_STREQ("", v.gpu_target_by);
+
+	ASSERT_EQ(0, prctl(PR_SET_NAME, "operator"));
+	ASSERT_EQ(0, nl_vgpu_set_full(nl, self->uuid[0], -1, -1, 300000,
+				      -1, -1));
+	ASSERT_EQ(0, prctl(PR_SET_NAME, "controller"));
+	ASSERT_EQ(0, nl_vgpu_set_gpu_target(nl, self->uuid[0], 200000));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(300000, v.gpu_limit);
+	EXPECT_EQ(200000, v.gpu_target);
+	EXPECT_STREQ("operator", v.gpu_limit_by);
+	EXPECT_STREQ("controller", v.gpu_target_by);
+	EXPECT_EQ(0, v.fps_target);
+
+	ASSERT_EQ(0, nl_vgpu_set_gpu_target(nl, self->uuid[0], 0));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(300000, v.gpu_limit);
+	EXPECT_EQ(0, v.gpu_target);
+	EXPECT_STREQ("", v.gpu_target_by);
+
+	EXPECT_EQ(-ERANGE, nl_vgpu_set_gpu_target(nl, self->uuid[0], 999));
+	EXPECT_EQ(-ERANGE, nl_vgpu_set_gpu_target(nl, self->uuid[0], 1000001));
+	ASSERT_EQ(0, nl_vgpu_get(nl, self->uuid[0], &v));
+	EXPECT_EQ(0, v.gpu_target);
+}
+
 static int set_gpu(struct nl *nl, const char *uuid, int64_t limit,
 		   int64_t period, int64_t burst)
 {

@@ -442,6 +442,29 @@ TEST_F_TIMEOUT(sched, each_limit_that_is_set_holds, 90)
 	EXPECT_TRUE(drain(self));
 }
 
+/* Of an operator's limit and a controller's target of engine time the stricter one holds. */
+TEST_F_TIMEOUT(sched, the_stricter_of_limit_and_target_holds, 90)
+{
+	static const uint32_t set[][2] = {
+		{ 0, 100000 }, { 400000, 100000 }, { 100000, 400000 }, { 100000, 0 },
+	};
+	const char *uuid;
+	struct use u;
+	unsigned int i;
+
+	ASSERT_EQ(0, load_add(self, BIG));
+	uuid = self->load[0].vm.uuid;
+	ASSERT_EQ(0, use_alone(self, 500, &u));
+	self->load[0].depth = FEW;
+	for (i = 0; i < ARRAY_LEN(set); i++) {
+		ASSERT_EQ(0, nl_vgpu_set_full(&self->nl, uuid, NL_KEEP, NL_KEEP,
+					      set[i][0], 20000, 0));
+		ASSERT_EQ(0, nl_vgpu_set_gpu_target(&self->nl, uuid, set[i][1]));
+		EXPECT_LIMITED(100000, 2000000, percent(&u));
+	}
+	EXPECT_TRUE(drain(self));
+}
+
 TEST_F_TIMEOUT(sched, unused_time_goes_to_the_other_vgpu, 180)
 {
 	struct use u, free_run;

@@ -188,6 +188,15 @@ static void vgpu_attr(void *ctx, uint16_t type, const uint8_t *data,
 	case MGPU_A_VGPU_GPU_LIMIT:
 		v->gpu_limit = n;
 		break;
+	case MGPU_A_VGPU_GPU_TARGET:
+		v->gpu_target = n;
+		break;
+	case MGPU_A_VGPU_GPU_LIMIT_BY:
+		text(v->gpu_limit_by, sizeof(v->gpu_limit_by), data, len);
+		break;
+	case MGPU_A_VGPU_GPU_TARGET_BY:
+		text(v->gpu_target_by, sizeof(v->gpu_target_by), data, len);
+		break;
 	case MGPU_A_VGPU_GPU_PERIOD:
 		v->gpu_period = n;
 		break;
@@ -742,6 +751,11 @@ int nl_vgpu_set_quarantine(struct nl *nl, const char *uuid, uint32_t on)
 int nl_vgpu_set_target(struct nl *nl, const char *uuid, uint32_t fps_target)
 {
 	return set_one(nl, uuid, MGPU_A_VGPU_FPS_TARGET, fps_target);
+}
+
+int nl_vgpu_set_gpu_target(struct nl *nl, const char *uuid, uint32_t ppm)
+{
+	return set_one(nl, uuid, MGPU_A_VGPU_GPU_TARGET, ppm);
 }
 
 int nl_vgpu_set(struct nl *nl, const char *uuid, int64_t weight,

@@ -41,7 +41,10 @@ struct nl_vgpu {
 	uint32_t fps_target;
 	char fps_limit_by[16];	/* "" when absent */
 	char fps_target_by[16];
+	char gpu_limit_by[16];
+	char gpu_target_by[16];
 	uint32_t gpu_limit;
+	uint32_t gpu_target;
 	uint32_t gpu_period;
 	uint32_t gpu_burst;
 	uint32_t mode_width;
@@ -152,6 +155,7 @@ int nl_vgpu_set_mode(struct nl *nl, const char *uuid, int64_t width,
 		     int64_t height);
 int nl_vgpu_set_quarantine(struct nl *nl, const char *uuid, uint32_t on);
 int nl_vgpu_set_target(struct nl *nl, const char *uuid, uint32_t fps_target);
+int nl_vgpu_set_gpu_target(struct nl *nl, const char *uuid, uint32_t ppm);
 /* Put entries of a batch, between nl_begin() and nl_talk(). */
 void nl_put_mode(struct nl_msg *m, const char *uuid, int64_t width,
 		 int64_t height);
