@@ -56,9 +56,14 @@ void control_free(struct control *control)
 	control->state = NULL;
 }
 
+bool control_sets(const struct mgpu_vgpu_info *vgpu)
+{
+	return vgpu->fps_target || vgpu->gpu_target;
+}
+
 bool control_is_stale(const struct control *control, const struct mgpu_vgpu_info *vgpu)
 {
-	return control->late && vgpu->fps_target;
+	return control->late && control_sets(vgpu);
 }
 
 const char *control_why(const struct control *control, char *text, size_t size)

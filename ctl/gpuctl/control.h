@@ -31,6 +31,9 @@ struct control {
 void control_read(struct control *control);
 void control_free(struct control *control);
 
+/* Return whether a controller limits a vGPU. */
+bool control_sets(const struct mgpu_vgpu_info *vgpu);
+
 /* Return whether the vGPU has a target that no controller updates any more. */
 bool control_is_stale(const struct control *control, const struct mgpu_vgpu_info *vgpu);
 

@@ -47,7 +47,7 @@ static const struct command commands[] = {
 	  "show one vGPU and its counters; VGPU is its id, its UUID or the beginning of its UUID",
 	  vgpu_show },
 	{ "vgpu", "set",
-	  "{ VGPU[,VGPU]...|all { weight N | fps F|none | target F|none | gpu-limit P%|none | period TIME | burst TIME | mode WxH|max | quarantine on|off } ... } ...",
+	  "{ VGPU[,VGPU]...|all { weight N | fps F|none | target F|none | gpu-limit P%|none | gpu-target P%|none | period TIME | burst TIME | mode WxH|max | quarantine on|off } ... } ...",
 	  "b", vgpu_set_keys,
 	  "change settings of one or more vGPUs, all or nothing; TIME is a number with us, ms or s",
 	  vgpu_set },

@@ -318,15 +318,28 @@ static void print_ago(uint64_t ns)
 	printf("%.6f s ago\n", ago > 0 ? ago : 0);
 }
 
-/* Return whether a limit of the frame rate, 0 for none, is stricter than the other one. */
-static bool holds(const struct mgpu_field *field, const void *info, uint64_t limit)
+/*
+ * Return ", in force" for the stricter one of the operator's limit and the controller's
+ * target, or "". Of two equal ones the operator's is in force.
+ */
+static const char *in_force(const struct mgpu_field *field, const void *info, uint64_t value)
 {
 	const struct mgpu_vgpu_info *vgpu = info;
-	bool target = field->attr == MGPU_A_VGPU_FPS_TARGET;
-	uint32_t other = target ? vgpu->fps_limit : vgpu->fps_target;
+	uint32_t limit, target;
+	bool is_target;
 
-	/* of two equal ones, the operator's */
-	return limit && (!other || limit < other || (limit == other && !target));
+	if (!strcmp(field->name, "fps-limit") || !strcmp(field->name, "fps-target")) {
+		limit = vgpu->fps_limit;
+		target = vgpu->fps_target;
+	} else if (!strcmp(field->name, "gpu-limit") || !strcmp(field->name, "gpu-target")) {
+		limit = vgpu->gpu_limit;
+		target = vgpu->gpu_target;
+	} else {
+		return "";
+	}
+	is_target = target && (!limit || target < limit);
+	return value && !strcmp(field->name + 4, is_target ? "target" : "limit") ?
+		", in force" : "";
 }
 
 /* @code: a negative errno, or 0 */
@@ -372,10 +385,11 @@ static void print_value(const struct mgpu_field *field, const void *info)
 		break;
 	case MGPU_UNIT_MILLIHERTZ:
 		printf("%s%s\n", out_fps(buf, sizeof(buf), value),
-		       holds(field, info, value) ? ", in force" : "");
+		       in_force(field, info, value));
 		break;
 	case MGPU_UNIT_PPM:
-		puts(out_share(buf, sizeof(buf), value));
+		printf("%s%s\n", out_share(buf, sizeof(buf), value),
+		       in_force(field, info, value));
 		break;
 	case MGPU_UNIT_US:
 		puts(out_us(buf, sizeof(buf), value));

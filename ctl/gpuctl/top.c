@@ -382,12 +382,24 @@ static void add_number(struct table *table, double value, double factor)
 		table_cell(table, "-");
 }
 
+/*
+ * Return the stricter one of the operator's limit and the controller's target, 0 for none.
+ * Set @remark to what is to be said of it; an operator's limit is never stale.
+ */
+static uint32_t in_force(uint32_t limit, uint32_t target, bool stale, const char **remark)
+{
+	bool is_target = target && (!limit || target < limit);
+
+	*remark = is_target && stale ? " stale" : "";
+	return is_target ? target : limit;
+}
+
 static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu,
 		    const struct rates *rates, bool stale)
 {
-	uint32_t limit = vgpu->fps_limit;
-	const char *remark = "", *source = "-";
+	const char *remark, *source = "-";
 	char buf[OUT_CELL];
+	uint32_t limit;
 
 	if (mgpu_has(vgpu, MGPU_A_VGPU_CHARGE_SOURCE)) {
 		source = mgpu_field_str(mgpu_field_find(mgpu_vgpu_fields,
@@ -404,15 +416,11 @@ static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu,
 		table_cell(table, "%.1f/%.1f", rates->granted, rates->floor);
 	else
 		add_number(table, rates->floor, 1);
-	/* the one in force; the operator's is never stale */
-	if (vgpu->fps_target && (!limit || vgpu->fps_target < limit)) {
-		limit = vgpu->fps_target;
-		remark = stale ? " stale" : "";
-	}
+	limit = in_force(vgpu->fps_limit, vgpu->fps_target, stale, &remark);
 	table_cell(table, "%s%s", limit ? out_fps(buf, sizeof(buf), limit) : "none", remark);
 	add_number(table, rates->gpu, 100);
-	table_cell(table, "%s", vgpu->gpu_limit ?
-		   out_share(buf, sizeof(buf), vgpu->gpu_limit) : "none");
+	limit = in_force(vgpu->gpu_limit, vgpu->gpu_target, stale, &remark);
+	table_cell(table, "%s%s", limit ? out_share(buf, sizeof(buf), limit) : "none", remark);
 	add_number(table, rates->cpu, 100);
 	add_number(table, rates->held, 100);
 	table_cell(table, "%s", out_bytes(buf, sizeof(buf), vgpu->mem_used));

@@ -11,7 +11,8 @@
 
 const char *const vgpu_list_keys[] = { "dev", NULL };
 const char *const vgpu_set_keys[] = {
-	"weight", "fps", "target", "gpu-limit", "period", "burst", "mode", "quarantine", NULL
+	"weight", "fps", "target", "gpu-limit", "gpu-target", "period", "burst", "mode",
+	"quarantine", NULL
 };
 
 static const char *const columns[] = {
@@ -69,7 +70,7 @@ static void control_for(struct control *control, const struct mgpu_vgpu_info *vg
 
 	memset(control, 0, sizeof(*control));
 	for (i = 0; i < nr; i++) {
-		if (vgpus[i].fps_target) {
+		if (control_sets(&vgpus[i])) {
 			control_read(control);
 			return;
 		}
@@ -254,6 +255,8 @@ static const struct setting {
 		"a number from 1 to 10000 with at most three decimals, or 'none'"),
 	SETTING(GPU_LIMIT, gpu_limit, parse_share,
 		"a part of the engine time from 0.1% to 100%, as in 30.5% or 305000ppm, or 'none'"),
+	SETTING(GPU_TARGET, gpu_target, parse_share,
+		"a part of the engine time from 0.1% to 100%, as in 30.5% or 305000ppm, or 'none'"),
 	SETTING(GPU_PERIOD, gpu_period, parse_period,
 		"a time from 1ms to 1s, in whole microseconds, with its unit, as in 10ms or 500us"),
 	SETTING(GPU_BURST, gpu_burst, parse_burst,
@@ -324,7 +327,7 @@ static int parse_words(struct batch *batch, int argc, char **argv,
 				return usage_error("%svGPU %s: unknown setting '%s'; did you mean '%s'?",
 						   where, target, argv[i],
 						   like);
-			return usage_error("%svGPU %s: say what to set: weight N, fps F, target F, gpu-limit P%%, period TIME, burst TIME, mode WxH or quarantine on|off",
+			return usage_error("%svGPU %s: say what to set: weight N, fps F, target F, gpu-limit P%%, gpu-target P%%, period TIME, burst TIME, mode WxH or quarantine on|off",
 					   where, target);
 		}
 

@@ -114,7 +114,10 @@ struct mgpu_vgpu_info {
 	uint32_t fps_target;		/* of a controller, millihertz, 0 = none */
 	char fps_limit_by[MGPU_COMM_LEN];	/* setters; absent without a limit */
 	char fps_target_by[MGPU_COMM_LEN];
-	uint32_t gpu_limit;		/* ppm of engine time, 0 = none */
+	uint32_t gpu_limit;		/* of the operator, ppm of engine time, 0 = none */
+	uint32_t gpu_target;		/* of a controller, likewise */
+	char gpu_limit_by[MGPU_COMM_LEN];	/* setters; absent without a limit */
+	char gpu_target_by[MGPU_COMM_LEN];
 	uint32_t gpu_period;		/* microseconds */
 	uint32_t gpu_burst;		/* microseconds of engine time */
 	uint64_t mem_used;
@@ -357,6 +360,7 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 #define MGPU_SETTING_MODE	(1u << 5)
 #define MGPU_SETTING_QUARANTINE	(1u << 6)
 #define MGPU_SETTING_FPS_TARGET	(1u << 7)
+#define MGPU_SETTING_GPU_TARGET	(1u << 8)
 
 /**
  * struct mgpu_vgpu_setting - changes of one vGPU
@@ -367,8 +371,9 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
  * @fps_limit: the operator's limit, millihertz: 0 for none, or MGPU_FPS_LIMIT_MIN to
  *	MGPU_FPS_LIMIT_MAX
  * @fps_target: a controller's limit, likewise; the stricter of both is in force
- * @gpu_limit: parts per million of the device's engine time: 0 for none, or
- *	MGPU_GPU_LIMIT_MIN to MGPU_GPU_LIMIT_MAX
+ * @gpu_limit: the operator's limit, parts per million of the device's engine time: 0 for
+ *	none, or MGPU_GPU_LIMIT_MIN to MGPU_GPU_LIMIT_MAX
+ * @gpu_target: a controller's limit, likewise; the stricter of both is in force
  * @gpu_period: microseconds, MGPU_GPU_PERIOD_MIN to MGPU_GPU_PERIOD_MAX
  * @gpu_burst: microseconds of engine time, 0 to MGPU_GPU_BURST_MAX
  * @mode_width: width of the mode that its guest is told to use, pixels: MGPU_MODE_MIN
@@ -384,6 +389,7 @@ struct mgpu_vgpu_setting {
 	uint32_t fps_limit;
 	uint32_t fps_target;
 	uint32_t gpu_limit;
+	uint32_t gpu_target;
 	uint32_t gpu_period;
 	uint32_t gpu_burst;
 	uint32_t mode_width;

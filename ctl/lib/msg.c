@@ -49,7 +49,7 @@ struct nl_msg *mgpu_msg_new(uint16_t family, uint8_t cmd, bool dump,
 	return msg;
 }
 
-#define NR_SETTINGS	9
+#define NR_SETTINGS	10
 
 /* Size of one vGPU's entry: nest, name and all settings. */
 #define SETTING_SIZE							\
@@ -70,6 +70,8 @@ static int put_setting(struct nl_msg *msg, const struct mgpu_vgpu_setting *set)
 		  set->fps_target },
 		{ MGPU_SETTING_GPU_LIMIT, MGPU_A_VGPU_GPU_LIMIT,
 		  set->gpu_limit },
+		{ MGPU_SETTING_GPU_TARGET, MGPU_A_VGPU_GPU_TARGET,
+		  set->gpu_target },
 		{ MGPU_SETTING_GPU_PERIOD, MGPU_A_VGPU_GPU_PERIOD,
 		  set->gpu_period },
 		{ MGPU_SETTING_GPU_BURST, MGPU_A_VGPU_GPU_BURST,

@@ -53,6 +53,8 @@ static struct nl_msg *request(uint8_t kind, const struct mgpu_field **fields)
 		{ .id = 5, .mask = MGPU_SETTING_WEIGHT, .weight = 7 },
 		{ .id = 6, .mask = MGPU_SETTING_FPS_LIMIT | MGPU_SETTING_FPS_TARGET,
 		  .fps_limit = 60000, .fps_target = 30000 },
+		{ .id = 7, .mask = MGPU_SETTING_GPU_LIMIT | MGPU_SETTING_GPU_TARGET,
+		  .gpu_limit = 300000, .gpu_target = 200000 },
 	};
 	static const struct mgpu_dev_setting dev = {
 		.id = 3, .mask = MGPU_DEV_SETTING_POLICY, .policy = "fixed",
@@ -63,7 +65,7 @@ static struct nl_msg *request(uint8_t kind, const struct mgpu_field **fields)
 	case 0:
 		return mgpu_msg_new(0, MGPU_CMD_VGPU_GET, true, 0);
 	case 1:
-		return mgpu_msg_set(0, batch, 2);
+		return mgpu_msg_set(0, batch, sizeof(batch) / sizeof(batch[0]));
 	case 2:
 		*fields = mgpu_dev_fields;
 		return mgpu_msg_dev_set(0, &dev);

@@ -529,7 +529,7 @@ completion()
 		echo "help vgpu: $(complete_words help vgpu '')"
 	[ "$(complete_words type '')" = 'list show' ] || echo "type: $(complete_words type '')"
 	[ "$(complete_words stat)" = status ] || echo "stat: $(complete_words stat)"
-	[ "$(complete_words vgpu set 3 g)" = gpu-limit ] ||
+	[ "$(complete_words vgpu set 3 gpu-l)" = gpu-limit ] ||
 		echo "vgpu set 3 g: $(complete_words vgpu set 3 g)"
 	[ "$(complete_words dev '')" = 'list show set bind unbind' ] ||
 		echo "dev: $(complete_words dev '')"

@@ -115,7 +115,7 @@ static void vgpu(struct bytes *b, uint32_t id, uint16_t flags)
 			 MGPU_SETTING_GPU_LIMIT |			\
 			 MGPU_SETTING_GPU_PERIOD | MGPU_SETTING_GPU_BURST | \
 			 MGPU_SETTING_MODE | MGPU_SETTING_QUARANTINE | \
-			 MGPU_SETTING_FPS_TARGET)
+			 MGPU_SETTING_FPS_TARGET | MGPU_SETTING_GPU_TARGET)
 
 static void builds_batch(void)
 {
@@ -126,6 +126,7 @@ static void builds_batch(void)
 		  .weight = 1, .fps_limit = 29970 },
 		{ .id = 6, .mask = ALL_SETTINGS & ~MGPU_SETTING_WEIGHT,
 		  .weight = 9, .fps_limit = 0, .fps_target = 59940, .gpu_limit = 305000,
+		  .gpu_target = 205000,
 		  .gpu_period = 10000, .gpu_burst = 500, .mode_width = 1280,
 		  .mode_height = 720, .quarantine = 1 },
 	};
@@ -147,6 +148,7 @@ static void builds_batch(void)
 	put_u32(&nest, MGPU_A_VGPU_FPS_LIMIT, 0);
 	put_u32(&nest, MGPU_A_VGPU_FPS_TARGET, 59940);
 	put_u32(&nest, MGPU_A_VGPU_GPU_LIMIT, 305000);
+	put_u32(&nest, MGPU_A_VGPU_GPU_TARGET, 205000);
 	put_u32(&nest, MGPU_A_VGPU_GPU_PERIOD, 10000);
 	put_u32(&nest, MGPU_A_VGPU_GPU_BURST, 500);
 	put_u32(&nest, MGPU_A_VGPU_MODE_WIDTH, 1280);

@@ -107,7 +107,7 @@ static void vgpu_text(void)
 	char *text = as_text(mgpu_vgpu_fields, &vgpu);
 
 	check_line(text, "fps-limit:           none");
-	check_line(text, "gpu-limit:           30.5%");
+	check_line(text, "gpu-limit:           30.5%, in force");
 	check_line(text, "gpu-period:          100ms");
 	check_line(text, "gpu-burst:           500us");
 	check_line(text, "mode-width:          1280");
@@ -124,7 +124,19 @@ static void vgpu_text(void)
 	check_line(text, "quarantine:          on");
 	free(text);
 
+	vgpu.gpu_target = 305000;
+	text = as_text(mgpu_vgpu_fields, &vgpu);
+	check_line(text, "gpu-limit:           30.5%, in force");
+	check_line(text, "gpu-target:          30.5%");
+	free(text);
+	vgpu.gpu_target = 200000;
+	text = as_text(mgpu_vgpu_fields, &vgpu);
+	check_line(text, "gpu-limit:           30.5%");
+	check_line(text, "gpu-target:          20%, in force");
+	free(text);
+
 	vgpu.gpu_limit = 0;
+	vgpu.gpu_target = 0;
 	vgpu.quarantine = 0;
 	vgpu.stats.jobs = 0;
 	text = as_text(mgpu_vgpu_fields, &vgpu);
