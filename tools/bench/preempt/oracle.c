@@ -58,8 +58,8 @@ static void fill(struct psim_stream *to, const struct play *p)
 	}
 }
 
-int play_modelled(const struct play *p, const struct speeds *s, const struct preempt_ops *ops,
-		  const struct preempt_param *param, unsigned int slots, double *norm_ipc)
+int play_simulated(const struct play *p, const struct speeds *s, const struct preempt_ops *ops,
+		   const struct preempt_param *param, unsigned int slots, double *norm_ipc)
 {
 	const struct psim_setup setup = {
 		.policy = ops == &play_clairvoyant ? NULL : ops,

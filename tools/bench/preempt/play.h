@@ -73,13 +73,18 @@ struct play {
  */
 extern const struct preempt_ops play_clairvoyant;
 
+/* Write a result of playing streams, with the kind of engine on which it was got. */
+#define stream_result(b, part, fmt, ...)				\
+	result(b, "streams_" part, "\"engine\": \"%s\", " fmt,		\
+	       (b)->dev.engine_on_cpu ? "cpu" : "modelled", __VA_ARGS__)
+
 /*
  * Simulate a play with these jobs, speeds and costs, which takes no time of the
  * device's processors: norm_ipc under @ops, or for the clairvoyant if that
  * is &play_clairvoyant, with a fourth of the horizon it has there.
  */
-int play_modelled(const struct play *p, const struct speeds *s, const struct preempt_ops *ops,
-		  const struct preempt_param *param, unsigned int slots, double *norm_ipc);
+int play_simulated(const struct play *p, const struct speeds *s, const struct preempt_ops *ops,
+		   const struct preempt_param *param, unsigned int slots, double *norm_ipc);
 
 int play_oracle_open(const struct play *p, const struct speeds *s,
 		     const struct preempt_param *param, unsigned int slots);

@@ -107,7 +107,7 @@ static const char usage[] =
 	"\n"
 	"Measures preemption on the loaded mgpu module, with two slots.\n"
 	"PART is switch, equal_bytes, model, streams or decide; all of them by\n"
-	"default. decide needs no module.\n"
+	"default. decide needs no module. mgpu_soft may have engine=cpu or modelled.\n"
 	"\n"
 	"  --quick        short runs, to check that everything works; discard the figures\n"
 	"  --json FILE    results, one JSON object a line\n"
@@ -180,7 +180,8 @@ static int run(struct bench *b, const struct bench_part *p)
 	uint64_t start = now_ns();
 	int ret = p->run(b);
 
-	result(b, "took", "\"what\": \"%s\", \"seconds\": %.1f, \"status\": %d", p->name,
+	result(b, "took", "\"what\": \"%s%s\", \"seconds\": %.1f, \"status\": %d", p->name,
+	       p->no_device || b->dev.engine_on_cpu ? "" : "_modelled",
 	       (double)(now_ns() - start) / 1e9, ret);
 	return ret;
 }

@@ -92,10 +92,10 @@ static int calibrate(struct bench *b, struct guest *g, uint32_t kind, double *ns
 	if (ret)
 		return ret;
 	*ns_unit = stats_median(v, ARRAY_LEN(v));
-	result(b, "streams_speed",
-	       "\"kind\": %u, \"op\": \"%s\", \"class\": \"%s\", \"ns_per_unit\": %.4f, \"tile_us\": %.0f, \"live_bytes\": %u",
-	       kind, mgpu_ctx_op_name(kinds[kind].op), class_name[play_memory(&j)], *ns_unit,
-	       ns / j.tiles / 1e3, j.live);
+	stream_result(b, "speed",
+		      "\"kind\": %u, \"op\": \"%s\", \"class\": \"%s\", \"ns_per_unit\": %.4f, \"tile_us\": %.0f, \"live_bytes\": %u",
+		      kind, mgpu_ctx_op_name(kinds[kind].op), class_name[play_memory(&j)],
+		      *ns_unit, ns / j.tiles / 1e3, j.live);
 	return 0;
 }
 
@@ -164,11 +164,11 @@ static int pairs(struct bench *b, struct guest *g, struct speeds *s)
 		for (unsigned int y = 0; y < 2; y++) {
 			median = stats_median(v[x][y], n[x][y]);
 			s->norm[x][y] = median;
-			result(b, "streams_pair",
-			       "\"of\": \"%s\", \"beside\": \"%s\", \"norm\": %.4f, \"p25\": %.4f, \"p75\": %.4f, \"samples\": %zu",
-			       class_name[x], class_name[y], median,
-			       stats_percentile(v[x][y], n[x][y], 0.25),
-			       stats_percentile(v[x][y], n[x][y], 0.75), n[x][y]);
+			stream_result(b, "pair",
+				      "\"of\": \"%s\", \"beside\": \"%s\", \"norm\": %.4f, \"p25\": %.4f, \"p75\": %.4f, \"samples\": %zu",
+				      class_name[x], class_name[y], median,
+				      stats_percentile(v[x][y], n[x][y], 0.25),
+				      stats_percentile(v[x][y], n[x][y], 0.75), n[x][y]);
 		}
 	if (ret)
 		return ret;
