@@ -255,6 +255,8 @@ static void update_margin(const struct estimate *e, struct estimate_vgpu *v, dou
 		*margin = SLA_MARGIN_START;
 	else if (missed(e, v, floor))
 		*margin *= fmin(floor / v->fps, SLA_MARGIN_MAX) + SLA_MISSED;
+	else if (v->fps > floor * SLA_AMPLE)
+		*margin *= 1 - SLA_EASE;
 	else
 		*margin *= 1 - SLA_MISSED / SLA_PERIODS;
 	*margin = fmin(fmax(*margin, 1), SLA_MARGIN_MAX);
@@ -325,18 +327,23 @@ static void find_idle(const struct division *d, const struct estimate *e,
 	}
 }
 
-/* Return whether limits rest in the next period. The limits of others keep a promise. */
+/* Return whether a promise is to be kept in the next period, by the limits of others. */
+static bool promised(const struct division *d)
+{
+	for (size_t k = 0; k < d->n; k++)
+		if (d->floor[k] > 0)
+			return true;
+	return false;
+}
+
+/* Return whether limits rest in the next period. */
 static bool rests(const struct division *d, const struct decide_param *param,
 		  const struct plan *plan, struct rest *rest)
 {
-	bool promised = false;
-
 	if (!param->allocator->fds)
 		return false;
-	for (size_t k = 0; k < d->n; k++)
-		promised |= d->floor[k] > 0;
 	return rest_update(rest, (plan->fds_best - plan->fds) / fabs(plan->fds_best),
-			   plan->active, !promised);
+			   plan->active, !promised(d));
 }
 
 /*
@@ -375,6 +382,10 @@ static void update_leads(const struct division *d, struct estimate *e, bool rest
  * Turn the allocator's rates into targets and limits. A task that gets its whole
  * demand takes nothing from others, so it is limited only to its weight's share: it
  * finds room at once when it wants more.
+ *
+ * Frames are whole: a heavy task's engine time differs from one second to the next by that
+ * of a frame, whatever its limit of frames is. A promise to another task needs it to be
+ * even, so it is limited, too, while there is one.
  */
 static void set_targets(const struct division *d, const struct fds_problem *p,
 			struct estimate *e, const struct decide_param *param,
@@ -382,10 +393,12 @@ static void set_targets(const struct division *d, const struct fds_problem *p,
 {
 	bool reach = param->allocator->reach;
 	double mean = fds_mean_weight(p->n, p->weight);
+	bool even = promised(d);
 
 	for (size_t k = 0; k < d->n; k++) {
 		struct estimate_vgpu *v = &e->vgpus[d->who[k]];
 		struct target *t = &plan->targets[d->who[k]];
+		size_t i = d->device[k];
 		double most = ceiling(e, sla, d->who[k]);
 		double rate = d->rate[k];
 
@@ -397,7 +410,11 @@ static void set_targets(const struct division *d, const struct fds_problem *p,
 			continue;
 		v->planned.target = t->fps;
 		t->lead = rest ? REST_LEAD : v->planned.lead;
+		if (d->floor[k] > 0)
+			t->lead = fmax(t->lead, DECIDE_LEAD_MAX);
 		t->limit = limit(fmin(rate * t->lead, most));
+		if (even && !(d->floor[k] > 0) && fds_need(p, i, k) > 0)
+			t->gpu = fmin(rate * fds_need(p, i, k) / d->capacity[i], 1);
 	}
 }
 
@@ -428,6 +445,7 @@ int decide(struct estimate *e, const struct decide_param *param,
 		t->id = v->last.id;
 		t->fps = INFINITY;
 		t->limit = INFINITY;
+		t->gpu = INFINITY;
 		t->lead = NAN;
 		t->floor = allocator->floors ? agreement(sla, j)->floor : 0;
 		t->granted = t->floor;
@@ -461,6 +479,24 @@ int decide(struct estimate *e, const struct decide_param *param,
 			plan->targets[d.who[k]].keep = true;
 	division_free(&d);
 	return ret;
+}
+
+uint32_t decide_millihertz(double fps)
+{
+	double mhz = round(fps * 1000);
+
+	if (!isfinite(fps) || mhz > DECIDE_FPS_MAX * 1000)
+		return 0;
+	return (uint32_t)fmax(mhz, DECIDE_FPS_MIN * 1000);
+}
+
+uint32_t decide_ppm(double share)
+{
+	double ppm = round(share * 1e6);
+
+	if (!isfinite(share) || ppm >= 1e6)
+		return 0;
+	return (uint32_t)fmax(ppm, DECIDE_GPU_MIN * 1e6);
 }
 
 void plan_free(struct plan *plan)

@@ -21,6 +21,9 @@
 #define DECIDE_FPS_MIN		1.0
 #define DECIDE_FPS_MAX		10000.0
 
+/* Least limit of engine time of the module, a part of it. */
+#define DECIDE_GPU_MIN		0.001
+
 /*
  * A limit caps the pace of frames, so tasks whose frames come unevenly stay below it on
  * average, and costs are never known exactly. With limits equal to targets, capacity that
@@ -34,7 +37,7 @@
  * where idle is the idle part of the resource of which the task needs most. The first term
  * lets a task reach its target, and takes back what exceeds it. The second gives it what
  * nobody else uses, if its share for its weight is not above the mean. Else the lead decays
- * towards 1.
+ * towards 1. The limit of a task with a promise leads by DECIDE_LEAD_MAX.
  */
 #define DECIDE_LEAD_REACH	0.5
 #define DECIDE_LEAD_IDLE	3.0
@@ -62,6 +65,8 @@ struct decide_param {
  * @keep: leave its limit unchanged
  * @fps: target rate, frames per second, INFINITY for any
  * @limit: limit to set, frames per second, INFINITY for none
+ * @gpu: limit of engine time to set, a part of that of all engines of its device; INFINITY
+ *	for none
  * @lead: factor of @limit over @fps, but for a ceiling and the range of limits; NAN where
  *	limits are targets, are kept, or are not set
  * @floor: promised rate, frames per second; 0 for none
@@ -75,6 +80,7 @@ struct target {
 	bool keep;
 	double fps;
 	double limit;
+	double gpu;
 	double lead;
 	double floor;
 	double granted;
@@ -122,5 +128,10 @@ struct plan {
 int decide(struct estimate *e, const struct decide_param *param,
 	   const struct sla *sla, struct control *control, struct plan *plan);
 void plan_free(struct plan *plan);
+
+/* Return a limit in the module's units: frames in 1000 seconds; 0 for none. */
+uint32_t decide_millihertz(double fps);
+/* Likewise: parts per million of the engines' time; 0 for none, or for all of it. */
+uint32_t decide_ppm(double share);
 
 #endif /* MGPU_DECIDE_H */

@@ -80,8 +80,8 @@ struct change {
 	bool valid;		/* there is a sample before to compare with */
 	double frames;
 	double gpu;		/* seconds */
-	double throttled;	/* seconds */
-	double queue;		/* seconds */
+	double held;		/* seconds, by a limit of frames or of engine time */
+	double queue;		/* seconds, without those */
 	double cpu;		/* seconds */
 	double cpu_wait;	/* seconds, of its VMM; INFINITY for unknown */
 };
@@ -89,7 +89,7 @@ struct change {
 static void count(const struct estimate_vgpu *old, const struct sample_vgpu *s,
 		  struct estimate *e, struct change *c)
 {
-	double bpf, self;
+	double bpf, self, limited;
 
 	if (!old)
 		return;
@@ -102,11 +102,13 @@ static void count(const struct estimate_vgpu *old, const struct sample_vgpu *s,
 
 	c->valid = rise(old->last.frames, s->frames, &c->frames);
 	c->valid &= rise(old->last.engine_ns, s->engine_ns, &c->gpu);
-	c->valid &= rise(old->last.throttled_ns, s->throttled_ns, &c->throttled);
+	c->valid &= rise(old->last.throttled_ns, s->throttled_ns, &c->held);
 	c->valid &= rise(old->last.queue_ns, s->queue_ns, &c->queue);
+	c->valid &= rise(old->last.limited_ns, s->limited_ns, &limited);
 	c->gpu /= NSEC;
-	c->throttled /= NSEC;
-	c->queue /= NSEC;
+	c->held = (c->held + limited) / NSEC;
+	/* a wait may begin in one period, and count in the next */
+	c->queue = fmax(c->queue - limited, 0) / NSEC;
 }
 
 /* CPU time of a VMM, and the frames of all its vGPUs. */
@@ -200,7 +202,7 @@ static double without(double waits)
  */
 static void reach(const struct estimate *e, const struct change *c, struct estimate_vgpu *v)
 {
-	double t = e->seconds, held = c->throttled / t, waits, sleep, cpus, most;
+	double t = e->seconds, held = c->held / t, waits, sleep, cpus, most;
 
 	v->queue = c->queue / t;
 	v->cpu_wait = fmin(c->cpu_wait / t, e->cpu_full);
@@ -257,7 +259,7 @@ static void measure(const struct estimate *e, const struct change *c,
 	reach(e, c, v);
 
 	/* what a limit holds back cannot show how much it would use */
-	v->held = c->throttled > ESTIMATE_THROTTLED * t;
+	v->held = c->held > ESTIMATE_THROTTLED * t;
 	v->demand = v->held || !(v->fps > 0) ? INFINITY : v->fps * headroom;
 }
 

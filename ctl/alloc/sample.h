@@ -24,12 +24,15 @@
  * @tgid: of the VMM, 0 when closed
  * @weight: of its share, 1 to 10000; 0 where that is not known
  * @fps_limit: the operator's limit, millihertz, 0 for none
- * @fps_target: the controller's limit in force, millihertz, 0 for none
+ * @fps_target: the controller's limit, millihertz, 0 for none
+ * @gpu_target: the controller's limit of engine time, parts per million, 0 for none
  * @frames_total: shown since the vGPU was created
  * @frames: counter of frames shown
  * @engine_ns: counter of engine time
  * @throttled_ns: counter of time that frames were held back
  * @queue_ns: counter of time that jobs waited for an engine
+ * @limited_ns: counter of the part of @queue_ns in which a limit of engine time held them
+ *	back
  * @charged_bpf_ns: counter of engine time charged by eBPF
  * @charged_self_ns: counter of engine time charged by the module itself
  *
@@ -44,11 +47,13 @@ struct sample_vgpu {
 	uint32_t weight;
 	uint32_t fps_limit;
 	uint32_t fps_target;
+	uint32_t gpu_target;
 	uint64_t frames_total;
 	uint64_t frames;
 	uint64_t engine_ns;
 	uint64_t throttled_ns;
 	uint64_t queue_ns;
+	uint64_t limited_ns;
 	uint64_t charged_bpf_ns;
 	uint64_t charged_self_ns;
 };

@@ -31,12 +31,14 @@ struct sla {
  * Plans need more than a floor to keep it: frames come unevenly, and where a plan uses
  * capacities up, none is left for that. So floors are planned with a margin, a factor from 1
  * to SLA_MARGIN_MAX, which begins with SLA_MARGIN_START. A period with less than the floor
- * raises it by the part that was missing and SLA_MISSED; every other period lowers it by so
- * little that one in SLA_PERIODS misses. Margins leave each task without a promise
- * SLA_MARGIN_SPARE of its equal share.
+ * raises it by the part that was missing and SLA_MISSED. A period with more than SLA_AMPLE of
+ * the floor lowers it by SLA_EASE, and every other one by so little that one in SLA_PERIODS
+ * misses. Margins leave each task without a promise SLA_MARGIN_SPARE of its equal share.
  */
 #define SLA_MARGIN_MAX	1.5
-#define SLA_MARGIN_START	1.15
+#define SLA_MARGIN_START	1.35
+#define SLA_AMPLE	1.25
+#define SLA_EASE	0.01
 #define SLA_MISSED	0.03
 #define SLA_PERIODS	100
 #define SLA_MARGIN_SPARE	0.3

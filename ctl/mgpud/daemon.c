@@ -178,12 +178,19 @@ static int connect_kernel(struct daemon *d, struct mgpu_error *err)
 static void print_would_set(const struct applied *done)
 {
 	for (size_t j = 0; j < done->changed; j++) {
-		if (done->set[j].fps_target)
-			log_event(LEVEL_INFO, "would set vgpu=%u target_fps=%.3f",
-				  done->set[j].id, done->set[j].fps_target / 1000.0);
-		else
-			log_event(LEVEL_INFO, "would set vgpu=%u target_fps=none",
-				  done->set[j].id);
+		const struct mgpu_vgpu_setting *set = &done->set[j];
+
+		if (set->mask & MGPU_SETTING_FPS_TARGET && set->fps_target)
+			log_event(LEVEL_INFO, "would set vgpu=%u target_fps=%.3f", set->id,
+				  set->fps_target / 1000.0);
+		else if (set->mask & MGPU_SETTING_FPS_TARGET)
+			log_event(LEVEL_INFO, "would set vgpu=%u target_fps=none", set->id);
+		if (set->mask & MGPU_SETTING_GPU_TARGET && set->gpu_target)
+			log_event(LEVEL_INFO, "would set vgpu=%u gpu_target_share=%.6f",
+				  set->id, set->gpu_target / 1e6);
+		else if (set->mask & MGPU_SETTING_GPU_TARGET)
+			log_event(LEVEL_INFO, "would set vgpu=%u gpu_target_share=none",
+				  set->id);
 	}
 }
 

@@ -141,6 +141,29 @@ static void what_it_could_reach(void)
 	}
 }
 
+/* A limit of engine time holds a VM back as one of frames does: it is no queue. */
+static void limited_engine_time(void)
+{
+	double reach[2], unheld[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		begin(2);
+		work(0, 40, 300, 200);
+		vgpus[0].throttled_ns += i ? 0 : 500 * MS;
+		vgpus[0].limited_ns += i ? 500 * MS : 0;
+		vgpus[0].queue_ns += i ? 700 * MS : 200 * MS;
+		now.idle_ns += 3000 * MS;
+		period(SEC);
+		TAP_NEAR(e.vgpus[0].queue, 0.2, 1e-9);
+		TAP_CHECK(e.vgpus[0].held);
+		TAP_CHECK(isinf(e.vgpus[0].demand));
+		reach[i] = e.vgpus[0].reach;
+		unheld[i] = e.vgpus[0].unheld;
+	}
+	TAP_NEAR(reach[1], reach[0], 1e-9);
+	TAP_NEAR(unheld[1], unheld[0], 1e-9);
+}
+
 /* A VM could not have reached, under any controller, a rate that the operator refuses it. */
 static void refused_by_operator(void)
 {
@@ -668,6 +691,7 @@ int main(void)
 	tap_run(first, "the first sample only gives a base to compare with");
 	tap_run(rates, "rates, costs and shares follow the counters");
 	tap_run(what_it_could_reach, "what a VM could reach follows its waits and its sleep");
+	tap_run(limited_engine_time, "a limit of engine time is no queue");
 	tap_run(refused_by_operator, "no VM could reach more than the operator's limit");
 	tap_run(unknown_waits, "unknown waits may be all that there is room for");
 	tap_run(remembers_cpus, "the CPUs that a VM used stay known");

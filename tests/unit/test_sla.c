@@ -395,6 +395,57 @@ static void plan_rest(void)
 	plan_free(&plan);
 }
 
+/* While a promise is kept, the engine time of the others is even, too, and only then. */
+static void plan_engine_time(void)
+{
+	for (const struct alloc_ops *const *ops = alloc_all; *ops; ops++) {
+		struct decide_param param = by(*ops);
+		struct control control = { 0 };
+		struct plan plan;
+		double sum;
+
+		for (unsigned int k = 0; k < 3; k++) {
+			bool promised = k == 1 && (*ops)->floors;
+
+			observe(busy_fps, heavy_us, true);
+			own[0].floor = k == 1 ? 40 : 0;
+			TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+			TAP_CHECK(isinf(plan.targets[0].gpu));
+			sum = plan.targets[0].fps * 0.010;
+			for (size_t j = 1; j < VMS; j++) {
+				const struct target *t = &plan.targets[j];
+
+				sum += t->gpu;
+				if (promised)
+					TAP_NEAR(t->gpu, t->fps * 0.010, 1e-9);
+				else
+					TAP_CHECK(isinf(t->gpu));
+			}
+			/* the promise has room */
+			TAP_CHECK(!promised || sum <= 1 + 1e-6);
+			/* and so has its VM, to use what the others leave */
+			if (promised && (*ops)->reach)
+				TAP_CHECK(plan.targets[0].limit >=
+					  plan.targets[0].fps * DECIDE_LEAD_MAX * (1 - 1e-9));
+			plan_free(&plan);
+		}
+	}
+}
+
+static void units_of_the_module(void)
+{
+	TAP_EQ(decide_millihertz(INFINITY), 0);
+	TAP_EQ(decide_millihertz(10001), 0);
+	TAP_EQ(decide_millihertz(10000), 10000000);
+	TAP_EQ(decide_millihertz(29.97), 29970);
+	TAP_EQ(decide_millihertz(0.5), 1000);
+	TAP_EQ(decide_ppm(INFINITY), 0);
+	TAP_EQ(decide_ppm(1), 0);
+	TAP_EQ(decide_ppm(0.9999999), 0);
+	TAP_EQ(decide_ppm(0.305), 305000);
+	TAP_EQ(decide_ppm(0), 1000);
+}
+
 /* f tells nothing of the worth of limits to those that do not maximise it. */
 static void plan_rest_for_f_only(void)
 {
@@ -444,6 +495,15 @@ static void plan_margin(void)
 	}
 	TAP_CHECK(e.vgpus[0].planned.margin < SLA_MARGIN_MAX * 0.95);
 	TAP_CHECK(e.vgpus[0].planned.margin > SLA_MARGIN_MAX * 0.9);
+	/* what is far above the floor takes less time */
+	before = e.vgpus[0].planned.margin;
+	for (unsigned int k = 0; k < 20; k++) {
+		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		e.vgpus[0].fps = 40 * SLA_AMPLE + 1;
+		plan_free(&plan);
+	}
+	TAP_CHECK(e.vgpus[0].planned.margin < before * 0.85);
+	TAP_CHECK(e.vgpus[0].planned.margin > before * 0.8);
 
 	observe(busy_fps, heavy_us, true);
 	own[0].floor = 40;
@@ -748,6 +808,8 @@ int main(void)
 	tap_run(plan_floors, "a plan keeps floors, or grants equal parts and says so");
 	tap_run(plan_lead, "limits lead targets by a bounded factor, and never lag");
 	tap_run(plan_rest, "limits rest while rates are fair without them");
+	tap_run(plan_engine_time, "engine time is limited while a promise is kept");
+	tap_run(units_of_the_module, "limits in the units of the module");
 	tap_run(plan_rest_for_f_only, "they rest under allocators that maximise f");
 	tap_run(plan_margin, "a promise that is missed is planned with a margin");
 	tap_run(plan_margins, "margins take nothing from other promises");

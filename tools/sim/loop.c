@@ -9,19 +9,6 @@
 #include "fea_printed.h"
 #include "sim.h"
 
-/* As ctl/mgpud/frames/apply.c. */
-#define LIMIT_MIN	1000.0
-#define LIMIT_MAX	10000000.0
-
-static uint32_t millihertz(double fps)
-{
-	double mhz = round(fps * 1000);
-
-	if (!isfinite(fps) || mhz > LIMIT_MAX)
-		return 0;
-	return mhz < LIMIT_MIN ? (uint32_t)LIMIT_MIN : (uint32_t)mhz;
-}
-
 static double cpu_clock(void)
 {
 	struct timespec ts;
@@ -156,6 +143,14 @@ static void observe(const struct sim *s, const struct estimate *e,
 	period->nr_short = plan->nr_short;
 }
 
+static void set_limits(struct machine *m, size_t vm, const struct target *t)
+{
+	if (t->keep)
+		return;
+	machine_set_limit(m, vm, decide_millihertz(t->limit));
+	machine_set_gpu_limit(m, vm, decide_ppm(t->gpu));
+}
+
 static int live(const struct sim *s, struct machine *m, const struct alloc_ops *allocator,
 		struct sim_run *run)
 {
@@ -191,7 +186,7 @@ static int live(const struct sim *s, struct machine *m, const struct alloc_ops *
 		if (!allocator) {
 			foresee(s, points, now, now + step, true, x);
 			for (size_t j = 0; j < s->nr_vms; j++)
-				machine_set_limit(m, j, millihertz(x[j]));
+				machine_set_limit(m, j, decide_millihertz(x[j]));
 		}
 		period->bound = counts ? foresee(s, points, now, now + step, false, x) : NAN;
 		now += step;
@@ -204,8 +199,7 @@ static int live(const struct sim *s, struct machine *m, const struct alloc_ops *
 		if (!ret)
 			observe(s, &e, &plan, period, points);
 		for (size_t j = 0; !ret && j < plan.nr && param.allocator->allocate; j++)
-			if (!plan.targets[j].keep)
-				machine_set_limit(m, j, millihertz(plan.targets[j].limit));
+			set_limits(m, j, &plan.targets[j]);
 		plan_free(&plan);
 	}
 	estimate_free(&e);

@@ -31,6 +31,7 @@ struct vm {
 	struct machine_vm cfg;
 	struct mgpu_sched_entity e;
 	struct mgpu_throttle throttle;
+	u32 gpu_limit;
 	u64 seq_ns;
 	bool open, paused;
 	u32 tgid;
@@ -367,6 +368,8 @@ static u64 next_event(const struct machine *m, double thread, double engine, u64
 		if (v->retry_ns < next)
 			next = v->retry_ns;
 	}
+	at = mgpu_runq_due(&m->rq);
+	next = at < next ? at : next;
 	for (unsigned int i = 0; i < m->cfg.engines; i++) {
 		const struct engine *e = &m->engine[i];
 
@@ -439,6 +442,7 @@ void machine_run(struct machine *m, uint64_t until_ns)
 		m->now = next;
 		m->use.events++;
 		m->use.now_ns = next;
+		mgpu_runq_advance(&m->rq, next);
 		for (size_t j = 0; j < m->nr; j++) {
 			struct vm *v = &m->vm[j];
 
@@ -511,6 +515,16 @@ void machine_set_limit(struct machine *m, size_t vm, uint32_t limit)
 		pace(m, v);
 }
 
+void machine_set_gpu_limit(struct machine *m, size_t vm, uint32_t ppm)
+{
+	struct vm *v = &m->vm[vm];
+
+	if (ppm == v->gpu_limit)
+		return;
+	v->gpu_limit = ppm;
+	mgpu_runq_set_limit(&m->rq, &v->e, ppm, MGPU_GPU_PERIOD_DEFAULT, 0, m->now);
+}
+
 void machine_sample(struct machine *m, struct sample *s)
 {
 	size_t vmms = 0;
@@ -526,11 +540,13 @@ void machine_sample(struct machine *m, struct sample *s)
 			.tgid = v->open ? v->tgid : 0,
 			.weight = v->cfg.weight,
 			.fps_target = v->throttle.limit,
+			.gpu_target = v->gpu_limit,
 			.frames_total = v->frames,
 			.frames = v->frames,
 			.engine_ns = (u64)v->engine_ns,
 			.throttled_ns = (u64)v->throttled_ns,
 			.queue_ns = (u64)v->queue_ns,
+			.limited_ns = v->e.limited_ns,
 			.charged_self_ns = (u64)v->engine_ns,
 		};
 		memcpy(g->uuid, v->cfg.uuid, sizeof(g->uuid));

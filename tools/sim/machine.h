@@ -137,6 +137,9 @@ void machine_pause(struct machine *m, size_t vm, bool pause);
 /* Millihertz, 0 for none; a frame that is held is looked at again. */
 void machine_set_limit(struct machine *m, size_t vm, uint32_t limit);
 
+/* Set the limit of engine time of a VM, parts per million of all engines; 0 for none. */
+void machine_set_gpu_limit(struct machine *m, size_t vm, uint32_t ppm);
+
 /* Counters as mgpud would see them. They stay @m's, and valid until the next. */
 void machine_sample(struct machine *m, struct sample *s);
 

@@ -1,19 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Set the targets of a plan in the kernel module. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "frames/apply.h"
-
-static uint32_t millihertz(double fps)
-{
-	double mhz = round(fps * 1000);
-
-	if (!isfinite(fps) || mhz > MGPU_FPS_LIMIT_MAX)
-		return 0;
-	return mhz < MGPU_FPS_LIMIT_MIN ? MGPU_FPS_LIMIT_MIN : (uint32_t)mhz;
-}
 
 /* Remove vGPUs from the batch that no longer exist. */
 static int still_there(struct mgpu *mgpu, struct mgpu_vgpu_setting *set, size_t *nr,
@@ -62,15 +52,18 @@ int apply(struct mgpu *mgpu, const struct estimate *e, const struct plan *plan,
 
 	for (size_t j = 0; j < plan->nr; j++) {
 		const struct sample_vgpu *v = &e->vgpus[j].last;
-		uint32_t want = millihertz(plan->targets[j].limit);
-
-		if (plan->targets[j].keep || want == v->fps_target)
-			continue;
-		result->set[n++] = (struct mgpu_vgpu_setting){
+		struct mgpu_vgpu_setting set = {
 			.id = v->id,
-			.mask = MGPU_SETTING_FPS_TARGET,
-			.fps_target = want,
+			.fps_target = decide_millihertz(plan->targets[j].limit),
+			.gpu_target = decide_ppm(plan->targets[j].gpu),
 		};
+
+		if (set.fps_target != v->fps_target)
+			set.mask |= MGPU_SETTING_FPS_TARGET;
+		if (set.gpu_target != v->gpu_target)
+			set.mask |= MGPU_SETTING_GPU_TARGET;
+		if (set.mask && !plan->targets[j].keep)
+			result->set[n++] = set;
 	}
 	result->changed = n;
 	return mgpu ? set_all(mgpu, result->set, &result->changed, err) : 0;
@@ -89,10 +82,11 @@ int apply_release(struct mgpu *mgpu, size_t *nr, struct mgpu_error *err)
 		return ret;
 	set = calloc(n ? n : 1, sizeof(*set));
 	for (size_t j = 0; set && j < n; j++)
-		if (vgpus[j].fps_target)
+		if (vgpus[j].fps_target || vgpus[j].gpu_target)
 			set[(*nr)++] = (struct mgpu_vgpu_setting){
 				.id = vgpus[j].id,
-				.mask = MGPU_SETTING_FPS_TARGET,
+				.mask = MGPU_SETTING_FPS_TARGET |
+					MGPU_SETTING_GPU_TARGET,
 			};
 	free(vgpus);
 	if (!set)

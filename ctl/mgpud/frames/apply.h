@@ -17,9 +17,9 @@ struct applied {
 };
 
 /*
- * Set the targets that differ from the limits of the plan.  The module applies the
- * stricter of a target and the operator's limit, which stays as it is.  @mgpu NULL: a dry
- * run, which sets nothing.  Returns 0 or -errno.
+ * Set the targets, of frames and of engine time, that differ from the limits of the plan.
+ * The module applies the stricter of a target and the operator's limit, which stays as it
+ * is.  @mgpu NULL: a dry run, which sets nothing.  Returns 0 or -errno.
  */
 int apply(struct mgpu *mgpu, const struct estimate *e, const struct plan *plan,
 	  struct applied *result, struct mgpu_error *err);

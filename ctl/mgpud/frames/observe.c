@@ -148,10 +148,12 @@ static void fill_vgpu(struct observer *o, struct sample_vgpu *s,
 	s->weight = v->weight;
 	s->fps_limit = v->fps_limit;
 	s->fps_target = v->fps_target;
+	s->gpu_target = v->gpu_target;
 	s->frames_total = v->stats.frames;
 	s->charged_bpf_ns = v->stats.charged_bpf_ns;
 	s->charged_self_ns = v->stats.charged_self_ns;
 	s->queue_ns = v->stats.queue_ns;
+	s->limited_ns = v->stats.limited_ns;
 	if (counters_account(o->counters))
 		a = counters_vgpu(o->counters, v->id);
 	if (a) {

@@ -84,6 +84,18 @@ static double target(const struct daemon *d, size_t j)
 	return v->fps_target ? v->fps_target / 1000.0 : INFINITY;
 }
 
+/* The part of the engine time that it is limited to, INFINITY when it is not. */
+static double gpu_target(const struct daemon *d, size_t j)
+{
+	const struct sample_vgpu *v = &d->estimate.vgpus[j].last;
+
+	if (j >= d->plan.nr)
+		return INFINITY;
+	if (!d->plan.targets[j].keep)
+		return d->plan.targets[j].gpu;
+	return v->gpu_target ? v->gpu_target / 1e6 : INFINITY;
+}
+
 /* Null: no floor, no ceiling. */
 static void add_agreement(struct json_object *o, const struct sla *sla)
 {
@@ -183,6 +195,7 @@ static struct json_object *vgpu(const struct daemon *d, size_t j)
 	json_object_object_add(o, "weight", json_object_new_int64(v->last.weight));
 	json_object_object_add(o, "fps", number(v->fps));
 	json_object_object_add(o, "target_fps", number(target(d, j)));
+	json_object_object_add(o, "gpu_target_share", number(gpu_target(d, j)));
 	json_object_object_add(o, "lead", number(lead(d, j)));
 	json_object_object_add(o, "reach_fps", number(reach(v)));
 	json_object_object_add(o, "cpu_share", number(v->cpu_share));
