@@ -28,6 +28,7 @@ report = program("sched/report")
 virtio = program("virtio/report")
 in_host = program("virtio/in-host")
 isolation = program("isolation/report")
+preempt = program("preempt/report")
 
 TEMPORARY = tempfile.TemporaryDirectory()
 COST = [{"vgpus": n, "bpf": bpf, "ns_per_job": ns}
@@ -267,6 +268,34 @@ def test_virtio_waits():
     assert in_host.job_times(events, 2)["longest_job_ms"] == 9
 
 
+def stream_run(engine, policy, norm_ipc, number):
+    return "streams_run", dict(
+        dict.fromkeys(("turnaround_mean", "turnaround_p99", "preemptions", "takes", "busy_s",
+                       "late_max_ms", "decider_cpu", "emulation_cpu", "emulation_late"), 1),
+        engine=engine, stream="tuned", policy=policy, round=number, norm_ipc=norm_ipc)
+
+
+def test_preempt_engines():
+    runs = [stream_run(engine, policy, ipc * (2 if engine == "modelled" else 1), n)
+            for engine in ("cpu", "modelled") for n in (0, 1)
+            for policy, ipc in (("none", 1.0), ("always", 1.25), ("mgpu", 1.2))]
+    out = preempt.collect(results(
+        *runs, ("streams_simulated", {"engine": "modelled", "stream": "tuned",
+                                      "policy": "mgpu", "norm_ipc": 3})))
+    for key, factor in (("streams", 1), ("streams_modelled", 2)):
+        policies = out[key][0]["policies"]
+        assert policies["mgpu"]["norm_ipc"] == 1.2 * factor and \
+            policies["mgpu"]["rounds"] == 2 and policies["mgpu"]["vs_none"] == 1.2
+        assert policies["mgpu"]["best_fixed"] == "always" and \
+            policies["mgpu"]["vs_best_fixed"] == 0.96
+    assert "simulated_norm_ipc" not in out["streams"][0]["policies"]["mgpu"]
+    assert out["streams_modelled"][0]["policies"]["mgpu"]["simulated_norm_ipc"] == 3
+    # one engine that is measured again leaves the other's figures
+    again = preempt.collect(results(*runs[6:], took("streams_modelled")))
+    both = preempt.merge({**out, "took": {"streams": {}, "streams_modelled": {}}}, again)
+    assert both["streams"] == out["streams"] and len(both["streams_modelled"]) == 1
+
+
 TESTS = [
     (test_growth, "growth is from the fewest vGPUs to the most"),
     (test_collect, "results go to their parts, failures apart"),
@@ -279,6 +308,7 @@ TESTS = [
     (test_isolation, "rows of both devices are in one file, and one that is not there is said"),
     (test_virtio_lines, "frames are counted from the first report to the last"),
     (test_virtio_quantile, "quantiles are interpolated in their bucket"),
+    (test_preempt_engines, "streams on processors and on a modelled GPU are two results"),
     (test_virtio_waits, "a job waits since its vGPU's turn came"),
 ]
 
