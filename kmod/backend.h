@@ -16,6 +16,7 @@
 
 #include <linux/list.h>
 #include <linux/types.h>
+#include <linux/uuid.h>
 
 #include "gpu_work.h"
 
@@ -85,6 +86,8 @@ struct mgpu_capset {
  * @resp: buffer for the device's answer, from kmalloc
  * @resp_len: length of @resp, bytes
  * @fenced: the device answers when all work that the command began is finished
+ * @zeros: the message attaches memory that is all zeros and shared by vGPUs: it must not be
+ *	written
  * @job: job whose last message this is; NULL for other messages
  * @vgpu: vGPU that a message without a job is for; private to the core
  * @begin: private to the core: command whose first message this is
@@ -93,6 +96,8 @@ struct mgpu_capset {
  * @done: for the back end: completed when the device has answered, or NULL
  * @error: for the back end: -EIO if the device lost the message, else 0
  * @sent_ns: for the back end: when the message was posted, CLOCK_MONOTONIC
+ * @sent_cycles: for the back end: the same in TSC ticks
+ * @engine_ns: for the back end: engine time of the message, nanoseconds
  */
 struct mgpu_msg {
 	void *buf;
@@ -100,6 +105,7 @@ struct mgpu_msg {
 	struct virtio_gpu_ctrl_hdr *resp;
 	size_t resp_len;
 	bool fenced;
+	bool zeros;
 	struct mgpu_job *job;
 	struct mgpu_vgpu *vgpu;
 	struct mgpu_devcmd *begin;
@@ -108,6 +114,8 @@ struct mgpu_msg {
 	struct completion *done;
 	int error;
 	u64 sent_ns;
+	u64 sent_cycles;
+	u64 engine_ns;
 };
 
 #define MGPU_MSG_MAX		(0x100000 + 64)	/* bytes */
@@ -204,6 +212,10 @@ void mgpu_device_free(struct mgpu_device *mdev);
 void *mgpu_device_priv(struct mgpu_device *mdev);
 void mgpu_device_lost(struct mgpu_device *mdev, struct mgpu_job *culprit);
 u32 mgpu_device_gen(const struct mgpu_device *mdev);
+void mgpu_vgpu_lost(struct mgpu_vgpu *vgpu, struct mgpu_job *culprit);
+struct mgpu_device *mgpu_vgpu_device(const struct mgpu_vgpu *vgpu);
+u32 mgpu_vgpu_id(const struct mgpu_vgpu *vgpu);
+const guid_t *mgpu_vgpu_uuid(const struct mgpu_vgpu *vgpu);
 
 bool mgpu_capset_mask(struct mgpu_capset *capset);
 int mgpu_msg_begin(struct mgpu_msg *msg);
@@ -213,7 +225,9 @@ void mgpu_msg_account(struct mgpu_msg *msg, u64 ns);
 struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev);
 struct mgpu_msg *mgpu_job_msgs(struct mgpu_job *job, u32 *nr);
 u32 mgpu_job_vgpu(const struct mgpu_job *job);
+struct mgpu_device *mgpu_job_device(const struct mgpu_job *job);
 bool mgpu_job_must_end(const struct mgpu_job *job);
+bool mgpu_job_expired(const struct mgpu_job *job);
 bool mgpu_job_yield(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles);
 void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 		   u64 engine_cycles);

@@ -258,7 +258,8 @@ struct mgpu_vgpu {
 	u32 nr_devctxs;
 	struct list_head devcmds;	/* not answered, in the ring's order */
 	struct llist_head devcmds_done;	/* no lock: engines add */
-	u32 dev_gen;			/* of the device when DRIVER_OK was set */
+	atomic_t losses;		/* see mgpu_vgpu_lost() */
+	u32 dev_gen;			/* mgpu_vgpu_gen() when DRIVER_OK was set */
 
 	struct mgpu_worker worker;
 	struct mgpu_guest_mem mem;
@@ -348,6 +349,7 @@ struct mgpu_vgpu *mgpu_vgpu_find(u32 id);
 struct mgpu_vgpu *mgpu_vgpu_find_uuid(const guid_t *uuid);
 struct mgpu_device *mgpu_device_find(u32 id);
 void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set);
+u32 mgpu_vgpu_gen(const struct mgpu_vgpu *vgpu);
 void mgpu_vgpu_mode(const struct mgpu_vgpu *vgpu, u32 *width, u32 *height);
 void mgpu_device_apply(struct mgpu_device *mdev,
 		       const struct mgpu_dev_settings *set);

@@ -128,10 +128,57 @@ EXPORT_SYMBOL_GPL(mgpu_device_free);
  */
 void mgpu_device_lost(struct mgpu_device *mdev, struct mgpu_job *culprit)
 {
-	mgpu_sched_lost(mdev, culprit);
+	mgpu_sched_lost(mdev, NULL, culprit);
 	atomic_inc(&mdev->gen);
 }
 EXPORT_SYMBOL_GPL(mgpu_device_lost);
+
+/**
+ * mgpu_vgpu_lost - start a new generation of one vGPU
+ * @vgpu: vGPU whose messages the hardware does not answer any more
+ * @culprit: job that it was lost for, in flight; NULL if that is not known
+ *
+ * Like mgpu_device_lost(), of a device that executes each vGPU's commands apart from the
+ * others'.
+ *
+ * Context: the back end calls this before it completes the lost jobs.
+ */
+void mgpu_vgpu_lost(struct mgpu_vgpu *vgpu, struct mgpu_job *culprit)
+{
+	mgpu_sched_lost(vgpu->mdev, vgpu, culprit);
+	atomic_inc(&vgpu->losses);
+}
+EXPORT_SYMBOL_GPL(mgpu_vgpu_lost);
+
+/*
+ * Return the generation of a vGPU on its device, from 1.  mgpu_device_lost() and
+ * mgpu_vgpu_lost() start the next.
+ */
+u32 mgpu_vgpu_gen(const struct mgpu_vgpu *vgpu)
+{
+	return atomic_read(&vgpu->mdev->gen) + atomic_read(&vgpu->losses);
+}
+
+/* Return the device of a vGPU. */
+struct mgpu_device *mgpu_vgpu_device(const struct mgpu_vgpu *vgpu)
+{
+	return vgpu->mdev;
+}
+EXPORT_SYMBOL_GPL(mgpu_vgpu_device);
+
+/* Return the ID of a vGPU. */
+u32 mgpu_vgpu_id(const struct mgpu_vgpu *vgpu)
+{
+	return vgpu->id;
+}
+EXPORT_SYMBOL_GPL(mgpu_vgpu_id);
+
+/* Return the UUID of a vGPU. */
+const guid_t *mgpu_vgpu_uuid(const struct mgpu_vgpu *vgpu)
+{
+	return &vgpu->uuid;
+}
+EXPORT_SYMBOL_GPL(mgpu_vgpu_uuid);
 
 /* Return the generation of the device, from 1; mgpu_device_lost() starts the next. */
 u32 mgpu_device_gen(const struct mgpu_device *mdev)

@@ -1045,7 +1045,7 @@ void mgpu_ring_start(struct mgpu_vgpu *vgpu)
 	int i;
 
 	lockdep_assert_held(&vgpu->lock);
-	vgpu->dev_gen = mgpu_device_gen(vgpu->mdev);
+	vgpu->dev_gen = mgpu_vgpu_gen(vgpu);
 	WRITE_ONCE(vgpu->live, true);
 	for (i = 0; i < MGPU_NR_VQS; i++) {
 		if (vgpu->vq_regs[i].enabled)

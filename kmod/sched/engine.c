@@ -223,6 +223,13 @@ u32 mgpu_job_vgpu(const struct mgpu_job *job)
 }
 EXPORT_SYMBOL_GPL(mgpu_job_vgpu);
 
+/* Return the device of the job's vGPU. */
+struct mgpu_device *mgpu_job_device(const struct mgpu_job *job)
+{
+	return job->vgpu->mdev;
+}
+EXPORT_SYMBOL_GPL(mgpu_job_device);
+
 /**
  * mgpu_job_must_end - tell whether the engine has to end a job
  * @job: from mgpu_sched_next()
@@ -234,3 +241,10 @@ bool mgpu_job_must_end(const struct mgpu_job *job)
 	return job_refused(job);
 }
 EXPORT_SYMBOL_GPL(mgpu_job_must_end);
+
+/* Return whether a job from mgpu_sched_next() has been on its engine for too long. */
+bool mgpu_job_expired(const struct mgpu_job *job)
+{
+	return READ_ONCE(job->expired);
+}
+EXPORT_SYMBOL_GPL(mgpu_job_expired);

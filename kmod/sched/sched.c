@@ -186,20 +186,22 @@ static void sched_blame(struct mgpu_sched *sched, struct mgpu_vgpu *vgpu, u64 no
 }
 
 /**
- * mgpu_sched_lost - mark the jobs that a device had when it was reset
+ * mgpu_sched_lost - mark jobs that a device had when it lost them
  * @mdev: device
- * @culprit: job that the reset was for; NULL if that is not known
+ * @vgpu: vGPU whose jobs are lost; NULL if those of all are
+ * @culprit: job that they were lost for; NULL if that is not known
  *
  * Context: before the jobs are completed.
  */
-void mgpu_sched_lost(struct mgpu_device *mdev, struct mgpu_job *culprit)
+void mgpu_sched_lost(struct mgpu_device *mdev, const struct mgpu_vgpu *vgpu,
+		     struct mgpu_job *culprit)
 {
 	struct mgpu_sched *sched = &mdev->sched;
 	struct mgpu_job *job;
 
 	spin_lock_irq(&sched->lock);
 	list_for_each_entry(job, &sched->running, node) {
-		if (!job->ops->in_device)
+		if (!job->ops->in_device || (vgpu && job->vgpu != vgpu))
 			continue;
 		job->lost = true;
 		job->guilty = job == culprit;

@@ -255,7 +255,8 @@ void mgpu_sched_dequeue(struct mgpu_job *job, u64 now);
 void mgpu_sched_first(struct mgpu_job *job, u64 now);
 void mgpu_sched_slots(struct mgpu_device *mdev, u32 slots);
 bool mgpu_sched_charge(u32 vgpu, u64 id, u64 ns);
-void mgpu_sched_lost(struct mgpu_device *mdev, struct mgpu_job *culprit);
+void mgpu_sched_lost(struct mgpu_device *mdev, const struct mgpu_vgpu *vgpu,
+		     struct mgpu_job *culprit);
 void mgpu_sched_cancel_job(struct mgpu_job *job);
 void mgpu_sched_cancel(struct mgpu_vgpu *vgpu);
 void mgpu_sched_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set);

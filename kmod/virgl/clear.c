@@ -152,6 +152,7 @@ static int add_zeros(struct mgpu_devcmd *dc, const struct mgpu_resource *res)
 			    sizeof(*c) + n * sizeof(*e));
 	if (!c)
 		return -ENOMEM;
+	dc->msgs[dc->nr_msgs - 1].zeros = true;
 	c->resource_id = cpu_to_le32(res->dev.host_id);
 	c->nr_entries = cpu_to_le32(n);
 	e = (struct virtio_gpu_mem_entry *)(c + 1);

@@ -118,7 +118,7 @@ void mgpu_devcmd_end(struct mgpu_devcmd *dc);
 void mgpu_devcmd_stop(struct mgpu_vgpu *vgpu);
 
 /* devstate.c: state that the device has, and its release ahead of jobs */
-bool mgpu_device_has(const struct mgpu_device *mdev, u32 gen);
+bool mgpu_vgpu_has(const struct mgpu_vgpu *vgpu, u32 gen);
 void mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok);
 u32 mgpu_devcmd_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len);
 void mgpu_devcmd_forget(struct mgpu_vgpu *vgpu, u32 type, u32 ctx, u32 res);

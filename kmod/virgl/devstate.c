@@ -13,10 +13,10 @@
 #include "mgpu.h"
 #include "virgl/devcmd.h"
 
-/* Return whether the device still has an object that it got in generation @gen. */
-bool mgpu_device_has(const struct mgpu_device *mdev, u32 gen)
+/* Return whether the device still has an object of a vGPU that it got in generation @gen. */
+bool mgpu_vgpu_has(const struct mgpu_vgpu *vgpu, u32 gen)
 {
-	return gen && gen == mgpu_device_gen(mdev);
+	return gen && gen == mgpu_vgpu_gen(vgpu);
 }
 
 /* Note that the device gets a command that releases memory, which may be NULL. */
@@ -90,7 +90,7 @@ int mgpu_msg_begin(struct mgpu_msg *msg)
 		return 0;
 	vgpu = dc->vgpu;
 	gen = vgpu->dev_gen;
-	if (!mgpu_device_has(vgpu->mdev, gen))
+	if (!mgpu_vgpu_has(vgpu, gen))
 		return -EIO;
 	if (READ_ONCE(vgpu->quarantine))
 		return -EACCES;
@@ -112,7 +112,7 @@ int mgpu_msg_begin(struct mgpu_msg *msg)
 	case 0:
 		/* A stream with a missing resource puts the host's context in error. */
 		if (dc->res->dev_leaving || READ_ONCE(dc->res->dev_unclear) ||
-		    !mgpu_device_has(vgpu->mdev, READ_ONCE(dc->res->dev_gen)))
+		    !mgpu_vgpu_has(vgpu, READ_ONCE(dc->res->dev_gen)))
 			ret = -ENOENT;
 		break;
 	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
@@ -286,7 +286,7 @@ static void ctx_release(struct kref *ref)
 	struct mgpu_devctx *ctx = container_of(ref, struct mgpu_devctx, ref);
 	struct mgpu_device *mdev = ctx->vgpu->mdev;
 
-	if (mgpu_device_has(mdev, READ_ONCE(ctx->dev_gen)))
+	if (mgpu_vgpu_has(ctx->vgpu, READ_ONCE(ctx->dev_gen)))
 		mgpu_devcmd_forget(ctx->vgpu, VIRTIO_GPU_CMD_CTX_DESTROY,
 				   ctx->dev_id, 0);
 	xa_erase(&mdev->ctx_ids, ctx->dev_id);
@@ -334,7 +334,7 @@ void mgpu_devres_release(struct mgpu_resource *res)
 {
 	struct mgpu_device *mdev = res->vgpu->mdev;
 
-	if (mgpu_device_has(mdev, READ_ONCE(res->dev_gen))) {
+	if (mgpu_vgpu_has(res->vgpu, READ_ONCE(res->dev_gen))) {
 		mgpu_devcmd_forget(res->vgpu, VIRTIO_GPU_CMD_RESOURCE_UNREF, 0,
 				   res->dev.host_id);
 		mem_left(res->backing, true);
@@ -348,7 +348,7 @@ static bool mem_stays(struct mgpu_mem *mem, bool *leaving)
 	bool has;
 
 	spin_lock(&mem->vgpu->mem.lock);
-	has = mgpu_device_has(mem->vgpu->mdev, mem->dev_gen);
+	has = mgpu_vgpu_has(mem->vgpu, mem->dev_gen);
 	*leaving = has && mem->dev_leaving;
 	spin_unlock(&mem->vgpu->mem.lock);
 	return has && !*leaving;
@@ -418,7 +418,7 @@ void mgpu_devres_release_all(struct mgpu_vgpu *vgpu)
 		goto out;	/* one by one, then */
 
 	xa_for_each(&vgpu->resources, id, res) {
-		if (mgpu_device_has(mdev, res->dev_gen)) {
+		if (mgpu_vgpu_has(vgpu, res->dev_gen)) {
 			unrefs[nr].c.hdr.type =
 				cpu_to_le32(VIRTIO_GPU_CMD_RESOURCE_UNREF);
 			unrefs[nr].c.resource_id =

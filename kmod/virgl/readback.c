@@ -50,7 +50,7 @@ static bool readback_is_there(const struct mgpu_vgpu *vgpu)
 {
 	u32 gen = vgpu->screen.readback.gen;
 
-	return gen && gen == mgpu_device_gen(vgpu->mdev);
+	return gen && gen == mgpu_vgpu_gen(vgpu);
 }
 
 /* Have the device execute a command of @len bytes, and free the command. */
@@ -232,7 +232,7 @@ static int readback_set_up(struct mgpu_vgpu *vgpu, u32 width, u32 height)
 		goto fail;
 	}
 	/* From here on the device may have objects to release. */
-	rb->gen = mgpu_device_gen(mdev);
+	rb->gen = mgpu_vgpu_gen(vgpu);
 	ret = create_ctx(vgpu);
 	if (!ret)
 		ret = create_res(vgpu);

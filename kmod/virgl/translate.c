@@ -628,7 +628,7 @@ static u32 dev_get_capset(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *c
 /* Return whether the device was reset since the guest set DRIVER_OK. */
 static bool is_lost(struct mgpu_vgpu *vgpu)
 {
-	if (mgpu_device_has(vgpu->mdev, vgpu->dev_gen))
+	if (mgpu_vgpu_has(vgpu, vgpu->dev_gen))
 		return false;
 	mgpu_virtio_needs_reset(vgpu,
 				"the GPU was reset and lost the guest's contexts and resources");
