@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * mgpu_user: GPUs whose engines are processes.
+ *
+ * A supervisor makes a device with MGPU_USER_CREATE on /dev/mgpu-user-control, and opens
+ * /dev/mgpu-userN.  For each vGPU that a VMM opens it reads an event, and starts a worker
+ * with a file of /dev/mgpu-userN that MGPU_USER_ATTACH has made the vGPU's channel.
+ *
+ * The module checks, paces, schedules and charges the guest's commands, as for any other
+ * back end.  What remains goes through the channel: virtio-gpu control commands
+ * (VIRTIO 1.2, section 5.7.6) with numbers of resources and contexts that are unique on
+ * the device.  The worker executes them in order, and answers each.
+ *
+ * Structures have their size in the first field, so that they may grow.  Reserved fields and
+ * unknown flags must be 0; the module refuses them otherwise.
+ */
+#ifndef _UAPI_LINUX_MGPU_USER_H
+#define _UAPI_LINUX_MGPU_USER_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define MGPU_USER_MAX_ENGINES	64
+#define MGPU_USER_MAX_CAPSETS	8
+#define MGPU_USER_MAX_CAPSET	8192	/* bytes */
+#define MGPU_USER_MAX_DEVICES	64
+
+/**
+ * struct mgpu_user_capset - capability set that guests get
+ * @id: VIRTIO_GPU_CAPSET_*
+ * @version: latest version of the set
+ * @len: length of @data, 1 to MGPU_USER_MAX_CAPSET bytes
+ * @reserved: 0
+ * @data: address of the set
+ */
+struct mgpu_user_capset {
+	__u32 id;
+	__u32 version;
+	__u32 len;
+	__u32 reserved;
+	__aligned_u64 data;
+};
+
+/**
+ * struct mgpu_user_create - argument of MGPU_USER_CREATE
+ * @size: size of this structure
+ * @flags: 0
+ * @id: set to N of /dev/mgpu-userN and of the device mgpu_user.N
+ * @engines: jobs that all workers together execute at once, 1 to MGPU_USER_MAX_ENGINES
+ * @depth: jobs that all workers together may have, @engines to MGPU_USER_MAX_ENGINES
+ * @max_vgpus: upper bound on vGPUs, 1 to 4095
+ * @nr_capsets: length of @capsets, 1 to MGPU_USER_MAX_CAPSETS
+ * @reserved: 0
+ * @capsets: address of an array of struct mgpu_user_capset
+ */
+struct mgpu_user_create {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 engines;
+	__u32 depth;
+	__u32 max_vgpus;
+	__u32 nr_capsets;
+	__u32 reserved;
+	__aligned_u64 capsets;
+};
+
+/**
+ * struct mgpu_user_destroy - argument of MGPU_USER_DESTROY
+ * @size: size of this structure
+ * @id: N
+ *
+ * Waits until the VMMs have closed their vGPUs.
+ */
+struct mgpu_user_destroy {
+	__u32 size;
+	__u32 id;
+};
+
+/* On /dev/mgpu-user-control; CAP_SYS_ADMIN. */
+#define MGPU_USER_CREATE	_IOWR('M', 0x40, struct mgpu_user_create)
+#define MGPU_USER_DESTROY	_IOW('M', 0x41, struct mgpu_user_destroy)
+
+/**
+ * enum mgpu_user_event_type - what happened to a vGPU
+ * @MGPU_USER_EVENT_OPENED: a VMM opened it: it needs a worker
+ * @MGPU_USER_EVENT_CLOSED: the VMM closed it: its channel is closed
+ * @MGPU_USER_EVENT_LOST: it has lost its worker and needs another one
+ */
+enum mgpu_user_event_type {
+	MGPU_USER_EVENT_OPENED = 1,
+	MGPU_USER_EVENT_CLOSED,
+	MGPU_USER_EVENT_LOST,
+};
+
+/**
+ * struct mgpu_user_event - what read() on a file of /dev/mgpu-userN without a channel returns
+ * @type: enum mgpu_user_event_type
+ * @vgpu: ID of the vGPU
+ * @uuid: its UUID, as text; ends with 0
+ * @reserved: 0
+ *
+ * A file that was just opened reads of all vGPUs that are open and have no worker first.
+ */
+struct mgpu_user_event {
+	__u32 type;
+	__u32 vgpu;
+	__u8 uuid[40];
+};
+
+/**
+ * struct mgpu_user_attach - argument of MGPU_USER_ATTACH
+ * @size: size of this structure
+ * @flags: 0
+ * @vgpu: ID of the vGPU
+ * @entries: set to the number of entries of each ring, a power of 2
+ * @ring_len: set to the length of the area at offset MGPU_USER_OFF_RING, bytes
+ * @arena_len: set to the length of the area at offset MGPU_USER_OFF_ARENA, bytes
+ */
+struct mgpu_user_attach {
+	__u32 size;
+	__u32 flags;
+	__u32 vgpu;
+	__u32 entries;
+	__u32 ring_len;
+	__u32 arena_len;
+};
+
+/**
+ * struct mgpu_user_enter - argument of MGPU_USER_ENTER
+ * @size: size of this structure
+ * @flags: MGPU_USER_WAIT or 0
+ * @timeout_ms: with MGPU_USER_WAIT: longest wait for a command, milliseconds
+ * @ready: set to the number of commands in the ring that the worker has not taken
+ *
+ * Takes all answers from the ring, then waits for a command.  Fails with EPROTO when an
+ * answer is invalid, and with ENODEV when the vGPU was closed or has lost this worker; the
+ * channel is of no use then.
+ */
+struct mgpu_user_enter {
+	__u32 size;
+	__u32 flags;
+	__u32 timeout_ms;
+	__u32 ready;
+};
+
+#define MGPU_USER_WAIT		0x1
+
+/* On /dev/mgpu-userN. */
+#define MGPU_USER_ATTACH	_IOWR('M', 0x48, struct mgpu_user_attach)
+#define MGPU_USER_ENTER		_IOWR('M', 0x49, struct mgpu_user_enter)
+
+/**
+ * struct mgpu_user_ring - beginning of the area of rings
+ * @cmd_head: number of commands that the worker has taken; it writes this
+ * @cmd_tail: number of commands that the module has put; it writes this
+ * @answer_head: number of answers that the module has taken; it writes this
+ * @answer_tail: number of answers that the worker has put; it writes this
+ *
+ * Numbers wrap at 2^32.  The writer of a tail writes it last, with release semantics.
+ * An array of struct mgpu_user_cmd and one of struct mgpu_user_answer follow, each with
+ * @entries of struct mgpu_user_attach.
+ */
+struct mgpu_user_ring {
+	__u32 cmd_head;
+	__u32 cmd_tail;
+	__u32 answer_head;
+	__u32 answer_tail;
+	__u32 reserved[12];
+};
+
+/**
+ * struct mgpu_user_cmd - command for the worker
+ * @seq: number of the command, from 0, in the order of the ring
+ * @flags: MGPU_USER_CMD_*
+ * @offset: of the command in the arena, bytes; a multiple of 8
+ * @len: length of the command, bytes
+ * @mem: with RESOURCE_ATTACH_BACKING: offset at which the memory can be mapped; the addr of
+ *	each entry is counted from there
+ * @mem_len: bytes that can be mapped there
+ *
+ * The command stays in the arena until it is answered; with MGPU_USER_CMD_NOTICE, until
+ * the worker has taken it and calls MGPU_USER_ENTER.
+ */
+struct mgpu_user_cmd {
+	__u32 seq;
+	__u32 flags;
+	__u32 offset;
+	__u32 len;
+	__u64 mem;
+	__u64 mem_len;
+};
+
+/* Answer when all work that the command began is finished. */
+#define MGPU_USER_CMD_FENCED	0x1
+/* No answer: what the command releases is released already. */
+#define MGPU_USER_CMD_NOTICE	0x2
+
+/**
+ * struct mgpu_user_answer - answer of the worker
+ * @seq: of the command
+ * @type: VIRTIO_GPU_RESP_OK_NODATA or VIRTIO_GPU_RESP_ERR_*
+ * @engine_ns: GPU time that the command took, nanoseconds; 0 if that is not known
+ */
+struct mgpu_user_answer {
+	__u32 seq;
+	__u32 type;
+	__u64 engine_ns;
+};
+
+/*
+ * Offsets for mmap() of a channel.  The rings can be written, the arena cannot.  Memory of
+ * the guest is at MGPU_USER_OFF_MEM and above.  After the module has released it (the guest
+ * detached it, the VMM unmapped it, the vGPU was reset or closed), a page without guest data
+ * is there.
+ */
+#define MGPU_USER_OFF_RING	0ULL
+#define MGPU_USER_OFF_ARENA	0x0100000000ULL
+#define MGPU_USER_OFF_MEM	0x1000000000ULL
+
+#endif /* _UAPI_LINUX_MGPU_USER_H */
