@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A device of mgpu_user, and a small worker for its vGPUs.  The worker keeps resources in
+ * its memory and moves bytes to and from the guest; it draws nothing.
+ */
+#ifndef KSELFTEST_USER_H
+#define KSELFTEST_USER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../../../include/uapi/linux/mgpu_user.h"
+
+/**
+ * struct user_dev - a device
+ * @control: /dev/mgpu-user-control
+ * @fd: file of @path that reads events
+ * @id: N of /dev/mgpu-userN
+ * @path: of the device
+ * @parent: name of the parent of its vGPUs
+ */
+struct user_dev {
+	int control;
+	int fd;
+	uint32_t id;
+	char path[64];
+	char parent[32];
+};
+
+#define WORKER_RESOURCES	64
+#define WORKER_BYTES		(1u << 20)	/* of a resource, at most */
+
+/* How a worker behaves. */
+enum worker_way {
+	WORKER_FAIR,
+	WORKER_SILENT,		/* takes commands and answers none */
+	WORKER_REFUSES,		/* answers each with an error */
+	WORKER_STRANGER,	/* answers a command that there is not */
+	WORKER_TWICE,		/* answers each twice */
+	WORKER_NONSENSE,	/* answers with a type that is none */
+	WORKER_AHEAD,		/* answers a fenced command before those before it */
+	WORKER_FLOODS,		/* says that there are more answers than fit */
+};
+
+/**
+ * struct worker_res - a resource
+ * @id: number on the device, 0 for none
+ * @mem: offset of its guest memory; 0 while it has none
+ * @mem_len: bytes that can be mapped there
+ * @map: the mapping, or NULL
+ * @nr: number of entries
+ * @at: offset of each entry in the memory
+ * @len: its length
+ * @bytes: contents
+ */
+struct worker_res {
+	uint32_t id;
+	uint64_t mem;
+	uint64_t mem_len;
+	uint8_t *map;
+	uint32_t nr;
+	uint64_t at[1024];
+	uint32_t len[1024];
+	uint8_t *bytes;
+};
+
+/**
+ * struct worker - worker of a vGPU
+ * @fd: its channel
+ * @a: the channel's sizes
+ * @ring: the rings
+ * @cmds: commands
+ * @answers: answers
+ * @arena: bytes of commands
+ * @way: enum worker_way
+ * @busy_ns: what it says that each command took, nanoseconds
+ * @keep_maps: leave guest memory mapped that was detached
+ * @stop: end worker_run()
+ * @seen: number of commands
+ * @submits: number of streams
+ * @notices: number of notices
+ * @stream: the last stream
+ * @stream_len: its length, bytes
+ * @res: resources
+ * @thread: for worker_begin()
+ * @ret: what worker_run() returned
+ */
+struct worker {
+	int fd;
+	struct mgpu_user_attach a;
+	struct mgpu_user_ring *ring;
+	struct mgpu_user_cmd *cmds;
+	struct mgpu_user_answer *answers;
+	const uint8_t *arena;
+	atomic_int way;
+	atomic_ullong busy_ns;
+	bool keep_maps;
+	atomic_bool stop;
+	atomic_uint seen, submits, notices;
+	uint32_t stream[64];
+	uint32_t stream_len;
+	struct worker_res res[WORKER_RESOURCES];
+	pthread_t thread;
+	int ret;
+};
+
+int user_dev_new(struct user_dev *d, uint32_t engines, uint32_t depth);
+int user_dev_delete(struct user_dev *d);
+/* Read an event: 1, 0 when the device is gone, or -errno (-ETIMEDOUT). */
+int user_event(struct user_dev *d, struct mgpu_user_event *e, int timeout_ms);
+
+/* Attach a worker to a vGPU: 0 or -errno.  worker_close() gives up what it has. */
+int worker_attach(struct worker *w, const struct user_dev *d, uint32_t vgpu);
+void worker_close(struct worker *w);
+/* Serve until @w->stop or an error of MGPU_USER_ENTER: 0 or -errno. */
+int worker_run(struct worker *w);
+/* The same in a thread; worker_end() stops it and returns what worker_run() did. */
+int worker_begin(struct worker *w);
+int worker_end(struct worker *w);
+/* A worker of a process of its own, once it has attached; -errno. */
+pid_t worker_fork(const struct user_dev *d, uint32_t vgpu);
+int worker_enter(struct worker *w, uint32_t timeout_ms, uint32_t *ready);
+struct worker_res *worker_res(struct worker *w, uint32_t id);
+
+#endif /* KSELFTEST_USER_H */

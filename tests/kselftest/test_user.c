@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * mgpu_user: the requests of supervisors and workers, what goes through a channel, and
+ * workers that misbehave, hang or die.  The workers are those of lib/user.c.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <kselftest_harness.h>
+
+#include "user.h"
+#include "virgl.h"
+
+#define RAM	(16u << 20)
+#define SIDE	64u
+#define PIXELS	(SIDE * SIDE)
+#define JOB_TIMEOUT	500	/* ms */
+
+/* A VM with its worker. */
+struct pair {
+	struct gl g;
+	struct worker w;
+	int ret;
+};
+
+static void *open_vm(void *arg)
+{
+	struct pair *p = arg;
+
+	p->ret = gl_new(&p->g, "small-render", RAM);
+	return NULL;
+}
+
+/* The VMM's open waits for a worker. @pid: NULL, or the worker is another process. */
+static int pair_new(struct pair *p, struct user_dev *d, pid_t *pid)
+{
+	struct mgpu_user_event e;
+	pthread_t vmm;
+	int ret;
+
+	p->w.fd = -1;
+	/* The first look makes this the supervisor. */
+	while ((ret = user_event(d, &e, 0)) == 1)
+		;
+	if (ret != -ETIMEDOUT)
+		return ret;
+	ret = -pthread_create(&vmm, NULL, open_vm, p);
+	if (ret)
+		return ret;
+	do {
+		ret = user_event(d, &e, VMM_TIMEOUT);
+	} while (ret == 1 && e.type != MGPU_USER_EVENT_OPENED);
+	ret = ret == 1 ? 0 : -ETIMEDOUT;
+	if (!ret && pid) {
+		*pid = worker_fork(d, e.vgpu);
+		ret = *pid < 0 ? *pid : 0;
+	} else if (!ret) {
+		ret = worker_attach(&p->w, d, e.vgpu);
+		if (!ret)
+			ret = worker_begin(&p->w);
+	}
+	pthread_join(vmm, NULL);
+	return ret ? ret : p->ret;
+}
+
+static void pair_delete(struct pair *p)
+{
+	if (p->w.thread)
+		worker_end(&p->w);
+	if (p->w.a.size)
+		worker_close(&p->w);
+	if (p->g.vm.made)
+		gl_delete(&p->g);
+}
+
+/* After a reset of the guest: a context with a picture in its memory. */
+static uint32_t *picture(struct gl *g)
+{
+	if (gl_ctx(&g->vm, 1) != OK)
+		return NULL;
+	return gl_picture(&g->vm, 1, 1, SIDE, SIDE, 0);
+}
+
+static int move(struct gl *g, bool to_host)
+{
+	struct gl_move m = {
+		.ctx = 1, .res = 1, .box = { .w = SIDE, .h = SIDE, .d = 1 }, .up = to_host,
+	};
+
+	return gl_move(&g->vm, &m);
+}
+
+/* Return whether a picture goes to the worker and comes back. */
+static bool keeps(struct gl *g, uint32_t *pixels, uint32_t pattern)
+{
+	size_t i;
+
+	for (i = 0; i < PIXELS; i++)
+		pixels[i] = pattern + (uint32_t)i;
+	if (move(g, true) != OK)
+		return false;
+	memset(pixels, 0, PIXELS * 4);
+	if (move(g, false) != OK)
+		return false;
+	for (i = 0; i < PIXELS; i++)
+		if (pixels[i] != pattern + (uint32_t)i)
+			return false;
+	return true;
+}
+
+FIXTURE(user)
+{
+	struct user_dev d;
+	struct pair p[2];
+};
+
+FIXTURE_SETUP(user)
+{
+	ASSERT_EQ(0, user_dev_new(&self->d, 1, 2));
+	ASSERT_EQ(0, setenv("MGPU_PARENT", self->d.parent, 1));
+}
+
+FIXTURE_TEARDOWN(user)
+{
+	pair_delete(&self->p[0]);
+	pair_delete(&self->p[1]);
+	EXPECT_EQ(0, user_dev_delete(&self->d));
+}
+
+/* ---- requests ---- */
+
+static int create(const struct user_dev *d, const struct mgpu_user_create *c)
+{
+	struct mgpu_user_create copy = *c;
+	int ret = ioctl(d->control, MGPU_USER_CREATE, &copy);
+
+	if (!ret) {
+		struct mgpu_user_destroy destroy = { .size = sizeof(destroy), .id = copy.id };
+
+		ioctl(d->control, MGPU_USER_DESTROY, &destroy);
+		return 0;
+	}
+	return -errno;
+}
+
+TEST_F(user, a_device_is_made_of_valid_requests_only)
+{
+	static uint8_t caps[308];
+	struct mgpu_user_capset set = {
+		.id = 1, .version = 1, .len = sizeof(caps), .data = (uintptr_t)caps,
+	};
+	struct mgpu_user_create ok = {
+		.size = sizeof(ok), .engines = 1, .depth = 2, .max_vgpus = 4,
+		.nr_capsets = 1, .capsets = (uintptr_t)&set,
+	}, c;
+	struct {
+		struct mgpu_user_create c;
+		uint64_t more;
+	} longer = { .c = ok };
+	struct mgpu_user_destroy destroy = { .size = sizeof(destroy) };
+
+	EXPECT_EQ(0, create(&self->d, &ok));
+#define REFUSED(err, field, value) do {					\
+	c = ok;								\
+	c.field = value;						\
+	EXPECT_EQ(-(err), create(&self->d, &c));			\
+} while (0)
+	REFUSED(EINVAL, size, 3);
+	REFUSED(EINVAL, flags, 1);
+	REFUSED(EINVAL, reserved, 1);
+	REFUSED(EINVAL, engines, 0);
+	REFUSED(EINVAL, engines, 3);	/* more than depth */
+	REFUSED(EINVAL, depth, MGPU_USER_MAX_ENGINES + 1);
+	REFUSED(EINVAL, max_vgpus, 0);
+	REFUSED(EINVAL, max_vgpus, 4096);
+	REFUSED(EINVAL, nr_capsets, 0);
+	REFUSED(EINVAL, nr_capsets, MGPU_USER_MAX_CAPSETS + 1);
+	REFUSED(EFAULT, capsets, 0);
+	set.len = 0;
+	EXPECT_EQ(-EINVAL, create(&self->d, &ok));
+	set.len = MGPU_USER_MAX_CAPSET + 1;
+	EXPECT_EQ(-EINVAL, create(&self->d, &ok));
+	set.len = sizeof(caps);
+	set.reserved = 1;
+	EXPECT_EQ(-EINVAL, create(&self->d, &ok));
+	set.reserved = 0;
+	set.id = 99;
+	EXPECT_EQ(-EOPNOTSUPP, create(&self->d, &ok));
+	set.id = 1;
+
+	/* A longer structure, of a later version. */
+	longer.c.size = sizeof(longer);
+	ASSERT_EQ(0, ioctl(self->d.control, MGPU_USER_CREATE, &longer));
+	destroy.id = longer.c.id;
+	EXPECT_EQ(0, ioctl(self->d.control, MGPU_USER_DESTROY, &destroy));
+	EXPECT_EQ(-ENODEV, ioctl(self->d.control, MGPU_USER_DESTROY, &destroy) ? -errno : 0);
+	longer.more = 1;
+	EXPECT_EQ(-E2BIG, ioctl(self->d.control, MGPU_USER_CREATE, &longer) ? -errno : 0);
+	EXPECT_EQ(-ENOTTY, ioctl(self->d.control, 0x4d00) ? -errno : 0);
+}
+
+TEST_F(user, a_channel_belongs_to_one_open_vgpu)
+{
+	struct mgpu_user_event e;
+	struct worker other;
+	struct gl *g = &self->p[0].g;
+	int fd;
+
+	fd = open(self->d.path, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	other.fd = fd;
+	EXPECT_EQ(-ENOTCONN, worker_enter(&other, 0, NULL));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0));
+	EXPECT_EQ(ENOTCONN, errno);
+	close(fd);
+
+	EXPECT_EQ(-ETIMEDOUT, user_event(&self->d, &e, 0));
+	EXPECT_EQ(-ENODEV, worker_attach(&other, &self->d, 4000));
+	ASSERT_EQ(0, pair_new(&self->p[0], &self->d, NULL));
+	EXPECT_EQ(-EBUSY, worker_attach(&other, &self->d, g->vgpu));
+
+	/* Commands cannot be written by the worker. */
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
+				   self->p[0].w.fd, MGPU_USER_OFF_ARENA));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(-1, mprotect((void *)self->p[0].w.arena, 4096, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+				   self->p[0].w.fd, MGPU_USER_OFF_MEM));
+
+	vm_close(&g->vm);
+	ASSERT_EQ(1, user_event(&self->d, &e, VMM_TIMEOUT));
+	EXPECT_EQ(MGPU_USER_EVENT_CLOSED, e.type);
+	EXPECT_EQ(g->vgpu, e.vgpu);
+	EXPECT_STREQ(g->vm.uuid, (const char *)e.uuid);
+	/* The worker learns it, too. */
+	EXPECT_EQ(-ENODEV, worker_end(&self->p[0].w));
+	self->p[0].w.thread = 0;
+}
+
+/* ---- commands ---- */
+
+TEST_F(user, pictures_and_streams_go_to_the_worker_and_back)
+{
+	struct pair *p = &self->p[0];
+	struct gl_stream s;
+	uint32_t *pixels;
+	size_t i;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	pixels = picture(&p->g);
+	ASSERT_NE(NULL, pixels);
+	/* The resource began as zeros. */
+	memset(pixels, 0x5a, PIXELS * 4);
+	ASSERT_EQ(OK, move(&p->g, false));
+	for (i = 0; i < PIXELS && !pixels[i]; i++)
+		;
+	EXPECT_EQ(PIXELS, i);
+	for (i = 0; i < 50; i++)
+		EXPECT_TRUE(keeps(&p->g, pixels, (uint32_t)i << 20));
+
+	gl_begin(&s);
+	gl_blit(&s, 1, SIDE, SIDE, 1, SIDE / 2, SIDE / 2);
+	i = p->w.submits;
+	EXPECT_EQ(OK, gl_run(&p->g.vm, 1, &s));
+	EXPECT_EQ(i + 1, p->w.submits);
+	EXPECT_EQ(s.n * 4, p->w.stream_len);
+	EXPECT_EQ(s.w[0], p->w.stream[0]);
+	EXPECT_EQ(OK, gl_ctx_end(&p->g.vm, 1));
+	EXPECT_EQ(OK, gpu_unref(&p->g.vm, 1));
+}
+
+/* A worker that refuses commands is an error to the guest, and no more. */
+TEST_F(user, errors_of_the_worker_reach_the_guest)
+{
+	struct pair *p = &self->p[0];
+	uint32_t *pixels;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	pixels = picture(&p->g);
+	ASSERT_NE(NULL, pixels);
+	p->w.way = WORKER_REFUSES;
+	EXPECT_EQ(UNSPEC, move(&p->g, true));
+	p->w.way = WORKER_FAIR;
+	EXPECT_TRUE(keeps(&p->g, pixels, 7));
+}
+
+/* Nobody would start a worker. */
+TEST_F(user, without_a_supervisor_a_vgpu_does_not_open)
+{
+	struct pair *p = &self->p[0];
+
+	EXPECT_EQ(-ENODEV, gl_new(&p->g, "small-render", RAM));
+	gl_delete(&p->g);
+	p->g.vm.made = false;
+	EXPECT_EQ(0, pair_new(p, &self->d, NULL));
+}
+
+/* ---- time ---- */
+
+/* The worker says how long the GPU worked: it is believed from half of the time to all. */
+TEST_F(user, engine_time_is_what_the_worker_says_within_bounds)
+{
+	static const uint64_t said[] = { 0, 1, UINT64_MAX };
+	struct pair *p = &self->p[0];
+	uint64_t ns[ARRAY_LEN(said)];
+	uint32_t *pixels;
+	size_t i, k;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	pixels = picture(&p->g);
+	ASSERT_NE(NULL, pixels);
+	for (i = 0; i < ARRAY_LEN(said); i++) {
+		uint64_t from = nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_ENGINE_NS);
+		uint64_t begin = now_ns(), passed;
+
+		p->w.busy_ns = said[i];
+		for (k = 0; k < 50; k++)
+			ASSERT_EQ(OK, move(&p->g, true));
+		passed = now_ns() - begin;
+		ns[i] = nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_ENGINE_NS) - from;
+		TH_LOG("%llu ns said: %lu us of %lu us", (unsigned long long)said[i],
+		       ns[i] / 1000, passed / 1000);
+		EXPECT_LT(0, ns[i]);
+		EXPECT_GE(passed, ns[i]);
+	}
+}
+
+/* ---- workers that misbehave ---- */
+
+static bool lost(struct user_dev *d, uint32_t vgpu)
+{
+	struct mgpu_user_event e;
+
+	while (user_event(d, &e, VMM_TIMEOUT) == 1)
+		if (e.type == MGPU_USER_EVENT_LOST)
+			return e.vgpu == vgpu;
+	return false;
+}
+
+/* The first VM's worker misbehaves; the second VM notices nothing. */
+#define MISBEHAVES(way_, error) do {					\
+	uint32_t *own, *other;						\
+									\
+	ASSERT_EQ(0, pair_new(&self->p[0], &self->d, NULL));			\
+	ASSERT_EQ(0, pair_new(&self->p[1], &self->d, NULL));			\
+	own = picture(&self->p[0].g);					\
+	other = picture(&self->p[1].g);					\
+	ASSERT_NE(NULL, own);						\
+	ASSERT_NE(NULL, other);						\
+	self->p[0].w.way = way_;					\
+	/* The first of two answers is a good one. */			\
+	if (move(&self->p[0].g, true) == OK)				\
+		EXPECT_EQ(WORKER_TWICE, way_);				\
+	EXPECT_TRUE(lost(&self->d, self->p[0].g.vgpu));			\
+	EXPECT_TRUE(keeps(&self->p[1].g, other, 3));			\
+	EXPECT_EQ(error, worker_end(&self->p[0].w));			\
+	worker_close(&self->p[0].w);					\
+	/* What it had is lost; a new worker serves the VM after a reset. */ \
+	ASSERT_EQ(0, worker_attach(&self->p[0].w, &self->d, self->p[0].g.vgpu)); \
+	ASSERT_EQ(0, worker_begin(&self->p[0].w));			\
+	EXPECT_NE(OK, move(&self->p[0].g, true));			\
+	ASSERT_EQ(0, vm_discover(&self->p[0].g.vm));			\
+	ASSERT_EQ(0, gl_restart(&self->p[0].g));			\
+	own = picture(&self->p[0].g);					\
+	ASSERT_NE(NULL, own);						\
+	EXPECT_TRUE(keeps(&self->p[0].g, own, 5));			\
+	EXPECT_TRUE(keeps(&self->p[1].g, other, 6));			\
+} while (0)
+
+TEST_F_TIMEOUT(user, an_answer_to_no_command_costs_the_worker, 60)
+{
+	MISBEHAVES(WORKER_STRANGER, -EPROTO);
+}
+
+TEST_F_TIMEOUT(user, a_second_answer_costs_the_worker, 60)
+{
+	MISBEHAVES(WORKER_TWICE, -EPROTO);
+}
+
+TEST_F_TIMEOUT(user, an_unknown_answer_costs_the_worker, 60)
+{
+	MISBEHAVES(WORKER_NONSENSE, -EPROTO);
+}
+
+TEST_F_TIMEOUT(user, more_answers_than_fit_cost_the_worker, 60)
+{
+	MISBEHAVES(WORKER_FLOODS, -EPROTO);
+}
+
+TEST_F_TIMEOUT(user, a_worker_that_does_not_answer_is_given_up, 90)
+{
+	struct nl nl;
+
+	ASSERT_EQ(0, nl_open(&nl));
+	ASSERT_EQ(0, nl_dev_set(&nl, self->d.parent, NULL, JOB_TIMEOUT));
+	nl_close(&nl);
+	MISBEHAVES(WORKER_SILENT, -ENODEV);
+}
+
+TEST_F_TIMEOUT(user, a_worker_that_is_killed_is_replaced, 120)
+{
+	struct pair *p = &self->p[0];
+	uint32_t *pixels;
+	unsigned int i;
+	pid_t pid;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, &pid));
+	for (i = 0; i < 20; i++) {
+		if (i) {
+			pid = worker_fork(&self->d, p->g.vgpu);
+			ASSERT_LT(0, pid);
+			ASSERT_EQ(0, vm_discover(&p->g.vm));
+			ASSERT_EQ(0, gl_restart(&p->g));
+		}
+		pixels = picture(&p->g);
+		ASSERT_NE(NULL, pixels);
+		ASSERT_TRUE(keeps(&p->g, pixels, i));
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+		ASSERT_TRUE(lost(&self->d, p->g.vgpu));
+		EXPECT_NE(OK, move(&p->g, true));
+	}
+}
+
+/* ---- memory ---- */
+
+/* A worker that keeps its mapping does not see the memory of the guest any more. */
+TEST_F(user, memory_that_was_detached_is_not_there)
+{
+	struct pair *p = &self->p[0];
+	struct worker_res *r = NULL;
+	uint32_t *pixels;
+	volatile uint32_t *seen;
+	size_t i;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	p->w.keep_maps = true;
+	pixels = picture(&p->g);
+	ASSERT_NE(NULL, pixels);
+	EXPECT_TRUE(keeps(&p->g, pixels, 0x12340000));
+	for (i = 0; i < WORKER_RESOURCES; i++)
+		if (p->w.res[i].id)
+			r = &p->w.res[i];
+	ASSERT_NE(NULL, r);
+	ASSERT_NE(NULL, r->map);
+	seen = (volatile uint32_t *)(r->map + r->at[0]);
+	EXPECT_EQ(0x12340000, seen[0]);
+	ASSERT_EQ(OK, gpu_detach(&p->g.vm, 1));
+	pixels[0] = 0x77777777;
+	EXPECT_EQ(0, seen[0]);
+	/* Nor does what it writes reach the guest. */
+	seen[0] = 0x11111111;
+	EXPECT_EQ(0x77777777, pixels[0]);
+}
+
+/* The VMM unmaps memory that a worker has, and that answers nothing. */
+TEST_F_TIMEOUT(user, a_silent_worker_does_not_hold_up_the_vmm, 60)
+{
+	struct pair *p = &self->p[0];
+	uint64_t begin;
+	uint32_t *pixels;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	pixels = picture(&p->g);
+	ASSERT_NE(NULL, pixels);
+	EXPECT_TRUE(keeps(&p->g, pixels, 1));
+	p->w.way = WORKER_SILENT;
+	begin = now_ns();
+	ASSERT_EQ(0, vm_unmap(&p->g.vm, VMM_RAM_BASE, RAM));
+	TH_LOG("unmapped in %lu us", (now_ns() - begin) / 1000);
+	EXPECT_GT(VMM_TIMEOUT * 1000000ull, now_ns() - begin);
+	vm_close(&p->g.vm);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The back end whose engines are processes, by test_user.
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${BUILD:-$top/build}
+
+"$top/tools/vm/modules" load mgpu_user || exit 1
+"$BUILD/kselftest/test_user"
+rc=$?
+/usr/sbin/rmmod mgpu_user || rc=1
+exit $rc
