@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# gpuctl, mgpud, mgpu-policy and mgpu-trace have one grammar: help, version, and the
+# gpuctl, mgpud, mgpu-policy, mgpu-trace and mgpu-renderd have one grammar: help, version, and the
 # answer to words and options that they do not know.
 set -uo pipefail
 
@@ -10,7 +10,7 @@ BUILD=${BUILD:-$top/build}
 ctl=$BUILD/ctl
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
-tools='gpuctl mgpud mgpu-policy mgpu-trace'
+tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd'
 
 must 'the tools cannot be built' \
 	make -s -C "$top/ctl" gpuctl mgpud policy trace BUILD="$BUILD"

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* mgpu-renderd: makes a device of mgpu_user, and a worker for each vGPU of it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../include/uapi/linux/mgpu_user.h"
+#include "cmdline.h"
+#include "virgl.h"
+#include "worker.h"
+
+#define CONTROL		"/dev/mgpu-user-control"
+#define MAX_VGPUS	64
+#define REST_MS		1000	/* between two workers of a vGPU, at least */
+
+#define STATUS_USAGE	2
+
+static const char usage_text[] =
+	"usage: mgpu-renderd [-n PATH]\n"
+	"       mgpu-renderd help | version\n"
+	"\n"
+	"Renders for VMs on a GPU of this machine. Makes a device mgpu_user.N, and serves\n"
+	"its vGPUs until SIGTERM or Ctrl-C.\n"
+	"\n"
+	"  -n, --node PATH  render node, such as /dev/dri/renderD128; without it,\n"
+	"                   render without a GPU\n"
+	"  -h, --help       print this help\n"
+	"  -V, --version    print the version\n";
+
+static void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static void complain(const char *fmt, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fputs("mgpu-renderd: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+struct options {
+	const char *node;
+};
+
+/* ---- the device ---- */
+
+/* Capability sets of the renderer, which only a process of its own starts. */
+struct probe {
+	struct {
+		uint32_t id, version, len;
+		uint8_t data[MGPU_USER_MAX_CAPSET];
+	} set[2];
+	uint32_t nr;
+};
+
+static int probe(const struct options *o, struct probe *p)
+{
+	size_t got = 0;
+	ssize_t n = 1;
+	int fds[2];
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		struct virgl *v;
+
+		memset(p, 0, sizeof(*p));
+		if (virgl_new(&v, o->node, NULL, NULL, NULL))
+			_exit(1);
+		for (uint32_t id = 1; id <= 2; id++) {
+			size_t len = virgl_capset(id, &p->set[p->nr].version,
+						  p->set[p->nr].data,
+						  sizeof(p->set[p->nr].data));
+
+			p->set[p->nr].id = id;
+			p->set[p->nr].len = (uint32_t)len;
+			p->nr += !!len;
+		}
+		for (; got < sizeof(*p) && n > 0; got += n > 0 ? (size_t)n : 0)
+			n = write(fds[1], (char *)p + got, sizeof(*p) - got);
+		_exit(got != sizeof(*p));
+	}
+	close(fds[1]);
+	for (; got < sizeof(*p) && n > 0; got += n > 0 ? (size_t)n : 0)
+		n = read(fds[0], (char *)p + got, sizeof(*p) - got);
+	close(fds[0]);
+	waitpid(pid, NULL, 0);
+	return got == sizeof(*p) && p->nr ? 0 : -ENODEV;
+}
+
+static int make_device(int control, const struct probe *p, uint32_t *id)
+{
+	struct mgpu_user_capset sets[2] = { 0 };
+	struct mgpu_user_create c = {
+		.size = sizeof(c), .engines = 1, .depth = 2, .max_vgpus = MAX_VGPUS,
+		.nr_capsets = p->nr, .capsets = (uintptr_t)sets,
+	};
+
+	for (uint32_t i = 0; i < p->nr; i++)
+		sets[i] = (struct mgpu_user_capset){
+			.id = p->set[i].id, .version = p->set[i].version,
+			.len = p->set[i].len, .data = (uintptr_t)p->set[i].data,
+		};
+	if (ioctl(control, MGPU_USER_CREATE, &c))
+		return -errno;
+	*id = c.id;
+	return 0;
+}
+
+/* ---- workers ---- */
+
+/**
+ * struct served - a vGPU that needs, or has, a worker
+ * @vgpu: its ID; 0 for none
+ * @again_ms: when another worker may start, milliseconds
+ * @due: it needs one then
+ */
+static struct served {
+	uint32_t vgpu;
+	uint64_t again_ms;
+	bool due;
+} served[MAX_VGPUS];
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Find a vGPU, or an unused place with @vgpu 0. */
+static struct served *find(uint32_t vgpu)
+{
+	for (size_t i = 0; i < MAX_VGPUS; i++)
+		if (served[i].vgpu == vgpu)
+			return &served[i];
+	return NULL;
+}
+
+static int start_worker(const struct options *o, const char *path, uint32_t vgpu)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		sigset_t none;
+		int fd;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd < 0) {
+			complain("cannot open %s: %s", path,
+				strerror(errno));
+			_exit(1);
+		}
+		_exit(worker_main(fd, vgpu, o->node) ? 1 : 0);
+	}
+	printf("mgpu-renderd: vGPU %u has worker %d\n", vgpu, pid);
+	return 0;
+}
+
+static int serve_event(int fd)
+{
+	struct mgpu_user_event e;
+	ssize_t n = read(fd, &e, sizeof(e));
+	struct served *s;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (n != sizeof(e))
+		return -ENODEV;
+	s = find(e.vgpu);
+	if (e.type == MGPU_USER_EVENT_CLOSED) {
+		if (s)
+			*s = (struct served){ 0 };
+		return 0;
+	}
+	if (!s)
+		s = find(0);
+	if (!s)
+		return 0;	/* the device has no more vGPUs */
+	s->vgpu = e.vgpu;
+	s->due = true;
+	return 0;
+}
+
+/*
+ * Start the workers that are due: one that dies at once must not make this loop busy. Set
+ * @wait_ms to the time until the next one, -1 for none.
+ */
+static int start_workers(const struct options *o, const char *path, int *wait_ms)
+{
+	uint64_t now = now_ms();
+	int ret = 0, left;
+
+	*wait_ms = -1;
+	for (size_t i = 0; i < MAX_VGPUS && !ret; i++) {
+		struct served *s = &served[i];
+
+		if (!s->vgpu || !s->due)
+			continue;
+		if (now >= s->again_ms) {
+			s->due = false;
+			s->again_ms = now + REST_MS;
+			ret = start_worker(o, path, s->vgpu);
+			continue;
+		}
+		left = (int)(s->again_ms - now);
+		*wait_ms = *wait_ms < 0 || left < *wait_ms ? left : *wait_ms;
+	}
+	return ret;
+}
+
+/* Serve until a signal: 0 or a negative errno. */
+static int serve(const struct options *o, const char *path, int fd, int signals)
+{
+	struct pollfd fds[] = {
+		{ .fd = fd, .events = POLLIN },
+		{ .fd = signals, .events = POLLIN },
+	};
+	struct signalfd_siginfo info;
+	int ret, wait_ms;
+
+	/* The first read says that this file reads events. */
+	ret = serve_event(fd);
+	while (!ret) {
+		ret = start_workers(o, path, &wait_ms);
+		if (ret)
+			return ret;
+		if (poll(fds, 2, wait_ms) < 0) {
+			if (errno != EINTR)
+				return -errno;
+			continue;
+		}
+		if (fds[1].revents & POLLIN &&
+		    read(signals, &info, sizeof(info)) == sizeof(info)) {
+			if (info.ssi_signo != SIGCHLD)
+				return 0;
+			while (waitpid(-1, NULL, WNOHANG) > 0)
+				;
+		}
+		if (fds[0].revents)
+			ret = serve_event(fd);
+	}
+	return ret;
+}
+
+static int run(const struct options *o)
+{
+	struct mgpu_user_destroy destroy = { .size = sizeof(destroy) };
+	static struct probe p;
+	int control, fd, signals, ret;
+	char path[64];
+	sigset_t set;
+
+	ret = probe(o, &p);
+	if (ret)
+		return ret;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signals = signalfd(-1, &set, SFD_CLOEXEC);
+	control = open(CONTROL, O_RDWR | O_CLOEXEC);
+	if (control < 0) {
+		ret = -errno;
+		complain("cannot open %s: %s; load mgpu_user", CONTROL,
+			strerror(errno));
+		return ret;
+	}
+	ret = make_device(control, &p, &destroy.id);
+	if (ret) {
+		complain("cannot make a device: %s", strerror(-ret));
+		return ret;
+	}
+	snprintf(path, sizeof(path), "/dev/mgpu-user%u", destroy.id);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		ret = -errno;
+		complain("cannot open %s: %s", path, strerror(errno));
+	} else {
+		printf("mgpu-renderd: serves mgpu_user.%u\n", destroy.id);
+		fflush(stdout);
+		ret = serve(o, path, fd, signals);
+		if (ret)
+			complain("%s: %s", path, strerror(-ret));
+		close(fd);
+	}
+	if (ioctl(control, MGPU_USER_DESTROY, &destroy) && !ret)
+		ret = -errno;
+	return ret;
+}
+
+/* The words help and version are options, too. */
+static int word(const char *w)
+{
+	static const char *const words[] = { "help", "version", NULL };
+	const char *like = suggest(w, words);
+
+	if (!strcmp(w, "help")) {
+		fputs(usage_text, stdout);
+		return 0;
+	}
+	if (!strcmp(w, "version")) {
+		puts("mgpu-renderd " MGPU_VERSION);
+		return 0;
+	}
+	if (like)
+		complain("unknown command '%s'; did you mean '%s'?", w, like);
+	else
+		complain("unknown command '%s'; 'mgpu-renderd --help' lists all", w);
+	return STATUS_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "node", required_argument, NULL, 'n' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	static const char *const names[] = { "node", "help", "version", NULL };
+	struct options o = { .node = NULL };
+	char text[256];
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":n:hV", options, NULL)) != -1) {
+		switch (c) {
+		case 'n':
+			o.node = optarg;
+			break;
+		case 'h':
+			fputs(usage_text, stdout);
+			return 0;
+		case 'V':
+			puts("mgpu-renderd " MGPU_VERSION);
+			return 0;
+		default:
+			getopt_problem(text, sizeof(text), "mgpu-renderd", c, argv, options,
+				       names);
+			complain("%s", text);
+			return STATUS_USAGE;
+		}
+	}
+	if (optind < argc)
+		return word(argv[optind]);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	return run(&o) ? 1 : 0;
+}

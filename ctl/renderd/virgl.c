@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Execution of a vGPU's commands by virglrenderer. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/virtio_gpu.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include <virglrenderer.h>
+
+#include "virgl.h"
+
+#define BUCKETS		4096u
+#define FENCES		256u	/* as many as a channel has commands */
+
+/**
+ * struct resource - a resource
+ * @next: of the same bucket
+ * @id: its number
+ * @map: guest memory, or NULL
+ * @len: its length, bytes
+ * @iov: pieces of it
+ * @nr: their number
+ */
+struct resource {
+	struct resource *next;
+	uint32_t id;
+	void *map;
+	size_t len;
+	struct iovec *iov;
+	uint32_t nr;
+};
+
+/**
+ * struct virgl - the renderer
+ * @map: maps guest memory
+ * @done: to be called when a fenced command is complete
+ * @arg: for both
+ * @drm: render node, or -1
+ * @res: resources
+ * @fence: number of the last fence; 0 is none
+ * @signalled: number of the last fence that is complete
+ * @seq: command of each fence
+ * @type: its answer
+ */
+struct virgl {
+	virgl_map_fn map;
+	virgl_done_fn done;
+	void *arg;
+	int drm;
+	struct resource *res[BUCKETS];
+	uint32_t fence, signalled;
+	uint32_t seq[FENCES];
+	uint32_t type[FENCES];
+};
+
+/* ---- resources ---- */
+
+static struct resource **find(struct virgl *v, uint32_t id)
+{
+	struct resource **r = &v->res[id % BUCKETS];
+
+	while (*r && (*r)->id != id)
+		r = &(*r)->next;
+	return r;
+}
+
+static void forget_memory(struct resource *r)
+{
+	struct iovec *iov;
+	int nr;
+
+	if (!r->map)
+		return;
+	virgl_renderer_resource_detach_iov((int)r->id, &iov, &nr);
+	munmap(r->map, r->len);
+	free(r->iov);
+	r->map = NULL;
+	r->iov = NULL;
+}
+
+static uint32_t made(struct virgl *v, struct virgl_renderer_resource_create_args *args)
+{
+	struct resource **r = find(v, args->handle), *new;
+
+	if (*r)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	if (virgl_renderer_resource_create(args, NULL, 0)) {
+		free(new);
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	}
+	new->id = args->handle;
+	*r = new;
+	return VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+static uint32_t create_2d(struct virgl *v, const struct virtio_gpu_resource_create_2d *c)
+{
+	struct virgl_renderer_resource_create_args args = {
+		.handle = c->resource_id, .target = 2, .format = c->format,
+		.bind = VIRGL_RES_BIND_RENDER_TARGET, .width = c->width,
+		.height = c->height, .depth = 1, .array_size = 1,
+		.flags = VIRTIO_GPU_RESOURCE_FLAG_Y_0_TOP,
+	};
+
+	return made(v, &args);
+}
+
+static uint32_t create_3d(struct virgl *v, const struct virtio_gpu_resource_create_3d *c)
+{
+	struct virgl_renderer_resource_create_args args = {
+		.handle = c->resource_id, .target = c->target, .format = c->format,
+		.bind = c->bind, .width = c->width, .height = c->height,
+		.depth = c->depth, .array_size = c->array_size,
+		.last_level = c->last_level, .nr_samples = c->nr_samples,
+		.flags = c->flags,
+	};
+
+	return made(v, &args);
+}
+
+static uint32_t unref(struct virgl *v, uint32_t id)
+{
+	struct resource **at = find(v, id), *r = *at;
+
+	if (!r)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	forget_memory(r);
+	virgl_renderer_resource_unref(id);
+	*at = r->next;
+	free(r);
+	return VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+static uint32_t attach(struct virgl *v, const struct mgpu_user_cmd *cmd,
+		       const struct virtio_gpu_resource_attach_backing *c)
+{
+	const struct virtio_gpu_mem_entry *e = (const void *)(c + 1);
+	struct resource *r = *find(v, c->resource_id);
+
+	if (!r || r->map)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	r->iov = calloc(c->nr_entries ? c->nr_entries : 1, sizeof(*r->iov));
+	r->map = r->iov ? v->map(v->arg, cmd->mem, cmd->mem_len) : NULL;
+	if (!r->map) {
+		free(r->iov);
+		r->iov = NULL;
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	}
+	r->len = cmd->mem_len;
+	r->nr = c->nr_entries;
+	for (uint32_t i = 0; i < r->nr; i++) {
+		r->iov[i].iov_base = (char *)r->map + e[i].addr;
+		r->iov[i].iov_len = e[i].length;
+	}
+	if (virgl_renderer_resource_attach_iov((int)r->id, r->iov, (int)r->nr)) {
+		munmap(r->map, r->len);
+		free(r->iov);
+		r->map = NULL;
+		r->iov = NULL;
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+	}
+	return VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+static uint32_t detach(struct virgl *v, uint32_t id)
+{
+	struct resource *r = *find(v, id);
+
+	if (!r)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	forget_memory(r);
+	return VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+/* ---- commands ---- */
+
+static uint32_t create_ctx(const struct virtio_gpu_ctx_create *c)
+{
+	char name[sizeof(c->debug_name) + 1] = "";
+
+	memcpy(name, c->debug_name, c->nlen < sizeof(c->debug_name) ? c->nlen :
+	       sizeof(c->debug_name));
+	return virgl_renderer_context_create(c->hdr.ctx_id, (uint32_t)strlen(name), name) ?
+		VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY : VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+static uint32_t transfer(struct virgl *v, const struct virtio_gpu_transfer_host_3d *c,
+			 bool to_guest)
+{
+	/* The same words as struct virgl_box, whose definition is private. */
+	struct virtio_gpu_box box = c->box;
+	struct resource *r = *find(v, c->resource_id);
+	int ret;
+
+	if (!r || !r->map)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	if (to_guest)
+		ret = virgl_renderer_transfer_read_iov(c->resource_id, c->hdr.ctx_id, c->level,
+						       c->stride, c->layer_stride,
+						       (struct virgl_box *)&box, c->offset,
+						       NULL, 0);
+	else
+		ret = virgl_renderer_transfer_write_iov(c->resource_id, c->hdr.ctx_id,
+							(int)c->level, c->stride,
+							c->layer_stride,
+							(struct virgl_box *)&box, c->offset,
+							NULL, 0);
+	return ret ? VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER : VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+static uint32_t transfer_2d(struct virgl *v, const struct virtio_gpu_transfer_to_host_2d *c)
+{
+	struct virtio_gpu_box box = {
+		.x = c->r.x, .y = c->r.y, .w = c->r.width, .h = c->r.height, .d = 1,
+	};
+	struct resource *r = *find(v, c->resource_id);
+
+	if (!r || !r->map)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	return virgl_renderer_transfer_write_iov(c->resource_id, 0, 0, 0, 0,
+						 (struct virgl_box *)&box, c->offset, NULL, 0) ?
+		VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER : VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+static uint32_t submit(const struct virtio_gpu_cmd_submit *c)
+{
+	/* The renderer only reads the stream, whatever its prototype says. */
+	return virgl_renderer_submit_cmd((void *)(c + 1), (int)c->hdr.ctx_id,
+					 (int)(c->size / 4)) ?
+		VIRTIO_GPU_RESP_ERR_UNSPEC : VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+static uint32_t run(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *c)
+{
+	const struct virtio_gpu_ctrl_hdr *hdr = c;
+	const struct virtio_gpu_ctx_resource *res = c;
+
+	switch (hdr->type) {
+	case VIRTIO_GPU_CMD_CTX_CREATE:
+		return create_ctx(c);
+	case VIRTIO_GPU_CMD_CTX_DESTROY:
+		virgl_renderer_context_destroy(hdr->ctx_id);
+		return VIRTIO_GPU_RESP_OK_NODATA;
+	case VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE:
+		virgl_renderer_ctx_attach_resource((int)hdr->ctx_id, (int)res->resource_id);
+		return VIRTIO_GPU_RESP_OK_NODATA;
+	case VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE:
+		virgl_renderer_ctx_detach_resource((int)hdr->ctx_id, (int)res->resource_id);
+		return VIRTIO_GPU_RESP_OK_NODATA;
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_2D:
+		return create_2d(v, c);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_3D:
+		return create_3d(v, c);
+	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
+		return unref(v, ((const struct virtio_gpu_resource_unref *)c)->resource_id);
+	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
+		return attach(v, cmd, c);
+	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
+		return detach(v, ((const struct virtio_gpu_resource_detach_backing *)
+				  c)->resource_id);
+	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D:
+		return transfer_2d(v, c);
+	case VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D:
+		return transfer(v, c, false);
+	case VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D:
+		return transfer(v, c, true);
+	case VIRTIO_GPU_CMD_SUBMIT_3D:
+		return submit(c);
+	default:
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+	}
+}
+
+uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf)
+{
+	const struct virtio_gpu_ctrl_hdr *hdr = buf;
+	uint32_t type = run(v, cmd, buf);
+
+	if (!(cmd->flags & MGPU_USER_CMD_FENCED))
+		return type;
+	v->fence++;
+	v->seq[v->fence % FENCES] = cmd->seq;
+	v->type[v->fence % FENCES] = type;
+	if (virgl_renderer_create_fence((int)v->fence, hdr->ctx_id)) {
+		v->fence--;
+		return type;
+	}
+	return 0;
+}
+
+/* ---- fences ---- */
+
+static void signalled(void *cookie, uint32_t fence)
+{
+	struct virgl *v = cookie;
+
+	/* A fence is complete when a later one is. */
+	while ((int32_t)(fence - v->signalled) > 0) {
+		uint32_t i = ++v->signalled % FENCES;
+
+		v->done(v->arg, v->seq[i], v->type[i]);
+	}
+}
+
+bool virgl_busy(const struct virgl *v)
+{
+	return v->signalled != v->fence;
+}
+
+int virgl_fd(const struct virgl *v)
+{
+	(void)v;
+	return virgl_renderer_get_poll_fd();
+}
+
+void virgl_poll(struct virgl *v)
+{
+	(void)v;
+	virgl_renderer_poll();
+}
+
+/* ---- the renderer ---- */
+
+static int drm_fd(void *cookie)
+{
+	const struct virgl *v = cookie;
+
+	return v->drm < 0 ? -1 : fcntl(v->drm, F_DUPFD_CLOEXEC, 3);
+}
+
+static struct virgl_renderer_callbacks callbacks = {
+	.version = 2,
+	.write_fence = signalled,
+	.get_drm_fd = drm_fd,
+};
+
+int virgl_new(struct virgl **result, const char *node, virgl_map_fn map,
+	      virgl_done_fn done, void *arg)
+{
+	int flags = VIRGL_RENDERER_USE_EGL | VIRGL_RENDERER_THREAD_SYNC |
+		(node ? 0 : VIRGL_RENDERER_USE_SURFACELESS);
+	struct virgl *v = calloc(1, sizeof(*v));
+	int ret;
+
+	*result = NULL;
+	if (!v)
+		return -ENOMEM;
+	v->map = map;
+	v->done = done;
+	v->arg = arg;
+	v->drm = node ? open(node, O_RDWR | O_CLOEXEC) : -1;
+	if (node && v->drm < 0) {
+		ret = -errno;
+		fprintf(stderr, "cannot open the render node %s: %s\n", node,
+			strerror(errno));
+		free(v);
+		return ret;
+	}
+	ret = virgl_renderer_init(v, flags, &callbacks);
+	if (ret) {
+		fprintf(stderr, "virglrenderer cannot use %s: install Mesa's EGL driver for it\n",
+			node ? node : "Mesa without a GPU (llvmpipe)");
+		free(v);
+		return -ENODEV;
+	}
+	*result = v;
+	return 0;
+}
+
+void virgl_free(struct virgl *v)
+{
+	if (!v)
+		return;
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		while (v->res[i])
+			unref(v, v->res[i]->id);
+	virgl_renderer_cleanup(v);
+	free(v);
+}
+
+size_t virgl_capset(uint32_t id, uint32_t *version, void *data, size_t size)
+{
+	uint32_t len;
+
+	virgl_renderer_get_cap_set(id, version, &len);
+	if (!len || len > size)
+		return 0;
+	memset(data, 0, size);
+	virgl_renderer_fill_caps(id, *version, data);
+	return len;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Execution of a vGPU's commands by virglrenderer, on a render node or without a GPU. */
+#ifndef RENDERD_VIRGL_H
+#define RENDERD_VIRGL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../include/uapi/linux/mgpu_user.h"
+
+struct virgl;
+
+/**
+ * typedef virgl_done_fn - a fenced command is complete
+ * @arg: as given to virgl_new()
+ * @seq: number of the command
+ * @type: VIRTIO_GPU_RESP_*
+ */
+typedef void (*virgl_done_fn)(void *arg, uint32_t seq, uint32_t type);
+
+/**
+ * typedef virgl_map_fn - map guest memory
+ * @arg: as given to virgl_new()
+ * @offset: of struct mgpu_user_cmd
+ * @len: bytes
+ *
+ * Return: address, or NULL.
+ */
+typedef void *(*virgl_map_fn)(void *arg, uint64_t offset, uint64_t len);
+
+/**
+ * virgl_new() - start the renderer
+ * @v: result
+ * @node: path of a render node; NULL to render without a GPU
+ * @map: maps guest memory
+ * @done: called for each fenced command, by virgl_execute() and virgl_poll()
+ * @arg: for both
+ *
+ * Of a process, there can be one.
+ *
+ * Return: 0 or a negative errno after a message on standard error.
+ */
+int virgl_new(struct virgl **v, const char *node, virgl_map_fn map, virgl_done_fn done,
+	      void *arg);
+void virgl_free(struct virgl *v);
+
+/* The capability set @id: its version and length; 0 if the renderer does not have it. */
+size_t virgl_capset(uint32_t id, uint32_t *version, void *data, size_t size);
+
+/**
+ * virgl_execute() - execute a command
+ * @v: renderer
+ * @cmd: from the channel
+ * @buf: its bytes
+ *
+ * Return: VIRTIO_GPU_RESP_*, or 0 if @done is called with that.
+ */
+uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf);
+
+/* Return whether fenced commands are not complete. */
+bool virgl_busy(const struct virgl *v);
+/* A file descriptor that is readable when virgl_poll() has something to do, or -1. */
+int virgl_fd(const struct virgl *v);
+void virgl_poll(struct virgl *v);
+
+#endif /* RENDERD_VIRGL_H */

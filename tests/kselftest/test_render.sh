@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# mgpu-renderd draws what guests ask for: the tests of OpenGL on a vGPU of mgpu_user, whose
+# workers render without a GPU.
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${BUILD:-$top/build}
+log=${OUT:-/tmp}/test_render-renderd.log
+
+"$top/tools/vm/modules" load mgpu_user || exit 1
+"${RENDERD:-$BUILD/ctl/mgpu-renderd}" >"$log" 2>&1 &
+renderd=$!
+for ((i = 0; i < 300; i++)); do
+	parent=$(sed -n 's/^mgpu-renderd: serves //p' "$log")
+	[ -z "$parent" ] || break
+	sleep 0.1
+done
+if [ -z "$parent" ]; then
+	sed 's/^/# /' "$log"
+	echo 'Bail out! mgpu-renderd did not start'
+	exit 1
+fi
+MGPU_SLOW=4 MGPU_GPU=$parent "$BUILD/kselftest/test_virgl"
+rc=$?
+kill "$renderd"
+wait "$renderd" || rc=1
+/usr/sbin/rmmod mgpu_user || rc=1
+exit $rc
