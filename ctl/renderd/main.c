@@ -173,8 +173,7 @@ static int start_worker(const struct options *o, const char *path, uint32_t vgpu
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		fd = open(path, O_RDWR | O_CLOEXEC);
 		if (fd < 0) {
-			complain("cannot open %s: %s", path,
-				strerror(errno));
+			complain("cannot open %s: %s", path, strerror(errno));
 			_exit(1);
 		}
 		_exit(worker_main(fd, vgpu, o->node) ? 1 : 0);
@@ -289,8 +288,7 @@ static int run(const struct options *o)
 	control = open(CONTROL, O_RDWR | O_CLOEXEC);
 	if (control < 0) {
 		ret = -errno;
-		complain("cannot open %s: %s; load mgpu_user", CONTROL,
-			strerror(errno));
+		complain("cannot open %s: %s; load mgpu_user", CONTROL, strerror(errno));
 		return ret;
 	}
 	ret = make_device(control, &p, &destroy.id);
