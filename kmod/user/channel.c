@@ -72,6 +72,7 @@ struct user_channel *user_channel_new(struct mgpu_user *user, u32 id)
 	init_waitqueue_head(&ch->room);
 	mutex_init(&ch->mem_lock);
 	xa_init_flags(&ch->mems, XA_FLAGS_ALLOC);
+	xa_init(&ch->mem_of_res);
 	address_space_init_once(&ch->mapping);
 	ch->ring = vmalloc_user(user_ring_len());
 	ch->arena = vmalloc_user(USER_ARENA);
@@ -94,8 +95,9 @@ static void channel_free(struct kref *ref)
 {
 	struct user_channel *ch = container_of(ref, struct user_channel, ref);
 
-	WARN_ON(!xa_empty(&ch->mems));
+	WARN_ON(!xa_empty(&ch->mems) || !xa_empty(&ch->mem_of_res));
 	xa_destroy(&ch->mems);
+	xa_destroy(&ch->mem_of_res);
 	if (ch->dump)
 		__free_page(ch->dump);
 	vfree(ch->arena);
@@ -110,15 +112,13 @@ void user_channel_put(struct user_channel *ch)
 
 /* ---- putting commands ---- */
 
-/* Return the offset of room in the arena and take it, or U32_MAX if there is none. */
+/* Take room in the arena for a command that fits, by has_room(), and return its offset. */
 static u32 arena_take(struct user_channel *ch, size_t len)
 {
 	u32 need = ALIGN(len, 8), at = ch->arena_tail % USER_ARENA;
 	u32 skip = USER_ARENA - at < need ? USER_ARENA - at : 0;
 
 	lockdep_assert_held(&ch->lock);
-	if (USER_ARENA - (ch->arena_tail - ch->arena_head) < skip + need)
-		return U32_MAX;
 	ch->arena_tail += skip + need;
 	return skip ? 0 : at;
 }
@@ -139,43 +139,6 @@ static bool has_room(const struct user_channel *ch, const struct mgpu_msg *msgs,
 	return USER_ARENA - (ch->arena_tail - ch->arena_head) >= len + longest;
 }
 
-/* Put a command that fits; @mem: of one that attaches memory, else NULL. */
-static void put_cmd(struct user_channel *ch, struct mgpu_msg *msg, const void *buf,
-		    size_t len, u32 flags, struct user_mem *mem)
-{
-	struct mgpu_user_cmd *wire = &ring_cmds(ch)[ch->tail % USER_ENTRIES];
-	struct user_cmd *cmd = cmd_of(ch, ch->tail);
-	u32 at = arena_take(ch, len);
-	u64 offset = 0, mem_len = 0;
-
-	memcpy(ch->arena + at, buf, len);
-	if (mem) {
-		offset = user_mem_rewrite(mem, ch->arena + at, &mem_len);
-		user_mem_publish(ch, mem);
-	}
-	*wire = (struct mgpu_user_cmd){
-		.seq = ch->tail, .flags = flags, .offset = at, .len = len,
-		.mem = offset, .mem_len = mem_len,
-	};
-	*cmd = (struct user_cmd){
-		.msg = msg, .arena_end = ch->arena_tail, .sent_cycles = get_cycles(),
-	};
-	ch->tail++;
-	if (!msg)
-		return;
-	memset(msg->resp, 0, sizeof(*msg->resp));
-	msg->error = -EINPROGRESS;
-	msg->engine_ns = 0;
-	msg->sent_ns = ktime_get_ns();
-}
-
-static void publish(struct user_channel *ch)
-{
-	/* The worker sees the commands behind its own acquire. */
-	smp_store_release(&ch->ring->cmd_tail, ch->tail);
-	wake_up_all(&ch->wait);
-}
-
 static u32 type_of(const struct mgpu_msg *msg)
 {
 	const struct virtio_gpu_ctrl_hdr *hdr = msg->buf;
@@ -186,6 +149,70 @@ static u32 type_of(const struct mgpu_msg *msg)
 static bool attaches(const struct mgpu_msg *msg)
 {
 	return type_of(msg) == VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING;
+}
+
+/* Return the memory that a command takes from its resource, or USER_NO_MEM. */
+static u32 detached_by(struct user_channel *ch, const struct mgpu_msg *msg)
+{
+	const struct virtio_gpu_resource_unref *c = msg->buf;
+
+	static_assert(offsetof(struct virtio_gpu_resource_detach_backing, resource_id) ==
+		      offsetof(struct virtio_gpu_resource_unref, resource_id));
+	switch (type_of(msg)) {
+	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
+	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
+		return user_mem_detach(ch, le32_to_cpu(c->resource_id));
+	default:
+		return USER_NO_MEM;
+	}
+}
+
+/*
+ * Put a command that fits.  @mem: memory of one that attaches some, else NULL.  Return the
+ * command's record.
+ */
+static struct user_cmd *put_cmd(struct user_channel *ch, struct mgpu_msg *msg, u32 flags,
+				struct user_mem *mem)
+{
+	struct mgpu_user_cmd *wire = &ring_cmds(ch)[ch->tail % USER_ENTRIES];
+	struct user_cmd *cmd = cmd_of(ch, ch->tail);
+	u32 at = arena_take(ch, msg->len);
+	u64 offset = 0, mem_len = 0;
+
+	memcpy(ch->arena + at, msg->buf, msg->len);
+	*cmd = (struct user_cmd){
+		.arena_end = ch->arena_tail, .sent_cycles = get_cycles(), .attaches = mem,
+	};
+	if (mem) {
+		offset = user_mem_rewrite(mem, ch->arena + at, &mem_len);
+		user_mem_publish(ch, mem);
+		cmd->mem = user_mem_id(mem);
+	} else {
+		cmd->mem = detached_by(ch, msg);
+	}
+	*wire = (struct mgpu_user_cmd){
+		.seq = ch->tail, .flags = flags, .offset = at, .len = msg->len,
+		.mem = offset, .mem_len = mem_len,
+	};
+	ch->tail++;
+	return cmd;
+}
+
+static void publish(struct user_channel *ch)
+{
+	/* The worker sees the commands behind its own acquire. */
+	smp_store_release(&ch->ring->cmd_tail, ch->tail);
+	wake_up_all(&ch->wait);
+}
+
+/* Put a command that the worker answers. */
+static void put_msg(struct user_channel *ch, struct mgpu_msg *msg, struct user_mem *mem)
+{
+	put_cmd(ch, msg, msg->fenced ? MGPU_USER_CMD_FENCED : 0, mem)->msg = msg;
+	memset(msg->resp, 0, sizeof(*msg->resp));
+	msg->error = -EINPROGRESS;
+	msg->engine_ns = 0;
+	msg->sent_ns = ktime_get_ns();
 }
 
 static int post(struct user_channel *ch, struct mgpu_msg *msgs, u32 nr,
@@ -202,9 +229,7 @@ static int post(struct user_channel *ch, struct mgpu_msg *msgs, u32 nr,
 	else
 		ret = mgpu_msg_begin(&msgs[0]);
 	for (i = 0; i < nr && !ret; i++)
-		put_cmd(ch, &msgs[i], msgs[i].buf, msgs[i].len,
-			msgs[i].fenced ? MGPU_USER_CMD_FENCED : 0,
-			attaches(&msgs[i]) ? mem : NULL);
+		put_msg(ch, &msgs[i], attaches(&msgs[i]) ? mem : NULL);
 	if (!ret)
 		publish(ch);
 	spin_unlock(&ch->lock);
@@ -298,9 +323,20 @@ static bool job_answered(struct mgpu_job *job)
 	return true;
 }
 
-/* Take an answer; if it completes something, move the message to @done. */
+/**
+ * struct taken - what answers have completed
+ * @done: messages that complete a job or a command that goes ahead of jobs
+ * @mem: memory that the worker must lose before
+ * @nr_mem: length of @mem
+ */
+struct taken {
+	struct list_head done;
+	u32 mem[BATCH];
+	u32 nr_mem;
+};
+
 static int take_answer(struct user_channel *ch, const struct mgpu_user_answer *a,
-		       struct list_head *done)
+		       struct taken *t)
 {
 	struct mgpu_msg *msg;
 	struct user_cmd *cmd;
@@ -320,17 +356,23 @@ static int take_answer(struct user_channel *ch, const struct mgpu_user_answer *a
 	msg->engine_ns = a->engine_ns;
 	msg->sent_cycles = cmd->sent_cycles;
 	cmd->done = true;
+	/* Memory that was detached, or could not be attached. */
+	if (cmd->mem != USER_NO_MEM &&
+	    (!cmd->attaches || a->type != VIRTIO_GPU_RESP_OK_NODATA))
+		t->mem[t->nr_mem++] = cmd->mem;
 	if (msg->job || msg->done)
-		list_add_tail(&msg->node, done);
+		list_add_tail(&msg->node, &t->done);
 	return 0;
 }
 
-static int take_answers(struct user_channel *ch, struct list_head *done)
+/* Take up to BATCH answers.  Return 1 if there are more, 0, or a negative errno. */
+static int take_answers(struct user_channel *ch, struct taken *t)
 {
 	struct mgpu_user_answer a;
 	int ret = -EIO;
 	u32 tail, n;
 
+	t->nr_mem = 0;
 	/* Pairs with the worker's release, after its answers. */
 	tail = smp_load_acquire(&ch->ring->answer_tail);
 	spin_lock(&ch->lock);
@@ -341,7 +383,7 @@ static int take_answers(struct user_channel *ch, struct list_head *done)
 		/* The worker may write to it meanwhile. */
 		memcpy(&a, &ring_answers(ch)[ch->answered % USER_ENTRIES], sizeof(a));
 		barrier();
-		ret = take_answer(ch, &a, done);
+		ret = take_answer(ch, &a, t);
 		ch->answered++;
 	}
 	advance(ch);
@@ -376,30 +418,6 @@ static void account(struct user_channel *ch, const struct mgpu_msg *msg,
 	*cycles = passed ? mul_u64_u64_div_u64(ticks - msg->sent_cycles, *ns, passed) : 0;
 }
 
-/* Take memory from the worker that a command has released, or failed to attach. */
-static void take_back(struct user_channel *ch, const struct mgpu_msg *msg)
-{
-	const struct virtio_gpu_resource_unref *c = msg->buf;
-
-	static_assert(offsetof(struct virtio_gpu_resource_attach_backing, resource_id) ==
-		      offsetof(struct virtio_gpu_resource_unref, resource_id));
-	static_assert(offsetof(struct virtio_gpu_resource_detach_backing, resource_id) ==
-		      offsetof(struct virtio_gpu_resource_unref, resource_id));
-	switch (type_of(msg)) {
-	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
-		if (!msg->error &&
-		    le32_to_cpu(msg->resp->type) == VIRTIO_GPU_RESP_OK_NODATA)
-			return;
-		break;
-	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
-	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
-		break;
-	default:
-		return;
-	}
-	user_mem_revoke(ch, le32_to_cpu(c->resource_id));
-}
-
 static void complete_job(struct user_channel *ch, struct mgpu_msg *last)
 {
 	u64 said = 0, ns, cycles;
@@ -416,7 +434,6 @@ static void complete_job(struct user_channel *ch, struct mgpu_msg *last)
 		else if (!error &&
 			 le32_to_cpu(msgs[i].resp->type) != VIRTIO_GPU_RESP_OK_NODATA)
 			error = -EREMOTEIO;
-		take_back(ch, &msgs[i]);
 	}
 	account(ch, last, &msgs[0], said, &ns, &cycles);
 	mgpu_job_done(last->job, error, ns, cycles);
@@ -461,14 +478,17 @@ u32 user_channel_ready(struct user_channel *ch)
  */
 int user_channel_enter(struct user_channel *ch, struct mgpu_user_enter *enter)
 {
-	LIST_HEAD(done);
+	struct taken t = { .done = LIST_HEAD_INIT(t.done) };
 	long wait;
 	int ret;
+	u32 i;
 
 	mutex_lock(&ch->taking);
 	do {
-		ret = take_answers(ch, &done);
-		complete_msgs(ch, &done);
+		ret = take_answers(ch, &t);
+		for (i = 0; i < t.nr_mem; i++)
+			user_mem_revoke(ch, t.mem[i]);
+		complete_msgs(ch, &t.done);
 	} while (ret > 0);
 	mutex_unlock(&ch->taking);
 	/* The engine has slots for other jobs. */
@@ -512,6 +532,7 @@ static bool releases(const struct mgpu_msg *msg)
 /* Release something without waiting for the worker, and tell it. */
 static int notify(struct user_channel *ch, struct mgpu_msg *msg)
 {
+	u32 mem = USER_NO_MEM;
 	int ret;
 
 	do {
@@ -523,7 +544,7 @@ static int notify(struct user_channel *ch, struct mgpu_msg *msg)
 		else
 			ret = mgpu_msg_begin(msg);
 		if (!ret) {
-			put_cmd(ch, NULL, msg->buf, msg->len, MGPU_USER_CMD_NOTICE, NULL);
+			mem = put_cmd(ch, msg, MGPU_USER_CMD_NOTICE, NULL)->mem;
 			publish(ch);
 		}
 		spin_unlock(&ch->lock);
@@ -532,7 +553,7 @@ static int notify(struct user_channel *ch, struct mgpu_msg *msg)
 		return ret;
 	msg->error = 0;
 	msg->resp->type = cpu_to_le32(VIRTIO_GPU_RESP_OK_NODATA);
-	take_back(ch, msg);
+	user_mem_revoke(ch, mem);
 	return 0;
 }
 
@@ -552,8 +573,6 @@ static int ask(struct user_channel *ch, struct mgpu_msg *msg)
 		/* Whichever thread kills it completes the message. */
 		wait_for_completion(&done);
 	}
-	if (!msg->error)
-		take_back(ch, msg);
 	return msg->error;
 }
 
@@ -616,9 +635,10 @@ void user_channel_kill(struct user_channel *ch, struct mgpu_job *culprit)
 	spin_unlock(&ch->lock);
 	if (was)
 		goto out;
+	/* The core unpins memory of a lost generation without asking: first of all, take it. */
+	user_mem_revoke_all(ch);
 	/* Before another worker can be attached. */
 	mgpu_vgpu_lost(ch->vgpu, culprit);
-	user_mem_revoke_all(ch);
 	/* A thread that has taken answers completes them. */
 	mutex_lock(&ch->taking);
 	spin_lock(&ch->lock);

@@ -79,7 +79,7 @@ struct user_mem *user_mem_make(const struct mgpu_msg *msg)
 }
 
 /**
- * user_mem_reserve - give memory a range of offsets, at which nothing is yet
+ * user_mem_reserve - give memory an ID and a range of offsets, at which nothing is yet
  * @ch: channel
  * @mem: from user_mem_make()
  *
@@ -91,7 +91,12 @@ int user_mem_reserve(struct user_channel *ch, struct user_mem *mem)
 	int ret = xa_alloc_cyclic(&ch->mems, &mem->id, NULL, XA_LIMIT(0, USER_MEM_IDS - 1),
 				  &ch->next_mem, GFP_KERNEL);
 
-	return ret < 0 ? ret : 0;
+	if (ret < 0)
+		return ret;
+	ret = xa_reserve(&ch->mem_of_res, mem->res, GFP_KERNEL);
+	if (ret)
+		xa_erase(&ch->mems, mem->id);
+	return ret;
 }
 
 /**
@@ -104,8 +109,37 @@ int user_mem_reserve(struct user_channel *ch, struct user_mem *mem)
  */
 void user_mem_publish(struct user_channel *ch, struct user_mem *mem)
 {
-	/* The entry is there, so that this needs no memory. */
-	WARN_ON(xa_err(xa_store(&ch->mems, mem->id, mem, GFP_ATOMIC)));
+	/* The entries are there, so that this needs no memory. */
+	WARN_ON(xa_err(xa_store(&ch->mems, mem->id, mem, GFP_ATOMIC)) ||
+		xa_err(xa_store(&ch->mem_of_res, mem->res, xa_mk_value(mem->id),
+				GFP_ATOMIC)));
+}
+
+/* Return the ID of memory that is reserved. */
+u32 user_mem_id(const struct user_mem *mem)
+{
+	return mem->id;
+}
+
+/**
+ * user_mem_detach - get the memory that a command takes from a resource
+ * @ch: channel
+ * @res: the device's number of the resource
+ *
+ * Commands are put in the device's order, so that this is the memory of the last command
+ * that was put and attaches some.  A later command may attach other memory before this one
+ * is answered.
+ *
+ * Context: must hold @ch->lock.
+ * Return: ID for user_mem_revoke(); USER_NO_MEM if the resource has none.
+ */
+u32 user_mem_detach(struct user_channel *ch, u32 res)
+{
+	void *id;
+
+	lockdep_assert_held(&ch->lock);
+	id = xa_erase(&ch->mem_of_res, res);
+	return id ? xa_to_value(id) : USER_NO_MEM;
 }
 
 /* Free memory that was reserved and not published; NULL is ignored. */
@@ -114,6 +148,7 @@ void user_mem_drop(struct user_channel *ch, struct user_mem *mem)
 	if (!mem)
 		return;
 	xa_erase(&ch->mems, mem->id);
+	xa_release(&ch->mem_of_res, mem->res);
 	kvfree(mem);
 }
 
@@ -148,29 +183,29 @@ static void mem_release(struct user_channel *ch, struct user_mem *mem)
 	lockdep_assert_held(&ch->mem_lock);
 
 	xa_erase(&ch->mems, mem->id);
+	/* Of memory that no command detaches. */
+	xa_cmpxchg(&ch->mem_of_res, mem->res, xa_mk_value(mem->id), NULL, 0);
 	unmap_mapping_range(&ch->mapping, mem_offset(mem->id), 1ULL << USER_MEM_SHIFT, 1);
 	kvfree(mem);
 }
 
 /**
- * user_mem_revoke - take a resource's memory from the worker
+ * user_mem_revoke - take memory from the worker
  * @ch: channel
- * @res: the device's number of the resource
+ * @id: ID of memory that was published; nothing happens if it is taken already
  *
  * Afterwards the worker does not access the memory.
  *
  * Context: may sleep.
  */
-void user_mem_revoke(struct user_channel *ch, u32 res)
+void user_mem_revoke(struct user_channel *ch, u32 id)
 {
 	struct user_mem *mem;
-	unsigned long id;
 
 	mutex_lock(&ch->mem_lock);
-	xa_for_each(&ch->mems, id, mem) {
-		if (mem->res == res)
-			mem_release(ch, mem);
-	}
+	mem = xa_load(&ch->mems, id);
+	if (mem)
+		mem_release(ch, mem);
 	mutex_unlock(&ch->mem_lock);
 }
 

@@ -26,17 +26,22 @@ struct platform_device;
 /* Each memory has a range of offsets of its own, larger than any type's memory. */
 #define USER_MEM_SHIFT	36
 #define USER_MEM_IDS	0x100000U
+#define USER_NO_MEM	U32_MAX
 
 /**
  * struct user_cmd - command in a channel
  * @msg: message that it was made of; NULL for a notice
  * @arena_end: end of its room in the arena
+ * @mem: ID of memory that the command attaches or detaches; USER_NO_MEM for none
+ * @attaches: it attaches @mem
  * @sent_cycles: when it was put there, TSC ticks
  * @done: answered, or taken if it is a notice
  */
 struct user_cmd {
 	struct mgpu_msg *msg;
 	u32 arena_end;
+	u32 mem;
+	bool attaches;
 	u64 sent_cycles;
 	bool done;
 };
@@ -58,8 +63,8 @@ struct user_cmd {
  * @answered: number of answers that were taken
  * @arena_tail: number of bytes of the arena that were given out, modulo 2^32
  * @arena_head: number of those that are free again
- * @busy_ns: when the last command of the vGPU was done, CLOCK_MONOTONIC
  * @cmds: commands from @oldest to @tail
+ * @busy_ns: when the last job of the vGPU was done, CLOCK_MONOTONIC; user->lock
  * @taking: serialises the worker's threads that bring answers
  * @killing: serialises user_channel_kill()
  * @wait: the worker, which waits for commands
@@ -67,6 +72,8 @@ struct user_cmd {
  * @mem_lock: protects @mems and what is mapped of it
  * @mems: struct user_mem by ID
  * @next_mem: where the search for an ID begins
+ * @mem_of_res: ID of the memory that each resource has, by the commands that were put;
+ *	changed under @lock or @mem_lock
  * @dump: page in place of memory that was released
  * @mapping: of the worker's file
  */
@@ -85,8 +92,8 @@ struct user_channel {
 	u32 answered;
 	u32 arena_tail;
 	u32 arena_head;
-	u64 busy_ns;
 	struct user_cmd cmds[USER_ENTRIES];
+	u64 busy_ns;
 	struct mutex taking;	/* see above */
 	struct mutex killing;	/* see above */
 	wait_queue_head_t wait;
@@ -94,6 +101,7 @@ struct user_channel {
 	struct mutex mem_lock;	/* see above */
 	struct xarray mems;
 	u32 next_mem;
+	struct xarray mem_of_res;
 	struct page *dump;
 	struct address_space mapping;
 };
@@ -199,8 +207,10 @@ struct user_mem *user_mem_make(const struct mgpu_msg *msg);
 int user_mem_reserve(struct user_channel *ch, struct user_mem *mem);
 void user_mem_publish(struct user_channel *ch, struct user_mem *mem);
 void user_mem_drop(struct user_channel *ch, struct user_mem *mem);
+u32 user_mem_id(const struct user_mem *mem);
+u32 user_mem_detach(struct user_channel *ch, u32 res);
 u64 user_mem_rewrite(const struct user_mem *mem, void *cmd, u64 *len);
-void user_mem_revoke(struct user_channel *ch, u32 res);
+void user_mem_revoke(struct user_channel *ch, u32 id);
 void user_mem_revoke_all(struct user_channel *ch);
 int user_mem_mmap(struct user_channel *ch, struct vm_area_struct *vma);
 

@@ -288,6 +288,8 @@ static void serve(struct worker *w, const struct mgpu_user_cmd *cmd)
 {
 	uint32_t type = execute(w, cmd);
 
+	if (w->pause_us)
+		usleep(w->pause_us);
 	w->seen++;
 	if (cmd->flags & MGPU_USER_CMD_NOTICE) {
 		w->notices++;
@@ -350,6 +352,7 @@ static void *thread(void *arg)
 
 int worker_begin(struct worker *w)
 {
+	w->stop = false;
 	return -pthread_create(&w->thread, NULL, thread, w);
 }
 

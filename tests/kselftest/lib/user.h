@@ -77,6 +77,7 @@ struct worker_res {
  * @arena: bytes of commands
  * @way: enum worker_way
  * @busy_ns: what it says that each command took, nanoseconds
+ * @pause_us: how long each command takes, microseconds
  * @keep_maps: leave guest memory mapped that was detached
  * @stop: end worker_run()
  * @seen: number of commands
@@ -97,6 +98,7 @@ struct worker {
 	const uint8_t *arena;
 	atomic_int way;
 	atomic_ullong busy_ns;
+	atomic_uint pause_us;
 	bool keep_maps;
 	atomic_bool stop;
 	atomic_uint seen, submits, notices;
