@@ -102,6 +102,11 @@ void out_field(struct json_object *object, const struct mgpu_field *field,
 	       const void *info);
 /* Add to a vGPU whether its target is stale, as control_is_stale(). */
 void out_stale(struct json_object *object, bool stale);
+/*
+ * Return whether, of the operator's limit and the controller's target, 0 for none, the target
+ * is in force: of two equal ones the limit is.
+ */
+bool out_target_holds(uint32_t limit, uint32_t target);
 /* Make an object with all fields. */
 struct json_object *out_object(const struct mgpu_field *fields,
 			       const void *info);

@@ -318,15 +318,16 @@ static void print_ago(uint64_t ns)
 	printf("%.6f s ago\n", ago > 0 ? ago : 0);
 }
 
-/*
- * Return ", in force" for the stricter one of the operator's limit and the controller's
- * target, or "". Of two equal ones the operator's is in force.
- */
+bool out_target_holds(uint32_t limit, uint32_t target)
+{
+	return target && (!limit || target < limit);
+}
+
+/* Return ", in force" for a limit or a target that is, else "". */
 static const char *in_force(const struct mgpu_field *field, const void *info, uint64_t value)
 {
 	const struct mgpu_vgpu_info *vgpu = info;
 	uint32_t limit, target;
-	bool is_target;
 
 	if (!strcmp(field->name, "fps-limit") || !strcmp(field->name, "fps-target")) {
 		limit = vgpu->fps_limit;
@@ -337,8 +338,8 @@ static const char *in_force(const struct mgpu_field *field, const void *info, ui
 	} else {
 		return "";
 	}
-	is_target = target && (!limit || target < limit);
-	return value && !strcmp(field->name + 4, is_target ? "target" : "limit") ?
+	return value && !strcmp(field->name + 4,
+				out_target_holds(limit, target) ? "target" : "limit") ?
 		", in force" : "";
 }
 

@@ -388,10 +388,10 @@ static void add_number(struct table *table, double value, double factor)
  */
 static uint32_t in_force(uint32_t limit, uint32_t target, bool stale, const char **remark)
 {
-	bool is_target = target && (!limit || target < limit);
+	bool holds = out_target_holds(limit, target);
 
-	*remark = is_target && stale ? " stale" : "";
-	return is_target ? target : limit;
+	*remark = holds && stale ? " stale" : "";
+	return holds ? target : limit;
 }
 
 static void add_row(struct table *table, const struct mgpu_vgpu_info *vgpu,
