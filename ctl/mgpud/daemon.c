@@ -175,22 +175,24 @@ static int connect_kernel(struct daemon *d, struct mgpu_error *err)
 
 /* ---- a period ---- */
 
+/* @value: in units of 1 / @factor; 0 for none */
+static void print_would(uint32_t vgpu, const char *name, uint32_t value, double factor)
+{
+	if (value)
+		log_event(LEVEL_INFO, "would set vgpu=%u %s=%.3f", vgpu, name, value / factor);
+	else
+		log_event(LEVEL_INFO, "would set vgpu=%u %s=none", vgpu, name);
+}
+
 static void print_would_set(const struct applied *done)
 {
 	for (size_t j = 0; j < done->changed; j++) {
 		const struct mgpu_vgpu_setting *set = &done->set[j];
 
-		if (set->mask & MGPU_SETTING_FPS_TARGET && set->fps_target)
-			log_event(LEVEL_INFO, "would set vgpu=%u target_fps=%.3f", set->id,
-				  set->fps_target / 1000.0);
-		else if (set->mask & MGPU_SETTING_FPS_TARGET)
-			log_event(LEVEL_INFO, "would set vgpu=%u target_fps=none", set->id);
-		if (set->mask & MGPU_SETTING_GPU_TARGET && set->gpu_target)
-			log_event(LEVEL_INFO, "would set vgpu=%u gpu_target_share=%.6f",
-				  set->id, set->gpu_target / 1e6);
-		else if (set->mask & MGPU_SETTING_GPU_TARGET)
-			log_event(LEVEL_INFO, "would set vgpu=%u gpu_target_share=none",
-				  set->id);
+		if (set->mask & MGPU_SETTING_FPS_TARGET)
+			print_would(set->id, "target_fps", set->fps_target, 1e3);
+		if (set->mask & MGPU_SETTING_GPU_TARGET)
+			print_would(set->id, "gpu_target_share", set->gpu_target, 1e6);
 	}
 }
 
