@@ -100,7 +100,7 @@ static struct soft_engine *to_soft_engine(struct mgpu_cpu_engine *e)
 	return container_of(e, struct soft_engine, cpu);
 }
 
-/* What other engines use meanwhile is taken for what they use as the work begins. */
+/* The other engines' use of the memory is taken to stay as it is when the work begins. */
 static u64 soft_price(struct mgpu_cpu_engine *cpu,
 		      const struct mgpu_gpu_work *work)
 {

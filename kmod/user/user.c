@@ -434,7 +434,7 @@ static int user_attach(struct file *file, struct mgpu_user_attach *a)
 		user_channel_put(ch);
 		return ret;
 	}
-	/* What is mapped of the channel can be unmapped. */
+	/* Mappings of this file are found, and unmapped, by the channel. */
 	ch->mapping.host = file_inode(file);
 	ch->mapping.a_ops = &empty_aops;
 	file->f_mapping = &ch->mapping;

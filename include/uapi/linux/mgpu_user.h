@@ -7,12 +7,12 @@
  * with a file of /dev/mgpu-userN that MGPU_USER_ATTACH has made the vGPU's channel.
  *
  * The module checks, paces, schedules and charges the guest's commands, as for any other
- * back end.  What remains goes through the channel: virtio-gpu control commands
- * (VIRTIO 1.2, section 5.7.6) with numbers of resources and contexts that are unique on
- * the device.  The worker executes them in order, and answers each.
+ * back end.  The channel carries virtio-gpu control commands (VIRTIO 1.2, section 5.7.6)
+ * with numbers of resources and contexts that are unique on the device.  The worker executes
+ * them in order, and answers each.
  *
- * Structures have their size in the first field, so that they may grow.  Reserved fields and
- * unknown flags must be 0; the module refuses them otherwise.
+ * The argument of a request has its size in the first field, so that it may grow.  Reserved
+ * fields and unknown flags must be 0; the module refuses them otherwise.
  */
 #ifndef _UAPI_LINUX_MGPU_USER_H
 #define _UAPI_LINUX_MGPU_USER_H
@@ -98,7 +98,6 @@ enum mgpu_user_event_type {
  * @type: enum mgpu_user_event_type
  * @vgpu: ID of the vGPU
  * @uuid: its UUID, as text; ends with 0
- * @reserved: 0
  *
  * A file that was just opened reads of all vGPUs that are open and have no worker first.
  */
