@@ -67,6 +67,10 @@ int worker_main(int fd, uint32_t vgpu, const char *node)
 		return ret;
 	}
 	ret = virgl_new(&v, node, map, done, &ch);
+	if (ret) {
+		channel_close(&ch);
+		return ret;
+	}
 	while (!ret) {
 		execute(&ch, v);
 		if (virgl_busy(v)) {
