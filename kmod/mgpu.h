@@ -274,7 +274,10 @@ struct mgpu_vgpu {
 	bool quarantine_changed;	/* user space has not been told */
 	u64 last_frame_ns;		/* engine thread; when a frame was complete */
 
-	/* settings: written under mgpu_registry_lock, read with READ_ONCE; @fps, @gpu: sched->lock */
+	/*
+	 * Settings: written under mgpu_registry_lock, read with READ_ONCE; @fps and @gpu:
+	 * under sched->lock.
+	 */
 	struct mgpu_bound fps;		/* millihertz; entity has the stricter */
 	struct mgpu_bound gpu;		/* ppm of engine time */
 	u32 gpu_period;			/* microseconds */
