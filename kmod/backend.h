@@ -184,6 +184,8 @@ struct mgpu_cpu_engine {
  * @max_vgpus: upper bound on vGPUs of all types together
  * @depth: upper bound on jobs in flight, of which @engines execute; 0 for @engines
  * @depth_default: jobs in flight until user space sets slots; 0 for @depth
+ * @vgpu_depth: upper bound on jobs in flight of one vGPU; 0 for no other bound than @depth.
+ *	Not together with @compute.
  * @capsets: capability sets of a device with virgl contexts; the back end then has
  *	render types and must have @exec; must stay valid.  Not together with @compute.
  * @nr_capsets: length of @capsets, 0 for none
@@ -194,6 +196,7 @@ struct mgpu_device_caps {
 	u32 engines;
 	u32 depth;
 	u32 depth_default;
+	u32 vgpu_depth;
 	const struct mgpu_capset *capsets;
 	u32 nr_capsets;
 	struct device *dma_dev;
@@ -215,6 +218,7 @@ u32 mgpu_device_gen(const struct mgpu_device *mdev);
 void mgpu_vgpu_lost(struct mgpu_vgpu *vgpu, struct mgpu_job *culprit);
 struct mgpu_device *mgpu_vgpu_device(const struct mgpu_vgpu *vgpu);
 u32 mgpu_vgpu_id(const struct mgpu_vgpu *vgpu);
+u64 mgpu_vgpu_mem_limit(const struct mgpu_vgpu *vgpu);
 const guid_t *mgpu_vgpu_uuid(const struct mgpu_vgpu *vgpu);
 
 bool mgpu_capset_mask(struct mgpu_capset *capset);

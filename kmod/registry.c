@@ -173,6 +173,13 @@ u32 mgpu_vgpu_id(const struct mgpu_vgpu *vgpu)
 }
 EXPORT_SYMBOL_GPL(mgpu_vgpu_id);
 
+/* Return how many bytes of resources a vGPU may have. */
+u64 mgpu_vgpu_mem_limit(const struct mgpu_vgpu *vgpu)
+{
+	return vgpu->type->desc->mem_limit;
+}
+EXPORT_SYMBOL_GPL(mgpu_vgpu_mem_limit);
+
 /* Return the UUID of a vGPU. */
 const guid_t *mgpu_vgpu_uuid(const struct mgpu_vgpu *vgpu)
 {

@@ -378,14 +378,18 @@ const struct mgpu_policy_ops *mgpu_policy_find(const char *name)
 	return NULL;
 }
 
-/* Tell the run queue of the vGPU's oldest waiting job; false if no job waits. */
+/*
+ * Tell the run queue of the vGPU's oldest waiting job; false if no job waits, or if the vGPU
+ * has as many in flight as it may.
+ */
 static bool sched_set_head(struct mgpu_vgpu *vgpu)
 {
+	u32 depth = vgpu->mdev->caps.vgpu_depth;
 	struct mgpu_sched_entity *e = &vgpu->entity;
 	const struct mgpu_job *job;
 
 	job = list_first_entry_or_null(&vgpu->jobs, struct mgpu_job, node);
-	if (!job)
+	if (!job || (depth && e->running >= depth))
 		return false;
 	e->head_ns = job->submit_ns;
 	e->head_seq = job->seq;
@@ -872,6 +876,8 @@ void mgpu_job_done(struct mgpu_job *job, int error, u64 engine_ns,
 	list_del_init(&job->node);
 	sched->nr_running--;
 	mgpu_runq_charge(&sched->rq, &vgpu->entity, charged, now);
+	/* It may have waited for fewer of its jobs in flight. */
+	sched_wake(sched, vgpu, now);
 	spin_unlock_irq(&sched->lock);
 
 	mgpu_cpu_clock_start(&clock);

@@ -7,6 +7,7 @@
  * Jobs of guests without contexts are executed by the CPU, in the engine's thread.
  */
 #include <linux/capability.h>
+#include <linux/cgroup.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
@@ -133,6 +134,7 @@ static void user_vgpu_close(struct mgpu_vgpu *vgpu)
 		user_channel_put(ch);
 	}
 	add_event(user, MGPU_USER_EVENT_CLOSED, id, mgpu_vgpu_uuid(vgpu));
+	put_task_struct(uv->vmm);
 	kfree(uv);
 }
 
@@ -167,8 +169,10 @@ static int user_vgpu_open(struct mgpu_vgpu *vgpu)
 		return -ENOMEM;
 	uv->vgpu = vgpu;
 	uv->id = mgpu_vgpu_id(vgpu);
+	uv->vmm = get_task_struct(current->group_leader);
 	ret = xa_err(xa_store(&user->vgpus, uv->id, uv, GFP_KERNEL));
 	if (ret) {
+		put_task_struct(uv->vmm);
 		kfree(uv);
 		return ret;
 	}
@@ -181,8 +185,8 @@ static int user_vgpu_open(struct mgpu_vgpu *vgpu)
 
 /* ---- the engine ---- */
 
-/* Hand a job out; return false if its worker's channel has no room for it. */
-static bool user_start(struct mgpu_user *user, struct mgpu_job *job)
+/* Put a job into its worker's channel; return false if that has no room for it. */
+static bool user_post(struct mgpu_user *user, struct mgpu_job *job)
 {
 	struct user_channel *ch;
 	struct mgpu_msg *msgs;
@@ -190,10 +194,6 @@ static bool user_start(struct mgpu_user *user, struct mgpu_job *job)
 	u32 nr;
 
 	msgs = mgpu_job_msgs(job, &nr);
-	if (!msgs) {
-		mgpu_cpu_engine_begin(&user->cpu, job);
-		return true;
-	}
 	ch = channel_get(user, mgpu_job_vgpu(job));
 	if (ch) {
 		ret = user_channel_post(ch, msgs, nr);
@@ -206,6 +206,47 @@ static bool user_start(struct mgpu_user *user, struct mgpu_job *job)
 	return true;
 }
 
+/* Return whether a job of the vGPU is held; with @before, one ahead of that. */
+static bool is_held(const struct mgpu_user *user, u32 vgpu, const struct mgpu_msg *before)
+{
+	const struct mgpu_msg *msg;
+
+	list_for_each_entry(msg, &user->held, node) {
+		if (msg == before)
+			return false;
+		if (mgpu_job_vgpu(msg->job) == vgpu)
+			return true;
+	}
+	return false;
+}
+
+/* Hand a job out, or hold it until its worker's channel has room. */
+static void user_start(struct mgpu_user *user, struct mgpu_job *job)
+{
+	struct mgpu_msg *msgs;
+	u32 nr;
+
+	msgs = mgpu_job_msgs(job, &nr);
+	if (!msgs)
+		mgpu_cpu_engine_begin(&user->cpu, job);
+	else if (is_held(user, mgpu_job_vgpu(job), NULL) || !user_post(user, job))
+		list_add_tail(&msgs[nr - 1].node, &user->held);
+}
+
+/* Hand out the held jobs that have room now; those of one vGPU keep their order. */
+static void user_start_held(struct mgpu_user *user)
+{
+	struct mgpu_msg *msg, *next;
+
+	list_for_each_entry_safe(msg, next, &user->held, node) {
+		if (is_held(user, mgpu_job_vgpu(msg->job), msg))
+			continue;
+		list_del_init(&msg->node);
+		if (!user_post(user, msg->job))
+			list_add_tail(&msg->node, &next->node);
+	}
+}
+
 /*
  * Take jobs from the scheduler while workers and the CPU have room for more.  Jobs fail at
  * once while a vGPU has no worker: FEED_MAX bounds how many are taken.
@@ -215,19 +256,16 @@ static void user_feed(struct mgpu_user *user)
 	struct mgpu_job *job;
 	u32 nr;
 
+	user_start_held(user);
 	for (nr = 0; !user->cpu.job; nr++) {
 		if (nr == FEED_MAX) {
 			user_wake(user);
 			return;
 		}
-		job = user->held ?: mgpu_sched_next(user->mdev);
-		user->held = NULL;
+		job = mgpu_sched_next(user->mdev);
 		if (!job)
 			return;
-		if (!user_start(user, job)) {
-			user->held = job;
-			return;
-		}
+		user_start(user, job);
 	}
 }
 
@@ -237,14 +275,17 @@ static void user_watch(struct mgpu_user *user)
 	struct user_channel *ch;
 	struct user_vgpu *uv;
 	struct mgpu_job *job;
+	struct mgpu_msg *msg;
 	unsigned long id = 0;
 
 	if (!xchg(&user->expired, false))
 		return;
-	if (user->held && mgpu_job_expired(user->held)) {
-		ch = channel_get(user, mgpu_job_vgpu(user->held));
+	list_for_each_entry(msg, &user->held, node) {
+		if (!mgpu_job_expired(msg->job))
+			continue;
+		ch = channel_get(user, mgpu_job_vgpu(msg->job));
 		if (ch) {
-			user_channel_kill(ch, user->held);
+			user_channel_kill(ch, msg->job);
 			user_channel_put(ch);
 		}
 	}
@@ -285,7 +326,7 @@ static int user_engine(void *data)
 			mgpu_cpu_engine_step(&user->cpu);
 			continue;
 		}
-		if (kthread_should_stop() && !user->held)
+		if (kthread_should_stop() && list_empty(&user->held))
 			return 0;
 		wait_event_interruptible(user->wait,
 					 atomic_read(&user->kicks) != seen ||
@@ -401,6 +442,30 @@ static int user_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/* Move the caller into the cgroups of a vGPU's VMM. */
+static int join_cgroups(struct mgpu_user *user, u32 vgpu)
+{
+	struct task_struct *vmm = NULL;
+	struct user_vgpu *uv;
+	int ret;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	/* Other threads would stay where they are. */
+	if (!thread_group_empty(current))
+		return -EINVAL;
+	spin_lock(&user->lock);
+	uv = xa_load(&user->vgpus, vgpu);
+	if (uv)
+		vmm = get_task_struct(uv->vmm);
+	spin_unlock(&user->lock);
+	if (!vmm)
+		return -ENODEV;
+	ret = cgroup_attach_task_all(vmm, current);
+	put_task_struct(vmm);
+	return ret;
+}
+
 static int user_attach(struct file *file, struct mgpu_user_attach *a)
 {
 	struct user_file *uf = file->private_data;
@@ -409,10 +474,15 @@ static int user_attach(struct file *file, struct mgpu_user_attach *a)
 	struct user_vgpu *uv;
 	int ret;
 
-	if (a->flags)
+	if (a->flags & ~MGPU_USER_ATTACH_CGROUPS)
 		return -EINVAL;
 	if (uf->channel || READ_ONCE(user->supervisor) == file)
 		return -EBUSY;
+	if (a->flags & MGPU_USER_ATTACH_CGROUPS) {
+		ret = join_cgroups(user, a->vgpu);
+		if (ret)
+			return ret;
+	}
 	ch = user_channel_new(user, a->vgpu);
 	if (!ch)
 		return -ENOMEM;
@@ -426,6 +496,7 @@ static int user_attach(struct file *file, struct mgpu_user_attach *a)
 		ret = 0;
 	if (!ret) {
 		user_channel_of(ch, uv->vgpu);
+		a->mem_limit = mgpu_vgpu_mem_limit(uv->vgpu);
 		uv->channel = ch;
 		kref_get(&ch->ref);
 	}
@@ -653,7 +724,7 @@ static int get_capset(struct mgpu_user *user, const struct mgpu_user_capset __us
 
 static bool create_ok(const struct mgpu_user_create *c)
 {
-	return !c->flags && !c->reserved && c->engines &&
+	return !c->flags && c->vgpu_depth <= c->depth && c->engines &&
 	       c->engines <= MGPU_USER_MAX_ENGINES && c->depth >= c->engines &&
 	       c->depth <= MGPU_USER_MAX_ENGINES && c->max_vgpus &&
 	       c->max_vgpus <= 4095 && c->nr_capsets &&
@@ -666,6 +737,7 @@ static int user_start_device(struct mgpu_user *user, const struct mgpu_user_crea
 	const struct mgpu_device_caps caps = {
 		.engines = c->engines,
 		.depth = c->depth,
+		.vgpu_depth = c->vgpu_depth,
 		.lazy_scanout = true,
 		.max_vgpus = c->max_vgpus,
 		.capsets = user->capsets,
@@ -726,6 +798,7 @@ static int user_create(struct mgpu_user_create *c)
 	spin_lock_init(&user->lock);
 	xa_init(&user->vgpus);
 	INIT_LIST_HEAD(&user->events);
+	INIT_LIST_HEAD(&user->held);
 	user->engines = c->engines;
 	for (i = 0; i < c->nr_capsets && !ret; i++)
 		ret = get_capset(user, &capsets[i]);

@@ -110,11 +110,13 @@ struct user_channel {
  * struct user_vgpu - vGPU that a VMM has open
  * @vgpu: the core's vGPU
  * @id: its ID
+ * @vmm: the VMM's main thread, whose cgroups a worker may join
  * @channel: channel to its worker; NULL while it has none; user->lock
  */
 struct user_vgpu {
 	struct mgpu_vgpu *vgpu;
 	u32 id;
+	struct task_struct *vmm;
 	struct user_channel *channel;
 };
 
@@ -141,7 +143,7 @@ struct user_event {
  * @kicks: count of wakeups of the engine
  * @wait: the engine
  * @expired: a job has been with a worker for too long
- * @held: job that waits for room in its worker's channel, or NULL
+ * @held: last messages of jobs that wait for room in their workers' channels
  * @cpu: the engine's thread as an engine for jobs that the CPU executes
  * @lock: protects the fields below
  * @vgpus: struct user_vgpu by ID
@@ -168,7 +170,7 @@ struct mgpu_user {
 	atomic_t kicks;
 	wait_queue_head_t wait;
 	bool expired;
-	struct mgpu_job *held;
+	struct list_head held;
 	struct mgpu_cpu_engine cpu;
 	spinlock_t lock;	/* see above */
 	struct xarray vgpus;

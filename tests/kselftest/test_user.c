@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,7 +124,7 @@ FIXTURE(user)
 
 FIXTURE_SETUP(user)
 {
-	ASSERT_EQ(0, user_dev_new(&self->d, 1, 2));
+	ASSERT_EQ(0, user_dev_new(&self->d, 1, 3, 2));
 	ASSERT_EQ(0, setenv("MGPU_PARENT", self->d.parent, 1));
 }
 
@@ -174,10 +175,10 @@ TEST_F(user, a_device_is_made_of_valid_requests_only)
 } while (0)
 	REFUSED(EINVAL, size, 3);
 	REFUSED(EINVAL, flags, 1);
-	REFUSED(EINVAL, reserved, 1);
 	REFUSED(EINVAL, engines, 0);
 	REFUSED(EINVAL, engines, 3);	/* more than depth */
 	REFUSED(EINVAL, depth, MGPU_USER_MAX_ENGINES + 1);
+	REFUSED(EINVAL, vgpu_depth, 3);
 	REFUSED(EINVAL, max_vgpus, 0);
 	REFUSED(EINVAL, max_vgpus, 4096);
 	REFUSED(EINVAL, nr_capsets, 0);
@@ -225,6 +226,12 @@ TEST_F(user, a_channel_belongs_to_one_open_vgpu)
 	EXPECT_EQ(-ENODEV, worker_attach(&other, &self->d, 4000));
 	ASSERT_EQ(0, pair_new(&self->p[0], &self->d, NULL));
 	EXPECT_EQ(-EBUSY, worker_attach(&other, &self->d, g->vgpu));
+	fd = open(self->d.path, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-1, ioctl(fd, MGPU_USER_ATTACH, &(struct mgpu_user_attach){
+		.size = sizeof(struct mgpu_user_attach), .vgpu = g->vgpu, .flags = 2 }));
+	EXPECT_EQ(EINVAL, errno);
+	close(fd);
 
 	/* Commands cannot be written by the worker. */
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -435,13 +442,11 @@ TEST_F_TIMEOUT(user, a_worker_that_is_killed_is_replaced, 120)
 	}
 }
 
-/* ---- memory ---- */
-
 /* A resource of 64 x 64 pixels, which the module clears. */
-static int send_create(struct vm *vm)
+static int send_create(struct vm *vm, uint32_t id)
 {
 	struct virtio_gpu_resource_create_3d c = {
-		.resource_id = 1, .target = GL_2D, .format = GL_B8G8R8A8,
+		.resource_id = id, .target = GL_2D, .format = GL_B8G8R8A8,
 		.bind = GL_TARGET | GL_SAMPLED, .width = SIDE, .height = SIDE, .depth = 1,
 		.array_size = 1,
 	};
@@ -449,6 +454,143 @@ static int send_create(struct vm *vm)
 	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_RESOURCE_CREATE_3D);
 	return gpu_send(vm, VMM_CONTROL, &c, sizeof(c), sizeof(struct virtio_gpu_ctrl_hdr));
 }
+
+/* Give workers a minute: whatever waits for a silent one fails before. */
+static int trust_workers(const struct user_dev *d)
+{
+	struct nl nl;
+	int ret = nl_open(&nl);
+
+	if (ret)
+		return ret;
+	ret = nl_dev_set(&nl, d->parent, NULL, 60000);
+	nl_close(&nl);
+	return ret;
+}
+
+/* Two slots of three are all that one VM gets. */
+TEST_F_TIMEOUT(user, a_worker_that_hangs_leaves_a_slot_to_others, 90)
+{
+	struct gl_move m = {
+		.ctx = 1, .res = 1, .box = { .w = SIDE, .h = SIDE, .d = 1 }, .up = true,
+	};
+	uint32_t *own, *other, i, seen;
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+
+	ASSERT_EQ(0, trust_workers(&self->d));
+	ASSERT_EQ(0, pair_new(&self->p[0], &self->d, NULL));
+	ASSERT_EQ(0, pair_new(&self->p[1], &self->d, NULL));
+	own = picture(&self->p[0].g);
+	other = picture(&self->p[1].g);
+	ASSERT_NE(NULL, own);
+	ASSERT_NE(NULL, other);
+	self->p[0].w.way = WORKER_SILENT;
+	seen = self->p[0].w.seen;
+	for (i = 0; i < 4; i++)
+		ASSERT_LE(0, gl_move_send(&self->p[0].g.vm, &m, 0));
+	while (self->p[0].w.seen < seen + 2 && now_ms() < end)
+		sleep_ms(1);
+	EXPECT_TRUE(keeps(&self->p[1].g, other, 3));
+	EXPECT_EQ(seen + 2, self->p[0].w.seen);
+}
+
+/*
+ * A guest was reset while its worker did not run: notices of all that it had fill the
+ * channel, and its next job waits for room, in a slot.
+ */
+TEST_F_TIMEOUT(user, a_full_channel_holds_up_its_own_vm_only, 90)
+{
+	struct pair *p = &self->p[0];
+	struct vm *vm = &p->g.vm;
+	uint32_t *other, i;
+	int head;
+
+	ASSERT_EQ(0, trust_workers(&self->d));
+	ASSERT_EQ(0, pair_new(&self->p[0], &self->d, NULL));
+	ASSERT_EQ(0, pair_new(&self->p[1], &self->d, NULL));
+	other = picture(&self->p[1].g);
+	ASSERT_NE(NULL, other);
+	p->w.way = WORKER_AGREES;
+	for (i = 1; i < p->w.a.entries; i++) {
+		head = send_create(vm, i);
+		ASSERT_LE(0, head);
+		ASSERT_EQ(OK, gpu_result(vm, VMM_CONTROL, (uint16_t)head, NULL, 0,
+					 VMM_TIMEOUT));
+	}
+	ASSERT_EQ(0, worker_end(&p->w));
+	ASSERT_EQ(0, vm_discover(vm));
+	ASSERT_EQ(0, gl_restart(&p->g));
+	ASSERT_EQ(p->w.a.entries - 1, p->w.ring->cmd_tail - p->w.ring->cmd_head);
+	head = send_create(vm, 1);
+	ASSERT_LE(0, head);
+	EXPECT_TRUE(keeps(&self->p[1].g, other, 3));
+	EXPECT_EQ(p->w.a.entries - 1, p->w.ring->cmd_tail - p->w.ring->cmd_head);
+	ASSERT_EQ(0, worker_begin(&p->w));
+	EXPECT_EQ(OK, gpu_result(vm, VMM_CONTROL, (uint16_t)head, NULL, 0, VMM_TIMEOUT));
+}
+
+/* ---- cgroups ---- */
+
+#define CGROUPS		"/sys/fs/cgroup"
+#define GROUP		CGROUPS "/mgpu-user-test"
+
+/* In a process of its own: attach a worker from the root cgroup. Return where it is then. */
+static void attach_from_root(const struct user_dev *d, uint32_t vgpu, char *group, size_t size)
+{
+	struct mgpu_user_attach a = {
+		.size = sizeof(a), .vgpu = vgpu, .flags = MGPU_USER_ATTACH_CGROUPS,
+	};
+	int fd = open(d->path, O_RDWR | O_CLOEXEC);
+
+	if (sysfs_write(CGROUPS "/cgroup.procs", "0") || ioctl(fd, MGPU_USER_ATTACH, &a))
+		snprintf(group, size, "%s", strerror(errno));
+	else
+		sysfs_read("/proc/self/cgroup", group, size);
+}
+
+TEST_F(user, a_worker_joins_the_cgroup_of_its_vmm)
+{
+	struct pair *p = &self->p[0];
+	struct mgpu_user_attach a = {
+		.size = sizeof(a), .flags = MGPU_USER_ATTACH_CGROUPS,
+	};
+	char group[128] = "";
+	int fds[2], fd;
+	pid_t pid;
+
+	ASSERT_EQ(0, mkdir(GROUP, 0755));
+	ASSERT_EQ(0, sysfs_write(GROUP "/cgroup.procs", "0"));
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	EXPECT_LT(0, p->w.a.mem_limit);
+	a.vgpu = p->g.vgpu;
+	fd = open(self->d.path, O_RDWR | O_CLOEXEC);
+	/* This process has a thread more, the worker's. */
+	EXPECT_EQ(-1, ioctl(fd, MGPU_USER_ATTACH, &a));
+	EXPECT_EQ(EINVAL, errno);
+	close(fd);
+	EXPECT_EQ(0, worker_end(&p->w));
+	worker_close(&p->w);
+
+	ASSERT_EQ(0, pipe(fds));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		attach_from_root(&self->d, p->g.vgpu, group, sizeof(group));
+		_exit(write(fds[1], group, sizeof(group)) != sizeof(group));
+	}
+	EXPECT_EQ(sizeof(group), read(fds[0], group, sizeof(group)));
+	EXPECT_NE(NULL, strstr(group, "0::/mgpu-user-test"));
+	TH_LOG("the worker is in %s", group);
+	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+	close(fds[0]);
+	close(fds[1]);
+	/* The vGPU's thread of the kernel is in there, too. */
+	vm_close(&p->g.vm);
+	EXPECT_EQ(0, sysfs_write(CGROUPS "/cgroup.procs", "0"));
+	EXPECT_EQ(0, rmdir(GROUP));
+}
+
+/* ---- memory ---- */
 
 /*
  * Wait for the @nr-th command from @from on that attaches memory, which no thread of the
@@ -532,7 +674,7 @@ TEST_F(user, memory_that_is_attached_behind_a_detach_stays)
 	ASSERT_EQ(0, worker_end(&p->w));
 	from = p->w.ring->cmd_tail;
 	gpu_hdr(&attach.c.hdr, VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING);
-	head[0] = send_create(vm);
+	head[0] = send_create(vm, 1);
 	head[1] = gpu_send(vm, VMM_CONTROL, &attach, sizeof(attach),
 			   sizeof(struct virtio_gpu_ctrl_hdr));
 	ASSERT_LE(0, head[0]);
@@ -558,7 +700,7 @@ TEST_F(user, zeros_of_the_module_cannot_be_written)
 	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
 	ASSERT_EQ(0, worker_end(&p->w));
 	from = p->w.ring->cmd_tail;
-	head = send_create(&p->g.vm);
+	head = send_create(&p->g.vm, 1);
 	ASSERT_LE(0, head);
 	cmd = await_attach(&p->w, from, 1);
 	ASSERT_NE(NULL, cmd);

@@ -11,8 +11,9 @@
  * with numbers of resources and contexts that are unique on the device.  The worker executes
  * them in order, and answers each.
  *
- * The argument of a request has its size in the first field, so that it may grow.  Reserved
- * fields and unknown flags must be 0; the module refuses them otherwise.
+ * The argument of a request has its size in the first field, so that it may grow; the number
+ * of the request does not depend on the size, as with VFIO.  Reserved fields and unknown
+ * flags must be 0; the module refuses them otherwise.
  */
 #ifndef _UAPI_LINUX_MGPU_USER_H
 #define _UAPI_LINUX_MGPU_USER_H
@@ -50,7 +51,8 @@ struct mgpu_user_capset {
  * @depth: jobs that all workers together may have, @engines to MGPU_USER_MAX_ENGINES
  * @max_vgpus: upper bound on vGPUs, 1 to 4095
  * @nr_capsets: length of @capsets, 1 to MGPU_USER_MAX_CAPSETS
- * @reserved: 0
+ * @vgpu_depth: jobs that one worker may have, at most @depth; 0 for @depth.  With less than
+ *	@depth, a worker that hangs leaves room for others.
  * @capsets: address of an array of struct mgpu_user_capset
  */
 struct mgpu_user_create {
@@ -61,7 +63,7 @@ struct mgpu_user_create {
 	__u32 depth;
 	__u32 max_vgpus;
 	__u32 nr_capsets;
-	__u32 reserved;
+	__u32 vgpu_depth;
 	__aligned_u64 capsets;
 };
 
@@ -78,8 +80,8 @@ struct mgpu_user_destroy {
 };
 
 /* On /dev/mgpu-user-control; CAP_SYS_ADMIN. */
-#define MGPU_USER_CREATE	_IOWR('M', 0x40, struct mgpu_user_create)
-#define MGPU_USER_DESTROY	_IOW('M', 0x41, struct mgpu_user_destroy)
+#define MGPU_USER_CREATE	_IO('M', 0x40)	/* struct mgpu_user_create */
+#define MGPU_USER_DESTROY	_IO('M', 0x41)	/* struct mgpu_user_destroy */
 
 /**
  * enum mgpu_user_event_type - what happened to a vGPU
@@ -110,11 +112,12 @@ struct mgpu_user_event {
 /**
  * struct mgpu_user_attach - argument of MGPU_USER_ATTACH
  * @size: size of this structure
- * @flags: 0
+ * @flags: MGPU_USER_ATTACH_CGROUPS or 0
  * @vgpu: ID of the vGPU
  * @entries: set to the number of entries of each ring, a power of 2
  * @ring_len: set to the length of the area at offset MGPU_USER_OFF_RING, bytes
  * @arena_len: set to the length of the area at offset MGPU_USER_OFF_ARENA, bytes
+ * @mem_limit: set to the size of the resources that the vGPU may have, bytes
  */
 struct mgpu_user_attach {
 	__u32 size;
@@ -123,7 +126,14 @@ struct mgpu_user_attach {
 	__u32 entries;
 	__u32 ring_len;
 	__u32 arena_len;
+	__u64 mem_limit;
 };
+
+/*
+ * Move the caller into the cgroups of the VMM, so that the VM pays for the CPU time and
+ * memory of its worker.  The caller must have one thread (EINVAL) and CAP_SYS_ADMIN (EPERM).
+ */
+#define MGPU_USER_ATTACH_CGROUPS	0x1
 
 /**
  * struct mgpu_user_enter - argument of MGPU_USER_ENTER
@@ -146,8 +156,8 @@ struct mgpu_user_enter {
 #define MGPU_USER_WAIT		0x1
 
 /* On /dev/mgpu-userN. */
-#define MGPU_USER_ATTACH	_IOWR('M', 0x48, struct mgpu_user_attach)
-#define MGPU_USER_ENTER		_IOWR('M', 0x49, struct mgpu_user_enter)
+#define MGPU_USER_ATTACH	_IO('M', 0x48)	/* struct mgpu_user_attach */
+#define MGPU_USER_ENTER		_IO('M', 0x49)	/* struct mgpu_user_enter */
 
 /**
  * struct mgpu_user_ring - beginning of the area of rings

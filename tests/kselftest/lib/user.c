@@ -22,14 +22,15 @@
 /* Capabilities that are all there, as far as the module lets guests have them. */
 static uint8_t caps[2][2048];
 
-int user_dev_new(struct user_dev *d, uint32_t engines, uint32_t depth)
+int user_dev_new(struct user_dev *d, uint32_t engines, uint32_t depth, uint32_t vgpu_depth)
 {
 	struct mgpu_user_capset sets[] = {
 		{ .id = 1, .version = 1, .len = 308, .data = (uintptr_t)caps[0] },
 		{ .id = 2, .version = 2, .len = 1384, .data = (uintptr_t)caps[1] },
 	};
 	struct mgpu_user_create c = {
-		.size = sizeof(c), .engines = engines, .depth = depth, .max_vgpus = 64,
+		.size = sizeof(c), .engines = engines, .depth = depth,
+		.vgpu_depth = vgpu_depth, .max_vgpus = 64,
 		.nr_capsets = ARRAY_LEN(sets), .capsets = (uintptr_t)sets,
 	};
 	int ret;
@@ -286,7 +287,7 @@ static uint32_t execute(struct worker *w, const struct mgpu_user_cmd *cmd)
 
 static void serve(struct worker *w, const struct mgpu_user_cmd *cmd)
 {
-	uint32_t type = execute(w, cmd);
+	uint32_t type = w->way == WORKER_AGREES ? VIRTIO_GPU_RESP_OK_NODATA : execute(w, cmd);
 
 	if (w->pause_us)
 		usleep(w->pause_us);

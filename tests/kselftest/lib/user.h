@@ -36,6 +36,7 @@ struct user_dev {
 /* How a worker behaves. */
 enum worker_way {
 	WORKER_FAIR,
+	WORKER_AGREES,		/* does nothing, and says that all went well */
 	WORKER_SILENT,		/* takes commands and answers none */
 	WORKER_REFUSES,		/* answers each with an error */
 	WORKER_STRANGER,	/* answers a command that there is not */
@@ -109,7 +110,7 @@ struct worker {
 	int ret;
 };
 
-int user_dev_new(struct user_dev *d, uint32_t engines, uint32_t depth);
+int user_dev_new(struct user_dev *d, uint32_t engines, uint32_t depth, uint32_t vgpu_depth);
 int user_dev_delete(struct user_dev *d);
 /* Read an event: 1, 0 when the device is gone, or -errno (-ETIMEDOUT). */
 int user_event(struct user_dev *d, struct mgpu_user_event *e, int timeout_ms);
