@@ -15,7 +15,9 @@ int channel_open(struct channel *ch, int fd, uint32_t vgpu)
 
 	memset(ch, 0, sizeof(*ch));
 	ch->fd = fd;
-	ch->a = (struct mgpu_user_attach){ .size = sizeof(ch->a), .vgpu = vgpu };
+	ch->a = (struct mgpu_user_attach){
+		.size = sizeof(ch->a), .vgpu = vgpu, .flags = MGPU_USER_ATTACH_CGROUPS,
+	};
 	if (ioctl(fd, MGPU_USER_ATTACH, &ch->a))
 		goto fail;
 	ring = mmap(NULL, ch->a.ring_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd,

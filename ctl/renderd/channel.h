@@ -31,7 +31,7 @@ struct channel {
 };
 
 /**
- * channel_open() - become the worker of a vGPU
+ * channel_open() - become the worker of a vGPU, in the cgroups of its VMM
  * @ch: result
  * @fd: file of /dev/mgpu-userN; the channel's in any case
  * @vgpu: ID of the vGPU

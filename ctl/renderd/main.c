@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,17 +18,22 @@
 
 #include "../../include/uapi/linux/mgpu_user.h"
 #include "cmdline.h"
+#include "sandbox.h"
 #include "virgl.h"
 #include "worker.h"
 
 #define CONTROL		"/dev/mgpu-user-control"
 #define MAX_VGPUS	64
+#define DEPTH		3	/* jobs in flight; a worker that hangs leaves one */
 #define REST_MS		1000	/* between two workers of a vGPU, at least */
 
 #define STATUS_USAGE	2
 
+/* First argument of a worker; users have no use for it. */
+#define WORKER		"worker"
+
 static const char usage_text[] =
-	"usage: mgpu-renderd [-n PATH]\n"
+	"usage: mgpu-renderd [-n PATH] [-u NAME]\n"
 	"       mgpu-renderd help | version\n"
 	"\n"
 	"Renders for VMs on a GPU of this machine. Makes a device mgpu_user.N, and serves\n"
@@ -37,6 +41,9 @@ static const char usage_text[] =
 	"\n"
 	"  -n, --node PATH  render node, such as /dev/dri/renderD128; without it,\n"
 	"                   render without a GPU\n"
+	"  -u, --user NAME  account of the workers (mgpu-renderd, or nobody)\n"
+	"      --no-sandbox have workers keep all rights: a guest that takes one over has\n"
+	"                   the host\n"
 	"  -h, --help       print this help\n"
 	"  -V, --version    print the version\n";
 
@@ -54,10 +61,6 @@ static void complain(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-struct options {
-	const char *node;
-};
-
 /* ---- the device ---- */
 
 /* Capability sets of the renderer, which only a process of its own starts. */
@@ -69,7 +72,7 @@ struct probe {
 	uint32_t nr;
 };
 
-static int probe(const struct options *o, struct probe *p)
+static int probe(const struct worker_options *o, struct probe *p)
 {
 	size_t got = 0;
 	ssize_t n = 1;
@@ -112,7 +115,8 @@ static int make_device(int control, const struct probe *p, uint32_t *id)
 {
 	struct mgpu_user_capset sets[2] = { 0 };
 	struct mgpu_user_create c = {
-		.size = sizeof(c), .engines = 1, .depth = 2, .max_vgpus = MAX_VGPUS,
+		.size = sizeof(c), .engines = 1, .depth = DEPTH, .vgpu_depth = DEPTH - 1,
+		.max_vgpus = MAX_VGPUS,
 		.nr_capsets = p->nr, .capsets = (uintptr_t)sets,
 	};
 
@@ -158,28 +162,90 @@ static struct served *find(uint32_t vgpu)
 	return NULL;
 }
 
-static int start_worker(const struct options *o, const char *path, uint32_t vgpu)
+/*
+ * Become a worker. A new program has none of the supervisor's files and memory, and other
+ * addresses.
+ */
+static void exec_worker(const struct worker_options *o, const char *path, uint32_t vgpu)
 {
-	pid_t pid = fork();
+	char fd_text[16], vgpu_text[16];
+	const char *argv[] = {
+		"mgpu-renderd", WORKER, "-f", fd_text, "-v", vgpu_text,
+		o->sandbox ? "-s" : "-S", "-n", o->node ? o->node : "",
+		"-u", o->user ? o->user : "", NULL,
+	};
+	int fd = open(path, O_RDWR);
+	sigset_t none;
 
+	if (fd < 0) {
+		complain("cannot open %s: %s", path, strerror(errno));
+		return;
+	}
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	snprintf(fd_text, sizeof(fd_text), "%d", fd);
+	snprintf(vgpu_text, sizeof(vgpu_text), "%u", vgpu);
+	execv("/proc/self/exe", (char **)argv);
+	complain("cannot start a worker: %s", strerror(errno));
+}
+
+static int start_worker(const struct worker_options *o, const char *path, uint32_t vgpu)
+{
+	pid_t pid;
+	int ret;
+
+	ret = o->sandbox ? sandbox_pids() : 0;
+	if (ret) {
+		complain("cannot make a PID namespace: %s", strerror(-ret));
+		return ret;
+	}
+	pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (!pid) {
-		sigset_t none;
-		int fd;
-
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-		if (fd < 0) {
-			complain("cannot open %s: %s", path, strerror(errno));
-			_exit(1);
-		}
-		_exit(worker_main(fd, vgpu, o->node) ? 1 : 0);
+		exec_worker(o, path, vgpu);
+		_exit(1);
 	}
 	printf("mgpu-renderd: vGPU %u has worker %d\n", vgpu, pid);
 	return 0;
+}
+
+/* The program as exec_worker() starts it. */
+static int worker(int argc, char **argv)
+{
+	struct worker_options o = { .sandbox = true };
+	int fd = -1, c;
+	uint32_t vgpu = 0;
+
+	while ((c = getopt(argc, argv, "f:v:sSn:u:")) != -1) {
+		switch (c) {
+		case 'f':
+			fd = atoi(optarg);
+			break;
+		case 'v':
+			vgpu = (uint32_t)strtoul(optarg, NULL, 10);
+			break;
+		case 's':
+			o.sandbox = true;
+			break;
+		case 'S':
+			o.sandbox = false;
+			break;
+		case 'n':
+			o.node = *optarg ? optarg : NULL;
+			break;
+		case 'u':
+			o.user = *optarg ? optarg : NULL;
+			break;
+		default:
+			return STATUS_USAGE;
+		}
+	}
+	if (fd < 0 || !vgpu || fcntl(fd, F_SETFD, FD_CLOEXEC)) {
+		complain("the word " WORKER " is for mgpu-renderd itself");
+		return STATUS_USAGE;
+	}
+	return worker_main(fd, vgpu, &o) ? 1 : 0;
 }
 
 static int serve_event(int fd)
@@ -211,7 +277,7 @@ static int serve_event(int fd)
  * Start the workers that are due: one that dies at once must not make this loop busy. Set
  * @wait_ms to the time until the next one, -1 for none.
  */
-static int start_workers(const struct options *o, const char *path, int *wait_ms)
+static int start_workers(const struct worker_options *o, const char *path, int *wait_ms)
 {
 	uint64_t now = now_ms();
 	int ret = 0, left;
@@ -235,7 +301,7 @@ static int start_workers(const struct options *o, const char *path, int *wait_ms
 }
 
 /* Serve until a signal: 0 or a negative errno. */
-static int serve(const struct options *o, const char *path, int fd, int signals)
+static int serve(const struct worker_options *o, const char *path, int fd, int signals)
 {
 	struct pollfd fds[] = {
 		{ .fd = fd, .events = POLLIN },
@@ -268,7 +334,7 @@ static int serve(const struct options *o, const char *path, int fd, int signals)
 	return ret;
 }
 
-static int run(const struct options *o)
+static int run(const struct worker_options *o)
 {
 	struct mgpu_user_destroy destroy = { .size = sizeof(destroy) };
 	static struct probe p;
@@ -339,20 +405,31 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "node", required_argument, NULL, 'n' },
+		{ "user", required_argument, NULL, 'u' },
+		{ "no-sandbox", no_argument, NULL, 'S' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	static const char *const names[] = { "node", "help", "version", NULL };
-	struct options o = { .node = NULL };
+	static const char *const names[] = { "node", "user", "no-sandbox", "help",
+						   "version", NULL };
+	struct worker_options o = { .sandbox = true };
 	char text[256];
 	int c;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":n:hV", options, NULL)) != -1) {
+	if (argc > 1 && !strcmp(argv[1], WORKER))
+		return worker(argc - 1, argv + 1);
+	while ((c = getopt_long(argc, argv, ":n:u:hV", options, NULL)) != -1) {
 		switch (c) {
 		case 'n':
 			o.node = optarg;
+			break;
+		case 'u':
+			o.user = optarg;
+			break;
+		case 'S':
+			o.sandbox = false;
 			break;
 		case 'h':
 			fputs(usage_text, stdout);

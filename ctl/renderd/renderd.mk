@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-renderd-cflags := $(shell $(PKG_CONFIG) --cflags virglrenderer)
-renderd-libs := $(shell $(PKG_CONFIG) --libs virglrenderer)
+renderd-pkgs := virglrenderer libseccomp libcap-ng
+renderd-cflags := $(shell $(PKG_CONFIG) --cflags $(renderd-pkgs))
+renderd-libs := $(shell $(PKG_CONFIG) --libs $(renderd-pkgs))

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 
 #include "channel.h"
+#include "engine_clock.h"
+#include "sandbox.h"
 #include "virgl.h"
 #include "worker.h"
 
@@ -16,77 +18,119 @@
 /* Wait for commands while no fence is pending; a vGPU that is closed ends it at once. */
 #define WAIT_MS		10000
 
+/**
+ * struct worker - a worker
+ * @ch: its channel
+ * @v: the renderer
+ * @clock: of the GPU
+ * @told_ns: its time that the module was told of
+ */
+struct worker {
+	struct channel ch;
+	struct virgl *v;
+	struct engine_clock clock;
+	uint64_t told_ns;
+};
+
 static void *map(void *arg, uint64_t offset, uint64_t len)
 {
-	const struct channel *ch = arg;
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, ch->fd, (off_t)offset);
+	const struct worker *w = arg;
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, w->ch.fd,
+		       (off_t)offset);
 
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* Commands are complete in their order, so that a command has the time since the last one. */
 static void done(void *arg, uint32_t seq, uint32_t type)
 {
-	channel_answer(arg, seq, type, 0);
+	struct worker *w = arg;
+	uint64_t ns = engine_clock_ns(&w->clock);
+
+	channel_answer(&w->ch, seq, type, ns - w->told_ns);
+	w->told_ns = ns;
 }
 
-static void execute(struct channel *ch, struct virgl *v)
+static void execute(struct worker *w)
 {
 	struct mgpu_user_cmd cmd;
 	uint32_t type;
 
-	while (channel_take(ch, &cmd)) {
-		type = virgl_execute(v, &cmd, ch->arena + cmd.offset);
+	while (channel_take(&w->ch, &cmd)) {
+		type = virgl_execute(w->v, &cmd, w->ch.arena + cmd.offset);
 		if (type && !(cmd.flags & MGPU_USER_CMD_NOTICE))
-			channel_answer(ch, cmd.seq, type, 0);
+			channel_answer(&w->ch, cmd.seq, type, 0);
 	}
 }
 
 /* Wait for a command or a fence. */
-static int wait_for_both(struct channel *ch, struct virgl *v)
+static int wait_for_both(struct worker *w)
 {
 	struct pollfd fds[] = {
-		{ .fd = ch->fd, .events = POLLIN },
-		{ .fd = virgl_fd(v), .events = POLLIN },
+		{ .fd = w->ch.fd, .events = POLLIN },
+		{ .fd = virgl_fd(w->v), .events = POLLIN },
 	};
 
 	if (poll(fds, 2, fds[1].fd < 0 ? LOOK_MS : WAIT_MS) < 0 && errno != EINTR)
 		return -errno;
-	virgl_poll(v);
+	virgl_poll(w->v);
 	return 0;
 }
 
-int worker_main(int fd, uint32_t vgpu, const char *node)
+/* Serve until an error: a negative errno. */
+static int serve(struct worker *w)
 {
-	struct channel ch;
-	struct virgl *v;
-	int ret;
+	int ret = 0;
 
-	ret = channel_open(&ch, fd, vgpu);
-	if (ret) {
-		fprintf(stderr, "cannot serve vGPU %u: %s\n", vgpu, strerror(-ret));
-		return ret;
-	}
-	ret = virgl_new(&v, node, map, done, &ch);
-	if (ret) {
-		channel_close(&ch);
-		return ret;
-	}
 	while (!ret) {
-		execute(&ch, v);
-		if (virgl_busy(v)) {
-			ret = channel_enter(&ch, 0);
-			if (!ret && virgl_busy(v))
-				ret = wait_for_both(&ch, v);
+		execute(w);
+		if (virgl_busy(w->v)) {
+			ret = channel_enter(&w->ch, 0);
+			if (!ret && virgl_busy(w->v))
+				ret = wait_for_both(w);
 		} else {
-			ret = channel_enter(&ch, WAIT_MS);
+			ret = channel_enter(&w->ch, WAIT_MS);
 		}
 		if (ret == -EINTR)
 			ret = 0;
 	}
-	virgl_free(v);
-	channel_close(&ch);
-	if (ret == -ENODEV)
-		return 0;
-	fprintf(stderr, "vGPU %u: %s\n", vgpu, strerror(-ret));
 	return ret;
+}
+
+/* Start the renderer, with no more rights than it needs. */
+static int start(struct worker *w, const struct worker_options *o)
+{
+	int ret = 0;
+
+	if (o->sandbox)
+		ret = sandbox_enter(o->node, o->user);
+	if (!ret)
+		ret = virgl_new(&w->v, o->node, map, done, w);
+	if (ret)
+		return ret;
+	engine_clock_start(&w->clock, o->node);
+	if (o->sandbox)
+		ret = sandbox_seal(w->ch.a.mem_limit);
+	return ret;
+}
+
+int worker_main(int fd, uint32_t vgpu, const struct worker_options *o)
+{
+	static struct worker w;
+	int ret;
+
+	ret = channel_open(&w.ch, fd, vgpu);
+	if (ret) {
+		fprintf(stderr, "cannot serve vGPU %u: %s\n", vgpu, strerror(-ret));
+		return ret;
+	}
+	ret = start(&w, o);
+	if (!ret) {
+		ret = serve(&w);
+		if (ret != -ENODEV)
+			fprintf(stderr, "vGPU %u: %s\n", vgpu, strerror(-ret));
+	}
+	virgl_free(w.v);
+	channel_close(&w.ch);
+	return ret == -ENODEV ? 0 : ret;
 }

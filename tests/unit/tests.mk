@@ -189,3 +189,8 @@ test_sim_mgpud-cflags := $(mgpud-cflags) -I../../tools/sim -I../../bpf
 # The test sees, and can suppress, what passes between the simulator and ctx_view.
 test_sim_mgpud-libs := -Wl,--wrap=ctx_view_look,--wrap=ctx_view_snapshot \
 	-Wl,--wrap=ctx_view_orders,--wrap=ctx_view_ran
+
+# ---- ctl/renderd
+
+test_engine_clock-srcs := ../../ctl/renderd/engine_clock.c
+test_engine_clock-cflags := -I../../ctl/renderd

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* How long a GPU, or the processors in its place, worked for this process. */
+#ifndef RENDERD_ENGINE_CLOCK_H
+#define RENDERD_ENGINE_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ENGINE_CLOCK_FDS	8
+
+/**
+ * struct engine_clock - a clock of this process
+ * @fds: numbers of the open files of the GPU, one per DRM client
+ * @nr: their number
+ * @cpu: there is no GPU: the clock is that of the processors
+ */
+struct engine_clock {
+	int fds[ENGINE_CLOCK_FDS];
+	size_t nr;
+	bool cpu;
+};
+
+/**
+ * engine_clock_parse() - read a DRM client's engine time
+ * @text: contents of /proc/PID/fdinfo/FD (Documentation/gpu/drm-usage-stats.rst of the kernel)
+ * @client: set to the number of the client; 0 for none
+ * @ns: set to the sum over its engines, nanoseconds
+ *
+ * Return: false if the driver tells none.
+ */
+bool engine_clock_parse(const char *text, uint64_t *client, uint64_t *ns);
+
+/**
+ * engine_clock_start() - find the clock
+ * @c: result
+ * @gpu: the renderer, which has started, uses a GPU
+ */
+void engine_clock_start(struct engine_clock *c, bool gpu);
+
+/* Return engine time of the process so far, nanoseconds; 0 if the driver tells none. */
+uint64_t engine_clock_ns(const struct engine_clock *c);
+
+#endif /* RENDERD_ENGINE_CLOCK_H */

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The sandbox of a worker. */
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <grp.h>
+#include <linux/prctl.h>
+#include <pwd.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "sandbox.h"
+
+#define ROOT		"/tmp"	/* where the new root is mounted; any directory would do */
+#define NOBODY		65534
+
+#define ARRAY_LEN(a)	(sizeof(a) / sizeof((a)[0]))
+
+static int failed(const char *step)
+{
+	int err = errno;
+
+	fprintf(stderr, "cannot make the sandbox: %s: %s\n", step, strerror(err));
+	return err ? -err : -EIO;
+}
+
+/* ---- namespaces ---- */
+
+int sandbox_pids(void)
+{
+	int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC), ret = 0;
+
+	/* A process makes a second namespace only after it has returned to its own. */
+	if (own < 0 || setns(own, CLONE_NEWPID) || unshare(CLONE_NEWPID))
+		ret = -errno;
+	if (own >= 0)
+		close(own);
+	return ret;
+}
+
+/* ---- the file system ---- */
+
+/* What renderers read: libraries, drivers, and the settings of both. */
+static const char *const readable[] = {
+	"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/drirc",
+	"/etc/egl", "/etc/glvnd", "/etc/ld.so.cache", "/etc/nvidia", "/etc/vulkan",
+};
+
+static const char *const devices[] = {
+	"/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero",
+};
+
+/* Make the directories above a path. */
+static int make_parents(const char *path)
+{
+	char dir[256];
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	for (char *p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
+		*p = '\0';
+		if (mkdir(dir, 0755) && errno != EEXIST)
+			return -1;
+		*p = '/';
+	}
+	return 0;
+}
+
+/* Show a file or a directory at the same place below ROOT; one that is not there is none. */
+static int show(const char *path, bool device)
+{
+	struct mount_attr attr = {
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+			(device ? MOUNT_ATTR_NOEXEC : MOUNT_ATTR_NODEV),
+	};
+	char at[256], link[256];
+	struct stat st;
+	ssize_t len;
+	int fd;
+
+	if (lstat(path, &st))
+		return 0;
+	if (snprintf(at, sizeof(at), ROOT "%s", path) >= (int)sizeof(at)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if (make_parents(at))
+		return -1;
+	if (S_ISLNK(st.st_mode)) {
+		len = readlink(path, link, sizeof(link) - 1);
+		if (len < 0)
+			return -1;
+		link[len] = '\0';
+		return symlink(link, at);
+	}
+	if (S_ISDIR(st.st_mode)) {
+		if (mkdir(at, 0755))
+			return -1;
+	} else {
+		fd = open(at, O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
+		if (fd < 0)
+			return -1;
+		close(fd);
+	}
+	if (mount(path, at, NULL, MS_BIND | MS_REC, NULL))
+		return -1;
+	return mount_setattr(-1, at, AT_RECURSIVE, &attr, sizeof(attr));
+}
+
+/* Return whether a node is that of NVIDIA's driver, which uses further files. */
+static bool is_nvidia(const struct stat *st)
+{
+	char path[64], driver[256];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/device/driver",
+		 major(st->st_rdev), minor(st->st_rdev));
+	len = readlink(path, driver, sizeof(driver) - 1);
+	if (len < 0)
+		return false;
+	driver[len] = '\0';
+	return !strcmp(strrchr(driver, '/') ? strrchr(driver, '/') + 1 : driver, "nvidia");
+}
+
+static int show_gpu(const char *node, const struct stat *st)
+{
+	glob_t found;
+	int ret = 0;
+
+	if (show(node, true) || show("/sys", false))
+		return -1;
+	if (!is_nvidia(st) || glob("/dev/nvidia*", 0, NULL, &found))
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc && !ret; i++)
+		ret = show(found.gl_pathv[i], true);
+	globfree(&found);
+	return ret;
+}
+
+/* Have a root that has only what the renderer reads. */
+static int change_root(const char *node, const struct stat *st)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", ROOT, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  "mode=0755,size=1m"))
+		return failed("the new root");
+	for (size_t i = 0; i < ARRAY_LEN(readable); i++)
+		if (show(readable[i], false))
+			return failed(readable[i]);
+	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
+		if (show(devices[i], true))
+			return failed(devices[i]);
+	if (node && show_gpu(node, st))
+		return failed(node);
+	if (mkdir(ROOT "/proc", 0555) ||
+	    mount("proc", ROOT "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY,
+		  NULL))
+		return failed("/proc");
+	/* The old root is mounted over the new one, and goes. */
+	if (chdir(ROOT) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) ||
+	    chdir("/") ||
+	    mount(NULL, "/", NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  NULL))
+		return failed("the new root");
+	return 0;
+}
+
+/* ---- rights ---- */
+
+static int find_user(const char *name, uid_t *uid, gid_t *gid)
+{
+	const struct passwd *pw = getpwnam(name ? name : "mgpu-renderd");
+
+	if (!pw && name) {
+		fprintf(stderr, "there is no account '%s': make it with adduser --system\n",
+			name);
+		return -ENOENT;
+	}
+	*uid = pw ? pw->pw_uid : NOBODY;
+	*gid = pw ? pw->pw_gid : NOBODY;
+	if (!*uid) {
+		fprintf(stderr, "a worker must not run as root: name another account\n");
+		return -EPERM;
+	}
+	return 0;
+}
+
+int sandbox_enter(const char *node, const char *user)
+{
+	const struct rlimit none = { 0, 0 };
+	struct stat st;
+	uid_t uid;
+	gid_t gid;
+	int ret;
+
+	ret = find_user(user, &uid, &gid);
+	if (ret)
+		return ret;
+	if (node && stat(node, &st))
+		return failed(node);
+	if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+		    CLONE_NEWCGROUP))
+		return failed("namespaces");
+	ret = change_root(node, &st);
+	if (ret)
+		return ret;
+	if (setrlimit(RLIMIT_CORE, &none))
+		return failed("limits");
+	/* The node's group is how users get at it. */
+	if (setgroups(node ? 1 : 0, &st.st_gid))
+		return failed("groups");
+	capng_clear(CAPNG_SELECT_BOTH);
+	if (capng_change_id((int)uid, (int)gid, CAPNG_CLEAR_BOUNDING))
+		return failed("user and capabilities");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return failed("no new privileges");
+	/* There is no place for Mesa's cache. */
+	setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+	return 0;
+}
+
+/* ---- after the start ---- */
+
+/* Bytes of private memory that can be written, as RLIMIT_DATA counts them. */
+static uint64_t data_bytes(void)
+{
+	unsigned long long kb = 0;
+	char line[128];
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmData: %llu kB", &kb) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kb << 10;
+}
+
+static const int calls[] = {
+	/* files that are open, and files for reading */
+	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev),
+	SCMP_SYS(pread64), SCMP_SYS(pwrite64), SCMP_SYS(lseek), SCMP_SYS(close),
+	SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(fstat), SCMP_SYS(stat), SCMP_SYS(lstat),
+	SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(fstatfs), SCMP_SYS(statfs),
+	SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd), SCMP_SYS(fcntl),
+	SCMP_SYS(dup), SCMP_SYS(dup2), SCMP_SYS(dup3), SCMP_SYS(ioctl), SCMP_SYS(kcmp),
+	SCMP_SYS(memfd_create), SCMP_SYS(ftruncate), SCMP_SYS(fallocate),
+	/* waiting */
+	SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(select), SCMP_SYS(pselect6),
+	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait),
+	SCMP_SYS(epoll_pwait), SCMP_SYS(eventfd2), SCMP_SYS(pipe2), SCMP_SYS(futex),
+	SCMP_SYS(futex_waitv), SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(restart_syscall), SCMP_SYS(sched_yield), SCMP_SYS(timerfd_create),
+	SCMP_SYS(timerfd_settime),
+	/* memory */
+	SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect),
+	SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(msync), SCMP_SYS(mincore),
+	SCMP_SYS(membarrier),
+	/* threads */
+	SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list), SCMP_SYS(rseq),
+	SCMP_SYS(set_tid_address), SCMP_SYS(sched_getaffinity), SCMP_SYS(sched_setaffinity),
+	SCMP_SYS(sched_getparam), SCMP_SYS(sched_getscheduler),
+	SCMP_SYS(sched_get_priority_max), SCMP_SYS(sched_get_priority_min),
+	SCMP_SYS(getpriority), SCMP_SYS(getcpu), SCMP_SYS(gettid), SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	/* signals of its own, and what a program may know of itself */
+	SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(rt_sigtimedwait), SCMP_SYS(sigaltstack), SCMP_SYS(arch_prctl),
+	SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(getuid), SCMP_SYS(geteuid),
+	SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(getrandom), SCMP_SYS(getrusage),
+	SCMP_SYS(uname), SCMP_SYS(sysinfo), SCMP_SYS(times), SCMP_SYS(time),
+	SCMP_SYS(gettimeofday), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres),
+};
+
+static int add_calls(scmp_filter_ctx ctx)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(calls) && !ret; i++)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
+	/* Threads, and no processes.  The C library goes back to clone() without clone3(). */
+	if (!ret)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+				       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD,
+					       CLONE_THREAD));
+	if (!ret)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	/* abort() */
+	if (!ret)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+	if (!ret)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
+				       SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+	/* Limits can be read. */
+	if (!ret)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
+				       SCMP_A2(SCMP_CMP_EQ, 0));
+	return ret;
+}
+
+int sandbox_seal(uint64_t memory)
+{
+	uint64_t bytes = data_bytes() + memory + SANDBOX_SPARE;
+	const struct rlimit data = { bytes, bytes };
+	scmp_filter_ctx ctx;
+	int ret;
+
+	if (setrlimit(RLIMIT_DATA, &data))
+		return failed("limits");
+	ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	if (!ctx)
+		return failed("system calls");
+	/* The renderer has threads already. */
+	ret = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
+	if (!ret)
+		ret = add_calls(ctx);
+	if (!ret)
+		ret = seccomp_load(ctx);
+	seccomp_release(ctx);
+	errno = -ret;
+	return ret ? failed("system calls") : 0;
+}

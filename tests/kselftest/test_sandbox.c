@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The sandbox of mgpu-renderd's workers: what a process in it cannot open and cannot call. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <kselftest_harness.h>
+
+#include "../../ctl/renderd/sandbox.h"
+
+#define MEMORY	(32ull << 20)	/* bytes of resources */
+
+/* Number of a check that failed in the sandbox, from 1; CANNOT: there is no sandbox. */
+#define CANNOT	200
+
+/* Run @checks in a sandbox. Return the number of the first that is not so, or 0. */
+static int in_sandbox(int (*checks)(void))
+{
+	int status;
+	pid_t pid;
+
+	if (sandbox_pids())
+		return CANNOT;
+	pid = fork();
+	if (!pid)
+		_exit(sandbox_enter(NULL, NULL) ? CANNOT : checks());
+	if (waitpid(pid, &status, 0) != pid)
+		return CANNOT;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* The number of the first check that fails is the result. */
+#define CHECK(number, is) do { if (!(is)) return (number); } while (0)
+#define FAILS(number, err, call) CHECK(number, (call) == -1 && errno == (err))
+
+static int opens(const char *path, int flags)
+{
+	return open(path, flags | O_CLOEXEC, 0600);
+}
+
+static int files(void)
+{
+	CHECK(1, opens("/etc/ld.so.cache", O_RDONLY) >= 0);
+	CHECK(2, opens("/dev/null", O_RDWR) >= 0);
+	FAILS(3, ENOENT, opens("/etc/shadow", O_RDONLY));
+	FAILS(4, ENOENT, opens("/etc/passwd", O_RDONLY));
+	FAILS(5, ENOENT, opens("/root", O_RDONLY));
+	FAILS(6, ENOENT, opens("/home", O_RDONLY));
+	FAILS(7, ENOENT, opens("/run", O_RDONLY));
+	FAILS(8, ENOENT, opens("/sys/class", O_RDONLY));
+	FAILS(9, ENOENT, opens("/dev/mgpu-user-control", O_RDWR));
+	FAILS(10, ENOENT, opens("/dev/mem", O_RDONLY));
+	FAILS(11, ENOENT, opens("/dev/dri", O_RDONLY));
+	FAILS(12, ENOENT, opens("/dev/vfio", O_RDONLY));
+	FAILS(13, EROFS, opens("/file", O_RDWR | O_CREAT));
+	FAILS(14, EROFS, opens("/usr/file", O_RDWR | O_CREAT));
+	CHECK(15, opens("/proc/sys/kernel/core_pattern", O_WRONLY) < 0);
+	/* The old root is nowhere. */
+	FAILS(16, ENOENT, opens("/../../work", O_RDONLY));
+	FAILS(17, ENOENT, opens("/proc/1/root/root", O_RDONLY));
+	/* Of all processes, it sees itself. */
+	CHECK(18, getpid() == 1);
+	FAILS(19, ENOENT, opens("/proc/2", O_RDONLY));
+	return 0;
+}
+
+static int rights(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2];
+	struct rlimit core;
+
+	CHECK(1, getuid() && geteuid() && getgid() && getegid());
+	CHECK(2, !getgroups(0, NULL));
+	CHECK(3, !syscall(SYS_capget, &head, caps));
+	for (int i = 0; i < 2; i++)
+		CHECK(4, !caps[i].effective && !caps[i].permitted && !caps[i].inheritable);
+	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
+		CHECK(5, prctl(PR_CAPBSET_READ, cap) != 1);
+	CHECK(6, prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
+	FAILS(7, EPERM, setuid(0));
+	FAILS(8, EPERM, mount("tmpfs", "/proc", "tmpfs", 0, NULL));
+	CHECK(9, !getrlimit(RLIMIT_CORE, &core) && !core.rlim_max);
+	FAILS(10, EPERM, chroot("/usr"));
+	FAILS(11, EPERM, (int)syscall(SYS_unshare, CLONE_NEWNET));
+	return 0;
+}
+
+/* A network namespace of its own has a loopback interface that is down. */
+static int network(void)
+{
+	char line[256];
+	int lines = 0;
+	FILE *f = fopen("/proc/net/dev", "re");
+
+	CHECK(1, f);
+	while (fgets(line, sizeof(line), f))
+		lines++;
+	fclose(f);
+	/* Two lines are the head. */
+	CHECK(2, lines <= 3);
+	return 0;
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static int calls(void)
+{
+	char *argv[] = { (char *)"true", NULL };
+	pthread_t thread;
+	void *ret;
+
+	CHECK(1, !sandbox_seal(MEMORY));
+	/* A renderer's life goes on. */
+	CHECK(2, !pthread_create(&thread, NULL, nothing, argv) &&
+		 !pthread_join(thread, &ret) && ret == argv);
+	CHECK(3, mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+	CHECK(4, memfd_create("pixels", MFD_CLOEXEC) >= 0);
+	CHECK(5, opens("/etc/ld.so.cache", O_RDONLY) >= 0);
+	/* Not so that of a program it would start. */
+	FAILS(6, EPERM, fork());
+	FAILS(7, EPERM, (int)syscall(SYS_vfork));
+	FAILS(8, ENOSYS, (int)syscall(SYS_clone3, NULL, 0));
+	FAILS(9, EPERM, execv("/usr/bin/true", argv));
+	FAILS(10, EPERM, (int)syscall(SYS_execveat, -1, "/usr/bin/true", argv, NULL, 0));
+	FAILS(11, EPERM, socket(AF_UNIX, SOCK_STREAM, 0));
+	FAILS(12, EPERM, socket(AF_INET, SOCK_STREAM, 0));
+	FAILS(13, EPERM, (int)ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+	FAILS(14, EPERM, kill(-1, SIGKILL));
+	FAILS(15, EPERM, (int)syscall(SYS_bpf, 0, NULL, 0));
+	FAILS(16, EPERM, (int)syscall(SYS_io_uring_setup, 1, NULL));
+	FAILS(17, EPERM, (int)syscall(SYS_userfaultfd, 0));
+	FAILS(18, EPERM, (int)syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0));
+	FAILS(19, EPERM, (int)syscall(SYS_process_vm_readv, 1, NULL, 0, NULL, 0, 0));
+	FAILS(20, EPERM, (int)syscall(SYS_keyctl, 0, 0, 0, 0, 0));
+	FAILS(21, EPERM, unshare(CLONE_NEWUSER));
+	FAILS(22, EPERM, setns(0, 0));
+	FAILS(23, EPERM, prctl(PR_SET_DUMPABLE, 1));
+	FAILS(24, EPERM, setrlimit(RLIMIT_DATA, &(struct rlimit){ RLIM_INFINITY,
+								     RLIM_INFINITY }));
+	FAILS(25, EPERM, chmod("/usr", 0777));
+	FAILS(26, EPERM, (int)syscall(SYS_tgkill, 2, 2, SIGKILL));
+	return 0;
+}
+
+/* Threads that were there before are sealed, too. */
+static void *wait_and_call(void *arg)
+{
+	int *fds = arg;
+	char c;
+
+	if (read(fds[0], &c, 1) != 1)
+		return NULL;
+	return socket(AF_UNIX, SOCK_STREAM, 0) < 0 && errno == EPERM ? arg : NULL;
+}
+
+static int threads(void)
+{
+	pthread_t thread;
+	void *ret = NULL;
+	int fds[2];
+
+	CHECK(1, !pipe(fds));
+	CHECK(2, !pthread_create(&thread, NULL, wait_and_call, fds));
+	CHECK(3, !sandbox_seal(MEMORY));
+	CHECK(4, write(fds[1], "", 1) == 1);
+	CHECK(5, !pthread_join(thread, &ret));
+	CHECK(6, ret);
+	return 0;
+}
+
+static bool fits(unsigned long long bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	munmap(p, bytes);
+	return true;
+}
+
+static int memory(void)
+{
+	CHECK(1, fits(MEMORY + SANDBOX_SPARE + (4ull << 20)));
+	CHECK(2, !sandbox_seal(MEMORY));
+	CHECK(3, fits(MEMORY + SANDBOX_SPARE - (4ull << 20)));
+	CHECK(4, !fits(MEMORY + SANDBOX_SPARE + (4ull << 20)));
+	return 0;
+}
+
+TEST(a_worker_sees_libraries_and_devices_that_do_nothing)
+{
+	EXPECT_EQ(0, in_sandbox(files));
+}
+
+TEST(a_worker_is_not_root_and_has_no_capability)
+{
+	EXPECT_EQ(0, in_sandbox(rights));
+}
+
+TEST(a_worker_has_no_network)
+{
+	EXPECT_EQ(0, in_sandbox(network));
+}
+
+TEST(a_sealed_worker_makes_threads_and_nothing_else)
+{
+	EXPECT_EQ(0, in_sandbox(calls));
+}
+
+TEST(threads_of_the_renderer_are_sealed)
+{
+	EXPECT_EQ(0, in_sandbox(threads));
+}
+
+TEST(memory_is_bounded)
+{
+	EXPECT_EQ(0, in_sandbox(memory));
+}
+
+TEST(an_account_that_is_not_there_is_refused)
+{
+	EXPECT_EQ(-ENOENT, sandbox_enter(NULL, "no-such-account"));
+	EXPECT_EQ(-EPERM, sandbox_enter(NULL, "root"));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Engine time of a worker: what drivers tell in fdinfo, and the processors' without a GPU. */
+#include "engine_clock.h"
+#include "tap.h"
+
+static void engines_add_up(void)
+{
+	uint64_t client, ns;
+
+	/* As amdgpu writes it. */
+	TAP_CHECK(engine_clock_parse("pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t1284\n"
+				     "drm-driver:\tamdgpu\ndrm-client-id:\t17\n"
+				     "drm-pdev:\t0000:03:00.0\n"
+				     "drm-memory-vram:\t4096 KiB\n"
+				     "drm-engine-gfx:\t30 ns\ndrm-engine-dec:\t12 ns\n",
+				     &client, &ns));
+	TAP_EQ(client, 17);
+	TAP_EQ(ns, 42);
+}
+
+static void other_lines_do_not_count(void)
+{
+	uint64_t client, ns;
+
+	/* As i915 writes it: how many engines of a class there are is no time. */
+	TAP_CHECK(engine_clock_parse("drm-client-id: 3\ndrm-engine-render: 9 ns\n"
+				     "drm-engine-video:\t1 ns\n"
+				     "drm-engine-capacity-video:\t2\n"
+				     "drm-cycles-rcs:\t5\ndrm-total-cycles-rcs:\t7\n"
+				     "drm-engine-gpu: 6 cycles\n"
+				     "xdrm-engine-render: 100 ns\n", &client, &ns));
+	TAP_EQ(client, 3);
+	TAP_EQ(ns, 10);
+}
+
+static void a_driver_may_tell_nothing(void)
+{
+	uint64_t client, ns;
+
+	TAP_CHECK(!engine_clock_parse("pos:\t0\nflags:\t02\n", &client, &ns));
+	TAP_EQ(client, 0);
+	TAP_EQ(ns, 0);
+	TAP_CHECK(!engine_clock_parse("", &client, &ns));
+	TAP_CHECK(!engine_clock_parse("drm-engine-", &client, &ns));
+	TAP_CHECK(!engine_clock_parse("drm-engine-gfx:\t\n", &client, &ns));
+}
+
+static void files_that_are_no_gpu_count_nothing(void)
+{
+	struct engine_clock c;
+
+	engine_clock_start(&c, true);
+	TAP_EQ(c.nr, 0);
+	TAP_EQ(engine_clock_ns(&c), 0);
+}
+
+static void processors_in_place_of_a_gpu(void)
+{
+	struct engine_clock c;
+	uint64_t begin, ns;
+
+	engine_clock_start(&c, false);
+	begin = engine_clock_ns(&c);
+	while ((ns = engine_clock_ns(&c)) < begin + 1000000)
+		;
+	TAP_CHECK(ns >= begin + 1000000);
+	/* Sleep is no work. */
+	begin = engine_clock_ns(&c);
+	usleep(100000);
+	TAP_CHECK(engine_clock_ns(&c) < begin + 90000000);
+}
+
+int main(void)
+{
+	tap_run(engines_add_up, "times of all engines add up");
+	tap_run(other_lines_do_not_count, "capacities, cycles and other keys do not count");
+	tap_run(a_driver_may_tell_nothing, "a driver may tell nothing");
+	tap_run(files_that_are_no_gpu_count_nothing, "files that are no GPU count nothing");
+	tap_run(processors_in_place_of_a_gpu, "without a GPU, the processors' time counts");
+	return tap_done();
+}
