@@ -5,6 +5,7 @@ WORKLOADS[gpu] has
 
   module    the back end that tools/vm/modules loads
   settings  its parameters
+  renderd   mgpu-renderd executes: it has to be started
   floor     frames/s that VM C is promised at the end
   warm      programs and libraries that every guest opens: read once before, so
             that no guest waits for the disk
@@ -45,6 +46,7 @@ LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 SOFT = {
     "module": "mgpu_soft",
     "settings": ["engine=modelled", "model=gt1030,slowdown=30", "scanout=lazy"],
+    "renderd": False,
     "floor": 30,
     "warm": [],
     "limit": 120,
@@ -75,6 +77,7 @@ for _game in SOFT["games"]:
 VIRTIO = {
     "module": "mgpu_virtio",
     "settings": [],
+    "renderd": False,
     "floor": 30,
     "limit": 240,
     "warm": ["/usr/bin/kmscube", "/usr/bin/glmark2-es2-drm",
@@ -100,4 +103,7 @@ for _game in VIRTIO["games"]:
                  set_mode=True, before="",
                  boot=["--smp", "1", "--root", "host"])
 
-WORKLOADS = {"soft": SOFT, "virtio": VIRTIO}
+# The same clients, whose commands processes of the host execute.
+HOST = {**VIRTIO, "module": "mgpu_user", "renderd": True}
+
+WORKLOADS = {"soft": SOFT, "virtio": VIRTIO, "host": HOST}
