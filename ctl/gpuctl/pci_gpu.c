@@ -5,28 +5,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "pci.h"
 #include "pci_gpu.h"
+#include "program.h"
 #include "sysfs.h"
 
 #define VIRTIO_VENDOR	0x1af4
 #define VIRTIO_ID_GPU	16
 
-#define PCI_DEVICES	"/sys/bus/pci/devices"
 #define MDEV_PARENTS	"/sys/class/mdev_bus"
 #define VIRTIO_DEVICES	"/sys/bus/virtio/devices"
 #define VIRTIO_DRIVERS	"/sys/bus/virtio/drivers"
-
-extern char **environ;
 
 /* ---- the machine ---- */
 
@@ -54,21 +51,13 @@ static int machine_modprobe(const struct pci_host *host, const char *module)
 	char *const argv[] = { name, quiet, strdupa(module), NULL };
 	char path[PCI_GPU_PATH];
 	int status;
-	pid_t pid;
 	int err;
 
 	(void)host;
-	err = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
-	/* the PATH of users other than root may lack it */
-	if (err == ENOENT)
-		err = posix_spawn(&pid, "/sbin/modprobe", NULL, NULL, argv,
-				  environ);
+	err = program_run(argv, "/sbin/modprobe", false, &status);
 	if (err)
-		return -err;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return err;
+	if (!status)
 		return 0;
 	/* With -q modprobe prints nothing about a module that does not exist. */
 	snprintf(path, sizeof(path), "/sys/module/%s", module);
@@ -146,33 +135,13 @@ static unsigned long read_number(const char *path, int base)
 		strtoul(line, NULL, base) : ULONG_MAX;
 }
 
-/* Name of the driver to which the link "driver" in a folder points; "" if there is none. */
-static void read_driver(const char *dir, char driver[PCI_GPU_NAME])
-{
-	char path[PCI_GPU_PATH + 8];
-	char target[PCI_GPU_PATH];
-	const char *name;
-	ssize_t n;
-
-	*driver = '\0';
-	snprintf(path, sizeof(path), "%s/driver", dir);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0)
-		return;
-	target[n] = '\0';
-	name = strrchr(target, '/');
-	name = name ? name + 1 : target;
-	if (strlen(name) < PCI_GPU_NAME)
-		strcpy(driver, name);
-}
-
 /* Read the current driver, which another program may have changed. */
 static void look(const struct pci_host *host, struct pci_gpu *gpu)
 {
 	char path[PCI_GPU_PATH];
 
 	if (on_host(host, path, VIRTIO_DEVICES "/%s", gpu->virtio))
-		read_driver(path, gpu->driver);
+		pci_read_driver(path, gpu->driver);
 	else
 		*gpu->driver = '\0';
 }
@@ -183,31 +152,6 @@ static bool has_driver(const struct pci_gpu *gpu, const char *driver)
 }
 
 /* ---- finding it ---- */
-
-static bool parse_address(const char *text, char address[PCI_GPU_NAME])
-{
-	unsigned int domain = 0;
-	unsigned int bus;
-	unsigned int slot;
-	unsigned int function;
-	int end = 0;
-
-	if (strspn(text, "0123456789abcdefABCDEF:.") != strlen(text))
-		return false;
-	if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function,
-		   &end) != 4 || text[end]) {
-		domain = 0;
-		end = 0;
-		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &slot, &function,
-			   &end) != 3 || text[end])
-			return false;
-	}
-	if (slot > 0x1f || function > 7)
-		return false;
-	snprintf(address, PCI_GPU_NAME, "%04x:%02x:%02x.%x", domain, bus, slot,
-		 function);
-	return true;
-}
 
 static int no_virtio(const char *dir, const char *address,
 		     struct mgpu_error *err)
@@ -222,7 +166,7 @@ static int no_virtio(const char *dir, const char *address,
 		return mgpu_fail(err, -ENODEV,
 				 "%s is no virtio device (its vendor is %#lx, not 0x1af4): only a virtio-gpu can be shared so; 'lspci -nn -d 1af4:1050' lists them",
 				 address, vendor);
-	read_driver(dir, driver);
+	pci_read_driver(dir, driver);
 	if (*driver && strcmp(driver, "virtio-pci"))
 		return mgpu_fail(err, -ENODEV,
 				 "%s is driven by %s, not by virtio-pci: take it from there with 'echo %s >/sys/bus/pci/drivers/%s/unbind' and give it to virtio-pci with 'echo %s >/sys/bus/pci/drivers/virtio-pci/bind'",
@@ -242,7 +186,7 @@ static int find_gpu(const struct pci_host *host, const char *text,
 	DIR *files;
 
 	memset(gpu, 0, sizeof(*gpu));
-	if (!parse_address(text, gpu->address))
+	if (!pci_parse_address(text, gpu->address))
 		return mgpu_fail(err, -EINVAL,
 				 "'%.64s' is no PCI address: give one as in 0000:00:10.0 or 00:10.0; 'lspci -nn -d 1af4:1050' lists virtio-gpus",
 				 text);

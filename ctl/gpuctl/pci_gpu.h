@@ -10,11 +10,12 @@
 #include <stddef.h>
 
 #include "mgpu.h"
+#include "pci.h"
 
 #define PCI_GPU_OURS	"mgpu_virtio"
 #define PCI_GPU_THEIRS	"virtio_gpu"
 
-#define PCI_GPU_NAME	64
+#define PCI_GPU_NAME	PCI_ADDRESS_LEN
 #define PCI_GPU_PATH	512
 
 /**

@@ -16,7 +16,7 @@
 
 #include "clock.h"
 #include "daemon.h"
-#include "server/notify.h"
+#include "notify.h"
 #include "config/table.h"
 
 #define PRIORITY	(-15)

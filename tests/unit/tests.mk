@@ -103,7 +103,7 @@ test_mgpud_config-pkgs := json-c inih
 test_mgpud_daemon-srcs := ../../ctl/mgpud/daemon.c ../../ctl/mgpud/keep.c \
 	$(wildcard ../../ctl/mgpud/config/*.c ../../ctl/mgpud/server/*.c) \
 	../../ctl/mgpud/frames/sla_watch.c ../../ctl/mgpud/contexts/preempt_state.c \
-	../../ctl/lib/mgpud_settings.c ../../ctl/lib/fields.c \
+	../../ctl/lib/mgpud_settings.c ../../ctl/lib/fields.c ../../ctl/lib/notify.c \
 	../../kmod/compute/compute.c $(alloc) $(preempt)
 test_mgpud_daemon-cflags := $(mgpud-cflags) -I../../include
 test_mgpud_daemon-pkgs := json-c inih
@@ -143,8 +143,8 @@ test_preempt_state-pkgs := json-c
 
 # ---- ctl/gpuctl, ctl/lib
 
-test_gpuctl_bind-srcs := ../../ctl/gpuctl/pci_gpu.c ../../ctl/gpuctl/sysfs.c \
-	$(addprefix ../../ctl/lib/,mgpu.c msg.c fields.c)
+test_gpuctl_bind-srcs := $(addprefix ../../ctl/gpuctl/,pci_gpu.c program.c) \
+	$(addprefix ../../ctl/lib/,mgpu.c msg.c fields.c pci.c sysfs.c)
 test_gpuctl_bind-cflags := $(lib-cflags) -I../../ctl/gpuctl
 test_gpuctl_bind-pkgs := libnl-genl-3.0
 

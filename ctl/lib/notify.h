@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef MGPUD_NOTIFY_H
-#define MGPUD_NOTIFY_H
+#ifndef LIBMGPU_NOTIFY_H
+#define LIBMGPU_NOTIFY_H
 
 /* Tell a service manager that set NOTIFY_SOCKET, as sd_notify(3) does. */
 void notify(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-#endif /* MGPUD_NOTIFY_H */
+#endif /* LIBMGPU_NOTIFY_H */

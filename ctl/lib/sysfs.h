@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Attributes of sysfs and procfs, and other files of one line. */
-#ifndef GPUCTL_SYSFS_H
-#define GPUCTL_SYSFS_H
+#ifndef LIBMGPU_SYSFS_H
+#define LIBMGPU_SYSFS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,4 +16,4 @@
  */
 bool read_line(const char *path, char *line, size_t size);
 
-#endif /* GPUCTL_SYSFS_H */
+#endif /* LIBMGPU_SYSFS_H */

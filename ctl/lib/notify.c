@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Datagrams to the service manager; mgpud works without an answer. */
+/* Datagrams to the service manager; the caller works without an answer. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "server/notify.h"
+#include "notify.h"
 
 void notify(const char *fmt, ...)
 {
