@@ -18,6 +18,8 @@
 
 #include "../../include/uapi/linux/mgpu_user.h"
 #include "cmdline.h"
+#include "node.h"
+#include "notify.h"
 #include "sandbox.h"
 #include "virgl.h"
 #include "worker.h"
@@ -28,24 +30,27 @@
 #define REST_MS		1000	/* between two workers of a vGPU, at least */
 
 #define STATUS_USAGE	2
+#define STATUS_BUSY	3	/* another mgpu-renderd has the GPU */
 
 /* First argument of a worker; users have no use for it. */
 #define WORKER		"worker"
 
 static const char usage_text[] =
-	"usage: mgpu-renderd [-n PATH] [-u NAME]\n"
+	"usage: mgpu-renderd [-g ADDRESS | -n PATH] [-u NAME]\n"
 	"       mgpu-renderd help | version\n"
 	"\n"
 	"Renders for VMs on a GPU of this machine. Makes a device mgpu_user.N, and serves\n"
 	"its vGPUs until SIGTERM or Ctrl-C.\n"
 	"\n"
-	"  -n, --node PATH  render node, such as /dev/dri/renderD128; without it,\n"
-	"                   render without a GPU\n"
-	"  -u, --user NAME  account of the workers (mgpu-renderd, or nobody)\n"
-	"      --no-sandbox have workers keep all rights: a guest that takes one over has\n"
-	"                   the host\n"
-	"  -h, --help       print this help\n"
-	"  -V, --version    print the version\n";
+	"  -g, --gpu ADDRESS  render on the GPU at this PCI address, such as 0000:03:00.0,\n"
+	"                     or with none, the default, without a GPU\n"
+	"  -n, --node PATH    render on the GPU of this render node, such as\n"
+	"                     /dev/dri/renderD128\n"
+	"  -u, --user NAME    account of the workers (mgpu-renderd, or nobody)\n"
+	"      --no-sandbox   have workers keep all rights: a guest that takes one over has\n"
+	"                     the host\n"
+	"  -h, --help         print this help\n"
+	"  -V, --version      print the version\n";
 
 static void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -60,6 +65,12 @@ static void complain(const char *fmt, ...)
 	va_end(args);
 	fputc('\n', stderr);
 }
+
+/* What the command line says: @gpu is a PCI address, "none" or NULL. */
+struct options {
+	const char *gpu;
+	struct worker_options worker;
+};
 
 /* ---- the device ---- */
 
@@ -300,8 +311,26 @@ static int start_workers(const struct worker_options *o, const char *path, int *
 	return ret;
 }
 
+/* Tell the user, gpuctl and systemd that the device is served. */
+static int say_ready(struct renderd *record, uint32_t id)
+{
+	struct mgpu_error err;
+
+	snprintf(record->device, sizeof(record->device), "mgpu_user.%u", id);
+	if (renderd_publish("", record, &err)) {
+		complain("%s", err.text);
+		return err.code;
+	}
+	printf("mgpu-renderd: serves %s\n", record->device);
+	fflush(stdout);
+	notify("READY=1\nSTATUS=serves %s, renders %s%s", record->device,
+	       *record->node ? "on " : "without a GPU", record->node);
+	return 0;
+}
+
 /* Serve until a signal: 0 or a negative errno. */
-static int serve(const struct worker_options *o, const char *path, int fd, int signals)
+static int serve(const struct worker_options *o, const char *path, int fd, int signals,
+		 struct renderd *record, uint32_t id)
 {
 	struct pollfd fds[] = {
 		{ .fd = fd, .events = POLLIN },
@@ -312,6 +341,8 @@ static int serve(const struct worker_options *o, const char *path, int fd, int s
 
 	/* The first read says that this file reads events. */
 	ret = serve_event(fd);
+	if (!ret)
+		ret = say_ready(record, id);
 	while (!ret) {
 		ret = start_workers(o, path, &wait_ms);
 		if (ret)
@@ -334,7 +365,7 @@ static int serve(const struct worker_options *o, const char *path, int fd, int s
 	return ret;
 }
 
-static int run(const struct worker_options *o)
+static int serve_device(const struct worker_options *o, struct renderd *record)
 {
 	struct mgpu_user_destroy destroy = { .size = sizeof(destroy) };
 	static struct probe p;
@@ -343,8 +374,11 @@ static int run(const struct worker_options *o)
 	sigset_t set;
 
 	ret = probe(o, &p);
-	if (ret)
+	if (ret) {
+		complain("virglrenderer does not start %s%s: check the GPU's driver with 'eglinfo'",
+			 o->node ? "on " : "without a GPU", o->node ? o->node : "");
 		return ret;
+	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -357,7 +391,9 @@ static int run(const struct worker_options *o)
 		complain("cannot open %s: %s; load mgpu_user", CONTROL, strerror(errno));
 		return ret;
 	}
-	ret = make_device(control, &p, &destroy.id);
+	/* A device that an mgpu-renderd left when it died has the vGPUs of its VMs. */
+	if (sscanf(record->device, "mgpu_user.%u", &destroy.id) != 1)
+		ret = make_device(control, &p, &destroy.id);
 	if (ret) {
 		complain("cannot make a device: %s", strerror(-ret));
 		return ret;
@@ -368,16 +404,37 @@ static int run(const struct worker_options *o)
 		ret = -errno;
 		complain("cannot open %s: %s", path, strerror(errno));
 	} else {
-		printf("mgpu-renderd: serves mgpu_user.%u\n", destroy.id);
-		fflush(stdout);
-		ret = serve(o, path, fd, signals);
+		ret = serve(o, path, fd, signals, record, destroy.id);
 		if (ret)
 			complain("%s: %s", path, strerror(-ret));
 		close(fd);
 	}
-	if (ioctl(control, MGPU_USER_DESTROY, &destroy) && !ret)
+	notify("STOPPING=1\nSTATUS=waits until the VMMs have closed their vGPUs");
+	renderd_stopping(record);
+	if (!ioctl(control, MGPU_USER_DESTROY, &destroy))
+		*record->device = '\0';
+	else if (!ret)
 		ret = -errno;
 	return ret;
+}
+
+/* Return the exit status. */
+static int run(struct options *o)
+{
+	static struct renderd record;
+	struct mgpu_error err;
+	int ret;
+
+	ret = node_claim(o->gpu, &o->worker.node, &record, &err);
+	if (ret) {
+		complain("%s", err.text);
+		return ret == -EBUSY ? STATUS_BUSY : ret == -EINVAL ? STATUS_USAGE : 1;
+	}
+	ret = serve_device(&o->worker, &record);
+	/* With the record the next mgpu-renderd finds a device that is left. */
+	if (!*record.device)
+		renderd_remove(&record);
+	return ret ? 1 : 0;
 }
 
 /* The words help and version are options, too. */
@@ -404,6 +461,7 @@ static int word(const char *w)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
+		{ "gpu", required_argument, NULL, 'g' },
 		{ "node", required_argument, NULL, 'n' },
 		{ "user", required_argument, NULL, 'u' },
 		{ "no-sandbox", no_argument, NULL, 'S' },
@@ -411,25 +469,28 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	static const char *const names[] = { "node", "user", "no-sandbox", "help",
+	static const char *const names[] = { "gpu", "node", "user", "no-sandbox", "help",
 						   "version", NULL };
-	struct worker_options o = { .sandbox = true };
+	struct options o = { .worker.sandbox = true };
 	char text[256];
 	int c;
 
 	opterr = 0;
 	if (argc > 1 && !strcmp(argv[1], WORKER))
 		return worker(argc - 1, argv + 1);
-	while ((c = getopt_long(argc, argv, ":n:u:hV", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":g:n:u:hV", options, NULL)) != -1) {
 		switch (c) {
+		case 'g':
+			o.gpu = optarg;
+			break;
 		case 'n':
-			o.node = optarg;
+			o.worker.node = optarg;
 			break;
 		case 'u':
-			o.user = optarg;
+			o.worker.user = optarg;
 			break;
 		case 'S':
-			o.sandbox = false;
+			o.worker.sandbox = false;
 			break;
 		case 'h':
 			fputs(usage_text, stdout);
@@ -446,6 +507,10 @@ int main(int argc, char **argv)
 	}
 	if (optind < argc)
 		return word(argv[optind]);
+	if (o.gpu && o.worker.node) {
+		complain("give --gpu or --node, not both");
+		return STATUS_USAGE;
+	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	return run(&o) ? 1 : 0;
+	return run(&o);
 }
