@@ -41,6 +41,15 @@ static const struct command commands[] = {
 	  "list the types of vGPU that devices offer, with their limits and defaults",
 	  type_list },
 	{ "type", "show", "[DEV]", "", NULL, "the same", type_list },
+	{ "render", "list", "", "", NULL,
+	  "list the GPUs of the host that render for VMs, each with its mgpu-renderd",
+	  render_list },
+	{ "render", "start", "[ADDRESS|none]", "", render_start_keys,
+	  "render for VMs on the GPU at a PCI address, or with none, the default, without a GPU",
+	  render_start },
+	{ "render", "stop", "[ADDRESS|none|all] [force]", "", render_stop_keys,
+	  "end rendering on a GPU, or on all; force: also while vGPUs exist, which go",
+	  render_stop },
 	{ "vgpu", "list", "[dev DEV]", "", vgpu_list_keys,
 	  "list vGPUs", vgpu_list },
 	{ "vgpu", "show", "VGPU", "", NULL,
@@ -322,7 +331,11 @@ static void print_completion(void)
 			       "[[ $prev == dev ]] && " :
 			       commands[i].keys ?
 			       "((${#words[@]} == 2)) && " : "");
-		if (strstr(args, "ADDRESS"))
+		if (commands[i].run == render_start)
+			puts("\t\t((${#words[@]} == 2)) && list=\"none $(lspci -Dn 2>/dev/null | awk '$2 ~ /^03/ { print $1 }')\"");
+		else if (commands[i].run == render_stop)
+			puts("\t\t((${#words[@]} == 2)) && list+=\" $(gpuctl render list 2>/dev/null | awk 'NR > 1 { print $1 }')\"");
+		else if (strstr(args, "ADDRESS"))
 			puts("\t\t((${#words[@]} == 2)) && list=\"$(lspci -Dn -d 1af4:1050 2>/dev/null | awk '{ print $1 }')\"");
 		if (commands[i].run == dev_set) {
 			fputs("\t\t[[ $prev == policy ]] && list='", stdout);

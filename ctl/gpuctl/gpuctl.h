@@ -190,6 +190,8 @@ extern const char *const dev_set_keys[];
 extern const char *const dev_policies[];	/* for the completion */
 extern const char *const dev_bind_keys[];
 extern const char *const dev_unbind_keys[];
+extern const char *const render_start_keys[];
+extern const char *const render_stop_keys[];
 extern const char *const vgpu_list_keys[];
 extern const char *const vgpu_set_keys[];
 extern const char *const ctx_list_keys[];
@@ -211,6 +213,9 @@ int dev_set(const struct gpuctl *ctl, int argc, char **argv);
 int dev_bind(const struct gpuctl *ctl, int argc, char **argv);
 int dev_unbind(const struct gpuctl *ctl, int argc, char **argv);
 int type_list(const struct gpuctl *ctl, int argc, char **argv);
+int render_list(const struct gpuctl *ctl, int argc, char **argv);
+int render_start(const struct gpuctl *ctl, int argc, char **argv);
+int render_stop(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_list(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_show(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_set(const struct gpuctl *ctl, int argc, char **argv);
@@ -220,7 +225,7 @@ int ctx_preempt(const struct gpuctl *ctl, int argc, char **argv);
 int ctx_resume(const struct gpuctl *ctl, int argc, char **argv);
 int monitor(const struct gpuctl *ctl, int argc, char **argv);
 int status(const struct gpuctl *ctl, int argc, char **argv);
-extern const char *status_root;		/* prefix of /sys; for tests */
+extern const char *status_root;		/* prefix of /sys and /run; for tests */
 int top(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_show(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_set(const struct gpuctl *ctl, int argc, char **argv);

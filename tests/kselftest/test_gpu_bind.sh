@@ -136,18 +136,7 @@ uuid=$(cat /proc/sys/kernel/random/uuid)
 echo "$uuid" >"$types/virtio-pci-small/create"
 vmm_in_use()
 {
-	python3 - "$uuid" "$tmp/open" <<'END' &
-import fcntl, os, struct, sys, time
-base = ord(';') << 8 | 100
-group = os.path.basename(os.readlink(f"/sys/bus/mdev/devices/{sys.argv[1]}/iommu_group"))
-c = os.open("/dev/vfio/vfio", os.O_RDWR)
-g = os.open(f"/dev/vfio/{group}", os.O_RDWR)
-fcntl.ioctl(g, base + 4, struct.pack("i", c))
-fcntl.ioctl(c, base + 2, 1)
-d = fcntl.ioctl(g, base + 6, sys.argv[1].encode() + b"\0")
-open(sys.argv[2], "w").close()
-time.sleep(1000)
-END
+	"$top/tests/lib/open_vgpu.py" "$uuid" "$tmp/open" &
 	vmm=$!
 	echo $vmm >>"$tmp/pids"
 	await 30 test -e "$tmp/open" || echo 'the vGPU cannot be opened'

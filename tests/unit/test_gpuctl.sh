@@ -95,6 +95,8 @@ mistyped()
 	refused "$gpuctl" 2 "did you mean 'force'" dev bind 0000:00:10.0 froce
 	refused "$gpuctl" 2 "did you mean 'leave'" dev unbind 0000:00:10.0 levae
 	refused "$gpuctl" 2 "did you mean 'bind'" dev bnid 0000:00:10.0
+	refused "$gpuctl" 2 "did you mean 'start'" render strat
+	refused "$gpuctl" 1 "did you mean 'force'" render stop froce
 	refused "$gpuctl" 2 "did you mean 'preempt'" ctx premept 1 1
 	refused "$gpuctl" 2 "did you mean 'vgpu'" ctx list vgup 1
 	refused "$gpuctl" 2 "did you mean 'keep'" ctx preempt 1 1 kep 2
@@ -127,6 +129,15 @@ missing_and_surplus()
 	done
 	refused "$gpuctl" 1 'there is no PCI device 00aa:fe:1e.6; .*lspci' dev bind 00AA:fe:1E.6
 	refused "$gpuctl" 1 'there is no PCI device' dev unbind 00aa:fe:1e.6 force
+	for address in 0000:03:00.8 03:00 ../0000:03:00.0 mgpu_user.0 ''; do
+		refused "$gpuctl" 1 "'$address' is no PCI address: .*, or none to render" render start "$address"
+	done
+	refused "$gpuctl" 1 'there is no PCI device 00aa:fe:1e.6; ' render start 00AA:fe:1E.6
+	refused "$gpuctl" 2 "one GPU, or none; '04:00.0' is too much" render start none 04:00.0
+	refused "$gpuctl" 2 "'04:00.0' is too much" render stop none force 04:00.0
+	refused "$gpuctl" 2 "'force' is too much" render stop force force
+	refused "$gpuctl" 2 "render list takes no 'none'" render list none
+	refused "$gpuctl" 1 "renders on '0000:fe:1e.7'; 'gpuctl render list'" render stop 0000:fe:1e.7
 	refused "$gpuctl" 2 'takes one' dev show
 	refused "$gpuctl" 2 'as in' dev set
 	refused "$gpuctl" 2 'as in' dev set mgpu_soft.0
@@ -544,6 +555,7 @@ completion()
 		'vgpu list') printf 'ID UUID DEV\n1 83b8f4f2 x\n' ;;
 		'ctx list vgpu 1') printf 'VGPU CTX STATE\n1 77 idle\n1 78 idle\n' ;;
 		'dev list') printf 'ID NAME\n0 mgpu_soft.0\n' ;;
+		'render list') printf 'ADDRESS NODE\n0000:03:00.0 /dev/dri/renderD128\n' ;;
 		esac
 	}
 	# shellcheck disable=SC2317
@@ -555,6 +567,12 @@ completion()
 		echo "dev bind: $(complete_words dev bind '')"
 	[ "$(complete_words dev unbind 0000:00:10.0 '')" = 'leave force' ] ||
 		echo "dev unbind 0000:00:10.0: $(complete_words dev unbind 0000:00:10.0 '')"
+	[ "$(complete_words render '')" = 'list start stop' ] ||
+		echo "render: $(complete_words render '')"
+	[ "$(complete_words render start '')" = 'none 0000:00:10.0' ] ||
+		echo "render start: $(complete_words render start '')"
+	[ "$(complete_words render stop '')" = 'all none force 0000:03:00.0' ] ||
+		echo "render stop: $(complete_words render stop '')"
 	[ "$(complete_words ctx '')" = 'list show preempt resume' ] ||
 		echo "ctx: $(complete_words ctx '')"
 	[ "$(complete_words ctx list '')" = 'dev vgpu' ] ||

@@ -37,6 +37,7 @@ OUTPUTS = {
     ("ctx", "show", "1", "1"): "ctx_show",
     ("ctx", "preempt", "1", "1", "hold"): "ctx_show",
     ("ctx", "resume", "1", "1"): "ctx_show",
+    ("render", "list"): "render_list",
     ("status",): "status",
     ("monitor", "contexts", "-n", "2"): "monitor_event",
     ("top", "-n", "2", "-d", "1"): "top_sample",
@@ -48,9 +49,10 @@ OUTPUTS = {
     ("ctl", "watch", "-n", "2"): ("state", "watch_event"),
     ("version",): "release",
 }
-# Commands that need sysfs: kselftest/test_gpuctl.sh and test_gpu_bind.sh have them.
-ELSEWHERE = {"dev bind", "dev unbind", "type list", "type show"}
-NO_JSON = {"help"}
+# Commands that need sysfs: kselftest/test_gpuctl.sh, test_gpu_bind.sh and test_render_ctl.sh
+# have them.
+ELSEWHERE = {"dev bind", "dev unbind", "type list", "type show", "render start"}
+NO_JSON = {"help", "render stop"}
 EVENT = {"version": 1, "event": "sla-shortfall", "time_s": 12.345, "id": 3, "uuid": UUID,
          "floor_fps": 30, "granted_fps": 21.5, "gone": False}
 
@@ -194,7 +196,7 @@ def closed_and_named():
         assert re.fullmatch(r"[a-z][a-z0-9_]*", name), name
     for name in SCHEMA["$defs"]:
         part = SCHEMA["$defs"][name]
-        if "properties" not in part or name in ("dev", "vgpu", "ctx"):
+        if "properties" not in part or name in ("dev", "vgpu", "ctx", "renderd"):
             continue    # these are closed where they are used
         assert part.get("additionalProperties") is False or \
             part.get("unevaluatedProperties") is False, f"{name} may have any key"
