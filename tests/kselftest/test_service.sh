@@ -54,6 +54,7 @@ cleanup()
 		[ -d "$cgroup" ] || break
 		sleep 0.1
 	done
+	[ ! -d /sys/module/mgpu_user ] || /usr/sbin/rmmod mgpu_user
 	[ -d /sys/module/mgpu_soft ] || "$top/tools/vm/modules" load mgpu_soft
 }
 at_exit cleanup
@@ -416,5 +417,92 @@ host systemctl start mgpud 2>"$tmp/err" && bad 'it starts with a bad configurati
 is SubState=failed Result=exit-code ExecMainStatus=3 NRestarts=0
 logs "$conf:2: .*polcy"
 judge 'a start with a bad configuration fails once, and says why'
+
+# ---- mgpu-renderd ----
+
+unit=mgpu-renderd@none
+asserts+=' is_so renders'
+
+is_so()		# NAME=VALUE... : of mgpu-renderd's unit
+{
+	local names=("${@%%=*}")
+
+	host systemctl show "${names[@]/#/--property=}" $unit >"$tmp/properties"
+	printf '%s\n' "$@" | sort | diff - <(sort "$tmp/properties") ||
+		bad "$unit: not $*: $(cat "$tmp/properties")"
+}
+
+listed()	# FILTER
+{
+	host gpuctl -j render list | jq -e ".renderds | $1" >/dev/null
+}
+
+renders()	# FILTER
+{
+	await 40 listed "$1" || bad "not so: $1: $(host gpuctl render list 2>&1)"
+}
+
+must 'mgpu_user does not load' "$top/tools/vm/modules" load mgpu_user
+# In the unit's sandbox: what a worker may need to make its own.
+host mkdir /run/systemd/system/$unit.service.d
+cat >"$tmp/dropin" <<'END'
+[Service]
+ExecStartPre=unshare --user --map-root-user --mount --pid --fork --mount-proc mount -t tmpfs tmpfs /tmp
+ExecStartPre=setpriv --reuid=65534 --regid=65534 --clear-groups unshare --user --map-root-user --mount --pid --fork --mount-proc true
+ExecStartPre=unshare --mount --ipc --uts --net --root=/ true
+ExecStartPre=setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all true
+ExecStartPre=sh -c 'mkdir /sys/fs/cgroup$(cut -d : -f 3 /proc/self/cgroup)/x && rmdir /sys/fs/cgroup$(cut -d : -f 3 /proc/self/cgroup)/x'
+ExecStartPre=sh -c '! mkdir /etc/x && ! mkdir /usr/x && ! mkdir /run/x && ! true </dev/kmsg && ! ls /root'
+END
+sed 's/\$(/$$(/g' "$tmp/dropin" |
+	host tee /run/systemd/system/$unit.service.d/test.conf >/dev/null
+host systemctl daemon-reload || bad 'daemon-reload failed'
+host gpuctl render start none >"$tmp/out" 2>&1 || bad "start: $(cat "$tmp/out")
+$(host journalctl -q -o cat -n 12 -u $unit)"
+grep -q '^mgpu_user.0 serves without a GPU (process [0-9]*)$' "$tmp/out" || bad "$(cat "$tmp/out")"
+is_so ActiveState=active StatusText='serves mgpu_user.0, renders without a GPU' NRestarts=0 \
+	Delegate=yes
+pid=$(host systemctl show -P MainPID $unit)
+renders "length == 1 and (.[0] | .pid == $pid and .state == \"serving\" and .vgpus == 0)"
+has_status NoNewPrivs 1
+has_status Seccomp 2
+has_status CapBnd "$(printf %016x $((1 << 0 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 18 | 1 << 21 | 1 << 31)))"
+judge 'gpuctl render starts a unit, whose sandbox lets workers have their own'
+
+uuid=$(cat /proc/sys/kernel/random/uuid)
+echo "$uuid" >/sys/class/mdev_bus/mgpu_user.0/mdev_supported_types/mgpu_user-small-render/create ||
+	bad 'no vGPU can be made'
+"$top/tests/lib/open_vgpu.py" "$uuid" "$tmp/open" &
+opener=$!
+await 60 test -e "$tmp/open" || bad 'the vGPU cannot be opened'
+host systemctl kill --kill-who=main -s KILL $unit || bad 'it cannot be killed'
+renders ".[0] | .pid != null and .pid != $pid and .state == \"serving\" and
+	.device == \"mgpu_user.0\" and .vgpus == 1"
+is_so ActiveState=active NRestarts=1
+host gpuctl render stop none >"$tmp/out" 2>&1 && bad 'it stops with a vGPU'
+grep -q "^gpuctl: mgpu_user.0 has vGPUs: $uuid" "$tmp/out" || bad "$(cat "$tmp/out")"
+is_so ActiveState=active
+judge 'after kill -9 systemd starts it again, with its device and the vGPUs'
+
+host gpuctl render stop none force >"$tmp/out" 2>&1 &
+stop=$!
+renders '.[0].state == "stopping"'
+is_so ActiveState=deactivating
+kill "$opener"
+wait $stop || bad "stop: $(cat "$tmp/out")"
+grep -qx 'none: stopped; removed mgpu_user.0' "$tmp/out" || bad "$(cat "$tmp/out")"
+renders '. == []'
+is_so ActiveState=inactive Result=success ExecMainStatus=0
+[ ! -e /sys/class/mdev_bus/mgpu_user.0 ] || bad 'the device is left'
+host test -d /run/mgpu || bad '/run/mgpu, which mgpud has too, is gone'
+judge 'a stop with force waits for the VMM'
+
+# a PCI function has no number 9
+unit=mgpu-renderd@0000:03:00.9
+host systemctl start $unit 2>"$tmp/err" && bad 'it starts'
+is_so SubState=failed Result=exit-code ExecMainStatus=2 NRestarts=0
+host journalctl -q -o cat -u $unit | grep "'0000:03:00.9' is no PCI address" >/dev/null ||
+	bad 'the journal has no reason'
+judge 'an instance that is no GPU fails once, and says why'
 
 done_testing

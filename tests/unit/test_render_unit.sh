@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# systemd takes the unit of mgpu-renderd, its settings are true of mgpu-renderd, and
+# mgpu-renderd refuses GPUs that it does not find.
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${BUILD:-$top/build}
+unit=$top/ctl/renderd/mgpu-renderd@.service
+man=$top/Documentation/man/mgpu-renderd.8
+renderd=$BUILD/ctl/mgpu-renderd
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
+needs "$renderd"
+
+verify()
+{
+	command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
+	# the path of mgpu-renderd is that of an installation
+	sed 's,^\(Exec[A-Z][a-z]*\)=[^ ]*/mgpu-renderd,\1=/bin/true,' "$unit" \
+		>"$tmp/mgpu-renderd@.service"
+	# systemd-analyze looks for no file with a colon; test_service.sh has such an instance
+	cp "$tmp/mgpu-renderd@.service" "$tmp/mgpu-renderd@none.service"
+	systemd-analyze verify --man=no "$tmp/mgpu-renderd@none.service" >"$tmp/out" 2>&1 ||
+		cat "$tmp/out"
+	# complaints about this unit only, not about others on this machine
+	! grep -F mgpu-renderd@ "$tmp/out"
+}
+behaves 'systemd takes the unit' verify
+
+security()
+{
+	systemd-analyze security --help 2>/dev/null | grep -q -e --offline ||
+		skip 'no systemd-analyze that looks at files'
+	systemd-analyze security --offline=true --threshold=50 "$tmp/mgpu-renderd@none.service" \
+		>"$tmp/out" 2>&1 || show "$tmp/out"
+}
+# It looks at the file that verify has made, in a subshell.
+behaves 'its exposure is medium at most' security
+
+asserts=has
+has()		# LINE...
+{
+	local line
+
+	for line in "$@"; do
+		grep -qxF -e "$line" "$unit" || echo "no line '$line'"
+	done
+}
+
+told_truly()
+{
+	has Type=notify RuntimeDirectory=mgpu RuntimeDirectoryPreserve=yes KillMode=mixed \
+		OOMPolicy=continue 'ExecStart=/usr/local/sbin/mgpu-renderd --gpu %i'
+	statuses=$(sed -n '/^\.SH EXIT STATUS/,/^\.SH FILES/s/^\.B \([0-9]*\)$/\1/p' "$man")
+	[ "$(echo $statuses)" = '0 1 2 3' ] || echo "statuses: $statuses"
+	has 'RestartPreventExitStatus=2 3'
+	grep -qx '#define STATUS_BUSY	3.*' "$top/ctl/renderd/main.c" || echo 'another status'
+	# what would keep workers from a sandbox, or Mesa from compiling shaders
+	! grep '^\(RestrictNamespaces\|ProtectControlGroups\|MemoryDenyWriteExecute\|PrivateDevices\|ProtectKernelTunables\|ProtectKernelLogs\|ProtectHostname\|ProtectProc\|ProcSubset\|PrivateUsers\)=' \
+		"$unit"
+}
+behaves 'its claims about mgpu-renderd are true' told_truly
+
+install_to()
+{
+	for prefix in /usr/local /usr; do
+		rm -rf "$tmp/root"
+		make -s -C "$top/ctl" install BUILD="$BUILD" PREFIX=$prefix \
+			DESTDIR="$tmp/root" >"$tmp/out" 2>&1 || show "$tmp/out"
+		installed=$(find "$tmp/root" -name mgpu-renderd@.service)
+		grep -q "^ExecStart=$prefix/sbin/mgpu-renderd --gpu %i$" "$installed" ||
+			echo "$installed: $(grep ExecStart "$installed")"
+		[ -x "$tmp/root$prefix/sbin/mgpu-renderd" ] || echo "no $prefix/sbin/mgpu-renderd"
+	done
+}
+behaves 'it is installed with its program' install_to
+
+options()
+{
+	"$renderd" --help | sed -n 's/^  \(-.,\|   \) --\([a-z-]*\).*/\2/p' >"$tmp/want"
+	sed -n '/^\.SH OPTIONS/,/^\.SH EXIT/{s/^\.B[IR]\? \(\\-. ", " \)\?\\-\\-\([a-z\\-]*\).*/\2/p}' \
+		"$man" | tr -d '\\' >"$tmp/got"
+	diff "$tmp/want" "$tmp/got"
+	[ -s "$tmp/want" ] || echo 'no options'
+}
+behaves 'the manual page has the options' options
+
+no_gpu()
+{
+	for address in 0000:03:00.8 03:20.0 03:00 ../0000:03:00.0 mgpu_soft.0 ''; do
+		refused "$renderd" 2 "'$address' is no PCI address: give one as in 0000:03:00.0 or 03:00.0, or none .*render node" \
+			--gpu "$address"
+	done
+	refused "$renderd" 1 'there is no PCI device 00aa:fe:1e.6; .*render node' -g 00AA:fe:1E.6
+	refused "$renderd" 1 "cannot find /dev/dri/renderD0: No such file.*'ls /dev/dri' lists" \
+		--node /dev/dri/renderD0
+	refused "$renderd" 2 'give --gpu or --node, not both' -g none -n /dev/dri/renderD128
+	refused "$renderd" 2 'did you mean --gpu' --gpuu none
+	refused "$renderd" 2 'wants a value' --gpu
+}
+behaves 'a GPU that is not there is refused, with those that are' no_gpu
+
+done_testing
