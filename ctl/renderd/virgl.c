@@ -281,8 +281,11 @@ static uint32_t run(struct virgl *v, const struct mgpu_user_cmd *cmd, const void
 uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf)
 {
 	const struct virtio_gpu_ctrl_hdr *hdr = buf;
-	uint32_t type = run(v, cmd, buf);
+	uint32_t type;
 
+	/* An error of OpenGL that one context leaves must not be taken for another one's. */
+	virgl_renderer_force_ctx_0();
+	type = run(v, cmd, buf);
 	if (!(cmd->flags & MGPU_USER_CMD_FENCED))
 		return type;
 	v->fence++;
