@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,14 +11,18 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../../include/uapi/linux/mgpu_user.h"
 #include "cmdline.h"
+#include "complain.h"
 #include "node.h"
 #include "notify.h"
+#include "record.h"
+#include "replay.h"
 #include "sandbox.h"
 #include "virgl.h"
 #include "worker.h"
@@ -36,7 +39,8 @@
 #define WORKER		"worker"
 
 static const char usage_text[] =
-	"usage: mgpu-renderd [-g ADDRESS | -n PATH] [-u NAME]\n"
+	"usage: mgpu-renderd [-g ADDRESS | -n PATH] [-u NAME] [-r DIR]\n"
+	"       mgpu-renderd replay [OPTION]... FILE...\n"
 	"       mgpu-renderd help | version\n"
 	"\n"
 	"Renders for VMs on a GPU of this machine. Makes a device mgpu_user.N, and serves\n"
@@ -49,22 +53,11 @@ static const char usage_text[] =
 	"  -u, --user NAME    account of the workers (mgpu-renderd, or nobody)\n"
 	"      --no-sandbox   have workers keep all rights: a guest that takes one over has\n"
 	"                     the host\n"
+	"  -r, --record DIR   record what each worker executes to a file in DIR\n"
 	"  -h, --help         print this help\n"
-	"  -V, --version      print the version\n";
-
-static void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static void complain(const char *fmt, ...)
-{
-	va_list args;
-
-	fflush(stdout);
-	fputs("mgpu-renderd: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputc('\n', stderr);
-}
+	"  -V, --version      print the version\n"
+	"\n"
+	"'mgpu-renderd replay --help' explains how to replay such files.\n";
 
 /* What the command line says: @gpu is a PCI address, "none" or NULL. */
 struct options {
@@ -97,9 +90,11 @@ static int probe(const struct worker_options *o, struct probe *p)
 		return -errno;
 	if (!pid) {
 		struct virgl *v;
+		int drm;
 
 		memset(p, 0, sizeof(*p));
-		if (virgl_new(&v, o->node, NULL, NULL, NULL))
+		if (virgl_open_node(o->node, &drm) ||
+		    virgl_new(&v, drm, NULL, NULL, NULL))
 			_exit(1);
 		for (uint32_t id = 1; id <= 2; id++) {
 			size_t len = virgl_capset(id, &p->set[p->nr].version,
@@ -173,15 +168,28 @@ static struct served *find(uint32_t vgpu)
 	return NULL;
 }
 
+/* Create a worker's recording; without one the worker serves all the same. */
+static int start_recording(const struct worker_options *o, uint32_t vgpu)
+{
+	int fd;
+
+	if (!o->record)
+		return -1;
+	fd = recorder_create(o->record, vgpu);
+	if (fd < 0 || fcntl(fd, F_SETFD, 0))
+		complain("cannot record vGPU %u in %s: %s", vgpu, o->record, strerror(-fd));
+	return fd;
+}
+
 /*
  * Become a worker. A new program has none of the supervisor's files and memory, and other
  * addresses.
  */
 static void exec_worker(const struct worker_options *o, const char *path, uint32_t vgpu)
 {
-	char fd_text[16], vgpu_text[16];
+	char fd_text[16], vgpu_text[16], record_text[16];
 	const char *argv[] = {
-		"mgpu-renderd", WORKER, "-f", fd_text, "-v", vgpu_text,
+		"mgpu-renderd", WORKER, "-f", fd_text, "-v", vgpu_text, "-r", record_text,
 		o->sandbox ? "-s" : "-S", "-n", o->node ? o->node : "",
 		"-u", o->user ? o->user : "", NULL,
 	};
@@ -196,6 +204,7 @@ static void exec_worker(const struct worker_options *o, const char *path, uint32
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	snprintf(fd_text, sizeof(fd_text), "%d", fd);
 	snprintf(vgpu_text, sizeof(vgpu_text), "%u", vgpu);
+	snprintf(record_text, sizeof(record_text), "%d", start_recording(o, vgpu));
 	execv("/proc/self/exe", (char **)argv);
 	complain("cannot start a worker: %s", strerror(errno));
 }
@@ -225,16 +234,19 @@ static int start_worker(const struct worker_options *o, const char *path, uint32
 static int worker(int argc, char **argv)
 {
 	struct worker_options o = { .sandbox = true };
-	int fd = -1, c;
+	int fd = -1, record = -1, c;
 	uint32_t vgpu = 0;
 
-	while ((c = getopt(argc, argv, "f:v:sSn:u:")) != -1) {
+	while ((c = getopt(argc, argv, "f:v:r:sSn:u:")) != -1) {
 		switch (c) {
 		case 'f':
 			fd = atoi(optarg);
 			break;
 		case 'v':
 			vgpu = (uint32_t)strtoul(optarg, NULL, 10);
+			break;
+		case 'r':
+			record = atoi(optarg);
 			break;
 		case 's':
 			o.sandbox = true;
@@ -256,7 +268,7 @@ static int worker(int argc, char **argv)
 		complain("the word " WORKER " is for mgpu-renderd itself");
 		return STATUS_USAGE;
 	}
-	return worker_main(fd, vgpu, &o) ? 1 : 0;
+	return worker_main(fd, vgpu, record, &o) ? 1 : 0;
 }
 
 static int serve_event(int fd)
@@ -440,7 +452,7 @@ static int run(struct options *o)
 /* The words help and version are options, too. */
 static int word(const char *w)
 {
-	static const char *const words[] = { "help", "version", NULL };
+	static const char *const words[] = { "replay", "help", "version", NULL };
 	const char *like = suggest(w, words);
 
 	if (!strcmp(w, "help")) {
@@ -465,20 +477,24 @@ int main(int argc, char **argv)
 		{ "node", required_argument, NULL, 'n' },
 		{ "user", required_argument, NULL, 'u' },
 		{ "no-sandbox", no_argument, NULL, 'S' },
+		{ "record", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	static const char *const names[] = { "gpu", "node", "user", "no-sandbox", "help",
-						   "version", NULL };
+	static const char *const names[] = { "gpu", "node", "user", "no-sandbox", "record",
+						   "help", "version", NULL };
 	struct options o = { .worker.sandbox = true };
 	char text[256];
+	struct stat st;
 	int c;
 
 	opterr = 0;
 	if (argc > 1 && !strcmp(argv[1], WORKER))
 		return worker(argc - 1, argv + 1);
-	while ((c = getopt_long(argc, argv, ":g:n:u:hV", options, NULL)) != -1) {
+	if (argc > 1 && !strcmp(argv[1], "replay"))
+		return replay_main(argc - 1, argv + 1);
+	while ((c = getopt_long(argc, argv, ":g:n:u:r:hV", options, NULL)) != -1) {
 		switch (c) {
 		case 'g':
 			o.gpu = optarg;
@@ -491,6 +507,9 @@ int main(int argc, char **argv)
 			break;
 		case 'S':
 			o.worker.sandbox = false;
+			break;
+		case 'r':
+			o.worker.record = optarg;
 			break;
 		case 'h':
 			fputs(usage_text, stdout);
@@ -509,6 +528,11 @@ int main(int argc, char **argv)
 		return word(argv[optind]);
 	if (o.gpu && o.worker.node) {
 		complain("give --gpu or --node, not both");
+		return STATUS_USAGE;
+	}
+	if (o.worker.record && (stat(o.worker.record, &st) || !S_ISDIR(st.st_mode))) {
+		complain("--record %s: there is no such folder; make it first",
+			 o.worker.record);
 		return STATUS_USAGE;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -179,6 +179,16 @@ static uint32_t detach(struct virgl *v, uint32_t id)
 	return VIRTIO_GPU_RESP_OK_NODATA;
 }
 
+void *virgl_memory(struct virgl *v, uint32_t id, size_t *len)
+{
+	struct resource *r = *find(v, id);
+
+	if (!r || !r->map)
+		return NULL;
+	*len = r->len;
+	return r->map;
+}
+
 /* ---- commands ---- */
 
 static uint32_t create_ctx(const struct virtio_gpu_ctx_create *c)
@@ -344,13 +354,23 @@ static struct virgl_renderer_callbacks callbacks = {
 	.get_drm_fd = drm_fd,
 };
 
-int virgl_new(struct virgl **result, const char *node, virgl_map_fn map,
-	      virgl_done_fn done, void *arg)
+int virgl_open_node(const char *node, int *fd)
+{
+	int err;
+
+	*fd = node ? open(node, O_RDWR | O_CLOEXEC) : -1;
+	if (!node || *fd >= 0)
+		return 0;
+	err = errno;
+	fprintf(stderr, "cannot open the render node %s: %s\n", node, strerror(err));
+	return -err;
+}
+
+int virgl_new(struct virgl **result, int drm, virgl_map_fn map, virgl_done_fn done, void *arg)
 {
 	int flags = VIRGL_RENDERER_USE_EGL | VIRGL_RENDERER_THREAD_SYNC |
-		(node ? 0 : VIRGL_RENDERER_USE_SURFACELESS);
+		(drm < 0 ? VIRGL_RENDERER_USE_SURFACELESS : 0);
 	struct virgl *v = calloc(1, sizeof(*v));
-	int ret;
 
 	*result = NULL;
 	if (!v)
@@ -358,18 +378,10 @@ int virgl_new(struct virgl **result, const char *node, virgl_map_fn map,
 	v->map = map;
 	v->done = done;
 	v->arg = arg;
-	v->drm = node ? open(node, O_RDWR | O_CLOEXEC) : -1;
-	if (node && v->drm < 0) {
-		ret = -errno;
-		fprintf(stderr, "cannot open the render node %s: %s\n", node,
-			strerror(errno));
-		free(v);
-		return ret;
-	}
-	ret = virgl_renderer_init(v, flags, &callbacks);
-	if (ret) {
+	v->drm = drm;
+	if (virgl_renderer_init(v, flags, &callbacks)) {
 		fprintf(stderr, "virglrenderer cannot use %s: install Mesa's EGL driver for it\n",
-			node ? node : "Mesa without a GPU (llvmpipe)");
+			drm < 0 ? "Mesa without a GPU (llvmpipe)" : "the GPU");
 		free(v);
 		return -ENODEV;
 	}

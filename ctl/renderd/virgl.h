@@ -30,9 +30,18 @@ typedef void (*virgl_done_fn)(void *arg, uint32_t seq, uint32_t type);
 typedef void *(*virgl_map_fn)(void *arg, uint64_t offset, uint64_t len);
 
 /**
+ * virgl_open_node() - open a render node
+ * @node: its path; NULL to render without a GPU
+ * @fd: set to the open file, or -1 without a GPU
+ *
+ * Return: 0 or a negative errno after a message on standard error.
+ */
+int virgl_open_node(const char *node, int *fd);
+
+/**
  * virgl_new() - start the renderer
  * @v: result
- * @node: path of a render node; NULL to render without a GPU
+ * @drm: of virgl_open_node(); the renderer's in any case
  * @map: maps guest memory
  * @done: called for each fenced command, by virgl_execute() and virgl_poll()
  * @arg: for both
@@ -41,8 +50,7 @@ typedef void *(*virgl_map_fn)(void *arg, uint64_t offset, uint64_t len);
  *
  * Return: 0 or a negative errno after a message on standard error.
  */
-int virgl_new(struct virgl **v, const char *node, virgl_map_fn map, virgl_done_fn done,
-	      void *arg);
+int virgl_new(struct virgl **v, int drm, virgl_map_fn map, virgl_done_fn done, void *arg);
 void virgl_free(struct virgl *v);
 
 /* The capability set @id: its version and length; 0 if the renderer does not have it. */
@@ -57,6 +65,9 @@ size_t virgl_capset(uint32_t id, uint32_t *version, void *data, size_t size);
  * Return: VIRTIO_GPU_RESP_*, or 0 if @done is called with that.
  */
 uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf);
+
+/* Return the memory that is attached to a resource, and its length in bytes; NULL for none. */
+void *virgl_memory(struct virgl *v, uint32_t id, size_t *len);
 
 /* Return whether fenced commands are not complete. */
 bool virgl_busy(const struct virgl *v);

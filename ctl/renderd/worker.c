@@ -8,6 +8,7 @@
 
 #include "channel.h"
 #include "engine_clock.h"
+#include "record.h"
 #include "sandbox.h"
 #include "virgl.h"
 #include "worker.h"
@@ -22,12 +23,14 @@
  * struct worker - a worker
  * @ch: its channel
  * @v: the renderer
+ * @rec: records what it executes; NULL for no recording
  * @clock: of the GPU
  * @told_ns: its time that the module was told of
  */
 struct worker {
 	struct channel ch;
 	struct virgl *v;
+	struct recorder *rec;
 	struct engine_clock clock;
 	uint64_t told_ns;
 };
@@ -54,10 +57,14 @@ static void done(void *arg, uint32_t seq, uint32_t type)
 static void execute(struct worker *w)
 {
 	struct mgpu_user_cmd cmd;
+	const void *buf;
 	uint32_t type;
 
 	while (channel_take(&w->ch, &cmd)) {
-		type = virgl_execute(w->v, &cmd, w->ch.arena + cmd.offset);
+		buf = w->ch.arena + cmd.offset;
+		recorder_before(w->rec, &cmd, buf);
+		type = virgl_execute(w->v, &cmd, buf);
+		recorder_after(w->rec, buf);
 		if (type && !(cmd.flags & MGPU_USER_CMD_NOTICE))
 			channel_answer(&w->ch, cmd.seq, type, 0);
 	}
@@ -98,23 +105,28 @@ static int serve(struct worker *w)
 }
 
 /* Start the renderer, with no more rights than it needs. */
-static int start(struct worker *w, const struct worker_options *o)
+static int start(struct worker *w, uint32_t vgpu, int record, const struct worker_options *o)
 {
-	int ret = 0;
+	uint64_t memory = w->ch.a.mem_limit;
+	int drm, ret;
 
-	if (o->sandbox)
+	/* The node may belong to root alone. */
+	ret = virgl_open_node(o->node, &drm);
+	if (!ret && o->sandbox)
 		ret = sandbox_enter(o->node, o->user);
 	if (!ret)
-		ret = virgl_new(&w->v, o->node, map, done, w);
+		ret = virgl_new(&w->v, drm, map, done, w);
 	if (ret)
 		return ret;
 	engine_clock_start(&w->clock, o->node);
+	w->rec = recorder_new(record, vgpu, w->v);
+	/* A recorder has a copy of the guest's memory. */
 	if (o->sandbox)
-		ret = sandbox_seal(w->ch.a.mem_limit);
+		ret = sandbox_seal(w->rec ? 2 * memory : memory);
 	return ret;
 }
 
-int worker_main(int fd, uint32_t vgpu, const struct worker_options *o)
+int worker_main(int fd, uint32_t vgpu, int record, const struct worker_options *o)
 {
 	static struct worker w;
 	int ret;
@@ -124,12 +136,13 @@ int worker_main(int fd, uint32_t vgpu, const struct worker_options *o)
 		fprintf(stderr, "cannot serve vGPU %u: %s\n", vgpu, strerror(-ret));
 		return ret;
 	}
-	ret = start(&w, o);
+	ret = start(&w, vgpu, record, o);
 	if (!ret) {
 		ret = serve(&w);
 		if (ret != -ENODEV)
 			fprintf(stderr, "vGPU %u: %s\n", vgpu, strerror(-ret));
 	}
+	recorder_free(w.rec);
 	virgl_free(w.v);
 	channel_close(&w.ch);
 	return ret == -ENODEV ? 0 : ret;

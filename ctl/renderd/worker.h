@@ -11,22 +11,25 @@
  * @node: path of a render node; NULL to render without a GPU
  * @user: account to run as; NULL for the default of sandbox_enter()
  * @sandbox: give up what a renderer does not need
+ * @record: folder for recordings, which the supervisor creates; NULL for none
  */
 struct worker_options {
 	const char *node;
 	const char *user;
 	bool sandbox;
+	const char *record;
 };
 
 /**
  * worker_main() - serve a vGPU until its VMM closes it
  * @fd: file of /dev/mgpu-userN
  * @vgpu: ID of the vGPU
+ * @record: file of recorder_create(), or a negative number
  * @o: options
  *
  * Return: 0 when the vGPU needs this worker no more, or a negative errno after a message on
  * standard error.
  */
-int worker_main(int fd, uint32_t vgpu, const struct worker_options *o);
+int worker_main(int fd, uint32_t vgpu, int record, const struct worker_options *o);
 
 #endif /* RENDERD_WORKER_H */
