@@ -118,6 +118,7 @@ died()
 	await 40 test -e "$tmp/open" || echo 'the vGPU cannot be opened'
 	refused "$gpuctl" 1 "mgpu_user.0 has vGPUs: $uuid (VM with pid $(cat "$tmp/vmm"))" \
 		render stop none
+	worker=$(sed -n 's/^mgpu-renderd: vGPU [0-9]* has worker //p' $log | tail -n 1)
 	kill -KILL "$pid"
 	await 20 test ! -e "/proc/$pid" || echo 'it does not die'
 	lists '.[0] | .state == "dead" and .pid == null and .device == "mgpu_user.0" and .vgpus == 1'
@@ -126,7 +127,9 @@ died()
 	: >$log
 	prints '^mgpu_user.0 serves without a GPU' render start none
 	lists '.[0] | .state == "serving" and .device == "mgpu_user.0" and .vgpus == 1'
-	# the VM that was there is served again
+	# the VM that was there has been served all the time, and gets another worker when needed
+	[ -e "/proc/$worker" ] || echo 'the worker died with it'
+	kill -KILL "$worker"
 	await 40 grep -q '^mgpu-renderd: vGPU [0-9]* has worker' $log || show $log
 }
 behaves 'after kill -9 the list says so, and the next one takes the device over' died

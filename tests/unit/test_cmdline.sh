@@ -13,7 +13,7 @@ ctl=$BUILD/ctl
 tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd'
 
 must 'the tools cannot be built' \
-	make -s -C "$top/ctl" gpuctl mgpud policy trace BUILD="$BUILD"
+	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd BUILD="$BUILD"
 
 help_and_version()
 {
@@ -63,6 +63,9 @@ unknown()
 	refused "$ctl/mgpu-policy" 2 "unknown word 'timeuot'; did you mean 'timeout'?" load deadline timeuot 500
 	refused "$ctl/mgpu-policy" 2 "unknown word 'dev'" replace 1 deadline dev 0
 	refused "$ctl/mgpu-trace" 2 "did you mean 'record'" recrod
+	refused "$ctl/mgpu-renderd" 2 "did you mean 'replay'" rpelay
+	refused "$ctl/mgpu-renderd" 2 'make it first' --record /nonexistent
+	refused "$ctl/mgpu-renderd" 2 'replay needs a recording' replay
 }
 behaves 'unknown words and options are answered alike, with a suggestion' unknown
 

@@ -79,7 +79,7 @@ behaves 'it is installed with its program' install_to
 options()
 {
 	"$renderd" --help | sed -n 's/^  \(-.,\|   \) --\([a-z-]*\).*/\2/p' >"$tmp/want"
-	sed -n '/^\.SH OPTIONS/,/^\.SH EXIT/{s/^\.B[IR]\? \(\\-. ", " \)\?\\-\\-\([a-z\\-]*\).*/\2/p}' \
+	sed -n '/^\.SH OPTIONS/,/^\.SH REPLAY/{s/^\.B[IR]\? \(\\-. ", " \)\?\\-\\-\([a-z\\-]*\).*/\2/p}' \
 		"$man" | tr -d '\\' >"$tmp/got"
 	diff "$tmp/want" "$tmp/got"
 	[ -s "$tmp/want" ] || echo 'no options'

@@ -177,6 +177,17 @@ test_renderd-srcs := $(addprefix ../../ctl/lib/,mgpu.c msg.c fields.c pci.c rend
 test_renderd-cflags := $(lib-cflags)
 test_renderd-pkgs := libnl-genl-3.0
 
+# ---- ctl/renderd
+
+test_engine_clock-srcs := ../../ctl/renderd/engine_clock.c
+test_engine_clock-cflags := -I../../ctl/renderd
+
+test_replay-srcs := $(addprefix ../../ctl/renderd/,record.c recording.c replay.c virgl.c \
+	complain.c) ../../ctl/lib/cmdline.c ../kselftest/lib/stream.c
+test_replay-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd -I../kselftest/lib \
+	-DMGPU_VERSION='"test"' -DTOP='"$(abspath ../..)"'
+test_replay-pkgs := json-c virglrenderer
+
 # ---- tools/
 
 test_bench_stats-srcs := ../../tools/bench/common/stats.c
@@ -193,8 +204,3 @@ test_sim_mgpud-cflags := $(mgpud-cflags) -I../../tools/sim -I../../bpf
 # The test sees, and can suppress, what passes between the simulator and ctx_view.
 test_sim_mgpud-libs := -Wl,--wrap=ctx_view_look,--wrap=ctx_view_snapshot \
 	-Wl,--wrap=ctx_view_orders,--wrap=ctx_view_ran
-
-# ---- ctl/renderd
-
-test_engine_clock-srcs := ../../ctl/renderd/engine_clock.c
-test_engine_clock-cflags := -I../../ctl/renderd
