@@ -49,7 +49,7 @@ help: ## say what can be made
 	@echo '  KERNEL=6.1        test kernel: 6.1, 6.12, or debug (6.1 with checkers)'
 	@echo '  KDIR=DIR          build the modules for another kernel (kmod only)'
 	@echo '  GPU=virtio        a PCI virtio-gpu with OpenGL is shared, not mgpu_soft (demo, fuzz)'
-	@echo '  GPU=host          the GPU of the test host, or its processors, by mgpu-renderd (demo)'
+	@echo '  GPU=host          processors draw with OpenGL, by mgpu-renderd (demo)'
 	@echo '  DEPS=no           do not look for missing packages'
 
 deps: $(BUILD)/deps.stamp ## install the packages that are missing (Debian 12)

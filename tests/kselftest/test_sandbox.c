@@ -124,16 +124,18 @@ static void *nothing(void *arg)
 
 static int calls(void)
 {
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
 	char *argv[] = { (char *)"true", NULL };
 	pthread_t thread;
-	void *ret;
+	void *ret, *code;
 
 	CHECK(1, !sandbox_seal(MEMORY));
 	/* A renderer's life goes on. */
-	CHECK(2, !pthread_create(&thread, NULL, nothing, argv) &&
-		 !pthread_join(thread, &ret) && ret == argv);
-	CHECK(3, mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+	CHECK(2, !pthread_create(&thread, NULL, nothing, argv));
+	CHECK(2, !pthread_join(thread, &ret) && ret == argv);
+	code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
+	CHECK(3, code != MAP_FAILED);
 	CHECK(4, memfd_create("pixels", MFD_CLOEXEC) >= 0);
 	CHECK(5, opens("/etc/ld.so.cache", O_RDONLY) >= 0);
 	/* Not so that of a program it would start. */
@@ -155,8 +157,7 @@ static int calls(void)
 	FAILS(21, EPERM, unshare(CLONE_NEWUSER));
 	FAILS(22, EPERM, setns(0, 0));
 	FAILS(23, EPERM, prctl(PR_SET_DUMPABLE, 1));
-	FAILS(24, EPERM, setrlimit(RLIMIT_DATA, &(struct rlimit){ RLIM_INFINITY,
-								     RLIM_INFINITY }));
+	FAILS(24, EPERM, setrlimit(RLIMIT_DATA, &none));
 	FAILS(25, EPERM, chmod("/usr", 0777));
 	FAILS(26, EPERM, (int)syscall(SYS_tgkill, 2, 2, SIGKILL));
 	return 0;
