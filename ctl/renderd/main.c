@@ -59,7 +59,7 @@ static const char usage_text[] =
 	"\n"
 	"'mgpu-renderd replay --help' explains how to replay such files.\n";
 
-/* What the command line says: @gpu is a PCI address, "none" or NULL. */
+/* Options of the command line; @gpu is a PCI address, "none" or NULL. */
 struct options {
 	const char *gpu;
 	struct worker_options worker;

@@ -538,7 +538,7 @@ static void times_of_kind(const struct file *f, uint32_t kind, struct times *t)
 	qsort(t->ns, t->nr, sizeof(*t->ns), smaller_first);
 }
 
-/* Add the times of a run's jobs. What follows the last fence is a job, too. */
+/* Add the times of a run's jobs. Commands behind the last fence are a job, too. */
 static void add_jobs(const struct run *run, struct times *t)
 {
 	bool open = false;

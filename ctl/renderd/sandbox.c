@@ -52,7 +52,7 @@ int sandbox_pids(void)
 
 /* ---- the file system ---- */
 
-/* What renderers read: libraries, drivers, and the settings of both. */
+/* Files that renderers read: libraries, drivers, and the settings of both. */
 static const char *const readable[] = {
 	"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/drirc",
 	"/etc/egl", "/etc/glvnd", "/etc/ld.so.cache", "/etc/nvidia", "/etc/vulkan",
@@ -217,9 +217,12 @@ int sandbox_enter(const char *node, const char *user)
 		return ret;
 	if (setrlimit(RLIMIT_CORE, &none))
 		return failed("limits");
-	/* The node's group is how users get at it. */
-	if (setgroups(node ? 1 : 0, &st.st_gid))
+	/* Users get at the node by its group, unless it is root's alone. */
+	if (setgroups(node && st.st_gid ? 1 : 0, &st.st_gid))
 		return failed("groups");
+	/* No input can be made up on the supervisor's terminal (TIOCSTI). */
+	if (setsid() < 0)
+		return failed("a session");
 	capng_clear(CAPNG_SELECT_BOTH);
 	if (capng_change_id((int)uid, (int)gid, CAPNG_CLEAR_BOUNDING))
 		return failed("user and capabilities");

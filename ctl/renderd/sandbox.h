@@ -26,8 +26,8 @@ int sandbox_pids(void);
  * @node: path of the render node that it uses; NULL for none
  * @user: account to run as; NULL for mgpu-renderd, or nobody where that is missing
  *
- * Afterwards the process has namespaces of its own, without a network; a file system for
- * reading, which has libraries, the node and little else; another user; and no
+ * Afterwards the process has namespaces and a session of its own, without a network; a file
+ * system for reading, which has libraries, the node and little else; another user; and no
  * capabilities.  The caller is root, has one thread, and was started after sandbox_pids().
  *
  * Return: 0 or a negative errno after a message on standard error.

@@ -98,6 +98,7 @@ static int rights(void)
 	CHECK(9, !getrlimit(RLIMIT_CORE, &core) && !core.rlim_max);
 	FAILS(10, EPERM, chroot("/usr"));
 	FAILS(11, EPERM, (int)syscall(SYS_unshare, CLONE_NEWNET));
+	CHECK(12, getsid(0) == getpid());
 	return 0;
 }
 

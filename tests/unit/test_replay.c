@@ -752,7 +752,7 @@ static void cut(void)
 	free(ends);
 }
 
-/* What begins well is replayed: some lengths, and one that is not whole. */
+/* A part that is whole is replayed: some lengths, and one that is not whole. */
 static void cut_replayed(void)
 {
 	uint64_t at;
