@@ -26,7 +26,8 @@ if [ -z "$parent" ]; then
 	echo 'Bail out! mgpu-renderd did not start'
 	exit 1
 fi
-# A worker has memory for some 80 contexts of llvmpipe beside its resources.
+# A worker has memory for some 80 contexts of llvmpipe beside its resources, and for more
+# while it records.
 MGPU_CONTEXTS=64 MGPU_SLOW=4 MGPU_GPU=$parent "$BUILD/kselftest/test_virgl"
 rc=$?
 kill "$renderd"

@@ -418,7 +418,7 @@ def test_clients_are_named_where_they_differ():
 
 
 def test_workloads_are_complete():
-    assert set(WORKLOADS) == {"soft", "virtio"}
+    assert set(WORKLOADS) == {"soft", "virtio", "host"}
     for work in WORKLOADS.values():
         games = work["games"]
         assert [g["name"] for g in games] == ["A", "B", "C"]
