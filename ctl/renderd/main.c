@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -268,6 +269,7 @@ static int worker(int argc, char **argv)
 		complain("the word " WORKER " is for mgpu-renderd itself");
 		return STATUS_USAGE;
 	}
+	prctl(PR_SET_NAME, "mgpu-worker");
 	return worker_main(fd, vgpu, record, &o) ? 1 : 0;
 }
 

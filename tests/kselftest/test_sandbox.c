@@ -239,6 +239,18 @@ TEST(memory_is_bounded)
 	EXPECT_EQ(0, in_sandbox(memory));
 }
 
+static int aborts(void)
+{
+	if (sandbox_seal(MEMORY))
+		return CANNOT;
+	abort();
+}
+
+TEST(a_worker_that_aborts_causes_no_fault)
+{
+	EXPECT_EQ(128 + SIGABRT, in_sandbox(aborts));
+}
+
 TEST(an_account_that_is_not_there_is_refused)
 {
 	EXPECT_EQ(-ENOENT, sandbox_enter(NULL, "no-such-account"));
