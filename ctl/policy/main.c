@@ -4,13 +4,13 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmdline.h"
+#include "complain.h"
 #include "policy.h"
 
 /* A command, and what follows it; the others have no words. */
@@ -42,18 +42,6 @@ static const char notes_text[] =
 	"      --pin PATH  leave the policy in force, with its link pinned at PATH\n"
 	"  -h, --help      print this help, or that of the command before it\n"
 	"  -V, --version   print the version\n";
-
-void complain(const char *fmt, ...)
-{
-	va_list args;
-
-	fflush(stdout);
-	fputs("mgpu-policy: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputc('\n', stderr);
-}
 
 static int usage(const char *what, const char *arg)
 {

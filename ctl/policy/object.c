@@ -17,6 +17,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "complain.h"
 #include "policy.h"
 
 #define MODULE		"mgpu"

@@ -24,9 +24,6 @@ enum exit_status {
 	STATUS_ENDED,		/* the policy was ended from outside */
 };
 
-/* Print a sentence on standard error, after the program's name. */
-void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
 /* ---- examples.c ---- */
 
 /**

@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "complain.h"
 #include "policy.h"
 
 struct watched {

@@ -22,6 +22,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "complain.h"
 #include "sandbox.h"
 
 #define ROOT		"/tmp"	/* where the new root is mounted; any directory would do */
@@ -33,7 +34,7 @@ static int failed(const char *step)
 {
 	int err = errno;
 
-	fprintf(stderr, "cannot make the sandbox: %s: %s\n", step, strerror(err));
+	complain("cannot make the sandbox: %s: %s", step, strerror(err));
 	return err ? -err : -EIO;
 }
 
@@ -184,14 +185,13 @@ static int find_user(const char *name, uid_t *uid, gid_t *gid)
 	const struct passwd *pw = getpwnam(name ? name : "mgpu-renderd");
 
 	if (!pw && name) {
-		fprintf(stderr, "there is no account '%s': make it with adduser --system\n",
-			name);
+		complain("there is no account '%s': make it with adduser --system", name);
 		return -ENOENT;
 	}
 	*uid = pw ? pw->pw_uid : NOBODY;
 	*gid = pw ? pw->pw_gid : NOBODY;
 	if (!*uid) {
-		fprintf(stderr, "a worker must not run as root: name another account\n");
+		complain("a worker must not run as root: name another account");
 		return -EPERM;
 	}
 	return 0;

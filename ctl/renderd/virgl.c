@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/virtio_gpu.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +10,7 @@
 
 #include <virglrenderer.h>
 
+#include "complain.h"
 #include "virgl.h"
 
 #define BUCKETS		4096u
@@ -293,7 +293,7 @@ uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const v
 	const struct virtio_gpu_ctrl_hdr *hdr = buf;
 	uint32_t type;
 
-	/* An error of OpenGL that one context leaves must not be taken for another one's. */
+	/* QEMU and crosvm do so before each command, too. */
 	virgl_renderer_force_ctx_0();
 	type = run(v, cmd, buf);
 	if (!(cmd->flags & MGPU_USER_CMD_FENCED))
@@ -362,7 +362,7 @@ int virgl_open_node(const char *node, int *fd)
 	if (!node || *fd >= 0)
 		return 0;
 	err = errno;
-	fprintf(stderr, "cannot open the render node %s: %s\n", node, strerror(err));
+	complain("cannot open the render node %s: %s", node, strerror(err));
 	return -err;
 }
 
@@ -380,8 +380,8 @@ int virgl_new(struct virgl **result, int drm, virgl_map_fn map, virgl_done_fn do
 	v->arg = arg;
 	v->drm = drm;
 	if (virgl_renderer_init(v, flags, &callbacks)) {
-		fprintf(stderr, "virglrenderer cannot use %s: install Mesa's EGL driver for it\n",
-			drm < 0 ? "Mesa without a GPU (llvmpipe)" : "the GPU");
+		complain("virglrenderer cannot use %s: install Mesa's EGL driver for it",
+			 drm < 0 ? "Mesa without a GPU (llvmpipe)" : "the GPU");
 		free(v);
 		return -ENODEV;
 	}

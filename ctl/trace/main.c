@@ -2,12 +2,12 @@
 /* mgpu-trace: the command line. */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmdline.h"
+#include "complain.h"
 #include "trace.h"
 
 #define STATUS_USAGE	2
@@ -26,18 +26,6 @@ static const char usage_text[] =
 	"  -v, --verbose          print messages of libbpf\n"
 	"  -h, --help             print this help\n"
 	"  -V, --version          print the version\n";
-
-void complain(const char *fmt, ...)
-{
-	va_list args;
-
-	fflush(stdout);
-	fputs("mgpu-trace: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputc('\n', stderr);
-}
 
 static int parse_seconds(const char *s, double *seconds)
 {

@@ -15,6 +15,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Woverlength-strings"
+#include "complain.h"
 #include "frames.skel.h"
 #pragma GCC diagnostic pop
 

@@ -24,8 +24,6 @@ struct record {
 	bool verbose;
 };
 
-void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
 /* Record. Returns 0, or -errno after it has printed the reason. */
 int record(const struct record *r);
 

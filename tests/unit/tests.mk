@@ -182,8 +182,8 @@ test_renderd-pkgs := libnl-genl-3.0
 test_engine_clock-srcs := ../../ctl/renderd/engine_clock.c
 test_engine_clock-cflags := -I../../ctl/renderd
 
-test_replay-srcs := $(addprefix ../../ctl/renderd/,record.c recording.c replay.c virgl.c \
-	complain.c) ../../ctl/lib/cmdline.c ../kselftest/lib/stream.c
+test_replay-srcs := $(addprefix ../../ctl/renderd/,record.c recording.c replay.c virgl.c) \
+	$(addprefix ../../ctl/lib/,cmdline.c complain.c) ../kselftest/lib/stream.c
 test_replay-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd -I../kselftest/lib \
 	-DMGPU_VERSION='"test"' -DTOP='"$(abspath ../..)"'
 test_replay-pkgs := json-c virglrenderer

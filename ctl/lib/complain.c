@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Messages of mgpu-renderd. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ void complain(const char *fmt, ...)
 	va_list args;
 
 	fflush(stdout);
-	fputs("mgpu-renderd: ", stderr);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
 	va_end(args);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Messages of mgpu-renderd. */
-#ifndef RENDERD_COMPLAIN_H
-#define RENDERD_COMPLAIN_H
+#ifndef LIBMGPU_COMPLAIN_H
+#define LIBMGPU_COMPLAIN_H
 
 /* Print an error on standard error, as a line that begins with the program's name. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-#endif /* RENDERD_COMPLAIN_H */
+#endif /* LIBMGPU_COMPLAIN_H */
