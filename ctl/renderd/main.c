@@ -177,8 +177,10 @@ static int start_recording(const struct worker_options *o, uint32_t vgpu)
 	if (!o->record)
 		return -1;
 	fd = recorder_create(o->record, vgpu);
-	if (fd < 0 || fcntl(fd, F_SETFD, 0))
+	if (fd < 0)
 		complain("cannot record vGPU %u in %s: %s", vgpu, o->record, strerror(-fd));
+	else
+		fcntl(fd, F_SETFD, 0);
 	return fd;
 }
 
@@ -216,13 +218,12 @@ static int start_worker(const struct worker_options *o, const char *path, uint32
 	int ret;
 
 	ret = o->sandbox ? sandbox_pids() : 0;
-	if (ret) {
-		complain("cannot make a PID namespace: %s", strerror(-ret));
+	pid = ret ? -1 : fork();
+	if (pid < 0) {
+		ret = ret ? ret : -errno;
+		complain("vGPU %u has no worker now: %s", vgpu, strerror(-ret));
 		return ret;
 	}
-	pid = fork();
-	if (pid < 0)
-		return -errno;
 	if (!pid) {
 		exec_worker(o, path, vgpu);
 		_exit(1);
@@ -299,30 +300,29 @@ static int serve_event(int fd)
 }
 
 /*
- * Start the workers that are due: one that dies at once must not make this loop busy. Set
- * @wait_ms to the time until the next one, -1 for none.
+ * Start the workers that are due: one that dies at once, or cannot be started now, must not
+ * make the caller's loop busy. Return the time until the next one, milliseconds; -1 for none.
  */
-static int start_workers(const struct worker_options *o, const char *path, int *wait_ms)
+static int start_workers(const struct worker_options *o, const char *path)
 {
 	uint64_t now = now_ms();
-	int ret = 0, left;
+	int wait_ms = -1, left;
 
-	*wait_ms = -1;
-	for (size_t i = 0; i < MAX_VGPUS && !ret; i++) {
+	for (size_t i = 0; i < MAX_VGPUS; i++) {
 		struct served *s = &served[i];
 
 		if (!s->vgpu || !s->due)
 			continue;
 		if (now >= s->again_ms) {
-			s->due = false;
+			s->due = start_worker(o, path, s->vgpu);
 			s->again_ms = now + REST_MS;
-			ret = start_worker(o, path, s->vgpu);
-			continue;
+			if (!s->due)
+				continue;
 		}
 		left = (int)(s->again_ms - now);
-		*wait_ms = *wait_ms < 0 || left < *wait_ms ? left : *wait_ms;
+		wait_ms = wait_ms < 0 || left < wait_ms ? left : wait_ms;
 	}
-	return ret;
+	return wait_ms;
 }
 
 /* Tell the user, gpuctl and systemd that the device is served. */
@@ -351,17 +351,14 @@ static int serve(const struct worker_options *o, const char *path, int fd, int s
 		{ .fd = signals, .events = POLLIN },
 	};
 	struct signalfd_siginfo info;
-	int ret, wait_ms;
+	int ret;
 
 	/* The first read says that this file reads events. */
 	ret = serve_event(fd);
 	if (!ret)
 		ret = say_ready(record, id);
 	while (!ret) {
-		ret = start_workers(o, path, &wait_ms);
-		if (ret)
-			return ret;
-		if (poll(fds, 2, wait_ms) < 0) {
+		if (poll(fds, 2, start_workers(o, path)) < 0) {
 			if (errno != EINTR)
 				return -errno;
 			continue;

@@ -10,6 +10,8 @@ BUILD=${BUILD:-$top/build}
 gpuctl=$BUILD/ctl/gpuctl
 record=/run/mgpu/renderd-none.pid
 log=/run/mgpu/renderd-none.log
+namespaces=/proc/sys/user/max_pid_namespaces
+most=$(cat $namespaces)
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
 needs "$gpuctl" "$BUILD/ctl/mgpu-renderd" jq python3
@@ -18,6 +20,7 @@ needs "$gpuctl" "$BUILD/ctl/mgpu-renderd" jq python3
 
 cleanup()
 {
+	echo "$most" >$namespaces
 	[ ! -s "$tmp/vmm" ] || kill "$(cat "$tmp/vmm")" 2>/dev/null
 	"$gpuctl" render stop all force >/dev/null 2>&1
 	cp "$log" "${OUT:-/tmp}/test_render_ctl-renderd.log" 2>/dev/null
@@ -127,9 +130,14 @@ died()
 	: >$log
 	prints '^mgpu_user.0 serves without a GPU' render start none
 	lists '.[0] | .state == "serving" and .device == "mgpu_user.0" and .vgpus == 1'
-	# the VM that was there has been served all the time, and gets another worker when needed
+	# the VM that was there has been served all the time
 	[ -e "/proc/$worker" ] || echo 'the worker died with it'
+	# it gets another worker when needed, as soon as one can be started
+	echo 0 >$namespaces
 	kill -KILL "$worker"
+	await 40 grep -q '^mgpu-renderd: vGPU [0-9]* has no worker now: No space' $log || show $log
+	lists '.[0] | .state == "serving" and .vgpus == 1'
+	echo "$most" >$namespaces
 	await 40 grep -q '^mgpu-renderd: vGPU [0-9]* has worker' $log || show $log
 }
 behaves 'after kill -9 the list says so, and the next one takes the device over' died
