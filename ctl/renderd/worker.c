@@ -2,11 +2,11 @@
 /* A worker: executes the commands of one vGPU. */
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "channel.h"
+#include "complain.h"
 #include "engine_clock.h"
 #include "record.h"
 #include "sandbox.h"
@@ -50,6 +50,9 @@ static void done(void *arg, uint32_t seq, uint32_t type)
 	struct worker *w = arg;
 	uint64_t ns = engine_clock_ns(&w->clock);
 
+	/* A driver's clock may be estimated, and go back. */
+	if (ns < w->told_ns)
+		ns = w->told_ns;
 	channel_answer(&w->ch, seq, type, ns - w->told_ns);
 	w->told_ns = ns;
 }
@@ -105,20 +108,20 @@ static int serve(struct worker *w)
 }
 
 /* Start the renderer, with no more rights than it needs. */
-static int start(struct worker *w, uint32_t vgpu, int record, const struct worker_options *o)
+static int start(struct worker *w, uint32_t vgpu, int drm, int record,
+		 const struct worker_options *o)
 {
 	uint64_t memory = w->ch.a.mem_limit;
-	int drm, ret;
+	int ret = 0;
 
-	/* The node may belong to root alone. */
-	ret = virgl_open_node(o->node, &drm);
-	if (!ret && o->sandbox)
+	if (o->sandbox)
 		ret = sandbox_enter(o->node, o->user);
 	if (!ret)
 		ret = virgl_new(&w->v, drm, map, done, w);
 	if (ret)
 		return ret;
 	engine_clock_start(&w->clock, o->node);
+	w->told_ns = engine_clock_ns(&w->clock);
 	w->rec = recorder_new(record, vgpu, w->v);
 	/* A recorder has a copy of the guest's memory. */
 	if (o->sandbox)
@@ -129,18 +132,22 @@ static int start(struct worker *w, uint32_t vgpu, int record, const struct worke
 int worker_main(int fd, uint32_t vgpu, int record, const struct worker_options *o)
 {
 	static struct worker w;
-	int ret;
+	int drm, ret;
 
+	/* The node may be root's alone, and not allowed in the VMM's cgroup. */
+	ret = virgl_open_node(o->node, &drm);
+	if (ret)
+		return ret;
 	ret = channel_open(&w.ch, fd, vgpu);
 	if (ret) {
-		fprintf(stderr, "cannot serve vGPU %u: %s\n", vgpu, strerror(-ret));
+		complain("cannot serve vGPU %u: %s", vgpu, strerror(-ret));
 		return ret;
 	}
-	ret = start(&w, vgpu, record, o);
+	ret = start(&w, vgpu, drm, record, o);
 	if (!ret) {
 		ret = serve(&w);
 		if (ret != -ENODEV)
-			fprintf(stderr, "vGPU %u: %s\n", vgpu, strerror(-ret));
+			complain("vGPU %u: %s", vgpu, strerror(-ret));
 	}
 	recorder_free(w.rec);
 	virgl_free(w.v);

@@ -132,6 +132,7 @@ struct mgpu_user_attach {
 /*
  * Move the caller into the cgroups of the VMM, so that the VM pays for the CPU time and
  * memory of its worker.  The caller must have one thread (EINVAL) and CAP_SYS_ADMIN (EPERM).
+ * It stays there if the request fails afterwards.
  */
 #define MGPU_USER_ATTACH_CGROUPS	0x1
 
