@@ -10,39 +10,16 @@ BUILD=${BUILD:-$top/build}
 unit=$top/ctl/mgpud/mgpud.service
 man=$top/Documentation/man/mgpud.8
 mgpud=$BUILD/ctl/mgpud
+program=$mgpud
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
+# shellcheck source=tests/lib/unit.sh
+. "$top/tests/lib/unit.sh"
 
-# The path of mgpud in the unit is that of an installation; everything else is checked.
-verify()
-{
-	command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
-	sed 's,^\(Exec[A-Z][a-z]*\)=[^ ]*/mgpud,\1=/bin/true,' "$unit" >"$tmp/mgpud.service"
-	systemd-analyze verify --man=no "$tmp/mgpud.service" >"$tmp/out" 2>&1 ||
-		cat "$tmp/out"
-	# complaints about this unit only, not about others on this machine
-	! grep -F mgpud.service "$tmp/out"
-}
-behaves 'systemd takes the unit' verify
-
-security()
-{
-	systemd-analyze security --help 2>/dev/null | grep -q -e --offline ||
-		skip 'no systemd-analyze that looks at files'
-	systemd-analyze security --offline=true --threshold=30 "$tmp/mgpud.service" \
-		>"$tmp/out" 2>&1 || show "$tmp/out"
-}
-behaves 'its exposure is low' security
+behaves 'systemd takes the unit' takes_unit mgpud.service
+behaves 'its exposure is low' exposed mgpud.service 30
 
 asserts=has
-has()		# LINE...
-{
-	local line
-
-	for line in "$@"; do
-		grep -qxF -e "$line" "$unit" || echo "no line '$line'"
-	done
-}
 
 told_truly()
 {
@@ -60,16 +37,7 @@ told_truly()
 }
 behaves 'its claims about mgpud are true' told_truly
 
-options()
-{
-	[ -x "$mgpud" ] || skip 'mgpud is not built'
-	"$mgpud" --help | sed -n 's/^  \(-.,\|   \) --\([a-z-]*\).*/\2/p' >"$tmp/want"
-	sed -n '/^\.SH OPTIONS/,/^\.SH OUTPUT\|^\.SH CONF/{s/^\.B[IR]\? \(\\-. ", " \)\?\\-\\-\([a-z\\-]*\).*/\2/p}' \
-		"$man" | tr -d '\\' >"$tmp/got"
-	diff "$tmp/want" "$tmp/got"
-	[ -s "$tmp/want" ] || echo 'no options'
-}
-behaves 'the manual page has the options' options
+behaves 'the manual page has the options' man_has_options '\(OUTPUT\|CONF\)'
 
 # Options and keys that were called policy.
 old_name()

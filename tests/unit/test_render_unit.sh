@@ -10,44 +10,18 @@ BUILD=${BUILD:-$top/build}
 unit=$top/ctl/renderd/mgpu-renderd@.service
 man=$top/Documentation/man/mgpu-renderd.8
 renderd=$BUILD/ctl/mgpu-renderd
+program=$renderd
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
+# shellcheck source=tests/lib/unit.sh
+. "$top/tests/lib/unit.sh"
 needs "$renderd"
 
-verify()
-{
-	command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
-	# the path of mgpu-renderd is that of an installation
-	sed 's,^\(Exec[A-Z][a-z]*\)=[^ ]*/mgpu-renderd,\1=/bin/true,' "$unit" \
-		>"$tmp/mgpu-renderd@.service"
-	# systemd-analyze looks for no file with a colon; test_service.sh has such an instance
-	cp "$tmp/mgpu-renderd@.service" "$tmp/mgpu-renderd@none.service"
-	systemd-analyze verify --man=no "$tmp/mgpu-renderd@none.service" >"$tmp/out" 2>&1 ||
-		cat "$tmp/out"
-	# complaints about this unit only, not about others on this machine
-	! grep -F mgpu-renderd@ "$tmp/out"
-}
-behaves 'systemd takes the unit' verify
-
-security()
-{
-	systemd-analyze security --help 2>/dev/null | grep -q -e --offline ||
-		skip 'no systemd-analyze that looks at files'
-	systemd-analyze security --offline=true --threshold=50 "$tmp/mgpu-renderd@none.service" \
-		>"$tmp/out" 2>&1 || show "$tmp/out"
-}
-# It looks at the file that verify has made, in a subshell.
-behaves 'its exposure is medium at most' security
+# systemd-analyze looks for no file with a colon; test_service.sh has such an instance.
+behaves 'systemd takes the unit' takes_unit mgpu-renderd@none.service
+behaves 'its exposure is medium at most' exposed mgpu-renderd@none.service 50
 
 asserts=has
-has()		# LINE...
-{
-	local line
-
-	for line in "$@"; do
-		grep -qxF -e "$line" "$unit" || echo "no line '$line'"
-	done
-}
 
 told_truly()
 {
@@ -76,15 +50,7 @@ install_to()
 }
 behaves 'it is installed with its program' install_to
 
-options()
-{
-	"$renderd" --help | sed -n 's/^  \(-.,\|   \) --\([a-z-]*\).*/\2/p' >"$tmp/want"
-	sed -n '/^\.SH OPTIONS/,/^\.SH REPLAY/{s/^\.B[IR]\? \(\\-. ", " \)\?\\-\\-\([a-z\\-]*\).*/\2/p}' \
-		"$man" | tr -d '\\' >"$tmp/got"
-	diff "$tmp/want" "$tmp/got"
-	[ -s "$tmp/want" ] || echo 'no options'
-}
-behaves 'the manual page has the options' options
+behaves 'the manual page has the options' man_has_options REPLAY
 
 no_gpu()
 {
