@@ -2,6 +2,7 @@
 /* The sandbox of mgpu-renderd's workers: what a process in it cannot open and cannot call. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
@@ -28,17 +29,42 @@
 /* Number of a check that failed in the sandbox, from 1; CANNOT: there is no sandbox. */
 #define CANNOT	200
 
-/* Run @checks in a sandbox. Return the number of the first that is not so, or 0. */
+static const char *const kinds[] = { "cgroup", "ipc", "mnt", "net", "pid", "uts" };
+
+#define KINDS		(sizeof(kinds) / sizeof(kinds[0]))
+
+/* Namespaces of this process, by kind. */
+static char own[KINDS][64];
+
+static bool read_namespace(size_t kind, char name[64])
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kinds[kind]);
+	n = readlink(path, name, 63);
+	name[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/*
+ * Run @checks in a sandbox, which a process with a group more than it needs has entered.
+ * Return the number of the first that is not so, or 0.
+ */
 static int in_sandbox(int (*checks)(void))
 {
+	const gid_t group = 4;
 	int status;
 	pid_t pid;
 
+	for (size_t i = 0; i < KINDS; i++)
+		if (!read_namespace(i, own[i]))
+			return CANNOT;
 	if (sandbox_pids())
 		return CANNOT;
 	pid = fork();
 	if (!pid)
-		_exit(sandbox_enter(NULL, NULL) ? CANNOT : checks());
+		_exit(setgroups(1, &group) || sandbox_enter(NULL, NULL) ? CANNOT : checks());
 	if (waitpid(pid, &status, 0) != pid)
 		return CANNOT;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -102,19 +128,12 @@ static int rights(void)
 	return 0;
 }
 
-/* A network namespace of its own has a loopback interface that is down. */
-static int network(void)
+static int namespaces(void)
 {
-	char line[256];
-	int lines = 0;
-	FILE *f = fopen("/proc/net/dev", "re");
+	char now[64];
 
-	CHECK(1, f);
-	while (fgets(line, sizeof(line), f))
-		lines++;
-	fclose(f);
-	/* Two lines are the head. */
-	CHECK(2, lines <= 3);
+	for (size_t k = 0; k < KINDS; k++)
+		CHECK(1 + (int)k, read_namespace(k, now) && strcmp(now, own[k]));
 	return 0;
 }
 
@@ -219,9 +238,9 @@ TEST(a_worker_is_not_root_and_has_no_capability)
 	EXPECT_EQ(0, in_sandbox(rights));
 }
 
-TEST(a_worker_has_no_network)
+TEST(a_worker_has_namespaces_of_its_own)
 {
-	EXPECT_EQ(0, in_sandbox(network));
+	EXPECT_EQ(0, in_sandbox(namespaces));
 }
 
 TEST(a_sealed_worker_makes_threads_and_nothing_else)
