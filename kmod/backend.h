@@ -23,6 +23,7 @@
 struct completion;
 struct device;
 struct module;
+struct page;
 struct mgpu_device;
 struct mgpu_devcmd;
 struct mgpu_job;
@@ -79,6 +80,16 @@ struct mgpu_capset {
 #define MGPU_MAX_CAPSET		8192	/* bytes */
 
 /**
+ * struct mgpu_host_pages - memory of the device that holds a blob
+ * @nr: number of pages
+ * @page: the pages, pinned by pin_user_pages() for writing
+ */
+struct mgpu_host_pages {
+	u32 nr;
+	struct page *page[];
+};
+
+/**
  * struct mgpu_msg - a command for the device
  * @buf: the command in the device's own terms (VIRTIO 1.2, section 5.7.6), up to
  *	MGPU_MSG_MAX bytes from kvmalloc
@@ -88,6 +99,8 @@ struct mgpu_capset {
  * @fenced: the device answers when all work that the command began is finished
  * @zeros: the message attaches memory that is all zeros and shared by vGPUs: it must not be
  *	written
+ * @host: RESOURCE_MAP_BLOB: set by the back end to the pages of the blob, which are the
+ *	core's from then on; from kvmalloc()
  * @job: job whose last message this is; NULL for other messages
  * @vgpu: vGPU that a message without a job is for; private to the core
  * @begin: private to the core: command whose first message this is
@@ -106,6 +119,7 @@ struct mgpu_msg {
 	size_t resp_len;
 	bool fenced;
 	bool zeros;
+	struct mgpu_host_pages *host;
 	struct mgpu_job *job;
 	struct mgpu_vgpu *vgpu;
 	struct mgpu_devcmd *begin;
@@ -189,6 +203,12 @@ struct mgpu_cpu_engine {
  * @capsets: capability sets of a device with virgl contexts; the back end then has
  *	render types and must have @exec; must stay valid.  Not together with @compute.
  * @nr_capsets: length of @capsets, 0 for none
+ * @context_init: a context of a guest has a capset, and fences of rings of its own; with
+ *	@capsets
+ * @blobs: the device has blobs, and maps those in its memory for guests; with @capsets
+ * @vgpu_nums: the back end executes each vGPU's commands apart from the others': numbers
+ *	of contexts and resources are the guest's own, and a stream whose capset has another
+ *	protocol than virgl's is not checked
  * @dma_dev: device that guest memory is mapped for; NULL if the device uses
  *	physical addresses
  */
@@ -199,6 +219,9 @@ struct mgpu_device_caps {
 	u32 vgpu_depth;
 	const struct mgpu_capset *capsets;
 	u32 nr_capsets;
+	bool context_init;
+	bool blobs;
+	bool vgpu_nums;
 	struct device *dma_dev;
 	bool engine_on_cpu;
 	bool lazy_scanout;
@@ -222,6 +245,7 @@ u64 mgpu_vgpu_mem_limit(const struct mgpu_vgpu *vgpu);
 const guid_t *mgpu_vgpu_uuid(const struct mgpu_vgpu *vgpu);
 
 bool mgpu_capset_mask(struct mgpu_capset *capset);
+void mgpu_host_pages_free(struct mgpu_host_pages *pages);
 int mgpu_msg_begin(struct mgpu_msg *msg);
 void mgpu_msg_unbegin(struct mgpu_msg *msg);
 void mgpu_msg_account(struct mgpu_msg *msg, u64 ns);

@@ -18,6 +18,8 @@
  *   context->merge	mutex; results that the shards of a work share.
  *   readback.lock	mutex; the module's context and resource on the GPU for
  *			reading a vGPU's screen.
+ *   vgpu->hostmem.lock	mutex; the BAR with memory of the device, and what the VMM has mapped
+ *			of it.  Faults of the VMM take it, under mmap_lock.
  *   vgpu->screen.lock	mutex; the display buffer.  Engines only try to take it.
  *   sched->lock		spinlock; the run queue and every entity's and job's
  *			scheduling fields.
@@ -43,6 +45,7 @@
 #include <uapi/linux/mgpu.h>
 
 #include "backend.h"
+#include "gpu/hostmem.h"
 #include "gpu/ring.h"
 #include "gpu/screen.h"
 #include "sched/hangs.h"
@@ -54,6 +57,7 @@
 #include "vfio/transport.h"
 #include "vfio/worker.h"
 #include "virgl/clear.h"
+#include "virgl/devnums.h"
 
 /**
  * struct mgpu_type_desc - the properties of a vGPU type
@@ -105,10 +109,8 @@ struct mgpu_type {
  * @sched: scheduler
  * @gen: generation of the hardware, from 1; a reset starts the next one, in which the
  *	hardware has no contexts and resources of the previous one
- * @res_ids: the device's numbers of resources
- * @ctx_ids: the device's numbers of contexts
- * @next_res: where the search for a free number in @res_ids starts
- * @next_ctx: where the search for a free number in @ctx_ids starts
+ * @res_nums: the device's numbers of resources
+ * @ctx_nums: the device's numbers of contexts
  * @zeros: memory that new resources on the device are filled from
  */
 struct mgpu_device {
@@ -126,10 +128,8 @@ struct mgpu_device {
 	struct mdev_parent parent;
 	struct mgpu_sched sched;
 	atomic_t gen;
-	struct xarray res_ids;
-	struct xarray ctx_ids;
-	u32 next_res;
-	u32 next_ctx;
+	struct mgpu_devnums res_nums;
+	struct mgpu_devnums ctx_nums;
 	struct mgpu_zeros zeros;
 };
 
@@ -264,6 +264,7 @@ struct mgpu_vgpu {
 	struct mgpu_worker worker;
 	struct mgpu_guest_mem mem;
 	struct mgpu_screen screen;
+	struct mgpu_hostmem hostmem;
 
 	/* scheduler: sched->lock */
 	struct mgpu_sched_entity entity;

@@ -36,7 +36,8 @@ struct mgpu_device *mgpu_device_register(struct device *parent,
 	int ret;
 
 	if (!caps->engines || !caps->max_vgpus ||
-	    (caps->nr_capsets && (caps->compute || !ops->exec)))
+	    (caps->nr_capsets && (caps->compute || !ops->exec)) ||
+	    (!caps->nr_capsets && (caps->context_init || caps->blobs)))
 		return ERR_PTR(-EINVAL);
 
 	mdev = kzalloc(sizeof(*mdev), GFP_KERNEL);
@@ -50,8 +51,8 @@ struct mgpu_device *mgpu_device_register(struct device *parent,
 	mdev->priv = priv;
 	INIT_LIST_HEAD(&mdev->vgpus);
 	atomic_set(&mdev->gen, 1);
-	xa_init_flags(&mdev->res_ids, XA_FLAGS_ALLOC1);
-	xa_init_flags(&mdev->ctx_ids, XA_FLAGS_ALLOC1);
+	mgpu_devnums_init(&mdev->res_nums);
+	mgpu_devnums_init(&mdev->ctx_nums);
 	ret = mgpu_clear_init(mdev);
 	if (ret) {
 		kfree(mdev);
@@ -110,7 +111,7 @@ EXPORT_SYMBOL_GPL(mgpu_device_unregister);
 void mgpu_device_free(struct mgpu_device *mdev)
 {
 	mgpu_sched_exit(mdev);
-	WARN_ON(!xa_empty(&mdev->res_ids) || !xa_empty(&mdev->ctx_ids));
+	WARN_ON(!xa_empty(&mdev->res_nums.used) || !xa_empty(&mdev->ctx_nums.used));
 	mgpu_clear_exit(mdev);
 	kfree(mdev);
 }

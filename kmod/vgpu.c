@@ -32,6 +32,7 @@ void mgpu_vgpu_init(struct mgpu_vgpu *vgpu)
 	mgpu_context_init(vgpu);
 	mgpu_devcmd_init_vgpu(vgpu);
 	mgpu_screen_init(vgpu);
+	mgpu_hostmem_init(vgpu);
 	mgpu_readback_init(vgpu);
 	mgpu_netlink_init_vgpu(vgpu);
 }
@@ -66,10 +67,13 @@ int mgpu_vgpu_open(struct mgpu_vgpu *vgpu)
 	ret = mgpu_ring_open(vgpu);
 	if (ret)
 		goto err_worker;
+	ret = mgpu_hostmem_open(vgpu);
+	if (ret)
+		goto err_ring;
 	if (ops->vgpu_open) {
 		ret = ops->vgpu_open(vgpu);
 		if (ret)
-			goto err_ring;
+			goto err_hostmem;
 	}
 
 	mutex_lock(&vgpu->lock);
@@ -82,6 +86,8 @@ int mgpu_vgpu_open(struct mgpu_vgpu *vgpu)
 	mgpu_netlink_event(vgpu, MGPU_EVENT_OPENED);
 	return 0;
 
+err_hostmem:
+	mgpu_hostmem_close(vgpu);
 err_ring:
 	mgpu_ring_close(vgpu);
 err_worker:
@@ -111,6 +117,7 @@ void mgpu_vgpu_close(struct mgpu_vgpu *vgpu)
 	mgpu_mem_drop_cache(vgpu);
 	mgpu_mem_drop_unmapping(vgpu);
 	mgpu_ring_close(vgpu);
+	mgpu_hostmem_close(vgpu);
 	mgpu_screen_release(vgpu);
 	WARN_ON(!RB_EMPTY_ROOT(&vgpu->mem.tree.rb_root));
 	WARN_ON(atomic64_read(&vgpu->mem.used));

@@ -167,6 +167,9 @@ bool mgpu_cmd_offered(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 	case VIRTIO_GPU_CMD_GET_CAPSET:
 	case VIRTIO_GPU_CMD_CTX_CREATE ... VIRTIO_GPU_CMD_SUBMIT_3D:
 		return vgpu->type->desc->render;
+	case VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB:
+	case VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB:
+		return mgpu_hostmem_size(vgpu);
 	default:
 		return true;
 	}

@@ -116,14 +116,15 @@ static u32 decode_create_2d(const void *buf, size_t len, struct mgpu_cmd *cmd)
 	return 0;
 }
 
-/* UNREF and DETACH_BACKING have the same layout: header, id, padding. */
+/* UNREF, DETACH_BACKING and UNMAP_BLOB have the same layout: header, id, padding. */
 static u32 decode_res(const void *buf, size_t len, struct mgpu_cmd *cmd)
 {
 	struct virtio_gpu_resource_unref c;
 
 	static_assert(sizeof(c) ==
-		      sizeof(struct virtio_gpu_resource_detach_backing),
-		      "one decoder serves both");
+		      sizeof(struct virtio_gpu_resource_detach_backing) &&
+		      sizeof(c) == sizeof(struct virtio_gpu_resource_unmap_blob),
+		      "one decoder serves all");
 	if (!decode_fetch(&c, sizeof(c), buf, len))
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 	cmd->res_id = le32_to_cpu(c.resource_id);
@@ -276,6 +277,7 @@ static u32 decode_create_blob(const void *buf, size_t len,
 			      struct mgpu_cmd *cmd)
 {
 	struct virtio_gpu_resource_create_blob c;
+	bool host_only;
 	u32 nr, err;
 
 	if (!decode_fetch(&c, sizeof(c), buf, len))
@@ -283,11 +285,14 @@ static u32 decode_create_blob(const void *buf, size_t len,
 	cmd->res_id = le32_to_cpu(c.resource_id);
 	cmd->blob_mem = le32_to_cpu(c.blob_mem);
 	cmd->blob_flags = le32_to_cpu(c.blob_flags);
+	cmd->blob_id = le64_to_cpu(c.blob_id);
 	cmd->size = le64_to_cpu(c.size);
 	nr = le32_to_cpu(c.nr_entries);
 	if (!cmd->res_id)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
-	if (cmd->blob_mem != VIRTIO_GPU_BLOB_MEM_GUEST || !cmd->size || !nr)
+	host_only = cmd->blob_mem == VIRTIO_GPU_BLOB_MEM_HOST3D;
+	if (!cmd->size || cmd->blob_mem < VIRTIO_GPU_BLOB_MEM_GUEST ||
+	    cmd->blob_mem > VIRTIO_GPU_BLOB_MEM_HOST3D_GUEST || host_only != !nr)
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 	if (cmd->blob_flags & ~(VIRTIO_GPU_BLOB_FLAG_USE_MAPPABLE |
 				VIRTIO_GPU_BLOB_FLAG_USE_SHAREABLE |
@@ -296,10 +301,21 @@ static u32 decode_create_blob(const void *buf, size_t len,
 	err = entries_decode(buf, len, sizeof(c), nr, cmd);
 	if (err)
 		return err;
-	/* A blob without host storage must fit into its backing. */
-	if (cmd->backing_size < cmd->size)
+	/* A blob must fit into its backing, if it has one. */
+	if (nr && cmd->backing_size < cmd->size)
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 	return 0;
+}
+
+static u32 decode_map_blob(const void *buf, size_t len, struct mgpu_cmd *cmd)
+{
+	struct virtio_gpu_resource_map_blob c;
+
+	if (!decode_fetch(&c, sizeof(c), buf, len))
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	cmd->res_id = le32_to_cpu(c.resource_id);
+	cmd->offset = le64_to_cpu(c.offset);
+	return cmd->res_id ? 0 : VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
 }
 
 static u32 decode_edid(const void *buf, size_t len, struct mgpu_cmd *cmd)
@@ -405,7 +421,8 @@ static u32 decode_submit(const void *buf, size_t len, struct mgpu_cmd *cmd)
 	if (!cmd->ctx_id)
 		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
 	cmd->size = le32_to_cpu(c.size);
-	if (!cmd->size || cmd->size > len - sizeof(c))
+	/* A stream without commands is a fence behind those before it. */
+	if (cmd->size > len - sizeof(c))
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 	cmd->payload = (const u8 *)buf + sizeof(c);
 	return 0;
@@ -453,8 +470,11 @@ u32 mgpu_cmd_decode(const void *buf, size_t len, u32 vq, struct mgpu_cmd *cmd)
 		return decode_create_2d(buf, len, cmd);
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
 		return decode_create_blob(buf, len, cmd);
+	case VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB:
+		return decode_map_blob(buf, len, cmd);
 	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
 	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
+	case VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB:
 		return decode_res(buf, len, cmd);
 	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
 		return decode_attach(buf, len, cmd);

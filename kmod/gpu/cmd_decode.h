@@ -53,10 +53,11 @@ struct mgpu_entry {
  *	unchecked
  * @stride: SET_SCANOUT_BLOB: bytes from one row to the next
  * @offset: TRANSFER: first byte in the backing; SET_SCANOUT_BLOB: first byte
- *	in the blob
+ *	in the blob; MAP_BLOB: first byte in the host-visible memory
  * @size: CREATE_BLOB: size of the blob, SUBMIT_3D: size of the stream, bytes
  * @blob_mem: CREATE_BLOB: VIRTIO_GPU_BLOB_MEM_*
  * @blob_flags: CREATE_BLOB: VIRTIO_GPU_BLOB_FLAG_*
+ * @blob_id: CREATE_BLOB: the context's number of the blob; 0 for guest memory
  * @nr_entries: number of memory entries of the command
  * @entries: the memory entries, in the buffer that was passed to mgpu_cmd_decode(), in
  *	wire order; read with mgpu_cmd_entry()
@@ -91,6 +92,7 @@ struct mgpu_cmd {
 	u64 size;
 	u32 blob_mem;
 	u32 blob_flags;
+	u64 blob_id;
 	u32 nr_entries;
 	const struct virtio_gpu_mem_entry *entries;
 	u64 backing_size;

@@ -46,6 +46,8 @@ static void resource_free(struct kref *ref)
 
 	if (res->dev.host_id)
 		mgpu_devres_release(res);
+	if (res->map)
+		mgpu_hostmem_remove(res, false);
 	drop_backing(res);
 	vfree(res->host);
 	mgpu_mem_uncharge(res->vgpu, res->charged);
@@ -151,13 +153,32 @@ u32 mgpu_resource_create_2d(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 	return mgpu_resource_add(res);
 }
 
+/**
+ * mgpu_resource_pin - give a new blob its guest memory
+ * @res: blob whose charge includes the memory
+ * @cmd: RESOURCE_CREATE_BLOB with entries
+ *
+ * Context: must hold ring_lock; may sleep.
+ * Return: VIRTIO_GPU_RESP_*.
+ */
+u32 mgpu_resource_pin(struct mgpu_resource *res, const struct mgpu_cmd *cmd)
+{
+	struct mgpu_mem *mem = mgpu_mem_pin_cmd(res->vgpu, cmd);
+
+	if (IS_ERR(mem))
+		return pin_error(mem);
+	res->backing = mem;
+	return VIRTIO_GPU_RESP_OK_NODATA;
+}
+
 u32 mgpu_resource_create_blob(struct mgpu_vgpu *vgpu,
 			      const struct mgpu_cmd *cmd)
 {
 	struct mgpu_resource *res;
-	struct mgpu_mem *mem;
 	u32 err;
 
+	if (cmd->blob_mem != VIRTIO_GPU_BLOB_MEM_GUEST)
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 	/* Charge the pinned memory, which is the whole backing. */
 	res = mgpu_resource_new(vgpu, cmd->res_id, mgpu_mem_cmd_bytes(cmd),
 				&err);
@@ -165,12 +186,11 @@ u32 mgpu_resource_create_blob(struct mgpu_vgpu *vgpu,
 		return err;
 	res->blob = true;
 	res->size = cmd->size;
-	mem = mgpu_mem_pin_cmd(vgpu, cmd);
-	if (IS_ERR(mem)) {
+	err = mgpu_resource_pin(res, cmd);
+	if (err != VIRTIO_GPU_RESP_OK_NODATA) {
 		mgpu_resource_put(res);
-		return pin_error(mem);
+		return err;
 	}
-	res->backing = mem;
 	return mgpu_resource_add(res);
 }
 

@@ -7,6 +7,7 @@
 #include "virgl/virgl.h"
 
 struct mgpu_cmd;
+struct mgpu_hostmap;
 struct mgpu_mem;
 struct mgpu_vgpu;
 
@@ -15,8 +16,9 @@ struct mgpu_vgpu;
  * @ref: references of the table, a scanout, the cursor and each job
  * @vgpu: vGPU of the guest
  * @id: the guest's number of the resource
- * @blob: the resource is a guest blob: its pixels are in the backing, without a copy
- *	on the host
+ * @blob: the resource is a blob: without @mappable, its bytes are in the backing, without
+ *	a copy on the host
+ * @mappable: the blob is in the device's memory, and the guest may map it
  * @format: enum virtio_gpu_formats; unused for a blob
  * @width: width in pixels, 0 for a blob
  * @height: height in rows, 0 for a blob
@@ -25,6 +27,7 @@ struct mgpu_vgpu;
  * @host: 2D: the host's copy of the pixels
  * @backing: guest pages, NULL when detached; ring_lock, and no job of the resource
  *	is in flight when it changes
+ * @map: range of the BAR that shows the blob, or NULL; hostmem->lock
  * @charged: bytes charged for the resource against the memory limit
  * @backing_charged: bytes charged for an attached backing
  * @dev: shape of the resource on the device, and the device's number of it; 0 if the
@@ -39,6 +42,7 @@ struct mgpu_resource {
 	struct mgpu_vgpu *vgpu;
 	u32 id;
 	bool blob;
+	bool mappable;
 	u32 format;
 	u32 width;
 	u32 height;
@@ -46,6 +50,7 @@ struct mgpu_resource {
 	u64 size;
 	void *host;
 	struct mgpu_mem *backing;
+	struct mgpu_hostmap *map;
 	u64 charged;
 	u64 backing_charged;
 	struct mgpu_virgl_res dev;
@@ -62,6 +67,7 @@ u32 mgpu_resource_add(struct mgpu_resource *res);
 u32 mgpu_resource_create_2d(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 u32 mgpu_resource_create_blob(struct mgpu_vgpu *vgpu,
 			      const struct mgpu_cmd *cmd);
+u32 mgpu_resource_pin(struct mgpu_resource *res, const struct mgpu_cmd *cmd);
 u32 mgpu_resource_attach(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 u32 mgpu_resource_detach(struct mgpu_vgpu *vgpu, u32 id);
 u32 mgpu_resource_unref(struct mgpu_vgpu *vgpu, u32 id);

@@ -318,11 +318,11 @@ static void push_answer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		lane->awaited = true;
 }
 
-/* Return how many segments a header-only answer goes to; there may be one per byte. */
+/* Return how many segments a struct mgpu_reply goes to; there may be one per byte. */
 u32 mgpu_reply_segs(const struct mgpu_lane *lane)
 {
 	return min_t(u32, lane->chain.nr_out,
-		     sizeof(struct virtio_gpu_ctrl_hdr));
+		     sizeof(struct virtio_gpu_resp_map_info));
 }
 
 /**
@@ -348,12 +348,20 @@ void mgpu_reply_init(struct mgpu_reply *reply, const struct mgpu_lane *lane,
 static void send_reply(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		       struct mgpu_reply *r, u32 type, bool nowait)
 {
-	if (type != VIRTIO_GPU_RESP_OK_NODATA)
+	size_t len = sizeof(r->hdr);
+
+	if (type >= VIRTIO_GPU_RESP_ERR_UNSPEC)
 		atomic64_inc(&vgpu->stats.command_errors);
 	r->hdr.type = cpu_to_le32(type);
+	if (type == VIRTIO_GPU_RESP_OK_MAP_INFO) {
+		/* Pages of the host's memory, which every processor caches; little endian. */
+		r->map.map_info = (__force u32)cpu_to_le32(VIRTIO_GPU_MAP_CACHE_CACHED);
+		r->map.padding = 0;
+		len = sizeof(r->map);
+	}
 	push_answer(vgpu, lane, &r->chain,
 		    r->hdr.flags & cpu_to_le32(VIRTIO_GPU_FLAG_FENCE), &r->hdr,
-		    sizeof(r->hdr), nowait);
+		    len, nowait);
 }
 
 /*
@@ -388,7 +396,8 @@ static void answer_status(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 
 	/* A fence is signalled after those before it, in the same queue. */
 	if (lane == &vgpu->lane[MGPU_VQ_CONTROL] &&
-	    is_fenced(&lane->cmd) && mgpu_devcmd_fence_waits(vgpu) &&
+	    is_fenced(&lane->cmd) &&
+	    mgpu_devcmd_fence_waits(vgpu, mgpu_timeline_of(vgpu, &lane->cmd), NULL) &&
 	    mgpu_devcmd_refuse(vgpu, lane, type))
 		return;
 	if (type != VIRTIO_GPU_RESP_OK_NODATA)
@@ -662,23 +671,24 @@ static bool end_works(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 }
 
 /*
- * Answer the commands that the device has completed, fences in the ring's order: to a
- * guest, a signalled fence signals all earlier ones.  Return true if commands are left
- * to the worker.
+ * Answer the commands that the device has completed, fences of a timeline in the ring's
+ * order: to a guest, a signalled fence signals all earlier ones.  Return true if commands
+ * are left to the worker.
  */
 static bool end_devcmds(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			bool nowait)
 {
 	struct mgpu_devcmd *dc, *next;
-	bool more = false, behind = false;
+	bool more = false;
 
 	llist_for_each_entry_safe(dc, next, llist_del_all(&vgpu->devcmds_done),
 				  done_node)
 		dc->done = true;
 
 	list_for_each_entry_safe(dc, next, &vgpu->devcmds, node) {
-		bool ready = dc->done && !(dc->fenced && behind) &&
-			     !mgpu_devcmd_mem_waits(dc);
+		bool ready = dc->done && !mgpu_devcmd_mem_waits(dc) &&
+			     !(dc->fenced &&
+			       mgpu_devcmd_fence_waits(vgpu, dc->timeline, dc));
 
 		if (ready && !(may_end(vgpu, &dc->reply.chain, dc->job.error,
 				       nowait) &&
@@ -686,10 +696,8 @@ static bool end_devcmds(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			more = true;
 			ready = false;
 		}
-		if (!ready) {
-			behind |= dc->fenced;
+		if (!ready)
 			continue;
-		}
 		list_del_init(&dc->node);
 		if (dc->job.error == -ETIMEDOUT)
 			ring_hung(vgpu, dc->guest_ctx);

@@ -23,10 +23,14 @@ struct mgpu_work;
 /**
  * struct mgpu_reply - the answer to a command that does not hold up its queue
  * @hdr: the answer's header; its type is set when the command completes
+ * @map: the same, and what follows in the answer OK_MAP_INFO
  * @chain: descriptors that the answer goes to
  */
 struct mgpu_reply {
-	struct virtio_gpu_ctrl_hdr hdr;
+	union {
+		struct virtio_gpu_ctrl_hdr hdr;
+		struct virtio_gpu_resp_map_info map;
+	};
 	struct mgpu_chain chain;
 };
 

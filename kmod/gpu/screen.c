@@ -136,7 +136,7 @@ u32 mgpu_screen_set(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 		view.res = res;
 		view.rect = cmd->rect;
 		if (cmd->type == VIRTIO_GPU_CMD_SET_SCANOUT_BLOB) {
-			if (!res->blob ||
+			if (!res->blob || res->dev.host_id ||
 			    cmd->offset + (u64)(cmd->height - 1) * cmd->stride +
 				    cmd->width * 4ULL > res->size)
 				return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;

@@ -89,6 +89,7 @@ void user_channel_of(struct user_channel *ch, struct mgpu_vgpu *vgpu)
 {
 	ch->vgpu = vgpu;
 	ch->uuid = *mgpu_vgpu_uuid(vgpu);
+	ch->mem_limit = mgpu_vgpu_mem_limit(vgpu);
 }
 
 static void channel_free(struct kref *ref)
@@ -144,11 +145,6 @@ static u32 type_of(const struct mgpu_msg *msg)
 	const struct virtio_gpu_ctrl_hdr *hdr = msg->buf;
 
 	return le32_to_cpu(hdr->type);
-}
-
-static bool attaches(const struct mgpu_msg *msg)
-{
-	return type_of(msg) == VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING;
 }
 
 /* Return the memory that a command takes from its resource, or USER_NO_MEM. */
@@ -229,7 +225,7 @@ static int post(struct user_channel *ch, struct mgpu_msg *msgs, u32 nr,
 	else
 		ret = mgpu_msg_begin(&msgs[0]);
 	for (i = 0; i < nr && !ret; i++)
-		put_msg(ch, &msgs[i], attaches(&msgs[i]) ? mem : NULL);
+		put_msg(ch, &msgs[i], user_mem_attaches(&msgs[i]) ? mem : NULL);
 	if (!ret)
 		publish(ch);
 	spin_unlock(&ch->lock);
@@ -253,7 +249,7 @@ int user_channel_post(struct user_channel *ch, struct mgpu_msg *msgs, u32 nr)
 	int ret;
 
 	for (i = 0; i < nr && !mem; i++) {
-		if (!attaches(&msgs[i]))
+		if (!user_mem_attaches(&msgs[i]))
 			continue;
 		mem = user_mem_make(&msgs[i]);
 		if (!mem)
@@ -505,6 +501,65 @@ int user_channel_enter(struct user_channel *ch, struct mgpu_user_enter *enter)
 	}
 	enter->ready = user_channel_ready(ch);
 	return enter->ready == U32_MAX ? -ENODEV : 0;
+}
+
+/* ---- blobs ---- */
+
+/* Pin the worker's pages of a blob. */
+static struct mgpu_host_pages *pin_blob(u64 addr, u32 nr)
+{
+	struct mgpu_host_pages *pages;
+	int ret;
+
+	pages = kvzalloc(struct_size(pages, page, nr), GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return ERR_PTR(-ENOMEM);
+	ret = pin_user_pages_fast(addr, nr, FOLL_WRITE | FOLL_LONGTERM, pages->page);
+	if (ret == nr) {
+		pages->nr = nr;
+		return pages;
+	}
+	if (ret > 0)
+		unpin_user_pages(pages->page, ret);
+	kvfree(pages);
+	return ERR_PTR(ret < 0 ? ret : -EFAULT);
+}
+
+/**
+ * user_channel_map - take the memory of a blob from the worker
+ * @ch: channel
+ * @m: argument of MGPU_USER_MAP
+ *
+ * Context: the worker's thread; may sleep.
+ * Return: 0 or the negative errno of the system call.
+ */
+int user_channel_map(struct user_channel *ch, const struct mgpu_user_map *m)
+{
+	struct mgpu_host_pages *pages;
+	struct mgpu_msg *msg = NULL;
+	int ret = 0;
+
+	if (m->reserved || !m->len || !PAGE_ALIGNED(m->addr) || !PAGE_ALIGNED(m->len) ||
+	    m->len > PAGE_ALIGN(ch->mem_limit))
+		return -EINVAL;
+	pages = pin_blob(m->addr, m->len >> PAGE_SHIFT);
+	if (IS_ERR(pages))
+		return PTR_ERR(pages);
+	spin_lock(&ch->lock);
+	if (m->seq - ch->oldest < ch->tail - ch->oldest && !cmd_of(ch, m->seq)->done)
+		msg = cmd_of(ch, m->seq)->msg;
+	if (ch->dead)
+		ret = -ENODEV;
+	else if (!msg || type_of(msg) != VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB)
+		ret = -EINVAL;
+	else if (msg->host)
+		ret = -EEXIST;
+	else
+		msg->host = pages;
+	spin_unlock(&ch->lock);
+	if (ret)
+		mgpu_host_pages_free(pages);
+	return ret;
 }
 
 /* ---- commands that go ahead of jobs ---- */

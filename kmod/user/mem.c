@@ -47,25 +47,56 @@ static u64 mem_offset(u32 id)
 	return MGPU_USER_OFF_MEM + ((u64)id << USER_MEM_SHIFT);
 }
 
+/* Get the entries of a command that gives memory to a resource. */
+static struct virtio_gpu_mem_entry *entries_of(void *cmd, u32 *nr, u32 *res)
+{
+	struct virtio_gpu_resource_attach_backing *a = cmd;
+	struct virtio_gpu_resource_create_blob *b = cmd;
+
+	if (le32_to_cpu(a->hdr.type) == VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING) {
+		*nr = le32_to_cpu(a->nr_entries);
+		*res = le32_to_cpu(a->resource_id);
+		return (void *)(a + 1);
+	}
+	*nr = le32_to_cpu(b->nr_entries);
+	*res = le32_to_cpu(b->resource_id);
+	return (void *)(b + 1);
+}
+
+/* Return whether a command gives memory to a resource. */
+bool user_mem_attaches(const struct mgpu_msg *msg)
+{
+	const struct virtio_gpu_resource_create_blob *c = msg->buf;
+
+	switch (le32_to_cpu(c->hdr.type)) {
+	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
+		return true;
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
+		return c->nr_entries;
+	default:
+		return false;
+	}
+}
+
 /**
  * user_mem_make - read the memory of a command
- * @msg: RESOURCE_ATTACH_BACKING, from the core
+ * @msg: from the core, for which user_mem_attaches() is true
  *
  * Context: may sleep.
  * Return: memory that is in no channel; NULL if out of memory.
  */
 struct user_mem *user_mem_make(const struct mgpu_msg *msg)
 {
-	const struct virtio_gpu_resource_attach_backing *c = msg->buf;
-	const struct virtio_gpu_mem_entry *e = (const void *)(c + 1);
-	u32 nr = le32_to_cpu(c->nr_entries), i;
+	const struct virtio_gpu_mem_entry *e;
 	struct user_mem *mem;
 	u64 addr, last;
+	u32 nr, res, i;
 
+	e = entries_of(msg->buf, &nr, &res);
 	mem = kvzalloc(struct_size(mem, runs, nr), GFP_KERNEL);
 	if (!mem)
 		return NULL;
-	mem->res = le32_to_cpu(c->resource_id);
+	mem->res = res;
 	mem->zeros = msg->zeros;
 	mem->nr_runs = nr;
 	for (i = 0; i < nr; i++) {
@@ -162,10 +193,11 @@ void user_mem_drop(struct user_channel *ch, struct user_mem *mem)
  */
 u64 user_mem_rewrite(const struct user_mem *mem, void *cmd, u64 *len)
 {
-	struct virtio_gpu_resource_attach_backing *c = cmd;
-	struct virtio_gpu_mem_entry *e = (void *)(c + 1);
+	struct virtio_gpu_mem_entry *e;
+	u32 nr, res, i;
 	u64 at;
-	u32 i;
+
+	e = entries_of(cmd, &nr, &res);
 
 	for (i = 0; i < mem->nr_runs; i++) {
 		at = (u64)mem->runs[i].first << PAGE_SHIFT;

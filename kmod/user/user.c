@@ -15,6 +15,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/virtio_gpu.h>
 
 #include "compat.h"
 #include "user/user.h"
@@ -548,6 +549,7 @@ static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	void __user *p = (void __user *)arg;
 	struct mgpu_user_attach attach;
 	struct mgpu_user_enter enter;
+	struct mgpu_user_map map;
 	struct user_channel *ch;
 	int ret;
 
@@ -571,6 +573,12 @@ static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 			return -EINVAL;
 		ret = user_channel_enter(ch, &enter);
 		return ret ?: put_struct(p, &enter, sizeof(enter));
+	case MGPU_USER_MAP:
+		ret = get_struct(&map, sizeof(map), p);
+		if (ret)
+			return ret;
+		ch = file_channel(uf);
+		return ch ? user_channel_map(ch, &map) : -ENOTCONN;
 	default:
 		return -ENOTTY;
 	}
@@ -696,7 +704,8 @@ static const struct file_operations user_fops = {
 
 /* ---- /dev/mgpu-user-control ---- */
 
-static int get_capset(struct mgpu_user *user, const struct mgpu_user_capset __user *from)
+static int get_capset(struct mgpu_user *user, const struct mgpu_user_capset __user *from,
+		      u32 flags)
 {
 	struct mgpu_capset *to = &user->capsets[user->nr_capsets];
 	struct mgpu_user_capset c;
@@ -704,7 +713,8 @@ static int get_capset(struct mgpu_user *user, const struct mgpu_user_capset __us
 
 	if (copy_from_user(&c, from, sizeof(c)))
 		return -EFAULT;
-	if (!c.len || c.len > MGPU_USER_MAX_CAPSET || c.reserved)
+	if (!c.len || c.len > MGPU_USER_MAX_CAPSET || c.reserved ||
+	    !c.id || c.id > VIRTIO_GPU_CONTEXT_INIT_CAPSET_ID_MASK)
 		return -EINVAL;
 	data = memdup_user(u64_to_user_ptr(c.data), c.len);
 	if (IS_ERR(data))
@@ -713,6 +723,11 @@ static int get_capset(struct mgpu_user *user, const struct mgpu_user_capset __us
 	to->version = c.version;
 	to->size = c.len;
 	to->data = data;
+	/* A worker may have other capsets than the module knows. */
+	if (flags & MGPU_USER_CREATE_CONTEXT_INIT && c.id > 2) {
+		user->nr_capsets++;
+		return 0;
+	}
 	if (!mgpu_capset_mask(to)) {
 		kfree(data);
 		to->data = NULL;
@@ -724,7 +739,9 @@ static int get_capset(struct mgpu_user *user, const struct mgpu_user_capset __us
 
 static bool create_ok(const struct mgpu_user_create *c)
 {
-	return !c->flags && c->vgpu_depth <= c->depth && c->engines &&
+	const u32 known = MGPU_USER_CREATE_CONTEXT_INIT | MGPU_USER_CREATE_BLOB;
+
+	return !(c->flags & ~known) && c->vgpu_depth <= c->depth && c->engines &&
 	       c->engines <= MGPU_USER_MAX_ENGINES && c->depth >= c->engines &&
 	       c->depth <= MGPU_USER_MAX_ENGINES && c->max_vgpus &&
 	       c->max_vgpus <= 4095 && c->nr_capsets &&
@@ -742,6 +759,9 @@ static int user_start_device(struct mgpu_user *user, const struct mgpu_user_crea
 		.max_vgpus = c->max_vgpus,
 		.capsets = user->capsets,
 		.nr_capsets = user->nr_capsets,
+		.context_init = c->flags & MGPU_USER_CREATE_CONTEXT_INIT,
+		.blobs = c->flags & MGPU_USER_CREATE_BLOB,
+		.vgpu_nums = true,
 	};
 	int ret;
 
@@ -801,7 +821,7 @@ static int user_create(struct mgpu_user_create *c)
 	INIT_LIST_HEAD(&user->held);
 	user->engines = c->engines;
 	for (i = 0; i < c->nr_capsets && !ret; i++)
-		ret = get_capset(user, &capsets[i]);
+		ret = get_capset(user, &capsets[i], c->flags);
 	if (ret)
 		goto err;
 	ret = xa_alloc(&devices, &user->id, NULL, XA_LIMIT(0, MGPU_USER_MAX_DEVICES - 1),

@@ -53,6 +53,7 @@ struct user_cmd {
  * @vgpu: vGPU; valid until ->vgpu_close()
  * @id: its ID
  * @uuid: its UUID
+ * @mem_limit: size of the resources that it may have, bytes
  * @lock: protects the fields down to @cmds; the order of messages is that of the lock's
  *	sections
  * @dead: no command is put any more
@@ -83,6 +84,7 @@ struct user_channel {
 	struct mgpu_vgpu *vgpu;
 	u32 id;
 	guid_t uuid;
+	u64 mem_limit;
 	spinlock_t lock;	/* see above */
 	bool dead;
 	struct mgpu_user_ring *ring;
@@ -200,6 +202,7 @@ int user_channel_enter(struct user_channel *ch, struct mgpu_user_enter *enter);
 void user_channel_kill(struct user_channel *ch, struct mgpu_job *culprit);
 struct mgpu_job *user_channel_expired(struct user_channel *ch);
 u32 user_channel_ready(struct user_channel *ch);
+int user_channel_map(struct user_channel *ch, const struct mgpu_user_map *m);
 int user_channel_mmap(struct user_channel *ch, struct vm_area_struct *vma);
 u32 user_ring_len(void);
 
@@ -211,6 +214,7 @@ void user_mem_publish(struct user_channel *ch, struct user_mem *mem);
 void user_mem_drop(struct user_channel *ch, struct user_mem *mem);
 u32 user_mem_id(const struct user_mem *mem);
 u32 user_mem_detach(struct user_channel *ch, u32 res);
+bool user_mem_attaches(const struct mgpu_msg *msg);
 u64 user_mem_rewrite(const struct user_mem *mem, void *cmd, u64 *len);
 void user_mem_revoke(struct user_channel *ch, u32 id);
 void user_mem_revoke_all(struct user_channel *ch);

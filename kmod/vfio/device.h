@@ -37,6 +37,12 @@
 #define MGPU_MSIX_PBA_OFF	0x0800
 #define MGPU_MSIX_VECTORS	3	/* config changes, control, cursor */
 
+/*
+ * BAR 4: memory of the device that the guest maps; 64 bit, prefetchable.  Its size depends
+ * on the type (mgpu_hostmem_size()), and most vGPUs do not have it.
+ */
+#define MGPU_BAR_HOSTMEM	4
+
 /* Configuration space. */
 #define MGPU_CFG_SIZE		256
 #define MGPU_CAP_MSIX		0x40
@@ -46,6 +52,7 @@
 #define MGPU_CAP_NOTIFY		0x80	/* 20 bytes */
 #define MGPU_CAP_PCICFG		0x98	/* 20 bytes */
 #define MGPU_CAP_AF		0xb0	/* Advanced Features: function level reset */
+#define MGPU_CAP_HOSTMEM	0xb8	/* 24 bytes, with BAR 4 */
 
 /* Queues. */
 #define MGPU_VQ_CONTROL		0

@@ -5,6 +5,7 @@
  * Source: PCI Local Bus 3.0, section 6; VIRTIO 1.2, section 4.1.4.
  */
 #include <linux/pci_regs.h>
+#include <linux/virtio_gpu.h>
 #include <linux/virtio_pci.h>
 
 #include "mgpu.h"
@@ -88,11 +89,31 @@ void mgpu_config_init(struct mgpu_vgpu *vgpu)
 						 PCI_AF_CAP_FLR;
 }
 
-/* Reset the configuration space to its power-on state. */
+/* Add the BAR with memory of the device, and its capability behind all others. */
+static void add_hostmem(struct mgpu_vgpu *vgpu)
+{
+	u64 size = mgpu_hostmem_size(vgpu);
+	u8 *cap = &vgpu->config[MGPU_CAP_HOSTMEM];
+
+	if (!size)
+		return;
+	put32(vgpu, PCI_BASE_ADDRESS_0 + 4 * MGPU_BAR_HOSTMEM,
+	      PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH);
+	vgpu->config[MGPU_CAP_AF + 1] = MGPU_CAP_HOSTMEM;
+	add_virtio_cap(vgpu, MGPU_CAP_HOSTMEM, 0, sizeof(struct virtio_pci_cap64),
+		       VIRTIO_PCI_CAP_SHARED_MEMORY_CFG, 0, size);
+	cap[offsetof(struct virtio_pci_cap, bar)] = MGPU_BAR_HOSTMEM;
+	cap[offsetof(struct virtio_pci_cap, id)] = VIRTIO_GPU_SHM_ID_HOST_VISIBLE;
+	put32(vgpu, MGPU_CAP_HOSTMEM + offsetof(struct virtio_pci_cap64, length_hi),
+	      size >> 32);
+}
+
+/* Reset the configuration space to its power-on state; the type must be set. */
 void mgpu_config_reset(struct mgpu_vgpu *vgpu)
 {
 	lockdep_assert_held(&vgpu->lock);
 	mgpu_config_init(vgpu);
+	add_hostmem(vgpu);
 	mgpu_irq_intx_disable(vgpu, false);
 }
 
@@ -120,9 +141,10 @@ static u8 config_writable(u32 off)
 }
 
 /* Return the writable bits of a BAR's byte; bits below the BAR's size read as zero. */
-static u8 writable_bar(u32 off)
+static u8 writable_bar(const struct mgpu_vgpu *vgpu, u32 off)
 {
 	u32 byte = (off - PCI_BASE_ADDRESS_0) % 4, mask;
+	u64 hostmem = -mgpu_hostmem_size(vgpu);
 
 	switch ((off - PCI_BASE_ADDRESS_0) / 4) {
 	case MGPU_BAR_VIRTIO:
@@ -130,6 +152,12 @@ static u8 writable_bar(u32 off)
 		break;
 	case MGPU_BAR_MSIX:
 		mask = ~(MGPU_BAR_MSIX_SIZE - 1);
+		break;
+	case MGPU_BAR_HOSTMEM:
+		mask = hostmem;
+		break;
+	case MGPU_BAR_HOSTMEM + 1:
+		mask = hostmem >> 32;
 		break;
 	default:
 		return 0;
@@ -204,7 +232,7 @@ int mgpu_config_write(struct mgpu_vgpu *vgpu, u32 off, const void *buf,
 		}
 
 		if (at >= PCI_BASE_ADDRESS_0 && at < PCI_BASE_ADDRESS_0 + 24)
-			mask = writable_bar(at);
+			mask = writable_bar(vgpu, at);
 		else
 			mask = config_writable(at);
 		WRITE_ONCE(vgpu->config[at],

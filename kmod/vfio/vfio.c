@@ -131,13 +131,15 @@ static int region_read(struct mgpu_vgpu *vgpu, u32 index, u64 off, void *buf,
 			return -EINVAL;
 		memset(buf, 0, len);
 		return 0;
+	case MGPU_BAR_HOSTMEM:
+		return mgpu_hostmem_access(vgpu, off, buf, len, false);
 	default:
 		return -EINVAL;
 	}
 }
 
 static int region_write(struct mgpu_vgpu *vgpu, u32 index, u64 off,
-			const void *buf, u32 len)
+			void *buf, u32 len)
 {
 	int ret;
 
@@ -160,6 +162,8 @@ static int region_write(struct mgpu_vgpu *vgpu, u32 index, u64 off,
 		return ret;
 	case MGPU_BAR_MSIX:
 		return off + len > MGPU_BAR_MSIX_SIZE ? -EINVAL : 0;
+	case MGPU_BAR_HOSTMEM:
+		return mgpu_hostmem_access(vgpu, off, buf, len, true);
 	default:
 		return -EINVAL;
 	}
@@ -236,10 +240,16 @@ static int mgpu_vfio_mmap(struct vfio_device *vdev,
 {
 	u64 off = (u64)vma->vm_pgoff << PAGE_SHIFT;
 
-	if (off >> MGPU_OFFSET_SHIFT != MGPU_REGION_DISPLAY ||
-	    off & MGPU_OFFSET_MASK)
+	switch (off >> MGPU_OFFSET_SHIFT) {
+	case MGPU_REGION_DISPLAY:
+		return off & MGPU_OFFSET_MASK ? -EINVAL :
+		       mgpu_screen_mmap(to_mgpu_vgpu(vdev), vma);
+	case MGPU_BAR_HOSTMEM:
+		return mgpu_hostmem_mmap(to_mgpu_vgpu(vdev), vma,
+					 MGPU_OFFSET(MGPU_BAR_HOSTMEM));
+	default:
 		return -EINVAL;
-	return mgpu_screen_mmap(to_mgpu_vgpu(vdev), vma);
+	}
 }
 
 /* ---- ioctls ---- */
@@ -284,6 +294,12 @@ static long get_region_info(struct mgpu_vgpu *vgpu, unsigned long arg)
 		break;
 	case MGPU_BAR_MSIX:
 		info.size = MGPU_BAR_MSIX_SIZE;
+		break;
+	case MGPU_BAR_HOSTMEM:
+		info.size = mgpu_hostmem_size(vgpu);
+		info.flags |= VFIO_REGION_INFO_FLAG_MMAP;
+		if (!info.size)
+			info.flags = 0;
 		break;
 	case MGPU_REGION_DISPLAY:
 		info.size = mgpu_screen_size(vgpu);

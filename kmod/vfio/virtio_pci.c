@@ -19,13 +19,16 @@
 /* Return the features that the guest may negotiate. */
 static u64 transport_features(const struct mgpu_vgpu *vgpu)
 {
+	u64 f = MGPU_FEATURES;
+
 	if (!vgpu->type->desc->render)
-		return MGPU_FEATURES;
-	if (mgpu_on_device(vgpu))
-		return (MGPU_FEATURES & ~BIT_ULL(VIRTIO_GPU_F_RESOURCE_BLOB)) |
-		       BIT_ULL(VIRTIO_GPU_F_VIRGL);
-	return MGPU_FEATURES | BIT_ULL(VIRTIO_GPU_F_VIRGL) |
-	       BIT_ULL(VIRTIO_GPU_F_CONTEXT_INIT);
+		return f;
+	f |= BIT_ULL(VIRTIO_GPU_F_VIRGL);
+	if (!mgpu_on_device(vgpu) || vgpu->mdev->caps.context_init)
+		f |= BIT_ULL(VIRTIO_GPU_F_CONTEXT_INIT);
+	if (mgpu_on_device(vgpu) && !vgpu->mdev->caps.blobs)
+		f &= ~BIT_ULL(VIRTIO_GPU_F_RESOURCE_BLOB);
+	return f;
 }
 
 static const u16 vq_size_max[MGPU_NR_VQS] = {

@@ -305,12 +305,9 @@ static int add_in_ctx(struct mgpu_devcmd *dc, const struct mgpu_resource *res)
 	__le32 *w;
 	int ret;
 
-	ret = xa_alloc_cyclic(&mdev->ctx_ids, &dc->clear_ctx, dc, XA_LIMIT(1, S32_MAX),
-			      &mdev->next_ctx, GFP_GUEST);
-	if (ret < 0) {
-		dc->clear_ctx = 0;
-		return ret;
-	}
+	dc->clear_ctx = mgpu_devnum_new(mdev, &mdev->ctx_nums, 0, GFP_GUEST);
+	if (!dc->clear_ctx)
+		return -ENOMEM;
 	ret = add_ctx(dc, VIRTIO_GPU_CMD_CTX_CREATE, 0);
 	if (!ret)
 		ret = add_ctx(dc, VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE,

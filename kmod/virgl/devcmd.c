@@ -71,6 +71,7 @@ struct mgpu_devcmd *mgpu_devcmd_new(struct mgpu_vgpu *vgpu,
 		return NULL;
 	dc->type = cmd->type;
 	dc->fenced = cmd->flags & VIRTIO_GPU_FLAG_FENCE;
+	dc->timeline = mgpu_timeline_of(vgpu, cmd);
 	dc->guest_ctx = cmd->ctx_id;
 	mgpu_reply_init(&dc->reply, lane, dc->segs);
 	return dc;
@@ -82,8 +83,10 @@ void mgpu_devcmd_free(struct mgpu_devcmd *dc)
 	struct mgpu_vgpu *vgpu = dc->vgpu;
 	u32 i;
 
-	for (i = 0; i < dc->nr_msgs; i++)
+	for (i = 0; i < dc->nr_msgs; i++) {
 		kvfree(dc->msgs[i].buf);
+		mgpu_host_pages_free(dc->msgs[i].host);
+	}
 	/* The detach command owns the memory that the guest detached. */
 	if (dc->type == VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING && dc->mem) {
 		u64 bytes = (u64)dc->mem->nr_pages << PAGE_SHIFT;
@@ -93,8 +96,7 @@ void mgpu_devcmd_free(struct mgpu_devcmd *dc)
 	}
 	mgpu_mem_uncharge(vgpu, dc->charged);
 	atomic64_sub(dc->charged, &vgpu->mem.streams);
-	if (dc->clear_ctx)
-		xa_erase(&vgpu->mdev->ctx_ids, dc->clear_ctx);
+	mgpu_devnum_free(&vgpu->mdev->ctx_nums, dc->clear_ctx);
 	if (dc->res)
 		mgpu_resource_put(dc->res);
 	if (dc->ctx)
@@ -129,6 +131,15 @@ void *mgpu_devcmd_msg(struct mgpu_devcmd *dc, u32 type, size_t len)
 	return hdr;
 }
 
+/* Have the device make the fence on the ring of the message's context, if it has one. */
+static void set_ring(struct virtio_gpu_ctrl_hdr *hdr, u64 timeline)
+{
+	if (!hdr->ctx_id)
+		return;
+	hdr->flags |= cpu_to_le32(VIRTIO_GPU_FLAG_INFO_RING_IDX);
+	hdr->ring_idx = timeline & 0xff;
+}
+
 /**
  * mgpu_devcmd_submit - hand a command to the scheduler
  * @dc: command with its messages; the scheduler owns it until the job completes
@@ -139,6 +150,8 @@ void mgpu_devcmd_submit(struct mgpu_devcmd *dc)
 	struct mgpu_vgpu *vgpu = dc->vgpu;
 	struct mgpu_job *job = &dc->job;
 
+	if (dc->timeline)
+		set_ring(last->buf, dc->timeline);
 	dc->msgs[0].begin = dc;
 	last->job = job;
 	/* Engine time is measured up to the end of what the command draws. */
@@ -153,13 +166,40 @@ void mgpu_devcmd_submit(struct mgpu_devcmd *dc)
 
 /* ---- calls of the ring: must hold ring_lock ---- */
 
-/* Return whether a fence that is due now has to wait for a fence before it. */
-bool mgpu_devcmd_fence_waits(const struct mgpu_vgpu *vgpu)
+/**
+ * mgpu_timeline_of - tell which fences a command's fence is in order with
+ * @vgpu: vGPU
+ * @cmd: decoded command
+ *
+ * With CONTEXT_INIT each ring of a context is a timeline (INFO_RING_IDX; VIRTIO 1.2,
+ * section 5.7.6.7).  All fences without a ring are another one.
+ *
+ * Return: equal for commands of one timeline.
+ */
+u64 mgpu_timeline_of(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
+{
+	if (!vgpu->mdev->caps.context_init ||
+	    !(cmd->flags & VIRTIO_GPU_FLAG_INFO_RING_IDX))
+		return 0;
+	return BIT_ULL(63) | (u64)cmd->ctx_id << 8 | cmd->ring_idx;
+}
+
+/**
+ * mgpu_devcmd_fence_waits - tell whether a fence has to wait for a fence before it
+ * @vgpu: vGPU
+ * @timeline: of the fence
+ * @until: command of the fence in vgpu->devcmds; NULL for one that is behind all of them
+ */
+bool mgpu_devcmd_fence_waits(const struct mgpu_vgpu *vgpu, u64 timeline,
+			     const struct mgpu_devcmd *until)
 {
 	const struct mgpu_devcmd *dc;
 
+	/* The list is no longer than the control queue. */
 	list_for_each_entry(dc, &vgpu->devcmds, node) {
-		if (dc->fenced)
+		if (dc == until)
+			break;
+		if (dc->fenced && dc->timeline == timeline)
 			return true;
 	}
 	return false;
@@ -295,13 +335,18 @@ static void devcmd_done(struct mgpu_job *job)
 	struct mgpu_devcmd *dc = to_mgpu_devcmd(job);
 	u32 type = answer_of(dc);
 
-	mgpu_devstate_settle(dc, type == VIRTIO_GPU_RESP_OK_NODATA);
+	if (!mgpu_devstate_settle(dc, type == VIRTIO_GPU_RESP_OK_NODATA) &&
+	    type == VIRTIO_GPU_RESP_OK_NODATA)
+		type = VIRTIO_GPU_RESP_ERR_UNSPEC;
 	/* A guest gets only answers that the specification has. */
 	if (type > VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER ||
 	    (type != VIRTIO_GPU_RESP_OK_NODATA &&
 	     type < VIRTIO_GPU_RESP_ERR_UNSPEC) ||
 	    job->error == -ETIMEDOUT)
 		type = VIRTIO_GPU_RESP_ERR_UNSPEC;
+	if (dc->type == VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB &&
+	    type == VIRTIO_GPU_RESP_OK_NODATA)
+		type = VIRTIO_GPU_RESP_OK_MAP_INFO;
 	dc->answer = type;
 	if (dc->type)
 		mgpu_ring_devcmd_done(dc);

@@ -28,10 +28,12 @@ struct mgpu_resource;
  * @local: the command is refused and not sent to the device; it only waits to be
  *	answered in order
  * @done: the command can be answered; ring_lock
- * @fenced: the guest wants a fence: the answer waits for all earlier fenced commands
+ * @fenced: the guest wants a fence: the answer waits for all earlier fenced commands of
+ *	the same @timeline
+ * @timeline: see mgpu_timeline_of()
  * @guest_ctx: the guest's number of the context, 0 for none
  * @ctx: CTX_CREATE, CTX_DESTROY: the context, holds a reference
- * @mem: ATTACH_BACKING, DETACH_BACKING: the memory
+ * @mem: ATTACH_BACKING, DETACH_BACKING, CREATE_BLOB: the memory
  * @res: resource of the command, holds a reference; NULL for none
  * @clear_ctx: the device's number of the context that clears the resource, 0 for none
  * @charged: bytes charged against the type's memory limit for a stream
@@ -53,6 +55,7 @@ struct mgpu_devcmd {
 	bool local;
 	bool done;
 	bool fenced;
+	u64 timeline;
 	u32 guest_ctx;
 	struct mgpu_devctx *ctx;
 	struct mgpu_mem *mem;
@@ -77,6 +80,7 @@ struct mgpu_devcmd {
  * @vgpu: vGPU of the guest
  * @id: the guest's number of the context
  * @dev_id: the device's number of the context
+ * @virgl: its streams are virgl's
  * @dev_gen: generation of the device when it got the context, 0 before and after
  * @attached: resources by the guest's id, without references: a resource that is
  *	unreferenced by the guest is taken out; ring_lock
@@ -89,6 +93,7 @@ struct mgpu_devctx {
 	struct mgpu_vgpu *vgpu;
 	u32 id;
 	u32 dev_id;
+	bool virgl;
 	u32 dev_gen;
 	struct xarray attached;
 	u32 nr_attached;
@@ -111,7 +116,9 @@ void mgpu_devcmd_submit(struct mgpu_devcmd *dc);
 void mgpu_devcmd_free(struct mgpu_devcmd *dc);
 bool mgpu_devcmd_refuse(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			u32 answer);
-bool mgpu_devcmd_fence_waits(const struct mgpu_vgpu *vgpu);
+u64 mgpu_timeline_of(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
+bool mgpu_devcmd_fence_waits(const struct mgpu_vgpu *vgpu, u64 timeline,
+			     const struct mgpu_devcmd *until);
 bool mgpu_devcmd_mem_waits(const struct mgpu_devcmd *dc);
 bool mgpu_devcmd_release(struct mgpu_devcmd *dc, bool nowait);
 void mgpu_devcmd_end(struct mgpu_devcmd *dc);
@@ -119,10 +126,10 @@ void mgpu_devcmd_stop(struct mgpu_vgpu *vgpu);
 
 /* devstate.c: state that the device has, and its release ahead of jobs */
 bool mgpu_vgpu_has(const struct mgpu_vgpu *vgpu, u32 gen);
-void mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok);
+bool mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok);
 u32 mgpu_devcmd_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len);
 void mgpu_devcmd_forget(struct mgpu_vgpu *vgpu, u32 type, u32 ctx, u32 res);
-struct mgpu_devctx *mgpu_devctx_new(struct mgpu_vgpu *vgpu, u32 id);
+struct mgpu_devctx *mgpu_devctx_new(struct mgpu_vgpu *vgpu, u32 id, u32 capset);
 void mgpu_devctx_put(struct mgpu_devctx *ctx);
 void mgpu_devctx_release_all(struct mgpu_vgpu *vgpu);
 void mgpu_devres_release(struct mgpu_resource *res);

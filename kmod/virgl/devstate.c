@@ -67,6 +67,20 @@ static void mem_left(struct mgpu_mem *mem, bool gone)
 	spin_unlock(&gm->lock);
 }
 
+/* Note that the device gets memory, which the VMM may have unmapped since: -EFAULT. */
+static int begin_attach(struct mgpu_mem *mem, u32 gen)
+{
+	int ret = 0;
+
+	spin_lock(&mem->vgpu->mem.lock);
+	if (mem->dead)
+		ret = -EFAULT;
+	else
+		mem->dev_gen = gen;
+	spin_unlock(&mem->vgpu->mem.lock);
+	return ret;
+}
+
 /**
  * mgpu_msg_begin - note that the device gets a message now
  * @msg: the first message of a job, or a message of ->exec()
@@ -116,13 +130,12 @@ int mgpu_msg_begin(struct mgpu_msg *msg)
 			ret = -ENOENT;
 		break;
 	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
-		/* The VMM may have unmapped the memory since. */
-		spin_lock(&vgpu->mem.lock);
-		if (dc->mem->dead)
-			ret = -EFAULT;
-		else
-			dc->mem->dev_gen = gen;
-		spin_unlock(&vgpu->mem.lock);
+		ret = begin_attach(dc->mem, gen);
+		break;
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
+		ret = dc->mem ? begin_attach(dc->mem, gen) : 0;
+		if (!ret)
+			WRITE_ONCE(dc->res->dev_gen, gen);
 		break;
 	}
 	return ret;
@@ -167,10 +180,34 @@ static bool has_done(const struct mgpu_devcmd *dc, u32 msg)
 	return le32_to_cpu(dc->resp[msg].type) == VIRTIO_GPU_RESP_OK_NODATA;
 }
 
-/* Note what the device has after it completed a command; @ok: successfully. */
-void mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok)
+/* Have the guest find a blob that the device has mapped; false if it did not say where. */
+static bool map_settled(struct mgpu_devcmd *dc, bool ok)
+{
+	struct mgpu_msg *msg = &dc->msgs[0];
+
+	if (ok && mgpu_hostmem_fill(dc->res, msg->host)) {
+		msg->host = NULL;
+		return true;
+	}
+	mgpu_hostmem_remove(dc->res, false);
+	return false;
+}
+
+/*
+ * Note what the device has after it completed a command; @ok: successfully.  Return whether
+ * it did what it says.
+ */
+bool mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok)
 {
 	switch (dc->type) {
+	case VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB:
+		return map_settled(dc, ok);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
+		if (!ok) {
+			WRITE_ONCE(dc->res->dev_gen, 0);
+			mem_left(dc->mem, true);
+		}
+		break;
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_2D:
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_3D:
 		/* The first message creates the resource, the others clear it. */
@@ -200,6 +237,54 @@ void mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok)
 		mem_left(dc->mem, ok);
 		break;
 	}
+	return ok;
+}
+
+/* ---- numbers ---- */
+
+/*
+ * Where guests' numbers are those on the device, the module's own begin here.  Linux counts
+ * from 1.
+ */
+#define OWN_NUMBERS	BIT(30)
+
+void mgpu_devnums_init(struct mgpu_devnums *nums)
+{
+	xa_init_flags(&nums->used, XA_FLAGS_ALLOC1);
+	nums->next = 0;
+}
+
+/**
+ * mgpu_devnum_new - choose the number of a context or a resource on the device
+ * @mdev: device
+ * @nums: numbers of that kind
+ * @guest: the guest's number; 0 for an object of the module's own
+ * @gfp: how to allocate
+ *
+ * With caps.vgpu_nums this is the guest's number, if that is below OWN_NUMBERS.
+ *
+ * Context: as @gfp says.
+ * Return: the number; 0 if there is none.
+ */
+u32 mgpu_devnum_new(const struct mgpu_device *mdev, struct mgpu_devnums *nums, u32 guest,
+		    gfp_t gfp)
+{
+	const struct xa_limit limit = {
+		.min = mdev->caps.vgpu_nums ? OWN_NUMBERS : 1, .max = S32_MAX,
+	};
+	u32 num;
+
+	if (guest && mdev->caps.vgpu_nums)
+		return guest < OWN_NUMBERS ? guest : 0;
+	return xa_alloc_cyclic(&nums->used, &num, xa_mk_value(0), limit, &nums->next,
+			       gfp) < 0 ? 0 : num;
+}
+
+/* Let a number be used again; 0, and a guest's own, is ignored. */
+void mgpu_devnum_free(struct mgpu_devnums *nums, u32 num)
+{
+	if (num)
+		xa_erase(&nums->used, num);
 }
 
 /* ---- commands that go ahead of jobs ---- */
@@ -289,7 +374,7 @@ static void ctx_release(struct kref *ref)
 	if (mgpu_vgpu_has(ctx->vgpu, READ_ONCE(ctx->dev_gen)))
 		mgpu_devcmd_forget(ctx->vgpu, VIRTIO_GPU_CMD_CTX_DESTROY,
 				   ctx->dev_id, 0);
-	xa_erase(&mdev->ctx_ids, ctx->dev_id);
+	mgpu_devnum_free(&mdev->ctx_nums, ctx->dev_id);
 	xa_destroy(&ctx->attached);
 	xa_destroy(&ctx->subs);
 	kfree(ctx);
@@ -300,7 +385,8 @@ void mgpu_devctx_put(struct mgpu_devctx *ctx)
 	kref_put(&ctx->ref, ctx_release);
 }
 
-struct mgpu_devctx *mgpu_devctx_new(struct mgpu_vgpu *vgpu, u32 id)
+/* Make the context @id of the guest; @capset: 0 is virgl's. */
+struct mgpu_devctx *mgpu_devctx_new(struct mgpu_vgpu *vgpu, u32 id, u32 capset)
 {
 	struct mgpu_device *mdev = vgpu->mdev;
 	struct mgpu_devctx *ctx;
@@ -308,15 +394,16 @@ struct mgpu_devctx *mgpu_devctx_new(struct mgpu_vgpu *vgpu, u32 id)
 	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	if (!ctx)
 		return NULL;
-	if (xa_alloc_cyclic(&mdev->ctx_ids, &ctx->dev_id, ctx,
-			    XA_LIMIT(1, S32_MAX), &mdev->next_ctx,
-			    GFP_KERNEL_ACCOUNT) < 0) {
+	ctx->dev_id = mgpu_devnum_new(mdev, &mdev->ctx_nums, id, GFP_KERNEL_ACCOUNT);
+	if (!ctx->dev_id) {
 		kfree(ctx);
 		return NULL;
 	}
 	kref_init(&ctx->ref);
 	ctx->vgpu = vgpu;
 	ctx->id = id;
+	ctx->virgl = !capset || capset == MGPU_VIRGL_CAPSET_1 ||
+		     capset == MGPU_VIRGL_CAPSET_2;
 	xa_init(&ctx->attached);
 	xa_init(&ctx->subs);
 	return ctx;
@@ -339,7 +426,7 @@ void mgpu_devres_release(struct mgpu_resource *res)
 				   res->dev.host_id);
 		mem_left(res->backing, true);
 	}
-	xa_erase(&mdev->res_ids, res->dev.host_id);
+	mgpu_devnum_free(&mdev->res_nums, res->dev.host_id);
 }
 
 /* Return whether the device has the memory, and no command to release it. */

@@ -169,10 +169,8 @@ static void readback_take_down(struct mgpu_vgpu *vgpu)
 				   0);
 	}
 	rb->gen = 0;
-	if (rb->res)
-		xa_erase(&mdev->res_ids, rb->res);
-	if (rb->ctx)
-		xa_erase(&mdev->ctx_ids, rb->ctx);
+	mgpu_devnum_free(&mdev->res_nums, rb->res);
+	mgpu_devnum_free(&mdev->ctx_nums, rb->ctx);
 	rb->res = 0;
 	rb->ctx = 0;
 	mgpu_dma_unmap(&rb->dma);
@@ -220,17 +218,10 @@ static int readback_set_up(struct mgpu_vgpu *vgpu, u32 width, u32 height)
 	if (ret)
 		goto fail;
 	ret = -ENOMEM;
-	if (xa_alloc_cyclic(&mdev->ctx_ids, &rb->ctx, rb, XA_LIMIT(1, S32_MAX),
-			    &mdev->next_ctx, GFP_GUEST) < 0) {
-		/* xa_alloc_cyclic() leaves an ID that belongs to another object. */
-		rb->ctx = 0;
+	rb->ctx = mgpu_devnum_new(mdev, &mdev->ctx_nums, 0, GFP_GUEST);
+	rb->res = mgpu_devnum_new(mdev, &mdev->res_nums, 0, GFP_GUEST);
+	if (!rb->ctx || !rb->res)
 		goto fail;
-	}
-	if (xa_alloc_cyclic(&mdev->res_ids, &rb->res, rb, XA_LIMIT(1, S32_MAX),
-			    &mdev->next_res, GFP_GUEST) < 0) {
-		rb->res = 0;
-		goto fail;
-	}
 	/* From here on the device may have objects to release. */
 	rb->gen = mgpu_vgpu_gen(vgpu);
 	ret = create_ctx(vgpu);

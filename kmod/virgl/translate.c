@@ -52,6 +52,18 @@ static struct mgpu_devctx *find_ctx(struct mgpu_vgpu *vgpu, u32 id)
 	return xa_load(&vgpu->devctxs, id);
 }
 
+static const struct mgpu_capset *find_capset(const struct mgpu_vgpu *vgpu, u32 id)
+{
+	const struct mgpu_device_caps *caps = &vgpu->mdev->caps;
+	u32 i;
+
+	for (i = 0; i < caps->nr_capsets; i++) {
+		if (caps->capsets[i].id == id)
+			return &caps->capsets[i];
+	}
+	return NULL;
+}
+
 static u32 dev_ctx_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			  enum mgpu_cmd_next *next)
 {
@@ -60,8 +72,8 @@ static u32 dev_ctx_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	struct mgpu_devctx *ctx;
 	struct mgpu_devcmd *dc;
 
-	/* CONTEXT_INIT is not offered. */
-	if (cmd->capset)
+	if (cmd->capset &&
+	    !(vgpu->mdev->caps.context_init && find_capset(vgpu, cmd->capset)))
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 	if (find_ctx(vgpu, cmd->ctx_id))
 		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
@@ -72,11 +84,12 @@ static u32 dev_ctx_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	if (!dc)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	c = dc->msgs[0].buf;
-	ctx = mgpu_devctx_new(vgpu, cmd->ctx_id);
+	ctx = mgpu_devctx_new(vgpu, cmd->ctx_id, cmd->capset);
 	if (!ctx)
 		goto no_memory;
 	dc->ctx = ctx;
 	c->hdr.ctx_id = cpu_to_le32(ctx->dev_id);
+	c->context_init = cpu_to_le32(cmd->capset);
 	c->nlen = cpu_to_le32(strlen(cmd->name));
 	memcpy(c->debug_name, cmd->name, strlen(cmd->name));
 	if (xa_err(xa_store(&vgpu->devctxs, ctx->id, ctx, GFP_KERNEL_ACCOUNT)))
@@ -164,7 +177,8 @@ static const struct mgpu_virgl_res *find_attached(void *data, u32 id)
 	struct mgpu_devctx *ctx = data;
 	const struct mgpu_resource *res = xa_load(&ctx->attached, id);
 
-	return res && !READ_ONCE(res->dev_unclear) ? &res->dev : NULL;
+	/* virgl has no shape of a blob. */
+	return res && !res->blob && !READ_ONCE(res->dev_unclear) ? &res->dev : NULL;
 }
 
 /*
@@ -226,12 +240,39 @@ static void *take_stream(struct mgpu_lane *lane, u32 len)
 	return buf;
 }
 
+/*
+ * Check a stream of a context, and put the device's numbers into it.  A stream of another
+ * protocol is left as it is, which only a device with caps.vgpu_nums has.
+ */
+static bool check_stream(struct mgpu_vgpu *vgpu, struct mgpu_devctx *ctx,
+			 const struct mgpu_cmd *cmd, __le32 *stream,
+			 struct mgpu_virgl_info *info)
+{
+	const struct mgpu_virgl_lookup lookup = { find_attached, ctx };
+
+	if (!ctx->virgl) {
+		memset(info, 0, sizeof(*info));
+		return cmd->size % 4 == 0;
+	}
+	/* Without rings nothing needs a stream without commands.  virgl's have one ring. */
+	if (!cmd->size && !vgpu->mdev->caps.context_init)
+		return false;
+	if (mgpu_timeline_of(vgpu, cmd) && cmd->ring_idx)
+		return false;
+	if (!mgpu_virgl_check(stream, cmd->size, &lookup, info))
+		return true;
+	dev_notice_ratelimited(vgpu->vdev.dev,
+			       "stream of context %u refused at byte %zu: %s (command %u, object %u, value %#x)\n",
+			       cmd->ctx_id, info->offset, mgpu_virgl_why(info->why),
+			       info->opcode, info->object, info->value);
+	return false;
+}
+
 static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			 enum mgpu_cmd_next *next)
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	struct mgpu_devctx *ctx = find_ctx(vgpu, cmd->ctx_id);
-	const struct mgpu_virgl_lookup lookup = { find_attached, ctx };
 	struct virtio_gpu_cmd_submit *c = lane->buf;
 	u32 len = sizeof(*c) + cmd->size;
 	struct mgpu_virgl_info info;
@@ -241,14 +282,8 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 
 	if (!ctx)
 		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
-	if (mgpu_virgl_check((__le32 *)(c + 1), cmd->size, &lookup, &info)) {
-		dev_notice_ratelimited(vgpu->vdev.dev,
-				       "stream of context %u refused at byte %zu: %s (command %u, object %u, value %#x)\n",
-				       cmd->ctx_id, info.offset,
-				       mgpu_virgl_why(info.why), info.opcode,
-				       info.object, info.value);
+	if (!check_stream(vgpu, ctx, cmd, (__le32 *)(c + 1), &info))
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
-	}
 	/* Noting sub-contexts may wait for memory. */
 	if (info.subs_made && !gfpflags_allow_blocking(lane->gfp))
 		return mgpu_lane_no_memory(lane, next);
@@ -329,13 +364,14 @@ static u32 dev_res_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	 */
 	res->dev.shape.flags &= ~MGPU_VIRGL_Y_0_TOP;
 
-	err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	if (xa_alloc_cyclic(&mdev->res_ids, &res->dev.host_id, res,
-			    XA_LIMIT(1, S32_MAX), &mdev->next_res,
-			    GFP_KERNEL_ACCOUNT) < 0) {
-		res->dev.host_id = 0;
+	/* The guest's own number needs no memory. */
+	err = mdev->caps.vgpu_nums ? VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID :
+				     VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	res->dev.host_id = mgpu_devnum_new(mdev, &mdev->res_nums, cmd->res_id,
+					   GFP_KERNEL_ACCOUNT);
+	if (!res->dev.host_id)
 		goto refuse;
-	}
+	err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	if (mgpu_clear_add(dc, res))
 		goto refuse;
 	c->resource_id = cpu_to_le32(res->dev.host_id);
@@ -405,30 +441,38 @@ static u32 dev_res_unref(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	return devcmd_queue(dc, next);
 }
 
-/* Add the message that attaches memory, which the caller uses, to a resource. */
-static u32 add_backing(struct mgpu_devcmd *dc, struct mgpu_mem *mem,
-		       u32 dev_res)
+/*
+ * Add the message of a command that gives memory to a resource: @fixed bytes, and entries.
+ * Return the message, and set their number; NULL if out of memory, or if the VMM has unmapped
+ * the memory (@err is VIRTIO_GPU_RESP_ERR_*).
+ */
+static void *add_backing(struct mgpu_devcmd *dc, struct mgpu_mem *mem, u32 dev_res,
+			 size_t fixed, __le32 *nr, u32 *err)
 {
-	struct virtio_gpu_resource_attach_backing *c;
+	void *c = NULL;
 	u32 n;
 
+	/* The VMM's unmapping of the memory waits until mgpu_mem_put(). */
+	*err = VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	if (!mgpu_mem_get(mem))
+		return NULL;
+	*err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	mem->dev_res = dev_res;
 	if (mgpu_dma_map(&mem->dma, mem->pages, mem->nr_pages,
 			 dc->vgpu->mdev->caps.dma_dev))
-		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+		goto out;
 	n = mgpu_dma_entries(&mem->dma, mem->chunks, mem->nr_chunks, mem->len,
 			     NULL, MGPU_MAX_ENTRIES);
 	if (n > MGPU_MAX_ENTRIES)
-		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	c = mgpu_devcmd_msg(dc, dc->type, sizeof(*c) +
-		    n * sizeof(struct virtio_gpu_mem_entry));
+		goto out;
+	c = mgpu_devcmd_msg(dc, dc->type, fixed + n * sizeof(struct virtio_gpu_mem_entry));
 	if (!c)
-		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	c->resource_id = cpu_to_le32(dev_res);
-	c->nr_entries = cpu_to_le32(n);
-	mgpu_dma_entries(&mem->dma, mem->chunks, mem->nr_chunks, mem->len,
-			 (void *)(c + 1), n);
-	return 0;
+		goto out;
+	*nr = cpu_to_le32(n);
+	mgpu_dma_entries(&mem->dma, mem->chunks, mem->nr_chunks, mem->len, c + fixed, n);
+out:
+	mgpu_mem_put(mem);
+	return c;
 }
 
 static u32 dev_res_attach(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
@@ -436,12 +480,17 @@ static u32 dev_res_attach(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	struct mgpu_resource *res = mgpu_resource_find(vgpu, cmd->res_id);
+	struct virtio_gpu_resource_attach_backing *c;
 	struct mgpu_devcmd *dc;
 	struct mgpu_mem *mem;
+	__le32 nr;
 	u32 err;
 
 	if (!res)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	/* A blob has got its memory when it was made. */
+	if (res->blob)
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
 	dc = mgpu_devcmd_new(vgpu, lane, 1);
 	if (!dc)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
@@ -450,14 +499,11 @@ static u32 dev_res_attach(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		goto refuse;
 
 	mem = res->backing;
-	/* The VMM's unmapping of the memory waits until mgpu_mem_put(). */
-	err = VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
-	if (!mgpu_mem_get(mem))
+	c = add_backing(dc, mem, res->dev.host_id, sizeof(*c), &nr, &err);
+	if (!c)
 		goto detach;
-	err = add_backing(dc, mem, res->dev.host_id);
-	mgpu_mem_put(mem);
-	if (err)
-		goto detach;
+	c->resource_id = cpu_to_le32(res->dev.host_id);
+	c->nr_entries = nr;
 	res->dev.backing = mem->len;
 	mgpu_resource_get(res);
 	dc->res = res;
@@ -480,7 +526,7 @@ static u32 dev_res_detach(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 
 	if (!res)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
-	if (!res->backing)
+	if (!res->backing || res->blob)
 		return VIRTIO_GPU_RESP_ERR_UNSPEC;
 	dc = cmd_with_msg(vgpu, lane, lane->cmd.type, sizeof(*c));
 	if (!dc)
@@ -496,6 +542,147 @@ static u32 dev_res_detach(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	res->dev.backing = 0;
 	return devcmd_queue(dc, next);
 }
+
+/* ---- blobs: must hold ring_lock ---- */
+
+/* Return the bytes of host and guest that a blob costs; U64_MAX for too many. */
+static u64 blob_bytes(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
+{
+	u64 bytes = cmd->nr_entries ? mgpu_mem_cmd_bytes(cmd) : 0;
+
+	if (cmd->size > vgpu->type->desc->mem_limit)
+		return U64_MAX;
+	return cmd->blob_mem == VIRTIO_GPU_BLOB_MEM_GUEST ? bytes :
+							    bytes + PAGE_ALIGN(cmd->size);
+}
+
+/* Return 0, or why the guest may not have a blob. */
+static u32 blob_refused(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
+{
+	const struct mgpu_devctx *ctx = find_ctx(vgpu, cmd->ctx_id);
+
+	if (!vgpu->mdev->caps.blobs)
+		return VIRTIO_GPU_RESP_ERR_UNSPEC;
+	if (cmd->ctx_id && !ctx)
+		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+	if (cmd->blob_mem == VIRTIO_GPU_BLOB_MEM_GUEST)
+		return cmd->blob_id ? VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER : 0;
+	/* Streams of virgl may not make what the blob would be. */
+	return !ctx || ctx->virgl ? VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID : 0;
+}
+
+static u32 dev_res_create_blob(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			       enum mgpu_cmd_next *next)
+{
+	const struct mgpu_cmd *cmd = &lane->cmd;
+	struct mgpu_device *mdev = vgpu->mdev;
+	struct virtio_gpu_resource_create_blob *c;
+	u32 err = blob_refused(vgpu, cmd);
+	struct mgpu_resource *res;
+	struct mgpu_devcmd *dc;
+	__le32 nr = 0;
+
+	if (err)
+		return err;
+	dc = mgpu_devcmd_new(vgpu, lane, 1);
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	res = mgpu_resource_new(vgpu, cmd->res_id, blob_bytes(vgpu, cmd), &err);
+	if (!res)
+		goto refuse;
+	dc->res = res;
+	res->blob = true;
+	res->mappable = cmd->blob_mem != VIRTIO_GPU_BLOB_MEM_GUEST &&
+			cmd->blob_flags & VIRTIO_GPU_BLOB_FLAG_USE_MAPPABLE;
+	res->size = cmd->size;
+	err = VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	res->dev.host_id = mgpu_devnum_new(mdev, &mdev->res_nums, cmd->res_id,
+					   GFP_KERNEL_ACCOUNT);
+	if (!res->dev.host_id)
+		goto refuse;
+	if (cmd->nr_entries) {
+		err = mgpu_resource_pin(res, cmd);
+		if (err != VIRTIO_GPU_RESP_OK_NODATA)
+			goto refuse;
+		dc->mem = res->backing;
+		c = add_backing(dc, dc->mem, res->dev.host_id, sizeof(*c), &nr, &err);
+	} else {
+		err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+		c = mgpu_devcmd_msg(dc, dc->type, sizeof(*c));
+	}
+	if (!c)
+		goto refuse;
+	c->hdr.ctx_id = cpu_to_le32(cmd->ctx_id ? find_ctx(vgpu, cmd->ctx_id)->dev_id : 0);
+	c->resource_id = cpu_to_le32(res->dev.host_id);
+	c->blob_mem = cpu_to_le32(cmd->blob_mem);
+	c->blob_flags = cpu_to_le32(cmd->blob_flags);
+	c->nr_entries = nr;
+	c->blob_id = cpu_to_le64(cmd->blob_id);
+	c->size = cpu_to_le64(cmd->size);
+	/* The table has a reference, and so has the command. */
+	mgpu_resource_get(res);
+	err = mgpu_resource_add(res);
+	if (err != VIRTIO_GPU_RESP_OK_NODATA)
+		goto refuse;
+	return devcmd_queue(dc, next);
+
+refuse:
+	mgpu_devcmd_free(dc);
+	return err;
+}
+
+static u32 dev_res_map(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+		       enum mgpu_cmd_next *next)
+{
+	struct mgpu_resource *res = mgpu_resource_find(vgpu, lane->cmd.res_id);
+	struct virtio_gpu_resource_map_blob *c;
+	struct mgpu_devcmd *dc;
+	u32 err;
+
+	if (!res)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	if (!res->mappable)
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	dc = cmd_with_msg(vgpu, lane, lane->cmd.type, sizeof(*c));
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	err = mgpu_hostmem_reserve(vgpu, res, lane->cmd.offset);
+	if (err != VIRTIO_GPU_RESP_OK_NODATA) {
+		mgpu_devcmd_free(dc);
+		return err;
+	}
+	c = dc->msgs[0].buf;
+	c->resource_id = cpu_to_le32(res->dev.host_id);
+	mgpu_resource_get(res);
+	dc->res = res;
+	return devcmd_queue(dc, next);
+}
+
+static u32 dev_res_unmap(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
+			 enum mgpu_cmd_next *next)
+{
+	struct mgpu_resource *res = mgpu_resource_find(vgpu, lane->cmd.res_id);
+	struct virtio_gpu_resource_unmap_blob *c;
+	struct mgpu_devcmd *dc;
+
+	if (!res)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	dc = cmd_with_msg(vgpu, lane, lane->cmd.type, sizeof(*c));
+	if (!dc)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	/* The guest loses it at once; a blob that the device is mapping is not there yet. */
+	if (!mgpu_hostmem_remove(res, true)) {
+		mgpu_devcmd_free(dc);
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	}
+	c = dc->msgs[0].buf;
+	c->resource_id = cpu_to_le32(res->dev.host_id);
+	mgpu_resource_get(res);
+	dc->res = res;
+	return devcmd_queue(dc, next);
+}
+
+/* ---- transfers ---- */
 
 /* TRANSFER_TO_HOST_2D, TRANSFER_TO_HOST_3D and TRANSFER_FROM_HOST_3D. */
 static u32 dev_transfer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
@@ -607,20 +794,15 @@ static u32 dev_get_capset_info(const struct mgpu_vgpu *vgpu,
 static u32 dev_get_capset(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd,
 			  void *resp, size_t *len)
 {
-	const struct mgpu_device_caps *caps = &vgpu->mdev->caps;
+	const struct mgpu_capset *found = find_capset(vgpu, cmd->capset);
 	struct virtio_gpu_resp_capset *capset = resp;
-	u32 i;
 
-	for (i = 0; i < caps->nr_capsets; i++) {
-		if (caps->capsets[i].id != cmd->capset)
-			continue;
-		memset(capset, 0, sizeof(*capset));
-		memcpy(capset->capset_data, caps->capsets[i].data,
-		       caps->capsets[i].size);
-		*len = sizeof(*capset) + caps->capsets[i].size;
-		return VIRTIO_GPU_RESP_OK_CAPSET;
-	}
-	return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	if (!found)
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	memset(capset, 0, sizeof(*capset));
+	memcpy(capset->capset_data, found->data, found->size);
+	*len = sizeof(*capset) + found->size;
+	return VIRTIO_GPU_RESP_OK_CAPSET;
 }
 
 /* ---- dispatch ---- */
@@ -672,6 +854,12 @@ u32 mgpu_devcmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
 		return dev_submit_3d(vgpu, lane, next);
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_2D:
 		return dev_res_create_2d(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
+		return dev_res_create_blob(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB:
+		return dev_res_map(vgpu, lane, next);
+	case VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB:
+		return dev_res_unmap(vgpu, lane, next);
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_3D:
 		return dev_res_create(vgpu, lane, &cmd->shape, next);
 	case VIRTIO_GPU_CMD_RESOURCE_UNREF:

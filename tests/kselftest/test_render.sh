@@ -28,7 +28,7 @@ if [ -z "$parent" ]; then
 fi
 # A worker has memory for some 80 contexts of llvmpipe beside its resources, and for more
 # while it records.
-MGPU_CONTEXTS=64 MGPU_SLOW=4 MGPU_GPU=$parent "$BUILD/kselftest/test_virgl"
+MGPU_CONTEXT_INIT=1 MGPU_CONTEXTS=64 MGPU_SLOW=4 MGPU_GPU=$parent "$BUILD/kselftest/test_virgl"
 rc=$?
 kill "$renderd"
 wait "$renderd" || rc=1

@@ -124,7 +124,7 @@ FIXTURE(user)
 
 FIXTURE_SETUP(user)
 {
-	ASSERT_EQ(0, user_dev_new(&self->d, 1, 3, 2));
+	ASSERT_EQ(0, user_dev_new(&self->d, 0, 1, 3, 2));
 	ASSERT_EQ(0, setenv("MGPU_PARENT", self->d.parent, 1));
 }
 
@@ -174,7 +174,7 @@ TEST_F(user, a_device_is_made_of_valid_requests_only)
 	EXPECT_EQ(-(err), create(&self->d, &c));			\
 } while (0)
 	REFUSED(EINVAL, size, 3);
-	REFUSED(EINVAL, flags, 1);
+	REFUSED(EINVAL, flags, 1u << 31);
 	REFUSED(EINVAL, engines, 0);
 	REFUSED(EINVAL, engines, 3);	/* more than depth */
 	REFUSED(EINVAL, depth, MGPU_USER_MAX_ENGINES + 1);
@@ -194,6 +194,13 @@ TEST_F(user, a_device_is_made_of_valid_requests_only)
 	set.reserved = 0;
 	set.id = 99;
 	EXPECT_EQ(-EOPNOTSUPP, create(&self->d, &ok));
+	c = ok;
+	c.flags = MGPU_USER_CREATE_CONTEXT_INIT;
+	EXPECT_EQ(0, create(&self->d, &c));
+	set.id = 256;
+	EXPECT_EQ(-EINVAL, create(&self->d, &c));
+	set.id = 0;
+	EXPECT_EQ(-EINVAL, create(&self->d, &c));
 	set.id = 1;
 
 	/* A longer structure, of a later version. */
@@ -739,6 +746,308 @@ TEST_F_TIMEOUT(user, a_silent_worker_does_not_hold_up_the_vmm, 60)
 	TH_LOG("unmapped in %lu us", (now_ns() - begin) / 1000);
 	EXPECT_GT(VMM_TIMEOUT * 1000000ull, now_ns() - begin);
 	vm_close(&p->g.vm);
+}
+
+/* ---- contexts of any capset, and their rings ---- */
+
+FIXTURE(rings)
+{
+	struct user_dev d;
+	struct pair p;
+};
+
+FIXTURE_SETUP(rings)
+{
+	ASSERT_EQ(0, user_dev_new(&self->d, MGPU_USER_CREATE_CONTEXT_INIT |
+				  MGPU_USER_CREATE_BLOB, 1, 8, 0));
+	ASSERT_EQ(0, setenv("MGPU_PARENT", self->d.parent, 1));
+	ASSERT_EQ(0, pair_new(&self->p, &self->d, NULL));
+}
+
+FIXTURE_TEARDOWN(rings)
+{
+	pair_delete(&self->p);
+	EXPECT_EQ(0, user_dev_delete(&self->d));
+}
+
+/* Return whether a command is not answered within a while. */
+static bool is_open(struct vm *vm, int head)
+{
+	return gpu_result(vm, VMM_CONTROL, (uint16_t)head, NULL, 0, VMM_QUIET) == -ETIMEDOUT;
+}
+
+TEST_F(rings, a_fence_waits_for_those_of_its_ring_only)
+{
+	struct vm *vm = &self->p.g.vm;
+	struct virtio_gpu_ctrl_hdr hdr;
+	struct gl_stream none;
+	int first, second, other, ctx, plain;
+
+	gl_begin(&none);
+	ASSERT_EQ(OK, gl_ctx_of(vm, 1, USER_CAPSET));
+	ASSERT_EQ(OK, gl_ctx_of(vm, 2, USER_CAPSET));
+	self->p.w.hold_ring = 5;
+	first = gl_send_on(vm, 1, 5, &none);
+	second = gl_send_on(vm, 1, 5, &none);
+	other = gl_send_on(vm, 1, 6, &none);
+	ctx = gl_send_on(vm, 2, 5, &none);
+	plain = gl_send(vm, 1, ++vm->next_fence, &none);
+	EXPECT_EQ(OK, gl_result(vm, plain, NULL));
+	EXPECT_EQ(OK, gl_result(vm, ctx, NULL));
+	EXPECT_EQ(OK, gl_result(vm, other, &hdr));
+	EXPECT_EQ(VIRTIO_GPU_FLAG_FENCE | VIRTIO_GPU_FLAG_INFO_RING_IDX, hdr.flags);
+	EXPECT_EQ(6, hdr.ring_idx);
+	EXPECT_EQ(1, hdr.ctx_id);
+	/* The worker has answered the second one, and not the first. */
+	EXPECT_EQ(1, self->p.w.nr_held);
+	EXPECT_TRUE(is_open(vm, second));
+	EXPECT_TRUE(is_open(vm, first));
+	self->p.w.hold_ring = -1;
+	EXPECT_EQ(OK, gl_result(vm, first, NULL));
+	EXPECT_EQ(OK, gl_result(vm, second, NULL));
+}
+
+TEST_F(rings, a_stream_is_checked_if_its_capset_is_virgl)
+{
+	struct vm *vm = &self->p.g.vm;
+	struct gl_stream s;
+
+	EXPECT_TRUE(vio_features(vm) & VMM_F(VIRTIO_GPU_F_CONTEXT_INIT));
+	EXPECT_EQ(PARAM, gl_ctx_of(vm, 1, USER_CAPSET + 1));
+	ASSERT_EQ(OK, gl_ctx_of(vm, 1, 2));
+	ASSERT_EQ(OK, gl_ctx_of(vm, 2, USER_CAPSET));
+	gl_begin(&s);
+	gl_word(&s, 0xffff);
+	EXPECT_EQ(PARAM, gl_run(vm, 1, &s));
+	EXPECT_EQ(0, self->p.w.submits);
+	EXPECT_EQ(OK, gl_run(vm, 2, &s));
+	EXPECT_EQ(1, self->p.w.submits);
+	EXPECT_EQ(4, self->p.w.stream_len);
+	EXPECT_EQ(0xffff, self->p.w.stream[0]);
+}
+
+/* Streams that are not checked name the guest's own numbers. */
+TEST_F(rings, the_worker_gets_the_numbers_of_the_guest)
+{
+	struct vm *vm = &self->p.g.vm;
+
+	EXPECT_EQ(OK, gl_texture(vm, 77, SIDE, SIDE, 0));
+	EXPECT_NE(NULL, worker_res(&self->p.w, 77));
+	EXPECT_EQ(OK, gl_texture(vm, (1u << 30) - 1, SIDE, SIDE, 0));
+	EXPECT_EQ(NORES, gl_texture(vm, 1u << 30, SIDE, SIDE, 0));
+	EXPECT_EQ(OK, gpu_unref(vm, 77));
+	EXPECT_EQ(NULL, worker_res(&self->p.w, 77));
+	EXPECT_EQ(OK, gl_texture(vm, 77, SIDE, SIDE, 0));
+}
+
+/* ---- blobs ---- */
+
+#define BLOB	(3u * 4096)
+#define MAPPED	VIRTIO_GPU_RESP_OK_MAP_INFO
+
+TEST_F(rings, the_guest_maps_memory_of_the_worker)
+{
+	struct vm *vm = &self->p.g.vm;
+	volatile uint8_t *bar;
+	struct worker_res *r;
+	uint32_t val = 0;
+	size_t len;
+
+	EXPECT_TRUE(vio_features(vm) & VMM_F(VIRTIO_GPU_F_RESOURCE_BLOB));
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	EXPECT_EQ(64u << 20, len);
+	EXPECT_EQ(0, bar[0x5000]);
+	ASSERT_EQ(OK, gl_ctx_of(vm, 1, USER_CAPSET));
+	ASSERT_EQ(OK, gl_blob(vm, 1, 7, BLOB));
+	r = worker_res(&self->p.w, 7);
+	ASSERT_NE(NULL, r);
+	r->host[4096] = 0x5a;
+	ASSERT_EQ(MAPPED, gl_map(vm, 7, 0x4000));
+	/* The guest had looked there before. */
+	EXPECT_EQ(0x5a, bar[0x5000]);
+	bar[0x4000 + BLOB - 1] = 0xa5;
+	EXPECT_EQ(0xa5, r->host[BLOB - 1]);
+	/* A VMM that has not mapped it. */
+	EXPECT_EQ(0, vm_read(vm, 4, 0x5000, &val, 4));
+	EXPECT_EQ(0x5a, val);
+	val = 0x01020304;
+	EXPECT_EQ(0, vm_write(vm, 4, 0x4000, &val, 4));
+	EXPECT_EQ(4, r->host[0]);
+	EXPECT_EQ(-EINVAL, vm_read(vm, 4, len, &val, 4));
+	/* Beside it there is nothing. */
+	bar[0x3fff] = 1;
+	bar[0x4000 + BLOB] = 1;
+	EXPECT_EQ(0xa5, r->host[BLOB - 1]);
+	EXPECT_EQ(OK, gl_unmap(vm, 7));
+	EXPECT_NE(0x5a, bar[0x5000]);
+	EXPECT_EQ(PARAM, gl_unmap(vm, 7));
+	EXPECT_EQ(MAPPED, gl_map(vm, 7, 0));
+	EXPECT_EQ(0x5a, bar[0x1000]);
+	munmap((void *)bar, len);
+}
+
+TEST_F(rings, what_the_guest_released_it_does_not_find)
+{
+	struct vm *vm = &self->p.g.vm;
+	volatile uint8_t *bar;
+	struct worker_res *r;
+	size_t len;
+	int i;
+
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(OK, gl_ctx_of(vm, 1, USER_CAPSET));
+		ASSERT_EQ(OK, gl_blob(vm, 1, 7, BLOB));
+		ASSERT_EQ(MAPPED, gl_map(vm, 7, 0));
+		r = worker_res(&self->p.w, 7);
+		ASSERT_NE(NULL, r);
+		memset(r->host, 0x5a, BLOB);
+		EXPECT_EQ(0x5a, bar[0]);
+		ASSERT_EQ(i ? OK : 0, i ? gpu_unref(vm, 7) : vm_start_with(vm, GL_FEATURES));
+		EXPECT_EQ(0, bar[0]);
+	}
+	/* The VMM's mapping keeps the device. */
+	vm_close(vm);
+	EXPECT_EQ(0, bar[BLOB]);
+	munmap((void *)bar, len);
+}
+
+TEST_F(rings, blobs_that_cannot_be_mapped)
+{
+	struct vm *vm = &self->p.g.vm;
+	void *p = vm_alloc(vm, 4096, 4096);
+	struct worker *w = &self->p.w;
+
+	ASSERT_EQ(OK, gl_ctx_of(vm, 1, USER_CAPSET));
+	ASSERT_EQ(OK, gl_ctx_of(vm, 2, 2));
+	EXPECT_EQ(NOCTX, gl_blob(vm, 0, 7, BLOB));
+	EXPECT_EQ(NOCTX, gl_blob(vm, 3, 7, BLOB));
+	/* virgl's streams cannot name what it is. */
+	EXPECT_EQ(NOCTX, gl_blob(vm, 2, 7, BLOB));
+	EXPECT_EQ(NOMEM, gl_blob(vm, 1, 7, (32u << 20) + 1));
+	EXPECT_EQ(NOMEM, gl_blob(vm, 1, 7, SIZE_MAX));
+	ASSERT_EQ(OK, gl_blob(vm, 1, 7, BLOB));
+	ASSERT_EQ(OK, gl_blob(vm, 1, 8, BLOB));
+	EXPECT_EQ(NORES, gl_map(vm, 9, 0));
+	EXPECT_EQ(PARAM, gl_map(vm, 7, 1));
+	EXPECT_EQ(PARAM, gl_map(vm, 7, (64u << 20) - 8192));
+	EXPECT_EQ(PARAM, gl_map(vm, 7, UINT64_MAX & ~4095ull));
+	ASSERT_EQ(MAPPED, gl_map(vm, 7, 0x4000));
+	EXPECT_EQ(PARAM, gl_map(vm, 7, 0x8000));
+	EXPECT_EQ(PARAM, gl_map(vm, 8, 0x2000));
+	EXPECT_EQ(PARAM, gl_map(vm, 8, 0x6000));
+	EXPECT_EQ(MAPPED, gl_map(vm, 8, 0x7000));
+	EXPECT_EQ(OK, gl_unmap(vm, 8));
+	/* A worker that does not do as it says. */
+	w->map = WORKER_MAPS_LESS;
+	EXPECT_EQ(UNSPEC, gl_map(vm, 8, 0x7000));
+	w->map = WORKER_MAPS_NOTHING;
+	EXPECT_EQ(UNSPEC, gl_map(vm, 8, 0x7000));
+	w->map = WORKER_MAPS_TWICE;
+	EXPECT_EQ(MAPPED, gl_map(vm, 8, 0x7000));
+	EXPECT_EQ(EEXIST, w->map_error);
+	w->way = WORKER_REFUSES;
+	EXPECT_EQ(UNSPEC, gl_unmap(vm, 7));
+	EXPECT_EQ(UNSPEC, gl_map(vm, 7, 0x10000));
+	w->way = WORKER_FAIR;
+	w->map = WORKER_MAPS;
+	EXPECT_EQ(MAPPED, gl_map(vm, 7, 0x10000));
+	/* Memory of the guest is there already, and a texture is no blob. */
+	ASSERT_EQ(OK, gpu_create_blob(vm, 10, p, 4096));
+	EXPECT_EQ(PARAM, gl_map(vm, 10, 0x20000));
+	ASSERT_EQ(OK, gl_texture(vm, 11, SIDE, SIDE, 0));
+	EXPECT_EQ(PARAM, gl_map(vm, 11, 0x20000));
+	/* A blob's memory stays what it is. */
+	EXPECT_EQ(UNSPEC, gpu_attach(vm, 7, p, 4096));
+	EXPECT_EQ(UNSPEC, gpu_detach(vm, 10));
+}
+
+TEST_F(rings, a_worker_maps_for_its_own_commands_only)
+{
+	struct mgpu_user_map m = { .size = sizeof(m), .len = 4096 }, bad;
+	struct worker *w = &self->p.w;
+	void *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, p);
+	m.addr = (uintptr_t)p;
+#define NOT_MAPPED(err, field, value) do {				\
+	bad = m;							\
+	bad.field = value;						\
+	EXPECT_EQ(-(err), ioctl(w->fd, MGPU_USER_MAP, &bad) ? -errno : 0);	\
+} while (0)
+	NOT_MAPPED(EINVAL, seq, 0);		/* answered */
+	NOT_MAPPED(EINVAL, seq, w->ring->cmd_tail);
+	NOT_MAPPED(EINVAL, size, 3);
+	NOT_MAPPED(EINVAL, reserved, 1);
+	NOT_MAPPED(EINVAL, addr, m.addr + 1);
+	NOT_MAPPED(EINVAL, len, 0);
+	NOT_MAPPED(EINVAL, len, 4097);
+	NOT_MAPPED(EINVAL, len, 1ull << 40);
+	NOT_MAPPED(EFAULT, addr, 0);
+	/* Guest memory, which nobody can pin through the worker. */
+	NOT_MAPPED(EFAULT, addr, (uintptr_t)w->arena);
+	munmap(p, 8192);
+}
+
+/* A guest whose worker dies keeps what it has mapped, until it resets its device. */
+TEST_F_TIMEOUT(rings, memory_of_a_dead_worker_stays, 60)
+{
+	struct vm *vm = &self->p.g.vm;
+	volatile uint8_t *bar;
+	struct worker_res *r;
+	uint64_t before;
+	size_t len;
+
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	ASSERT_EQ(OK, gl_ctx_of(vm, 1, USER_CAPSET));
+	before = gl_left(&self->p.g);
+	ASSERT_EQ(OK, gl_blob(vm, 1, 7, BLOB));
+	EXPECT_EQ(before + BLOB, gl_left(&self->p.g));
+	ASSERT_EQ(MAPPED, gl_map(vm, 7, 0));
+	r = worker_res(&self->p.w, 7);
+	ASSERT_NE(NULL, r);
+	memset(r->host, 0x5a, BLOB);
+	worker_end(&self->p.w);
+	self->p.w.thread = 0;
+	worker_close(&self->p.w);
+	self->p.w.a.size = 0;
+	EXPECT_EQ(0x5a, bar[BLOB - 1]);
+	ASSERT_EQ(0, vm_start_with(vm, GL_FEATURES));
+	EXPECT_EQ(0, bar[BLOB - 1]);
+	EXPECT_EQ(before, gl_left(&self->p.g));
+	munmap((void *)bar, len);
+}
+
+/* The memory of a blob of the guest's goes to the worker, and is taken from it. */
+TEST_F(rings, a_blob_of_guest_memory)
+{
+	struct vm *vm = &self->p.g.vm;
+	uint8_t *p = vm_alloc(vm, 8192, 4096);
+	volatile uint8_t *seen;
+	struct worker_res *r;
+
+	ASSERT_NE(NULL, p);
+	p[0] = 0x5a;
+	self->p.w.keep_maps = true;
+	ASSERT_EQ(OK, gpu_create_blob(vm, 7, p, 8192));
+	r = worker_res(&self->p.w, 7);
+	ASSERT_NE(NULL, r);
+	ASSERT_NE(NULL, r->map);
+	seen = r->map;
+	EXPECT_EQ(0x5a, seen[0]);
+	seen[8191] = 0xa5;
+	EXPECT_EQ(0xa5, p[8191]);
+	EXPECT_EQ(OK, gpu_unref(vm, 7));
+	EXPECT_EQ(0, seen[0]);
+	/* The VMM takes the memory away. */
+	ASSERT_EQ(OK, gpu_create_blob(vm, 8, p, 8192));
+	ASSERT_EQ(0, vm_unmap(vm, VMM_RAM_BASE, RAM));
+	r = worker_res(&self->p.w, 8);
+	ASSERT_NE(NULL, r);
+	EXPECT_EQ(0, r->map[0]);
 }
 
 TEST_HARNESS_MAIN

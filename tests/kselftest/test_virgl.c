@@ -56,6 +56,12 @@ static void fill_random(void *p, size_t len, unsigned int seed)
 		b[i] = (uint8_t)(rand_r(&seed) >> 7);
 }
 
+/* Return whether the device says that contexts have a capset. */
+static bool context_init(void)
+{
+	return getenv("MGPU_CONTEXT_INIT");
+}
+
 /* ---- what is offered ---- */
 
 TEST_F(gl, virgl_is_offered_and_nothing_that_is_not_there)
@@ -64,7 +70,7 @@ TEST_F(gl, virgl_is_offered_and_nothing_that_is_not_there)
 
 	EXPECT_NE(0, f & VMM_F(VIRTIO_GPU_F_VIRGL));
 	EXPECT_EQ(0, f & VMM_F(VIRTIO_GPU_F_RESOURCE_BLOB));
-	EXPECT_EQ(0, f & VMM_F(VIRTIO_GPU_F_CONTEXT_INIT));
+	EXPECT_EQ(context_init(), !!(f & VMM_F(VIRTIO_GPU_F_CONTEXT_INIT)));
 	EXPECT_EQ(0, f & VMM_F(VIRTIO_GPU_F_RESOURCE_UUID));
 	EXPECT_EQ(-ENOTSUP, vm_start_with(&self->g.vm, GL_FEATURES |
 					  VMM_F(VIRTIO_GPU_F_RESOURCE_BLOB)));
@@ -135,16 +141,37 @@ TEST_F(gl, two_capability_sets_without_refused_features)
 
 TEST_F(gl, neither_blobs_nor_other_kinds_of_contexts)
 {
-	struct virtio_gpu_ctx_create c = { .context_init = 2 };
 	struct vm *vm = &self->g.vm;
 	void *p = vm_alloc(vm, 4096, 4096);
 
 	EXPECT_EQ(UNSPEC, gpu_create_blob(vm, 1, p, 4096));
 	EXPECT_EQ(NORES, gpu_unref(vm, 1));
-	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_CTX_CREATE);
-	c.hdr.ctx_id = 1;
-	EXPECT_EQ(PARAM, gpu_call(vm, &c, sizeof(c), NULL, 0));
-	EXPECT_EQ(NOCTX, gl_ctx_end(vm, 1));
+	EXPECT_EQ(PARAM, gl_ctx_of(vm, 1, 4));
+	EXPECT_EQ(context_init() ? OK : PARAM, gl_ctx_of(vm, 1, 2));
+	EXPECT_EQ(context_init() ? OK : NOCTX, gl_ctx_end(vm, 1));
+}
+
+/* Fences of one ring, between those without one; a device without rings ignores it. */
+TEST_F(gl, fences_on_a_ring)
+{
+	struct vm *vm = &self->g.vm;
+	struct gl_stream s;
+	int heads[6];
+	uint32_t i;
+
+	ASSERT_EQ(OK, gl_ctx_of(vm, 1, context_init() ? 2 : 0));
+	ASSERT_EQ(OK, gl_texture(vm, 1, WIDTH, HEIGHT, 0));
+	ASSERT_EQ(OK, gl_ctx_attach(vm, 1, 1));
+	gl_begin(&s);
+	gl_put_fill(&s, 1, 0xff00ff00);
+	for (i = 0; i < ARRAY_LEN(heads); i++)
+		heads[i] = i % 2 ? gl_send_on(vm, 1, 0, &s) :
+				   gl_send(vm, 1, ++vm->next_fence, &s);
+	for (i = 0; i < ARRAY_LEN(heads); i++)
+		EXPECT_EQ(OK, gl_result(vm, heads[i], NULL));
+	/* virgl's contexts have one ring. */
+	EXPECT_EQ(context_init() ? PARAM : OK,
+		  gl_result(vm, gl_send_on(vm, 1, 1, &s), NULL));
 }
 
 /* ---- pictures ---- */
@@ -885,7 +912,8 @@ TEST_F(gl, streams_that_make_no_sense)
 	EXPECT_EQ(PARAM, gl_result(vm, gl_send_bytes(vm, 1, 2, w, 8, 8), NULL));
 	w[0] = 0;
 	EXPECT_EQ(PARAM, gl_result(vm, gl_send_bytes(vm, 1, 3, w, 8, 7), NULL));
-	EXPECT_EQ(PARAM, gl_result(vm, gl_send_bytes(vm, 1, 4, w, 8, 0), NULL));
+	EXPECT_EQ(context_init() ? OK : PARAM,
+		  gl_result(vm, gl_send_bytes(vm, 1, 4, w, 8, 0), NULL));
 	EXPECT_EQ(PARAM, gl_result(vm, gl_send_bytes(vm, 1, 5, w, 8, 12), NULL));
 	EXPECT_EQ(PARAM, gl_result(vm, gl_send_bytes(vm, 1, 6, w, 8, ~0u), NULL));
 	/* As much as there may be, and one word more. */

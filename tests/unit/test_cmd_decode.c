@@ -32,6 +32,8 @@ union wire {
 	struct virtio_gpu_resource_flush flush;
 	struct virtio_gpu_transfer_to_host_2d transfer;
 	struct virtio_gpu_resource_create_blob create_blob;
+	struct virtio_gpu_resource_map_blob map_blob;
+	struct virtio_gpu_resource_unmap_blob unmap_blob;
 	struct virtio_gpu_update_cursor cursor;
 	struct virtio_gpu_get_capset_info capset_info;
 	struct virtio_gpu_get_capset capset;
@@ -92,6 +94,13 @@ static size_t valid(union wire *w, u32 type)
 	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
 		w->unref.resource_id = cpu_to_le32(3);
 		return sizeof(w->unref);
+	case VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB:
+		w->map_blob.resource_id = cpu_to_le32(3);
+		w->map_blob.offset = cpu_to_le64(0x123456000ULL);
+		return sizeof(w->map_blob);
+	case VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB:
+		w->unmap_blob.resource_id = cpu_to_le32(3);
+		return sizeof(w->unmap_blob);
 	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
 		w->detach.resource_id = cpu_to_le32(3);
 		return sizeof(w->detach);
@@ -207,6 +216,8 @@ static const u32 control_types[] = {
 	VIRTIO_GPU_CMD_SET_SCANOUT_BLOB,
 	VIRTIO_GPU_CMD_GET_CAPSET_INFO,
 	VIRTIO_GPU_CMD_GET_CAPSET,
+	VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB,
+	VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB,
 	VIRTIO_GPU_CMD_CTX_CREATE,
 	VIRTIO_GPU_CMD_CTX_DESTROY,
 	VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE,
@@ -360,6 +371,11 @@ static void fields_arrive(void)
 	e = mgpu_cmd_entry(&cmd, 1);
 	TAP_EQ(e.addr, 0xdef000);
 
+	len = valid(&w, VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB);
+	TAP_EQ(decode(&w, len, &cmd), 0);
+	TAP_EQ(cmd.res_id, 3);
+	TAP_EQ(cmd.offset, 0x123456000ULL);
+
 	len = valid(&w, VIRTIO_GPU_CMD_UPDATE_CURSOR);
 	TAP_EQ(decode_at(&w, len, 0, MGPU_VQ_CURSOR, &cmd), 0);
 	TAP_EQ(cmd.res_id, 3);
@@ -458,7 +474,7 @@ static void context_zero(void)
 
 static void stream_sizes(void)
 {
-	static const u32 bad[] = { 0, 25, 0x10000, 0xffffffff };
+	static const u32 bad[] = { 25, 0x10000, 0xffffffff };
 	struct mgpu_cmd cmd;
 	union wire w;
 	size_t i, len;
@@ -468,6 +484,9 @@ static void stream_sizes(void)
 		w.submit.size = cpu_to_le32(bad[i]);
 		TAP_EQ(decode(&w, len, &cmd), PARAM);
 	}
+	w.submit.size = 0;
+	TAP_EQ(decode(&w, sizeof(w.submit), &cmd), 0);
+	TAP_EQ(cmd.size, 0);
 }
 
 static void truncate_all(u32 type, u32 vq)
@@ -582,6 +601,8 @@ static void resource_zero(void)
 		VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING,
 		VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING,
 		VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB,
+		VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB,
+		VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB,
 		VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE,
 		VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE,
 	};
@@ -758,8 +779,7 @@ static void blob_geometry(void)
 
 static void blob_creation(void)
 {
-	static const u32 mem[] = { 0, VIRTIO_GPU_BLOB_MEM_HOST3D,
-				   VIRTIO_GPU_BLOB_MEM_HOST3D_GUEST, 4, ~0u };
+	static const u32 mem[] = { 0, VIRTIO_GPU_BLOB_MEM_HOST3D, 4, ~0u };
 	struct mgpu_cmd cmd;
 	union wire w;
 	size_t i, len;
@@ -789,6 +809,17 @@ static void blob_creation(void)
 	len = valid(&w, VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB);
 	w.create_blob.nr_entries = 0;
 	TAP_EQ(decode(&w, len, &cmd), PARAM);
+	/* memory of the host: without entries, or beside the guest's */
+	w.create_blob.blob_mem = cpu_to_le32(VIRTIO_GPU_BLOB_MEM_HOST3D_GUEST);
+	TAP_EQ(decode(&w, len, &cmd), PARAM);
+	w.create_blob.blob_mem = cpu_to_le32(VIRTIO_GPU_BLOB_MEM_HOST3D);
+	w.create_blob.blob_id = cpu_to_le64(0x123456789);
+	TAP_EQ(decode(&w, len, &cmd), 0);
+	TAP_EQ(cmd.blob_id, 0x123456789);
+	TAP_EQ(cmd.nr_entries, 0);
+	len = valid(&w, VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB);
+	w.create_blob.blob_mem = cpu_to_le32(VIRTIO_GPU_BLOB_MEM_HOST3D_GUEST);
+	TAP_EQ(decode(&w, len, &cmd), 0);
 }
 
 static void entry_counts(void)

@@ -7,9 +7,9 @@
  * with a file of /dev/mgpu-userN that MGPU_USER_ATTACH has made the vGPU's channel.
  *
  * The module checks, paces, schedules and charges the guest's commands, as for any other
- * back end.  The channel carries virtio-gpu control commands (VIRTIO 1.2, section 5.7.6)
- * with numbers of resources and contexts that are unique on the device.  The worker executes
- * them in order, and answers each.
+ * back end.  The channel carries virtio-gpu control commands (VIRTIO 1.2, section 5.7.6).
+ * Numbers of resources and contexts are the guest's; those of the module's own begin at
+ * 2^30.  The worker executes commands in order, and answers each.
  *
  * The argument of a request has its size in the first field, so that it may grow; the number
  * of the request does not depend on the size, as with VFIO.  Reserved fields and unknown
@@ -45,7 +45,7 @@ struct mgpu_user_capset {
 /**
  * struct mgpu_user_create - argument of MGPU_USER_CREATE
  * @size: size of this structure
- * @flags: 0
+ * @flags: MGPU_USER_CREATE_*
  * @id: set to N of /dev/mgpu-userN and of the device mgpu_user.N
  * @engines: jobs that all workers together execute at once, 1 to MGPU_USER_MAX_ENGINES
  * @depth: jobs that all workers together may have, @engines to MGPU_USER_MAX_ENGINES
@@ -66,6 +66,22 @@ struct mgpu_user_create {
 	__u32 vgpu_depth;
 	__aligned_u64 capsets;
 };
+
+/*
+ * Guests get VIRTIO_GPU_F_CONTEXT_INIT: CTX_CREATE says which capset the context has, and a
+ * fenced command with VIRTIO_GPU_FLAG_INFO_RING_IDX makes a fence on that ring of its context.
+ * The worker may answer fenced commands of different rings in any order.  Capsets other than
+ * VIRGL (1) and VIRGL2 (2) are allowed; the module does not look into streams of their
+ * contexts.
+ */
+#define MGPU_USER_CREATE_CONTEXT_INIT	0x1
+/*
+ * Guests get VIRTIO_GPU_F_RESOURCE_BLOB.  RESOURCE_CREATE_BLOB of guest memory has memory as
+ * RESOURCE_ATTACH_BACKING has; one of the host's memory is in a context of a capset other
+ * than virgl's.  RESOURCE_MAP_BLOB (its offset is 0) and RESOURCE_UNMAP_BLOB are for blobs of
+ * the host's memory: see MGPU_USER_MAP.
+ */
+#define MGPU_USER_CREATE_BLOB		0x2
 
 /**
  * struct mgpu_user_destroy - argument of MGPU_USER_DESTROY
@@ -156,9 +172,31 @@ struct mgpu_user_enter {
 
 #define MGPU_USER_WAIT		0x1
 
+/**
+ * struct mgpu_user_map - argument of MGPU_USER_MAP
+ * @size: size of this structure
+ * @seq: of a RESOURCE_MAP_BLOB that is not answered
+ * @reserved: 0
+ * @addr: address of the blob in the worker, a multiple of the page size
+ * @len: bytes, the blob's size rounded up to whole pages
+ *
+ * The guest finds these pages in its BAR when the worker has answered
+ * VIRTIO_GPU_RESP_OK_NODATA.  They stay pinned, whatever the worker does, until the guest
+ * unmaps or releases the blob or is reset.  Fails with EFAULT for memory that cannot be
+ * pinned (a mapping of a device), and with EEXIST if the command has pages already.
+ */
+struct mgpu_user_map {
+	__u32 size;
+	__u32 seq;
+	__u64 reserved;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+};
+
 /* On /dev/mgpu-userN. */
 #define MGPU_USER_ATTACH	_IO('M', 0x48)	/* struct mgpu_user_attach */
 #define MGPU_USER_ENTER		_IO('M', 0x49)	/* struct mgpu_user_enter */
+#define MGPU_USER_MAP		_IO('M', 0x4b)	/* struct mgpu_user_map */
 
 /**
  * struct mgpu_user_ring - beginning of the area of rings
@@ -185,8 +223,8 @@ struct mgpu_user_ring {
  * @flags: MGPU_USER_CMD_*
  * @offset: of the command in the arena, bytes; a multiple of 8
  * @len: length of the command, bytes
- * @mem: with RESOURCE_ATTACH_BACKING: offset at which the memory can be mapped; the addr of
- *	each entry is counted from there
+ * @mem: with RESOURCE_ATTACH_BACKING, and a RESOURCE_CREATE_BLOB with entries: offset at
+ *	which the memory can be mapped; the addr of each entry is counted from there
  * @mem_len: bytes that can be mapped there
  *
  * The command stays in the arena until it is answered; with MGPU_USER_CMD_NOTICE, until

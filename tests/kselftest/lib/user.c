@@ -20,18 +20,21 @@
 /* ---- the device ---- */
 
 /* Capabilities that are all there, as far as the module lets guests have them. */
-static uint8_t caps[2][2048];
+static uint8_t caps[3][2048];
 
-int user_dev_new(struct user_dev *d, uint32_t engines, uint32_t depth, uint32_t vgpu_depth)
+int user_dev_new(struct user_dev *d, uint32_t flags, uint32_t engines, uint32_t depth,
+		 uint32_t vgpu_depth)
 {
 	struct mgpu_user_capset sets[] = {
 		{ .id = 1, .version = 1, .len = 308, .data = (uintptr_t)caps[0] },
 		{ .id = 2, .version = 2, .len = 1384, .data = (uintptr_t)caps[1] },
+		{ .id = USER_CAPSET, .version = 1, .len = 64, .data = (uintptr_t)caps[2] },
 	};
 	struct mgpu_user_create c = {
-		.size = sizeof(c), .engines = engines, .depth = depth,
+		.size = sizeof(c), .flags = flags, .engines = engines, .depth = depth,
 		.vgpu_depth = vgpu_depth, .max_vgpus = 64,
-		.nr_capsets = ARRAY_LEN(sets), .capsets = (uintptr_t)sets,
+		.nr_capsets = flags & MGPU_USER_CREATE_CONTEXT_INIT ? 3 : 2,
+		.capsets = (uintptr_t)sets,
 	};
 	int ret;
 
@@ -88,6 +91,7 @@ int worker_attach(struct worker *w, const struct user_dev *d, uint32_t vgpu)
 	void *p;
 
 	memset(w, 0, sizeof(*w));
+	w->hold_ring = -1;
 	w->fd = open(d->path, O_RDWR | O_CLOEXEC);
 	if (w->fd < 0)
 		return -errno;
@@ -120,12 +124,21 @@ static void unmap_res(struct worker_res *r)
 	r->mem = 0;
 }
 
+static void free_res(struct worker_res *r)
+{
+	free(r->bytes);
+	r->bytes = NULL;
+	if (r->host)
+		munmap(r->host, r->host_len);
+	r->host = NULL;
+	r->id = 0;
+}
+
 void worker_close(struct worker *w)
 {
 	for (size_t i = 0; i < WORKER_RESOURCES; i++) {
 		unmap_res(&w->res[i]);
-		free(w->res[i].bytes);
-		w->res[i].bytes = NULL;
+		free_res(&w->res[i]);
 	}
 	if (w->ring)
 		munmap(w->ring, w->a.ring_len);
@@ -242,12 +255,59 @@ static uint32_t unref(struct worker *w, uint32_t id)
 	uint32_t type = detach(w, id);
 	struct worker_res *r = worker_res(w, id);
 
-	if (r) {
-		free(r->bytes);
-		r->bytes = NULL;
-		r->id = 0;
-	}
+	if (r)
+		free_res(r);
 	return type;
+}
+
+static uint32_t create_blob(struct worker *w, const struct mgpu_user_cmd *cmd,
+			    const struct virtio_gpu_resource_create_blob *c)
+{
+	struct worker_res *r = worker_res(w, 0);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *p;
+
+	if (!r)
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	if (c->nr_entries) {
+		r->map = mmap(NULL, cmd->mem_len, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd,
+			      (off_t)cmd->mem);
+		if (r->map == MAP_FAILED) {
+			r->map = NULL;
+			return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+		}
+		r->mem = cmd->mem;
+		r->mem_len = cmd->mem_len;
+	}
+	if (c->blob_mem != VIRTIO_GPU_BLOB_MEM_GUEST) {
+		r->host_len = (c->size + page - 1) & ~(page - 1);
+		p = mmap(NULL, r->host_len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED)
+			return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+		r->host = p;
+	}
+	r->id = c->resource_id;
+	return VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+static uint32_t map_blob(struct worker *w, uint32_t seq, uint32_t id)
+{
+	struct worker_res *r = worker_res(w, id);
+	struct mgpu_user_map m = { .size = sizeof(m), .seq = seq };
+
+	if (!r || !r->host)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	m.addr = (uintptr_t)r->host;
+	m.len = r->host_len;
+	if (w->map == WORKER_MAPS_LESS)
+		m.len -= (size_t)sysconf(_SC_PAGESIZE);
+	w->map_error = 0;
+	for (int n = w->map == WORKER_MAPS_NOTHING ? 0 : w->map == WORKER_MAPS_TWICE ? 2 : 1;
+	     n; n--)
+		if (ioctl(w->fd, MGPU_USER_MAP, &m))
+			w->map_error = errno;
+	return VIRTIO_GPU_RESP_OK_NODATA;
 }
 
 static uint32_t execute(struct worker *w, const struct mgpu_user_cmd *cmd)
@@ -262,6 +322,11 @@ static uint32_t execute(struct worker *w, const struct mgpu_user_cmd *cmd)
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_2D:
 		return create(w, ((const struct virtio_gpu_resource_create_2d *)
 				  c)->resource_id);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
+		return create_blob(w, cmd, c);
+	case VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB:
+		return map_blob(w, cmd->seq, ((const struct virtio_gpu_resource_map_blob *)
+					      c)->resource_id);
 	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
 		return attach(w, cmd, c);
 	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
@@ -285,6 +350,26 @@ static uint32_t execute(struct worker *w, const struct mgpu_user_cmd *cmd)
 	}
 }
 
+/* Hold the answer to a fenced command back, if the test wants that. */
+static bool hold(struct worker *w, const struct mgpu_user_cmd *cmd)
+{
+	const struct virtio_gpu_ctrl_hdr *hdr = (const void *)(w->arena + cmd->offset);
+
+	if (!(cmd->flags & MGPU_USER_CMD_FENCED) || w->nr_held == ARRAY_LEN(w->held) ||
+	    !(hdr->flags & VIRTIO_GPU_FLAG_INFO_RING_IDX) || hdr->ring_idx != w->hold_ring)
+		return false;
+	w->held[w->nr_held++] = cmd->seq;
+	/* The next fence of that ring is answered. */
+	w->hold_ring = -2;
+	return true;
+}
+
+static void answer_held(struct worker *w)
+{
+	while (w->hold_ring == -1 && w->nr_held)
+		answer(w, w->held[--w->nr_held], VIRTIO_GPU_RESP_OK_NODATA);
+}
+
 static void serve(struct worker *w, const struct mgpu_user_cmd *cmd)
 {
 	uint32_t type = w->way == WORKER_AGREES ? VIRTIO_GPU_RESP_OK_NODATA : execute(w, cmd);
@@ -296,6 +381,8 @@ static void serve(struct worker *w, const struct mgpu_user_cmd *cmd)
 		w->notices++;
 		return;
 	}
+	if (hold(w, cmd))
+		return;
 	switch (w->way) {
 	case WORKER_SILENT:
 		return;
@@ -336,6 +423,7 @@ int worker_run(struct worker *w)
 			serve(w, &cmd);
 			__atomic_store_n(&w->ring->cmd_head, ++head, __ATOMIC_RELEASE);
 		}
+		answer_held(w);
 		ret = worker_enter(w, WAIT_MS, NULL);
 		if (ret == -EINTR)
 			ret = 0;

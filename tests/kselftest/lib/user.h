@@ -30,6 +30,8 @@ struct user_dev {
 	char parent[32];
 };
 
+#define USER_CAPSET		4	/* a protocol that the module does not know */
+
 #define WORKER_RESOURCES	64
 #define WORKER_BYTES		(1u << 20)	/* of a resource, at most */
 
@@ -56,6 +58,8 @@ enum worker_way {
  * @at: offset of each entry in the memory
  * @len: its length
  * @bytes: contents
+ * @host: contents of a blob of the host's memory
+ * @host_len: its length, bytes
  */
 struct worker_res {
 	uint32_t id;
@@ -66,6 +70,16 @@ struct worker_res {
 	uint64_t at[1024];
 	uint32_t len[1024];
 	uint8_t *bytes;
+	uint8_t *host;
+	size_t host_len;
+};
+
+/* What a worker does with RESOURCE_MAP_BLOB. */
+enum worker_map {
+	WORKER_MAPS,
+	WORKER_MAPS_LESS,	/* a page less than the blob has */
+	WORKER_MAPS_NOTHING,	/* and says that all went well */
+	WORKER_MAPS_TWICE,
 };
 
 /**
@@ -79,6 +93,12 @@ struct worker_res {
  * @way: enum worker_way
  * @busy_ns: what it says that each command took, nanoseconds
  * @pause_us: how long each command takes, microseconds
+ * @hold_ring: ring whose next fence is not answered; -1 for none, and to answer those that
+ *	were held
+ * @held: numbers of commands that are not answered, since their fences are held
+ * @nr_held: length of @held
+ * @map: enum worker_map
+ * @map_error: errno of the last MGPU_USER_MAP, or 0
  * @keep_maps: leave guest memory mapped that was detached
  * @stop: end worker_run()
  * @seen: number of commands
@@ -100,6 +120,11 @@ struct worker {
 	atomic_int way;
 	atomic_ullong busy_ns;
 	atomic_uint pause_us;
+	atomic_int map;
+	atomic_int map_error;
+	atomic_int hold_ring;
+	uint32_t held[4];
+	uint32_t nr_held;
 	bool keep_maps;
 	atomic_bool stop;
 	atomic_uint seen, submits, notices;
@@ -110,7 +135,11 @@ struct worker {
 	int ret;
 };
 
-int user_dev_new(struct user_dev *d, uint32_t engines, uint32_t depth, uint32_t vgpu_depth);
+/*
+ * Make a device.  With MGPU_USER_CREATE_CONTEXT_INIT in @flags it has USER_CAPSET, too.
+ */
+int user_dev_new(struct user_dev *d, uint32_t flags, uint32_t engines, uint32_t depth,
+		 uint32_t vgpu_depth);
 int user_dev_delete(struct user_dev *d);
 /* Read an event: 1, 0 when the device is gone, or -errno (-ETIMEDOUT). */
 int user_event(struct user_dev *d, struct mgpu_user_event *e, int timeout_ms);

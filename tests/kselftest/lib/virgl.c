@@ -82,7 +82,12 @@ uint64_t gl_left(struct gl *g)
 
 int gl_ctx(struct vm *vm, uint32_t id)
 {
-	struct virtio_gpu_ctx_create c = { .nlen = 4 };
+	return gl_ctx_of(vm, id, 0);
+}
+
+int gl_ctx_of(struct vm *vm, uint32_t id, uint32_t capset)
+{
+	struct virtio_gpu_ctx_create c = { .nlen = 4, .context_init = capset };
 
 	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_CTX_CREATE);
 	c.hdr.ctx_id = id;
@@ -124,6 +129,38 @@ int gl_create(struct vm *vm, const struct virtio_gpu_resource_create_3d *c)
 
 	gpu_hdr(&cmd.hdr, VIRTIO_GPU_CMD_RESOURCE_CREATE_3D);
 	return gpu_call(vm, &cmd, sizeof(cmd), NULL, 0);
+}
+
+int gl_blob(struct vm *vm, uint32_t ctx, uint32_t id, size_t size)
+{
+	struct virtio_gpu_resource_create_blob c = {
+		.resource_id = id, .blob_mem = VIRTIO_GPU_BLOB_MEM_HOST3D,
+		.blob_flags = VIRTIO_GPU_BLOB_FLAG_USE_MAPPABLE, .blob_id = id, .size = size,
+	};
+
+	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB);
+	c.hdr.ctx_id = ctx;
+	return gpu_call(vm, &c, sizeof(c), NULL, 0);
+}
+
+int gl_map(struct vm *vm, uint32_t id, uint64_t offset)
+{
+	struct virtio_gpu_resource_map_blob c = { .resource_id = id, .offset = offset };
+	struct virtio_gpu_resp_map_info info = { 0 };
+	int ret;
+
+	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB);
+	ret = gpu_call(vm, &c, sizeof(c), &info, sizeof(info));
+	return ret == VIRTIO_GPU_RESP_OK_MAP_INFO &&
+	       info.map_info != VIRTIO_GPU_MAP_CACHE_CACHED ? -EBADMSG : ret;
+}
+
+int gl_unmap(struct vm *vm, uint32_t id)
+{
+	struct virtio_gpu_resource_unmap_blob c = { .resource_id = id };
+
+	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB);
+	return gpu_call(vm, &c, sizeof(c), NULL, 0);
 }
 
 int gl_texture(struct vm *vm, uint32_t id, uint32_t w, uint32_t h,
@@ -275,6 +312,22 @@ int gl_send(struct vm *vm, uint32_t ctx, uint64_t fence,
 		return -ENOMEM;
 	memcpy(p, s->w, len);
 	return gl_send_bytes(vm, ctx, fence, p, len, len);
+}
+
+int gl_send_on(struct vm *vm, uint32_t ctx, uint8_t ring, const struct gl_stream *s)
+{
+	struct virtio_gpu_cmd_submit c = { .size = s->n * 4 };
+	void *p = vm_alloc(vm, s->n * 4 + 4, 4);
+
+	if (!p)
+		return -ENOMEM;
+	memcpy(p, s->w, s->n * 4);
+	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_SUBMIT_3D);
+	c.hdr.ctx_id = ctx;
+	set_fence(&c.hdr, ++vm->next_fence);
+	c.hdr.flags |= VIRTIO_GPU_FLAG_INFO_RING_IDX;
+	c.hdr.ring_idx = ring;
+	return send_with(vm, &c, sizeof(c), p, s->n * 4);
 }
 
 int gl_run(struct vm *vm, uint32_t ctx, const struct gl_stream *s)

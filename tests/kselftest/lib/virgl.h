@@ -42,10 +42,15 @@ uint64_t gl_left(struct gl *g);
 
 /* Contexts and resources. */
 int gl_ctx(struct vm *vm, uint32_t id);
+int gl_ctx_of(struct vm *vm, uint32_t id, uint32_t capset);
 int gl_ctx_end(struct vm *vm, uint32_t id);
 int gl_ctx_attach(struct vm *vm, uint32_t ctx, uint32_t res);
 int gl_ctx_detach(struct vm *vm, uint32_t ctx, uint32_t res);
 int gl_create(struct vm *vm, const struct virtio_gpu_resource_create_3d *c);
+/* Create a blob of the host's memory, and map it in the BAR, or take it from there. */
+int gl_blob(struct vm *vm, uint32_t ctx, uint32_t id, size_t size);
+int gl_map(struct vm *vm, uint32_t id, uint64_t offset);
+int gl_unmap(struct vm *vm, uint32_t id);
 /* Create a render target in B8G8R8A8, without backing. */
 int gl_texture(struct vm *vm, uint32_t id, uint32_t w, uint32_t h,
 	       uint32_t flags);
@@ -84,6 +89,8 @@ int gl_send_bytes(struct vm *vm, uint32_t ctx, uint64_t fence, const void *p,
 /* Submit a copy of the stream, in guest memory that is not freed. */
 int gl_send(struct vm *vm, uint32_t ctx, uint64_t fence,
 	    const struct gl_stream *s);
+/* The same, fenced on a ring of the context. */
+int gl_send_on(struct vm *vm, uint32_t ctx, uint8_t ring, const struct gl_stream *s);
 int gl_run(struct vm *vm, uint32_t ctx, const struct gl_stream *s);
 /* Wait for a head, which may be an error. Return the answer. */
 int gl_result(struct vm *vm, int head, struct virtio_gpu_ctrl_hdr *hdr);

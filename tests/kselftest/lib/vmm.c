@@ -690,6 +690,7 @@ static void cap_virtio(struct vm *vm, uint8_t pos)
 
 	type = cfg_read(vm, pos + VIRTIO_PCI_CAP_CFG_TYPE, 1);
 	cap.bar = cfg_read(vm, pos + VIRTIO_PCI_CAP_BAR, 1);
+	cap.id = cfg_read(vm, pos + offsetof(struct virtio_pci_cap, id), 1);
 	cap.offset = cfg_read(vm, pos + VIRTIO_PCI_CAP_OFFSET, 4);
 	cap.length = cfg_read(vm, pos + VIRTIO_PCI_CAP_LENGTH, 4);
 	/* Section 4.1.4: the first one of a type counts. */
@@ -732,6 +733,23 @@ int vm_discover(struct vm *vm)
 			return -ENODEV;
 	return cfg_write(vm, PCI_COMMAND, 2,
 			 PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+}
+
+volatile uint8_t *hostmem_map(struct vm *vm, size_t *len)
+{
+	const struct vmm_cap *cap = &vm->cap[VIRTIO_PCI_CAP_SHARED_MEMORY_CFG];
+	const struct vfio_region_info *region = &vm->region[cap->bar];
+	void *p;
+
+	if (!cap->found || cap->id != VIRTIO_GPU_SHM_ID_HOST_VISIBLE ||
+	    !(region->flags & VFIO_REGION_INFO_FLAG_MMAP)) {
+		errno = ENODEV;
+		return NULL;
+	}
+	*len = cap->length;
+	p = mmap(NULL, cap->length, PROT_READ | PROT_WRITE, MAP_SHARED, vm->device,
+		 (off_t)(region->offset + cap->offset));
+	return p == MAP_FAILED ? NULL : p;
 }
 
 uint32_t vio_read(struct vm *vm, unsigned int cap, uint32_t off,

@@ -98,6 +98,7 @@ struct vmm_cap {
 	bool found;
 	uint8_t pos;		/* of the capability in configuration space */
 	uint8_t bar;
+	uint8_t id;
 	uint32_t offset;
 	uint32_t length;
 };
@@ -138,7 +139,7 @@ struct vm {
 
 	struct vfio_device_info info;
 	struct vfio_region_info region[16];
-	struct vmm_cap cap[6];	/* by VIRTIO_PCI_CAP_*_CFG */
+	struct vmm_cap cap[9];	/* by VIRTIO_PCI_CAP_*_CFG */
 	uint32_t notify_mult;
 	uint8_t msix_pos;	/* of the MSI-X capability, 0 for none */
 	uint16_t nr_vectors;
@@ -176,6 +177,12 @@ void *vm_alloc(struct vm *vm, size_t len, size_t align);
 uint64_t vm_addr(const struct vm *vm, const void *p);
 int vm_map(struct vm *vm, void *p, size_t len, uint64_t iova);
 int vm_unmap(struct vm *vm, uint64_t iova, size_t len);
+
+/*
+ * Map the host-visible memory of the device: NULL with an errno.  The caller unmaps it; it
+ * keeps the device open.
+ */
+volatile uint8_t *hostmem_map(struct vm *vm, size_t *len);
 
 /* Regions. */
 int vm_read(struct vm *vm, unsigned int region, uint64_t off, void *buf,
