@@ -122,7 +122,8 @@ static int make_device(int control, const struct probe *p, uint32_t *id)
 {
 	struct mgpu_user_capset sets[2] = { 0 };
 	struct mgpu_user_create c = {
-		.size = sizeof(c), .engines = 1, .depth = DEPTH, .vgpu_depth = DEPTH - 1,
+		.size = sizeof(c), .flags = MGPU_USER_CREATE_CONTEXT_INIT,
+		.engines = 1, .depth = DEPTH, .vgpu_depth = DEPTH - 1,
 		.max_vgpus = MAX_VGPUS,
 		.nr_capsets = p->nr, .capsets = (uintptr_t)sets,
 	};

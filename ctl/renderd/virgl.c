@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+/* Fences on rings, capsets of contexts, and blobs. */
+#define VIRGL_RENDERER_UNSTABLE_APIS
 #include <virglrenderer.h>
 
 #include "complain.h"
@@ -15,6 +17,8 @@
 
 #define BUCKETS		4096u
 #define FENCES		256u	/* as many as a channel has commands */
+/* The capset of a context whose guest names none, as with virgl_renderer_context_create(). */
+#define VIRGL2		2u
 
 /**
  * struct resource - a resource
@@ -41,10 +45,11 @@ struct resource {
  * @arg: for both
  * @drm: render node, or -1
  * @res: resources
- * @fence: number of the last fence; 0 is none
- * @signalled: number of the last fence that is complete
- * @seq: command of each fence
- * @type: its answer
+ * @fence: number of the last fence without a ring; 0 is none
+ * @signalled: number of the last of these that is complete
+ * @seq: command of each of these
+ * @on_rings: number of fences on rings that are not complete
+ * @type: answer of each command that waits for its fence, by its number
  */
 struct virgl {
 	virgl_map_fn map;
@@ -54,6 +59,7 @@ struct virgl {
 	struct resource *res[BUCKETS];
 	uint32_t fence, signalled;
 	uint32_t seq[FENCES];
+	uint32_t on_rings;
 	uint32_t type[FENCES];
 };
 
@@ -197,7 +203,9 @@ static uint32_t create_ctx(const struct virtio_gpu_ctx_create *c)
 
 	memcpy(name, c->debug_name, c->nlen < sizeof(c->debug_name) ? c->nlen :
 	       sizeof(c->debug_name));
-	return virgl_renderer_context_create(c->hdr.ctx_id, (uint32_t)strlen(name), name) ?
+	return virgl_renderer_context_create_with_flags(c->hdr.ctx_id, c->context_init ?
+							c->context_init : VIRGL2,
+							(uint32_t)strlen(name), name) ?
 		VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY : VIRTIO_GPU_RESP_OK_NODATA;
 }
 
@@ -288,6 +296,25 @@ static uint32_t run(struct virgl *v, const struct mgpu_user_cmd *cmd, const void
 	}
 }
 
+/* Have done() called when the work up to here is finished. */
+static int make_fence(struct virgl *v, const struct virtio_gpu_ctrl_hdr *hdr, uint32_t seq)
+{
+	int ret;
+
+	if (hdr->flags & VIRTIO_GPU_FLAG_INFO_RING_IDX) {
+		v->on_rings++;
+		ret = virgl_renderer_context_create_fence(hdr->ctx_id, 0, hdr->ring_idx, seq);
+		if (ret)
+			v->on_rings--;
+		return ret;
+	}
+	v->seq[++v->fence % FENCES] = seq;
+	ret = virgl_renderer_create_fence((int)v->fence, hdr->ctx_id);
+	if (ret)
+		v->fence--;
+	return ret;
+}
+
 uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf)
 {
 	const struct virtio_gpu_ctrl_hdr *hdr = buf;
@@ -298,14 +325,8 @@ uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const v
 	type = run(v, cmd, buf);
 	if (!(cmd->flags & MGPU_USER_CMD_FENCED))
 		return type;
-	v->fence++;
-	v->seq[v->fence % FENCES] = cmd->seq;
-	v->type[v->fence % FENCES] = type;
-	if (virgl_renderer_create_fence((int)v->fence, hdr->ctx_id)) {
-		v->fence--;
-		return type;
-	}
-	return 0;
+	v->type[cmd->seq % FENCES] = type;
+	return make_fence(v, hdr, cmd->seq) ? type : 0;
 }
 
 /* ---- fences ---- */
@@ -316,15 +337,26 @@ static void signalled(void *cookie, uint32_t fence)
 
 	/* A fence is complete when a later one is. */
 	while ((int32_t)(fence - v->signalled) > 0) {
-		uint32_t i = ++v->signalled % FENCES;
+		uint32_t seq = v->seq[++v->signalled % FENCES];
 
-		v->done(v->arg, v->seq[i], v->type[i]);
+		v->done(v->arg, seq, v->type[seq % FENCES]);
 	}
+}
+
+/* Without MERGEABLE, each fence on a ring is reported. */
+static void ring_signalled(void *cookie, uint32_t ctx, uint32_t ring, uint64_t fence)
+{
+	struct virgl *v = cookie;
+
+	(void)ctx;
+	(void)ring;
+	v->on_rings--;
+	v->done(v->arg, (uint32_t)fence, v->type[fence % FENCES]);
 }
 
 bool virgl_busy(const struct virgl *v)
 {
-	return v->signalled != v->fence;
+	return v->signalled != v->fence || v->on_rings;
 }
 
 int virgl_fd(const struct virgl *v)
@@ -349,8 +381,9 @@ static int drm_fd(void *cookie)
 }
 
 static struct virgl_renderer_callbacks callbacks = {
-	.version = 2,
+	.version = 3,
 	.write_fence = signalled,
+	.write_context_fence = ring_signalled,
 	.get_drm_fd = drm_fd,
 };
 
