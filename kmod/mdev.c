@@ -179,6 +179,15 @@ void mgpu_mdev_exit(void)
 	mdev_unregister_driver(&mgpu_mdev_driver);
 }
 
+/* Return whether a device has types of mediated devices, which may be another module's. */
+static bool is_parent(const struct device *dev)
+{
+	struct kernfs_node *types = sysfs_get_dirent(dev->kobj.sd, "mdev_supported_types");
+
+	sysfs_put(types);
+	return types;
+}
+
 /*
  * Register the vGPU types of a device.  They are allocated for each device, because a
  * struct mdev_type cannot be registered twice.
@@ -188,6 +197,9 @@ int mgpu_mdev_register(struct mgpu_device *mdev)
 	unsigned int nr = ARRAY_SIZE(mgpu_types), i;
 	int ret;
 
+	/* sysfs would warn of the second folder of types. */
+	if (is_parent(mdev->dev))
+		return -EEXIST;
 	while (!mdev->caps.compute && !mdev->caps.nr_capsets &&
 	       mgpu_types[nr - 1].render)
 		nr--;

@@ -25,7 +25,8 @@ static u32 next_device_id = 1;	/* mgpu_registry_lock */
  *
  * Context: task context, may sleep.  vGPUs may be created and jobs submitted before it
  * returns.
- * Return: the device, or an ERR_PTR: -EINVAL, -ENOMEM or an error of the mdev core.
+ * Return: the device, or an ERR_PTR: -EINVAL; -ENOMEM; -EEXIST, @parent has mediated
+ * devices already; or an error of the mdev core.
  */
 struct mgpu_device *mgpu_device_register(struct device *parent,
 					 const struct mgpu_backend_ops *ops,

@@ -10,6 +10,7 @@
 #include <linux/cgroup.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/pci.h>
 #include <linux/platform_device.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
@@ -35,6 +36,7 @@ static void user_free(struct kref *ref)
 
 	for (i = 0; i < user->nr_capsets; i++)
 		kfree(user->capsets[i].data);
+	put_device(user->gpu);
 	xa_destroy(&user->vgpus);
 	kfree(user);
 }
@@ -739,17 +741,80 @@ static int get_capset(struct mgpu_user *user, const struct mgpu_user_capset __us
 
 static bool create_ok(const struct mgpu_user_create *c)
 {
-	const u32 known = MGPU_USER_CREATE_CONTEXT_INIT | MGPU_USER_CREATE_BLOB;
+	const u32 known = MGPU_USER_CREATE_CONTEXT_INIT | MGPU_USER_CREATE_BLOB |
+			  MGPU_USER_CREATE_PCI;
+	bool pci = c->flags & MGPU_USER_CREATE_PCI;
 
 	return !(c->flags & ~known) && c->vgpu_depth <= c->depth && c->engines &&
 	       c->engines <= MGPU_USER_MAX_ENGINES && c->depth >= c->engines &&
 	       c->depth <= MGPU_USER_MAX_ENGINES && c->max_vgpus &&
 	       c->max_vgpus <= 4095 && c->nr_capsets &&
-	       c->nr_capsets <= MGPU_USER_MAX_CAPSETS;
+	       c->nr_capsets <= MGPU_USER_MAX_CAPSETS && !c->reserved &&
+	       (pci || (!c->pci_domain && !c->pci_bus && !c->pci_devfn));
 }
 
-/* Make what guests and workers need; the device has a number. */
-static int user_start_device(struct mgpu_user *user, const struct mgpu_user_create *c)
+/* Find the GPU of a request; user->gpu stays NULL if the request names none. */
+static int user_find_gpu(struct mgpu_user *user, const struct mgpu_user_create *c)
+{
+	struct pci_dev *pci;
+
+	if (!(c->flags & MGPU_USER_CREATE_PCI))
+		return 0;
+	if (c->pci_domain > INT_MAX)
+		return -ENODEV;
+	pci = pci_get_domain_bus_and_slot(c->pci_domain, c->pci_bus, c->pci_devfn);
+	if (!pci)
+		return -ENODEV;
+	user->gpu = &pci->dev;
+	return 0;
+}
+
+/*
+ * Have the driver core unbind the platform device before the GPU's driver.  It holds no lock
+ * of the GPU while user_end() waits for VMMs: a notifier of the bus would be called with
+ * the GPU's device lock and the lock of the notifiers held.
+ */
+static int user_follow_gpu(struct mgpu_user *user)
+{
+	struct device_driver *driver;
+	struct device_link *link;
+
+	if (!user->gpu)
+		return 0;
+	link = device_link_add(&user->pdev->dev, user->gpu, DL_FLAG_AUTOREMOVE_CONSUMER);
+	if (!link)
+		return -ENOMEM;
+	/* From here on, unbinding the GPU waits for the lock of the platform device. */
+	driver = READ_ONCE(user->gpu->driver);
+	/* In any other state the GPU has no driver, or is about to lose it. */
+	if (READ_ONCE(link->status) != DL_STATE_ACTIVE || !driver)
+		return -ENODEV;
+	/* Such as vfio-pci. */
+	return to_pci_driver(driver)->driver_managed_dma ? -EBUSY : 0;
+}
+
+/*
+ * End a device, once its VMMs have closed their vGPUs: the driver core unbinds the platform
+ * device, which it does before it unbinds the GPU's driver.  The lock of the platform device
+ * is held, and a thread that has devices_lock may wait for it.
+ */
+static void user_end(void *data)
+{
+	struct mgpu_user *user = data;
+
+	misc_deregister(&user->misc);
+	/* This waits for the VMMs; engine and workers must run meanwhile. */
+	mgpu_device_unregister(user->mdev);
+	kthread_stop(user->task);
+	mgpu_device_free(user->mdev);
+	spin_lock(&user->lock);
+	WRITE_ONCE(user->gone, true);
+	spin_unlock(&user->lock);
+	wake_up_all(&user->readers);
+}
+
+/* Make what guests and workers need; the caller holds the lock of the platform device. */
+static int user_begin(struct mgpu_user *user, const struct mgpu_user_create *c)
 {
 	const struct mgpu_device_caps caps = {
 		.engines = c->engines,
@@ -765,15 +830,13 @@ static int user_start_device(struct mgpu_user *user, const struct mgpu_user_crea
 	};
 	int ret;
 
-	user->pdev = platform_device_register_simple("mgpu_user", user->id, NULL, 0);
-	if (IS_ERR(user->pdev))
-		return PTR_ERR(user->pdev);
+	ret = user_follow_gpu(user);
+	if (ret)
+		return ret;
 	user->task = kthread_create(user_engine, user, "mgpu_user/%u", user->id);
-	if (IS_ERR(user->task)) {
-		ret = PTR_ERR(user->task);
-		goto err_pdev;
-	}
-	user->mdev = mgpu_device_register(&user->pdev->dev, &user_ops, &caps, user);
+	if (IS_ERR(user->task))
+		return PTR_ERR(user->task);
+	user->mdev = mgpu_device_register(user->gpu ?: &user->pdev->dev, &user_ops, &caps, user);
 	if (IS_ERR(user->mdev)) {
 		ret = PTR_ERR(user->mdev);
 		goto err_task;
@@ -786,17 +849,58 @@ static int user_start_device(struct mgpu_user *user, const struct mgpu_user_crea
 	user->misc.parent = &user->pdev->dev;
 	user->misc.mode = 0660;
 	ret = misc_register(&user->misc);
-	if (!ret)
-		return 0;
+	if (ret)
+		goto err_device;
+	return devm_add_action_or_reset(&user->pdev->dev, user_end, user);
+err_device:
 	mgpu_device_unregister(user->mdev);
 	kthread_stop(user->task);
 	mgpu_device_free(user->mdev);
-	goto err_pdev;
+	return ret;
 err_task:
 	kthread_stop(user->task);
-err_pdev:
-	platform_device_unregister(user->pdev);
 	return ret;
+}
+
+/* Make the device in sysfs, and start it; it has a number. */
+static int user_start_device(struct mgpu_user *user, const struct mgpu_user_create *c)
+{
+	int ret;
+
+	user->pdev = platform_device_register_simple("mgpu_user", user->id, NULL, 0);
+	if (IS_ERR(user->pdev))
+		return PTR_ERR(user->pdev);
+	device_lock(&user->pdev->dev);
+	ret = user->pdev->dev.driver ? user_begin(user, c) : -ENOMEM;
+	device_unlock(&user->pdev->dev);
+	if (ret)
+		platform_device_unregister(user->pdev);
+	return ret;
+}
+
+/* Remove a device and give up its number. */
+static void user_destroy(struct mgpu_user *user)
+{
+	lockdep_assert_held(&devices_lock);
+
+	platform_device_unregister(user->pdev);
+	xa_erase(&devices, user->id);
+	user_put(user);
+}
+
+/*
+ * Remove the devices that ended with the driver of their GPU, and that no supervisor has
+ * open, which would remove its device by its number.
+ */
+static void user_reap(void)
+{
+	struct mgpu_user *user;
+	unsigned long id;
+
+	xa_for_each(&devices, id, user) {
+		if (READ_ONCE(user->gone) && kref_read(&user->ref) == 1)
+			user_destroy(user);
+	}
 }
 
 static int user_create(struct mgpu_user_create *c)
@@ -822,8 +926,11 @@ static int user_create(struct mgpu_user_create *c)
 	user->engines = c->engines;
 	for (i = 0; i < c->nr_capsets && !ret; i++)
 		ret = get_capset(user, &capsets[i], c->flags);
+	if (!ret)
+		ret = user_find_gpu(user, c);
 	if (ret)
 		goto err;
+	user_reap();
 	ret = xa_alloc(&devices, &user->id, NULL, XA_LIMIT(0, MGPU_USER_MAX_DEVICES - 1),
 		       GFP_KERNEL);
 	if (ret)
@@ -839,25 +946,6 @@ err_id:
 err:
 	user_put(user);
 	return ret;
-}
-
-/* Remove a device, once its VMMs have closed their vGPUs. */
-static void user_destroy(struct mgpu_user *user)
-{
-	lockdep_assert_held(&devices_lock);
-
-	misc_deregister(&user->misc);
-	/* This waits for the VMMs; engine and workers must run meanwhile. */
-	mgpu_device_unregister(user->mdev);
-	kthread_stop(user->task);
-	mgpu_device_free(user->mdev);
-	platform_device_unregister(user->pdev);
-	spin_lock(&user->lock);
-	WRITE_ONCE(user->gone, true);
-	spin_unlock(&user->lock);
-	wake_up_all(&user->readers);
-	xa_erase(&devices, user->id);
-	user_put(user);
 }
 
 static long control_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -913,6 +1001,7 @@ static struct platform_driver user_driver = {
 	.driver = {
 		.name = "mgpu_user",
 		.suppress_bind_attrs = true,
+		.probe_type = PROBE_FORCE_SYNCHRONOUS,
 	},
 };
 

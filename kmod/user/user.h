@@ -139,7 +139,9 @@ struct user_event {
  * @ref: references: of the table of devices, and of open files
  * @name: of @misc
  * @misc: character device
- * @pdev: parent of the mediated devices
+ * @pdev: the device in sysfs; the driver core unbinds it before the driver of @gpu
+ * @gpu: PCI function that is the parent of the mediated devices, holds a reference; NULL if
+ *	@pdev is
  * @mdev: the core's device
  * @task: the engine's thread: it hands jobs out, and executes those of 2D guests
  * @kicks: count of wakeups of the engine
@@ -149,7 +151,7 @@ struct user_event {
  * @cpu: the engine's thread as an engine for jobs that the CPU executes
  * @lock: protects the fields below
  * @vgpus: struct user_vgpu by ID
- * @gone: the device is being destroyed: no vGPU gets a worker
+ * @gone: the device has ended: no vGPU gets a worker
  * @supervisor: file that reads events, or NULL
  * @events: events
  * @nr_events: length of @events
@@ -167,6 +169,7 @@ struct mgpu_user {
 	char name[24];
 	struct miscdevice misc;
 	struct platform_device *pdev;
+	struct device *gpu;
 	struct mgpu_device *mdev;
 	struct task_struct *task;
 	atomic_t kicks;

@@ -3,9 +3,11 @@
  * mgpu_user: the requests of supervisors and workers, what goes through a channel, and
  * workers that misbehave, hang or die.  The workers are those of lib/user.c.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -184,6 +186,10 @@ TEST_F(user, a_device_is_made_of_valid_requests_only)
 	REFUSED(EINVAL, nr_capsets, 0);
 	REFUSED(EINVAL, nr_capsets, MGPU_USER_MAX_CAPSETS + 1);
 	REFUSED(EFAULT, capsets, 0);
+	REFUSED(EINVAL, pci_domain, 1);	/* without MGPU_USER_CREATE_PCI */
+	REFUSED(EINVAL, pci_bus, 1);
+	REFUSED(EINVAL, pci_devfn, 1);
+	REFUSED(EINVAL, reserved, 1);
 	set.len = 0;
 	EXPECT_EQ(-EINVAL, create(&self->d, &ok));
 	set.len = MGPU_USER_MAX_CAPSET + 1;
@@ -203,6 +209,10 @@ TEST_F(user, a_device_is_made_of_valid_requests_only)
 	EXPECT_EQ(-EINVAL, create(&self->d, &c));
 	set.id = 1;
 
+	/* A shorter structure, of an earlier version. */
+	c = ok;
+	c.size = offsetof(struct mgpu_user_create, pci_domain);
+	EXPECT_EQ(0, create(&self->d, &c));
 	/* A longer structure, of a later version. */
 	longer.c.size = sizeof(longer);
 	ASSERT_EQ(0, ioctl(self->d.control, MGPU_USER_CREATE, &longer));
@@ -1048,6 +1058,207 @@ TEST_F(rings, a_blob_of_guest_memory)
 	r = worker_res(&self->p.w, 8);
 	ASSERT_NE(NULL, r);
 	EXPECT_EQ(0, r->map[0]);
+}
+
+/* ---- the GPU as the parent of vGPUs ---- */
+
+/* A PCI function whose driver is not needed here stands for a GPU. */
+#define PCI		"/sys/bus/pci/devices/"
+#define DRIVERS		"/sys/bus/pci/drivers/"
+#define AHCI		DRIVERS "ahci"
+#define MDEV_BUS	"/sys/class/mdev_bus/"
+
+FIXTURE(gpu)
+{
+	char address[32];
+	struct user_dev d;
+	struct pair p;
+};
+
+FIXTURE_SETUP(gpu)
+{
+	struct dirent *e;
+	DIR *dir;
+
+	dir = opendir(AHCI);
+	while (dir && (e = readdir(dir)))
+		if (strchr(e->d_name, ':') && strlen(e->d_name) < sizeof(self->address))
+			strcpy(self->address, e->d_name);
+	if (dir)
+		closedir(dir);
+	if (!*self->address)
+		SKIP(return, "no PCI function has the driver ahci");
+	self->d.control = -1;
+	ASSERT_EQ(0, setenv("MGPU_PARENT", self->address, 1));
+}
+
+FIXTURE_TEARDOWN(gpu)
+{
+	pair_delete(&self->p);
+	if (self->d.control >= 0)
+		user_dev_delete(&self->d);
+	if (*self->address)
+		sysfs_write(AHCI "/bind", self->address);
+}
+
+static bool has(const char *folder, const char *name, const char *below)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s%s%s", folder, name, below);
+	return !access(path, F_OK);
+}
+
+/* Make the device that a failed test removes. */
+static int make(struct user_dev *d, const char *gpu)
+{
+	int ret = user_dev_new_on(d, gpu);
+
+	if (ret)
+		d->control = -1;
+	return ret;
+}
+
+TEST_F(gpu, its_vgpus_are_below_it_once)
+{
+	struct user_dev other;
+	uint32_t *pixels;
+	char below[64];
+
+	ASSERT_EQ(0, make(&self->d, self->address));
+	EXPECT_TRUE(has(MDEV_BUS, self->address,
+			"/mdev_supported_types/ahci-small-render/create"));
+	EXPECT_EQ(-EEXIST, user_dev_new_on(&other, self->address));
+	ASSERT_EQ(0, pair_new(&self->p, &self->d, NULL));
+	snprintf(below, sizeof(below), "/%s", self->p.g.vm.uuid);
+	EXPECT_TRUE(has(PCI, self->address, below));
+	pixels = picture(&self->p.g);
+	ASSERT_NE(NULL, pixels);
+	EXPECT_TRUE(keeps(&self->p.g, pixels, 9));
+	pair_delete(&self->p);
+	memset(&self->p, 0, sizeof(self->p));
+	EXPECT_EQ(0, user_dev_delete(&self->d));
+	self->d.control = -1;
+	EXPECT_FALSE(has(MDEV_BUS, self->address, ""));
+	EXPECT_FALSE(has(PCI, self->address, "/mdev_supported_types"));
+	/* After the end of the first it is free for another. */
+	ASSERT_EQ(0, make(&self->d, self->address));
+}
+
+TEST_F(gpu, what_no_parent_can_be_is_refused)
+{
+	char override[96];
+	struct user_dev d;
+
+	EXPECT_EQ(-ENODEV, user_dev_new_on(&d, "ffffffff:00:00.0"));
+	EXPECT_EQ(-ENODEV, user_dev_new_on(&d, "0000:fe:1e.7"));
+	ASSERT_EQ(0, sysfs_write(AHCI "/unbind", self->address));
+	EXPECT_EQ(-ENODEV, user_dev_new_on(&d, self->address));
+	/* Like vfio-pci, pci-stub leaves the function to others. */
+	snprintf(override, sizeof(override), PCI "%s/driver_override", self->address);
+	ASSERT_EQ(0, sysfs_write(override, "pci-stub"));
+	EXPECT_EQ(0, sysfs_write(DRIVERS "pci-stub/bind", self->address));
+	EXPECT_EQ(-EBUSY, user_dev_new_on(&d, self->address));
+	EXPECT_EQ(0, sysfs_write(DRIVERS "pci-stub/unbind", self->address));
+	ASSERT_EQ(0, sysfs_write(override, "\n"));
+	ASSERT_EQ(0, sysfs_write(AHCI "/bind", self->address));
+	ASSERT_EQ(0, make(&self->d, self->address));
+}
+
+/* The driver is there until the VMM has let go: the worker needs it. */
+TEST_F_TIMEOUT(gpu, unbinding_its_driver_takes_the_vgpus_along, 60)
+{
+	struct pair *p = &self->p;
+	struct mgpu_user_event e;
+	struct user_dev other;
+	uint32_t *pixels;
+	char pdev[96];
+	pid_t pid;
+
+	ASSERT_EQ(0, make(&self->d, self->address));
+	snprintf(pdev, sizeof(pdev), "mgpu_user.%u", self->d.id);
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	pixels = picture(&p->g);
+	ASSERT_NE(NULL, pixels);
+	ASSERT_EQ(0, irq_request(&p->g.vm));
+	pid = sysfs_write_aside(AHCI "/unbind", self->address);
+	ASSERT_LT(0, pid);
+	EXPECT_LT(0, irq_wait(p->g.vm.req_irq, VMM_TIMEOUT));
+	EXPECT_FALSE(ends(pid, 300));
+	EXPECT_TRUE(has(AHCI "/", self->address, ""));
+	EXPECT_TRUE(keeps(&p->g, pixels, 11));
+	vm_close(&p->g.vm);
+	EXPECT_TRUE(ends(pid, VMM_TIMEOUT));
+	p->g.vm.made = false;
+	EXPECT_EQ(-ENODEV, worker_end(&p->w));
+	worker_close(&p->w);
+	memset(p, 0, sizeof(*p));
+	EXPECT_FALSE(has(AHCI "/", self->address, ""));
+	EXPECT_FALSE(has(MDEV_BUS, self->address, ""));
+	/* The supervisor learns of the end of the vGPU, and then of the device. */
+	ASSERT_EQ(1, user_event(&self->d, &e, VMM_TIMEOUT));
+	EXPECT_EQ(MGPU_USER_EVENT_CLOSED, e.type);
+	EXPECT_EQ(0, user_event(&self->d, &e, VMM_TIMEOUT));
+
+	ASSERT_EQ(0, sysfs_write(AHCI "/bind", self->address));
+	/* Its number is not another's while it is open. */
+	ASSERT_EQ(0, user_dev_new_on(&other, self->address));
+	EXPECT_NE(other.id, self->d.id);
+	EXPECT_EQ(0, user_dev_delete(&other));
+	EXPECT_TRUE(has("/sys/bus/platform/devices/", pdev, ""));
+	/* A supervisor that died removes nothing: the next request does. */
+	user_dev_leave(&self->d);
+	ASSERT_EQ(0, make(&self->d, self->address));
+	snprintf(pdev, sizeof(pdev), "mgpu_user.%u", other.id);
+	EXPECT_FALSE(has("/sys/bus/platform/devices/", pdev, ""));
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	pixels = picture(&p->g);
+	ASSERT_NE(NULL, pixels);
+	EXPECT_TRUE(keeps(&p->g, pixels, 13));
+}
+
+/* Whichever comes first ends the device; neither waits for the other for ever. */
+TEST_F_TIMEOUT(gpu, unbinding_races_with_removal, 90)
+{
+	struct user_dev d;
+	unsigned int i;
+	pid_t pid;
+
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(0, user_dev_new_on(&d, self->address));
+		pid = sysfs_write_aside(AHCI "/unbind", self->address);
+		ASSERT_LT(0, pid);
+		sleep_ms((i % 5) * 3);
+		EXPECT_EQ(0, user_dev_delete(&d));
+		ASSERT_TRUE(ends(pid, VMM_TIMEOUT));
+		EXPECT_FALSE(has(MDEV_BUS, self->address, ""));
+		ASSERT_EQ(0, sysfs_write(AHCI "/bind", self->address));
+	}
+}
+
+/* A request finds the driver, or its end: the device never outlives it. */
+TEST_F_TIMEOUT(gpu, unbinding_races_with_a_request, 90)
+{
+	unsigned int i, made = 0;
+	struct user_dev d;
+	pid_t pid;
+	int ret;
+
+	for (i = 0; i < 20; i++) {
+		pid = sysfs_write_aside(AHCI "/unbind", self->address);
+		ASSERT_LT(0, pid);
+		sleep_ms((i % 5) * 3);
+		ret = user_dev_new_on(&d, self->address);
+		EXPECT_TRUE(!ret || ret == -ENODEV || ret == -ENOENT);
+		made += !ret;
+		ASSERT_TRUE(ends(pid, VMM_TIMEOUT));
+		EXPECT_FALSE(has(MDEV_BUS, self->address, ""));
+		/* Its file may be gone before it can be opened. */
+		if (!ret || ret == -ENOENT)
+			EXPECT_EQ(0, user_dev_delete(&d));
+		ASSERT_EQ(0, sysfs_write(AHCI "/bind", self->address));
+	}
+	TH_LOG("%u devices were made before the driver was unbound", made);
 }
 
 TEST_HARNESS_MAIN

@@ -54,6 +54,18 @@ struct mgpu_user_capset {
  * @vgpu_depth: jobs that one worker may have, at most @depth; 0 for @depth.  With less than
  *	@depth, a worker that hangs leaves room for others.
  * @capsets: address of an array of struct mgpu_user_capset
+ * @pci_domain: with MGPU_USER_CREATE_PCI: domain of the GPU's PCI function, else 0
+ * @pci_bus: likewise its bus
+ * @pci_devfn: likewise its device, shifted left by 3, and its function
+ * @reserved: 0
+ *
+ * The vGPUs are below the GPU's PCI function, where mdevctl and libvirt look for them, and
+ * their types are named after its driver; without MGPU_USER_CREATE_PCI they are below
+ * mgpu_user.N.  When the driver is unbound from the GPU, the device ends before, as by
+ * MGPU_USER_DESTROY, and read() on /dev/mgpu-userN returns 0.  Errors of the GPU: ENODEV, there
+ * is none at this address, or it has no driver; EBUSY, its driver is one that hands devices
+ * over to others, as vfio-pci does; EEXIST, its mediated devices are those of another module
+ * or of another device of this one.
  */
 struct mgpu_user_create {
 	__u32 size;
@@ -65,6 +77,10 @@ struct mgpu_user_create {
 	__u32 nr_capsets;
 	__u32 vgpu_depth;
 	__aligned_u64 capsets;
+	__u32 pci_domain;
+	__u8 pci_bus;
+	__u8 pci_devfn;
+	__u16 reserved;
 };
 
 /*
@@ -82,6 +98,8 @@ struct mgpu_user_create {
  * the host's memory: see MGPU_USER_MAP.
  */
 #define MGPU_USER_CREATE_BLOB		0x2
+/* The parent of the vGPUs is the PCI function at pci_domain, pci_bus and pci_devfn. */
+#define MGPU_USER_CREATE_PCI		0x4
 
 /**
  * struct mgpu_user_destroy - argument of MGPU_USER_DESTROY

@@ -22,38 +22,78 @@
 /* Capabilities that are all there, as far as the module lets guests have them. */
 static uint8_t caps[3][2048];
 
-int user_dev_new(struct user_dev *d, uint32_t flags, uint32_t engines, uint32_t depth,
-		 uint32_t vgpu_depth)
+int user_name_gpu(struct mgpu_user_create *c, const char *gpu)
+{
+	unsigned int domain, bus, slot, function;
+
+	if (sscanf(gpu, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4)
+		return -EINVAL;
+	c->flags |= MGPU_USER_CREATE_PCI;
+	c->pci_domain = domain;
+	c->pci_bus = (uint8_t)bus;
+	c->pci_devfn = (uint8_t)(slot << 3 | function);
+	return 0;
+}
+
+static int new_dev(struct user_dev *d, struct mgpu_user_create *c, const char *gpu)
 {
 	struct mgpu_user_capset sets[] = {
 		{ .id = 1, .version = 1, .len = 308, .data = (uintptr_t)caps[0] },
 		{ .id = 2, .version = 2, .len = 1384, .data = (uintptr_t)caps[1] },
 		{ .id = USER_CAPSET, .version = 1, .len = 64, .data = (uintptr_t)caps[2] },
 	};
-	struct mgpu_user_create c = {
-		.size = sizeof(c), .flags = flags, .engines = engines, .depth = depth,
-		.vgpu_depth = vgpu_depth, .max_vgpus = 64,
-		.nr_capsets = flags & MGPU_USER_CREATE_CONTEXT_INIT ? 3 : 2,
-		.capsets = (uintptr_t)sets,
-	};
-	int ret;
+	int ret = gpu ? user_name_gpu(c, gpu) : 0;
 
 	memset(d, 0, sizeof(*d));
 	d->fd = -1;
 	memset(caps, 0xff, sizeof(caps));
+	if (ret)
+		return ret;
+	c->nr_capsets = c->flags & MGPU_USER_CREATE_CONTEXT_INIT ? 3 : 2;
+	c->capsets = (uintptr_t)sets;
 	d->control = open(CONTROL, O_RDWR | O_CLOEXEC);
 	if (d->control < 0)
 		return -errno;
-	if (ioctl(d->control, MGPU_USER_CREATE, &c)) {
+	if (ioctl(d->control, MGPU_USER_CREATE, c)) {
 		ret = -errno;
 		close(d->control);
 		return ret;
 	}
-	d->id = c.id;
+	d->id = c->id;
 	snprintf(d->path, sizeof(d->path), "/dev/mgpu-user%u", d->id);
-	snprintf(d->parent, sizeof(d->parent), "mgpu_user.%u", d->id);
+	if (gpu)
+		snprintf(d->parent, sizeof(d->parent), "%s", gpu);
+	else
+		snprintf(d->parent, sizeof(d->parent), "mgpu_user.%u", d->id);
 	d->fd = open(d->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	return d->fd < 0 ? -errno : 0;
+}
+
+int user_dev_new(struct user_dev *d, uint32_t flags, uint32_t engines, uint32_t depth,
+		 uint32_t vgpu_depth)
+{
+	struct mgpu_user_create c = {
+		.size = sizeof(c), .flags = flags, .engines = engines, .depth = depth,
+		.vgpu_depth = vgpu_depth, .max_vgpus = 64,
+	};
+
+	return new_dev(d, &c, NULL);
+}
+
+int user_dev_new_on(struct user_dev *d, const char *gpu)
+{
+	struct mgpu_user_create c = {
+		.size = sizeof(c), .engines = 1, .depth = 3, .vgpu_depth = 2, .max_vgpus = 64,
+	};
+
+	return new_dev(d, &c, gpu);
+}
+
+void user_dev_leave(struct user_dev *d)
+{
+	if (d->fd >= 0)
+		close(d->fd);
+	close(d->control);
 }
 
 int user_dev_delete(struct user_dev *d)
@@ -61,9 +101,7 @@ int user_dev_delete(struct user_dev *d)
 	struct mgpu_user_destroy c = { .size = sizeof(c), .id = d->id };
 	int ret = ioctl(d->control, MGPU_USER_DESTROY, &c) ? -errno : 0;
 
-	if (d->fd >= 0)
-		close(d->fd);
-	close(d->control);
+	user_dev_leave(d);
 	return ret;
 }
 

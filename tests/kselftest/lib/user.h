@@ -140,6 +140,12 @@ struct worker {
  */
 int user_dev_new(struct user_dev *d, uint32_t flags, uint32_t engines, uint32_t depth,
 		 uint32_t vgpu_depth);
+/* The same below the PCI function @gpu, as in 0000:00:1f.2 */
+int user_dev_new_on(struct user_dev *d, const char *gpu);
+/* Write the address of a PCI function into a request. */
+int user_name_gpu(struct mgpu_user_create *c, const char *gpu);
+/* Close the files without removing the device. */
+void user_dev_leave(struct user_dev *d);
 int user_dev_delete(struct user_dev *d);
 /* Read an event: 1, 0 when the device is gone, or -errno (-ETIMEDOUT). */
 int user_event(struct user_dev *d, struct mgpu_user_event *e, int timeout_ms);
