@@ -495,10 +495,11 @@ static int remove_left(const char *gpu, struct mgpu_error *err)
 	ret = renderd_claim(status_root, gpu, &r, err);
 	if (ret)
 		return ret;
-	if (sscanf(r.device, "mgpu_user.%u", &destroy.id) == 1) {
+	if (*r.device) {
+		destroy.id = r.id;
 		control = open(CONTROL, O_RDWR | O_CLOEXEC);
 		if (control < 0 || ioctl(control, MGPU_USER_DESTROY, &destroy)) {
-			ret = mgpu_fail(err, -errno, "cannot remove %s: %s", r.device,
+			ret = mgpu_fail(err, -errno, "cannot remove " MODULE ".%u: %s", r.id,
 					strerror(errno));
 			close(r.fd);
 		}
@@ -539,8 +540,10 @@ static int stop_one(const struct gpuctl *ctl, const struct renderd *r, bool forc
 		if (ret)
 			return ret;
 	}
-	if (!ctl->json)
-		printf("%s: stopped%s%s\n", r->gpu, *r->device ? "; removed " : "", r->device);
+	if (!ctl->json && *r->device)
+		printf("%s: stopped; removed " MODULE ".%u\n", r->gpu, r->id);
+	else if (!ctl->json)
+		printf("%s: stopped\n", r->gpu);
 	return 0;
 }
 

@@ -30,24 +30,24 @@ static bool record_path(char *path, size_t size, const char *root, const char *g
 }
 
 /*
- * Inode number of a device in sysfs, 0 for none. Numbers are not used again until the host
- * boots: a device made after the module was loaded once more has the name of an old one, and
- * another number.
+ * Inode number of a device's types in sysfs, 0 for none. Numbers are not used again until the
+ * host boots: the types of a device made after the module was loaded once more have another
+ * number, also where the device has the name of an old one, or is a GPU.
  */
-static uint64_t device_inode(const char *root, const char *device)
+static uint64_t types_inode(const char *root, const char *device)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/sys/class/mdev_bus/%s", root, device) >=
-	    sizeof(path) || stat(path, &st))
+	if ((size_t)snprintf(path, sizeof(path), "%s/sys/class/mdev_bus/%s/mdev_supported_types",
+			     root, device) >= sizeof(path) || stat(path, &st))
 		return 0;
 	return st.st_ino;
 }
 
 /**
  * struct content - what a record's file has besides the fields of struct renderd
- * @inode: inode number of the device
+ * @inode: inode number of the device's types
  * @stopping: the process waits for VMMs
  */
 struct content {
@@ -73,6 +73,8 @@ static void parse(struct renderd *r, struct content *c, char *text)
 			snprintf(r->device, sizeof(r->device), "%s", value + 1);
 		else if (value && !strncmp(line, "inode ", 6))
 			c->inode = strtoull(value + 1, NULL, 10);
+		else if (value && !strncmp(line, "user ", 5))
+			r->id = (uint32_t)strtoul(value + 1, NULL, 10);
 	}
 }
 
@@ -89,7 +91,7 @@ static void read_record(struct renderd *r, struct content *c, int fd)
 /* Forget the device of a process that died if the device is gone, too. */
 static void check_device(struct renderd *r, const struct content *c, const char *root)
 {
-	if (!c->inode || device_inode(root, r->device) != c->inode)
+	if (!c->inode || types_inode(root, r->device) != c->inode)
 		*r->device = '\0';
 }
 
@@ -229,8 +231,8 @@ int renderd_publish(const char *root, const struct renderd *r, struct mgpu_error
 	if (*r->node)
 		len += snprintf(text + len, sizeof(text) - (size_t)len, "node %s\n", r->node);
 	if (*r->device)
-		len += snprintf(text + len, sizeof(text) - (size_t)len, "device %s\ninode %" PRIu64 "\n",
-				r->device, device_inode(root, r->device));
+		len += snprintf(text + len, sizeof(text) - (size_t)len, "device %s\ninode %" PRIu64 "\nuser %u\n",
+				r->device, types_inode(root, r->device), r->id);
 	if (ftruncate(r->fd, 0) || pwrite(r->fd, text, (size_t)len, 0) != len)
 		return mgpu_fail(err, -errno, "cannot write %s: %s", r->path, strerror(errno));
 	return 0;

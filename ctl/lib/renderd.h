@@ -2,7 +2,7 @@
 /*
  * Records of running mgpu-renderds: /run/mgpu/renderd-GPU.pid, where GPU is the address of
  * the PCI function, or "none" without a GPU.  The first line is the process ID; lines "node
- * PATH", "device NAME", "inode N" of the device in sysfs, and "stopping" follow.
+ * PATH", "device NAME", "inode N" of its types in sysfs, "user N" and "stopping" follow.
  *
  * mgpu-renderd has the file locked (fcntl) while it runs: the record of a process that died
  * is not locked.  Its device stays, and the next mgpu-renderd of the GPU takes it over.
@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "mgpu.h"
@@ -34,7 +35,9 @@ extern const char *const renderd_states[];	/* their names */
  * @gpu: address of the GPU; RENDERD_NONE without one; or the name of a render node that is
  *	not of a PCI function
  * @node: path of the render node; "" for none
- * @device: name of the device, as in mgpu_user.0; "" for none yet, or if it is gone
+ * @device: name of the device, which is the parent of the vGPUs: the address of the GPU, or
+ *	as in mgpu_user.0; "" for none yet, or if it is gone
+ * @id: N of /dev/mgpu-userN, if there is a device
  * @pid: ID of the process
  * @state: state of the process
  * @fd: renderd_claim(): the locked file
@@ -44,6 +47,7 @@ struct renderd {
 	char gpu[PCI_ADDRESS_LEN];
 	char node[256];
 	char device[MGPU_NAME_LEN];
+	uint32_t id;
 	pid_t pid;
 	enum renderd_state state;
 	int fd;
@@ -80,7 +84,7 @@ int renderd_claim(const char *root, const char *gpu, struct renderd *r, struct m
 /**
  * renderd_publish() - write this process into the record
  * @root: prefix of /sys, "" for the machine
- * @r: claimed record; its @node and @device are written
+ * @r: claimed record; its @node, @device and @id are written
  * @err: sentence about an error
  *
  * Return: 0 or a negative errno.

@@ -44,8 +44,8 @@ static const char usage_text[] =
 	"       mgpu-renderd replay [OPTION]... FILE...\n"
 	"       mgpu-renderd help | version\n"
 	"\n"
-	"Renders for VMs on a GPU of this machine. Makes a device mgpu_user.N, and serves\n"
-	"its vGPUs until SIGTERM or Ctrl-C.\n"
+	"Renders for VMs on a GPU of this machine: makes it the parent of vGPUs, or without\n"
+	"a GPU a device mgpu_user.N, and serves the vGPUs until SIGTERM or Ctrl-C.\n"
 	"\n"
 	"  -g, --gpu ADDRESS  render on the GPU at this PCI address, such as 0000:03:00.0,\n"
 	"                     or with none, the default, without a GPU\n"
@@ -118,7 +118,38 @@ static int probe(const struct worker_options *o, struct probe *p)
 	return got == sizeof(*p) && p->nr ? 0 : -ENODEV;
 }
 
-static int make_device(int control, const struct probe *p, uint32_t *id)
+/* Name the GPU in a request; false where the record's GPU has no PCI address. */
+static bool name_gpu(struct mgpu_user_create *c, const char *gpu)
+{
+	unsigned int domain, bus, slot, function;
+
+	if (sscanf(gpu, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4)
+		return false;
+	c->flags |= MGPU_USER_CREATE_PCI;
+	c->pci_domain = domain;
+	c->pci_bus = (uint8_t)bus;
+	c->pci_devfn = (uint8_t)(slot << 3 | function);
+	return true;
+}
+
+/* Explain why the module does not have vGPUs below a GPU. */
+static const char *no_parent(int err)
+{
+	switch (err) {
+	case E2BIG:
+	case EINVAL:
+		return "mgpu_user is of an older version; load the one of this mgpu-renderd";
+	case EEXIST:
+		return "it has mediated devices of another module already, such as i915's GVT-g";
+	case EBUSY:
+		return "its driver hands it to VMs as a whole";
+	default:
+		return strerror(err);
+	}
+}
+
+/* Make a device below the GPU of the record, or else one of its own. */
+static int make_device(int control, const struct probe *p, struct renderd *record)
 {
 	struct mgpu_user_capset sets[2] = { 0 };
 	struct mgpu_user_create c = {
@@ -127,15 +158,26 @@ static int make_device(int control, const struct probe *p, uint32_t *id)
 		.max_vgpus = MAX_VGPUS,
 		.nr_capsets = p->nr, .capsets = (uintptr_t)sets,
 	};
+	struct mgpu_user_create own = c;
 
 	for (uint32_t i = 0; i < p->nr; i++)
 		sets[i] = (struct mgpu_user_capset){
 			.id = p->set[i].id, .version = p->set[i].version,
 			.len = p->set[i].len, .data = (uintptr_t)p->set[i].data,
 		};
-	if (ioctl(control, MGPU_USER_CREATE, &c))
+	if (name_gpu(&c, record->gpu)) {
+		if (!ioctl(control, MGPU_USER_CREATE, &c)) {
+			strcpy(record->device, record->gpu);
+			record->id = c.id;
+			return 0;
+		}
+		complain("%s cannot be the parent of vGPUs, a device mgpu_user.N is: %s",
+			 record->gpu, no_parent(errno));
+	}
+	if (ioctl(control, MGPU_USER_CREATE, &own))
 		return -errno;
-	*id = c.id;
+	snprintf(record->device, sizeof(record->device), "mgpu_user.%u", own.id);
+	record->id = own.id;
 	return 0;
 }
 
@@ -283,8 +325,10 @@ static int serve_event(int fd)
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (n != sizeof(e))
+	if (n != sizeof(e)) {
+		complain("the device has ended: the GPU's driver was unbound, or another process removed the device");
 		return -ENODEV;
+	}
 	s = find(e.vgpu);
 	if (e.type == MGPU_USER_EVENT_CLOSED) {
 		if (s)
@@ -327,11 +371,10 @@ static int start_workers(const struct worker_options *o, const char *path)
 }
 
 /* Tell the user, gpuctl and systemd that the device is served. */
-static int say_ready(struct renderd *record, uint32_t id)
+static int say_ready(const struct renderd *record)
 {
 	struct mgpu_error err;
 
-	snprintf(record->device, sizeof(record->device), "mgpu_user.%u", id);
 	if (renderd_publish("", record, &err)) {
 		complain("%s", err.text);
 		return err.code;
@@ -345,7 +388,7 @@ static int say_ready(struct renderd *record, uint32_t id)
 
 /* Serve until a signal: 0 or a negative errno. */
 static int serve(const struct worker_options *o, const char *path, int fd, int signals,
-		 struct renderd *record, uint32_t id)
+		 const struct renderd *record)
 {
 	struct pollfd fds[] = {
 		{ .fd = fd, .events = POLLIN },
@@ -357,7 +400,7 @@ static int serve(const struct worker_options *o, const char *path, int fd, int s
 	/* The first read says that this file reads events. */
 	ret = serve_event(fd);
 	if (!ret)
-		ret = say_ready(record, id);
+		ret = say_ready(record);
 	while (!ret) {
 		if (poll(fds, 2, start_workers(o, path)) < 0) {
 			if (errno != EINTR)
@@ -404,22 +447,22 @@ static int serve_device(const struct worker_options *o, struct renderd *record)
 		return ret;
 	}
 	/* A device that an mgpu-renderd left when it died has the vGPUs of its VMs. */
-	if (sscanf(record->device, "mgpu_user.%u", &destroy.id) != 1)
-		ret = make_device(control, &p, &destroy.id);
+	if (!*record->device)
+		ret = make_device(control, &p, record);
 	if (ret) {
 		complain("cannot make a device: %s", strerror(-ret));
 		return ret;
 	}
-	snprintf(path, sizeof(path), "/dev/mgpu-user%u", destroy.id);
+	destroy.id = record->id;
+	snprintf(path, sizeof(path), "/dev/mgpu-user%u", record->id);
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		ret = -errno;
 		complain("cannot open %s: %s", path, strerror(errno));
 	} else {
-		ret = serve(o, path, fd, signals, record, destroy.id);
+		ret = serve(o, path, fd, signals, record);
 		if (ret)
 			complain("%s: %s", path, strerror(-ret));
-		close(fd);
 	}
 	notify("STOPPING=1\nSTATUS=waits until the VMMs have closed their vGPUs");
 	renderd_stopping(record);
@@ -427,6 +470,9 @@ static int serve_device(const struct worker_options *o, struct renderd *record)
 		*record->device = '\0';
 	else if (!ret)
 		ret = -errno;
+	/* While it was open, no other device could have its number. */
+	if (fd >= 0)
+		close(fd);
 	return ret;
 }
 

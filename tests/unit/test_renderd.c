@@ -14,6 +14,7 @@
 #include "tap.h"
 
 #define AMD	"0000:03:00.0"
+#define TYPES	"/sys/class/mdev_bus/mgpu_user.3/mdev_supported_types"
 #define VIRTIO	"0000:00:10.0"
 #define SPARE	"0000:04:00.0"	/* without a driver */
 #define PASSED	"0001:05:1f.7"	/* given to a VM */
@@ -184,6 +185,7 @@ static void serves(struct renderd *r)
 	struct mgpu_error err;
 
 	strcpy(r->device, "mgpu_user.3");
+	r->id = 3;
 	strcpy(r->node, "/dev/dri/renderD128");
 	if (renderd_publish(root, r, &err))
 		_exit(1);
@@ -215,7 +217,7 @@ static void states_are_told(void)
 	if (!plug())
 		return;
 	TAP_CHECK(!renderd_read(root, AMD, &r));
-	make_dir("/sys/class/mdev_bus/mgpu_user.3");
+	make_dir(TYPES);
 	pid = hold(AMD, starts);
 	check_state(pid, RENDERD_STARTING, "");
 	end(pid);
@@ -232,7 +234,7 @@ static void states_are_told(void)
 	pid = hold(AMD, stops);
 	check_state(pid, RENDERD_STOPPING, "mgpu_user.3");
 	/* The module removes it from there before the VMMs have let go. */
-	rmdir(at("/sys/class/mdev_bus/mgpu_user.3"));
+	rmdir(at(TYPES));
 	check_state(pid, RENDERD_STOPPING, "mgpu_user.3");
 	end(pid);
 	check_state(pid, RENDERD_DEAD, "");
@@ -270,16 +272,17 @@ static void device_is_taken_over(void)
 
 	if (!plug())
 		return;
-	make_dir("/sys/class/mdev_bus/mgpu_user.3");
+	make_dir(TYPES);
 	end(hold(AMD, serves));
 	if (TAP_EQ(renderd_claim(root, AMD, &r, &err), 0)) {
 		TAP_STR(r.device, "mgpu_user.3");
+		TAP_EQ(r.id, 3);
 		TAP_STR(r.node, "");
 		close(r.fd);
 	}
-	/* another device of this name: the module was loaded once more */
-	TAP_EQ(rename(at("/sys/class/mdev_bus/mgpu_user.3"), at("/sys/class/mdev_bus/old")), 0);
-	make_dir("/sys/class/mdev_bus/mgpu_user.3");
+	/* other types of a device of this name: the module was loaded once more */
+	TAP_EQ(rename(at(TYPES), at("/sys/class/mdev_bus/old")), 0);
+	make_dir(TYPES);
 	if (TAP_EQ(renderd_claim(root, AMD, &r, &err), 0)) {
 		TAP_STR(r.device, "");
 		renderd_remove(&r);
@@ -308,7 +311,7 @@ static void records_are_listed(void)
 		return;
 	TAP_EQ(renderd_list(root, &list, &nr, &err), 0);
 	TAP_EQ(nr, 0);
-	make_dir("/sys/class/mdev_bus/mgpu_user.3");
+	make_dir(TYPES);
 	pid = hold("none", serves);
 	/* files of others, and damaged ones */
 	put("/run/mgpu/mgpud.sock.lock", "1\n");
