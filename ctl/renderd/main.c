@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "../../include/uapi/linux/mgpu_user.h"
+#include "backoff.h"
 #include "cmdline.h"
 #include "complain.h"
 #include "node.h"
@@ -31,10 +32,9 @@
 #define CONTROL		"/dev/mgpu-user-control"
 #define MAX_VGPUS	64
 #define DEPTH		3	/* jobs in flight; a worker that hangs leaves one */
-#define REST_MS		1000	/* between two workers of a vGPU, at least */
 
 #define STATUS_USAGE	2
-#define STATUS_BUSY	3	/* another mgpu-renderd has the GPU */
+#define STATUS_BUSY	3	/* another mgpu-renderd has the GPU, or another worker the vGPU */
 
 /* First argument of a worker; users have no use for it. */
 #define WORKER		"worker"
@@ -186,12 +186,14 @@ static int make_device(int control, const struct probe *p, struct renderd *recor
 /**
  * struct served - a vGPU that needs, or has, a worker
  * @vgpu: its ID; 0 for none
- * @again_ms: when another worker may start, milliseconds
+ * @worker: process of its worker; 0 for none, or for one of an earlier supervisor
+ * @backoff: when another worker may start
  * @due: it needs one then
  */
 static struct served {
 	uint32_t vgpu;
-	uint64_t again_ms;
+	pid_t worker;
+	struct backoff backoff;
 	bool due;
 } served[MAX_VGPUS];
 
@@ -255,8 +257,22 @@ static void exec_worker(const struct worker_options *o, const char *path, uint32
 	complain("cannot start a worker: %s", strerror(errno));
 }
 
-static int start_worker(const struct worker_options *o, const char *path, uint32_t vgpu)
+/* The last worker has ended, or could not start: have the user know about a pause. */
+static void worker_ended(struct served *s)
 {
+	uint64_t left = backoff_ended(&s->backoff, now_ms());
+
+	s->worker = 0;
+	s->due = true;
+	if (s->backoff.short_lives > 1 && left)
+		complain("vGPU %u lost %u workers in a row, each within %d s of its start; the next one starts in %llu s",
+			 s->vgpu, s->backoff.short_lives, BACKOFF_LIVED_MS / 1000,
+			 (unsigned long long)(left + 999) / 1000);
+}
+
+static int start_worker(const struct worker_options *o, const char *path, struct served *s)
+{
+	uint32_t vgpu = s->vgpu;
 	pid_t pid;
 	int ret;
 
@@ -272,6 +288,7 @@ static int start_worker(const struct worker_options *o, const char *path, uint32
 		_exit(1);
 	}
 	printf("mgpu-renderd: vGPU %u has worker %d\n", vgpu, pid);
+	s->worker = pid;
 	return 0;
 }
 
@@ -279,7 +296,7 @@ static int start_worker(const struct worker_options *o, const char *path, uint32
 static int worker(int argc, char **argv)
 {
 	struct worker_options o = { .sandbox = true };
-	int fd = -1, record = -1, c;
+	int fd = -1, record = -1, c, ret;
 	uint32_t vgpu = 0;
 
 	while ((c = getopt(argc, argv, "f:v:r:sSn:u:")) != -1) {
@@ -314,34 +331,80 @@ static int worker(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	prctl(PR_SET_NAME, "mgpu-worker");
-	return worker_main(fd, vgpu, record, &o) ? 1 : 0;
+	ret = worker_main(fd, vgpu, record, &o);
+	return ret == -EBUSY ? STATUS_BUSY : ret ? 1 : 0;
 }
 
-static int serve_event(int fd)
+static void serve_event(const struct mgpu_user_event *e)
 {
-	struct mgpu_user_event e;
-	ssize_t n = read(fd, &e, sizeof(e));
-	struct served *s;
+	struct served *s = find(e->vgpu);
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (n != sizeof(e)) {
-		complain("the device has ended: the GPU's driver was unbound, or another process removed the device");
-		return -ENODEV;
-	}
-	s = find(e.vgpu);
-	if (e.type == MGPU_USER_EVENT_CLOSED) {
+	if (e->type == MGPU_USER_EVENT_CLOSED) {
 		if (s)
 			*s = (struct served){ 0 };
-		return 0;
+		return;
+	}
+	if (s && e->type == MGPU_USER_EVENT_LOST) {
+		worker_ended(s);
+		return;
 	}
 	if (!s)
 		s = find(0);
 	if (!s)
-		return 0;	/* the device has no more vGPUs */
-	s->vgpu = e.vgpu;
+		return;		/* the device has no more vGPUs */
+	s->vgpu = e->vgpu;
 	s->due = true;
-	return 0;
+}
+
+/* Serve all events that there are: 0 or a negative errno. */
+static int serve_events(int fd)
+{
+	struct mgpu_user_event e;
+	ssize_t n;
+
+	while ((n = read(fd, &e, sizeof(e))) == sizeof(e))
+		serve_event(&e);
+	if (n >= 0) {
+		complain("the device has ended: the GPU's driver was unbound, or another process removed the device");
+		return -ENODEV;
+	}
+	return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+}
+
+/*
+ * Reap workers, and serve events. The module tells of a worker that it knew before that
+ * worker can be reaped. It does not know one that ended before it got its channel.
+ */
+static int reap(int fd)
+{
+	struct {
+		pid_t pid;
+		int status;
+	} ended[MAX_VGPUS];
+	size_t nr, i, k;
+	int ret;
+
+	do {
+		for (nr = 0; nr < MAX_VGPUS; nr++) {
+			ended[nr].pid = waitpid(-1, &ended[nr].status, WNOHANG);
+			if (ended[nr].pid <= 0)
+				break;
+		}
+		ret = serve_events(fd);
+		for (i = 0; i < nr; i++) {
+			for (k = 0; k < MAX_VGPUS && served[k].worker != ended[i].pid; k++)
+				;
+			if (k == MAX_VGPUS)
+				continue;
+			/* A worker of an earlier supervisor may have the vGPU. */
+			if (WIFEXITED(ended[i].status) &&
+			    WEXITSTATUS(ended[i].status) == STATUS_BUSY)
+				served[k].worker = 0;
+			else
+				worker_ended(&served[k]);
+		}
+	} while (!ret && nr == MAX_VGPUS);
+	return ret;
 }
 
 /*
@@ -358,13 +421,14 @@ static int start_workers(const struct worker_options *o, const char *path)
 
 		if (!s->vgpu || !s->due)
 			continue;
-		if (now >= s->again_ms) {
-			s->due = start_worker(o, path, s->vgpu);
-			s->again_ms = now + REST_MS;
-			if (!s->due)
+		if (now >= s->backoff.again_ms) {
+			backoff_started(&s->backoff, now);
+			s->due = false;
+			if (!start_worker(o, path, s))
 				continue;
+			worker_ended(s);
 		}
-		left = (int)(s->again_ms - now);
+		left = s->backoff.again_ms > now ? (int)(s->backoff.again_ms - now) : 0;
 		wait_ms = wait_ms < 0 || left < wait_ms ? left : wait_ms;
 	}
 	return wait_ms;
@@ -398,7 +462,7 @@ static int serve(const struct worker_options *o, const char *path, int fd, int s
 	int ret;
 
 	/* The first read says that this file reads events. */
-	ret = serve_event(fd);
+	ret = serve_events(fd);
 	if (!ret)
 		ret = say_ready(record);
 	while (!ret) {
@@ -408,14 +472,10 @@ static int serve(const struct worker_options *o, const char *path, int fd, int s
 			continue;
 		}
 		if (fds[1].revents & POLLIN &&
-		    read(signals, &info, sizeof(info)) == sizeof(info)) {
-			if (info.ssi_signo != SIGCHLD)
-				return 0;
-			while (waitpid(-1, NULL, WNOHANG) > 0)
-				;
-		}
-		if (fds[0].revents)
-			ret = serve_event(fd);
+		    read(signals, &info, sizeof(info)) == sizeof(info) &&
+		    info.ssi_signo != SIGCHLD)
+			return 0;
+		ret = reap(fd);
 	}
 	return ret;
 }

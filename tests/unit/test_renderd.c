@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Finding render nodes, and the records of mgpu-renderds, on a machine made of files. */
+/*
+ * Finding render nodes, and the records of mgpu-renderds, on a machine made of files; the
+ * pauses between the workers of a vGPU.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -10,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backoff.h"
 #include "renderd.h"
 #include "tap.h"
 
@@ -335,6 +339,52 @@ static void records_are_listed(void)
 	unplug();
 }
 
+/* A worker starts as soon as it may, and ends after @life_ms. Return the pause after it. */
+static uint64_t live(struct backoff *b, uint64_t *now, uint64_t life_ms)
+{
+	uint64_t left;
+
+	if (*now < b->again_ms)
+		*now = b->again_ms;
+	backoff_started(b, *now);
+	*now += life_ms;
+	left = backoff_ended(b, *now);
+	TAP_EQ(left, b->again_ms > *now ? b->again_ms - *now : 0);
+	return left;
+}
+
+static void pauses_double(void)
+{
+	struct backoff b = { 0 };
+	uint64_t now = 5000000, want;
+	unsigned int i;
+
+	for (want = BACKOFF_MIN_MS; want < BACKOFF_MAX_MS; want *= 2)
+		TAP_EQ(live(&b, &now, 0), want);
+	for (i = 0; i < 1000; i++)
+		TAP_EQ(live(&b, &now, 0), BACKOFF_MAX_MS);
+	/* The pause is from start to start. */
+	TAP_EQ(live(&b, &now, BACKOFF_LIVED_MS - 1), BACKOFF_MAX_MS - BACKOFF_LIVED_MS + 1);
+	TAP_EQ(b.short_lives, 1007);
+}
+
+static void a_life_ends_pauses(void)
+{
+	struct backoff b = { 0 };
+	uint64_t now = 0;
+
+	/* The first worker has to be replaced soon. */
+	TAP_EQ(live(&b, &now, BACKOFF_MIN_MS), 0);
+	TAP_EQ(live(&b, &now, 0), 2 * BACKOFF_MIN_MS);
+	TAP_EQ(live(&b, &now, 0), 4 * BACKOFF_MIN_MS);
+	TAP_EQ(live(&b, &now, BACKOFF_LIVED_MS), 0);
+	TAP_EQ(b.short_lives, 0);
+	TAP_EQ(live(&b, &now, 0), BACKOFF_MIN_MS);
+	/* A pause is no life. */
+	now += 10 * BACKOFF_MAX_MS;
+	TAP_EQ(live(&b, &now, 0), 2 * BACKOFF_MIN_MS);
+}
+
 int main(void)
 {
 	tap_run(finds_nodes, "the render node of a GPU is found, and the GPU of a node");
@@ -343,5 +393,7 @@ int main(void)
 	tap_run(only_one_of_a_gpu, "a GPU has one mgpu-renderd at a time");
 	tap_run(device_is_taken_over, "the next mgpu-renderd gets the device that is left");
 	tap_run(records_are_listed, "records are listed, without other files");
+	tap_run(pauses_double, "pauses between workers that end soon double, up to a bound");
+	tap_run(a_life_ends_pauses, "a worker that has lived for some time is replaced at once");
 	return tap_done();
 }

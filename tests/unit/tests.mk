@@ -173,8 +173,9 @@ test_gpuctl_out-pkgs := json-c
 test_gpuctl_parse-srcs := ../../ctl/gpuctl/parse.c ../../ctl/lib/cmdline.c
 test_gpuctl_parse-cflags := $(lib-cflags) -I../../ctl/gpuctl
 
-test_renderd-srcs := $(addprefix ../../ctl/lib/,mgpu.c msg.c fields.c pci.c renderd.c)
-test_renderd-cflags := $(lib-cflags)
+test_renderd-srcs := $(addprefix ../../ctl/lib/,mgpu.c msg.c fields.c pci.c renderd.c) \
+	../../ctl/renderd/backoff.c
+test_renderd-cflags := $(lib-cflags) -I../../ctl/renderd
 test_renderd-pkgs := libnl-genl-3.0
 
 # ---- ctl/renderd
