@@ -27,6 +27,7 @@ os.environ.setdefault("OUT", "/nonexistent")
 report = program("sched/report")
 virtio = program("virtio/report")
 in_host = program("virtio/in-host")
+gl = program("common/gl.py")
 isolation = program("isolation/report")
 preempt = program("preempt/report")
 
@@ -228,31 +229,31 @@ def test_isolation():
 
 
 def test_virtio_lines():
-    frames = in_host.Frames()
+    frames = gl.Frames()
     for line in ("gl name=x t=1.000 frames=10 fps=10.00 p50_ms=1.00",
                  "something else",
                  "gl name=x t=2.000 frames=30 fps=20.00 p50_ms=1.00",
                  '{"frames": 50, "seconds": 3.0, "fps": 16.7}'):
         frames.line(line)
     assert frames.counted() == (40, 2.0) and frames.rate() == 20
-    frames = in_host.Frames()
+    frames = gl.Frames()
     assert frames.line("Rendered 100 frames in 2.0 sec (50.0 fps)")
     assert frames.rate() is None
     assert frames.line("Rendered 300 frames in 4.0 sec (75.0 fps)")
     assert frames.rate() == 100
-    frames = in_host.Frames()
+    frames = gl.Frames()
     assert not frames.line("[build] <default>: FPS: 42 FrameTime: 23.810 ms")
     assert frames.rate() == 42
 
 
 def test_virtio_quantile():
     hist = [0] * 32
-    assert in_host.quantile_us(hist, 0.5) is None
+    assert gl.quantile_us(hist, 0.5) is None
     hist[3] = 10
-    assert in_host.quantile_us(hist, 0.5) == 12
+    assert gl.quantile_us(hist, 0.5) == 12
     hist[10] = 10
-    assert in_host.quantile_us(hist, 0.5) == 16
-    assert in_host.quantile_us(hist, 1) == 2048
+    assert gl.quantile_us(hist, 0.5) == 16
+    assert gl.quantile_us(hist, 1) == 2048
 
 
 def test_virtio_waits():
