@@ -37,9 +37,9 @@ static unsigned int max_vgpus = 1024;
 module_param(max_vgpus, uint, 0444);
 MODULE_PARM_DESC(max_vgpus, "vGPUs of all types together (1 to 4095; default 1024)");
 
-static char *scanout = "eager";
+static char *scanout = "lazy";
 module_param(scanout, charp, 0444);
-MODULE_PARM_DESC(scanout, "When to copy a frame to the display region: eager (default), by the engine at the flush; or lazy, when the VMM reads it");
+MODULE_PARM_DESC(scanout, "When to copy a frame to the display region: lazy (default), when the VMM reads it; or eager, by the engine at the flush");
 
 static char *engine = "cpu";
 module_param(engine, charp, 0444);

@@ -9,7 +9,8 @@
 # Loads the modules, runs each test program of TEST_PROGS and TEST_GEN_PROGS
 # in the manner of kselftest, unloads the modules and sees that nothing is
 # left. Where there is a GPU the back end is the one for it, and the tests are to
-# be those that need one; where there is none, those skip themselves. The
+# be those that need one; where there is none, those skip themselves. A test whose opening
+# comment has a line 'soft: PARAMETER...' gets mgpu_soft with these parameters. The
 # programs' output is in $OUT/NAME.log; standard output is one line when a program
 # starts and one when it ends, which tests/run reads:
 #
@@ -62,14 +63,30 @@ step()	# NAME DESCRIPTION COMMAND...
 }
 
 failed=0
+# Parameters that mgpu_soft was loaded with.
+parameters=()
 
 load_all()
 {
 	if [ -n "${MGPU_GPU-}" ]; then
 		"$top/tools/vm/modules" load mgpu_virtio
 	else
-		"$top/tools/vm/modules" load mgpu_soft
+		"$top/tools/vm/modules" load mgpu_soft "${parameters[@]}"
 	fi
+}
+
+# Load mgpu_soft with the parameters that a test asks for, unless it has them.
+load_for()	# TEST
+{
+	local source=$here/$1 wanted=()
+
+	[ -z "${MGPU_GPU-}" ] || return 0
+	[ -f "$source" ] || source=$here/${1##*/}.c
+	[ ! -f "$source" ] || read -ra wanted < <(head -c 4096 "$source" |
+		LC_ALL=C sed -nE 's/^(#| \*) soft: //p')
+	[ "${wanted[*]}" != "${parameters[*]}" ] || return 0
+	parameters=("${wanted[@]}")
+	rmmod mgpu_soft && load_all
 }
 
 # Clean up after a case that crashed or ran out of time, so that its vGPUs do not disturb
@@ -110,6 +127,7 @@ for t in "$@"; do
 	esac
 	echo "@start $name"
 	echo "mgpu-test: $name starts" >/dev/kmsg
+	load_for "$t" || { echo "run-in-vm: mgpu_soft ${parameters[*]} cannot be loaded" >&2; exit 1; }
 	(cd "$here" && timeout -k 5 "$timeout" "$prog") \
 		</dev/null >"$OUT/$name.log" 2>&1
 	rc=$?

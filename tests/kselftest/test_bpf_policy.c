@@ -7,6 +7,9 @@
  * Where an order is to be seen, an engine is parked first: mgpu_soft's parameter
  * "hang" keeps it busy until the machine that sent the job is gone.  Jobs that wait
  * meanwhile are then served in the policy's order.
+ *
+ * Its jobs are flushes that the engine copies.
+ * soft: scanout=eager
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -797,7 +800,7 @@ TEST_F_TIMEOUT(policy, devices_that_come_later_are_taken_over_too, 240)
 	/* It stays and waits. */
 	sleep_ms(200);
 	ASSERT_EQ(0, waitpid(self->loader.pid, &status, WNOHANG));
-	snprintf(ko, sizeof(ko), "insmod %s/kmod/%s/mgpu_soft.ko", build,
+	snprintf(ko, sizeof(ko), "insmod %s/kmod/%s/mgpu_soft.ko scanout=eager", build,
 		 kernel);
 	ASSERT_EQ(0, system(ko));
 	EXPECT_TRUE(in_force(self, "deadline"));

@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -27,6 +29,8 @@ FIXTURE(display)
 	uint32_t *seen;		/* the display region */
 	size_t seen_len;
 };
+
+#define display_data FIXTURE_DATA(display)
 
 FIXTURE_SETUP(display)
 {
@@ -56,7 +60,7 @@ static void draw(struct gpu_screen *s, uint32_t salt)
 }
 
 /* Return the picture on the screen; queries the plane first, as a VMM does. */
-static uint32_t *look(FIXTURE_DATA(display) * self)
+static uint32_t *look(display_data *self)
 {
 	struct vfio_device_gfx_plane_info plane;
 
@@ -456,6 +460,57 @@ TEST_F(display, a_flip_shows_the_other_resource)
 		ASSERT_EQ(OK, gpu_flush(vm, 2, all));
 		EXPECT_EQ(0, wrong(look(self), 64, all, 2));
 	}
+}
+
+/* A VMM's thread that looks at the screen all the time, at pictures of one colour. */
+struct viewer {
+	display_data *self;
+	pthread_t thread;
+	atomic_bool stop;
+	atomic_uint looks;
+	unsigned int torn;
+};
+
+static void *view(void *arg)
+{
+	struct viewer *v = arg;
+	const uint32_t *seen;
+
+	while (!atomic_load(&v->stop)) {
+		seen = look(v->self);
+		v->torn += !seen || memcmp(seen, seen + 1, (1024 * 768 - 1) * 4);
+		atomic_fetch_add(&v->looks, 1);
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(display, a_viewer_sees_complete_frames, 180)
+{
+	struct virtio_gpu_rect all = gpu_rect(0, 0, 1024, 768);
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+	struct viewer v = { .self = self };
+	struct vm *vm = &self->vm;
+	struct gpu_screen s[2];
+	char scanout[16] = "";
+	unsigned int i;
+
+	sysfs_read("/sys/module/mgpu_soft/parameters/scanout", scanout, sizeof(scanout));
+	if (!strncmp(scanout, "eager", 5))
+		SKIP(return, "an engine copies frames while a VMM looks");
+	ASSERT_EQ(0, gpu_screen_blob(vm, &s[1], 2, 1024, 768));
+	ASSERT_EQ(0, gpu_screen_blob(vm, &s[0], 1, 1024, 768));
+	ASSERT_EQ(OK, gpu_flush(vm, 1, all));
+	ASSERT_EQ(0, pthread_create(&v.thread, NULL, view, &v));
+	for (i = 1; atomic_load(&v.looks) < 300 && now_ms() < end; i++) {
+		memset(s[i % 2].pixels, (int)(i & 0xff), 1024 * 768 * 4);
+		ASSERT_EQ(OK, gpu_set_scanout_blob(vm, i % 2 + 1, BGRX, 1024, 768, 4096, 0));
+		ASSERT_EQ(OK, gpu_flush(vm, i % 2 + 1, all));
+	}
+	atomic_store(&v.stop, true);
+	ASSERT_EQ(0, pthread_join(v.thread, NULL));
+	TH_LOG("%u flips, %u looks", i, atomic_load(&v.looks));
+	EXPECT_LT(10, atomic_load(&v.looks));
+	EXPECT_EQ(0, v.torn);
 }
 
 TEST_F(display, a_shown_resource_can_go_away)

@@ -3,6 +3,9 @@
  * A guest that does anything at all.  The seed is fixed and printed; whatever
  * happens, the device works after a reset, another vGPU never notices, and
  * nothing stays pinned.
+ *
+ * Its jobs are flushes that the engine copies.
+ * soft: scanout=eager
  */
 #include <errno.h>
 #include <string.h>

@@ -11,6 +11,9 @@
  * MGPU_ROUNDS is the number of rounds (tests/long/kills.sh: 1,000).  The seed is printed;
  * MGPU_SEED=N sets it: the same steps are chosen, and the threads do the same in the same
  * order, but not at the same moments.
+ *
+ * Its jobs are flushes that the engine copies.
+ * soft: scanout=eager
  */
 #include <errno.h>
 #include <poll.h>

@@ -2,6 +2,9 @@
 /*
  * Orders of removal: VMMs that die, vGPUs and parents that are taken away, modules
  * that are unloaded.
+ *
+ * Its jobs are flushes that the engine copies.
+ * soft: scanout=eager
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -5,6 +5,9 @@
 # a service manager, what a restart goes on with, agreements, exit statuses.
 # tests/unit/test_mgpud_*.c test what needs no module.
 #
+# Its jobs are flushes that the engine copies.
+# soft: scanout=eager
+#
 # Each mgpud loads its BPF programs, which takes seconds on an emulated processor: a
 # process serves as many checks as possible before it ends.
 set -uo pipefail
@@ -292,7 +295,7 @@ else
 	holds '.trouble[0] | test("modprobe")'
 	holds '.sample_age_s == null'
 	"$gpuctl" ctl set period-ms 300 || bad 'period-ms: refused'
-	"$top/tools/vm/modules" load mgpu_soft >"$tmp/modules" ||
+	"$top/tools/vm/modules" load mgpu_soft scanout=eager >"$tmp/modules" ||
 		bad "the modules do not load again: $(cat "$tmp/modules")"
 	await 40 grep -q '^ready .* period_ms=300 ' "$tmp/out" || bad "log: $(cat "$tmp/out")"
 	hears '^STATUS=dividing'

@@ -6,6 +6,9 @@
  *
  * MGPU_ROUNDS is the number of rounds (tests/long/kills.sh: 1,000).  The seed is printed;
  * MGPU_SEED=N sets it.
+ *
+ * Its jobs are flushes that the engine copies.
+ * soft: scanout=eager
  */
 #include <dirent.h>
 #include <errno.h>

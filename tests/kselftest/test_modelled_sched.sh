@@ -10,5 +10,5 @@ BUILD=${BUILD:-$top/build}
 # shellcheck source=tests/lib/soft.sh
 . "$top/tests/lib/soft.sh"
 
-soft engine=modelled model=uhd630,slowdown=10 || exit 1
+soft scanout=eager engine=modelled model=uhd630,slowdown=10 || exit 1
 "$BUILD/kselftest/test_sched"

@@ -7,6 +7,9 @@
  *
  * The seed is printed; MGPU_SEED=N sets it.  With MGPU_LONG=1 it goes on for two
  * minutes.
+ *
+ * Its jobs are flushes that the engine copies.
+ * soft: scanout=eager
  */
 #include <dirent.h>
 #include <errno.h>

@@ -5,6 +5,9 @@
  * at once.  Shares and limits are measured in the module's own accounting, where a
  * processor that stands still for a while moves little: they are bounded closely, and
  * the first measurement counts.
+ *
+ * Its jobs are flushes that the engine copies.
+ * soft: scanout=eager
  */
 #include <errno.h>
 #include <pthread.h>

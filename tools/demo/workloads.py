@@ -45,7 +45,7 @@ LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 # a GeForce GT 1030, made slower, as processors are by emulation.
 SOFT = {
     "module": "mgpu_soft",
-    "settings": ["engine=modelled", "model=gt1030,slowdown=30", "scanout=lazy"],
+    "settings": ["engine=modelled", "model=gt1030,slowdown=30"],
     "renderd": False,
     "floor": 30,
     "warm": [],
