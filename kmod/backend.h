@@ -40,7 +40,9 @@ struct virtio_gpu_ctrl_hdr;
  *	vGPU of the device is open.
  * @kick: work may be waiting.  Called with no lock of the core held, in any
  *	context, a timer's interrupt among them: must not sleep.  A back end
- *	answers by calling mgpu_sched_next() until it returns NULL.
+ *	answers by calling mgpu_sched_next() until it returns NULL.  A back end with
+ *	several engines may wake one idle engine only: mgpu_sched_next() kicks again
+ *	while another engine may have a job, too.
  * @job_timeout: optional; @job has been on an engine for too long: have the engine
  *	complete it, with any error.  Called once per job with sched->lock held: must
  *	not sleep, and must not call the core.  An engine that is a CPU does not need

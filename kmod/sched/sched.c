@@ -600,6 +600,16 @@ static struct mgpu_job *sched_take(struct mgpu_sched *sched, u64 now)
 	return job;
 }
 
+/* Return whether mgpu_sched_next() may have a job for another engine, too. */
+static bool sched_has_more(const struct mgpu_device *mdev)
+{
+	const struct mgpu_sched *sched = &mdev->sched;
+
+	lockdep_assert_held(&sched->lock);
+	return mdev->caps.engines > 1 && sched->nr_running < sched->slots &&
+	       (sched->rq.nr_ready || !list_empty(&sched->parked));
+}
+
 static enum mgpu_throttle_reason throttle_reason(const struct mgpu_vgpu *vgpu)
 {
 	return READ_ONCE(vgpu->entity.fps_limit) == READ_ONCE(vgpu->fps.limit) ?
@@ -609,6 +619,9 @@ static enum mgpu_throttle_reason throttle_reason(const struct mgpu_vgpu *vgpu)
 /**
  * mgpu_sched_next - take the job that is to run next
  * @mdev: device
+ *
+ * Kicks the back end if another engine may have a job, too: one kick may stand for several
+ * jobs, and wakes one engine.
  *
  * Context: task context, from the back end.
  * Return: a job, to be given to mgpu_job_done() or taken back by
@@ -620,6 +633,7 @@ struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev)
 	u64 now = ktime_get_ns(), waited;
 	struct mgpu_vgpu *vgpu;
 	struct mgpu_job *job;
+	bool more = false;
 
 	spin_lock_irq(&sched->lock);
 	job = sched_take(sched, now);
@@ -636,11 +650,14 @@ struct mgpu_job *mgpu_sched_next(struct mgpu_device *mdev)
 			queue_delayed_work(mgpu_wq, &sched->watchdog,
 					   msecs_to_jiffies(READ_ONCE(sched->job_timeout_ms)) / 4);
 		}
+		more = sched_has_more(mdev);
 	}
 	arm_timer(sched);
 	spin_unlock_irq(&sched->lock);
 	if (!job)
 		return NULL;
+	if (more)
+		mdev->ops->kick(mdev);
 
 	if (job->held_ns) {
 		atomic64_add(job->held_ns, &vgpu->stats.throttled_ns);

@@ -77,7 +77,7 @@ struct soft_engine {
 /**
  * struct mgpu_soft - the device
  * @mdev: the same for the core
- * @wait: engines without a job
+ * @wait: engines without a job; soft_kick() wakes one of them
  * @kicks: number of calls of soft_kick()
  * @engines: the engines
  */
@@ -156,6 +156,12 @@ static void hang_if_asked(struct mgpu_job *job)
 #endif
 }
 
+/* Return whether an engine has to leave its sleep: it was kicked, or has to stop. */
+static bool must_go_on(struct mgpu_soft *soft, int seen)
+{
+	return atomic_read(&soft->kicks) != seen || kthread_should_stop();
+}
+
 static int soft_engine(void *data)
 {
 	struct soft_engine *e = data;
@@ -170,9 +176,8 @@ static int soft_engine(void *data)
 		seen = atomic_read(&soft->kicks);
 		job = mgpu_sched_next(soft->mdev);
 		if (!job) {
-			wait_event_interruptible(soft->wait,
-						 atomic_read(&soft->kicks) !=
-						 seen || kthread_should_stop());
+			wait_event_interruptible_exclusive(soft->wait,
+							   must_go_on(soft, seen));
 			e->clock_ns = ktime_get_ns();
 			continue;
 		}

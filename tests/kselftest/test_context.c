@@ -5,6 +5,7 @@
  * the results of the jobs as pure code.
  */
 #include <errno.h>
+#include <glob.h>
 #include <linux/netlink.h>
 #include <pthread.h>
 #include <signal.h>
@@ -734,6 +735,55 @@ TEST_F(ctx, a_job_uses_the_slots_that_it_asks_for)
 	ASSERT_EQ(0, nl_ctx_get(&self->nl, self->vgpu, 1, &info));
 	EXPECT_EQ(1, info.slots);
 	EXPECT_EQ(1, info.slots_wanted);
+}
+
+/* Return how often the engines' threads have gone to sleep so far; 0 if none is found. */
+static unsigned long long engine_sleeps(void)
+{
+	static const char key[] = "\nvoluntary_ctxt_switches:";
+	unsigned long long sum = 0;
+	char text[4096];
+	const char *at;
+	glob_t found;
+	size_t i;
+
+	if (glob("/proc/[0-9]*/status", 0, NULL, &found))
+		return 0;
+	for (i = 0; i < found.gl_pathc; i++) {
+		if (sysfs_read(found.gl_pathv[i], text, sizeof(text)) <= 0 ||
+		    strncmp(text, "Name:\tmgpu_soft/", 16))
+			continue;
+		at = strstr(text, key);
+		if (at)
+			sum += strtoull(at + sizeof(key) - 1, NULL, 10);
+	}
+	globfree(&found);
+	return sum;
+}
+
+TEST_F(ctx, a_job_wakes_one_engine)
+{
+	struct mgpu_compute_cmd c = job_mandelbrot(1, 64, 64, 100);
+	struct vm *vm = &self->vm;
+	const unsigned int jobs = 400;
+	unsigned long long before;
+	char engine[16] = "";
+	unsigned int i;
+
+	NEED_SLOTS(2);
+	sysfs_read("/sys/module/mgpu_soft/parameters/engine", engine, sizeof(engine));
+	if (!strncmp(engine, "modelled", 8))
+		SKIP(return, "a modelled engine sleeps while it works");
+	ASSERT_EQ(OK, ctx_create(vm, 1, MGPU_CAPSET_COMPUTE));
+	blob(_metadata, vm, 1, 1, job_mandelbrot_size(64, 64, 100));
+	c.slots = 1;
+	before = engine_sleeps();
+	ASSERT_LT(0, before);
+	for (i = 0; i < jobs; i++)
+		ASSERT_EQ(OK, ctx_result(vm, ctx_submit(vm, 1, &c)));
+	before = engine_sleeps() - before;
+	TH_LOG("engines slept %llu times for %u jobs", before, jobs);
+	EXPECT_GT(jobs + jobs / 4, before);
 }
 
 TEST_F(ctx, only_the_shortfall_is_taken)
