@@ -28,6 +28,7 @@ report = program("sched/report")
 virtio = program("virtio/report")
 in_host = program("virtio/in-host")
 gl = program("common/gl.py")
+vs_qemu = program("vs-qemu/in-host")
 isolation = program("isolation/report")
 preempt = program("preempt/report")
 
@@ -107,6 +108,37 @@ def test_merge():
     # a part that gave nothing this time leaves nothing old
     out = report.merge(old, report.collect(results(took("fps"))))
     assert "fps" not in out and out["shares"] == [{"case": "b"}]
+
+
+def test_vs_qemu_cut_short():
+    """Each turn's figures are in the file before the next turn begins."""
+    class Device:
+        def __init__(self, device):
+            self.device = device
+
+    def once(guest, watched):
+        fps = 100 if guest.device == "qemu" else 600 - 400 * watched
+        return {"fps": fps, "cpu_ms_per_frame": 1000 / fps, "latency_us_p50": 10,
+                "command_latency_us_p50": 5}
+
+    vs_qemu.OUT = tempfile.mkdtemp(dir=TEMPORARY.name)
+    vs_qemu.once = once
+    vs_qemu.call = lambda *_: "QEMU\n"
+    path = os.path.join(vs_qemu.OUT, "vs_qemu.json")
+    turns = vs_qemu.compare([Device("mgpu"), Device("qemu")])
+    for repeats, watched in ((1, False), (1, True), (2, False), (2, True)):
+        cases = next(turns)
+        for c in cases:
+            c["beside"] = "mgpu"
+        vs_qemu.write(cases, {}, False)
+        out = report.read_json(path)
+        assert not out["complete"]
+        assert [c["repeats"] for c in out["cases"] if c["watched"] == watched] == \
+            [repeats] * 2
+        assert [r["fps_ratio"] for r in out["ratios"]] == \
+            ([6, 2] if repeats > 1 or watched else [6])
+        assert out["fps_ratio"] == 6
+    assert os.listdir(vs_qemu.OUT) == ["vs_qemu.json"]
 
 
 def virtio_results(**runs):
@@ -301,6 +333,7 @@ TESTS = [
     (test_growth, "growth is from the fewest vGPUs to the most"),
     (test_collect, "results go to their parts, failures apart"),
     (test_cut_short, "a run that was cut short has its first results"),
+    (test_vs_qemu_cut_short, "the comparison with QEMU stores each turn"),
     (test_merge, "parts that were not measured again are kept, others not"),
     (test_virtio_clients, "GL clients are compared in the same round"),
     (test_virtio_isolation, "a wait is held against slots and the longest job"),

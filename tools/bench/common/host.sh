@@ -3,7 +3,8 @@
 #
 # Common parts of the scripts that start a bench: where things are, and how the test
 # host is run and watched. To be sourced. Sets top, out, BUILD and KERNEL. Sets traps:
-# a signal ends the process of ID $vm.
+# a signal ends the process of ID $vm, and the caller's function keep, if there is one,
+# stores the results so far.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 export BUILD=${BUILD:-$top/build}
@@ -42,6 +43,7 @@ interrupted()
 	trap - INT TERM HUP
 	[ -z "$vm" ] || kill -TERM "$vm" 2>/dev/null || true
 	[ -z "$vm" ] || wait "$vm" 2>/dev/null || true
+	! declare -F keep >/dev/null || keep || true
 	exit 130
 }
 trap interrupted INT TERM HUP
