@@ -94,7 +94,7 @@ struct mgpu_host_pages {
 /**
  * struct mgpu_msg - a command for the device
  * @buf: the command in the device's own terms (VIRTIO 1.2, section 5.7.6), up to
- *	MGPU_MSG_MAX bytes from kvmalloc
+ *	MGPU_MSG_MAX bytes in memory from kvmalloc
  * @len: length of @buf, bytes
  * @resp: buffer for the device's answer, from kmalloc
  * @resp_len: length of @resp, bytes

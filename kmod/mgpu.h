@@ -243,6 +243,7 @@ struct mgpu_vgpu {
 	bool ring_pending;		/* no lock; the ring has to run; see ring.c */
 	bool live;			/* DRIVER_OK and not in reset or closing */
 	struct mgpu_lane lane[MGPU_NR_VQS];
+	struct mgpu_cmdbufs cmdbufs;
 	void *resp;			/* answers with data: MGPU_MAX_RESP bytes */
 	struct mgpu_throttle throttle;
 	struct hrtimer hold_timer;
@@ -257,6 +258,8 @@ struct mgpu_vgpu {
 	struct xarray devctxs;
 	u32 nr_devctxs;
 	struct list_head devcmds;	/* not answered, in the ring's order */
+	struct list_head devcmds_kept;	/* for the commands to come */
+	u32 nr_devcmds_kept;
 	struct llist_head devcmds_done;	/* no lock: engines add */
 	atomic_t losses;		/* see mgpu_vgpu_lost() */
 	u32 dev_gen;			/* mgpu_vgpu_gen() when DRIVER_OK was set */

@@ -23,7 +23,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/virtio_gpu.h>
-#include <linux/vmalloc.h>
 
 #include "compat.h"
 #include "compute/context.h"
@@ -33,8 +32,12 @@
 #include "trace.h"
 #include "virgl/devcmd.h"
 
-/* Longest command that an engine thread reads, bytes. */
-#define LIGHT_COMMAND	SZ_16K
+/*
+ * Bytes of buffers that are kept for a vGPU's commands: of one with contexts on a device,
+ * seven of the longest streams of Mesa.
+ */
+#define KEPT_ON_DEVICE	SZ_2M
+#define KEPT		(2 * MGPU_CMDBUF_SHORT)
 
 #define RING_BUDGET	64	/* commands in one run */
 #define RING_BUDGET_ENGINE 8	/* the same, by an engine thread */
@@ -185,20 +188,6 @@ static void ring_put(struct mgpu_lane *lane)
 	vr->used = NULL;
 }
 
-/**
- * mgpu_cmd_alloc - allocate memory for a command
- * @len: bytes
- * @gfp: how to allocate; must allow waiting for more than LIGHT_COMMAND
- *
- * A long command takes whole pages and no more; kvmalloc() may take twice its length.
- *
- * Return: memory to free with kvfree(), or NULL.
- */
-void *mgpu_cmd_alloc(size_t len, gfp_t gfp)
-{
-	return len > LIGHT_COMMAND ? __vmalloc(len, gfp) : kmalloc(len, gfp);
-}
-
 /* How this run of the ring reads guest memory. */
 struct ring_reader {
 	struct mgpu_vgpu *vgpu;
@@ -263,21 +252,14 @@ static int fetch_cmd(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	int ret;
 
 	/* Before the copy: a command that is invalid takes as long. */
-	if (nowait && want > LIGHT_COMMAND)
+	if (nowait && want > MGPU_CMDBUF_SHORT)
 		return -EAGAIN;
-	if (want > lane->buf_size) {
-		void *buf = mgpu_cmd_alloc(want, lane->gfp);
-
-		if (!buf)
-			return nowait ? -EAGAIN : -ENOMEM;
-		kvfree(lane->buf);
-		lane->buf = buf;
-		lane->buf_size = want;
-	}
+	if (!mgpu_cmdbuf_get(&vgpu->cmdbufs, &lane->buf, want, lane->gfp))
+		return nowait ? -EAGAIN : -ENOMEM;
 
 	for (i = 0; i < c->nr_in && done < want; i++) {
 		n = min_t(size_t, c->segs[i].len, want - done);
-		ret = mgpu_guest_read(vgpu, c->segs[i].addr, lane->buf + done,
+		ret = mgpu_guest_read(vgpu, c->segs[i].addr, lane->buf.data + done,
 				      n, nowait);
 		if (ret)
 			return ret;
@@ -479,16 +461,6 @@ static bool is_refused(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 		 xa_load(&vgpu->bad_contexts, cmd->ctx_id)));
 }
 
-/* Free the copy of a long command: few are long. */
-static void drop_long_buf(struct mgpu_lane *lane)
-{
-	if (lane->buf_size <= LIGHT_COMMAND)
-		return;
-	kvfree(lane->buf);
-	lane->buf = NULL;
-	lane->buf_size = 0;
-}
-
 /*
  * Execute a command that has just been taken from the queue.  Return false if it has to
  * be put back, untouched: with @nowait for the worker, else and if @wait is set until the
@@ -521,7 +493,7 @@ static bool run_cmd(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane,
 		return true;
 	}
 
-	type = mgpu_cmd_decode(lane->buf, len, vq, &lane->cmd);
+	type = mgpu_cmd_decode(lane->buf.data, len, vq, &lane->cmd);
 	if (!mgpu_cmd_offered(vgpu, &lane->cmd))
 		type = VIRTIO_GPU_RESP_ERR_UNSPEC;
 	if (!type && nowait && is_heavy(vgpu, &lane->cmd))
@@ -532,7 +504,9 @@ static bool run_cmd(struct mgpu_vgpu *vgpu, u32 vq, struct mgpu_lane *lane,
 		type = VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
 	if (!type)
 		type = mgpu_cmd_run(vgpu, lane, resp, &resp_len, &next);
-	drop_long_buf(lane);
+	/* Few commands are long. */
+	if (lane->buf.size > MGPU_CMDBUF_SHORT)
+		mgpu_cmdbuf_put(&vgpu->cmdbufs, &lane->buf);
 	*wait = next == MGPU_CMD_WAIT;
 	if (*wait || next == MGPU_CMD_AGAIN)
 		return false;
@@ -968,6 +942,7 @@ int mgpu_ring_open(struct mgpu_vgpu *vgpu)
 		if (!vgpu->lane[i].chain.segs)
 			goto no_memory;
 	}
+	vgpu->cmdbufs.max = mgpu_on_device(vgpu) ? KEPT_ON_DEVICE : KEPT;
 	vgpu->resp = kmalloc(MGPU_MAX_RESP, GFP_KERNEL_ACCOUNT);
 	if (!vgpu->resp)
 		goto no_memory;
@@ -987,10 +962,9 @@ void mgpu_ring_close(struct mgpu_vgpu *vgpu)
 
 		kvfree(lane->chain.segs);
 		lane->chain.segs = NULL;
-		kvfree(lane->buf);
-		lane->buf = NULL;
-		lane->buf_size = 0;
+		mgpu_cmdbuf_put(&vgpu->cmdbufs, &lane->buf);
 	}
+	mgpu_cmdbuf_drop(&vgpu->cmdbufs);
 	kfree(vgpu->resp);
 	vgpu->resp = NULL;
 }
@@ -1109,6 +1083,7 @@ void mgpu_ring_reset(struct mgpu_vgpu *vgpu)
 		lane->awaited = false;
 		lane->held_ns = 0;
 	}
+	mgpu_cmdbuf_drop(&vgpu->cmdbufs);
 	vgpu->throttle = (struct mgpu_throttle){};
 	vgpu->last_frame_ns = 0;
 	xa_destroy(&vgpu->bad_contexts);

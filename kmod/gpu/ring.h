@@ -10,6 +10,7 @@
 
 #include "backend.h"
 #include "gpu/cmd_decode.h"
+#include "gpu/cmdbuf.h"
 #include "gpu/draw.h"
 #include "vfio/vring.h"
 
@@ -61,7 +62,6 @@ enum mgpu_lane_state {
  * @cmd: the command, unless IDLE
  * @chain: descriptors of the command and of its answer
  * @buf: copy of the guest's bytes that @cmd points into
- * @buf_size: bytes allocated at @buf
  * @gfp: how to allocate in this run of the ring: without waiting in an engine's thread
  * @answered: answers were pushed that no interrupt has announced
  * @awaited: the guest may be waiting for one of them
@@ -76,8 +76,7 @@ struct mgpu_lane {
 	enum mgpu_lane_state state;
 	struct mgpu_cmd cmd;
 	struct mgpu_chain chain;
-	void *buf;
-	size_t buf_size;
+	struct mgpu_cmdbuf buf;
 	gfp_t gfp;
 	bool answered;
 	bool awaited;
@@ -122,7 +121,6 @@ void mgpu_ring_work_done(struct mgpu_vgpu *vgpu, struct mgpu_work *work);
 void mgpu_ring_devcmd_done(struct mgpu_devcmd *dc);
 void mgpu_lane_wait_context(struct mgpu_lane *lane);
 u32 mgpu_lane_no_memory(const struct mgpu_lane *lane, enum mgpu_cmd_next *next);
-void *mgpu_cmd_alloc(size_t len, gfp_t gfp);
 u32 mgpu_reply_segs(const struct mgpu_lane *lane);
 void mgpu_reply_init(struct mgpu_reply *reply, const struct mgpu_lane *lane,
 		     struct mgpu_seg *segs);

@@ -14,16 +14,58 @@
 #include "trace.h"
 #include "virgl/devcmd.h"
 
+/*
+ * Commands that are kept for the next ones: as many as the ring may have in flight, with
+ * room for a message and for the segments of a usual reply.
+ */
+#define KEPT		MGPU_VQ_CONTROL_SIZE
+#define KEPT_MSGS	1
+#define KEPT_SEGS	2
+
+static_assert(sizeof(struct virtio_gpu_ctx_create) <= MGPU_SMALL_MSG);
+static_assert(sizeof(struct virtio_gpu_transfer_host_3d) <= MGPU_SMALL_MSG);
+
 static const struct mgpu_job_ops devcmd_job_ops;
 
 void mgpu_devcmd_init_vgpu(struct mgpu_vgpu *vgpu)
 {
 	xa_init(&vgpu->devctxs);
 	INIT_LIST_HEAD(&vgpu->devcmds);
+	INIT_LIST_HEAD(&vgpu->devcmds_kept);
 	init_llist_head(&vgpu->devcmds_done);
 }
 
 /* ---- making commands ---- */
+
+/* Return the offset of the messages in a command. */
+static size_t msgs_at(u32 segs)
+{
+	return ALIGN(sizeof(struct mgpu_devcmd) + segs * sizeof(struct mgpu_seg),
+		     __alignof__(struct mgpu_msg));
+}
+
+static size_t devcmd_size(u32 msgs, u32 segs)
+{
+	return msgs_at(segs) + msgs * (sizeof(struct mgpu_msg) +
+				       sizeof(struct virtio_gpu_ctrl_hdr));
+}
+
+/* Fill in a command of zeros. */
+static void devcmd_init(struct mgpu_devcmd *dc, struct mgpu_vgpu *vgpu, u32 msgs, u32 segs,
+			gfp_t gfp)
+{
+	dc->gfp = gfp;
+	dc->max_msgs = msgs;
+	dc->msgs = (void *)dc + msgs_at(segs);
+	dc->resp = (void *)(dc->msgs + msgs);
+	INIT_LIST_HEAD(&dc->job.node);
+	INIT_LIST_HEAD(&dc->node);
+	dc->vgpu = vgpu;
+	dc->job.vgpu = vgpu;
+	dc->job.ops = &devcmd_job_ops;
+	dc->job.kind = MGPU_JOB_DEVICE;
+	dc->answer = VIRTIO_GPU_RESP_ERR_UNSPEC;
+}
 
 /**
  * mgpu_devcmd_alloc - make a command or a readback
@@ -37,26 +79,45 @@ void mgpu_devcmd_init_vgpu(struct mgpu_vgpu *vgpu)
 struct mgpu_devcmd *mgpu_devcmd_alloc(struct mgpu_vgpu *vgpu, u32 msgs, u32 segs,
 				      gfp_t gfp)
 {
-	struct mgpu_devcmd *dc;
-	size_t size = struct_size(dc, segs, segs), at, end;
+	struct mgpu_devcmd *dc = kzalloc(devcmd_size(msgs, segs), gfp);
 
-	at = ALIGN(size, __alignof__(struct mgpu_msg));
-	end = at + msgs * (sizeof(*dc->msgs) + sizeof(*dc->resp));
-	dc = kzalloc(end, gfp);
-	if (!dc)
-		return NULL;
-	dc->gfp = gfp;
-	dc->max_msgs = msgs;
-	dc->msgs = (void *)dc + at;
-	dc->resp = (void *)(dc->msgs + msgs);
-	INIT_LIST_HEAD(&dc->job.node);
-	INIT_LIST_HEAD(&dc->node);
-	dc->vgpu = vgpu;
-	dc->job.vgpu = vgpu;
-	dc->job.ops = &devcmd_job_ops;
-	dc->job.kind = MGPU_JOB_DEVICE;
-	dc->answer = VIRTIO_GPU_RESP_ERR_UNSPEC;
+	if (dc)
+		devcmd_init(dc, vgpu, msgs, segs, gfp);
 	return dc;
+}
+
+/* Return a command that was kept, or a new one of that size; NULL if out of memory. */
+static struct mgpu_devcmd *devcmd_take(struct mgpu_vgpu *vgpu, gfp_t gfp)
+{
+	struct mgpu_devcmd *dc;
+
+	lockdep_assert_held(&vgpu->ring_lock);
+	dc = list_first_entry_or_null(&vgpu->devcmds_kept, struct mgpu_devcmd, node);
+	if (dc) {
+		list_del(&dc->node);
+		vgpu->nr_devcmds_kept--;
+		memset(dc, 0, devcmd_size(KEPT_MSGS, KEPT_SEGS));
+		devcmd_init(dc, vgpu, KEPT_MSGS, KEPT_SEGS, gfp);
+	} else {
+		dc = mgpu_devcmd_alloc(vgpu, KEPT_MSGS, KEPT_SEGS, gfp);
+	}
+	if (dc)
+		dc->keep = true;
+	return dc;
+}
+
+/* Keep an ended command from devcmd_take(), or free it. */
+static void devcmd_keep(struct mgpu_devcmd *dc)
+{
+	struct mgpu_vgpu *vgpu = dc->vgpu;
+
+	lockdep_assert_held(&vgpu->ring_lock);
+	if (vgpu->nr_devcmds_kept == KEPT) {
+		kfree(dc);
+		return;
+	}
+	list_add(&dc->node, &vgpu->devcmds_kept);
+	vgpu->nr_devcmds_kept++;
 }
 
 /* Make the lane's command, of up to @msgs messages; NULL if out of memory. */
@@ -64,9 +125,12 @@ struct mgpu_devcmd *mgpu_devcmd_new(struct mgpu_vgpu *vgpu,
 				    const struct mgpu_lane *lane, u32 msgs)
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
+	u32 segs = mgpu_reply_segs(lane);
 	struct mgpu_devcmd *dc;
 
-	dc = mgpu_devcmd_alloc(vgpu, msgs, mgpu_reply_segs(lane), lane->gfp);
+	dc = msgs <= KEPT_MSGS && segs <= KEPT_SEGS ?
+		devcmd_take(vgpu, lane->gfp) :
+		mgpu_devcmd_alloc(vgpu, msgs, segs, lane->gfp);
 	if (!dc)
 		return NULL;
 	dc->type = cmd->type;
@@ -77,14 +141,22 @@ struct mgpu_devcmd *mgpu_devcmd_new(struct mgpu_vgpu *vgpu,
 	return dc;
 }
 
-/* Free a command and release what it holds; may sleep. */
+/**
+ * mgpu_devcmd_free - free a command, or keep it for the next one
+ * @dc: command or readback; what it holds is released
+ *
+ * Context: must hold ring_lock, except for a readback; may sleep.
+ */
 void mgpu_devcmd_free(struct mgpu_devcmd *dc)
 {
 	struct mgpu_vgpu *vgpu = dc->vgpu;
 	u32 i;
 
 	for (i = 0; i < dc->nr_msgs; i++) {
-		kvfree(dc->msgs[i].buf);
+		void *buf = dc->msgs[i].buf;
+
+		if (buf != dc->small && buf != dc->stream.data)
+			kvfree(buf);
 		mgpu_host_pages_free(dc->msgs[i].host);
 	}
 	/* The detach command owns the memory that the guest detached. */
@@ -94,14 +166,20 @@ void mgpu_devcmd_free(struct mgpu_devcmd *dc)
 		mgpu_mem_free(dc->mem);
 		mgpu_mem_uncharge(vgpu, bytes);
 	}
-	mgpu_mem_uncharge(vgpu, dc->charged);
-	atomic64_sub(dc->charged, &vgpu->mem.streams);
+	if (dc->stream.data) {
+		mgpu_mem_uncharge(vgpu, dc->stream.size);
+		atomic64_sub(dc->stream.size, &vgpu->mem.streams);
+		mgpu_cmdbuf_put(&vgpu->cmdbufs, &dc->stream);
+	}
 	mgpu_devnum_free(&vgpu->mdev->ctx_nums, dc->clear_ctx);
 	if (dc->res)
 		mgpu_resource_put(dc->res);
 	if (dc->ctx)
 		mgpu_devctx_put(dc->ctx);
-	kfree(dc);
+	if (dc->keep)
+		devcmd_keep(dc);
+	else
+		kfree(dc);
 }
 
 /**
@@ -119,7 +197,8 @@ void *mgpu_devcmd_msg(struct mgpu_devcmd *dc, u32 type, size_t len)
 
 	if (WARN_ON_ONCE(dc->nr_msgs == dc->max_msgs))
 		return NULL;
-	hdr = kvzalloc(len, dc->gfp);
+	hdr = !dc->nr_msgs && len <= sizeof(dc->small) ? (void *)dc->small :
+							  kvzalloc(len, dc->gfp);
 	if (!hdr)
 		return NULL;
 	hdr->type = cpu_to_le32(type);
@@ -300,7 +379,10 @@ void mgpu_devcmd_end(struct mgpu_devcmd *dc)
 	mgpu_devcmd_free(dc);
 }
 
-/* Free the commands that will not be answered, for a reset: no job is in flight. */
+/*
+ * Free the commands that will not be answered, and those that were kept, for a reset: no
+ * job is in flight.
+ */
 void mgpu_devcmd_stop(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_devcmd *dc, *next;
@@ -312,6 +394,10 @@ void mgpu_devcmd_stop(struct mgpu_vgpu *vgpu)
 		list_del_init(&dc->node);
 		mgpu_devcmd_free(dc);
 	}
+	list_for_each_entry_safe(dc, next, &vgpu->devcmds_kept, node)
+		kfree(dc);
+	INIT_LIST_HEAD(&vgpu->devcmds_kept);
+	vgpu->nr_devcmds_kept = 0;
 }
 
 /* ---- the job ---- */

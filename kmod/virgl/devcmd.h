@@ -18,10 +18,14 @@ struct mgpu_devctx;
 struct mgpu_mem;
 struct mgpu_resource;
 
+/* Longest message that has a place in its command, bytes: CTX_CREATE. */
+#define MGPU_SMALL_MSG	96
+
 /**
  * struct mgpu_devcmd - a guest's command that the device executes
  * @job: job of the command; unused if @local
- * @node: in vgpu->devcmds, in the ring's order, until the command is answered
+ * @node: in vgpu->devcmds, in the ring's order, until the command is answered; in
+ *	vgpu->devcmds_kept afterwards, if @keep
  * @done_node: in vgpu->devcmds_done
  * @vgpu: vGPU of the guest
  * @type: VIRTIO_GPU_CMD_*; 0 for a readback
@@ -36,13 +40,16 @@ struct mgpu_resource;
  * @mem: ATTACH_BACKING, DETACH_BACKING, CREATE_BLOB: the memory
  * @res: resource of the command, holds a reference; NULL for none
  * @clear_ctx: the device's number of the context that clears the resource, 0 for none
- * @charged: bytes charged against the type's memory limit for a stream
+ * @stream: buffer of the first message if that is a guest's stream; its size is charged
+ *	against the type's memory limit
  * @answer: answer to the guest, VIRTIO_GPU_RESP_*
  * @gfp: how to allocate the command and its messages
+ * @keep: the command has the size of those that are kept, and is freed under ring_lock
  * @nr_msgs: entries of @msgs and @resp
  * @max_msgs: room in @msgs and @resp
  * @msgs: messages to the device, in this order; the last is answered last
  * @resp: the device's answers
+ * @small: buffer of the first message if that fits
  * @reply: reply to the guest
  * @segs: segments of @reply
  */
@@ -61,13 +68,15 @@ struct mgpu_devcmd {
 	struct mgpu_mem *mem;
 	struct mgpu_resource *res;
 	u32 clear_ctx;
-	u32 charged;
+	struct mgpu_cmdbuf stream;
 	u32 answer;
 	gfp_t gfp;
+	bool keep;
 	u32 nr_msgs;
 	u32 max_msgs;
 	struct mgpu_msg *msgs;
 	struct virtio_gpu_ctrl_hdr *resp;
+	u64 small[MGPU_SMALL_MSG / sizeof(u64)];
 	struct mgpu_reply reply;
 	struct mgpu_seg segs[];
 };

@@ -210,8 +210,8 @@ static void note_subs(struct mgpu_devctx *ctx, const __le32 *stream,
 }
 
 /*
- * Return whether a stream fits in the type's memory, of which the guest's resources may
- * take all.  The only stream of the vGPU always fits, so the vGPU goes on.
+ * Return whether a stream's buffer fits in the type's memory, of which the guest's
+ * resources may take all.  The only stream of the vGPU always fits, so the vGPU goes on.
  */
 static bool stream_fits(struct mgpu_vgpu *vgpu, u32 len)
 {
@@ -219,25 +219,6 @@ static bool stream_fits(struct mgpu_vgpu *vgpu, u32 len)
 
 	return !atomic64_read(&vgpu->mem.streams) ||
 	       used + len <= vgpu->type->desc->mem_limit;
-}
-
-/*
- * Get the checked stream in a buffer of its size: the lane's, if that is not larger by a
- * page, or a copy.
- */
-static void *take_stream(struct mgpu_lane *lane, u32 len)
-{
-	void *buf = lane->buf;
-
-	if (lane->buf_size - len < PAGE_SIZE) {
-		lane->buf = NULL;
-		lane->buf_size = 0;
-		return buf;
-	}
-	buf = mgpu_cmd_alloc(len, lane->gfp);
-	if (buf)
-		memcpy(buf, lane->buf, len);
-	return buf;
 }
 
 /*
@@ -273,12 +254,10 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	struct mgpu_devctx *ctx = find_ctx(vgpu, cmd->ctx_id);
-	struct virtio_gpu_cmd_submit *c = lane->buf;
-	u32 len = sizeof(*c) + cmd->size;
+	struct virtio_gpu_cmd_submit *c = lane->buf.data;
 	struct mgpu_virgl_info info;
 	struct mgpu_devcmd *dc;
 	struct mgpu_msg *msg;
-	void *buf;
 
 	if (!ctx)
 		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
@@ -290,24 +269,19 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	/* Each sub-context costs the host a GL context. */
 	if (info.subs_made > MAX_SUBS - ctx->nr_subs)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	if (!stream_fits(vgpu, len)) {
+	if (!stream_fits(vgpu, lane->buf.size)) {
 		*next = MGPU_CMD_WAIT;
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	}
 	dc = mgpu_devcmd_new(vgpu, lane, 1);
 	if (!dc)
 		return mgpu_lane_no_memory(lane, next);
-	buf = take_stream(lane, len);
-	if (!buf) {
-		mgpu_devcmd_free(dc);
-		return mgpu_lane_no_memory(lane, next);
-	}
 	if (info.subs_made || info.subs_gone)
-		note_subs(ctx, (const __le32 *)(buf + sizeof(*c)), cmd->size / 4);
-	dc->charged = len;
-	atomic64_add(len, &vgpu->mem.used);
-	atomic64_add(len, &vgpu->mem.streams);
-	c = buf;
+		note_subs(ctx, (const __le32 *)(c + 1), cmd->size / 4);
+	dc->stream = lane->buf;
+	lane->buf = (struct mgpu_cmdbuf){};
+	atomic64_add(dc->stream.size, &vgpu->mem.used);
+	atomic64_add(dc->stream.size, &vgpu->mem.streams);
 
 	/* The device gets the copy that was checked. */
 	memset(&c->hdr, 0, sizeof(c->hdr));
@@ -316,8 +290,8 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	c->size = cpu_to_le32(cmd->size);
 	c->padding = 0;
 	msg = &dc->msgs[dc->nr_msgs++];
-	msg->buf = buf;
-	msg->len = len;
+	msg->buf = c;
+	msg->len = sizeof(*c) + cmd->size;
 	msg->resp = &dc->resp[0];
 	msg->resp_len = sizeof(*msg->resp);
 	dc->job.bytes = cmd->size + info.bytes;

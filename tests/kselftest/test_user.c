@@ -18,6 +18,7 @@
 
 #include <kselftest_harness.h>
 
+#include "allocs.h"
 #include "user.h"
 #include "virgl.h"
 
@@ -298,6 +299,79 @@ TEST_F(user, pictures_and_streams_go_to_the_worker_and_back)
 	EXPECT_EQ(s.w[0], p->w.stream[0]);
 	EXPECT_EQ(OK, gl_ctx_end(&p->g.vm, 1));
 	EXPECT_EQ(OK, gpu_unref(&p->g.vm, 1));
+}
+
+#define AT_A_TIME	8	/* commands in flight */
+#define NR_LENGTHS	5
+
+/* Streams of one command that does nothing, at these offsets of the guest's memory. */
+static const struct {
+	uint32_t at, len;
+} lengths[NR_LENGTHS] = {
+	{ 0, 200 }, { 4096, 1500 }, { 8192, 9000 }, { 20480, 40000 }, { 61440, 100000 },
+};
+
+/* Have the guest send streams and transfers, several at a time.  Return 0 or an error. */
+static int draw(struct gl *g, unsigned int commands)
+{
+	const struct gl_move m = {
+		.ctx = 1, .res = 1, .box = { .w = SIDE, .h = SIDE, .d = 1 }, .up = true,
+	};
+	unsigned int i, kind;
+	int head[AT_A_TIME], ret;
+
+	for (i = 0; i < commands + AT_A_TIME; i++) {
+		if (i >= AT_A_TIME) {
+			ret = gl_result(&g->vm, head[i % AT_A_TIME], NULL);
+			if (ret != OK)
+				return ret;
+		}
+		if (i >= commands)
+			continue;
+		kind = i % (NR_LENGTHS + 1);
+		head[i % AT_A_TIME] = kind == NR_LENGTHS ?
+			gl_move_send(&g->vm, &m, ++g->vm.next_fence) :
+			gl_send_bytes(&g->vm, 1, ++g->vm.next_fence,
+				      g->stream + lengths[kind].at, lengths[kind].len,
+				      lengths[kind].len);
+	}
+	return 0;
+}
+
+/* What commands of OpenGL need is allocated for the first ones only. */
+TEST_F_TIMEOUT(user, streams_and_transfers_soon_allocate_nothing, 90)
+{
+	const unsigned int commands = 600;
+	struct pair *p = &self->p[0];
+	struct nl_vgpu before, after;
+	struct allocs a;
+	unsigned int i;
+	long long n;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	ASSERT_NE(NULL, picture(&p->g));
+	for (i = 0; i < NR_LENGTHS; i++)
+		*(uint32_t *)(p->g.stream + lengths[i].at) = (lengths[i].len / 4 - 1) << 16;
+	ASSERT_EQ(0, nl_vgpu_get(&p->g.nl, p->g.vm.uuid, &before));
+	ASSERT_EQ(0, draw(&p->g, commands));
+
+	ASSERT_EQ(0, allocs_begin(&a));
+	ASSERT_EQ(0, draw(&p->g, commands));
+	n = allocs_end(&a);
+	TH_LOG("%lld allocations for %u commands", n, commands);
+	EXPECT_LE(0, n);
+	EXPECT_GT(commands / 10, n);
+	/* What is kept is not charged as a stream's. */
+	ASSERT_EQ(0, nl_vgpu_get(&p->g.nl, p->g.vm.uuid, &after));
+	EXPECT_EQ(before.mem_used, after.mem_used);
+
+	/* The counters see allocations: each context is one. */
+	ASSERT_EQ(0, allocs_begin(&a));
+	for (i = 0; i < 20; i++) {
+		EXPECT_EQ(OK, gl_ctx(&p->g.vm, 2));
+		EXPECT_EQ(OK, gl_ctx_end(&p->g.vm, 2));
+	}
+	EXPECT_LE(20, allocs_end(&a));
 }
 
 /* A worker that refuses commands is an error to the guest, and no more. */
