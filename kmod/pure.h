@@ -68,6 +68,9 @@ typedef int64_t s64;
 #define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 #endif
 
+#ifndef U32_MAX
+#define U32_MAX		UINT32_MAX
+#endif
 #ifndef U64_MAX
 #define U64_MAX		UINT64_MAX
 #define S64_MAX		INT64_MAX

@@ -50,6 +50,8 @@ test_runq-srcs := $(addprefix ../../kmod/sched/,runq.c bucket.c policy_best_effo
 test_runq-cflags := -isystem $(machine-tools)/include -I../../include \
 	-Wno-unused-parameter
 
+test_slice-srcs := ../../kmod/virgl/slice.c
+
 test_throttle-srcs := ../../kmod/sched/throttle.c
 
 test_virgl-srcs := $(addprefix ../../kmod/virgl/,virgl.c virgl_format.c virgl_caps.c)
