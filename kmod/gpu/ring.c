@@ -660,7 +660,7 @@ static bool end_devcmds(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		dc->done = true;
 
 	list_for_each_entry_safe(dc, next, &vgpu->devcmds, node) {
-		bool ready = dc->done && !mgpu_devcmd_mem_waits(dc) &&
+		bool ready = dc->done && !dc->slices && !mgpu_devcmd_mem_waits(dc) &&
 			     !(dc->fenced &&
 			       mgpu_devcmd_fence_waits(vgpu, dc->timeline, dc));
 
@@ -675,9 +675,11 @@ static bool end_devcmds(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		list_del_init(&dc->node);
 		if (dc->job.error == -ETIMEDOUT)
 			ring_hung(vgpu, dc->guest_ctx);
-		if (!dc->local)
-			count_latency(vgpu, dc->job.arrived_ns);
-		send_reply(vgpu, lane, &dc->reply, dc->answer, nowait);
+		if (!mgpu_devcmd_slice_ends(dc)) {
+			if (!dc->local)
+				count_latency(vgpu, dc->job.arrived_ns);
+			send_reply(vgpu, lane, &dc->reply, dc->answer, nowait);
+		}
 		mgpu_devcmd_end(dc);
 	}
 	return more;

@@ -12,6 +12,9 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
+/* After this time without jobs a vGPU does not count as a user of the device. */
+#define CONTENDED_NS	NSEC_PER_SEC
+
 static struct mgpu_vgpu *vgpu_of(struct mgpu_sched_entity *e)
 {
 	return container_of(e, struct mgpu_vgpu, entity);
@@ -389,7 +392,8 @@ static bool sched_set_head(struct mgpu_vgpu *vgpu)
 	const struct mgpu_job *job;
 
 	job = list_first_entry_or_null(&vgpu->jobs, struct mgpu_job, node);
-	if (!job || (depth && e->running >= depth))
+	if (!job || (depth && e->running >= depth) ||
+	    (job->slice && e->running >= MGPU_SLICE_DEPTH))
 		return false;
 	e->head_ns = job->submit_ns;
 	e->head_seq = job->seq;
@@ -462,6 +466,39 @@ static struct list_head *first_background(struct mgpu_vgpu *vgpu)
 	return &vgpu->jobs;
 }
 
+/* Note which two vGPUs submitted jobs last. */
+static void note_recent(struct mgpu_sched *sched, u32 vgpu, u64 now)
+{
+	lockdep_assert_held(&sched->lock);
+	if (sched->recent[0].vgpu != vgpu) {
+		sched->recent[1] = sched->recent[0];
+		sched->recent[0].vgpu = vgpu;
+	}
+	sched->recent[0].ns = now;
+}
+
+/**
+ * mgpu_sched_contended - tell whether another vGPU uses the device
+ * @vgpu: vGPU
+ *
+ * Context: any.
+ * Return: true if another one has submitted a job in the last CONTENDED_NS.
+ */
+bool mgpu_sched_contended(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_sched *sched = &vgpu->mdev->sched;
+	unsigned long flags;
+	bool contended;
+	u32 other;
+
+	spin_lock_irqsave(&sched->lock, flags);
+	other = sched->recent[0].vgpu == vgpu->id;
+	contended = sched->recent[other].vgpu &&
+		    ktime_get_ns() - sched->recent[other].ns < CONTENDED_NS;
+	spin_unlock_irqrestore(&sched->lock, flags);
+	return contended;
+}
+
 /**
  * mgpu_sched_enqueue - queue a job for an engine
  * @job: in no list
@@ -478,6 +515,7 @@ void mgpu_sched_enqueue(struct mgpu_job *job, bool first, u64 now)
 
 	lockdep_assert_held(&sched->lock);
 
+	note_recent(sched, vgpu->id, now);
 	job->submit_ns = now;
 	job->seq = ++sched->next_seq;
 	list_add_tail(&job->node, ahead ? first_background(vgpu) : &vgpu->jobs);

@@ -95,6 +95,8 @@ struct mgpu_job_ops {
  * @id: unique on this device since the device was registered, never 0
  * @kind: for tracepoints
  * @bytes: bytes that the job moves, for accounting
+ * @slice: the job is a part of work that was cut: while it waits or runs, at most
+ *	MGPU_SLICE_DEPTH jobs of its vGPU are in flight, however many slots there are
  * @frame: the job's completion completes a frame
  * @cancelled: the guest reset the device; the job stops at the next tile
  * @stop: the job leaves its engine at the end of this tile; sched->lock
@@ -128,6 +130,7 @@ struct mgpu_job {
 	u64 id;
 	enum mgpu_job_kind kind;
 	u64 bytes;
+	bool slice;
 	bool frame;
 	bool cancelled;
 	bool stop;
@@ -148,6 +151,12 @@ struct mgpu_job {
 	u64 owed_ns;
 	bool executed;
 };
+
+/*
+ * One slice is executed while the next one waits in the device: a job of another vGPU waits
+ * for no more.
+ */
+#define MGPU_SLICE_DEPTH	2
 
 /* Forget what an earlier execution of a job left, before it is executed from its beginning. */
 static inline void mgpu_job_begin_anew(struct mgpu_job *job)
@@ -201,6 +210,8 @@ struct mgpu_policy_exit {
  * @running: jobs in flight
  * @nr_running: length of @running
  * @left_ns: when the first job of @running left it last, CLOCK_MONOTONIC
+ * @recent: the vGPU that submitted a job last, and the last one other than that, with
+ *	the times of their latest jobs, CLOCK_MONOTONIC; @vgpu is an ID, 0 for none
  * @slots: upper bound on @nr_running, 1 to mgpu_max_slots()
  * @next_alone: job of a vGPU that hung the device recently: goes there when no other job
  *	is in flight, and no other job does before; NULL for none
@@ -227,6 +238,10 @@ struct mgpu_sched {
 	struct list_head running;
 	u32 nr_running;
 	u64 left_ns;
+	struct {
+		u32 vgpu;
+		u64 ns;
+	} recent[2];
 	u32 slots;
 	struct mgpu_job *next_alone;
 	struct list_head parked;
@@ -250,6 +265,7 @@ void mgpu_sched_exit(struct mgpu_device *mdev);
 void mgpu_sched_attach(struct mgpu_vgpu *vgpu);
 void mgpu_sched_detach(struct mgpu_vgpu *vgpu);
 void mgpu_sched_submit(struct mgpu_job *job);
+bool mgpu_sched_contended(struct mgpu_vgpu *vgpu);
 void mgpu_sched_enqueue(struct mgpu_job *job, bool first, u64 now);
 void mgpu_sched_dequeue(struct mgpu_job *job, u64 now);
 void mgpu_sched_first(struct mgpu_job *job, u64 now);

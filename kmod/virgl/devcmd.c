@@ -86,8 +86,15 @@ struct mgpu_devcmd *mgpu_devcmd_alloc(struct mgpu_vgpu *vgpu, u32 msgs, u32 segs
 	return dc;
 }
 
-/* Return a command that was kept, or a new one of that size; NULL if out of memory. */
-static struct mgpu_devcmd *devcmd_take(struct mgpu_vgpu *vgpu, gfp_t gfp)
+/**
+ * mgpu_devcmd_take - have a command with one message
+ * @vgpu: vGPU
+ * @gfp: how to allocate, here and in mgpu_devcmd_msg()
+ *
+ * Context: must hold ring_lock.
+ * Return: a command that was kept, or a new one of that size; NULL if out of memory.
+ */
+struct mgpu_devcmd *mgpu_devcmd_take(struct mgpu_vgpu *vgpu, gfp_t gfp)
 {
 	struct mgpu_devcmd *dc;
 
@@ -106,7 +113,7 @@ static struct mgpu_devcmd *devcmd_take(struct mgpu_vgpu *vgpu, gfp_t gfp)
 	return dc;
 }
 
-/* Keep an ended command from devcmd_take(), or free it. */
+/* Keep an ended command from mgpu_devcmd_take(), or free it. */
 static void devcmd_keep(struct mgpu_devcmd *dc)
 {
 	struct mgpu_vgpu *vgpu = dc->vgpu;
@@ -129,7 +136,7 @@ struct mgpu_devcmd *mgpu_devcmd_new(struct mgpu_vgpu *vgpu,
 	struct mgpu_devcmd *dc;
 
 	dc = msgs <= KEPT_MSGS && segs <= KEPT_SEGS ?
-		devcmd_take(vgpu, lane->gfp) :
+		mgpu_devcmd_take(vgpu, lane->gfp) :
 		mgpu_devcmd_alloc(vgpu, msgs, segs, lane->gfp);
 	if (!dc)
 		return NULL;
@@ -309,6 +316,33 @@ bool mgpu_devcmd_mem_waits(const struct mgpu_devcmd *dc)
 }
 
 /**
+ * mgpu_devcmd_slice_ends - note that a command ends, if it is a slice
+ * @dc: completed command, in no list
+ *
+ * Context: must hold ring_lock.
+ * Return: true if the guest gets no answer: that of the last slice is the stream's.
+ */
+bool mgpu_devcmd_slice_ends(struct mgpu_devcmd *dc)
+{
+	struct mgpu_devcmd *last = dc->last;
+	struct mgpu_devctx *ctx;
+
+	if (!dc->load.ns)
+		return false;
+	ctx = xa_load(&dc->vgpu->devctxs, dc->guest_ctx);
+	if (ctx && ctx->dev_id == dc->dev_ctx && !dc->job.error)
+		mgpu_slice_learn(ctx->slicer, &dc->load, dc->engine_ns);
+	if (dc->slice_answer)
+		dc->answer = dc->slice_answer;
+	if (!last)
+		return false;
+	if (dc->answer != VIRTIO_GPU_RESP_OK_NODATA && !last->slice_answer)
+		last->slice_answer = dc->answer;
+	last->slices--;
+	return true;
+}
+
+/**
  * mgpu_devcmd_refuse - answer a command after the fenced commands before it
  * @vgpu: vGPU
  * @lane: lane of the command
@@ -440,6 +474,12 @@ static void devcmd_done(struct mgpu_job *job)
 		mgpu_readback_done(dc);
 }
 
+/* ops->ended */
+static void devcmd_ended(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
+{
+	to_mgpu_devcmd(job)->engine_ns = engine_ns;
+}
+
 static struct mgpu_msg *devcmd_msgs(struct mgpu_job *job, u32 *nr)
 {
 	struct mgpu_devcmd *dc = to_mgpu_devcmd(job);
@@ -452,5 +492,6 @@ static struct mgpu_msg *devcmd_msgs(struct mgpu_job *job, u32 *nr)
 static const struct mgpu_job_ops devcmd_job_ops = {
 	.in_device = true,
 	.msgs = devcmd_msgs,
+	.ended = devcmd_ended,
 	.done = devcmd_done,
 };

@@ -13,6 +13,7 @@
 #include "backend.h"
 #include "gpu/ring.h"
 #include "sched/sched.h"
+#include "virgl/slice.h"
 
 struct mgpu_devctx;
 struct mgpu_mem;
@@ -43,6 +44,13 @@ struct mgpu_resource;
  * @stream: buffer of the first message if that is a guest's stream; its size is charged
  *	against the type's memory limit
  * @answer: answer to the guest, VIRTIO_GPU_RESP_*
+ * @last: the last slice of the stream that this command is a slice of, which answers the
+ *	guest; NULL for other commands, and for the last slice itself
+ * @slices: slices of the stream before this last one that have not ended; ring_lock
+ * @slice_answer: answer of the first of them that failed; 0 for none; ring_lock
+ * @dev_ctx: the device's number of the context that a stream is for
+ * @load: expected cost of the stream or slice
+ * @engine_ns: engine time that it took, nanoseconds
  * @gfp: how to allocate the command and its messages
  * @keep: the command has the size of those that are kept, and is freed under ring_lock
  * @nr_msgs: entries of @msgs and @resp
@@ -70,6 +78,12 @@ struct mgpu_devcmd {
 	u32 clear_ctx;
 	struct mgpu_cmdbuf stream;
 	u32 answer;
+	struct mgpu_devcmd *last;
+	u32 slices;
+	u32 slice_answer;
+	u32 dev_ctx;
+	struct mgpu_slice_load load;
+	u64 engine_ns;
 	gfp_t gfp;
 	bool keep;
 	u32 nr_msgs;
@@ -96,6 +110,7 @@ struct mgpu_devcmd {
  * @nr_attached: entries of @attached
  * @subs: sub-contexts by the guest's number; ring_lock
  * @nr_subs: entries of @subs
+ * @slicer: cuts the context's streams; ring_lock
  */
 struct mgpu_devctx {
 	struct kref ref;
@@ -108,6 +123,7 @@ struct mgpu_devctx {
 	u32 nr_attached;
 	struct xarray subs;
 	u32 nr_subs;
+	struct mgpu_slicer *slicer;
 };
 
 /* translate.c: from the guest's terms to the device's */
@@ -118,6 +134,7 @@ u32 mgpu_devcmd_run(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane, void *resp,
 void mgpu_devcmd_init_vgpu(struct mgpu_vgpu *vgpu);
 struct mgpu_devcmd *mgpu_devcmd_alloc(struct mgpu_vgpu *vgpu, u32 msgs, u32 segs,
 				      gfp_t gfp);
+struct mgpu_devcmd *mgpu_devcmd_take(struct mgpu_vgpu *vgpu, gfp_t gfp);
 struct mgpu_devcmd *mgpu_devcmd_new(struct mgpu_vgpu *vgpu,
 				    const struct mgpu_lane *lane, u32 msgs);
 void *mgpu_devcmd_msg(struct mgpu_devcmd *dc, u32 type, size_t len);
@@ -129,6 +146,7 @@ u64 mgpu_timeline_of(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 bool mgpu_devcmd_fence_waits(const struct mgpu_vgpu *vgpu, u64 timeline,
 			     const struct mgpu_devcmd *until);
 bool mgpu_devcmd_mem_waits(const struct mgpu_devcmd *dc);
+bool mgpu_devcmd_slice_ends(struct mgpu_devcmd *dc);
 bool mgpu_devcmd_release(struct mgpu_devcmd *dc, bool nowait);
 void mgpu_devcmd_end(struct mgpu_devcmd *dc);
 void mgpu_devcmd_stop(struct mgpu_vgpu *vgpu);

@@ -377,6 +377,7 @@ static void ctx_release(struct kref *ref)
 	mgpu_devnum_free(&mdev->ctx_nums, ctx->dev_id);
 	xa_destroy(&ctx->attached);
 	xa_destroy(&ctx->subs);
+	kvfree(ctx->slicer);
 	kfree(ctx);
 }
 
@@ -394,8 +395,15 @@ struct mgpu_devctx *mgpu_devctx_new(struct mgpu_vgpu *vgpu, u32 id, u32 capset)
 	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	if (!ctx)
 		return NULL;
+	ctx->slicer = kvmalloc(sizeof(*ctx->slicer), GFP_KERNEL_ACCOUNT);
+	if (!ctx->slicer) {
+		kfree(ctx);
+		return NULL;
+	}
+	mgpu_slicer_init(ctx->slicer);
 	ctx->dev_id = mgpu_devnum_new(mdev, &mdev->ctx_nums, id, GFP_KERNEL_ACCOUNT);
 	if (!ctx->dev_id) {
+		kvfree(ctx->slicer);
 		kfree(ctx);
 		return NULL;
 	}

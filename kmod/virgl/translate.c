@@ -6,6 +6,7 @@
  * addresses become the device's addresses, and a stream is refused if it names a
  * resource that its context has not attached.
  */
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/virtio_gpu.h>
 
@@ -22,6 +23,18 @@
 
 static_assert(sizeof(struct virtio_gpu_cmd_submit) + MGPU_MAX_STREAM <=
 	      MGPU_MSG_MAX, "the longest stream is a message");
+
+static unsigned int slice_us = 4000;
+module_param(slice_us, uint, 0644);
+MODULE_PARM_DESC(slice_us, "While VMs share a GPU, cut their streams into slices of so many microseconds (500 to 100000; default 4000; 0: do not cut)");
+
+#ifdef MGPU_TEST
+static unsigned int slice_bands;
+module_param(slice_bands, uint, 0644);
+MODULE_PARM_DESC(slice_bands, "For tests: cut streams before each command, and draws into so many bands (default 0: by slice_us)");
+#else
+static const unsigned int slice_bands;
+#endif
 
 /* Make a command with one message of @type and @len bytes; NULL if out of memory. */
 static struct mgpu_devcmd *cmd_with_msg(struct mgpu_vgpu *vgpu,
@@ -249,19 +262,125 @@ static bool check_stream(struct mgpu_vgpu *vgpu, struct mgpu_devctx *ctx,
 	return false;
 }
 
+/* Make the only message of a command, which submits @size bytes of its buffer. */
+static void add_submit(struct mgpu_devcmd *dc, u32 size)
+{
+	struct virtio_gpu_cmd_submit *c = dc->stream.data;
+	struct mgpu_msg *msg = &dc->msgs[dc->nr_msgs++];
+
+	memset(&c->hdr, 0, sizeof(c->hdr));
+	c->hdr.type = cpu_to_le32(VIRTIO_GPU_CMD_SUBMIT_3D);
+	c->hdr.ctx_id = cpu_to_le32(dc->dev_ctx);
+	c->size = cpu_to_le32(size);
+	c->padding = 0;
+	msg->buf = c;
+	msg->len = sizeof(*c) + size;
+	msg->resp = &dc->resp[0];
+	msg->resp_len = sizeof(*msg->resp);
+}
+
+/* Charge the command's buffer against the type's memory, until the command is freed. */
+static void charge_stream(struct mgpu_devcmd *dc)
+{
+	atomic64_add(dc->stream.size, &dc->vgpu->mem.used);
+	atomic64_add(dc->stream.size, &dc->vgpu->mem.streams);
+}
+
+/* Return the wanted length of the vGPU's slices, nanoseconds; 0 for no cuts. */
+static u32 slice_ns(struct mgpu_vgpu *vgpu)
+{
+	u32 us = READ_ONCE(slice_us);
+
+	if (!us || !mgpu_sched_contended(vgpu))
+		return 0;
+	return clamp(us, 500U, 100000U) * NSEC_PER_USEC;
+}
+
+/* Have a buffer for a slice of @size bytes, which is charged; false if out of memory. */
+static bool get_slice(struct mgpu_devcmd *dc, u32 size, gfp_t gfp)
+{
+	size_t len = sizeof(struct virtio_gpu_cmd_submit) + size;
+
+	/* Whole pages take waiting, which an engine's thread may not. */
+	if (len > MGPU_CMDBUF_SHORT && !gfpflags_allow_blocking(gfp))
+		return false;
+	if (!mgpu_cmdbuf_get(&dc->vgpu->cmdbufs, &dc->stream, len, gfp))
+		return false;
+	charge_stream(dc);
+	return true;
+}
+
+/* Make the commands of all planned slices but the last; false if out of memory. */
+static bool make_slices(struct mgpu_lane *lane, struct mgpu_devctx *ctx,
+			const __le32 *stream, struct mgpu_devcmd *last,
+			struct list_head *slices)
+{
+	const struct mgpu_slicer *s = ctx->slicer;
+	struct virtio_gpu_cmd_submit *c;
+	struct mgpu_devcmd *dc;
+	u32 i, size;
+
+	for (i = 0; i < s->nr; i++) {
+		dc = i < s->nr - 1 ? mgpu_devcmd_take(ctx->vgpu, lane->gfp) : last;
+		if (!dc)
+			return false;
+		if (dc != last) {
+			dc->type = last->type;
+			dc->guest_ctx = last->guest_ctx;
+			dc->last = last;
+			last->slices++;
+			list_add_tail(&dc->node, slices);
+		}
+		size = mgpu_slice_words(s, i) * 4;
+		if (!get_slice(dc, size, lane->gfp))
+			return false;
+		c = dc->stream.data;
+		dc->dev_ctx = ctx->dev_id;
+		dc->load = s->slices[i].load;
+		dc->job.slice = true;
+		dc->job.bytes = size;
+		mgpu_slice_write(s, stream, i, (__le32 *)(c + 1));
+		add_submit(dc, size);
+	}
+	return true;
+}
+
+/* Queue the planned slices of a stream, of which @last answers the guest. */
+static u32 queue_slices(struct mgpu_lane *lane, struct mgpu_devctx *ctx,
+			const __le32 *stream, struct mgpu_devcmd *last,
+			enum mgpu_cmd_next *next)
+{
+	struct mgpu_devcmd *dc, *more;
+	LIST_HEAD(slices);
+
+	if (!make_slices(lane, ctx, stream, last, &slices)) {
+		list_for_each_entry_safe(dc, more, &slices, node)
+			mgpu_devcmd_free(dc);
+		mgpu_devcmd_free(last);
+		return mgpu_lane_no_memory(lane, next);
+	}
+	mgpu_slice_commit(ctx->slicer);
+	list_for_each_entry_safe(dc, more, &slices, node) {
+		list_del(&dc->node);
+		devcmd_queue(dc, next);
+	}
+	return devcmd_queue(last, next);
+}
+
 static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			 enum mgpu_cmd_next *next)
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	struct mgpu_devctx *ctx = find_ctx(vgpu, cmd->ctx_id);
 	struct virtio_gpu_cmd_submit *c = lane->buf.data;
+	__le32 *stream = (__le32 *)(c + 1);
 	struct mgpu_virgl_info info;
 	struct mgpu_devcmd *dc;
-	struct mgpu_msg *msg;
+	u32 err;
 
 	if (!ctx)
 		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
-	if (!check_stream(vgpu, ctx, cmd, (__le32 *)(c + 1), &info))
+	if (!check_stream(vgpu, ctx, cmd, stream, &info))
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 	/* Noting sub-contexts may wait for memory. */
 	if (info.subs_made && !gfpflags_allow_blocking(lane->gfp))
@@ -276,24 +395,26 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	dc = mgpu_devcmd_new(vgpu, lane, 1);
 	if (!dc)
 		return mgpu_lane_no_memory(lane, next);
+	dc->dev_ctx = ctx->dev_id;
+	if (ctx->virgl &&
+	    mgpu_slice_plan(ctx->slicer, stream, cmd->size / 4, slice_ns(vgpu),
+			    READ_ONCE(slice_bands)) > 1) {
+		err = queue_slices(lane, ctx, stream, dc, next);
+		if (*next == MGPU_CMD_WORK && (info.subs_made || info.subs_gone))
+			note_subs(ctx, stream, cmd->size / 4);
+		return err;
+	}
+	if (ctx->virgl) {
+		mgpu_slice_commit(ctx->slicer);
+		dc->load = ctx->slicer->slices[0].load;
+	}
 	if (info.subs_made || info.subs_gone)
-		note_subs(ctx, (const __le32 *)(c + 1), cmd->size / 4);
+		note_subs(ctx, stream, cmd->size / 4);
 	dc->stream = lane->buf;
 	lane->buf = (struct mgpu_cmdbuf){};
-	atomic64_add(dc->stream.size, &vgpu->mem.used);
-	atomic64_add(dc->stream.size, &vgpu->mem.streams);
-
+	charge_stream(dc);
 	/* The device gets the copy that was checked. */
-	memset(&c->hdr, 0, sizeof(c->hdr));
-	c->hdr.type = cpu_to_le32(VIRTIO_GPU_CMD_SUBMIT_3D);
-	c->hdr.ctx_id = cpu_to_le32(ctx->dev_id);
-	c->size = cpu_to_le32(cmd->size);
-	c->padding = 0;
-	msg = &dc->msgs[dc->nr_msgs++];
-	msg->buf = c;
-	msg->len = sizeof(*c) + cmd->size;
-	msg->resp = &dc->resp[0];
-	msg->resp_len = sizeof(*msg->resp);
+	add_submit(dc, cmd->size);
 	dc->job.bytes = cmd->size + info.bytes;
 	return devcmd_queue(dc, next);
 }
