@@ -161,7 +161,7 @@ def client(number, where, fps, **more):
 
 def light(slots, wait, longest=10, **more):
     return "isolation_run", {"round": 1, "policy": "weighted", "slots": slots,
-                             "light_fps": 20, "light_longest_wait_ms": wait,
+                             "slice_us": 0, "flood_fps": 5, "light_fps": 20, "light_longest_wait_ms": wait,
                              "light_longest_job_ms": 1,
                              "flood_longest_job_ms": longest, **more}
 
@@ -193,13 +193,15 @@ def test_virtio_clients():
 def test_virtio_isolation():
     alone = "isolation_alone", {"round": 1, "light_fps": 30, "light_p99_ms": 40}
     out = virtio.collect(virtio_results(isolation_1=[
-        alone, light(2, 21), light(4, 42), light(4, 41, longest=8)]))
-    two, four = out["isolation"]
+        alone, light(2, 21), light(4, 42), light(4, 41, longest=8),
+        light(4, 5, slice_us=4000, light_fps=27)]))
+    two, four, cut = out["isolation"]
     assert two["light_alone_fps"] == 30 and two["light_vs_alone"] == 0.6667
     assert two["bound_ms"] == 21 and two["within_bound"] == 1
     # 42 is above 4 * 10 + 1, and 41 above 4 * 8 + 1
     assert four["rounds"] == 2 and four["within_bound"] == 0
     assert four["bound_ms"] == 37
+    assert cut["slice_us"] == 4000 and cut["light_vs_alone"] == 0.9
 
 
 def test_virtio_leaks():
