@@ -19,18 +19,23 @@
 #define WIDTH	96u
 #define HEIGHT	64u
 
+#define SLICE_BANDS	"/sys/module/mgpu/parameters/slice_bands"
+
 FIXTURE(gl)
 {
 	struct gl g;
+	char bands[16];		/* as it was */
 };
 
 FIXTURE_SETUP(gl)
 {
+	snprintf(self->bands, sizeof(self->bands), "%lld", sysfs_number(SLICE_BANDS));
 	ASSERT_EQ(0, gl_new(&self->g, "medium-render", RAM));
 }
 
 FIXTURE_TEARDOWN(gl)
 {
+	EXPECT_EQ(0, sysfs_write(SLICE_BANDS, self->bands));
 	vm_close(&self->g.vm);
 	EXPECT_EQ(0, gl_left(&self->g));
 	gl_delete(&self->g);
@@ -241,6 +246,124 @@ TEST_F(gl, a_shader_with_a_loop_draws)
 	EXPECT_EQ(0, wrong_pixels(p, WIDTH * HEIGHT, 0x80ff80)) {
 		TH_LOG("%#x", p[WIDTH * HEIGHT / 2]);
 	}
+}
+
+static void put_rasterizer(struct gl_stream *s, uint32_t handle, uint32_t flags)
+{
+	unsigned int i;
+
+	gl_head(s, 1, 2, 9);	/* CREATE_OBJECT */
+	gl_word(s, handle);
+	gl_word(s, flags);
+	for (i = 0; i < 7; i++)
+		gl_word(s, 0);
+	gl_head(s, 2, 2, 1);	/* BIND_OBJECT */
+	gl_word(s, handle);
+}
+
+static void put_scissor(struct gl_stream *s, uint32_t x, uint32_t y, uint32_t x2,
+			uint32_t y2)
+{
+	gl_head(s, 15, 0, 3);
+	gl_word(s, 0);
+	gl_word(s, x | y << 16);
+	gl_word(s, x2 | y2 << 16);
+}
+
+/*
+ * A scene in which each pixel has another colour, with draws that do and do not use the
+ * scissor rectangle.  @broken: an object that does not exist is bound in the middle.
+ */
+static void put_scene(struct gl_stream *s, bool broken)
+{
+	static const char *const text =
+		"FRAG\n"
+		"PROPERTY FS_COLOR0_WRITES_ALL_CBUFS 1\n"
+		"DCL IN[0], POSITION, LINEAR\n"
+		"DCL OUT[0], COLOR\n"
+		"IMM[0] FLT32 {0.0011, 0.0017, 0.0007, 0.0013}\n"
+		"0: MUL OUT[0], IN[0].xyyx, IMM[0]\n"
+		"1: END\n";
+	const uint32_t center = 1u << 29, scissor = 1u << 14;
+
+	gl_begin(s);
+	gl_surface(s, 10, 1);
+	gl_draw_to(s, 10);
+	gl_pipeline(s, 2, WIDTH, HEIGHT);
+	put_scissor(s, 0, 0, WIDTH, HEIGHT);
+	gl_shader(s, 11, GL_FRAGMENT, text);
+	gl_clear(s, 0, 0.25, 0, 0);
+	gl_triangle(s);
+	put_rasterizer(s, 20, center | scissor);
+	put_scissor(s, 10, 9, WIDTH - 5, HEIGHT - 6);
+	gl_triangle(s);
+	gl_head(s, 2, 2, 1);
+	gl_word(s, 2);
+	if (broken) {
+		gl_head(s, 2, 2, 1);
+		gl_word(s, 77);
+	}
+	gl_triangle(s);
+	gl_blit(s, 1, WIDTH / 2, HEIGHT / 2, 3, WIDTH, HEIGHT);
+	put_rasterizer(s, 21, center | scissor);
+	put_scissor(s, 0, HEIGHT / 2, WIDTH, HEIGHT);
+	gl_triangle(s);
+	gl_triangle(s);
+}
+
+/* Slices and bands, which the module makes of streams and draws, show nowhere. */
+TEST_F(gl, a_picture_is_the_same_in_slices)
+{
+	static const char *const bands[] = { "0", "1", "3", "4" };
+	static uint32_t want[2][WIDTH * HEIGHT];
+	const size_t size = sizeof(want[0]);
+	struct vm *vm = &self->g.vm;
+	unsigned int i, broken;
+	uint64_t jobs, whole = 0;
+	struct gl_stream s;
+	uint32_t *p, ctx;
+	int answer[2] = { 0 }, ret;
+
+	ASSERT_EQ(OK, gl_ctx(vm, 1));
+	p = gl_picture(vm, 1, 1, WIDTH, HEIGHT, 0);
+	ASSERT_NE(NULL, p);
+	ASSERT_NE(NULL, gl_picture(vm, 1, 3, WIDTH, HEIGHT, 0));
+	ASSERT_EQ(OK, gl_fill(vm, 1, 3, 0xff336699));
+	ASSERT_EQ(OK, gl_vertices(vm, 1, 2));
+	for (i = 0; i < ARRAY_LEN(bands); i++) {
+		ASSERT_EQ(0, sysfs_write(SLICE_BANDS, bands[i]));
+		for (broken = 0; broken < 2; broken++) {
+			ASSERT_EQ(OK, gl_fill(vm, 1, 1, 0xff000000));
+			ctx = 2 + i * 2 + broken;
+			ASSERT_EQ(OK, gl_ctx(vm, ctx));
+			ASSERT_EQ(OK, gl_ctx_attach(vm, ctx, 1));
+			ASSERT_EQ(OK, gl_ctx_attach(vm, ctx, 2));
+			ASSERT_EQ(OK, gl_ctx_attach(vm, ctx, 3));
+			put_scene(&s, broken);
+			jobs = nl_stat(&self->g.nl, vm->uuid, MGPU_A_STATS_JOBS);
+			ret = gl_run(vm, ctx, &s);
+			jobs = nl_stat(&self->g.nl, vm->uuid, MGPU_A_STATS_JOBS) - jobs;
+			if (!i) {
+				whole = jobs;
+				answer[broken] = ret;
+				EXPECT_TRUE(broken || ret == OK);
+			}
+			EXPECT_EQ(answer[broken], ret);
+			/* Draws and all other commands are jobs, and so is each band. */
+			EXPECT_LE(i ? 20 + (i > 1 ? i * 5 : 0) : 1, jobs);
+			memset(p, 0x11, size);
+			ASSERT_EQ(OK, gl_fetch(vm, 1, 1, WIDTH, HEIGHT));
+			if (!i)
+				memcpy(want[broken], p, size);
+			EXPECT_EQ(0, memcmp(want[broken], p, size)) {
+				TH_LOG("bands: %s, broken: %u", bands[i], broken);
+			}
+			EXPECT_EQ(OK, gl_ctx_end(vm, ctx));
+		}
+	}
+	EXPECT_EQ(1, whole);
+	EXPECT_NE(0, memcmp(want[0], want[1], size));
+	EXPECT_NE(want[0][0], want[0][WIDTH * HEIGHT - 1]);
 }
 
 /* Up from one place in memory, and down to another: nothing else is touched. */
