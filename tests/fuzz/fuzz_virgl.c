@@ -3,9 +3,11 @@
  * Fuzz virgl.  The input: which resources there are and what they look like,
  * then a command stream.  An accepted stream must name nothing but the host's
  * handles where it could name resources; whatever a transfer or a resource is
- * said to be must hold up to plain arithmetic.
+ * said to be must hold up to plain arithmetic.  Slices of an accepted stream consist of
+ * whole commands and name the same handles.
  */
 #include "fuzz.h"
+#include "virgl/slice.h"
 #include "virgl/virgl.h"
 
 #define HEAD		64	/* bytes before the stream */
@@ -139,6 +141,56 @@ static void check_command(const u32 *w, u32 len)
 	}
 }
 
+/* A slice consists of whole commands. */
+static void check_slice(const struct mgpu_slicer *s, const __le32 *stream, u32 i)
+{
+	u32 words = mgpu_slice_words(s, i), at, k;
+	__le32 *slice = malloc(words * 4);
+	u32 *w = malloc(words * 4 + 4);
+
+	if (!slice || !w)
+		abort();
+	mgpu_slice_write(s, stream, i, slice);
+	for (k = 0; k < words; k++)
+		w[k] = le32_to_cpu(slice[k]);
+	for (at = 0; at < words; at += (w[at] >> 16) + 1)
+		check_command(w + at, w[at] >> 16);
+	FUZZ_ASSERT(at == words);
+	free(slice);
+	free(w);
+}
+
+/* Cut a stream as it comes in again and again, with costs from the input. */
+static void check_slices(const uint8_t *data, const __le32 *stream, u32 words)
+{
+	static struct mgpu_slicer s;
+	u32 round, nr, i, at;
+
+	mgpu_slicer_init(&s);
+	for (round = 0; round < 6; round++) {
+		nr = mgpu_slice_plan(&s, stream, words, get(data, round) * 100,
+				     round % 2 ? get(data, round) % 9 : 0);
+		FUZZ_ASSERT(nr && nr <= MGPU_SLICE_MAX);
+		for (i = 0, at = 0; i < nr; i++) {
+			const struct mgpu_slice *slice = &s.slices[i];
+
+			check_slice(&s, stream, i);
+			/* Nothing is left out, and only draws come more than once. */
+			if (slice->head_words || !slice->band)
+				FUZZ_ASSERT(slice->head == at);
+			at += slice->head_words + slice->tail_words;
+			if (slice->split >= 0 &&
+			    slice->band == s.bands[slice->split].nr - 1)
+				at += s.bands[slice->split].words;
+			mgpu_slice_learn(&s, &slice->load,
+					 (u64)get(data, i) << get(data, round + i) % 48);
+		}
+		FUZZ_ASSERT(at == words);
+		if (round % 3)
+			mgpu_slice_commit(&s);
+	}
+}
+
 static void check_capset(const uint8_t *data, size_t size)
 {
 	uint8_t *caps = malloc(size);
@@ -187,6 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_command(w + at, w[at] >> 16);
 		FUZZ_ASSERT(at == len / 4);
 		FUZZ_ASSERT(nr == info.commands);
+		check_slices(data, stream, len / 4);
 	}
 	free(stream);
 	free(w);
