@@ -281,7 +281,7 @@ bool mgpu_devcmd_fence_waits(const struct mgpu_vgpu *vgpu, u64 timeline,
 {
 	const struct mgpu_devcmd *dc;
 
-	/* The list is no longer than the control queue. */
+	/* Of few commands: those of the control queue, and slices. */
 	list_for_each_entry(dc, &vgpu->devcmds, node) {
 		if (dc == until)
 			break;
@@ -329,6 +329,7 @@ bool mgpu_devcmd_slice_ends(struct mgpu_devcmd *dc)
 
 	if (!dc->load.ns)
 		return false;
+	dc->vgpu->slices -= dc->job.slice;
 	ctx = xa_load(&dc->vgpu->devctxs, dc->guest_ctx);
 	if (ctx && ctx->dev_id == dc->dev_ctx && !dc->job.error)
 		mgpu_slice_learn(ctx->slicer, &dc->load, dc->engine_ns);
@@ -432,6 +433,7 @@ void mgpu_devcmd_stop(struct mgpu_vgpu *vgpu)
 		kfree(dc);
 	INIT_LIST_HEAD(&vgpu->devcmds_kept);
 	vgpu->nr_devcmds_kept = 0;
+	vgpu->slices = 0;
 }
 
 /* ---- the job ---- */

@@ -21,6 +21,9 @@
 /* Most sub-contexts of a context; Mesa makes one for each GL context. */
 #define MAX_SUBS	64
 
+/* Slices of a vGPU that wait or that the device has; one stream always gets its slices. */
+#define MAX_SLICES	256
+
 static_assert(sizeof(struct virtio_gpu_cmd_submit) + MGPU_MAX_STREAM <=
 	      MGPU_MSG_MAX, "the longest stream is a message");
 
@@ -353,6 +356,11 @@ static u32 queue_slices(struct mgpu_lane *lane, struct mgpu_devctx *ctx,
 	struct mgpu_devcmd *dc, *more;
 	LIST_HEAD(slices);
 
+	if (ctx->vgpu->slices && ctx->vgpu->slices + ctx->slicer->nr > MAX_SLICES) {
+		mgpu_devcmd_free(last);
+		*next = MGPU_CMD_WAIT;
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	}
 	if (!make_slices(lane, ctx, stream, last, &slices)) {
 		list_for_each_entry_safe(dc, more, &slices, node)
 			mgpu_devcmd_free(dc);
@@ -360,6 +368,7 @@ static u32 queue_slices(struct mgpu_lane *lane, struct mgpu_devctx *ctx,
 		return mgpu_lane_no_memory(lane, next);
 	}
 	mgpu_slice_commit(ctx->slicer);
+	ctx->vgpu->slices += ctx->slicer->nr;
 	list_for_each_entry_safe(dc, more, &slices, node) {
 		list_del(&dc->node);
 		devcmd_queue(dc, next);
