@@ -31,6 +31,7 @@
 #define ALIAS	0x200000000ull	/* a second name for guest memory */
 #define PARAMS	"/sys/module/mgpu_virtio/parameters/"
 #define HANG	PARAMS "hang"
+#define SLICE_BANDS "/sys/module/mgpu/parameters/slice_bands"
 #define ROOT	"/sys/fs/cgroup"
 #define GROUP	ROOT "/mgpu-test"
 #define SLOTS	2	/* jobs that the GPU has at once */
@@ -1240,6 +1241,48 @@ TEST_F(gpu, slots_are_how_many_jobs_it_has)
 	ASSERT_TRUE(drain(g));
 	EXPECT_TRUE(draws(g, &w, 0x00ff00));
 	EXPECT_EQ(0, nl_dev_set_slots(&g->nl, dev.id, 2));
+}
+
+/*
+ * A job that comes behind a stream is executed between two of the stream's slices.  Where
+ * all slices were ahead of it, it would always be the second to be answered.  A machine
+ * that is slow to submit it makes it the second, too, but not each time.
+ */
+TEST_F_TIMEOUT(gpu, another_vms_job_goes_between_slices, 120)
+{
+	static const unsigned int tries = 20;
+	const struct gl_move m = {
+		.ctx = 1, .res = 1, .box = { .w = 4, .h = 4, .d = 1 },
+	};
+	struct work w[2] = { 0 };
+	unsigned int i, first = 0;
+	struct nl_dev dev;
+	struct vmm_vq *vq;
+	struct gl other;
+	uint16_t used;
+	int head[2];
+
+	ASSERT_EQ(0, gl_new(&other, "small-render", RAM));
+	ASSERT_EQ(0, nl_dev_get(&self->g.nl, vmm_parent(), &dev));
+	ASSERT_EQ(0, nl_dev_set_policy(&self->g.nl, vmm_parent(), "weighted"));
+	ASSERT_EQ(0, nl_dev_set_slots(&self->g.nl, dev.id, 8));
+	ASSERT_EQ(0, work_new(&self->g, &w[0], 16));
+	ASSERT_EQ(0, work_new(&other, &w[1], 1));
+	ASSERT_EQ(0, sysfs_write(SLICE_BANDS, "1"));
+	vq = &self->g.vm.vq[VMM_CONTROL];
+	for (i = 0; i < tries; i++) {
+		used = vq->used->idx;
+		head[0] = work_send(&self->g, &w[0]);
+		head[1] = gl_move_send(&other.vm, &m, ++other.vm.next_fence);
+		EXPECT_EQ(OK, gl_result(&other.vm, head[1], NULL));
+		first += vq->used->idx == used;
+		EXPECT_EQ(OK, gl_result(&self->g.vm, head[0], NULL));
+	}
+	EXPECT_EQ(0, sysfs_write(SLICE_BANDS, "0"));
+	EXPECT_EQ(0, nl_dev_set_slots(&self->g.nl, dev.id, 2));
+	TH_LOG("answered first %u times of %u", first, tries);
+	EXPECT_LT(tries / 4, first);
+	gl_delete(&other);
 }
 
 TEST_F(gpu, frames_are_paced)

@@ -191,6 +191,12 @@ test_replay-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd -I../kse
 	-DMGPU_VERSION='"test"' -DTOP='"$(abspath ../..)"'
 test_replay-pkgs := json-c virglrenderer
 
+test_slice_draws-srcs := ../../ctl/renderd/virgl.c ../../ctl/lib/complain.c \
+	../kselftest/lib/stream.c ../../kmod/virgl/slice.c
+test_slice_draws-cflags := $(lib-cflags) -I../../ctl/renderd -I../kselftest/lib \
+	-DMGPU_VERSION='"test"'
+test_slice_draws-pkgs := virglrenderer
+
 # ---- tools/
 
 test_bench_stats-srcs := ../../tools/bench/common/stats.c
