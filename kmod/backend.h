@@ -22,6 +22,7 @@
 
 struct completion;
 struct device;
+struct dma_buf;
 struct module;
 struct page;
 struct mgpu_device;
@@ -92,6 +93,24 @@ struct mgpu_host_pages {
 };
 
 /**
+ * struct mgpu_export - a resource's memory as a dma-buf
+ * @width: width of the resource, pixels
+ * @height: height of the resource, rows
+ * @buf: set by the back end, with a reference for the core: at least @stride times @height
+ *	bytes, one plane from offset 0, four bytes a pixel; stays NULL if the device cannot
+ *	export the resource
+ * @stride: set with @buf: bytes from one row to the next, at least four times @width
+ * @modifier: set with @buf: DRM_FORMAT_MOD_*
+ */
+struct mgpu_export {
+	u32 width;
+	u32 height;
+	struct dma_buf *buf;
+	u32 stride;
+	u64 modifier;
+};
+
+/**
  * struct mgpu_msg - a command for the device
  * @buf: the command in the device's own terms (VIRTIO 1.2, section 5.7.6), up to
  *	MGPU_MSG_MAX bytes in memory from kvmalloc
@@ -103,6 +122,8 @@ struct mgpu_host_pages {
  *	written
  * @host: RESOURCE_MAP_BLOB: set by the back end to the pages of the blob, which are the
  *	core's from then on; from kvmalloc()
+ * @export: the message makes a resource that the device exports before it answers; NULL for
+ *	other messages
  * @job: job whose last message this is; NULL for other messages
  * @vgpu: vGPU that a message without a job is for; private to the core
  * @begin: private to the core: command whose first message this is
@@ -122,6 +143,7 @@ struct mgpu_msg {
 	bool fenced;
 	bool zeros;
 	struct mgpu_host_pages *host;
+	struct mgpu_export *export;
 	struct mgpu_job *job;
 	struct mgpu_vgpu *vgpu;
 	struct mgpu_devcmd *begin;
@@ -197,6 +219,7 @@ struct mgpu_cpu_engine {
  *	when the VMM reads the screen, in the VMM's thread
  * @compute: the back end executes compute jobs: its CPU engines have local memory, and
  *	it has render types
+ * @exports: with capsets: the device exports resources as dma-bufs, see struct mgpu_export
  * @max_vgpus: upper bound on vGPUs of all types together
  * @depth: upper bound on jobs in flight, of which @engines execute; 0 for @engines
  * @depth_default: jobs in flight until user space sets slots; 0 for @depth
@@ -228,6 +251,7 @@ struct mgpu_device_caps {
 	bool engine_on_cpu;
 	bool lazy_scanout;
 	bool compute;
+	bool exports;
 	u32 max_vgpus;
 };
 

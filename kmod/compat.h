@@ -197,4 +197,11 @@ mgpu_compat_hrtimer_setup(struct hrtimer *timer,
 #endif
 }
 
+/* 6.13: the name of a namespace of symbols is a string. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define MGPU_IMPORT_DMA_BUF()	MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define MGPU_IMPORT_DMA_BUF()	MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
 #endif /* MGPU_COMPAT_H */

@@ -233,6 +233,22 @@ static void rect_include(struct mgpu_rect *a, const struct mgpu_rect *b)
 	a->height = y1 - a->y;
 }
 
+/* Note that the guest has set an image for the cursor; must hold @s->state_lock. */
+void mgpu_screen_new_image(struct mgpu_screen *s)
+{
+	lockdep_assert_held(&s->state_lock);
+	s->new_image = true;
+	WRITE_ONCE(s->image_nr, s->image_nr + 1 ?: 1);
+}
+
+/* Have the VMM's next look take the whole picture. */
+void mgpu_screen_damage(struct mgpu_screen *s)
+{
+	spin_lock(&s->state_lock);
+	s->damage = s->view.rect;
+	spin_unlock(&s->state_lock);
+}
+
 /**
  * mgpu_screen_take - take over what the VMM has not seen
  * @s: screen
@@ -440,7 +456,7 @@ static int draw_cursor_step(struct mgpu_job *job)
 			pixels_copy(draw->res, 0, s->image,
 				    MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * 4);
 			pixels_put(draw->res);
-			s->new_image = true;
+			mgpu_screen_new_image(s);
 		} else {
 			ret = -EFAULT;
 		}

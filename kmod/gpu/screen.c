@@ -105,6 +105,7 @@ void mgpu_screen_release(struct mgpu_vgpu *vgpu)
 	s->under = NULL;
 	kfree(s->image);
 	s->image = NULL;
+	s->image_nr = 0;
 	mutex_unlock(&s->lock);
 }
 
@@ -201,7 +202,7 @@ static bool take_image(struct mgpu_screen *s, struct mgpu_resource *res)
 		return false;
 	mgpu_mem_copy(res->backing, 0, s->image, size);
 	mgpu_mem_put(res->backing);
-	s->new_image = true;
+	mgpu_screen_new_image(s);
 	return true;
 }
 
@@ -245,13 +246,20 @@ u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 	return err;
 }
 
+/* Return whether planes are dma-bufs, too. */
+static bool has_buf(const struct mgpu_vgpu *vgpu)
+{
+	return mgpu_on_device(vgpu) && vgpu->mdev->caps.exports;
+}
+
 /**
  * mgpu_screen_query - carry out VFIO_DEVICE_QUERY_GFX_PLANE
  * @vgpu: vGPU
- * @plane: in: kind of plane; out: region and layout of the picture
+ * @plane: in: kind of plane; out: region or dma-buf, and layout of the picture
  *
- * The display region is the only plane; the cursor is drawn into it.  While the
- * scanout is off, the size is 0.
+ * The display region is a plane; the cursor is drawn into it.  Where the device exports,
+ * dma-bufs are planes, too, one for the scanout and one for the cursor.  While the scanout is
+ * off, the size is 0.
  *
  * Context: the VMM's thread; may sleep.
  * Return: 0, or -EINVAL for any other kind of plane.
@@ -261,22 +269,26 @@ int mgpu_screen_query(struct mgpu_vgpu *vgpu,
 {
 	struct mgpu_screen *s = &vgpu->screen;
 	u32 type = plane->drm_plane_type;
+	u32 kind = plane->flags & ~VFIO_GFX_PLANE_TYPE_PROBE;
 
-	if (plane->flags & VFIO_GFX_PLANE_TYPE_PROBE)
-		return plane->flags == (VFIO_GFX_PLANE_TYPE_PROBE |
-					VFIO_GFX_PLANE_TYPE_REGION) ?
-			0 : -EINVAL;
-	if (plane->flags != VFIO_GFX_PLANE_TYPE_REGION)
+	if (kind != VFIO_GFX_PLANE_TYPE_REGION &&
+	    (kind != VFIO_GFX_PLANE_TYPE_DMABUF || !has_buf(vgpu)))
 		return -EINVAL;
+	if (plane->flags & VFIO_GFX_PLANE_TYPE_PROBE)
+		return 0;
 
 	*plane = (struct vfio_device_gfx_plane_info){
 		.argsz = plane->argsz,
 		.flags = plane->flags,
 		.drm_plane_type = type,
-		.region_index = MGPU_REGION_DISPLAY,
 	};
+	if (kind == VFIO_GFX_PLANE_TYPE_DMABUF) {
+		mgpu_readback_plane(vgpu, plane);
+		return 0;
+	}
+	plane->region_index = MGPU_REGION_DISPLAY;
 	/* QEMU leaves the plane type 0 when it asks for a region. */
-	if (type == 2)	/* DRM_PLANE_TYPE_CURSOR */
+	if (type == MGPU_PLANE_CURSOR)
 		return 0;
 	mgpu_screen_update(vgpu);
 
@@ -291,6 +303,12 @@ int mgpu_screen_query(struct mgpu_vgpu *vgpu,
 	}
 	spin_unlock(&s->state_lock);
 	return 0;
+}
+
+/* Carry out VFIO_DEVICE_GET_GFX_DMABUF: return a file descriptor or a negative errno. */
+int mgpu_screen_get_buf(struct mgpu_vgpu *vgpu, u32 id)
+{
+	return has_buf(vgpu) ? mgpu_readback_get_buf(vgpu, id) : -EINVAL;
 }
 
 /* Map the display region for reading. */

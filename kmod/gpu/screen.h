@@ -37,6 +37,9 @@ struct mgpu_view {
 
 #define MGPU_CURSOR_DIM		64	/* pixels, both ways */
 
+/* drm_plane_type of struct vfio_device_gfx_plane_info: DRM_PLANE_TYPE_CURSOR. */
+#define MGPU_PLANE_CURSOR	2
+
 /**
  * struct mgpu_screen - scanout, cursor and the picture that the VMM sees
  *
@@ -65,6 +68,7 @@ struct mgpu_view {
  * @shown_height: height of that picture, rows
  * @redraw: the cursor changed after it was drawn
  * @new_image: @image is not in @cursor
+ * @image_nr: number of images that @image has had, but not 0 after the first
  * @visible: the guest shows the cursor
  * @x: left column of the cursor on the screen, may be negative
  * @y: top row of the cursor on the screen, may be negative
@@ -88,6 +92,7 @@ struct mgpu_screen {
 	u32 shown_height;
 	bool redraw;
 	bool new_image;
+	u32 image_nr;
 	bool visible;
 	s32 x;
 	s32 y;
@@ -107,6 +112,7 @@ ssize_t mgpu_screen_read(struct mgpu_vgpu *vgpu, char __user *buf, size_t len,
 			 u64 off);
 int mgpu_screen_query(struct mgpu_vgpu *vgpu,
 		      struct vfio_device_gfx_plane_info *plane);
+int mgpu_screen_get_buf(struct mgpu_vgpu *vgpu, u32 id);
 u32 mgpu_screen_set(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 void mgpu_screen_forget(struct mgpu_vgpu *vgpu,
 			const struct mgpu_resource *res);
@@ -114,6 +120,8 @@ u32 mgpu_screen_cursor(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd);
 
 /* draw.c */
 void mgpu_screen_update(struct mgpu_vgpu *vgpu);
+void mgpu_screen_new_image(struct mgpu_screen *s);
+void mgpu_screen_damage(struct mgpu_screen *s);
 bool mgpu_screen_take(struct mgpu_screen *s, struct mgpu_view *view,
 		      struct mgpu_rect *r);
 void mgpu_screen_show(struct mgpu_screen *s, const struct mgpu_view *view,

@@ -7,16 +7,21 @@
  * vGPU its contexts and resources.
  */
 #include <linux/completion.h>
+#include <linux/dma-buf.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/timex.h>
 #include <linux/virtio_gpu.h>
 #include <linux/vmalloc.h>
+#include <drm/drm_fourcc.h>
 
 #include "compat.h"
 #include "user/user.h"
+
+MGPU_IMPORT_DMA_BUF();
 
 static_assert(USER_ARENA / 2 > MGPU_MSG_MAX, "a message fits wherever others begin");
 static_assert(USER_ENTRIES > MGPU_JOB_MSGS, "a job fits");
@@ -204,7 +209,11 @@ static void publish(struct user_channel *ch)
 /* Put a command that the worker answers. */
 static void put_msg(struct user_channel *ch, struct mgpu_msg *msg, struct user_mem *mem)
 {
-	put_cmd(ch, msg, msg->fenced ? MGPU_USER_CMD_FENCED : 0, mem)->msg = msg;
+	u32 flags = msg->fenced ? MGPU_USER_CMD_FENCED : 0;
+
+	if (msg->export)
+		flags |= MGPU_USER_CMD_EXPORT;
+	put_cmd(ch, msg, flags, mem)->msg = msg;
 	memset(msg->resp, 0, sizeof(*msg->resp));
 	msg->error = -EINPROGRESS;
 	msg->engine_ns = 0;
@@ -559,6 +568,73 @@ int user_channel_map(struct user_channel *ch, const struct mgpu_user_map *m)
 	spin_unlock(&ch->lock);
 	if (ret)
 		mgpu_host_pages_free(pages);
+	return ret;
+}
+
+/* ---- dma-bufs ---- */
+
+/* Return where the dma-buf of a resource goes, or NULL. */
+static struct mgpu_export *export_of(struct user_channel *ch, u32 res)
+{
+	const struct virtio_gpu_resource_create_3d *c;
+	struct user_cmd *cmd;
+	u32 seq;
+
+	lockdep_assert_held(&ch->lock);
+
+	for (seq = ch->oldest; seq != ch->tail; seq++) {
+		cmd = cmd_of(ch, seq);
+		if (cmd->done || !cmd->msg || !cmd->msg->export)
+			continue;
+		c = cmd->msg->buf;
+		if (le32_to_cpu(c->resource_id) == res)
+			return cmd->msg->export;
+	}
+	return NULL;
+}
+
+static bool export_ok(const struct mgpu_user_export *e)
+{
+	return !e->flags && !e->offset && !e->reserved &&
+	       (e->fourcc == DRM_FORMAT_XRGB8888 || e->fourcc == DRM_FORMAT_ARGB8888);
+}
+
+/**
+ * user_channel_export - take the dma-buf of a resource that a worker makes
+ * @ch: channel
+ * @e: argument of MGPU_USER_EXPORT
+ *
+ * Context: the worker's thread; may sleep.
+ * Return: 0 or the negative errno of the system call.
+ */
+int user_channel_export(struct user_channel *ch, const struct mgpu_user_export *e)
+{
+	struct mgpu_export *x;
+	struct dma_buf *buf;
+	int ret = 0;
+
+	if (!export_ok(e))
+		return -EINVAL;
+	buf = dma_buf_get(e->fd);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	spin_lock(&ch->lock);
+	x = ch->dead ? NULL : export_of(ch, e->resource);
+	if (!x)
+		ret = ch->dead ? -ENODEV : -ENOENT;
+	else if (x->buf)
+		ret = -EEXIST;
+	else if (e->stride / 4 < x->width || (u64)e->stride * x->height > buf->size)
+		ret = -EINVAL;
+	if (!ret) {
+		/* The thread that waits for the answer, which comes later, owns it. */
+		x->buf = buf;
+		x->stride = e->stride;
+		x->modifier = e->modifier;
+	}
+	spin_unlock(&ch->lock);
+	if (ret)
+		dma_buf_put(buf);
 	return ret;
 }
 

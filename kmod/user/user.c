@@ -550,6 +550,7 @@ static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	struct user_file *uf = file->private_data;
 	void __user *p = (void __user *)arg;
 	struct mgpu_user_attach attach;
+	struct mgpu_user_export export;
 	struct mgpu_user_enter enter;
 	struct mgpu_user_map map;
 	struct user_channel *ch;
@@ -581,6 +582,12 @@ static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 			return ret;
 		ch = file_channel(uf);
 		return ch ? user_channel_map(ch, &map) : -ENOTCONN;
+	case MGPU_USER_EXPORT:
+		ret = get_struct(&export, sizeof(export), p);
+		if (ret)
+			return ret;
+		ch = file_channel(uf);
+		return ch ? user_channel_export(ch, &export) : -ENOTCONN;
 	default:
 		return -ENOTTY;
 	}
@@ -742,7 +749,7 @@ static int get_capset(struct mgpu_user *user, const struct mgpu_user_capset __us
 static bool create_ok(const struct mgpu_user_create *c)
 {
 	const u32 known = MGPU_USER_CREATE_CONTEXT_INIT | MGPU_USER_CREATE_BLOB |
-			  MGPU_USER_CREATE_PCI;
+			  MGPU_USER_CREATE_PCI | MGPU_USER_CREATE_EXPORT;
 	bool pci = c->flags & MGPU_USER_CREATE_PCI;
 
 	return !(c->flags & ~known) && c->vgpu_depth <= c->depth && c->engines &&
@@ -821,6 +828,7 @@ static int user_begin(struct mgpu_user *user, const struct mgpu_user_create *c)
 		.depth = c->depth,
 		.vgpu_depth = c->vgpu_depth,
 		.lazy_scanout = true,
+		.exports = c->flags & MGPU_USER_CREATE_EXPORT,
 		.max_vgpus = c->max_vgpus,
 		.capsets = user->capsets,
 		.nr_capsets = user->nr_capsets,

@@ -202,6 +202,7 @@ void user_channel_put(struct user_channel *ch);
 int user_channel_post(struct user_channel *ch, struct mgpu_msg *msgs, u32 nr);
 int user_channel_exec(struct user_channel *ch, struct mgpu_msg *msg);
 int user_channel_enter(struct user_channel *ch, struct mgpu_user_enter *enter);
+int user_channel_export(struct user_channel *ch, const struct mgpu_user_export *e);
 void user_channel_kill(struct user_channel *ch, struct mgpu_job *culprit);
 struct mgpu_job *user_channel_expired(struct user_channel *ch);
 u32 user_channel_ready(struct user_channel *ch);

@@ -404,6 +404,15 @@ static long query_gfx_plane(struct mgpu_vgpu *vgpu, unsigned long arg)
 	return copy_to_user((void __user *)arg, &plane, minsz) ? -EFAULT : 0;
 }
 
+static long get_gfx_dmabuf(struct mgpu_vgpu *vgpu, unsigned long arg)
+{
+	u32 id;
+
+	if (get_user(id, (u32 __user *)arg))
+		return -EFAULT;
+	return mgpu_screen_get_buf(vgpu, id);
+}
+
 static long mgpu_vfio_ioctl(struct vfio_device *vdev, unsigned int cmd,
 			    unsigned long arg)
 {
@@ -422,6 +431,8 @@ static long mgpu_vfio_ioctl(struct vfio_device *vdev, unsigned int cmd,
 		return vfio_reset(vgpu);
 	case VFIO_DEVICE_QUERY_GFX_PLANE:
 		return query_gfx_plane(vgpu, arg);
+	case VFIO_DEVICE_GET_GFX_DMABUF:
+		return get_gfx_dmabuf(vgpu, arg);
 	default:
 		return -ENOTTY;
 	}

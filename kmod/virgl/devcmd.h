@@ -154,7 +154,8 @@ void mgpu_devcmd_stop(struct mgpu_vgpu *vgpu);
 /* devstate.c: state that the device has, and its release ahead of jobs */
 bool mgpu_vgpu_has(const struct mgpu_vgpu *vgpu, u32 gen);
 bool mgpu_devstate_settle(struct mgpu_devcmd *dc, bool ok);
-u32 mgpu_devcmd_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len);
+u32 mgpu_devcmd_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len,
+		     struct mgpu_export *export);
 void mgpu_devcmd_forget(struct mgpu_vgpu *vgpu, u32 type, u32 ctx, u32 res);
 struct mgpu_devctx *mgpu_devctx_new(struct mgpu_vgpu *vgpu, u32 id, u32 capset);
 void mgpu_devctx_put(struct mgpu_devctx *ctx);

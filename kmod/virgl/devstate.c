@@ -290,7 +290,8 @@ void mgpu_devnum_free(struct mgpu_devnums *nums, u32 num)
 /* ---- commands that go ahead of jobs ---- */
 
 /* Return VIRTIO_GPU_RESP_*, or a negative errno of ->exec(). */
-static int exec_one(struct mgpu_vgpu *vgpu, void *buf, size_t len, struct mgpu_mem *mem)
+static int exec_one(struct mgpu_vgpu *vgpu, void *buf, size_t len, struct mgpu_mem *mem,
+		    struct mgpu_export *export)
 {
 	struct mgpu_device *mdev = vgpu->mdev;
 	struct virtio_gpu_ctrl_hdr *resp;
@@ -300,6 +301,7 @@ static int exec_one(struct mgpu_vgpu *vgpu, void *buf, size_t len, struct mgpu_m
 	resp = kzalloc(sizeof(*resp), GFP_KERNEL | __GFP_NOFAIL);
 	msg.vgpu = vgpu;
 	msg.mem = mem;
+	msg.export = export;
 	msg.buf = buf;
 	msg.len = len;
 	msg.resp = resp;
@@ -314,13 +316,15 @@ static int exec_one(struct mgpu_vgpu *vgpu, void *buf, size_t len, struct mgpu_m
  * @vgpu: vGPU that pays for it
  * @buf: command, from kvmalloc()
  * @len: length of the command, bytes
+ * @export: filled in when the command makes a resource to be exported; NULL for others
  *
  * Context: may sleep until the device has answered; never in an engine's thread.
  * Return: VIRTIO_GPU_RESP_*, or 0 if the device was lost.
  */
-u32 mgpu_devcmd_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len)
+u32 mgpu_devcmd_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len,
+		     struct mgpu_export *export)
 {
-	int answer = exec_one(vgpu, buf, len, NULL);
+	int answer = exec_one(vgpu, buf, len, NULL, export);
 
 	return answer < 0 ? 0 : answer;
 }
@@ -343,7 +347,7 @@ static int forget(struct mgpu_vgpu *vgpu, u32 type, u32 ctx, u32 res, struct mgp
 	c->hdr.type = cpu_to_le32(type);
 	c->hdr.ctx_id = cpu_to_le32(ctx);
 	c->resource_id = cpu_to_le32(res);
-	ret = exec_one(vgpu, c, sizeof(*c), mem);
+	ret = exec_one(vgpu, c, sizeof(*c), mem, NULL);
 	kfree(c);
 	return ret;
 }

@@ -13,16 +13,30 @@
  * the guest's resource.  So a pixel of the module's resource is marked before the copy.
  * If the mark is still there afterwards, the picture is black, and the context, which may
  * be unusable, is made anew.
+ *
+ * On a device that exports, the resource of the module has a dma-buf, which a VMM with an
+ * OpenGL display shows itself: then the copy on the device is all, and no pixel goes to
+ * memory.  The guest's own resource is not exported: the VMM would show what the guest draws
+ * next, and has no word for a part of a resource, or for rows from the bottom up.  The cursor
+ * is a plane of its own.
  */
+#include <linux/dma-buf.h>
+#include <linux/fcntl.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/vfio.h>
 #include <linux/virtio_gpu.h>
 #include <linux/vmalloc.h>
+#include <drm/drm_fourcc.h>
 
+#include "compat.h"
 #include "gpu/resource.h"
 #include "mgpu.h"
 #include "virgl/devcmd.h"
+
+MGPU_IMPORT_DMA_BUF();
 
 /* The picture is stale when the VMM has not read the screen for this long. */
 #define STALE_NS	NSEC_PER_SEC
@@ -32,6 +46,7 @@
 #define WAIT_MS		10
 
 /* Values of the virgl protocol (enum virgl_formats, VIRGL_BIND_*, BLIT). */
+#define FORMAT_B8G8R8A8	1
 #define FORMAT_B8G8R8X8	2
 #define BIND_RENDER_TARGET BIT(1)
 #define BIND_SAMPLER_VIEW BIT(3)
@@ -54,12 +69,13 @@ static bool readback_is_there(const struct mgpu_vgpu *vgpu)
 }
 
 /* Have the device execute a command of @len bytes, and free the command. */
-static int readback_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len)
+static int readback_exec(struct mgpu_vgpu *vgpu, void *buf, size_t len,
+			 struct mgpu_export *export)
 {
 	u32 answer = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 
 	if (buf)
-		answer = mgpu_devcmd_exec(vgpu, buf, len);
+		answer = mgpu_devcmd_exec(vgpu, buf, len, export);
 	kvfree(buf);
 	return answer == VIRTIO_GPU_RESP_OK_NODATA ? 0 : -EIO;
 }
@@ -81,35 +97,35 @@ static int create_ctx(struct mgpu_vgpu *vgpu)
 
 	c = readback_new_cmd(VIRTIO_GPU_CMD_CTX_CREATE, vgpu->screen.readback.ctx,
 			     sizeof(*c));
-	return readback_exec(vgpu, c, sizeof(*c));
+	return readback_exec(vgpu, c, sizeof(*c), NULL);
 }
 
-static int create_res(struct mgpu_vgpu *vgpu)
+static int create_res(struct mgpu_vgpu *vgpu, struct mgpu_picture *p, u32 format)
 {
-	const struct mgpu_readback *rb = &vgpu->screen.readback;
 	struct virtio_gpu_resource_create_3d *c;
 
 	c = readback_new_cmd(VIRTIO_GPU_CMD_RESOURCE_CREATE_3D, 0, sizeof(*c));
 	if (c) {
-		c->resource_id = cpu_to_le32(rb->res);
+		c->resource_id = cpu_to_le32(p->res);
 		c->target = cpu_to_le32(MGPU_VIRGL_2D);
-		c->format = cpu_to_le32(FORMAT_B8G8R8X8);
+		c->format = cpu_to_le32(format);
 		c->bind = cpu_to_le32(BIND_RENDER_TARGET | BIND_SAMPLER_VIEW);
-		c->width = cpu_to_le32(rb->width);
-		c->height = cpu_to_le32(rb->height);
+		c->width = cpu_to_le32(p->width);
+		c->height = cpu_to_le32(p->height);
 		c->depth = cpu_to_le32(1);
 		c->array_size = cpu_to_le32(1);
 	}
-	return readback_exec(vgpu, c, sizeof(*c));
+	p->export.width = p->width;
+	p->export.height = p->height;
+	return readback_exec(vgpu, c, sizeof(*c),
+			     vgpu->mdev->caps.exports ? &p->export : NULL);
 }
 
-static int attach_backing(struct mgpu_vgpu *vgpu)
+static int attach_backing(struct mgpu_vgpu *vgpu, const struct mgpu_picture *p)
 {
-	const struct mgpu_readback *rb = &vgpu->screen.readback;
 	const struct mgpu_mem_chunk all = {};
 	struct virtio_gpu_resource_attach_backing *c;
-	u32 n = mgpu_dma_entries(&rb->dma, &all, 1, rb->size, NULL,
-				 MGPU_MAX_ENTRIES);
+	u32 n = mgpu_dma_entries(&p->dma, &all, 1, p->size, NULL, MGPU_MAX_ENTRIES);
 	size_t len;
 
 	if (n > MGPU_MAX_ENTRIES)
@@ -117,89 +133,121 @@ static int attach_backing(struct mgpu_vgpu *vgpu)
 	len = sizeof(*c) + n * sizeof(struct virtio_gpu_mem_entry);
 	c = readback_new_cmd(VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING, 0, len);
 	if (c) {
-		c->resource_id = cpu_to_le32(rb->res);
+		c->resource_id = cpu_to_le32(p->res);
 		c->nr_entries = cpu_to_le32(n);
-		mgpu_dma_entries(&rb->dma, &all, 1, rb->size, (void *)(c + 1),
-				 n);
+		mgpu_dma_entries(&p->dma, &all, 1, p->size, (void *)(c + 1), n);
 	}
-	return readback_exec(vgpu, c, len);
+	return readback_exec(vgpu, c, len, NULL);
 }
 
-static int attach_ctx(struct mgpu_vgpu *vgpu)
+static int attach_ctx(struct mgpu_vgpu *vgpu, const struct mgpu_picture *p)
 {
-	const struct mgpu_readback *rb = &vgpu->screen.readback;
 	struct virtio_gpu_ctx_resource *c;
 
-	c = readback_new_cmd(VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE, rb->ctx, sizeof(*c));
+	c = readback_new_cmd(VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE, vgpu->screen.readback.ctx,
+			     sizeof(*c));
 	if (c)
-		c->resource_id = cpu_to_le32(rb->res);
-	return readback_exec(vgpu, c, sizeof(*c));
+		c->resource_id = cpu_to_le32(p->res);
+	return readback_exec(vgpu, c, sizeof(*c), NULL);
 }
 
-/* The GPU's memory may have pixels of another guest: have zeros from @pixels there. */
-static int clear_res(struct mgpu_vgpu *vgpu)
+/* Have the pixels in the resource, zeros at first: it may have pixels of another guest. */
+static int upload(struct mgpu_vgpu *vgpu, const struct mgpu_picture *p)
 {
-	const struct mgpu_readback *rb = &vgpu->screen.readback;
 	struct virtio_gpu_transfer_host_3d *c;
 
-	c = readback_new_cmd(VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D, rb->ctx, sizeof(*c));
+	c = readback_new_cmd(VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D, vgpu->screen.readback.ctx,
+			     sizeof(*c));
 	if (c) {
-		c->box.w = cpu_to_le32(rb->width);
-		c->box.h = cpu_to_le32(rb->height);
+		c->box.w = cpu_to_le32(p->width);
+		c->box.h = cpu_to_le32(p->height);
 		c->box.d = cpu_to_le32(1);
-		c->resource_id = cpu_to_le32(rb->res);
+		c->resource_id = cpu_to_le32(p->res);
 	}
-	return readback_exec(vgpu, c, sizeof(*c));
+	return readback_exec(vgpu, c, sizeof(*c), NULL);
 }
 
-/* Release the module's context, resource and memory. */
+static void picture_take_down(struct mgpu_vgpu *vgpu, struct mgpu_picture *p)
+{
+	/*
+	 * Do not compare generations: the device may have some of the objects
+	 * even if it was lost after readback.gen was read.
+	 */
+	if (vgpu->screen.readback.gen && p->res)
+		mgpu_devcmd_forget(vgpu, VIRTIO_GPU_CMD_RESOURCE_UNREF, 0, p->res);
+	mgpu_devnum_free(&vgpu->mdev->res_nums, p->res);
+	if (p->export.buf)
+		dma_buf_put(p->export.buf);
+	mgpu_dma_unmap(&p->dma);
+	vfree(p->pixels);
+	memset(p, 0, sizeof(*p));
+}
+
+/* Release the module's context, pictures and memory. */
 static void readback_take_down(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_readback *rb = &vgpu->screen.readback;
-	struct mgpu_device *mdev = vgpu->mdev;
 
-	/*
-	 * Do not compare generations: the device may have some of the objects
-	 * even if it was lost after @rb->gen was read.
-	 */
-	if (rb->gen) {
-		mgpu_devcmd_forget(vgpu, VIRTIO_GPU_CMD_RESOURCE_UNREF, 0,
-				   rb->res);
+	picture_take_down(vgpu, &rb->picture);
+	picture_take_down(vgpu, &rb->cursor);
+	rb->image = 0;
+	if (rb->gen)
 		mgpu_devcmd_forget(vgpu, VIRTIO_GPU_CMD_CTX_DESTROY, rb->ctx,
 				   0);
-	}
 	rb->gen = 0;
-	mgpu_devnum_free(&mdev->res_nums, rb->res);
-	mgpu_devnum_free(&mdev->ctx_nums, rb->ctx);
-	rb->res = 0;
+	mgpu_devnum_free(&vgpu->mdev->ctx_nums, rb->ctx);
 	rb->ctx = 0;
-	mgpu_dma_unmap(&rb->dma);
-	vfree(rb->pixels);
-	rb->pixels = NULL;
 }
 
-static int map_pixels(struct mgpu_vgpu *vgpu)
+static int map_pixels(struct mgpu_vgpu *vgpu, struct mgpu_picture *p)
 {
-	struct mgpu_readback *rb = &vgpu->screen.readback;
-	u32 nr = rb->size >> PAGE_SHIFT, i;
+	u32 nr = p->size >> PAGE_SHIFT, i;
 	struct page **pages;
 	int ret;
 
-	rb->pixels = __vmalloc(rb->size, GFP_GUEST | __GFP_ZERO);
+	p->pixels = __vmalloc(p->size, GFP_GUEST | __GFP_ZERO);
 	pages = kvcalloc(nr, sizeof(*pages), GFP_GUEST);
 	ret = -ENOMEM;
-	if (rb->pixels && pages) {
+	if (p->pixels && pages) {
 		for (i = 0; i < nr; i++)
-			pages[i] = vmalloc_to_page(rb->pixels +
+			pages[i] = vmalloc_to_page(p->pixels +
 						   (size_t)i * PAGE_SIZE);
-		ret = mgpu_dma_map(&rb->dma, pages, nr,
+		ret = mgpu_dma_map(&p->dma, pages, nr,
 				   vgpu->mdev->caps.dma_dev);
 	}
 	kvfree(pages);
 	return ret;
 }
 
-/* Make the context, resource and memory for a picture of @width x @height pixels. */
+/* Make a picture of zeros; after an error the caller takes it down. */
+static int picture_set_up(struct mgpu_vgpu *vgpu, struct mgpu_picture *p, u32 width,
+			  u32 height, u32 format)
+{
+	struct mgpu_readback *rb = &vgpu->screen.readback;
+	struct mgpu_device *mdev = vgpu->mdev;
+	int ret;
+
+	p->width = width;
+	p->height = height;
+	p->size = PAGE_ALIGN((size_t)width * height * 4);
+	ret = map_pixels(vgpu, p);
+	if (ret)
+		return ret;
+	p->res = mgpu_devnum_new(mdev, &mdev->res_nums, 0, GFP_GUEST);
+	if (!p->res)
+		return -ENOMEM;
+	p->id = ++rb->last_id;
+	ret = create_res(vgpu, p, format);
+	if (!ret)
+		ret = attach_backing(vgpu, p);
+	if (!ret)
+		ret = attach_ctx(vgpu, p);
+	if (!ret)
+		ret = upload(vgpu, p);
+	return ret;
+}
+
+/* Make the context and a picture of @width x @height pixels. */
 static int readback_set_up(struct mgpu_vgpu *vgpu, u32 width, u32 height)
 {
 	struct mgpu_readback *rb = &vgpu->screen.readback;
@@ -207,36 +255,21 @@ static int readback_set_up(struct mgpu_vgpu *vgpu, u32 width, u32 height)
 	int ret;
 
 	lockdep_assert_held(&rb->lock);
-	if (readback_is_there(vgpu) && rb->width == width && rb->height == height)
+	if (readback_is_there(vgpu) && rb->picture.width == width &&
+	    rb->picture.height == height)
 		return 0;
 	readback_take_down(vgpu);
 
-	rb->width = width;
-	rb->height = height;
-	rb->size = PAGE_ALIGN((size_t)width * height * 4);
-	ret = map_pixels(vgpu);
-	if (ret)
-		goto fail;
-	ret = -ENOMEM;
 	rb->ctx = mgpu_devnum_new(mdev, &mdev->ctx_nums, 0, GFP_GUEST);
-	rb->res = mgpu_devnum_new(mdev, &mdev->res_nums, 0, GFP_GUEST);
-	if (!rb->ctx || !rb->res)
-		goto fail;
+	if (!rb->ctx)
+		return -ENOMEM;
 	/* From here on the device may have objects to release. */
 	rb->gen = mgpu_vgpu_gen(vgpu);
 	ret = create_ctx(vgpu);
 	if (!ret)
-		ret = create_res(vgpu);
-	if (!ret)
-		ret = attach_backing(vgpu);
-	if (!ret)
-		ret = attach_ctx(vgpu);
-	if (!ret)
-		ret = clear_res(vgpu);
-	if (!ret)
-		return 0;
-fail:
-	readback_take_down(vgpu);
+		ret = picture_set_up(vgpu, &rb->picture, width, height, FORMAT_B8G8R8X8);
+	if (ret)
+		readback_take_down(vgpu);
 	return ret;
 }
 
@@ -261,7 +294,7 @@ static int add_blit(struct mgpu_devcmd *dc, const struct mgpu_readback *rb,
 	const u32 words[BLIT_WORDS + 1] = {
 		BLIT_WORDS << 16 | MGPU_VIRGL_BLIT,
 		BLIT_MASK_RGBA, 0, 0,
-		rb->res, 0, FORMAT_B8G8R8X8,
+		rb->picture.res, 0, FORMAT_B8G8R8X8,
 		dst->x, dst->y, 0, dst->width, dst->height, 1,
 		from, 0, format,
 		src->x, src->y, 0, src->width, src->height, 1,
@@ -296,9 +329,9 @@ static int add_transfer(struct mgpu_devcmd *dc, u32 type, const struct mgpu_read
 	c->box.w = cpu_to_le32(r->width);
 	c->box.h = cpu_to_le32(r->height);
 	c->box.d = cpu_to_le32(1);
-	c->offset = cpu_to_le64(((u64)r->y * rb->width + r->x) * 4);
-	c->resource_id = cpu_to_le32(rb->res);
-	c->stride = cpu_to_le32(rb->width * 4);
+	c->offset = cpu_to_le64(((u64)r->y * rb->picture.width + r->x) * 4);
+	c->resource_id = cpu_to_le32(rb->picture.res);
+	c->stride = cpu_to_le32(rb->picture.width * 4);
 	return 0;
 }
 
@@ -307,7 +340,7 @@ static int add_transfer(struct mgpu_devcmd *dc, u32 type, const struct mgpu_read
 
 static u32 *first_pixel(const struct mgpu_readback *rb)
 {
-	return (u32 *)rb->pixels + (size_t)rb->rect.y * rb->width + rb->rect.x;
+	return (u32 *)rb->picture.pixels + (size_t)rb->rect.y * rb->picture.width + rb->rect.x;
 }
 
 /* Submit the job; @r is in the resource's pixels, @rb->rect in the screen's. */
@@ -325,9 +358,11 @@ static int readback_ask(struct mgpu_vgpu *vgpu, struct mgpu_resource *res,
 		return -ENOMEM;
 	job = &dc->job;
 	job->bytes = (u64)r->width * r->height * 4;
-	rb->mark = get_random_u32() & RGB;
-	*first_pixel(rb) = rb->mark;
-	ret = add_transfer(dc, VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D, rb, &first);
+	if (!rb->exporting) {
+		rb->mark = get_random_u32() & RGB;
+		*first_pixel(rb) = rb->mark;
+		ret = add_transfer(dc, VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D, rb, &first);
+	}
 	if (!ret)
 		ret = add_ctx_res(dc, VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE, rb->ctx,
 				  res->dev.host_id);
@@ -337,7 +372,7 @@ static int readback_ask(struct mgpu_vgpu *vgpu, struct mgpu_resource *res,
 	if (!ret)
 		ret = add_ctx_res(dc, VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE,
 				  rb->ctx, res->dev.host_id);
-	if (!ret)
+	if (!ret && !rb->exporting)
 		ret = add_transfer(dc, VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D, rb,
 				   &rb->rect);
 	if (ret) {
@@ -360,29 +395,42 @@ static bool readback_failed(struct mgpu_readback *rb)
 	if ((*first_pixel(rb) & RGB) != rb->mark)
 		return false;
 	for (row = 0; row < rb->rect.height; row++)
-		memset(first_pixel(rb) + (size_t)row * rb->width, 0,
+		memset(first_pixel(rb) + (size_t)row * rb->picture.width, 0,
 		       (size_t)rb->rect.width * 4);
 	return true;
 }
 
-/* Copy the picture to the screen if the job succeeded, and free the command. */
-static void readback_show(struct mgpu_vgpu *vgpu)
+/* Copy the picture to the screen if it has one; return whether the copy failed. */
+static bool show_pixels(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_screen *s = &vgpu->screen;
 	struct mgpu_readback *rb = &s->readback;
 	struct mgpu_view view;
 	bool failed;
 
-	lockdep_assert_held(&rb->lock);
 	failed = readback_failed(rb);
 	mutex_lock(&s->lock);
 	spin_lock(&s->state_lock);
 	view = s->view;
 	spin_unlock(&s->state_lock);
 	if ((failed || rb->cmd->answer == VIRTIO_GPU_RESP_OK_NODATA) && s->display &&
-	    view.rect.width == rb->width && view.rect.height == rb->height)
-		mgpu_screen_show(s, &view, &rb->rect, rb->pixels);
+	    view.rect.width == rb->picture.width && view.rect.height == rb->picture.height)
+		mgpu_screen_show(s, &view, &rb->rect, rb->picture.pixels);
 	mutex_unlock(&s->lock);
+	return failed;
+}
+
+/* Show the result of the job, and free the command. */
+static void readback_show(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_readback *rb = &vgpu->screen.readback;
+	bool failed;
+
+	lockdep_assert_held(&rb->lock);
+	if (rb->exporting)
+		failed = rb->cmd->answer != VIRTIO_GPU_RESP_OK_NODATA;
+	else
+		failed = show_pixels(vgpu);
 	mgpu_devcmd_free(rb->cmd);
 	rb->cmd = NULL;
 	rb->state = MGPU_READBACK_IDLE;
@@ -390,8 +438,11 @@ static void readback_show(struct mgpu_vgpu *vgpu)
 		readback_take_down(vgpu);
 }
 
-/* Submit a job for the part of the screen that has changed since the last one. */
-static void readback_begin(struct mgpu_vgpu *vgpu)
+/*
+ * Submit a job for the part of the screen that has changed since the last one; all of it if the
+ * last one was for the other kind of display.
+ */
+static void readback_begin(struct mgpu_vgpu *vgpu, bool exporting)
 {
 	struct mgpu_screen *s = &vgpu->screen;
 	struct mgpu_readback *rb = &s->readback;
@@ -399,6 +450,9 @@ static void readback_begin(struct mgpu_vgpu *vgpu)
 	struct mgpu_rect r, shown;
 	struct mgpu_view view;
 
+	if (rb->exporting != exporting)
+		mgpu_screen_damage(s);
+	rb->exporting = exporting;
 	if (!mgpu_screen_take(s, &view, &r))
 		return;
 	res = view.res;
@@ -409,8 +463,8 @@ static void readback_begin(struct mgpu_vgpu *vgpu)
 	rb->rect = (struct mgpu_rect){ r.x - shown.x, r.y - shown.y, r.width,
 				       r.height };
 	/* After a change of size, all of the picture has changed. */
-	if (!readback_is_there(vgpu) || rb->width != shown.width ||
-	    rb->height != shown.height) {
+	if (!readback_is_there(vgpu) || rb->picture.width != shown.width ||
+	    rb->picture.height != shown.height) {
 		r = shown;
 		rb->rect = (struct mgpu_rect){ 0, 0, r.width, r.height };
 	}
@@ -426,6 +480,25 @@ static bool readback_is_busy(const struct mgpu_readback *rb)
 	return smp_load_acquire(&rb->state) == MGPU_READBACK_BUSY;
 }
 
+/* Have a new picture, for a VMM that shows dma-bufs or for one that reads pixels. */
+static void readback_update(struct mgpu_vgpu *vgpu, bool exporting)
+{
+	struct mgpu_readback *rb = &vgpu->screen.readback;
+	u64 now = ktime_get_ns();
+	u32 wait;
+
+	lockdep_assert_held(&rb->lock);
+	wait = now - rb->looked_ns > STALE_NS ? WAIT_STALE_MS : WAIT_MS;
+	rb->looked_ns = now;
+	if (rb->state != MGPU_READBACK_IDLE && !readback_is_busy(rb))
+		readback_show(vgpu);
+	if (rb->state == MGPU_READBACK_IDLE && READ_ONCE(vgpu->live))
+		readback_begin(vgpu, exporting);
+	if (rb->state != MGPU_READBACK_IDLE &&
+	    wait_event_timeout(rb->wait, !readback_is_busy(rb), msecs_to_jiffies(wait)))
+		readback_show(vgpu);
+}
+
 /**
  * mgpu_readback_update - update the screen, which a VMM is about to read
  * @vgpu: vGPU for which mgpu_on_device() is true
@@ -438,20 +511,139 @@ static bool readback_is_busy(const struct mgpu_readback *rb)
 void mgpu_readback_update(struct mgpu_vgpu *vgpu)
 {
 	struct mgpu_readback *rb = &vgpu->screen.readback;
-	u64 now = ktime_get_ns();
-	u32 wait;
 
 	mutex_lock(&rb->lock);
-	wait = now - rb->looked_ns > STALE_NS ? WAIT_STALE_MS : WAIT_MS;
-	rb->looked_ns = now;
-	if (rb->state != MGPU_READBACK_IDLE && !readback_is_busy(rb))
-		readback_show(vgpu);
-	if (rb->state == MGPU_READBACK_IDLE && READ_ONCE(vgpu->live))
-		readback_begin(vgpu);
-	if (rb->state != MGPU_READBACK_IDLE &&
-	    wait_event_timeout(rb->wait, !readback_is_busy(rb), msecs_to_jiffies(wait)))
-		readback_show(vgpu);
+	readback_update(vgpu, false);
 	mutex_unlock(&rb->lock);
+}
+
+/* ---- dma-bufs ---- */
+
+static void describe(struct vfio_device_gfx_plane_info *plane, const struct mgpu_picture *p,
+		     u32 format)
+{
+	if (!p->export.buf)
+		return;
+	plane->drm_format = format;
+	/* QEMU passes any modifier but 0 on to EGL, which does not take this one. */
+	if (p->export.modifier != DRM_FORMAT_MOD_INVALID)
+		plane->drm_format_mod = p->export.modifier;
+	plane->width = p->width;
+	plane->height = p->height;
+	plane->stride = p->export.stride;
+	plane->size = p->export.stride * p->height;
+	plane->dmabuf_id = p->id;
+}
+
+static void picture_plane(struct mgpu_vgpu *vgpu, struct vfio_device_gfx_plane_info *plane)
+{
+	struct mgpu_screen *s = &vgpu->screen;
+	struct mgpu_readback *rb = &s->readback;
+	bool shown;
+
+	readback_update(vgpu, true);
+	spin_lock(&s->state_lock);
+	shown = s->view.res && s->view.rect.width == rb->picture.width &&
+		s->view.rect.height == rb->picture.height;
+	spin_unlock(&s->state_lock);
+	if (shown && readback_is_there(vgpu))
+		describe(plane, &rb->picture, DRM_FORMAT_XRGB8888);
+}
+
+/* Have the cursor's image in its picture; return false if there is none. */
+static bool cursor_update(struct mgpu_vgpu *vgpu)
+{
+	struct mgpu_screen *s = &vgpu->screen;
+	struct mgpu_readback *rb = &s->readback;
+	struct mgpu_picture *p = &rb->cursor;
+	u32 nr;
+
+	/* Without a picture there is no context either. */
+	if (!readback_is_there(vgpu) || !READ_ONCE(s->image_nr))
+		return false;
+	if (rb->image == READ_ONCE(s->image_nr))
+		return true;
+	if (!p->res && picture_set_up(vgpu, p, MGPU_CURSOR_DIM, MGPU_CURSOR_DIM,
+				      FORMAT_B8G8R8A8))
+		goto fail;
+	spin_lock(&s->state_lock);
+	nr = s->image_nr;
+	memcpy(p->pixels, s->image, MGPU_CURSOR_DIM * MGPU_CURSOR_DIM * sizeof(u32));
+	spin_unlock(&s->state_lock);
+	if (upload(vgpu, p))
+		goto fail;
+	rb->image = nr;
+	return true;
+fail:
+	picture_take_down(vgpu, p);
+	rb->image = 0;
+	return false;
+}
+
+static void cursor_plane(struct mgpu_vgpu *vgpu, struct vfio_device_gfx_plane_info *plane)
+{
+	struct mgpu_screen *s = &vgpu->screen;
+	bool visible;
+
+	visible = READ_ONCE(vgpu->live) && READ_ONCE(s->visible) && cursor_update(vgpu);
+	spin_lock(&s->state_lock);
+	plane->x_pos = s->x;
+	plane->y_pos = s->y;
+	plane->x_hot = s->hot_x;
+	plane->y_hot = s->hot_y;
+	spin_unlock(&s->state_lock);
+	if (visible)
+		describe(plane, &s->readback.cursor, DRM_FORMAT_ARGB8888);
+}
+
+/**
+ * mgpu_readback_plane - describe a plane's dma-buf, with the guest's latest picture
+ * @vgpu: vGPU on a device that exports, for which mgpu_on_device() is true
+ * @plane: all 0 but for @drm_plane_type; without a picture, or without a dma-buf of it, the
+ *	size stays 0
+ *
+ * Waits like mgpu_readback_update().
+ *
+ * Context: the VMM's thread.
+ */
+void mgpu_readback_plane(struct mgpu_vgpu *vgpu, struct vfio_device_gfx_plane_info *plane)
+{
+	struct mgpu_readback *rb = &vgpu->screen.readback;
+
+	mutex_lock(&rb->lock);
+	if (plane->drm_plane_type == MGPU_PLANE_CURSOR)
+		cursor_plane(vgpu, plane);
+	else
+		picture_plane(vgpu, plane);
+	mutex_unlock(&rb->lock);
+}
+
+/**
+ * mgpu_readback_get_buf - give the VMM the dma-buf of a plane
+ * @vgpu: vGPU
+ * @id: number of the dma-buf
+ *
+ * Return: a file descriptor, or a negative errno: -ENOENT if there is no such dma-buf now.
+ */
+int mgpu_readback_get_buf(struct mgpu_vgpu *vgpu, u32 id)
+{
+	struct mgpu_readback *rb = &vgpu->screen.readback;
+	struct dma_buf *buf = NULL;
+	int fd = -ENOENT;
+
+	mutex_lock(&rb->lock);
+	if (id && id == rb->picture.id)
+		buf = rb->picture.export.buf;
+	else if (id && id == rb->cursor.id)
+		buf = rb->cursor.export.buf;
+	if (buf) {
+		get_dma_buf(buf);
+		fd = dma_buf_fd(buf, O_CLOEXEC);
+		if (fd < 0)
+			dma_buf_put(buf);
+	}
+	mutex_unlock(&rb->lock);
+	return fd;
 }
 
 /* Complete a readback; called in an engine's thread. */

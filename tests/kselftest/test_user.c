@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <drm.h>
+
 #include <kselftest_harness.h>
 
 #include "allocs.h"
@@ -832,6 +834,287 @@ TEST_F_TIMEOUT(user, a_silent_worker_does_not_hold_up_the_vmm, 60)
 	vm_close(&p->g.vm);
 }
 
+/* ---- screens as dma-bufs ---- */
+
+/* A buffer of vgem's, which any process can map. */
+static struct {
+	int card, fd;
+	uint32_t stride;
+	uint64_t size;
+	uint8_t *map;
+} buf = { .card = -1, .fd = -1 };
+
+static bool is_vgem(int card)
+{
+	char name[8] = "";
+	struct drm_version v = { .name = name, .name_len = sizeof(name) - 1 };
+
+	return !ioctl(card, DRM_IOCTL_VERSION, &v) && !strcmp(name, "vgem");
+}
+
+static bool buf_new(uint32_t width, uint32_t height)
+{
+	struct drm_mode_create_dumb dumb = { .width = width, .height = height, .bpp = 32 };
+	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR };
+	char path[32];
+	int i;
+
+	for (i = 0; i < 8 && buf.card < 0; i++) {
+		snprintf(path, sizeof(path), "/dev/dri/card%d", i);
+		buf.card = open(path, O_RDWR | O_CLOEXEC);
+		if (buf.card >= 0 && !is_vgem(buf.card)) {
+			close(buf.card);
+			buf.card = -1;
+		}
+	}
+	if (buf.card < 0 || ioctl(buf.card, DRM_IOCTL_MODE_CREATE_DUMB, &dumb))
+		return false;
+	prime.handle = dumb.handle;
+	if (ioctl(buf.card, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime))
+		return false;
+	buf.fd = prime.fd;
+	buf.stride = dumb.pitch;
+	buf.size = dumb.size;
+	buf.map = mmap(NULL, buf.size, PROT_READ | PROT_WRITE, MAP_SHARED, buf.fd, 0);
+	return buf.map != MAP_FAILED;
+}
+
+static void buf_delete(void)
+{
+	if (buf.map && buf.map != MAP_FAILED)
+		munmap(buf.map, buf.size);
+	if (buf.fd >= 0)
+		close(buf.fd);
+	if (buf.card >= 0)
+		close(buf.card);
+	memset(&buf, 0, sizeof(buf));
+	buf.card = -1;
+	buf.fd = -1;
+}
+
+#define XRGB8888	0x34325258u	/* as DRM_FORMAT_XRGB8888 */
+#define MODIFIER	0x0100000000000001ull
+
+static int export(const struct worker *w, uint32_t id, const struct mgpu_user_export *like)
+{
+	struct mgpu_user_export e = *like;
+
+	e.resource = id;
+	return ioctl(w->fd, MGPU_USER_EXPORT, &e) ? -errno : 0;
+}
+
+static struct mgpu_user_export good(void)
+{
+	return (struct mgpu_user_export){
+		.size = sizeof(struct mgpu_user_export), .fd = buf.fd, .fourcc = XRGB8888,
+		.stride = buf.stride, .modifier = MODIFIER,
+	};
+}
+
+/* What the exports of the worker returned. */
+static int exported[16];
+static unsigned int nr_exported;
+
+static void export_good(struct worker *w, const struct virtio_gpu_resource_create_3d *c)
+{
+	struct mgpu_user_export e = good();
+
+	exported[nr_exported++ % ARRAY_LEN(exported)] = export(w, c->resource_id, &e);
+}
+
+static void export_badly(struct worker *w, const struct virtio_gpu_resource_create_3d *c)
+{
+	struct mgpu_user_export e;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+#define TRY(id, field, value) do {					\
+	e = good();							\
+	e.field = value;						\
+	exported[nr_exported++ % ARRAY_LEN(exported)] = export(w, id, &e); \
+} while (0)
+	TRY(c->resource_id, size, 3);
+	TRY(c->resource_id, flags, 1);
+	TRY(c->resource_id, offset, 4);
+	TRY(c->resource_id, reserved, 1);
+	TRY(c->resource_id, fourcc, 0x36314752);	/* RG16 */
+	TRY(c->resource_id, stride, c->width * 4 - 4);
+	TRY(c->resource_id, stride, (uint32_t)(buf.size / c->height) + 1);
+	TRY(c->resource_id, fd, -1);
+	TRY(c->resource_id, fd, null);
+	TRY(c->resource_id + 1, flags, 0);
+	TRY(c->resource_id, flags, 0);
+	TRY(c->resource_id, flags, 0);
+	close(null);
+}
+
+static int query(struct vm *vm, struct vfio_device_gfx_plane_info *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->argsz = sizeof(*p);
+	p->flags = VFIO_GFX_PLANE_TYPE_DMABUF;
+	p->drm_plane_type = 1;
+	return ioctl(vm->device, VFIO_DEVICE_QUERY_GFX_PLANE, p) ? -errno : 0;
+}
+
+static int get_buf(struct vm *vm, uint32_t id)
+{
+	int fd = ioctl(vm->device, VFIO_DEVICE_GET_GFX_DMABUF, &id);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Look until there is a plane: the first look may come before the worker has drawn. */
+static bool has_plane(struct vm *vm, struct vfio_device_gfx_plane_info *p)
+{
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+
+	while (!query(vm, p) && now_ms() < end) {
+		if (p->size)
+			return true;
+		sleep_ms(5);
+	}
+	return false;
+}
+
+/* Show a picture of the guest. */
+static bool show(struct gl *g)
+{
+	struct virtio_gpu_rect all = gpu_rect(0, 0, SIDE, SIDE);
+
+	return picture(g) && move(g, true) == OK && gpu_set_scanout(&g->vm, 1, all) == OK &&
+	       gpu_flush(&g->vm, 1, all) == OK;
+}
+
+FIXTURE(exports)
+{
+	struct user_dev d;
+	struct pair p;
+};
+
+FIXTURE_SETUP(exports)
+{
+	self->d.control = -1;
+	nr_exported = 0;
+	if (!buf_new(SIDE, SIDE))
+		SKIP(return, "there is no vgem");
+	ASSERT_EQ(0, user_dev_new_exporting(&self->d));
+	ASSERT_EQ(0, setenv("MGPU_PARENT", self->d.parent, 1));
+	ASSERT_EQ(0, pair_new(&self->p, &self->d, NULL));
+}
+
+FIXTURE_TEARDOWN(exports)
+{
+	pair_delete(&self->p);
+	if (self->d.control >= 0)
+		EXPECT_EQ(0, user_dev_delete(&self->d));
+	buf_delete();
+}
+
+TEST_F(exports, the_vmm_gets_the_buffer)
+{
+	struct vm *vm = &self->p.g.vm;
+	struct vfio_device_gfx_plane_info p;
+	struct worker *w = &self->p.w;
+	uint8_t *seen;
+	uint32_t id;
+	int fd;
+
+	EXPECT_EQ(0, display_probe(vm, VFIO_GFX_PLANE_TYPE_DMABUF));
+	EXPECT_EQ(0, display_probe(vm, VFIO_GFX_PLANE_TYPE_REGION));
+	ASSERT_EQ(0, query(vm, &p));
+	EXPECT_EQ(0, p.size);
+	w->export = export_good;
+	ASSERT_TRUE(show(&self->p.g));
+	ASSERT_TRUE(has_plane(vm, &p));
+	EXPECT_EQ(1, nr_exported);
+	EXPECT_EQ(0, exported[0]);
+	EXPECT_EQ(XRGB8888, p.drm_format);
+	EXPECT_EQ(MODIFIER, p.drm_format_mod);
+	EXPECT_EQ(SIDE, p.width);
+	EXPECT_EQ(SIDE, p.height);
+	EXPECT_EQ(buf.stride, p.stride);
+	EXPECT_EQ(buf.stride * SIDE, p.size);
+	id = p.dmabuf_id;
+	EXPECT_EQ(-ENOENT, get_buf(vm, id + 1));
+	fd = get_buf(vm, id);
+	ASSERT_LE(0, fd);
+	seen = mmap(NULL, buf.size, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, seen);
+	memset(buf.map, 0x5b, buf.size);
+	EXPECT_EQ(0x5b, seen[buf.size - 1]);
+
+	/* The next picture is in the same one. */
+	ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, SIDE, SIDE)));
+	ASSERT_TRUE(has_plane(vm, &p));
+	EXPECT_EQ(id, p.dmabuf_id);
+	EXPECT_EQ(1, nr_exported);
+
+	/* The next worker's is another; the VMM keeps what it has. */
+	ASSERT_EQ(0, worker_end(w));
+	worker_close(w);
+	ASSERT_EQ(0, query(vm, &p));
+	EXPECT_EQ(0, p.size);
+	ASSERT_EQ(0, worker_attach(w, &self->d, self->p.g.vgpu));
+	w->export = export_good;
+	ASSERT_EQ(0, worker_begin(w));
+	ASSERT_EQ(0, vm_discover(vm));
+	ASSERT_EQ(0, gl_restart(&self->p.g));
+	EXPECT_EQ(-ENOENT, get_buf(vm, id));
+	ASSERT_TRUE(show(&self->p.g));
+	ASSERT_TRUE(has_plane(vm, &p));
+	EXPECT_NE(id, p.dmabuf_id);
+	EXPECT_EQ(0x5b, seen[0]);
+	munmap(seen, buf.size);
+	close(fd);
+}
+
+TEST_F(exports, what_is_no_picture_is_refused)
+{
+	static const int want[] = {
+		-EINVAL, -EINVAL, -EINVAL, -EINVAL, -EINVAL, -EINVAL, -EINVAL, -EBADF, -EINVAL,
+		-ENOENT, 0, -EEXIST,
+	};
+	struct vm *vm = &self->p.g.vm;
+	struct vfio_device_gfx_plane_info p;
+	struct mgpu_user_export e = good();
+	unsigned int i;
+
+	/* No command asks for it. */
+	EXPECT_EQ(-ENOENT, export(&self->p.w, 1, &e));
+	self->p.w.export = export_badly;
+	ASSERT_TRUE(show(&self->p.g));
+	ASSERT_TRUE(has_plane(vm, &p));
+	ASSERT_EQ(ARRAY_LEN(want), nr_exported);
+	for (i = 0; i < ARRAY_LEN(want); i++)
+		EXPECT_EQ(want[i], exported[i]) {
+			TH_LOG("export %u", i);
+		}
+	EXPECT_EQ(-ENOTCONN, export(&(struct worker){ .fd = self->d.fd }, 1, &e));
+}
+
+/* A GPU that cannot export costs the picture, and nothing else. */
+TEST_F(exports, without_an_export_there_is_no_plane)
+{
+	struct vm *vm = &self->p.g.vm;
+	struct vfio_device_gfx_plane_info p;
+
+	ASSERT_TRUE(show(&self->p.g));
+	EXPECT_EQ(0, query(vm, &p));
+	EXPECT_EQ(0, p.size);
+	ASSERT_EQ(0, display_plane(vm, &p));
+	EXPECT_EQ(SIDE * SIDE * 4, p.size);
+}
+
+TEST_F(user, without_exports_the_region_is_the_only_plane)
+{
+	struct vfio_device_gfx_plane_info p;
+
+	ASSERT_EQ(0, pair_new(&self->p[0], &self->d, NULL));
+	EXPECT_EQ(-EINVAL, display_probe(&self->p[0].g.vm, VFIO_GFX_PLANE_TYPE_DMABUF));
+	EXPECT_EQ(-EINVAL, query(&self->p[0].g.vm, &p));
+	EXPECT_EQ(-EINVAL, get_buf(&self->p[0].g.vm, 1));
+}
+
 /* ---- contexts of any capset, and their rings ---- */
 
 FIXTURE(rings)
@@ -1333,6 +1616,41 @@ TEST_F_TIMEOUT(gpu, unbinding_races_with_a_request, 90)
 		ASSERT_EQ(0, sysfs_write(AHCI "/bind", self->address));
 	}
 	TH_LOG("%u devices were made before the driver was unbound", made);
+}
+
+TEST_F_TIMEOUT(gpu, unplugging_it_takes_the_vgpus_along, 60)
+{
+	struct pair *p = &self->p;
+	struct mgpu_user_event e;
+	uint32_t *pixels;
+	char path[96];
+	pid_t pid;
+
+	ASSERT_EQ(0, make(&self->d, self->address));
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	pixels = picture(&p->g);
+	ASSERT_NE(NULL, pixels);
+	ASSERT_EQ(0, irq_request(&p->g.vm));
+	snprintf(path, sizeof(path), PCI "%s/remove", self->address);
+	pid = sysfs_write_aside(path, "1");
+	ASSERT_LT(0, pid);
+	EXPECT_LT(0, irq_wait(p->g.vm.req_irq, VMM_TIMEOUT));
+	EXPECT_FALSE(ends(pid, 300));
+	EXPECT_TRUE(keeps(&p->g, pixels, 12));
+	vm_close(&p->g.vm);
+	EXPECT_TRUE(ends(pid, VMM_TIMEOUT));
+	p->g.vm.made = false;
+	EXPECT_EQ(-ENODEV, worker_end(&p->w));
+	worker_close(&p->w);
+	memset(p, 0, sizeof(*p));
+	EXPECT_FALSE(has(PCI, self->address, ""));
+	ASSERT_EQ(1, user_event(&self->d, &e, VMM_TIMEOUT));
+	EXPECT_EQ(0, user_event(&self->d, &e, VMM_TIMEOUT));
+	EXPECT_EQ(0, user_dev_delete(&self->d));
+	self->d.control = -1;
+	ASSERT_EQ(0, sysfs_write("/sys/bus/pci/rescan", "1"));
+	ASSERT_TRUE(has(AHCI "/", self->address, ""));
+	ASSERT_EQ(0, make(&self->d, self->address));
 }
 
 TEST_HARNESS_MAIN

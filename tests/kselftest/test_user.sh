@@ -7,8 +7,8 @@ set -uo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$top/build}
 
-# Drivers of the PCI function that stands for a GPU.
-/usr/sbin/modprobe -a ahci pci-stub 2>/dev/null
+# Drivers of the PCI function that stands for a GPU, and of dma-bufs.
+/usr/sbin/modprobe -a ahci pci-stub vgem 2>/dev/null
 "$top/tools/vm/modules" load mgpu_user || exit 1
 "$BUILD/kselftest/test_user"
 rc=$?

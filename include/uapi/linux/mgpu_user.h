@@ -100,6 +100,11 @@ struct mgpu_user_create {
 #define MGPU_USER_CREATE_BLOB		0x2
 /* The parent of the vGPUs is the PCI function at pci_domain, pci_bus and pci_devfn. */
 #define MGPU_USER_CREATE_PCI		0x4
+/*
+ * Workers export resources as dma-bufs, see MGPU_USER_EXPORT: a VMM gets the screens of guests
+ * with contexts as dma-bufs, too.  QEMU then needs a display with OpenGL for such a VM.
+ */
+#define MGPU_USER_CREATE_EXPORT	0x8
 
 /**
  * struct mgpu_user_destroy - argument of MGPU_USER_DESTROY
@@ -211,9 +216,41 @@ struct mgpu_user_map {
 	__aligned_u64 len;
 };
 
+/**
+ * struct mgpu_user_export - argument of MGPU_USER_EXPORT
+ * @size: size of this structure
+ * @flags: 0
+ * @resource: number of the resource
+ * @fd: dma-buf with its memory, one plane
+ * @fourcc: DRM_FORMAT_XRGB8888 or DRM_FORMAT_ARGB8888
+ * @stride: bytes from one row to the next; an upper bound where @modifier is not linear
+ * @offset: 0; VMMs show no other buffers
+ * @reserved: 0
+ * @modifier: DRM_FORMAT_MOD_*
+ *
+ * A command with MGPU_USER_CMD_EXPORT makes the resource: the request is made before that is
+ * answered, at most once, or not at all if the GPU cannot export.  The module keeps a reference
+ * to the dma-buf for as long as it has the resource.  The VMM of the same VM gets the dma-buf,
+ * and nobody else.  Errors: ENOENT, no such command waits for an answer; EEXIST, its resource
+ * was exported; EINVAL, a field is wrong, or the dma-buf is too small; ENODEV, as of
+ * MGPU_USER_ENTER; or an error of the dma-buf.
+ */
+struct mgpu_user_export {
+	__u32 size;
+	__u32 flags;
+	__u32 resource;
+	__s32 fd;
+	__u32 fourcc;
+	__u32 stride;
+	__u32 offset;
+	__u32 reserved;
+	__u64 modifier;
+};
+
 /* On /dev/mgpu-userN. */
 #define MGPU_USER_ATTACH	_IO('M', 0x48)	/* struct mgpu_user_attach */
 #define MGPU_USER_ENTER		_IO('M', 0x49)	/* struct mgpu_user_enter */
+#define MGPU_USER_EXPORT	_IO('M', 0x4a)	/* struct mgpu_user_export */
 #define MGPU_USER_MAP		_IO('M', 0x4b)	/* struct mgpu_user_map */
 
 /**
@@ -261,6 +298,8 @@ struct mgpu_user_cmd {
 #define MGPU_USER_CMD_FENCED	0x1
 /* No answer: what the command releases is released already. */
 #define MGPU_USER_CMD_NOTICE	0x2
+/* It makes a resource: export that with MGPU_USER_EXPORT before the answer. */
+#define MGPU_USER_CMD_EXPORT	0x4
 
 /**
  * struct mgpu_user_answer - answer of the worker

@@ -89,6 +89,16 @@ int user_dev_new_on(struct user_dev *d, const char *gpu)
 	return new_dev(d, &c, gpu);
 }
 
+int user_dev_new_exporting(struct user_dev *d)
+{
+	struct mgpu_user_create c = {
+		.size = sizeof(c), .engines = 1, .depth = 3, .vgpu_depth = 2, .max_vgpus = 64,
+		.flags = MGPU_USER_CREATE_EXPORT,
+	};
+
+	return new_dev(d, &c, NULL);
+}
+
 void user_dev_leave(struct user_dev *d)
 {
 	if (d->fd >= 0)
@@ -355,6 +365,8 @@ static uint32_t execute(struct worker *w, const struct mgpu_user_cmd *cmd)
 
 	switch (hdr->type) {
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_3D:
+		if (cmd->flags & MGPU_USER_CMD_EXPORT && w->export)
+			w->export(w, c);
 		return create(w, ((const struct virtio_gpu_resource_create_3d *)
 				  c)->resource_id);
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_2D:

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <linux/virtio_gpu.h>
+
 #include "../../../include/uapi/linux/mgpu_user.h"
 
 /**
@@ -100,6 +102,7 @@ enum worker_map {
  * @map: enum worker_map
  * @map_error: errno of the last MGPU_USER_MAP, or 0
  * @keep_maps: leave guest memory mapped that was detached
+ * @export: called for a resource that was made and is to be exported; NULL for no export
  * @stop: end worker_run()
  * @seen: number of commands
  * @submits: number of streams
@@ -126,6 +129,7 @@ struct worker {
 	uint32_t held[4];
 	uint32_t nr_held;
 	bool keep_maps;
+	void (*export)(struct worker *w, const struct virtio_gpu_resource_create_3d *c);
 	atomic_bool stop;
 	atomic_uint seen, submits, notices;
 	uint32_t stream[64];
@@ -140,8 +144,9 @@ struct worker {
  */
 int user_dev_new(struct user_dev *d, uint32_t flags, uint32_t engines, uint32_t depth,
 		 uint32_t vgpu_depth);
-/* The same below the PCI function @gpu, as in 0000:00:1f.2 */
+/* The same below the PCI function @gpu, as in 0000:00:1f.2, or with workers that export. */
 int user_dev_new_on(struct user_dev *d, const char *gpu);
+int user_dev_new_exporting(struct user_dev *d);
 /* Write the address of a PCI function into a request. */
 int user_name_gpu(struct mgpu_user_create *c, const char *gpu);
 /* Close the files without removing the device. */
