@@ -67,6 +67,11 @@ void channel_answer(struct channel *ch, uint32_t seq, uint32_t type, uint64_t en
 	__atomic_store_n(&ch->ring->answer_tail, ++ch->put, __ATOMIC_RELEASE);
 }
 
+int channel_export(struct channel *ch, const struct mgpu_user_export *e)
+{
+	return ioctl(ch->fd, MGPU_USER_EXPORT, e) ? -errno : 0;
+}
+
 int channel_enter(struct channel *ch, uint32_t timeout_ms)
 {
 	struct mgpu_user_enter e = {

@@ -47,6 +47,9 @@ bool channel_take(struct channel *ch, struct mgpu_user_cmd *cmd);
 /* Put an answer. The module learns of it at the next channel_enter(). */
 void channel_answer(struct channel *ch, uint32_t seq, uint32_t type, uint64_t engine_ns);
 
+/* Hand over the dma-buf of a resource whose command is not answered: 0 or a negative errno. */
+int channel_export(struct channel *ch, const struct mgpu_user_export *e);
+
 /**
  * channel_enter() - hand over answers, and wait for a command
  * @ch: channel

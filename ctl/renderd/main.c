@@ -40,7 +40,7 @@
 #define WORKER		"worker"
 
 static const char usage_text[] =
-	"usage: mgpu-renderd [-g ADDRESS | -n PATH] [-u NAME] [-r DIR]\n"
+	"usage: mgpu-renderd [-g ADDRESS | -n PATH] [-u NAME] [-d] [-r DIR]\n"
 	"       mgpu-renderd replay [OPTION]... FILE...\n"
 	"       mgpu-renderd help | version\n"
 	"\n"
@@ -54,6 +54,8 @@ static const char usage_text[] =
 	"  -u, --user NAME    account of the workers (mgpu-renderd, or nobody)\n"
 	"      --no-sandbox   have workers keep all rights: a guest that takes one over has\n"
 	"                     the host\n"
+	"  -d, --dmabuf       have VMMs show screens by dma-buf, without copies to memory: each\n"
+	"                     QEMU then needs a display with OpenGL, as -display gtk,gl=on\n"
 	"  -r, --record DIR   record what each worker executes to a file in DIR\n"
 	"  -h, --help         print this help\n"
 	"  -V, --version      print the version\n"
@@ -68,13 +70,17 @@ struct options {
 
 /* ---- the device ---- */
 
-/* Capability sets of the renderer, which only a process of its own starts. */
+/*
+ * Capability sets of the renderer, and whether it exports dma-bufs; only a process of its own
+ * starts it.
+ */
 struct probe {
 	struct {
 		uint32_t id, version, len;
 		uint8_t data[MGPU_USER_MAX_CAPSET];
 	} set[2];
 	uint32_t nr;
+	bool exports;
 };
 
 static int probe(const struct worker_options *o, struct probe *p)
@@ -106,6 +112,7 @@ static int probe(const struct worker_options *o, struct probe *p)
 			p->set[p->nr].len = (uint32_t)len;
 			p->nr += !!len;
 		}
+		p->exports = o->dmabuf && virgl_can_export();
 		for (; got < sizeof(*p) && n > 0; got += n > 0 ? (size_t)n : 0)
 			n = write(fds[1], (char *)p + got, sizeof(*p) - got);
 		_exit(got != sizeof(*p));
@@ -149,7 +156,7 @@ static const char *no_parent(int err)
 }
 
 /* Make a device below the GPU of the record, or else one of its own. */
-static int make_device(int control, const struct probe *p, struct renderd *record)
+static int make_device(int control, const struct probe *p, bool dmabuf, struct renderd *record)
 {
 	struct mgpu_user_capset sets[2] = { 0 };
 	struct mgpu_user_create c = {
@@ -157,6 +164,7 @@ static int make_device(int control, const struct probe *p, struct renderd *recor
 		.engines = 1, .depth = DEPTH, .vgpu_depth = DEPTH - 1,
 		.max_vgpus = MAX_VGPUS,
 		.nr_capsets = p->nr, .capsets = (uintptr_t)sets,
+		.flags = dmabuf ? MGPU_USER_CREATE_EXPORT : 0,
 	};
 	struct mgpu_user_create own = c;
 
@@ -494,6 +502,11 @@ static int serve_device(const struct worker_options *o, struct renderd *record)
 			 o->node ? "on " : "without a GPU", o->node ? o->node : "");
 		return ret;
 	}
+	if (o->dmabuf && !p.exports) {
+		complain("--dmabuf: %s exports no dma-bufs that VMMs can show; leave the option away",
+			 o->node ? o->node : "Mesa without a GPU");
+		return -EOPNOTSUPP;
+	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -508,7 +521,7 @@ static int serve_device(const struct worker_options *o, struct renderd *record)
 	}
 	/* A device that an mgpu-renderd left when it died has the vGPUs of its VMs. */
 	if (!*record->device)
-		ret = make_device(control, &p, record);
+		ret = make_device(control, &p, o->dmabuf, record);
 	if (ret) {
 		complain("cannot make a device: %s", strerror(-ret));
 		return ret;
@@ -583,13 +596,14 @@ int main(int argc, char **argv)
 		{ "node", required_argument, NULL, 'n' },
 		{ "user", required_argument, NULL, 'u' },
 		{ "no-sandbox", no_argument, NULL, 'S' },
+		{ "dmabuf", no_argument, NULL, 'd' },
 		{ "record", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	static const char *const names[] = { "gpu", "node", "user", "no-sandbox", "record",
-						   "help", "version", NULL };
+	static const char *const names[] = { "gpu", "node", "user", "no-sandbox", "dmabuf",
+						   "record", "help", "version", NULL };
 	struct options o = { .worker.sandbox = true };
 	char text[256];
 	struct stat st;
@@ -600,7 +614,7 @@ int main(int argc, char **argv)
 		return worker(argc - 1, argv + 1);
 	if (argc > 1 && !strcmp(argv[1], "replay"))
 		return replay_main(argc - 1, argv + 1);
-	while ((c = getopt_long(argc, argv, ":g:n:u:r:hV", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":g:n:u:dr:hV", options, NULL)) != -1) {
 		switch (c) {
 		case 'g':
 			o.gpu = optarg;
@@ -613,6 +627,9 @@ int main(int argc, char **argv)
 			break;
 		case 'S':
 			o.worker.sandbox = false;
+			break;
+		case 'd':
+			o.worker.dmabuf = true;
 			break;
 		case 'r':
 			o.worker.record = optarg;

@@ -228,6 +228,8 @@ static void put_stream_memory(struct recorder *rec, const struct mgpu_user_cmd *
 
 void recorder_before(struct recorder *rec, const struct mgpu_user_cmd *cmd, const void *buf)
 {
+	/* A replay has no VMM that shows dma-bufs. */
+	const uint32_t flags = cmd->flags & ~(uint32_t)MGPU_USER_CMD_EXPORT;
 	const struct virtio_gpu_ctrl_hdr *hdr = buf;
 	int ret;
 
@@ -264,7 +266,7 @@ void recorder_before(struct recorder *rec, const struct mgpu_user_cmd *cmd, cons
 		return;
 	}
 	put_record(rec, RECORD_COMMAND, &(struct record_command){
-			   .seq = htole32(cmd->seq), .flags = htole32(cmd->flags),
+			   .seq = htole32(cmd->seq), .flags = htole32(flags),
 			   .mem = htole64(cmd->mem), .mem_len = htole64(cmd->mem_len),
 		   }, sizeof(struct record_command), buf, cmd->len);
 }

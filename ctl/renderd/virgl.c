@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
-/* Fences on rings, capsets of contexts, and blobs. */
+/* Fences on rings, capsets of contexts, and the query of dma-bufs. */
 #define VIRGL_RENDERER_UNSTABLE_APIS
 #include <virglrenderer.h>
 
@@ -193,6 +194,59 @@ void *virgl_memory(struct virgl *v, uint32_t id, size_t *len)
 		return NULL;
 	*len = r->len;
 	return r->map;
+}
+
+/* ---- dma-bufs ---- */
+
+#define FOURCC(a, b, c, d)	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | \
+				 (uint32_t)(d) << 24)
+#define XRGB8888	FOURCC('X', 'R', '2', '4')
+#define ARGB8888	FOURCC('A', 'R', '2', '4')
+
+int virgl_export(uint32_t id, struct mgpu_user_export *e)
+{
+	struct virgl_renderer_export_query q = {
+		.hdr = {
+			.stype = VIRGL_RENDERER_STRUCTURE_TYPE_EXPORT_QUERY,
+			.size = sizeof(q),
+		},
+		.in_resource_id = id, .in_export_fds = 1,
+	};
+	uint32_t i;
+
+	if (virgl_renderer_execute(&q, sizeof(q)) || !q.out_num_fds)
+		return -EOPNOTSUPP;
+	*e = (struct mgpu_user_export){
+		.size = sizeof(*e), .resource = id, .fd = q.out_fds[0],
+		.fourcc = q.out_fourcc, .stride = q.out_strides[0],
+		.modifier = q.out_modifier,
+	};
+	if (q.out_num_fds == 1 && !q.out_offsets[0] && e->fd >= 0 &&
+	    (e->fourcc == XRGB8888 || e->fourcc == ARGB8888))
+		return 0;
+	for (i = 0; i < q.out_num_fds && i < 4; i++)
+		if (q.out_fds[i] >= 0)
+			close(q.out_fds[i]);
+	return -EOPNOTSUPP;
+}
+
+bool virgl_can_export(void)
+{
+	struct virgl_renderer_resource_create_args args = {
+		.handle = 1, .target = 2, .format = 2,	/* B8G8R8X8 */
+		.bind = VIRGL_RES_BIND_RENDER_TARGET | VIRGL_RES_BIND_SAMPLER_VIEW,
+		.width = 64, .height = 64, .depth = 1, .array_size = 1,
+	};
+	struct mgpu_user_export e;
+	int ret;
+
+	if (virgl_renderer_resource_create(&args, NULL, 0))
+		return false;
+	ret = virgl_export(args.handle, &e);
+	if (!ret)
+		close(e.fd);
+	virgl_renderer_resource_unref(args.handle);
+	return !ret;
 }
 
 /* ---- commands ---- */

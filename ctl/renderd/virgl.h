@@ -66,6 +66,19 @@ size_t virgl_capset(uint32_t id, uint32_t *version, void *data, size_t size);
  */
 uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf);
 
+/**
+ * virgl_export() - export a resource as a dma-buf
+ * @id: number of the resource
+ * @e: set to what MGPU_USER_EXPORT takes; the caller must close @e->fd
+ *
+ * Return: 0; -EOPNOTSUPP, the GPU's driver does not export it, or not as one plane from offset 0
+ * that VMMs can show.
+ */
+int virgl_export(uint32_t id, struct mgpu_user_export *e);
+
+/* Return whether virgl_export() can export a picture of 64 x 64 pixels. */
+bool virgl_can_export(void);
+
 /* Return the memory that is attached to a resource, and its length in bytes; NULL for none. */
 void *virgl_memory(struct virgl *v, uint32_t id, size_t *len);
 

@@ -4,6 +4,9 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#include <linux/virtio_gpu.h>
 
 #include "channel.h"
 #include "complain.h"
@@ -57,6 +60,20 @@ static void done(void *arg, uint32_t seq, uint32_t type)
 	w->told_ns = ns;
 }
 
+/* Export the resource that a command has made; without a dma-buf the VMM shows no picture. */
+static void export(struct worker *w, uint32_t id)
+{
+	struct mgpu_user_export e;
+	int ret = virgl_export(id, &e);
+
+	if (!ret) {
+		ret = channel_export(&w->ch, &e);
+		close(e.fd);
+	}
+	if (ret)
+		complain("the VMM gets no dma-buf of its screen: %s", strerror(-ret));
+}
+
 static void execute(struct worker *w)
 {
 	struct mgpu_user_cmd cmd;
@@ -68,6 +85,8 @@ static void execute(struct worker *w)
 		recorder_before(w->rec, &cmd, buf);
 		type = virgl_execute(w->v, &cmd, buf);
 		recorder_after(w->rec, buf);
+		if (cmd.flags & MGPU_USER_CMD_EXPORT && type == VIRTIO_GPU_RESP_OK_NODATA)
+			export(w, ((const struct virtio_gpu_resource_create_3d *)buf)->resource_id);
 		if (type && !(cmd.flags & MGPU_USER_CMD_NOTICE))
 			channel_answer(&w->ch, cmd.seq, type, 0);
 	}

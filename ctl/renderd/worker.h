@@ -11,12 +11,14 @@
  * @node: path of a render node; NULL to render without a GPU
  * @user: account to run as; NULL for the default of sandbox_enter()
  * @sandbox: give up what a renderer does not need
+ * @dmabuf: VMMs show dma-bufs: what the supervisor makes the device for
  * @record: folder for recordings, which the supervisor creates; NULL for none
  */
 struct worker_options {
 	const char *node;
 	const char *user;
 	bool sandbox;
+	bool dmabuf;
 	const char *record;
 };
 
