@@ -160,11 +160,11 @@ static int make_device(int control, const struct probe *p, bool dmabuf, struct r
 {
 	struct mgpu_user_capset sets[2] = { 0 };
 	struct mgpu_user_create c = {
-		.size = sizeof(c), .flags = MGPU_USER_CREATE_CONTEXT_INIT,
+		.size = sizeof(c), .flags = MGPU_USER_CREATE_CONTEXT_INIT |
+			(dmabuf ? MGPU_USER_CREATE_EXPORT : 0),
 		.engines = 1, .depth = DEPTH, .vgpu_depth = DEPTH - 1,
 		.max_vgpus = MAX_VGPUS,
 		.nr_capsets = p->nr, .capsets = (uintptr_t)sets,
-		.flags = dmabuf ? MGPU_USER_CREATE_EXPORT : 0,
 	};
 	struct mgpu_user_create own = c;
 
