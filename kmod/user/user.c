@@ -132,11 +132,12 @@ static void user_vgpu_close(struct mgpu_vgpu *vgpu)
 	ch = uv->channel;
 	uv->channel = NULL;
 	spin_unlock(&user->lock);
+	/* Before the worker ends: else a supervisor takes its end for a loss. */
+	add_event(user, MGPU_USER_EVENT_CLOSED, id, mgpu_vgpu_uuid(vgpu));
 	if (ch) {
 		user_channel_kill(ch, NULL);
 		user_channel_put(ch);
 	}
-	add_event(user, MGPU_USER_EVENT_CLOSED, id, mgpu_vgpu_uuid(vgpu));
 	put_task_struct(uv->vmm);
 	kfree(uv);
 }

@@ -125,7 +125,7 @@ struct mgpu_user_destroy {
 /**
  * enum mgpu_user_event_type - what happened to a vGPU
  * @MGPU_USER_EVENT_OPENED: a VMM opened it: it needs a worker
- * @MGPU_USER_EVENT_CLOSED: the VMM closed it: its channel is closed
+ * @MGPU_USER_EVENT_CLOSED: the VMM closed it; its channel closes behind this event
  * @MGPU_USER_EVENT_LOST: it has lost its worker and needs another one
  */
 enum mgpu_user_event_type {
