@@ -225,7 +225,7 @@ static void set_scissor(struct mgpu_slice_sub *sub, const __le32 *cmd, u32 len)
 		sub->whole = true;
 		return;
 	}
-	sub->rect = (struct mgpu_slice_rect){ true, word_of(cmd, 2), word_of(cmd, 3) };
+	sub->rect = (struct mgpu_slice_rect){ word_of(cmd, 2), word_of(cmd, 3) };
 }
 
 static bool any_word(const __le32 *cmd, u32 len, u32 first, u32 every)
@@ -504,14 +504,16 @@ static bool can_split(const struct planner *p, const __le32 *cmd, u32 len,
 	struct mgpu_slice_sub *sub = sub_of(p->st);
 	const u32 *rast;
 
-	if (sub->whole || sub->streamout || sub->condition || counts(sub) ||
-	    !sub->rect.set)
+	if (sub->whole || sub->streamout || sub->condition || counts(sub))
 		return false;
 	/* The number of vertices may be in a buffer. */
 	if (len > 14 || word_of(cmd, 12))
 		return false;
 	rast = rast_find(sub, sub->rast);
 	if (!rast || rast[1] & RAST_DISCARD)
+		return false;
+	/* A host begins with an empty rectangle. */
+	if (!sub->rect.max && rast[1] & RAST_SCISSOR)
 		return false;
 	memcpy(band->rast, rast, sizeof(band->rast));
 	band->rect = sub->rect;

@@ -51,12 +51,10 @@ struct mgpu_slice_load {
 
 /**
  * struct mgpu_slice_rect - scissor rectangle
- * @set: the guest has set it
  * @min: left column, and upper row << 16
  * @max: first column on the right of it, and first row below it << 16
  */
 struct mgpu_slice_rect {
-	bool set;
 	u32 min;
 	u32 max;
 };
@@ -108,7 +106,7 @@ struct mgpu_slice {
  *	the module needs
  * @rast: handle of the bound rasterizer, 0 if it is not known
  * @shader: handles of the bound shaders
- * @rect: first scissor rectangle
+ * @rect: first scissor rectangle; empty in the beginning
  * @first: first row of the viewport
  * @last: row behind its last one
  * @streamout: a draw writes to stream output targets

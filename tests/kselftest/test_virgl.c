@@ -290,7 +290,6 @@ static void put_scene(struct gl_stream *s, bool broken)
 	gl_surface(s, 10, 1);
 	gl_draw_to(s, 10);
 	gl_pipeline(s, 2, WIDTH, HEIGHT);
-	put_scissor(s, 0, 0, WIDTH, HEIGHT);
 	gl_shader(s, 11, GL_FRAGMENT, text);
 	gl_clear(s, 0, 0.25, 0, 0);
 	gl_triangle(s);

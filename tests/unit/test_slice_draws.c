@@ -157,7 +157,6 @@ static void put_frame(struct gl_stream *s, uint32_t frame)
 		gl_draw_to(s, 10);
 		gl_pipeline(s, 2, WIDTH, HEIGHT);
 		gl_shader(s, 11, GL_FRAGMENT, text);
-		put_scissor(s, 0, 0, WIDTH, HEIGHT);
 	}
 	gl_clear(s, 0, 0.25, 0, 0);
 	gl_triangle(s);
