@@ -347,7 +347,9 @@ TEST_F(gl, a_picture_is_the_same_in_slices)
 				answer[broken] = ret;
 				EXPECT_TRUE(broken || ret == OK);
 			}
-			EXPECT_EQ(answer[broken], ret);
+			/* A renderer may refuse what comes behind an error. */
+			if (!broken || !i || ret != UNSPEC)
+				EXPECT_EQ(answer[broken], ret);
 			/* Draws and all other commands are jobs, and so is each band. */
 			EXPECT_LE(i ? 20 + (i > 1 ? i * 5 : 0) : 1, jobs);
 			memset(p, 0x11, size);
