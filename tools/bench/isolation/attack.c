@@ -218,6 +218,10 @@ const struct attack attacks[] = {
 		.seconds = 12, .pairs = 3,
 		.timeout_ms = MGPU_JOB_TIMEOUT_DEFAULT, .whole = true,
 	},
+	{ .name = "gl-malformed", .run = gl_malformed, .seconds = 10 },
+	/* A worker of mgpu-renderd that gets no memory ends: so these crash it, too. */
+	{ .name = "gl-contexts", .run = gl_contexts, .seconds = 10 },
+	{ .name = "gl-textures", .run = gl_textures, .seconds = 10 },
 	/* As the hang. */
 	{
 		.name = "gl-hang", .prepare = gl_hang_prepare, .run = gl_hang,

@@ -2,9 +2,7 @@
 /*
  * Guests that draw on a physical GPU: the neighbours, with light frames, and one whose
  * fragment shader loops.
- *
- * A GPU that gets a job without an end has to be reset, and an emulated one may never
- * return: so the loops have a number of iterations, which is found at run time.
+ * The number of iterations is found at run time.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,64 +10,16 @@
 #include "../common/bench.h"
 #include "isolation.h"
 
-#define CTX		1u
-#define PICTURE		1u
-#define VERTICES	2u
-#define SURFACE		10u	/* handles of gl_pipeline() end before */
-#define SHADER		11u
-#define LOOP_SHADER	12u
+#define CTX		HOSTILE_CTX
+#define LOOP_SHADER	12u	/* handles of hostile_furnish() end before */
 
 #define JOBS		4u	/* in the attacker's ring */
 #define ANSWER_MS	120000	/* a job of the attacker waits for the others' share */
 #define FIRST		64u	/* iterations to begin with */
-/* Drivers may end a loop after 65,536 iterations, as llvmpipe does. */
-#define TRIANGLE_MAX	50000u	/* iterations of a triangle's pixel */
-#define TRIANGLES	64u
-
-static const char *const colour =
-	"FRAG\n"
-	"PROPERTY FS_COLOR0_WRITES_ALL_CBUFS 1\n"
-	"DCL OUT[0], COLOR\n"
-	"IMM[0] FLT32 {0.25, 0.5, 0.125, 1.0}\n"
-	"0: MOV OUT[0], IMM[0]\n"
-	"1: END\n";
-
-/* Each iteration needs the one before. */
-static const char *const loop =
-	"FRAG\n"
-	"PROPERTY FS_COLOR0_WRITES_ALL_CBUFS 1\n"
-	"DCL OUT[0], COLOR\n"
-	"DCL CONST[0][0]\n"
-	"DCL TEMP[0..2]\n"
-	"IMM[0] FLT32 {0.3, 0.7, 0.1, 0.0}\n"
-	"IMM[1] INT32 {0, 1, 0, 0}\n"
-	"0: MOV TEMP[0].x, IMM[1].xxxx\n"
-	"1: MOV TEMP[2].x, IMM[0].xxxx\n"
-	"2: BGNLOOP :0\n"
-	"3: ISGE TEMP[1].x, TEMP[0].xxxx, CONST[0][0].xxxx\n"
-	"4: UIF TEMP[1].xxxx :0\n"
-	"5: BRK\n"
-	"6: ENDIF\n"
-	"7: SIN TEMP[1].x, TEMP[2].xxxx\n"
-	"8: MAD TEMP[2].x, TEMP[1].xxxx, IMM[0].yyyy, IMM[0].zzzz\n"
-	"9: UADD TEMP[0].x, TEMP[0].xxxx, IMM[1].yyyy\n"
-	"10: ENDLOOP :0\n"
-	"11: MOV OUT[0], TEMP[2].xxxx\n"
-	"12: END\n";
 
 int gl_furnish(struct machine *m, uint32_t w, uint32_t h)
 {
-	struct gl_stream s;
-
-	if (gl_ctx(&m->vm, CTX) != OK || !gl_picture(&m->vm, CTX, PICTURE, w, h, 0) ||
-	    gl_vertices(&m->vm, CTX, VERTICES) != OK)
-		return -EPROTO;
-	gl_begin(&s);
-	gl_surface(&s, SURFACE, PICTURE);
-	gl_draw_to(&s, SURFACE);
-	gl_pipeline(&s, VERTICES, w, h);
-	gl_shader(&s, SHADER, GL_FRAGMENT, colour);
-	return gl_run(&m->vm, CTX, &s) == OK ? 0 : -EPROTO;
+	return hostile_furnish(&m->vm, w, h, hostile_colour);
 }
 
 int gl_load(struct machine *m, unsigned int depth)
@@ -94,18 +44,6 @@ int gl_load(struct machine *m, unsigned int depth)
 	return machine_load_with(m, depth, &cmd, sizeof(cmd.submit) + s.n * 4);
 }
 
-/* A job of @n iterations a pixel. */
-static void loop_job(struct gl_stream *s, uint32_t n)
-{
-	uint32_t triangles = (n + TRIANGLE_MAX - 1) / TRIANGLE_MAX;
-	const uint32_t times[4] = { n / triangles };
-
-	gl_begin(s);
-	gl_constant(s, times);
-	while (triangles--)
-		gl_triangle(s);
-}
-
 /* Return the time of a job that has the GPU alone, ns, or -errno. */
 static int64_t loop_time(struct vm *vm, uint32_t n)
 {
@@ -113,7 +51,7 @@ static int64_t loop_time(struct vm *vm, uint32_t n)
 	struct gl_stream s;
 	int ret;
 
-	loop_job(&s, n);
+	hostile_loop_job(&s, n);
 	ret = gl_run(vm, CTX, &s);
 	if (ret != OK)
 		return ret < 0 ? ret : -EPROTO;
@@ -130,7 +68,7 @@ static int64_t calibrate(struct vm *vm, int64_t ns)
 		took = loop_time(vm, FIRST);
 	while (took >= 0 && took < ns / 4) {
 		n *= 2;
-		if (n > TRIANGLES * TRIANGLE_MAX / 4)
+		if (n > HOSTILE_TRIANGLES * HOSTILE_LOOP_MAX / 4)
 			return -ERANGE;
 		took = loop_time(vm, (uint32_t)n);
 	}
@@ -146,14 +84,14 @@ static int prepare(struct vm *vm, unsigned int ms)
 	int ret;
 
 	gl_begin(&s);
-	gl_shader(&s, LOOP_SHADER, GL_FRAGMENT, loop);
+	gl_shader(&s, LOOP_SHADER, GL_FRAGMENT, hostile_loop);
 	ret = gl_run(vm, CTX, &s);
 	if (ret != OK)
 		return ret < 0 ? ret : -EPROTO;
 	n = calibrate(vm, (int64_t)ms * 1000000);
 	if (n < 0)
 		return (int)n;
-	loop_job(&job, (uint32_t)n);
+	hostile_loop_job(&job, (uint32_t)n);
 	return 0;
 }
 
@@ -203,4 +141,34 @@ int gl_hang(struct vm *vm, uint32_t id)
 {
 	(void)id;
 	return draw(vm, true);
+}
+
+/* Be a guest of lib/hostile.c. */
+static int hostile(struct vm *vm, const char *name)
+{
+	static atomic_ulong did;
+	unsigned int i;
+
+	for (i = 0; i < nr_hostiles; i++)
+		if (!strcmp(hostiles[i].name, name))
+			return hostiles[i].run(vm, 1, &did);
+	return -EINVAL;
+}
+
+int gl_contexts(struct vm *vm, uint32_t id)
+{
+	(void)id;
+	return hostile(vm, "contexts");
+}
+
+int gl_textures(struct vm *vm, uint32_t id)
+{
+	(void)id;
+	return hostile(vm, "textures");
+}
+
+int gl_malformed(struct vm *vm, uint32_t id)
+{
+	(void)id;
+	return hostile(vm, "malformed");
 }

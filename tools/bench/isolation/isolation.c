@@ -344,7 +344,7 @@ static int set_up(uint32_t slots)
 
 int main(int argc, char **argv)
 {
-	struct bench_part part[16] = { { 0 } };
+	struct bench_part part[24] = { { 0 } };
 	struct bench_options o = {
 		.usage = "usage: bench-isolation [--quick] [--slots N] [--json FILE] [ATTACK]...\n",
 		.parts = part,

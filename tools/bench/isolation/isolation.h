@@ -3,7 +3,7 @@
 #ifndef BENCH_ISOLATION_H
 #define BENCH_ISOLATION_H
 
-#include "../../../tests/kselftest/lib/virgl.h"
+#include "../../../tests/kselftest/lib/hostile.h"
 #include "../sched/sched.h"
 
 /* Size of the attacker's picture, resource 1, pixels: the largest of its type. */
@@ -49,6 +49,9 @@ int gl_loop_prepare(struct vm *vm);
 int gl_loop(struct vm *vm, uint32_t id);
 int gl_hang_prepare(struct vm *vm);
 int gl_hang(struct vm *vm, uint32_t id);
+int gl_contexts(struct vm *vm, uint32_t id);
+int gl_textures(struct vm *vm, uint32_t id);
+int gl_malformed(struct vm *vm, uint32_t id);
 
 extern const struct attack attacks[];
 extern const unsigned int nr_attacks;
