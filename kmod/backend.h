@@ -268,6 +268,8 @@ void mgpu_vgpu_lost(struct mgpu_vgpu *vgpu, struct mgpu_job *culprit);
 struct mgpu_device *mgpu_vgpu_device(const struct mgpu_vgpu *vgpu);
 u32 mgpu_vgpu_id(const struct mgpu_vgpu *vgpu);
 u64 mgpu_vgpu_mem_limit(const struct mgpu_vgpu *vgpu);
+u64 mgpu_vgpu_mem_used(const struct mgpu_vgpu *vgpu);
+u64 mgpu_vgpu_engine_ns(const struct mgpu_vgpu *vgpu);
 const guid_t *mgpu_vgpu_uuid(const struct mgpu_vgpu *vgpu);
 
 bool mgpu_capset_mask(struct mgpu_capset *capset);

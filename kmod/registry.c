@@ -182,6 +182,20 @@ u64 mgpu_vgpu_mem_limit(const struct mgpu_vgpu *vgpu)
 }
 EXPORT_SYMBOL_GPL(mgpu_vgpu_mem_limit);
 
+/* Return how many bytes of resources a vGPU has. */
+u64 mgpu_vgpu_mem_used(const struct mgpu_vgpu *vgpu)
+{
+	return atomic64_read(&vgpu->mem.used);
+}
+EXPORT_SYMBOL_GPL(mgpu_vgpu_mem_used);
+
+/* Return the engine time that a vGPU has used since it was created, nanoseconds. */
+u64 mgpu_vgpu_engine_ns(const struct mgpu_vgpu *vgpu)
+{
+	return atomic64_read(&vgpu->stats.engine_ns);
+}
+EXPORT_SYMBOL_GPL(mgpu_vgpu_engine_ns);
+
 /* Return the UUID of a vGPU. */
 const guid_t *mgpu_vgpu_uuid(const struct mgpu_vgpu *vgpu)
 {

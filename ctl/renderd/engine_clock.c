@@ -13,8 +13,8 @@
 
 bool engine_clock_parse(const char *text, uint64_t *client, uint64_t *ns)
 {
+	char driver[8], unit[8];
 	bool found = false;
-	char unit[8];
 	uint64_t n;
 
 	*client = 0;
@@ -23,6 +23,9 @@ bool engine_clock_parse(const char *text, uint64_t *client, uint64_t *ns)
 		line += *line == '\n';
 		if (sscanf(line, "drm-client-id: %" SCNu64, &n) == 1)
 			*client = n;
+		/* The worker's channel has the time that this clock tells. */
+		if (sscanf(line, "drm-driver: %7s", driver) == 1 && !strcmp(driver, "mgpu"))
+			return false;
 		/* drm-engine-capacity-NAME has no unit. */
 		if (sscanf(line, "drm-engine-%*[^: \t\n]: %" SCNu64 " %7s", &n, unit) == 2 &&
 		    !strcmp(unit, "ns")) {

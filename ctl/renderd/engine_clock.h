@@ -27,7 +27,7 @@ struct engine_clock {
  * @client: set to the number of the client; 0 for none
  * @ns: set to the sum over its engines, nanoseconds
  *
- * Return: false if the driver tells none.
+ * Return: false if the driver tells none, or is mgpu itself.
  */
 bool engine_clock_parse(const char *text, uint64_t *client, uint64_t *ns);
 

@@ -14,6 +14,7 @@
 #include <linux/platform_device.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/virtio_gpu.h>
@@ -700,8 +701,41 @@ static int user_mmap(struct file *file, struct vm_area_struct *vma)
 	return ch ? user_channel_mmap(ch, vma) : -ENOTCONN;
 }
 
+#ifdef CONFIG_PROC_FS
+/* Show the vGPU of a worker as Documentation/gpu/drm-usage-stats.rst has DRM clients. */
+static void user_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct user_file *uf = file->private_data;
+	struct user_channel *ch = file_channel(uf);
+	struct mgpu_user *user = uf->user;
+	u64 engine_ns = 0, mem = 0;
+	struct user_vgpu *uv;
+	bool served = false;
+
+	if (!ch)
+		return;
+	spin_lock(&user->lock);
+	uv = xa_load(&user->vgpus, ch->id);
+	if (uv && uv->channel == ch) {
+		engine_ns = mgpu_vgpu_engine_ns(uv->vgpu);
+		mem = mgpu_vgpu_mem_used(uv->vgpu);
+		served = true;
+	}
+	spin_unlock(&user->lock);
+	/* The vGPU has another worker now, or none. */
+	if (!served)
+		return;
+	seq_printf(m, "drm-driver:\tmgpu\ndrm-client-id:\t%u\n", ch->id);
+	seq_printf(m, "drm-engine-render:\t%llu ns\n", engine_ns);
+	seq_printf(m, "drm-memory-vram:\t%llu KiB\n", DIV_ROUND_UP_ULL(mem, 1024));
+}
+#endif
+
 static const struct file_operations user_fops = {
 	.owner = THIS_MODULE,
+#ifdef CONFIG_PROC_FS
+	.show_fdinfo = user_show_fdinfo,
+#endif
 	.open = user_open,
 	.release = user_release,
 	.read = user_read,

@@ -438,6 +438,44 @@ TEST_F(user, engine_time_is_what_the_worker_says_within_bounds)
 	}
 }
 
+/* Return the number behind a key of a file's fdinfo; -1 for none. */
+static long long fdinfo(int fd, const char *key)
+{
+	char path[64], text[1024], *at;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	if (sysfs_read(path, text, sizeof(text)) < 0)
+		return -1;
+	at = strstr(text, key);
+	return at ? atoll(at + strlen(key)) : -1;
+}
+
+TEST_F(user, fdinfo_of_a_channel_has_the_counters_of_its_vgpu)
+{
+	struct pair *p = &self->p[0];
+	struct nl_vgpu v;
+	uint32_t *pixels;
+	size_t i;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	pixels = picture(&p->g);
+	ASSERT_NE(NULL, pixels);
+	p->w.pause_us = 1000;
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(OK, move(&p->g, true));
+	EXPECT_EQ(p->g.vgpu, fdinfo(p->w.fd, "drm-client-id:\t"));
+	EXPECT_EQ(nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_ENGINE_NS),
+		  fdinfo(p->w.fd, "drm-engine-render:\t"));
+	EXPECT_LE(5000000, fdinfo(p->w.fd, "drm-engine-render:\t"));
+	ASSERT_EQ(0, nl_vgpu_get(&p->g.nl, p->g.vm.uuid, &v));
+	EXPECT_LE(PIXELS * 4, v.mem_used);
+	EXPECT_EQ((v.mem_used + 1023) / 1024, fdinfo(p->w.fd, "drm-memory-vram:\t"));
+	EXPECT_EQ(-1, fdinfo(self->d.fd, "drm-client-id:\t"));
+	/* A worker that has lost its vGPU shows nothing of the next one's. */
+	vm_close(&p->g.vm);
+	EXPECT_EQ(-1, fdinfo(p->w.fd, "drm-client-id:\t"));
+}
+
 /* ---- workers that misbehave ---- */
 
 static bool lost(struct user_dev *d, uint32_t vgpu)

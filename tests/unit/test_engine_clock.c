@@ -45,6 +45,19 @@ static void a_driver_may_tell_nothing(void)
 	TAP_CHECK(!engine_clock_parse("drm-engine-gfx:\t\n", &client, &ns));
 }
 
+/* The channel's time comes from this clock. */
+static void mgpu_itself_does_not_count(void)
+{
+	uint64_t client, ns;
+
+	TAP_CHECK(!engine_clock_parse("pos:\t0\ndrm-driver:\tmgpu\ndrm-client-id:\t3\n"
+				      "drm-engine-render:\t9 ns\n", &client, &ns));
+	TAP_EQ(ns, 0);
+	TAP_CHECK(engine_clock_parse("drm-driver:\tmgpux\ndrm-engine-render:\t9 ns\n",
+				     &client, &ns));
+	TAP_EQ(ns, 9);
+}
+
 static void files_that_are_no_gpu_count_nothing(void)
 {
 	struct engine_clock c;
@@ -75,6 +88,7 @@ int main(void)
 	tap_run(engines_add_up, "times of all engines add up");
 	tap_run(other_lines_do_not_count, "capacities, cycles and other keys do not count");
 	tap_run(a_driver_may_tell_nothing, "a driver may tell nothing");
+	tap_run(mgpu_itself_does_not_count, "the time of a worker's vGPU is not that of the GPU");
 	tap_run(files_that_are_no_gpu_count_nothing, "files that are no GPU count nothing");
 	tap_run(processors_in_place_of_a_gpu, "without a GPU, the processors' time counts");
 	return tap_done();
