@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A worker: executes the commands of one vGPU. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,6 +24,9 @@
 
 /* Wait for commands while no fence is pending; a vGPU that is closed ends it at once. */
 #define WAIT_MS		10000
+
+/* Period of looks at the channel by the thread that ends a worker that hangs. */
+#define HANG_S		2
 
 /**
  * struct worker - a worker
@@ -126,6 +132,43 @@ static int serve(struct worker *w)
 	return ret;
 }
 
+/*
+ * End the process when its channel has been lost for a period, and the renderer has not
+ * returned since: the GPU, or the processors in its place, may work for ever.
+ */
+static void *watch(void *arg)
+{
+	const struct worker *w = arg;
+	struct pollfd fd = { .fd = w->ch.fd };
+	bool lost = false;
+
+	for (;;) {
+		sleep(HANG_S);
+		/* Waiting in poll() would wake this thread at each command. */
+		if (poll(&fd, 1, 0) != 1)
+			continue;
+		if (lost)
+			_exit(1);
+		lost = true;
+	}
+}
+
+/* The worker may make no thread later, and joins its VMM's cgroups with none. */
+static int start_watch(struct worker *w)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int ret = pthread_attr_init(&attr);
+
+	if (ret)
+		return -ret;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, 2 * PTHREAD_STACK_MIN);
+	ret = -pthread_create(&thread, &attr, watch, w);
+	pthread_attr_destroy(&attr);
+	return ret;
+}
+
 /* Start the renderer, with no more rights than it needs. */
 static int start(struct worker *w, uint32_t vgpu, int drm, int record,
 		 const struct worker_options *o)
@@ -135,6 +178,8 @@ static int start(struct worker *w, uint32_t vgpu, int drm, int record,
 
 	if (o->sandbox)
 		ret = sandbox_enter(o->node, o->user);
+	if (!ret)
+		ret = start_watch(w);
 	if (!ret)
 		ret = virgl_new(&w->v, drm, map, done, w);
 	if (ret)
