@@ -156,7 +156,8 @@ static void take(struct footprint *f)
 			   entry(vm, "nr_foll_pin_released");
 	f->of[FOOT_THREADS] = threads();
 	f->of[FOOT_CORE] = references("mgpu");
-	f->of[FOOT_BACK_END] = references("mgpu_soft") + references("mgpu_virtio");
+	f->of[FOOT_BACK_END] = references("mgpu_soft") + references("mgpu_virtio") +
+				 references("mgpu_user");
 	f->of[FOOT_PROGRAMS] = bpf_programs();
 	f->of[FOOT_MAPS] = bpf_maps();
 	f->of[FOOT_LINKS] = bpf_objects(BPF_LINK_GET_NEXT_ID);
