@@ -36,7 +36,7 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 .DEFAULT_GOAL := all
 .PHONY: help deps kernel kmod libbpf bpf ctl guest sim all unit fuzz fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
-	bench-virtio \
+	bench-virtio bench-render \
 	check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
 	check-debug mutations coverage vm-shell clean distclean
@@ -145,6 +145,10 @@ bench-preempt: all ## measure preemption; writes build/bench/preempt.json
 
 bench-virtio: all ## measure GL on a shared virtio-gpu; writes build/bench/virtio.json
 	@tools/bench/virtio/run
+
+bench-render: all ## measure guests of mgpu-renderd; writes build/bench/render.json
+	$(SUB) -C tools/bench isolation
+	@tools/bench/render/run
 
 check: all unit fuzz-targets kselftest ## run the tests, all but the longest (15 minutes)
 	@tests/run

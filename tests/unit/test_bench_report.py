@@ -26,6 +26,7 @@ def program(name):
 os.environ.setdefault("OUT", "/nonexistent")
 report = program("sched/report")
 virtio = program("virtio/report")
+render = program("render/report")
 in_host = program("virtio/in-host")
 gl = program("common/gl.py")
 vs_qemu = program("vs-qemu/in-host")
@@ -233,6 +234,66 @@ def test_virtio_merge():
     assert "isolation" not in out and out["failed"][0]["why"] == "y"
 
 
+def on_gpu(part, gpu="virtio", **record):
+    return part, {"gpu": gpu, **record}
+
+
+def drawn(gpu, number, where, fps, cpu=None):
+    return on_gpu("client_run", gpu, round=number, where=where, client="cube", fps=fps,
+                  level1_ms_per_frame=cpu)
+
+
+def test_render():
+    out = render.collect(virtio_results(
+        clients_virtio=[drawn("virtio", n, where, fps * n, cpu) for n in (1, 2, 3)
+                        for where, fps, cpu in (("native", 100, 1), ("mgpu", 60, 3),
+                                                ("qemu", 40, 4))] +
+        [("took", {"what": "clients-virtio", "seconds": 9})],
+        clients_llvmpipe=[drawn("llvmpipe", 1, "mgpu", 7)],
+        isolation_virtio=[on_gpu("isolation_run", policy=policy, flooded=flooded,
+                                 promised_fps=promised, light_fps=fps, light_p99_ms=50,
+                                 light_latency_ms_p99=9, light_engine_share=0.1)
+                          for policy, flooded, promised, fps in
+                          (("weighted", False, None, 30), ("weighted", True, None, 24),
+                           ("floor", True, 25, 25), ("floor", True, 25, 20),
+                           ("floor", True, 25, 26))],
+        hostile_virtio=[on_gpu("hostile_run", attacker="gl-hang", kept=0.99, pairs=2),
+                        on_gpu("hostile_run", attacker="gl-loop", failed="x")],
+        recover_virtio=[on_gpu("recover_run", cycle=n, ms=ms) for n, ms in
+                        enumerate((300, 900, 500))],
+        leaks_virtio=[on_gpu("leaks_run", cycle=n, running_pages=9, pages=0, bytes=0,
+                             mdevs=0, files=files, processes=int(n == 1))
+                      for n, files in enumerate((0, 4, 2))]))
+    other, cube = out["clients"]
+    assert (cube["gpu"], cube["native_fps"], cube["mgpu_fps"], cube["qemu_fps"]) == \
+        ("virtio", 200, 120, 80)
+    assert cube["mgpu_vs_qemu"] == 1.5 and cube["mgpu_vs_native"] == 0.6
+    assert (cube["mgpu_cpu_ms"], cube["qemu_cpu_ms"]) == (3, 4)
+    assert (other["gpu"], other["mgpu_fps"], other["qemu_fps"]) == ("llvmpipe", 7, None)
+    # A promise is the floor, or what the light client has alone.
+    weighted, floor, hang = out["isolation"]
+    assert (weighted["promised_fps"], weighted["kept"]) == (30, 0.8)
+    assert (floor["promised_fps"], floor["light_fps"], floor["kept"]) == (25, 25, 1)
+    assert hang["case"] == "gl-hang" and hang["kept"] == 0.99
+    assert out["failed"] == [{"what": "hostile-virtio", "case": "gl-loop", "why": "x"}]
+    assert out["recover_ms"] == [{"gpu": "virtio", "ms": 500, "cycles": 3,
+                                  "most_ms": 900}]
+    leaks, = out["leaks"]
+    assert leaks["processes"] == 1 and leaks["files"] == 4 and leaks["guests"] == 3
+    machine = {m["run"]: m for m in out["machine"]}
+    assert machine["clients-virtio"]["took_s"] == 9
+    # One client that is measured again replaces its own row.
+    new = render.collect(virtio_results(hostile_virtio=[], clients_virtio=[
+        drawn("virtio", 1, "mgpu", 50)]))
+    both = render.merge(out, new)
+    assert sorted((c["gpu"], c["mgpu_fps"]) for c in both["clients"]) == \
+        [("llvmpipe", 7), ("virtio", 50)]
+    assert both["isolation"] == out["isolation"] and both["recover_ms"]
+    assert both["failed"] == [] and len(both["machine"]) == len(out["machine"])
+    # A run that measured nothing has all lists.
+    assert render.merge({}, render.collect(virtio_results()))["clients"] == []
+
+
 def attack(name, kept):
     return "rows", {"attacker": name, "kept": kept}
 
@@ -275,9 +336,21 @@ def test_virtio_lines():
     assert frames.rate() is None
     assert frames.line("Rendered 300 frames in 4.0 sec (75.0 fps)")
     assert frames.rate() == 100
+    # a guest's clock that went back gives no rate
+    assert frames.line("Rendered 500 frames in 1.0 sec (500.0 fps)")
+    assert frames.rate() is None
     frames = gl.Frames()
     assert not frames.line("[build] <default>: FPS: 42 FrameTime: 23.810 ms")
     assert frames.rate() == 42
+    frames = gl.Frames()
+    assert frames.line("    GL_VERSION:     OpenGL ES 3.2 Mesa 22.3.6")
+    assert frames.line("[build] duration=6.0: FPS: 42 FrameTime: 23.810 ms")
+    assert frames.counted() == (252, 6) and frames.rate() == 42
+    frames = gl.Frames()
+    # weston-simple-egl counts from one line to the next
+    for n in (90, 100, 200):
+        assert frames.line(f"{n} frames in 5 seconds: {n / 5:f} fps")
+    assert frames.counted() == (300, 10) and frames.rate() == 30
 
 
 def test_virtio_quantile():
@@ -341,6 +414,7 @@ TESTS = [
     (test_virtio_isolation, "a wait is held against slots and the longest job"),
     (test_virtio_leaks, "memory that any guest left behind is in the result"),
     (test_virtio_merge, "the GL bench keeps other parts, too"),
+    (test_render, "clients, promises and leaks of mgpu-renderd go to their rows"),
     (test_isolation, "rows of both devices are in one file, and one that is not there is said"),
     (test_virtio_lines, "frames are counted from the first report to the last"),
     (test_virtio_quantile, "quantiles are interpolated in their bucket"),

@@ -71,6 +71,10 @@ class Frames:
     GL = re.compile(r"^gl name=\S+ t=([\d.]+) frames=(\d+)")
     CUBE = re.compile(r"^Rendered (\d+) frames in ([\d.]+) sec")
     MARK = re.compile(r"FPS:\s*([\d.]+)\s+FrameTime")
+    # A serial port may lose some of these lines.
+    MARK_BEGIN = re.compile(r"GL_(VENDOR|RENDERER|VERSION):|glmark2 \d")
+    MARK_SECONDS = re.compile(r"^\[\w+\] .*\bduration=([\d.]+)")
+    WESTON = re.compile(r"^(\d+) frames in \d+ seconds: ([\d.]+) fps")
 
     def __init__(self):
         self.first = None           # (frames, seconds)
@@ -90,6 +94,18 @@ class Frames:
         found = self.MARK.search(text)
         if found:
             self.fps = float(found.group(1))
+            seconds = self.MARK_SECONDS.search(text)
+            if seconds:
+                seconds = float(seconds.group(1))
+                at = round(self.fps * seconds), seconds
+        if self.MARK_BEGIN.search(text):
+            at = 0, 0
+        found = self.WESTON.search(text)
+        if found and float(found.group(2)):
+            # Of the last seconds only
+            n, seconds = self.last or (0, 0)
+            n += int(found.group(1))
+            at = n, seconds + int(found.group(1)) / float(found.group(2))
         if text.startswith("{"):
             self.summary = json.loads(text)
             at = self.summary["frames"], self.summary["seconds"]
@@ -99,16 +115,21 @@ class Frames:
         self.last = at
         return True
 
+    def may_be_last(self, text):
+        return text.startswith(("{", "Rendered")) or \
+            any(p.search(text) for p in (self.MARK, self.WESTON))
+
     def counted(self):
         """Return frames and seconds from the first report to the last."""
-        if not self.first or self.last == self.first:
+        if self.first is None or self.last == self.first:
             return 0, 0
         return self.last[0] - self.first[0], self.last[1] - self.first[1]
 
     def rate(self):
+        """Return frames/s; None without any, or when the client's clock went back."""
         frames, seconds = self.counted()
         if not self.fps and seconds:
-            return frames / seconds
+            return frames / seconds if seconds > 0 else None
         return self.fps or self.summary.get("fps")
 
 
@@ -196,7 +217,7 @@ def run(place, command, begun=None, ended=None):
             if frames.line(line):
                 if new and begun:
                     begun()
-                elif ended and (line.startswith(("{", "Rendered"))):
+                elif ended and frames.may_be_last(line):
                     ended()
     finally:
         place.end()
@@ -275,7 +296,8 @@ class Watch:
         ran, ticks = busy_ns()
         vcpu = sum(self.ran_ns(path) for path in self.vcpus)
         # QEMU starts and ends threads as it goes along
-        at = {"level1": ran, "level1_ticks": ticks, "vcpu": vcpu,
+        at = {"at_s": time.monotonic(), "level1": ran, "level1_ticks": ticks,
+              "vcpu": vcpu,
               "qemu": self.place.cpu_ns() - vcpu,
               "bench": self.ran_ns("/proc/self")}
         if self.uuid:
@@ -288,11 +310,13 @@ class Watch:
     def end(self):
         self.b = self.take()
 
-    def per_frame(self, frames):
+    def per_frame(self, frames, seconds):
+        """Return the figures by frame of a client that has counted @seconds."""
         if not self.a or not self.b or not frames:
             return {}
         d = difference(self.a, self.b)
-        r = {"level1_ms_per_frame": (d["level1"] - d["bench"]) / 1e6 / frames,
+        r = {"client_s_per_s": seconds / d["at_s"],
+             "level1_ms_per_frame": (d["level1"] - d["bench"]) / 1e6 / frames,
              "level1_ticks_ms_per_frame": d["level1_ticks"] / 1e6 / frames}
         if self.vcpus:
             r["qemu_ms_per_frame"] = d["qemu"] / 1e6 / frames
@@ -374,8 +398,8 @@ def measure(result, place, commands, uuid=None, **case):
     for name, command in commands.items():
         watch = Watch(place, uuid)
         frames = run(place, command, watch.begin, watch.end)
-        n, _ = frames.counted()
-        r = {**case, "client": name, "fps": frames.rate(), **watch.per_frame(n)}
+        r = {**case, "client": name, "fps": frames.rate(),
+             **watch.per_frame(*frames.counted())}
         s = frames.summary
         if s:
             r.update({"frame_ms_median": s["frame_ms_median"],

@@ -11,7 +11,7 @@ import report  # noqa: E402
 
 PLACES = ("native", "mgpu", "qemu")
 # Of a client's runs, beside its rate.
-FIGURES = ("level1_ms_per_frame", "level1_ticks_ms_per_frame",
+FIGURES = ("client_s_per_s", "level1_ms_per_frame", "level1_ticks_ms_per_frame",
            "qemu_ms_per_frame", "vcpu_ms_per_frame", "engine_ms_per_frame",
            "client_cpu_ms_per_frame", "jobs_per_frame", "commands_per_frame",
            "doorbells_per_frame", "interrupts_per_frame", "latency_us_p50",
