@@ -46,12 +46,12 @@ MODULE_PARM_DESC(seconds, "How long (10)");
 
 static unsigned long taken;
 
-static void keep(struct irq_work *work)
+static void on_interrupt(struct irq_work *work)
 {
 	WRITE_ONCE(taken, taken + 1);
 }
 
-static DEFINE_IRQ_WORK(interrupt, keep);
+static DEFINE_IRQ_WORK(interrupt, on_interrupt);
 
 static u8 state[512] __aligned(16);
 
