@@ -203,6 +203,17 @@ static pid_t find_worker(uint32_t vgpu)
 	return found;
 }
 
+/* The same, which may take the time of a start, or longer after a pause: 0 then. */
+static pid_t wait_for_worker(uint32_t vgpu)
+{
+	uint64_t end = now_ms() + 5000 * (uint64_t)vmm_slow();
+	pid_t found;
+
+	while (!(found = find_worker(vgpu)) && now_ms() < end)
+		usleep(1000);
+	return found;
+}
+
 static bool no_worker(void)
 {
 	uint64_t end = now_ms() + (uint64_t)VMM_TIMEOUT;
@@ -373,7 +384,7 @@ static void kills_of(struct __test_metadata *_metadata, kills_data *self, unsign
 		kind = (unsigned int)rand_r(seed) % 3;
 		if (rand_r(seed) % 2)
 			usleep((unsigned int)rand_r(seed) % (SHORT_MS * 1000));
-		worker = find_worker(v->vgpu);
+		worker = kind ? 0 : wait_for_worker(v->vgpu);
 		if (kind == 0 && worker) {
 			kill(worker, SIGKILL);
 			kills[0]++;

@@ -135,7 +135,7 @@ static int loops(struct vm *vm, uint32_t n, unsigned int depth, atomic_ulong *di
 static int flood(struct vm *vm, unsigned int seed, atomic_ulong *did)
 {
 	(void)seed;
-	return loops(vm, 200, BURST, did);
+	return loops(vm, 20, BURST, did);
 }
 
 static int hang(struct vm *vm, unsigned int seed, atomic_ulong *did)
