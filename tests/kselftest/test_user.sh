@@ -13,4 +13,6 @@ BUILD=${BUILD:-$top/build}
 "$BUILD/kselftest/test_user"
 rc=$?
 /usr/sbin/rmmod mgpu_user || rc=1
+# Mesa would try it in the tests that follow.
+/usr/sbin/rmmod vgem 2>/dev/null
 exit $rc
