@@ -429,19 +429,17 @@ def conditions(seconds):
             "seconds": seconds}
 
 
-def light_run(guest, seconds, rate, options=""):
-    """Run a client that draws little; @options: more of mgpu-gl."""
+def light_run(guest, seconds, rate):
     frames = run(guest, gl("light", seconds,
-                           (f" --fps {rate:g} --sync" if rate else "") + options))
+                           f" --fps {rate:g} --sync" if rate else ""))
     return frames.summary
 
 
-def flood_begin(guest, uuid, options=""):
+def flood_begin(guest, uuid):
     """Return when it draws; it does not end by itself.  Its output is thrown away:
-    it is not read meanwhile, and the guest would wait for a reader.  @options: more of
-    mgpu-gl."""
+    it is not read meanwhile, and the guest would wait for a reader."""
     before = vgpu(uuid)["jobs"]
-    guest.send(gl("flood", 1e6, f" --work {FLOOD}{options} >/dev/null"))
+    guest.send(gl("flood", 1e6, f" --work {FLOOD} >/dev/null"))
     end = time.monotonic() + START_LIMIT
     while vgpu(uuid)["jobs"] < before + 20:
         if time.monotonic() > end:
