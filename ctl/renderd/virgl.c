@@ -202,31 +202,33 @@ void *virgl_memory(struct virgl *v, uint32_t id, size_t *len)
 				 (uint32_t)(d) << 24)
 #define XRGB8888	FOURCC('X', 'R', '2', '4')
 #define ARGB8888	FOURCC('A', 'R', '2', '4')
+/* DRM_FORMAT_MOD_INVALID: the driver knows the layout. */
+#define MOD_INVALID	0x00ffffffffffffffULL
 
+/*
+ * Export a texture by EGL.  virglrenderer's own query of exports (VIRGL_RENDERER_EXPORT_QUERY) is
+ * for resources that it has from minigbm only.  EGL's modifier does not get here.
+ */
 int virgl_export(uint32_t id, struct mgpu_user_export *e)
 {
-	struct virgl_renderer_export_query q = {
-		.hdr = {
-			.stype = VIRGL_RENDERER_STRUCTURE_TYPE_EXPORT_QUERY,
-			.size = sizeof(q),
-		},
-		.in_resource_id = id, .in_export_fds = 1,
-	};
-	uint32_t i;
+	struct virgl_renderer_resource_info info = { 0 };
+	int fd = -1, stride = 0, offset = 0;
 
-	if (virgl_renderer_execute(&q, sizeof(q)) || !q.out_num_fds)
+	if (virgl_renderer_resource_get_info((int)id, &info) ||
+	    virgl_renderer_get_fd_for_texture2(info.tex_id, &fd, &stride, &offset) || fd < 0) {
+		complain("the GPU's driver exports no dma-buf");
 		return -EOPNOTSUPP;
+	}
 	*e = (struct mgpu_user_export){
-		.size = sizeof(*e), .resource = id, .fd = q.out_fds[0],
-		.fourcc = q.out_fourcc, .stride = q.out_strides[0],
-		.modifier = q.out_modifier,
+		.size = sizeof(*e), .resource = id, .fd = fd,
+		.fourcc = (uint32_t)info.drm_fourcc, .stride = (uint32_t)stride,
+		.modifier = MOD_INVALID,
 	};
-	if (q.out_num_fds == 1 && !q.out_offsets[0] && e->fd >= 0 &&
-	    (e->fourcc == XRGB8888 || e->fourcc == ARGB8888))
+	if (!offset && stride > 0 && (e->fourcc == XRGB8888 || e->fourcc == ARGB8888))
 		return 0;
-	for (i = 0; i < q.out_num_fds && i < 4; i++)
-		if (q.out_fds[i] >= 0)
-			close(q.out_fds[i]);
+	complain("the GPU's driver exports format %#x with rows of %d bytes from byte %d: VMMs show XRGB8888 and ARGB8888, from byte 0",
+		 e->fourcc, stride, offset);
+	close(fd);
 	return -EOPNOTSUPP;
 }
 
