@@ -99,7 +99,7 @@ bool mgpu_cmdbuf_get(struct mgpu_cmdbufs *bufs, struct mgpu_cmdbuf *buf, size_t 
 	if (!buf->data)
 		buf->data = allocate(size, gfp);
 	if (!buf->data && bufs->bytes) {
-		/* What is kept counts against the limit of the control group. */
+		/* Kept buffers count against the limit of the control group. */
 		mgpu_cmdbuf_drop(bufs);
 		buf->data = allocate(size, gfp);
 	}

@@ -8,7 +8,7 @@
  * requires that the scissor rectangle has no effect on the fragments inside it (version 4.6,
  * appendix A.3, rule 2), so the picture is the same.
  *
- * What commands cost is learned from the time that earlier slices took.  It decides where
+ * The cost of commands is learned from the time that earlier slices took.  It decides where
  * to cut and nothing else: a guest that makes it wrong has longer slices, at most those
  * that it would have without cuts.  Documentation/virgl.rst has more.
  */
@@ -85,7 +85,7 @@ static void sub_create(struct mgpu_slice_state *st, u32 id)
 	for (i = 0; i < MGPU_SLICE_SUBS && st->subs[i].live; i++)
 		;
 	st->lost |= i == MGPU_SLICE_SUBS;
-	/* One that is not followed may have the number: the host does nothing then. */
+	/* A sub-context that is not followed may have the number: the host does nothing then. */
 	sub_of(st)->whole |= st->lost;
 	if (i == MGPU_SLICE_SUBS)
 		return;
@@ -276,7 +276,7 @@ static void sub_follow(struct mgpu_slice_sub *sub, const __le32 *cmd, u32 len)
 	case MGPU_VIRGL_SET_STREAMOUT_TARGETS:
 		sub->streamout = any_word(cmd, len, 2, 1);
 		break;
-	/* What shaders of all stages write to: each band would write once more. */
+	/* Shaders of all stages write to these: each band would write once more. */
 	case MGPU_VIRGL_SET_SHADER_BUFFERS:
 		sub->whole |= word_of(cmd, 1) != COMPUTE && any_word(cmd, len, 5, 3);
 		break;

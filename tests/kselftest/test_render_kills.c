@@ -454,9 +454,7 @@ TEST_F_TIMEOUT(render_kills, workers_renderd_and_vmms_at_random, 14400)
 		EXPECT_LT(100, kills[i]);
 }
 
-/*
- * What attacks cost the neighbour is for tools/bench/render.
- */
+/* tools/bench/render measures how much the neighbour loses. */
 TEST_F_TIMEOUT(render_kills, hostile_guests_leave_neighbours_alone, 900)
 {
 	struct vmm *v = &self->vmm[0];

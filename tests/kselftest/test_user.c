@@ -340,7 +340,7 @@ static int draw(struct gl *g, unsigned int commands)
 	return 0;
 }
 
-/* What commands of OpenGL need is allocated for the first ones only. */
+/* Commands of OpenGL allocate for the first of them only. */
 TEST_F_TIMEOUT(user, streams_and_transfers_soon_allocate_nothing, 90)
 {
 	const unsigned int commands = 600;

@@ -76,7 +76,7 @@ struct worker_res {
 	size_t host_len;
 };
 
-/* What a worker does with RESOURCE_MAP_BLOB. */
+/* How a worker executes RESOURCE_MAP_BLOB. */
 enum worker_map {
 	WORKER_MAPS,
 	WORKER_MAPS_LESS,	/* a page less than the blob has */
