@@ -42,7 +42,8 @@ static void check(const struct mgpu_cmd *c, const u8 *buf, size_t len)
 		break;
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
 		FUZZ_ASSERT(c->res_id && c->size);
-		FUZZ_ASSERT(c->size <= c->backing_size);
+		FUZZ_ASSERT(c->blob_mem == VIRTIO_GPU_BLOB_MEM_HOST3D ? !c->nr_entries :
+			    c->nr_entries && c->size <= c->backing_size);
 		break;
 	case VIRTIO_GPU_CMD_SET_SCANOUT_BLOB:
 		if (!c->res_id)
@@ -118,6 +119,10 @@ static void seeds(const char *dir)
 		  sizeof(struct virtio_gpu_resource_detach_backing) },
 		{ VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB,
 		  sizeof(struct virtio_gpu_resource_create_blob) + 64 },
+		{ VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB,
+		  sizeof(struct virtio_gpu_resource_map_blob) },
+		{ VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB,
+		  sizeof(struct virtio_gpu_resource_unmap_blob) },
 		{ VIRTIO_GPU_CMD_SET_SCANOUT_BLOB,
 		  sizeof(struct virtio_gpu_set_scanout_blob) },
 		{ VIRTIO_GPU_CMD_UPDATE_CURSOR,
