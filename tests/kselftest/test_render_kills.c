@@ -438,7 +438,7 @@ static void kills_and_draws(struct __test_metadata *_metadata, kills_data *self,
 
 TEST_F_TIMEOUT(render_kills, workers_renderd_and_vmms_at_random, 14400)
 {
-	unsigned int rounds = rounds_of_run(36), seed = self->seed, kills[3] = { 0 }, i;
+	unsigned int rounds = rounds_of_run(15), seed = self->seed, kills[3] = { 0 }, i;
 	struct footprint before;
 
 	/* Objects that are allocated once, and caches of freed objects, exist afterwards. */
