@@ -768,7 +768,8 @@ static int get_capset(struct mgpu_user *user, const struct mgpu_user_capset __us
 	to->size = c.len;
 	to->data = data;
 	/* A worker may have other capsets than the module knows. */
-	if (flags & MGPU_USER_CREATE_CONTEXT_INIT && c.id > 2) {
+	if (flags & MGPU_USER_CREATE_CONTEXT_INIT && c.id != VIRTIO_GPU_CAPSET_VIRGL &&
+	    c.id != VIRTIO_GPU_CAPSET_VIRGL2) {
 		user->nr_capsets++;
 		return 0;
 	}
