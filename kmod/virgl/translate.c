@@ -430,12 +430,59 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 
 /* ---- resources: must hold ring_lock ---- */
 
+/* Make the command on a resource whose message begins with its number. */
+static struct mgpu_devcmd *cmd_on_res(struct mgpu_vgpu *vgpu, const struct mgpu_lane *lane,
+				      struct mgpu_resource *res, size_t len)
+{
+	struct mgpu_devcmd *dc = cmd_with_msg(vgpu, lane, lane->cmd.type, len);
+	struct virtio_gpu_resource_unref *c;
+
+	static_assert(offsetof(struct virtio_gpu_resource_unref, resource_id) ==
+		      offsetof(struct virtio_gpu_resource_detach_backing, resource_id) &&
+		      offsetof(struct virtio_gpu_resource_unref, resource_id) ==
+		      offsetof(struct virtio_gpu_resource_map_blob, resource_id) &&
+		      offsetof(struct virtio_gpu_resource_unref, resource_id) ==
+		      offsetof(struct virtio_gpu_resource_unmap_blob, resource_id));
+	if (!dc)
+		return NULL;
+	c = dc->msgs[0].buf;
+	c->resource_id = cpu_to_le32(res->dev.host_id);
+	mgpu_resource_get(res);
+	dc->res = res;
+	return dc;
+}
+
+/* Give a new resource its number on the device.  Return 0 or VIRTIO_GPU_RESP_ERR_*. */
+static u32 number_res(struct mgpu_resource *res)
+{
+	struct mgpu_device *mdev = res->vgpu->mdev;
+
+	res->dev.host_id = mgpu_devnum_new(mdev, &mdev->res_nums, res->id,
+					   GFP_KERNEL_ACCOUNT);
+	if (res->dev.host_id)
+		return 0;
+	/* The guest's own number needs no memory. */
+	return mdev->caps.vgpu_nums ? VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID :
+				      VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+}
+
+/* Queue the command of a new resource.  The table has a reference, and so has the command. */
+static u32 queue_create(struct mgpu_devcmd *dc, enum mgpu_cmd_next *next)
+{
+	u32 err;
+
+	mgpu_resource_get(dc->res);
+	err = mgpu_resource_add(dc->res);
+	if (err == VIRTIO_GPU_RESP_OK_NODATA)
+		return devcmd_queue(dc, next);
+	mgpu_devcmd_free(dc);
+	return err;
+}
+
 static u32 dev_res_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			  const struct mgpu_virgl_shape *shape,
-		      enum mgpu_cmd_next *next)
+			  enum mgpu_cmd_next *next)
 {
-	const struct mgpu_cmd *cmd = &lane->cmd;
-	struct mgpu_device *mdev = vgpu->mdev;
 	struct virtio_gpu_resource_create_3d *c;
 	struct mgpu_resource *res;
 	struct mgpu_devcmd *dc;
@@ -452,7 +499,7 @@ static u32 dev_res_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 		goto refuse;
 	}
-	res = mgpu_resource_new(vgpu, cmd->res_id, bytes, &err);
+	res = mgpu_resource_new(vgpu, lane->cmd.res_id, bytes, &err);
 	if (!res)
 		goto refuse;
 	dc->res = res;
@@ -468,12 +515,8 @@ static u32 dev_res_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	 */
 	res->dev.shape.flags &= ~MGPU_VIRGL_Y_0_TOP;
 
-	/* The guest's own number needs no memory. */
-	err = mdev->caps.vgpu_nums ? VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID :
-				     VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	res->dev.host_id = mgpu_devnum_new(mdev, &mdev->res_nums, cmd->res_id,
-					   GFP_KERNEL_ACCOUNT);
-	if (!res->dev.host_id)
+	err = number_res(res);
+	if (err)
 		goto refuse;
 	err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	if (mgpu_clear_add(dc, res))
@@ -489,12 +532,7 @@ static u32 dev_res_create(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	c->last_level = cpu_to_le32(shape->last_level);
 	c->nr_samples = cpu_to_le32(shape->nr_samples);
 	c->flags = cpu_to_le32(res->dev.shape.flags);
-	/* The table has a reference, and so has the command. */
-	mgpu_resource_get(res);
-	err = mgpu_resource_add(res);
-	if (err != VIRTIO_GPU_RESP_OK_NODATA)
-		goto refuse;
-	return devcmd_queue(dc, next);
+	return queue_create(dc, next);
 
 refuse:
 	mgpu_devcmd_free(dc);
@@ -521,18 +559,15 @@ static u32 dev_res_unref(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			 enum mgpu_cmd_next *next)
 {
 	struct mgpu_resource *res = mgpu_resource_find(vgpu, lane->cmd.res_id);
-	struct virtio_gpu_resource_unref *c;
 	struct mgpu_devctx *ctx;
 	struct mgpu_devcmd *dc;
 	unsigned long id;
 
 	if (!res)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
-	dc = cmd_with_msg(vgpu, lane, lane->cmd.type, sizeof(*c));
+	dc = cmd_on_res(vgpu, lane, res, sizeof(struct virtio_gpu_resource_unref));
 	if (!dc)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	c = dc->msgs[0].buf;
-	c->resource_id = cpu_to_le32(res->dev.host_id);
 
 	/* The guest may reuse the number from now on. */
 	xa_erase(&vgpu->resources, res->id);
@@ -541,7 +576,8 @@ static u32 dev_res_unref(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			ctx->nr_attached--;
 	}
 	mgpu_screen_forget(vgpu, res);
-	dc->res = res;
+	/* The table's reference; the command has another. */
+	mgpu_resource_put(res);
 	return devcmd_queue(dc, next);
 }
 
@@ -625,20 +661,15 @@ static u32 dev_res_detach(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			  enum mgpu_cmd_next *next)
 {
 	struct mgpu_resource *res = mgpu_resource_find(vgpu, lane->cmd.res_id);
-	struct virtio_gpu_resource_detach_backing *c;
 	struct mgpu_devcmd *dc;
 
 	if (!res)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
 	if (!res->backing || res->blob)
 		return VIRTIO_GPU_RESP_ERR_UNSPEC;
-	dc = cmd_with_msg(vgpu, lane, lane->cmd.type, sizeof(*c));
+	dc = cmd_on_res(vgpu, lane, res, sizeof(struct virtio_gpu_resource_detach_backing));
 	if (!dc)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	c = dc->msgs[0].buf;
-	c->resource_id = cpu_to_le32(res->dev.host_id);
-	mgpu_resource_get(res);
-	dc->res = res;
 	dc->mem = res->backing;
 	/* The memory is charged until the device has released it. */
 	res->backing = NULL;
@@ -679,7 +710,6 @@ static u32 dev_res_create_blob(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			       enum mgpu_cmd_next *next)
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
-	struct mgpu_device *mdev = vgpu->mdev;
 	struct virtio_gpu_resource_create_blob *c;
 	u32 err = blob_refused(vgpu, cmd);
 	struct mgpu_resource *res;
@@ -699,10 +729,8 @@ static u32 dev_res_create_blob(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	res->mappable = cmd->blob_mem != VIRTIO_GPU_BLOB_MEM_GUEST &&
 			cmd->blob_flags & VIRTIO_GPU_BLOB_FLAG_USE_MAPPABLE;
 	res->size = cmd->size;
-	err = VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
-	res->dev.host_id = mgpu_devnum_new(mdev, &mdev->res_nums, cmd->res_id,
-					   GFP_KERNEL_ACCOUNT);
-	if (!res->dev.host_id)
+	err = number_res(res);
+	if (err)
 		goto refuse;
 	if (cmd->nr_entries) {
 		err = mgpu_resource_pin(res, cmd);
@@ -723,12 +751,7 @@ static u32 dev_res_create_blob(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	c->nr_entries = nr;
 	c->blob_id = cpu_to_le64(cmd->blob_id);
 	c->size = cpu_to_le64(cmd->size);
-	/* The table has a reference, and so has the command. */
-	mgpu_resource_get(res);
-	err = mgpu_resource_add(res);
-	if (err != VIRTIO_GPU_RESP_OK_NODATA)
-		goto refuse;
-	return devcmd_queue(dc, next);
+	return queue_create(dc, next);
 
 refuse:
 	mgpu_devcmd_free(dc);
@@ -739,7 +762,6 @@ static u32 dev_res_map(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		       enum mgpu_cmd_next *next)
 {
 	struct mgpu_resource *res = mgpu_resource_find(vgpu, lane->cmd.res_id);
-	struct virtio_gpu_resource_map_blob *c;
 	struct mgpu_devcmd *dc;
 	u32 err;
 
@@ -747,7 +769,7 @@ static u32 dev_res_map(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
 	if (!res->mappable)
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
-	dc = cmd_with_msg(vgpu, lane, lane->cmd.type, sizeof(*c));
+	dc = cmd_on_res(vgpu, lane, res, sizeof(struct virtio_gpu_resource_map_blob));
 	if (!dc)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	err = mgpu_hostmem_reserve(vgpu, res, lane->cmd.offset);
@@ -755,10 +777,6 @@ static u32 dev_res_map(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		mgpu_devcmd_free(dc);
 		return err;
 	}
-	c = dc->msgs[0].buf;
-	c->resource_id = cpu_to_le32(res->dev.host_id);
-	mgpu_resource_get(res);
-	dc->res = res;
 	return devcmd_queue(dc, next);
 }
 
@@ -766,12 +784,11 @@ static u32 dev_res_unmap(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 			 enum mgpu_cmd_next *next)
 {
 	struct mgpu_resource *res = mgpu_resource_find(vgpu, lane->cmd.res_id);
-	struct virtio_gpu_resource_unmap_blob *c;
 	struct mgpu_devcmd *dc;
 
 	if (!res)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
-	dc = cmd_with_msg(vgpu, lane, lane->cmd.type, sizeof(*c));
+	dc = cmd_on_res(vgpu, lane, res, sizeof(struct virtio_gpu_resource_unmap_blob));
 	if (!dc)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	/* The guest loses it at once; a blob that the device is mapping is not there yet. */
@@ -779,10 +796,6 @@ static u32 dev_res_unmap(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		mgpu_devcmd_free(dc);
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
 	}
-	c = dc->msgs[0].buf;
-	c->resource_id = cpu_to_le32(res->dev.host_id);
-	mgpu_resource_get(res);
-	dc->res = res;
 	return devcmd_queue(dc, next);
 }
 
