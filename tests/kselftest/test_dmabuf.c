@@ -45,8 +45,6 @@ static const char *egl_open(void)
 	EGLContext ctx;
 	int fd;
 
-	if (egl.dpy)
-		return NULL;
 	fd = open(NODE, O_RDWR | O_CLOEXEC);
 	gbm = fd < 0 ? NULL : gbm_create_device(fd);
 	if (!gbm)
@@ -107,25 +105,6 @@ static const char *egl_read(const struct vfio_device_gfx_plane_info *p, int fd, 
 
 /* ---- the plane ---- */
 
-#define PRIMARY		1u
-#define CURSOR_PLANE	2u
-
-static int query(struct vm *vm, uint32_t type, struct vfio_device_gfx_plane_info *p)
-{
-	memset(p, 0, sizeof(*p));
-	p->argsz = sizeof(*p);
-	p->flags = VFIO_GFX_PLANE_TYPE_DMABUF;
-	p->drm_plane_type = type;
-	return ioctl(vm->device, VFIO_DEVICE_QUERY_GFX_PLANE, p) ? -errno : 0;
-}
-
-static int get_buf(struct vm *vm, uint32_t id)
-{
-	int fd = ioctl(vm->device, VFIO_DEVICE_GET_GFX_DMABUF, &id);
-
-	return fd < 0 ? -errno : fd;
-}
-
 static unsigned int differs(const uint32_t *a, const uint32_t *b, uint32_t w, uint32_t h,
 			    uint32_t stride)
 {
@@ -152,10 +131,10 @@ static bool shows(struct vm *vm, const uint32_t *want, uint32_t w, uint32_t h, u
 	int fd;
 
 	do {
-		if (query(vm, PRIMARY, &p))
+		if (display_dmabuf(vm, PLANE_PRIMARY, &p))
 			break;
 		if (p.width == w && p.height == h && p.size) {
-			fd = get_buf(vm, p.dmabuf_id);
+			fd = display_get_dmabuf(vm, p.dmabuf_id);
 			why = fd < 0 ? "there is no file" : egl_read(&p, fd, got);
 			if (fd >= 0)
 				close(fd);
@@ -242,12 +221,12 @@ TEST_F(dmabuf, both_kinds_of_plane_are_there)
 	EXPECT_EQ(-EINVAL, display_probe(vm, VFIO_GFX_PLANE_TYPE_DMABUF |
 					     VFIO_GFX_PLANE_TYPE_REGION));
 	/* The guest shows nothing. */
-	ASSERT_EQ(0, query(vm, PRIMARY, &p));
+	ASSERT_EQ(0, display_dmabuf(vm, PLANE_PRIMARY, &p));
 	EXPECT_EQ(0, p.size);
-	ASSERT_EQ(0, query(vm, CURSOR_PLANE, &p));
+	ASSERT_EQ(0, display_dmabuf(vm, PLANE_CURSOR, &p));
 	EXPECT_EQ(0, p.size);
-	EXPECT_EQ(-ENOENT, get_buf(vm, 0));
-	EXPECT_EQ(-ENOENT, get_buf(vm, 1));
+	EXPECT_EQ(-ENOENT, display_get_dmabuf(vm, 0));
+	EXPECT_EQ(-ENOENT, display_get_dmabuf(vm, 1));
 }
 
 /* Guests without OpenGL have rows from the bottom up, others from the top down. */
@@ -288,7 +267,7 @@ TEST_F_TIMEOUT(dmabuf, it_shows_the_screen, 90)
 	ASSERT_EQ(OK, gpu_flush(vm, 2, gpu_rect(0, 0, WIDTH, HEIGHT)));
 	EXPECT_TRUE(shows(vm, p + 4 * WIDTH + 8, 64, 32, WIDTH, &id));
 	EXPECT_NE(first, id);
-	EXPECT_EQ(-ENOENT, get_buf(vm, first));
+	EXPECT_EQ(-ENOENT, display_get_dmabuf(vm, first));
 }
 
 /* A file that the VMM has stays, and shows later pictures. */
@@ -304,19 +283,19 @@ TEST_F(dmabuf, a_file_shows_later_pictures)
 	p = show(vm, 1, 0, 3);
 	ASSERT_NE(NULL, p);
 	ASSERT_TRUE(shows(vm, p, WIDTH, HEIGHT, WIDTH, &id));
-	fd = get_buf(vm, id);
+	fd = display_get_dmabuf(vm, id);
 	ASSERT_LE(0, fd);
 	p = show(vm, 2, 0, 4);
 	ASSERT_NE(NULL, p);
 	ASSERT_TRUE(shows(vm, p, WIDTH, HEIGHT, WIDTH, &id));
-	ASSERT_EQ(0, query(vm, PRIMARY, &plane));
+	ASSERT_EQ(0, display_dmabuf(vm, PLANE_PRIMARY, &plane));
 	ASSERT_EQ(NULL, egl_read(&plane, fd, got));
 	EXPECT_EQ(0, differs(got, p, WIDTH, HEIGHT, WIDTH));
 	/* After a reset nothing is shown; the VMM's file stays valid. */
 	ASSERT_EQ(0, gl_restart(&self->g));
-	ASSERT_EQ(0, query(vm, PRIMARY, &plane));
+	ASSERT_EQ(0, display_dmabuf(vm, PLANE_PRIMARY, &plane));
 	EXPECT_EQ(0, plane.size);
-	EXPECT_EQ(-ENOENT, get_buf(vm, id));
+	EXPECT_EQ(-ENOENT, display_get_dmabuf(vm, id));
 	EXPECT_LE(0, fcntl(fd, F_GETFD));
 	close(fd);
 }
@@ -341,26 +320,26 @@ TEST_F(dmabuf, the_cursor_is_a_plane)
 			cursor[i] = i % CURSOR < 8 ? 0xff000000 | (i * 77777 + round) : 0;
 		ASSERT_EQ(OK, gpu_transfer(vm, 9, gpu_rect(0, 0, CURSOR, CURSOR), 0));
 		ASSERT_EQ(0, gpu_cursor(vm, 9, 40, 20, 3, 4));
-		ASSERT_EQ(0, query(vm, CURSOR_PLANE, &p));
+		ASSERT_EQ(0, display_dmabuf(vm, PLANE_CURSOR, &p));
 		EXPECT_EQ(40, p.x_pos);
 		EXPECT_EQ(20, p.y_pos);
 		EXPECT_EQ(3, p.x_hot);
 		EXPECT_EQ(4, p.y_hot);
 		ASSERT_EQ(CURSOR, p.width);
 		ASSERT_EQ(CURSOR, p.height);
-		fd = get_buf(vm, p.dmabuf_id);
+		fd = display_get_dmabuf(vm, p.dmabuf_id);
 		ASSERT_LE(0, fd);
 		ASSERT_EQ(NULL, egl_read(&p, fd, got));
 		close(fd);
 		EXPECT_EQ(0, memcmp(got, cursor, sizeof(got)));
 	}
 	ASSERT_EQ(0, gpu_cursor_move(vm, 41, 21));
-	ASSERT_EQ(0, query(vm, CURSOR_PLANE, &p));
+	ASSERT_EQ(0, display_dmabuf(vm, PLANE_CURSOR, &p));
 	EXPECT_EQ(41, p.x_pos);
 	/* The picture does not have it. */
 	EXPECT_TRUE(shows(vm, screen, WIDTH, HEIGHT, WIDTH, &id));
 	ASSERT_EQ(0, gpu_cursor(vm, 0, 0, 0, 0, 0));
-	ASSERT_EQ(0, query(vm, CURSOR_PLANE, &p));
+	ASSERT_EQ(0, display_dmabuf(vm, PLANE_CURSOR, &p));
 	EXPECT_EQ(0, p.size);
 }
 

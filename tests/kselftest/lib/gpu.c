@@ -341,9 +341,25 @@ int display_plane(struct vm *vm, struct vfio_device_gfx_plane_info *plane)
 	memset(plane, 0, sizeof(*plane));
 	plane->argsz = sizeof(*plane);
 	plane->flags = VFIO_GFX_PLANE_TYPE_REGION;
-	plane->drm_plane_type = 1;	/* DRM_PLANE_TYPE_PRIMARY */
+	plane->drm_plane_type = PLANE_PRIMARY;
 	return ioctl(vm->device, VFIO_DEVICE_QUERY_GFX_PLANE, plane) ?
 	       -errno : 0;
+}
+
+int display_dmabuf(struct vm *vm, uint32_t type, struct vfio_device_gfx_plane_info *plane)
+{
+	memset(plane, 0, sizeof(*plane));
+	plane->argsz = sizeof(*plane);
+	plane->flags = VFIO_GFX_PLANE_TYPE_DMABUF;
+	plane->drm_plane_type = type;
+	return ioctl(vm->device, VFIO_DEVICE_QUERY_GFX_PLANE, plane) ? -errno : 0;
+}
+
+int display_get_dmabuf(struct vm *vm, uint32_t id)
+{
+	int fd = ioctl(vm->device, VFIO_DEVICE_GET_GFX_DMABUF, &id);
+
+	return fd < 0 ? -errno : fd;
 }
 
 int display_probe(struct vm *vm, uint32_t flags)

@@ -22,7 +22,7 @@
 /* Capabilities that are all there, as far as the module lets guests have them. */
 static uint8_t caps[3][2048];
 
-int user_name_gpu(struct mgpu_user_create *c, const char *gpu)
+static int name_gpu(struct mgpu_user_create *c, const char *gpu)
 {
 	unsigned int domain, bus, slot, function;
 
@@ -35,6 +35,7 @@ int user_name_gpu(struct mgpu_user_create *c, const char *gpu)
 	return 0;
 }
 
+/* Return 0 or -errno, and then there is no device. */
 static int new_dev(struct user_dev *d, struct mgpu_user_create *c, const char *gpu)
 {
 	struct mgpu_user_capset sets[] = {
@@ -42,7 +43,7 @@ static int new_dev(struct user_dev *d, struct mgpu_user_create *c, const char *g
 		{ .id = 2, .version = 2, .len = 1384, .data = (uintptr_t)caps[1] },
 		{ .id = USER_CAPSET, .version = 1, .len = 64, .data = (uintptr_t)caps[2] },
 	};
-	int ret = gpu ? user_name_gpu(c, gpu) : 0;
+	int ret = gpu ? name_gpu(c, gpu) : 0, err;
 
 	memset(d, 0, sizeof(*d));
 	d->fd = -1;
@@ -66,7 +67,12 @@ static int new_dev(struct user_dev *d, struct mgpu_user_create *c, const char *g
 	else
 		snprintf(d->parent, sizeof(d->parent), "mgpu_user.%u", d->id);
 	d->fd = open(d->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	return d->fd < 0 ? -errno : 0;
+	if (d->fd >= 0)
+		return 0;
+	/* Its driver may have been unbound meanwhile. */
+	err = -errno;
+	ret = user_dev_delete(d);
+	return ret ? ret : err;
 }
 
 int user_dev_new(struct user_dev *d, uint32_t flags, uint32_t engines, uint32_t depth,
@@ -87,16 +93,6 @@ int user_dev_new_on(struct user_dev *d, const char *gpu)
 	};
 
 	return new_dev(d, &c, gpu);
-}
-
-int user_dev_new_exporting(struct user_dev *d)
-{
-	struct mgpu_user_create c = {
-		.size = sizeof(c), .engines = 1, .depth = 3, .vgpu_depth = 2, .max_vgpus = 64,
-		.flags = MGPU_USER_CREATE_EXPORT,
-	};
-
-	return new_dev(d, &c, NULL);
 }
 
 void user_dev_leave(struct user_dev *d)
@@ -139,7 +135,7 @@ int worker_attach(struct worker *w, const struct user_dev *d, uint32_t vgpu)
 	void *p;
 
 	memset(w, 0, sizeof(*w));
-	w->hold_ring = -1;
+	w->hold_ring = HOLD_NONE;
 	w->fd = open(d->path, O_RDWR | O_CLOEXEC);
 	if (w->fd < 0)
 		return -errno;
@@ -410,13 +406,13 @@ static bool hold(struct worker *w, const struct mgpu_user_cmd *cmd)
 		return false;
 	w->held[w->nr_held++] = cmd->seq;
 	/* The next fence of that ring is answered. */
-	w->hold_ring = -2;
+	w->hold_ring = HOLD_MORE;
 	return true;
 }
 
 static void answer_held(struct worker *w)
 {
-	while (w->hold_ring == -1 && w->nr_held)
+	while (w->hold_ring == HOLD_NONE && w->nr_held)
 		answer(w, w->held[--w->nr_held], VIRTIO_GPU_RESP_OK_NODATA);
 }
 

@@ -95,8 +95,8 @@ enum worker_map {
  * @way: enum worker_way
  * @busy_ns: what it says that each command took, nanoseconds
  * @pause_us: how long each command takes, microseconds
- * @hold_ring: ring whose next fence is not answered; -1 for none, and to answer those that
- *	were held
+ * @hold_ring: ring whose next fence is not answered: a ring, HOLD_MORE once it is held, or
+ *	HOLD_NONE to answer those that are
  * @held: numbers of commands that are not answered, since their fences are held
  * @nr_held: length of @held
  * @map: enum worker_map
@@ -125,6 +125,8 @@ struct worker {
 	atomic_uint pause_us;
 	atomic_int map;
 	atomic_int map_error;
+#define HOLD_NONE	(-1)
+#define HOLD_MORE	(-2)
 	atomic_int hold_ring;
 	uint32_t held[4];
 	uint32_t nr_held;
@@ -144,11 +146,8 @@ struct worker {
  */
 int user_dev_new(struct user_dev *d, uint32_t flags, uint32_t engines, uint32_t depth,
 		 uint32_t vgpu_depth);
-/* The same below the PCI function @gpu, as in 0000:00:1f.2, or with workers that export. */
+/* The same below the PCI function @gpu, as in 0000:00:1f.2. */
 int user_dev_new_on(struct user_dev *d, const char *gpu);
-int user_dev_new_exporting(struct user_dev *d);
-/* Write the address of a PCI function into a request. */
-int user_name_gpu(struct mgpu_user_create *c, const char *gpu);
 /* Close the files without removing the device. */
 void user_dev_leave(struct user_dev *d);
 int user_dev_delete(struct user_dev *d);

@@ -74,8 +74,8 @@ pid_t sysfs_write_aside(const char *path, const char *text);
 bool ends(pid_t pid, int timeout_ms);
 
 /*
- * Unload a module of this project, or load it without parameters: -ENOENT if $BUILD and
- * $KERNEL do not say where it is.
+ * Unload a module of this project, or load it, mgpu_soft with the parameters in $MGPU_SOFT:
+ * -ENOENT if $BUILD and $KERNEL do not say where it is.
  */
 int module_remove(const char *name);
 int module_insert(const char *name);
@@ -297,7 +297,13 @@ int gpu_show(struct vm *vm, struct gpu_screen *s); /* transfer, flush all */
 
 /* ---- the display ---- */
 
+#define PLANE_PRIMARY	1u	/* DRM_PLANE_TYPE_* */
+#define PLANE_CURSOR	2u
+
+/* Query the plane of the region, or one of dma-bufs; a dma-buf's file.  -errno. */
 int display_plane(struct vm *vm, struct vfio_device_gfx_plane_info *plane);
+int display_dmabuf(struct vm *vm, uint32_t type, struct vfio_device_gfx_plane_info *plane);
+int display_get_dmabuf(struct vm *vm, uint32_t id);
 int display_probe(struct vm *vm, uint32_t flags);
 uint32_t *display_map(struct vm *vm, size_t *len);	/* NULL: errno */
 
