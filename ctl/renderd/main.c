@@ -32,6 +32,7 @@
 #define CONTROL		"/dev/mgpu-user-control"
 #define MAX_VGPUS	64
 #define DEPTH		3	/* jobs in flight; a worker that hangs leaves one */
+#define END_MS		10000	/* a worker without a device has ended before */
 
 #define STATUS_USAGE	2
 #define STATUS_BUSY	3	/* another mgpu-renderd has the GPU, or another worker the vGPU */
@@ -488,6 +489,29 @@ static int serve(const struct worker_options *o, const char *path, int fd, int s
 	return ret;
 }
 
+/*
+ * Wait until the workers have ended, as they do when the device has: with their files they
+ * keep the module from being unloaded. No one can end a worker that waits within a driver.
+ */
+static void wait_for_workers(int signals)
+{
+	struct pollfd fd = { .fd = signals, .events = POLLIN };
+	uint64_t now = now_ms(), end = now + END_MS;
+	struct signalfd_siginfo info;
+	pid_t pid;
+
+	for (; now < end; now = now_ms()) {
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+		if (pid < 0)
+			return;
+		if (poll(&fd, 1, (int)(end - now)) == 1 &&
+		    read(signals, &info, sizeof(info)) != sizeof(info))
+			return;
+	}
+	complain("a worker has not ended; mgpu_user cannot be unloaded before it does");
+}
+
 static int serve_device(const struct worker_options *o, struct renderd *record)
 {
 	struct mgpu_user_destroy destroy = { .size = sizeof(destroy) };
@@ -539,10 +563,12 @@ static int serve_device(const struct worker_options *o, struct renderd *record)
 	}
 	notify("STOPPING=1\nSTATUS=waits until the VMMs have closed their vGPUs");
 	renderd_stopping(record);
-	if (!ioctl(control, MGPU_USER_DESTROY, &destroy))
+	if (!ioctl(control, MGPU_USER_DESTROY, &destroy)) {
 		*record->device = '\0';
-	else if (!ret)
+		wait_for_workers(signals);
+	} else if (!ret) {
 		ret = -errno;
+	}
 	/* While it was open, no other device could have its number. */
 	if (fd >= 0)
 		close(fd);

@@ -71,6 +71,8 @@ load_all()
 	if [ -n "${MGPU_GPU-}" ]; then
 		"$top/tools/vm/modules" load mgpu_virtio
 	else
+		# for tests that load it anew themselves, too
+		export MGPU_SOFT="${parameters[*]}"
 		"$top/tools/vm/modules" load mgpu_soft "${parameters[@]}"
 	fi
 }
@@ -86,7 +88,8 @@ load_for()	# TEST
 		LC_ALL=C sed -nE 's/^(#| \*) soft: //p')
 	[ "${wanted[*]}" != "${parameters[*]}" ] || return 0
 	parameters=("${wanted[@]}")
-	rmmod mgpu_soft && load_all
+	[ ! -d /sys/module/mgpu_soft ] || rmmod mgpu_soft || return
+	load_all
 }
 
 # Clean up after a case that crashed or ran out of time, so that its vGPUs do not disturb

@@ -140,7 +140,7 @@ render()	# OPTION...
 no_dmabuf()
 {
 	# The renderer complains, too.
-	"$program" --dmabuf >"$tmp/out" 2>&1 && echo 'it ends with status 0'
+	timeout 60 "$program" --dmabuf >"$tmp/out" 2>&1 && echo 'it ends with status 0'
 	grep -q 'dmabuf: Mesa without a GPU exports no dma-bufs' "$tmp/out" || show "$tmp/out"
 }
 behaves 'without a GPU there are no dma-bufs' no_dmabuf

@@ -84,9 +84,13 @@ void hostile_loop_job(struct gl_stream *s, uint32_t n)
 		gl_triangle(s);
 }
 
-/* Reset the device; what the guest had is gone. */
-static int again(struct vm *vm)
+/*
+ * Reset the device; the guest has lost all that it had, and uses the memory again that it
+ * took since it had @used bytes.
+ */
+static int again(struct vm *vm, size_t used)
 {
+	vm->ram_used = used;
 	return vm_start_with(vm, GL_FEATURES);
 }
 
@@ -117,6 +121,7 @@ static int draw(struct vm *vm, const struct gl_stream *s, unsigned int depth,
 /* Draw with a shader that loops, without end; each job takes @n iterations a pixel. */
 static int loops(struct vm *vm, uint32_t n, unsigned int depth, atomic_ulong *did)
 {
+	const size_t used = vm->ram_used;
 	struct gl_stream s;
 	int ret = 0;
 
@@ -127,7 +132,7 @@ static int loops(struct vm *vm, uint32_t n, unsigned int depth, atomic_ulong *di
 			draw(vm, &s, depth, did);
 		else
 			sleep_ms(10);
-		ret = again(vm);
+		ret = again(vm, used);
 	}
 	return ret;
 }
@@ -147,6 +152,7 @@ static int hang(struct vm *vm, unsigned int seed, atomic_ulong *did)
 /* Create contexts until one more is refused, or has ended the renderer. */
 static int contexts(struct vm *vm, unsigned int seed, atomic_ulong *did)
 {
+	const size_t used = vm->ram_used;
 	int ret = 0;
 	uint32_t i;
 
@@ -158,7 +164,7 @@ static int contexts(struct vm *vm, unsigned int seed, atomic_ulong *did)
 		}
 		if (i < 3)
 			sleep_ms(10);
-		ret = again(vm);
+		ret = again(vm, used);
 	}
 	return ret;
 }
@@ -166,6 +172,7 @@ static int contexts(struct vm *vm, unsigned int seed, atomic_ulong *did)
 /* The same of textures, each of which is drawn to. */
 static int textures(struct vm *vm, unsigned int seed, atomic_ulong *did)
 {
+	const size_t used = vm->ram_used;
 	int ret = 0;
 	uint32_t i;
 
@@ -183,7 +190,7 @@ static int textures(struct vm *vm, unsigned int seed, atomic_ulong *did)
 		}
 		if (i < 3)
 			sleep_ms(10);
-		ret = again(vm);
+		ret = again(vm, used);
 	}
 	return ret;
 }
@@ -191,6 +198,7 @@ static int textures(struct vm *vm, unsigned int seed, atomic_ulong *did)
 /* Good streams with some words changed: to others, to others' neighbours, or by a bit. */
 static int malformed(struct vm *vm, unsigned int seed, atomic_ulong *did)
 {
+	const size_t used = vm->ram_used;
 	struct gl_stream good[3], s;
 	unsigned int i, k;
 	int ret = 0, answer;
@@ -231,7 +239,7 @@ static int malformed(struct vm *vm, unsigned int seed, atomic_ulong *did)
 							     s.n * 4, s.n * 4), NULL);
 			*did += answer > 0;
 		}
-		ret = again(vm);
+		ret = again(vm, used);
 	}
 	return ret;
 }

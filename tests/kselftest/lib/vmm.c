@@ -209,6 +209,7 @@ int module_remove(const char *name)
 int module_insert(const char *name)
 {
 	const char *build = getenv("BUILD"), *kernel = getenv("KERNEL");
+	const char *soft = strcmp(name, "mgpu_soft") ? NULL : getenv("MGPU_SOFT");
 	char path[PATH_MAX];
 	int fd, ret;
 
@@ -218,7 +219,7 @@ int module_insert(const char *name)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	ret = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
+	ret = syscall(SYS_finit_module, fd, soft ? soft : "", 0) ? -errno : 0;
 	close(fd);
 	return ret;
 }
