@@ -248,28 +248,6 @@ TEST_F(gl, a_shader_with_a_loop_draws)
 	}
 }
 
-static void put_rasterizer(struct gl_stream *s, uint32_t handle, uint32_t flags)
-{
-	unsigned int i;
-
-	gl_head(s, 1, 2, 9);	/* CREATE_OBJECT */
-	gl_word(s, handle);
-	gl_word(s, flags);
-	for (i = 0; i < 7; i++)
-		gl_word(s, 0);
-	gl_head(s, 2, 2, 1);	/* BIND_OBJECT */
-	gl_word(s, handle);
-}
-
-static void put_scissor(struct gl_stream *s, uint32_t x, uint32_t y, uint32_t x2,
-			uint32_t y2)
-{
-	gl_head(s, 15, 0, 3);
-	gl_word(s, 0);
-	gl_word(s, x | y << 16);
-	gl_word(s, x2 | y2 << 16);
-}
-
 /*
  * A scene in which each pixel has another colour, with draws that do and do not use the
  * scissor rectangle.  @broken: an object that does not exist is bound in the middle.
@@ -284,7 +262,6 @@ static void put_scene(struct gl_stream *s, bool broken)
 		"IMM[0] FLT32 {0.0011, 0.0017, 0.0007, 0.0013}\n"
 		"0: MUL OUT[0], IN[0].xyyx, IMM[0]\n"
 		"1: END\n";
-	const uint32_t center = 1u << 29, scissor = 1u << 14;
 
 	gl_begin(s);
 	gl_surface(s, 10, 1);
@@ -293,19 +270,16 @@ static void put_scene(struct gl_stream *s, bool broken)
 	gl_shader(s, 11, GL_FRAGMENT, text);
 	gl_clear(s, 0, 0.25, 0, 0);
 	gl_triangle(s);
-	put_rasterizer(s, 20, center | scissor);
-	put_scissor(s, 10, 9, WIDTH - 5, HEIGHT - 6);
+	gl_rasterizer(s, 20, GL_HALF_CENTER | GL_SCISSOR);
+	gl_scissor(s, 10, 9, WIDTH - 5, HEIGHT - 6);
 	gl_triangle(s);
-	gl_head(s, 2, 2, 1);
-	gl_word(s, 2);
-	if (broken) {
-		gl_head(s, 2, 2, 1);
-		gl_word(s, 77);
-	}
+	gl_bind_rasterizer(s, 2);
+	if (broken)
+		gl_bind_rasterizer(s, 77);
 	gl_triangle(s);
 	gl_blit(s, 1, WIDTH / 2, HEIGHT / 2, 3, WIDTH, HEIGHT);
-	put_rasterizer(s, 21, center | scissor);
-	put_scissor(s, 0, HEIGHT / 2, WIDTH, HEIGHT);
+	gl_rasterizer(s, 21, GL_HALF_CENTER | GL_SCISSOR);
+	gl_scissor(s, 0, HEIGHT / 2, WIDTH, HEIGHT);
 	gl_triangle(s);
 	gl_triangle(s);
 }

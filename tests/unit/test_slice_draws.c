@@ -16,11 +16,6 @@
 #define PICTURE		(WIDTH * HEIGHT * 4)
 #define OK		VIRTIO_GPU_RESP_OK_NODATA
 #define MS		1000000u
-#define CENTER		(1u << 29)	/* flags of a rasterizer */
-#define SCISSOR		(1u << 14)
-
-/* What processes draw: pictures with and without slices. */
-static uint8_t *pictures;
 
 static struct {
 	struct virgl *v;
@@ -104,27 +99,6 @@ static bool start(void)
 	       run(&backing, sizeof(backing), 4096) == OK;
 }
 
-static void put_rasterizer(struct gl_stream *s, uint32_t handle, uint32_t flags)
-{
-	unsigned int i;
-
-	gl_head(s, MGPU_VIRGL_CREATE_OBJECT, MGPU_VIRGL_RASTERIZER, 9);
-	gl_word(s, handle);
-	gl_word(s, flags);
-	for (i = 0; i < 7; i++)
-		gl_word(s, 0);
-	gl_head(s, MGPU_VIRGL_BIND_OBJECT, MGPU_VIRGL_RASTERIZER, 1);
-	gl_word(s, handle);
-}
-
-static void put_scissor(struct gl_stream *s, uint32_t x, uint32_t y, uint32_t x2, uint32_t y2)
-{
-	gl_head(s, MGPU_VIRGL_SET_SCISSOR_STATE, 0, 3);
-	gl_word(s, 0);
-	gl_word(s, x | y << 16);
-	gl_word(s, x2 | y2 << 16);
-}
-
 /* Each pixel has a colour of its own, which depends on its place and on its neighbours'. */
 static const char text[] =
 	"FRAG\n"
@@ -160,12 +134,11 @@ static void put_frame(struct gl_stream *s, uint32_t frame)
 	}
 	gl_clear(s, 0, 0.25, 0, 0);
 	gl_triangle(s);
-	put_rasterizer(s, 20 + frame % 3, CENTER | SCISSOR);
-	put_scissor(s, 33, 21 + frame, WIDTH - 50, HEIGHT - 43);
+	gl_rasterizer(s, 20 + frame % 3, GL_HALF_CENTER | GL_SCISSOR);
+	gl_scissor(s, 33, 21 + frame, WIDTH - 50, HEIGHT - 43);
 	gl_triangle(s);
-	gl_head(s, MGPU_VIRGL_BIND_OBJECT, MGPU_VIRGL_RASTERIZER, 1);
-	gl_word(s, 2);
-	put_scissor(s, 0, 0, WIDTH, HEIGHT);
+	gl_bind_rasterizer(s, 2);
+	gl_scissor(s, 0, 0, WIDTH, HEIGHT);
 	gl_triangle(s);
 }
 
@@ -240,11 +213,11 @@ static void same_pictures(void)
 	size_t i;
 	int ret;
 
-	pictures = mmap(NULL, 2 * PICTURE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			-1, 0);
-	TAP_NEED(pictures != MAP_FAILED);
-	whole = pictures;
-	cut = pictures + PICTURE;
+	/* Processes draw. */
+	whole = mmap(NULL, 2 * PICTURE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	TAP_NEED(whole != MAP_FAILED);
+	cut = whole + PICTURE;
 	ret = apart(5, 0, 0, whole);
 	if (ret == 2)
 		TAP_SKIP("virglrenderer does not start here");

@@ -18,6 +18,7 @@
 #define DRAW_VBO	8
 #define INLINE_WRITE	9
 #define SET_CONSTANTS	12
+#define SET_SCISSOR	15
 #define BLIT		16
 #define COPY_REGION	17
 #define BIND_SHADER	31
@@ -158,6 +159,12 @@ void gl_constant(struct gl_stream *s, const uint32_t value[4])
 		gl_word(s, value[i]);
 }
 
+static void gl_bind(struct gl_stream *s, uint32_t type, uint32_t handle)
+{
+	gl_head(s, BIND_OBJECT, type, 1);
+	gl_word(s, handle);
+}
+
 /* Create an object of @n words behind the handle, and bind it. */
 static void gl_object(struct gl_stream *s, uint32_t type, uint32_t handle,
 		      const uint32_t *words, uint32_t n)
@@ -168,8 +175,28 @@ static void gl_object(struct gl_stream *s, uint32_t type, uint32_t handle,
 	gl_word(s, handle);
 	for (i = 0; i < n; i++)
 		gl_word(s, words[i]);
-	gl_head(s, BIND_OBJECT, type, 1);
-	gl_word(s, handle);
+	gl_bind(s, type, handle);
+}
+
+void gl_rasterizer(struct gl_stream *s, uint32_t handle, uint32_t flags)
+{
+	const uint32_t rasterizer[8] = { flags };
+
+	gl_object(s, OBJECT_RASTERIZER, handle, rasterizer, ARRAY_LEN(rasterizer));
+}
+
+void gl_bind_rasterizer(struct gl_stream *s, uint32_t handle)
+{
+	gl_bind(s, OBJECT_RASTERIZER, handle);
+}
+
+void gl_scissor(struct gl_stream *s, uint32_t left, uint32_t top, uint32_t right,
+		uint32_t bottom)
+{
+	gl_head(s, SET_SCISSOR, 0, 3);
+	gl_word(s, 0);
+	gl_word(s, left | top << 16);
+	gl_word(s, right | bottom << 16);
 }
 
 const float gl_corners[3][4] = {
@@ -182,14 +209,13 @@ void gl_pipeline(struct gl_stream *s, uint32_t vertices, uint32_t w, uint32_t h)
 	const uint32_t blend[10] = {
 		[2] = 1 | 1 << 4 | 1 << 9 | 1 << 17 | 1 << 22 | 0xf << 27,
 	};
-	/* Centres of pixels are at halves. */
-	const uint32_t rasterizer[8] = { 1u << 29 }, depth[4] = { 0 };
+	const uint32_t depth[4] = { 0 };
 	const uint32_t elements[4] = { 0, 0, 0, GL_RGBA32F };
 	const float half[2] = { (float)w / 2, (float)h / 2 };
 	unsigned int i;
 
 	gl_object(s, OBJECT_BLEND, 1, blend, ARRAY_LEN(blend));
-	gl_object(s, OBJECT_RASTERIZER, 2, rasterizer, ARRAY_LEN(rasterizer));
+	gl_rasterizer(s, 2, GL_HALF_CENTER);
 	gl_object(s, OBJECT_DEPTH, 3, depth, ARRAY_LEN(depth));
 	gl_object(s, OBJECT_VERTICES, 4, elements, ARRAY_LEN(elements));
 	gl_shader(s, 5, GL_VERTEX,

@@ -56,6 +56,15 @@ void gl_constant(struct gl_stream *s, const uint32_t value[4]);
  * context is @w x @h.
  */
 void gl_pipeline(struct gl_stream *s, uint32_t vertices, uint32_t w, uint32_t h);
+/* Flags of a rasterizer: centres of pixels are at halves; draws are cut to the scissor. */
+#define GL_HALF_CENTER	(1u << 29)
+#define GL_SCISSOR	(1u << 14)
+/* Create a rasterizer and bind it, or bind one again; gl_pipeline() has bound 2. */
+void gl_rasterizer(struct gl_stream *s, uint32_t handle, uint32_t flags);
+void gl_bind_rasterizer(struct gl_stream *s, uint32_t handle);
+/* Set the scissor rectangle, whose right and lower edge do not belong to it. */
+void gl_scissor(struct gl_stream *s, uint32_t left, uint32_t top, uint32_t right,
+		uint32_t bottom);
 /* Draw a triangle that covers the picture.  Its colours are added to those there. */
 void gl_triangle(struct gl_stream *s);
 
