@@ -162,8 +162,8 @@ def client(number, where, fps, **more):
 
 def light(slots, wait, longest=10, **more):
     return "isolation_run", {"round": 1, "policy": "weighted", "slots": slots,
-                             "slice_us": 0, "flood_fps": 5, "light_fps": 20, "light_longest_wait_ms": wait,
-                             "light_longest_job_ms": 1,
+                             "slice_us": 0, "flood_fps": 5, "light_fps": 20,
+                             "light_longest_wait_ms": wait, "light_longest_job_ms": 1,
                              "flood_longest_job_ms": longest, **more}
 
 
@@ -262,7 +262,8 @@ def test_render():
         recover_virtio=[on_gpu("recover_run", cycle=n, ms=ms) for n, ms in
                         enumerate((300, 900, 500))],
         leaks_virtio=[on_gpu("leaks_run", cycle=n, running_pages=9, pages=0, bytes=0,
-                             mdevs=0, files=files, processes=int(n == 1))
+                             mdevs=0, files=files, renderd_files=0,
+                             processes=int(n == 1))
                       for n, files in enumerate((0, 4, 2))]))
     other, cube = out["clients"]
     assert (cube["gpu"], cube["native_fps"], cube["mgpu_fps"], cube["qemu_fps"]) == \

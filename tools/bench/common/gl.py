@@ -371,10 +371,6 @@ def native_driver():
         time.sleep(0.1)
 
 
-def set_slots(device, n):
-    call(GPUCTL, "dev", "set", device, "slots", str(n))
-
-
 def device_name():
     devices = json.loads(call(GPUCTL, "-j", "dev", "list"))
     found = []

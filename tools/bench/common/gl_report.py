@@ -82,24 +82,6 @@ def clients(rows):
     return out
 
 
-def part_of(record):
-    """Of a run's name, as in clients-1; or of a failure."""
-    return record.get("what") or record["run"].split("-")[0]
-
-
-def merge(old, new):
-    """@new over @old; where a part was measured again, nothing old is left."""
-    again = {part_of(m) for m in new["machine"]}
-    out = {k: v for k, v in old.items() if k not in again}
-    for key in ("machine", "failed"):
-        out[key] = [r for r in old.get(key, []) if part_of(r) not in again] + \
-            new.get(key, [])
-    if not out["failed"]:
-        del out["failed"]
-    out.update({k: v for k, v in new.items() if k not in ("machine", "failed")})
-    return out
-
-
 def print_busy(out):
     """Print the runs in which this machine had other things to do."""
     busy = [m for m in out.get("machine", [])
