@@ -9,6 +9,7 @@ compares its output with the files in the repository.
 """
 
 import glob
+import importlib.util
 import os
 import re
 import subprocess
@@ -356,9 +357,7 @@ def regenerate():
                if all(os.path.exists(os.path.join(s, path)) for path in GENERATOR)]
     if not sources:
         return [], f"no kernel source with {' and '.join(GENERATOR)} in {BUILD}/kernel"
-    try:
-        import jsonschema  # pylint: disable=import-outside-toplevel,unused-import
-    except ImportError:
+    if not importlib.util.find_spec("jsonschema"):
         return [], "python3-jsonschema is not installed"
     problems = []
     with tempfile.TemporaryDirectory() as out:
