@@ -54,7 +54,7 @@ static bool read_client(int fd, uint64_t *client, uint64_t *ns)
 	return engine_clock_parse(text, client, ns);
 }
 
-void engine_clock_start(struct engine_clock *c, bool gpu)
+bool engine_clock_start(struct engine_clock *c, bool gpu)
 {
 	uint64_t clients[ENGINE_CLOCK_FDS], client, ns;
 	struct dirent *e;
@@ -78,6 +78,7 @@ void engine_clock_start(struct engine_clock *c, bool gpu)
 	}
 	if (dir)
 		closedir(dir);
+	return c->cpu || c->nr;
 }
 
 uint64_t engine_clock_ns(const struct engine_clock *c)

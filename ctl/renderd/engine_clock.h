@@ -35,8 +35,10 @@ bool engine_clock_parse(const char *text, uint64_t *client, uint64_t *ns);
  * engine_clock_start() - find the clock
  * @c: result
  * @gpu: the renderer, which has started, uses a GPU
+ *
+ * Return: false if the GPU's driver tells no engine time.
  */
-void engine_clock_start(struct engine_clock *c, bool gpu);
+bool engine_clock_start(struct engine_clock *c, bool gpu);
 
 /* Return engine time of the process so far, nanoseconds; 0 if the driver tells none. */
 uint64_t engine_clock_ns(const struct engine_clock *c);

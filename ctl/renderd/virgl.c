@@ -14,6 +14,7 @@
 #include <virglrenderer.h>
 
 #include "complain.h"
+#include "gl_clock.h"
 #include "virgl.h"
 
 #define BUCKETS		4096u
@@ -45,6 +46,7 @@ struct resource {
  * @done: to be called when a fenced command is complete
  * @arg: for both
  * @drm: render node, or -1
+ * @clock: of the GPU's work; NULL unless virgl_time() has started it
  * @res: resources
  * @fence: number of the last fence without a ring; 0 is none
  * @signalled: number of the last of these that is complete
@@ -57,6 +59,7 @@ struct virgl {
 	virgl_done_fn done;
 	void *arg;
 	int drm;
+	struct gl_clock *clock;
 	struct resource *res[BUCKETS];
 	uint32_t fence, signalled;
 	uint32_t seq[FENCES];
@@ -371,14 +374,27 @@ static int make_fence(struct virgl *v, const struct virtio_gpu_ctrl_hdr *hdr, ui
 	return ret;
 }
 
+/* Whether a command gives the GPU work. */
+static bool works(uint32_t type)
+{
+	return type == VIRTIO_GPU_CMD_SUBMIT_3D || type == VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D ||
+		type == VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D ||
+		type == VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D;
+}
+
 uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf)
 {
 	const struct virtio_gpu_ctrl_hdr *hdr = buf;
+	bool timed = v->clock && works(hdr->type);
 	uint32_t type;
 
 	/* QEMU and crosvm do so before each command, too. */
 	virgl_renderer_force_ctx_0();
+	if (timed)
+		gl_clock_begin(v->clock);
 	type = run(v, cmd, buf);
+	if (timed)
+		gl_clock_finish(v->clock);
 	if (!(cmd->flags & MGPU_USER_CMD_FENCED))
 		return type;
 	v->type[cmd->seq % FENCES] = type;
@@ -425,6 +441,21 @@ void virgl_poll(struct virgl *v)
 {
 	(void)v;
 	virgl_renderer_poll();
+}
+
+/* ---- time ---- */
+
+bool virgl_time(struct virgl *v)
+{
+	virgl_renderer_force_ctx_0();
+	v->clock = gl_clock_new();
+	return v->clock;
+}
+
+uint64_t virgl_time_ns(struct virgl *v)
+{
+	virgl_renderer_force_ctx_0();
+	return gl_clock_ns(v->clock);
 }
 
 /* ---- the renderer ---- */
@@ -485,6 +516,10 @@ void virgl_free(struct virgl *v)
 	for (uint32_t i = 0; i < BUCKETS; i++)
 		while (v->res[i])
 			unref(v, v->res[i]->id);
+	if (v->clock) {
+		virgl_renderer_force_ctx_0();
+		gl_clock_free(v->clock);
+	}
 	virgl_renderer_cleanup(v);
 	free(v);
 }

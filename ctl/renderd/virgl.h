@@ -88,4 +88,18 @@ bool virgl_busy(const struct virgl *v);
 int virgl_fd(const struct virgl *v);
 void virgl_poll(struct virgl *v);
 
+/**
+ * virgl_time() - measure from now on how long the GPU works
+ * @v: renderer, which was not told to do so before
+ *
+ * Measures with OpenGL, which costs a submission to the GPU before and behind each command
+ * that gives it work.
+ *
+ * Return: false if the driver has no timer queries.
+ */
+bool virgl_time(struct virgl *v);
+
+/* Return how long the GPU has worked since virgl_time(), which has succeeded, nanoseconds. */
+uint64_t virgl_time_ns(struct virgl *v);
+
 #endif /* RENDERD_VIRGL_H */

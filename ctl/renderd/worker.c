@@ -33,7 +33,8 @@
  * @ch: its channel
  * @v: the renderer
  * @rec: records what it executes; NULL for no recording
- * @clock: of the GPU
+ * @clock: of the GPU's driver
+ * @timed: the driver has none, and OpenGL's is read
  * @told_ns: its time that the module was told of
  */
 struct worker {
@@ -41,6 +42,7 @@ struct worker {
 	struct virgl *v;
 	struct recorder *rec;
 	struct engine_clock clock;
+	bool timed;
 	uint64_t told_ns;
 };
 
@@ -53,11 +55,17 @@ static void *map(void *arg, uint64_t offset, uint64_t len)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* Return engine time so far; 0 if nothing tells it, and the module's clock counts. */
+static uint64_t worked_ns(const struct worker *w)
+{
+	return w->timed ? virgl_time_ns(w->v) : engine_clock_ns(&w->clock);
+}
+
 /* Commands are complete in their order, so that a command has the time since the last one. */
 static void done(void *arg, uint32_t seq, uint32_t type)
 {
 	struct worker *w = arg;
-	uint64_t ns = engine_clock_ns(&w->clock);
+	uint64_t ns = worked_ns(w);
 
 	/* A driver's clock may be estimated, and go back. */
 	if (ns < w->told_ns)
@@ -184,8 +192,9 @@ static int start(struct worker *w, uint32_t vgpu, int drm, int record,
 		ret = virgl_new(&w->v, drm, map, done, w);
 	if (ret)
 		return ret;
-	engine_clock_start(&w->clock, o->node);
-	w->told_ns = engine_clock_ns(&w->clock);
+	if (!engine_clock_start(&w->clock, o->node))
+		w->timed = virgl_time(w->v);
+	w->told_ns = worked_ns(w);
 	w->rec = recorder_new(record, vgpu, w->v);
 	/* A recorder has a copy of the guest's memory. */
 	if (o->sandbox)

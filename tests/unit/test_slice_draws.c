@@ -7,8 +7,8 @@
 
 #include "tap.h"
 
+#include "renderer.h"
 #include "stream.h"
-#include "virgl.h"
 #include "virgl/slice.h"
 
 #define WIDTH		640u
@@ -17,120 +17,14 @@
 #define OK		VIRTIO_GPU_RESP_OK_NODATA
 #define MS		1000000u
 
-static struct {
-	struct virgl *v;
-	int fd;			/* guest memory: a page, and a picture */
-	uint32_t seq;
-	uint32_t answer;
-} host;
-
-static void *map(void *arg, uint64_t offset, uint64_t len)
-{
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, host.fd, (off_t)offset);
-
-	(void)arg;
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static void done(void *arg, uint32_t seq, uint32_t type)
-{
-	(void)arg;
-	(void)seq;
-	host.answer = type;
-}
-
-static uint32_t run(const void *buf, size_t len, uint64_t mem)
-{
-	const struct mgpu_user_cmd cmd = {
-		.seq = host.seq++, .flags = mem ? 0 : MGPU_USER_CMD_FENCED,
-		.len = (uint32_t)len, .mem = mem, .mem_len = mem ? PICTURE : 0,
-	};
-	uint32_t type;
-
-	host.answer = 0;
-	type = virgl_execute(host.v, &cmd, buf);
-	while (virgl_busy(host.v)) {
-		struct pollfd fd = { .fd = virgl_fd(host.v), .events = POLLIN };
-
-		poll(&fd, 1, 1);
-		virgl_poll(host.v);
-	}
-	return type ? type : host.answer;
-}
-
-static uint32_t create(uint32_t id, uint32_t target, uint32_t format, uint32_t bind,
-		       uint32_t width, uint32_t height)
-{
-	const struct virtio_gpu_resource_create_3d c = {
-		.hdr.type = VIRTIO_GPU_CMD_RESOURCE_CREATE_3D, .resource_id = id,
-		.target = target, .format = format, .bind = bind, .width = width,
-		.height = height, .depth = 1, .array_size = 1,
-	};
-	const struct virtio_gpu_ctx_resource a = {
-		.hdr = { .type = VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE, .ctx_id = 1 },
-		.resource_id = id,
-	};
-	uint32_t ret = run(&c, sizeof(c), 0);
-
-	return ret == OK ? run(&a, sizeof(a), 0) : ret;
-}
-
-/* A context 1 with a picture 1, which has memory, and a buffer 2. */
-static bool start(void)
-{
-	const struct virtio_gpu_ctx_create ctx = {
-		.hdr = { .type = VIRTIO_GPU_CMD_CTX_CREATE, .ctx_id = 1 }, .nlen = 1,
-		.debug_name = "t",
-	};
-	const struct {
-		struct virtio_gpu_resource_attach_backing c;
-		struct virtio_gpu_mem_entry e;
-	} backing = {
-		.c.hdr.type = VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING,
-		.c.resource_id = 1, .c.nr_entries = 1, .e = { .length = PICTURE },
-	};
-
-	host.fd = memfd_create("guest", MFD_CLOEXEC);
-	return host.fd >= 0 && !ftruncate(host.fd, 4096 + PICTURE) &&
-	       !virgl_new(&host.v, -1, map, done, NULL) &&
-	       run(&ctx, sizeof(ctx), 0) == OK &&
-	       create(1, GL_2D, GL_B8G8R8A8, GL_TARGET | GL_SAMPLED, WIDTH, HEIGHT) == OK &&
-	       create(2, GL_BUFFER, GL_R8, GL_VERTICES, sizeof(gl_corners), 1) == OK &&
-	       run(&backing, sizeof(backing), 4096) == OK;
-}
-
-/* Each pixel has a colour of its own, which depends on its place and on its neighbours'. */
-static const char text[] =
-	"FRAG\n"
-	"PROPERTY FS_COLOR0_WRITES_ALL_CBUFS 1\n"
-	"DCL IN[0], POSITION, LINEAR\n"
-	"DCL OUT[0], COLOR\n"
-	"DCL TEMP[0..3]\n"
-	"IMM[0] FLT32 {0.001, 0.002, 0.3, 0.25}\n"
-	"IMM[1] INT32 {0, 1, 32, 0}\n"
-	"0: MOV TEMP[0].x, IMM[1].xxxx\n"
-	"1: MUL TEMP[2], IN[0].xyxy, IMM[0].xxyy\n"
-	"2: BGNLOOP :0\n"
-	"3: ISGE TEMP[1].x, TEMP[0].xxxx, IMM[1].zzzz\n"
-	"4: UIF TEMP[1].xxxx :0\n"
-	"5: BRK\n"
-	"6: ENDIF\n"
-	"7: MAD TEMP[2], TEMP[2], TEMP[2].yxwz, IMM[0].zzww\n"
-	"8: FRC TEMP[2], TEMP[2]\n"
-	"9: UADD TEMP[0].x, TEMP[0].xxxx, IMM[1].yyyy\n"
-	"10: ENDLOOP :0\n"
-	"11: DDX TEMP[3], TEMP[2]\n"
-	"12: MAD OUT[0], TEMP[3], IMM[0].zzzz, TEMP[2]\n"
-	"13: END\n";
-
 static void put_frame(struct gl_stream *s, uint32_t frame)
 {
 	gl_begin(s);
 	if (!frame) {
-		gl_surface(s, 10, 1);
+		gl_surface(s, 10, RENDERER_PICTURE);
 		gl_draw_to(s, 10);
-		gl_pipeline(s, 2, WIDTH, HEIGHT);
-		gl_shader(s, 11, GL_FRAGMENT, text);
+		gl_pipeline(s, RENDERER_VERTICES, WIDTH, HEIGHT);
+		gl_shader(s, 11, GL_FRAGMENT, renderer_shader);
 	}
 	gl_clear(s, 0, 0.25, 0, 0);
 	gl_triangle(s);
@@ -148,7 +42,7 @@ static bool submit(const struct mgpu_slicer *slicer, const struct gl_stream *s, 
 		struct virtio_gpu_cmd_submit c;
 		uint32_t w[1100];
 	} c = {
-		.c.hdr = { .type = VIRTIO_GPU_CMD_SUBMIT_3D, .ctx_id = 1 },
+		.c.hdr = { .type = VIRTIO_GPU_CMD_SUBMIT_3D, .ctx_id = RENDERER_CTX },
 	};
 	uint32_t words = mgpu_slice_words(slicer, i);
 
@@ -156,21 +50,17 @@ static bool submit(const struct mgpu_slicer *slicer, const struct gl_stream *s, 
 		return false;
 	c.c.size = words * 4;
 	mgpu_slice_write(slicer, s->w, i, c.w);
-	return run(&c, sizeof(c.c) + words * 4, 0) == OK;
+	return renderer_run(&c, sizeof(c.c) + words * 4) == OK;
 }
 
 /* In a process of its own: draw frames, and keep the last.  2 without a renderer. */
 static int draw(uint32_t frames, uint32_t slice_ns, uint32_t bands, uint8_t *picture)
 {
-	const struct virtio_gpu_transfer_host_3d fetch = {
-		.hdr = { .type = VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D, .ctx_id = 1 },
-		.resource_id = 1, .box = { .w = WIDTH, .h = HEIGHT, .d = 1 },
-	};
 	static struct mgpu_slicer slicer;
 	uint32_t frame, nr, i, most = 0;
 	struct gl_stream s;
 
-	if (!start())
+	if (!renderer_start(WIDTH, HEIGHT))
 		return 2;
 	mgpu_slicer_init(&slicer);
 	for (frame = 0; frame < frames; frame++) {
@@ -186,9 +76,9 @@ static int draw(uint32_t frames, uint32_t slice_ns, uint32_t bands, uint8_t *pic
 		}
 		mgpu_slice_commit(&slicer);
 	}
-	if (run(&fetch, sizeof(fetch), 0) != OK ||
-	    pread(host.fd, picture, PICTURE, 4096) != PICTURE)
+	if (renderer_fetch() != OK)
 		return 1;
+	memcpy(picture, renderer.mem, PICTURE);
 	return (slice_ns || bands) && most < 10;
 }
 

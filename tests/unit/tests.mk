@@ -185,17 +185,24 @@ test_renderd-pkgs := libnl-genl-3.0
 test_engine_clock-srcs := ../../ctl/renderd/engine_clock.c
 test_engine_clock-cflags := -I../../ctl/renderd
 
-test_replay-srcs := $(addprefix ../../ctl/renderd/,record.c recording.c replay.c virgl.c) \
+test_replay-srcs := $(addprefix ../../ctl/renderd/,gl_clock.c record.c recording.c replay.c virgl.c) \
 	$(addprefix ../../ctl/lib/,cmdline.c complain.c) ../kselftest/lib/stream.c
 test_replay-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd -I../kselftest/lib \
 	-DMGPU_VERSION='"test"' -DTOP='"$(abspath ../..)"'
-test_replay-pkgs := json-c virglrenderer
+test_replay-pkgs := json-c virglrenderer epoxy
 
-test_slice_draws-srcs := ../../ctl/renderd/virgl.c ../../ctl/lib/complain.c \
-	../kselftest/lib/stream.c ../../kmod/virgl/slice.c
-test_slice_draws-cflags := $(lib-cflags) -I../../ctl/renderd -I../kselftest/lib \
-	-DMGPU_VERSION='"test"'
-test_slice_draws-pkgs := virglrenderer
+renderer-srcs := renderer.c ../../ctl/renderd/virgl.c ../../ctl/renderd/gl_clock.c \
+	../../ctl/lib/complain.c ../kselftest/lib/stream.c
+renderer-cflags := $(lib-cflags) -I../../ctl/renderd -I../kselftest/lib -DMGPU_VERSION='"test"'
+renderer-pkgs := virglrenderer epoxy
+
+test_slice_draws-srcs := $(renderer-srcs) ../../kmod/virgl/slice.c
+test_slice_draws-cflags := $(renderer-cflags)
+test_slice_draws-pkgs := $(renderer-pkgs)
+
+test_gl_clock-srcs := $(renderer-srcs)
+test_gl_clock-cflags := $(renderer-cflags)
+test_gl_clock-pkgs := $(renderer-pkgs)
 
 # ---- tools/
 
