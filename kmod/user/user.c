@@ -158,9 +158,10 @@ static int wait_for_worker(struct mgpu_user *user, struct user_vgpu *uv)
 		return left;
 	if (READ_ONCE(uv->channel))
 		return 0;
-	dev_err(&user->pdev->dev, "vGPU %u has no worker: %s\n", uv->id,
-		left ? "start a supervisor, which reads events of the device" :
-		       "the supervisor attached none in 30 s; see its log");
+	/* A VMM may try again and again. */
+	dev_err_ratelimited(&user->pdev->dev, "vGPU %u has no worker: %s\n", uv->id,
+			    left ? "start a supervisor, which reads events of the device" :
+			    "the supervisor attached none in 30 s; see its log");
 	return left ? -ENODEV : -ETIMEDOUT;
 }
 
