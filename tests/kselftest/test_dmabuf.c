@@ -32,15 +32,16 @@
 
 static struct {
 	EGLDisplay dpy;
-	GLuint fbo, texture;
+	GLuint from, to, texture, pixels;
 	PFNEGLCREATEIMAGEKHRPROC create;
 	PFNEGLDESTROYIMAGEKHRPROC destroy;
 	PFNGLEGLIMAGETARGETTEXTURE2DOESPROC target;
+	PFNGLBLITFRAMEBUFFERANGLEPROC blit;
 } egl;
 
 static const char *egl_open(void)
 {
-	static const EGLint attrs[] = { EGL_CONTEXT_CLIENT_VERSION, 2, EGL_NONE };
+	static const EGLint attrs[] = { EGL_CONTEXT_CLIENT_VERSION, 3, EGL_NONE };
 	struct gbm_device *gbm;
 	EGLContext ctx;
 	int fd;
@@ -59,12 +60,20 @@ static const char *egl_open(void)
 	egl.destroy = (PFNEGLDESTROYIMAGEKHRPROC)eglGetProcAddress("eglDestroyImageKHR");
 	egl.target = (PFNGLEGLIMAGETARGETTEXTURE2DOESPROC)
 		eglGetProcAddress("glEGLImageTargetTexture2DOES");
-	glGenFramebuffers(1, &egl.fbo);
+	egl.blit = (PFNGLBLITFRAMEBUFFERANGLEPROC)eglGetProcAddress("glBlitFramebuffer");
+	glGenFramebuffers(1, &egl.from);
 	glGenTextures(1, &egl.texture);
-	return NULL;
+	glGenFramebuffers(1, &egl.to);
+	glGenRenderbuffers(1, &egl.pixels);
+	glBindRenderbuffer(GL_RENDERBUFFER, egl.pixels);
+	glRenderbufferStorage(GL_RENDERBUFFER, GL_RGBA8_OES, WIDTH, HEIGHT);
+	glBindFramebuffer(GL_FRAMEBUFFER, egl.to);
+	glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER,
+				  egl.pixels);
+	return glGetError() ? "no framebuffer" : NULL;
 }
 
-/* Import a dma-buf as QEMU does, and read its pixels, without alpha. */
+/* Import a dma-buf, draw it elsewhere, as QEMU's egl-headless does, and read that. */
 static const char *egl_read(const struct vfio_device_gfx_plane_info *p, int fd, uint32_t *pixels)
 {
 	EGLint attrs[] = {
@@ -77,6 +86,7 @@ static const char *egl_read(const struct vfio_device_gfx_plane_info *p, int fd, 
 		EGL_DMA_BUF_PLANE0_MODIFIER_HI_EXT, (EGLint)(p->drm_format_mod >> 32),
 		EGL_NONE,
 	};
+	const GLint w = (GLint)p->width, h = (GLint)p->height;
 	const uint8_t *b = (const uint8_t *)pixels;
 	EGLImageKHR image;
 	uint32_t i;
@@ -89,13 +99,15 @@ static const char *egl_read(const struct vfio_device_gfx_plane_info *p, int fd, 
 		return "EGL does not import it";
 	glBindTexture(GL_TEXTURE_2D, egl.texture);
 	egl.target(GL_TEXTURE_2D, image);
-	glBindFramebuffer(GL_FRAMEBUFFER, egl.fbo);
-	glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, egl.texture,
-			       0);
-	if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE)
+	glBindFramebuffer(GL_READ_FRAMEBUFFER_ANGLE, egl.from);
+	glFramebufferTexture2D(GL_READ_FRAMEBUFFER_ANGLE, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D,
+			       egl.texture, 0);
+	if (glCheckFramebufferStatus(GL_READ_FRAMEBUFFER_ANGLE) != GL_FRAMEBUFFER_COMPLETE)
 		return "it cannot be read";
-	glReadPixels(0, 0, (GLsizei)p->width, (GLsizei)p->height, GL_RGBA, GL_UNSIGNED_BYTE,
-		     pixels);
+	glBindFramebuffer(GL_DRAW_FRAMEBUFFER_ANGLE, egl.to);
+	egl.blit(0, 0, w, h, 0, 0, w, h, GL_COLOR_BUFFER_BIT, GL_NEAREST);
+	glBindFramebuffer(GL_READ_FRAMEBUFFER_ANGLE, egl.to);
+	glReadPixels(0, 0, w, h, GL_RGBA, GL_UNSIGNED_BYTE, pixels);
 	egl.destroy(egl.dpy, image);
 	for (i = 0; i < p->width * p->height; i++, b += 4)
 		pixels[i] = (uint32_t)b[3] << 24 | (uint32_t)b[0] << 16 | (uint32_t)b[1] << 8 |
@@ -147,9 +159,10 @@ static bool shows(struct vm *vm, const uint32_t *want, uint32_t w, uint32_t h, u
 		}
 		sleep_ms(10);
 	} while (now_ms() < end);
-	printf("# %s; %u of %u pixels differ, %ux%u format %.4s modifier %llx stride %u\n",
-	       why ? why : "it is imported", n, w * h, p.width, p.height, (char *)&p.drm_format,
-	       (unsigned long long)p.drm_format_mod, p.stride);
+	printf("# %s; %u of %u pixels differ (%08x, not %08x), %ux%u format %.4s modifier %llx stride %u\n",
+	       why ? why : "it is imported", n, w * h, got[0], want[0], p.width, p.height,
+	       (char *)&p.drm_format, (unsigned long long)p.drm_format_mod, p.stride);
+	fflush(stdout);
 	return false;
 }
 
