@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <epoxy/gl.h>
 /* Fences on rings, capsets of contexts, and the query of dma-bufs. */
 #define VIRGL_RENDERER_UNSTABLE_APIS
 #include <virglrenderer.h>
@@ -30,6 +31,7 @@
  * @len: its length, bytes
  * @iov: pieces of it
  * @nr: their number
+ * @exported: a VMM shows it
  */
 struct resource {
 	struct resource *next;
@@ -38,6 +40,7 @@ struct resource {
 	size_t len;
 	struct iovec *iov;
 	uint32_t nr;
+	bool exported;
 };
 
 /**
@@ -212,7 +215,7 @@ void *virgl_memory(struct virgl *v, uint32_t id, size_t *len)
  * Export a texture by EGL.  virglrenderer's own query of exports (VIRGL_RENDERER_EXPORT_QUERY) is
  * for resources that it has from minigbm only.  EGL's modifier does not get here.
  */
-int virgl_export(uint32_t id, struct mgpu_user_export *e)
+static int export(uint32_t id, struct mgpu_user_export *e)
 {
 	struct virgl_renderer_resource_info info = { 0 };
 	int fd = -1, stride = 0, offset = 0;
@@ -235,6 +238,16 @@ int virgl_export(uint32_t id, struct mgpu_user_export *e)
 	return -EOPNOTSUPP;
 }
 
+int virgl_export(struct virgl *v, uint32_t id, struct mgpu_user_export *e)
+{
+	struct resource *r = *find(v, id);
+	int ret = export(id, e);
+
+	if (r && !ret)
+		r->exported = true;
+	return ret;
+}
+
 bool virgl_can_export(void)
 {
 	struct virgl_renderer_resource_create_args args = {
@@ -247,7 +260,7 @@ bool virgl_can_export(void)
 
 	if (virgl_renderer_resource_create(&args, NULL, 0))
 		return false;
-	ret = virgl_export(args.handle, &e);
+	ret = export(args.handle, &e);
 	if (!ret)
 		close(e.fd);
 	virgl_renderer_resource_unref(args.handle);
@@ -289,6 +302,9 @@ static uint32_t transfer(struct virgl *v, const struct virtio_gpu_transfer_host_
 							c->layer_stride,
 							(struct virgl_box *)&box, c->offset,
 							NULL, 0);
+	/* A VMM's reads wait for what the driver has given to the GPU, not for what it keeps. */
+	if (!to_guest && r->exported)
+		glFlush();
 	return ret ? VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER : VIRTIO_GPU_RESP_OK_NODATA;
 }
 

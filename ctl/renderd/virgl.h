@@ -68,13 +68,14 @@ uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const v
 
 /**
  * virgl_export() - export a resource as a dma-buf
+ * @v: renderer
  * @id: number of the resource
  * @e: set to what MGPU_USER_EXPORT takes; the caller must close @e->fd
  *
  * Return: 0; -EOPNOTSUPP, the GPU's driver does not export it, or not as one plane from offset 0
  * that VMMs can show.
  */
-int virgl_export(uint32_t id, struct mgpu_user_export *e);
+int virgl_export(struct virgl *v, uint32_t id, struct mgpu_user_export *e);
 
 /* Return whether virgl_export() can export a picture of 64 x 64 pixels. */
 bool virgl_can_export(void);

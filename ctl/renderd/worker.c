@@ -78,7 +78,7 @@ static void done(void *arg, uint32_t seq, uint32_t type)
 static void export(struct worker *w, uint32_t id)
 {
 	struct mgpu_user_export e;
-	int ret = virgl_export(id, &e);
+	int ret = virgl_export(w->v, id, &e);
 
 	if (!ret) {
 		ret = channel_export(&w->ch, &e);
