@@ -99,6 +99,8 @@ struct mgpu_host_pages {
  * @buf: set by the back end, with a reference for the core: at least @stride times @height
  *	bytes, one plane from offset 0, four bytes a pixel; stays NULL if the device cannot
  *	export the resource
+ * @red_first: set with @buf: a pixel's bytes are red, green, blue; else blue, green, red.  The
+ *	fourth is alpha.
  * @stride: set with @buf: bytes from one row to the next, at least four times @width
  * @modifier: set with @buf: DRM_FORMAT_MOD_*
  */
@@ -106,6 +108,7 @@ struct mgpu_export {
 	u32 width;
 	u32 height;
 	struct dma_buf *buf;
+	bool red_first;
 	u32 stride;
 	u64 modifier;
 };

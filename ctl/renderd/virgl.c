@@ -206,10 +206,15 @@ void *virgl_memory(struct virgl *v, uint32_t id, size_t *len)
 
 #define FOURCC(a, b, c, d)	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | \
 				 (uint32_t)(d) << 24)
-#define XRGB8888	FOURCC('X', 'R', '2', '4')
-#define ARGB8888	FOURCC('A', 'R', '2', '4')
 /* DRM_FORMAT_MOD_INVALID: the driver knows the layout. */
 #define MOD_INVALID	0x00ffffffffffffffULL
+
+/* Return whether VMMs show a format. */
+static bool shown(uint32_t fourcc)
+{
+	return fourcc == FOURCC('X', 'R', '2', '4') || fourcc == FOURCC('A', 'R', '2', '4') ||
+	       fourcc == FOURCC('X', 'B', '2', '4') || fourcc == FOURCC('A', 'B', '2', '4');
+}
 
 /*
  * Export a texture by EGL.  virglrenderer's own query of exports (VIRGL_RENDERER_EXPORT_QUERY) is
@@ -230,10 +235,10 @@ static int export(uint32_t id, struct mgpu_user_export *e)
 		.fourcc = (uint32_t)info.drm_fourcc, .stride = (uint32_t)stride,
 		.modifier = MOD_INVALID,
 	};
-	if (!offset && stride > 0 && (e->fourcc == XRGB8888 || e->fourcc == ARGB8888))
+	if (!offset && stride > 0 && shown(e->fourcc))
 		return 0;
-	complain("the GPU's driver exports format %#x with rows of %d bytes from byte %d: VMMs show XRGB8888 and ARGB8888, from byte 0",
-		 e->fourcc, stride, offset);
+	complain("the GPU's driver exports format %.4s with rows of %d bytes from byte %d: VMMs show XR24, AR24, XB24 and AB24, from byte 0",
+		 (const char *)&e->fourcc, stride, offset);
 	close(fd);
 	return -EOPNOTSUPP;
 }

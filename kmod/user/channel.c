@@ -593,10 +593,28 @@ static struct mgpu_export *export_of(struct user_channel *ch, u32 res)
 	return NULL;
 }
 
+static bool red_first(u32 fourcc)
+{
+	return fourcc == DRM_FORMAT_XBGR8888 || fourcc == DRM_FORMAT_ABGR8888;
+}
+
+/* Return whether a dma-buf may be a picture, as far as the module can see. */
+static bool has_picture(const struct dma_buf *buf, const struct mgpu_export *x,
+			const struct mgpu_user_export *e)
+{
+	if (e->stride / 4 < x->width)
+		return false;
+	/* Only the driver knows where the memory is: virtio_gpu's dma-bufs may have one page. */
+	if (e->modifier == DRM_FORMAT_MOD_INVALID)
+		return true;
+	return (u64)e->stride * x->height <= buf->size;
+}
+
 static bool export_ok(const struct mgpu_user_export *e)
 {
 	return !e->flags && !e->offset && !e->reserved &&
-	       (e->fourcc == DRM_FORMAT_XRGB8888 || e->fourcc == DRM_FORMAT_ARGB8888);
+	       (e->fourcc == DRM_FORMAT_XRGB8888 || e->fourcc == DRM_FORMAT_ARGB8888 ||
+		red_first(e->fourcc));
 }
 
 /**
@@ -624,11 +642,12 @@ int user_channel_export(struct user_channel *ch, const struct mgpu_user_export *
 		ret = ch->dead ? -ENODEV : -ENOENT;
 	else if (x->buf)
 		ret = -EEXIST;
-	else if (e->stride / 4 < x->width || (u64)e->stride * x->height > buf->size)
+	else if (!has_picture(buf, x, e))
 		ret = -EINVAL;
 	if (!ret) {
 		/* The thread that waits for the answer, which comes later, owns it. */
 		x->buf = buf;
+		x->red_first = red_first(e->fourcc);
 		x->stride = e->stride;
 		x->modifier = e->modifier;
 	}

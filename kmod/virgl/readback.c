@@ -519,12 +519,16 @@ void mgpu_readback_update(struct mgpu_vgpu *vgpu)
 
 /* ---- dma-bufs ---- */
 
+/* Describe a picture's dma-buf; its fourth bytes are alpha, or have no meaning. */
 static void describe(struct vfio_device_gfx_plane_info *plane, const struct mgpu_picture *p,
-		     u32 format)
+		     bool alpha)
 {
 	if (!p->export.buf)
 		return;
-	plane->drm_format = format;
+	if (p->export.red_first)
+		plane->drm_format = alpha ? DRM_FORMAT_ABGR8888 : DRM_FORMAT_XBGR8888;
+	else
+		plane->drm_format = alpha ? DRM_FORMAT_ARGB8888 : DRM_FORMAT_XRGB8888;
 	/* QEMU passes any modifier but 0 on to EGL, which does not take this one. */
 	if (p->export.modifier != DRM_FORMAT_MOD_INVALID)
 		plane->drm_format_mod = p->export.modifier;
@@ -547,7 +551,7 @@ static void picture_plane(struct mgpu_vgpu *vgpu, struct vfio_device_gfx_plane_i
 		s->view.rect.height == rb->picture.height;
 	spin_unlock(&s->state_lock);
 	if (shown && readback_is_there(vgpu))
-		describe(plane, &rb->picture, DRM_FORMAT_XRGB8888);
+		describe(plane, &rb->picture, false);
 }
 
 /* Have the cursor's image in its picture; return false if there is none. */
@@ -593,7 +597,7 @@ static void cursor_plane(struct mgpu_vgpu *vgpu, struct vfio_device_gfx_plane_in
 	plane->y_hot = s->hot_y;
 	spin_unlock(&s->state_lock);
 	if (visible)
-		describe(plane, &s->readback.cursor, DRM_FORMAT_ARGB8888);
+		describe(plane, &s->readback.cursor, true);
 }
 
 /**

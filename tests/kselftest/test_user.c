@@ -982,11 +982,19 @@ static struct mgpu_user_export good(void)
 /* Results of the worker's exports. */
 static int exported[16];
 static unsigned int nr_exported;
+/* Exports are like those of virgl on a virtio-gpu. */
+static bool export_virgl;
 
 static void export_good(struct worker *w, const struct virtio_gpu_resource_create_3d *c)
 {
 	struct mgpu_user_export e = good();
 
+	if (export_virgl) {
+		e.fourcc = DRM_FORMAT_ABGR8888;
+		e.modifier = DRM_FORMAT_MOD_INVALID;
+		/* The memory is not where the dma-buf's pages are. */
+		e.stride = 2 * buf.size;
+	}
 	exported[nr_exported++ % ARRAY_LEN(exported)] = export(w, c->resource_id, &e);
 }
 
@@ -1047,6 +1055,7 @@ FIXTURE_SETUP(exports)
 {
 	self->d.control = -1;
 	nr_exported = 0;
+	export_virgl = false;
 	ASSERT_TRUE(buf_new(SIDE, SIDE)) {
 		TH_LOG("neither vgem nor udmabuf makes a dma-buf");
 	}
@@ -1102,13 +1111,14 @@ TEST_F(exports, the_vmm_gets_the_buffer)
 	EXPECT_EQ(id, p.dmabuf_id);
 	EXPECT_EQ(1, nr_exported);
 
-	/* The next worker's is another; the VMM keeps what it has. */
+	/* The next worker's is another, with red first; the VMM keeps what it has. */
 	ASSERT_EQ(0, worker_end(w));
 	worker_close(w);
 	ASSERT_EQ(0, display_dmabuf(vm, PLANE_PRIMARY, &p));
 	EXPECT_EQ(0, p.size);
 	ASSERT_EQ(0, worker_attach(w, &self->d, self->p.g.vgpu));
 	w->export = export_good;
+	export_virgl = true;
 	ASSERT_EQ(0, worker_begin(w));
 	ASSERT_EQ(0, vm_discover(vm));
 	ASSERT_EQ(0, gl_restart(&self->p.g));
@@ -1116,6 +1126,9 @@ TEST_F(exports, the_vmm_gets_the_buffer)
 	ASSERT_TRUE(show(&self->p.g));
 	ASSERT_TRUE(has_plane(vm, &p));
 	EXPECT_NE(id, p.dmabuf_id);
+	EXPECT_EQ(DRM_FORMAT_XBGR8888, p.drm_format);
+	EXPECT_EQ(0, p.drm_format_mod);
+	EXPECT_EQ(2 * buf.size, p.stride);
 	EXPECT_EQ(0x5b, seen[0]);
 	munmap(seen, buf.size);
 	close(fd);

@@ -222,11 +222,13 @@ struct mgpu_user_map {
  * @flags: 0
  * @resource: number of the resource
  * @fd: dma-buf with its memory, one plane
- * @fourcc: DRM_FORMAT_XRGB8888 or DRM_FORMAT_ARGB8888
+ * @fourcc: DRM_FORMAT_XRGB8888, ARGB8888, XBGR8888 or ABGR8888: the order of the colours.  VMMs
+ *	get the format without alpha for a screen, and that with alpha for a cursor.
  * @stride: bytes from one row to the next; an upper bound where @modifier is not linear
  * @offset: 0; VMMs show no other buffers
  * @reserved: 0
- * @modifier: DRM_FORMAT_MOD_*
+ * @modifier: DRM_FORMAT_MOD_*; with DRM_FORMAT_MOD_INVALID the driver alone knows the layout, and
+ *	the size of the dma-buf says nothing
  *
  * A command with MGPU_USER_CMD_EXPORT makes the resource: the request is made before that is
  * answered, at most once, or not at all if the GPU cannot export.  The module keeps a reference
