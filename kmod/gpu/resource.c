@@ -44,10 +44,11 @@ static void resource_free(struct kref *ref)
 	struct mgpu_resource *res = container_of(ref, struct mgpu_resource,
 						 ref);
 
-	if (res->dev.host_id)
-		mgpu_devres_release(res);
+	/* Before the device may use the memory for something else. */
 	if (res->map)
 		mgpu_hostmem_remove(res, false);
+	if (res->dev.host_id)
+		mgpu_devres_release(res);
 	drop_backing(res);
 	vfree(res->host);
 	mgpu_mem_uncharge(res->vgpu, res->charged);

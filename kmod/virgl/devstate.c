@@ -511,6 +511,9 @@ void mgpu_devres_release_all(struct mgpu_vgpu *vgpu)
 	batch = min_t(u32, READ_ONCE(mdev->sched.slots), UNREF_BATCH);
 	if (!mgpu_on_device(vgpu) || xa_empty(&vgpu->resources))
 		return;
+	/* The guest's processors may still run. */
+	xa_for_each(&vgpu->resources, id, res)
+		mgpu_hostmem_remove(res, false);
 	unrefs = kcalloc(UNREF_BATCH, sizeof(*unrefs), GFP_KERNEL);
 	msgs = kcalloc(UNREF_BATCH, sizeof(*msgs), GFP_KERNEL);
 	if (!unrefs || !msgs)

@@ -569,6 +569,8 @@ static u32 dev_res_unref(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	if (!dc)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 
+	/* The device may use the memory for something else from then on. */
+	mgpu_hostmem_remove(res, false);
 	/* The guest may reuse the number from now on. */
 	xa_erase(&vgpu->resources, res->id);
 	xa_for_each(&vgpu->devctxs, id, ctx) {

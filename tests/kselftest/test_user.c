@@ -1351,6 +1351,39 @@ TEST_F(rings, what_the_guest_released_it_does_not_find)
 	munmap((void *)bar, len);
 }
 
+/* A worker that releases a blob may use its memory for something else at once. */
+TEST_F(rings, the_guest_loses_a_blob_before_the_worker_does)
+{
+	struct worker *w = &self->p.w;
+	struct vm *vm = &self->p.g.vm;
+	volatile uint8_t *bar;
+	struct worker_res *r;
+	uint64_t end;
+	size_t len;
+	int i;
+
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(OK, gl_ctx_of(vm, 1, USER_CAPSET));
+		ASSERT_EQ(OK, gl_blob(vm, 1, 7, BLOB));
+		ASSERT_EQ(MAPPED, gl_map(vm, 7, 0));
+		r = worker_res(w, 7);
+		ASSERT_NE(NULL, r);
+		memset(r->host, 0x5a, BLOB);
+		EXPECT_EQ(0x5a, bar[0]);
+		w->bar_seen = -1;
+		w->bar = bar;
+		ASSERT_EQ(i ? OK : 0, i ? gpu_unref(vm, 7) : vm_start_with(vm, GL_FEATURES));
+		end = now_ms() + VMM_TIMEOUT;
+		while (w->bar_seen == -1 && now_ms() < end)
+			sleep_ms(1);
+		EXPECT_EQ(0, w->bar_seen);
+		w->bar = NULL;
+	}
+	munmap((void *)bar, len);
+}
+
 TEST_F(rings, blobs_that_cannot_be_mapped)
 {
 	struct vm *vm = &self->p.g.vm;

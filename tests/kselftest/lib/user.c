@@ -296,8 +296,13 @@ static uint32_t detach(struct worker *w, uint32_t id)
 
 static uint32_t unref(struct worker *w, uint32_t id)
 {
-	uint32_t type = detach(w, id);
-	struct worker_res *r = worker_res(w, id);
+	struct worker_res *r;
+	uint32_t type;
+
+	if (w->bar)
+		w->bar_seen = w->bar[0];
+	type = detach(w, id);
+	r = worker_res(w, id);
 
 	if (r)
 		free_res(r);

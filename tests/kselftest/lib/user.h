@@ -101,6 +101,8 @@ enum worker_map {
  * @nr_held: length of @held
  * @map: enum worker_map
  * @map_error: errno of the last MGPU_USER_MAP, or 0
+ * @bar: mapping of a VMM that the worker looks into, or NULL
+ * @bar_seen: first byte there at the last RESOURCE_UNREF
  * @keep_maps: leave guest memory mapped that was detached
  * @export: called for a resource that was made and is to be exported; NULL for no export
  * @stop: end worker_run()
@@ -130,6 +132,8 @@ struct worker {
 	atomic_int hold_ring;
 	uint32_t held[4];
 	uint32_t nr_held;
+	volatile const uint8_t *bar;
+	atomic_int bar_seen;
 	bool keep_maps;
 	void (*export)(struct worker *w, const struct virtio_gpu_resource_create_3d *c);
 	atomic_bool stop;
