@@ -275,7 +275,7 @@ u64 mgpu_vgpu_mem_used(const struct mgpu_vgpu *vgpu);
 u64 mgpu_vgpu_engine_ns(const struct mgpu_vgpu *vgpu);
 const guid_t *mgpu_vgpu_uuid(const struct mgpu_vgpu *vgpu);
 
-bool mgpu_capset_mask(struct mgpu_capset *capset);
+bool mgpu_capset_mask(struct mgpu_capset *capset, bool blobs);
 void mgpu_host_pages_free(struct mgpu_host_pages *pages);
 int mgpu_msg_begin(struct mgpu_msg *msg);
 void mgpu_msg_unbegin(struct mgpu_msg *msg);

@@ -774,7 +774,7 @@ static int get_capset(struct mgpu_user *user, const struct mgpu_user_capset __us
 		user->nr_capsets++;
 		return 0;
 	}
-	if (!mgpu_capset_mask(to)) {
+	if (!mgpu_capset_mask(to, flags & MGPU_USER_CREATE_BLOB)) {
 		kfree(data);
 		to->data = NULL;
 		return -EOPNOTSUPP;

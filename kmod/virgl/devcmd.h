@@ -98,6 +98,19 @@ struct mgpu_devcmd {
 #define to_mgpu_devcmd(j) container_of(j, struct mgpu_devcmd, job)
 
 /**
+ * struct mgpu_devstorage - storage of a blob that a stream has named
+ * @blob_id: the context's number of it; 0 for none
+ * @shape: shape of the storage, a buffer
+ */
+struct mgpu_devstorage {
+	u32 blob_id;
+	struct mgpu_virgl_shape shape;
+};
+
+/* Storage of a context that no blob has taken yet: Linux makes the blob at once. */
+#define MGPU_MAX_STORAGE	16
+
+/**
  * struct mgpu_devctx - a context that a guest has on the device
  * @ref: references of the table and of each command that makes or ends the context
  * @vgpu: vGPU of the guest
@@ -110,6 +123,8 @@ struct mgpu_devcmd {
  * @nr_attached: entries of @attached
  * @subs: sub-contexts by the guest's number; ring_lock
  * @nr_subs: entries of @subs
+ * @storage: storage that streams have named and no blob has taken; ring_lock
+ * @next_storage: entry of @storage that the next one takes
  * @slicer: cuts the context's streams; ring_lock
  */
 struct mgpu_devctx {
@@ -123,6 +138,8 @@ struct mgpu_devctx {
 	u32 nr_attached;
 	struct xarray subs;
 	u32 nr_subs;
+	struct mgpu_devstorage storage[MGPU_MAX_STORAGE];
+	u32 next_storage;
 	struct mgpu_slicer *slicer;
 };
 

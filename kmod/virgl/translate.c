@@ -193,8 +193,9 @@ static const struct mgpu_virgl_res *find_attached(void *data, u32 id)
 	struct mgpu_devctx *ctx = data;
 	const struct mgpu_resource *res = xa_load(&ctx->attached, id);
 
-	/* virgl has no shape of a blob. */
-	return res && !res->blob && !READ_ONCE(res->dev_unclear) ? &res->dev : NULL;
+	/* Only of a blob that a stream has named virgl has the shape. */
+	return res && !(res->blob && !res->dev.shape.width) && !READ_ONCE(res->dev_unclear) ?
+	       &res->dev : NULL;
 }
 
 /*
@@ -226,6 +227,27 @@ static void note_subs(struct mgpu_devctx *ctx, const __le32 *stream,
 }
 
 /*
+ * Take the storage of blobs out of a checked stream.  The host would make it at once, and keep
+ * it until the end of its process if no blob takes it: the job that makes the blob makes it.
+ */
+static void take_storage(struct mgpu_devctx *ctx, __le32 *stream, size_t words)
+{
+	struct mgpu_devstorage *to;
+	u32 header;
+	size_t i;
+
+	for (i = 0; i < words; i += 1 + (header >> 16)) {
+		header = le32_to_cpu(stream[i]);
+		if ((header & 0xff) != MGPU_VIRGL_PIPE_RESOURCE_CREATE)
+			continue;
+		/* A guest that names more than it uses loses the oldest. */
+		to = &ctx->storage[ctx->next_storage++ % MGPU_MAX_STORAGE];
+		mgpu_virgl_pipe_get(stream + i, &to->shape, &to->blob_id);
+		stream[i] = cpu_to_le32(MGPU_VIRGL_PIPE_WORDS << 16 | MGPU_VIRGL_NOP);
+	}
+}
+
+/*
  * Return whether a stream's buffer fits in the type's memory, of which the guest's
  * resources may take all.  The only stream of the vGPU always fits, so the vGPU goes on.
  */
@@ -245,7 +267,9 @@ static bool check_stream(struct mgpu_vgpu *vgpu, struct mgpu_devctx *ctx,
 			 const struct mgpu_cmd *cmd, __le32 *stream,
 			 struct mgpu_virgl_info *info)
 {
-	const struct mgpu_virgl_lookup lookup = { find_attached, ctx };
+	const struct mgpu_virgl_lookup lookup = {
+		.find = find_attached, .data = ctx, .blobs = vgpu->mdev->caps.blobs,
+	};
 
 	if (!ctx->virgl) {
 		memset(info, 0, sizeof(*info));
@@ -391,6 +415,8 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
 	if (!check_stream(vgpu, ctx, cmd, stream, &info))
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	if (info.blobs)
+		take_storage(ctx, stream, cmd->size / 4);
 	/* Noting sub-contexts may wait for memory. */
 	if (info.subs_made && !gfpflags_allow_blocking(lane->gfp))
 		return mgpu_lane_no_memory(lane, next);
@@ -693,10 +719,32 @@ static u64 blob_bytes(const struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 							    bytes + PAGE_ALIGN(cmd->size);
 }
 
-/* Return 0, or why the guest may not have a blob. */
-static u32 blob_refused(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
+/* Get the storage that a stream has named, and forget it; false for none. */
+static bool get_storage(struct mgpu_devctx *ctx, u64 blob_id, struct mgpu_virgl_shape *shape)
 {
-	const struct mgpu_devctx *ctx = find_ctx(vgpu, cmd->ctx_id);
+	struct mgpu_devstorage *s;
+	u32 i;
+
+	/* The newest first: numbers may be used again. */
+	for (i = 1; i <= MGPU_MAX_STORAGE; i++) {
+		s = &ctx->storage[(ctx->next_storage - i) % MGPU_MAX_STORAGE];
+		if (!s->blob_id || s->blob_id != blob_id)
+			continue;
+		*shape = s->shape;
+		s->blob_id = 0;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Return 0, or why the guest may not have a blob; @shape: set to the shape of a blob in a
+ * context of virgl.
+ */
+static u32 blob_refused(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd,
+			struct mgpu_virgl_shape *shape)
+{
+	struct mgpu_devctx *ctx = find_ctx(vgpu, cmd->ctx_id);
 
 	if (!vgpu->mdev->caps.blobs)
 		return VIRTIO_GPU_RESP_ERR_UNSPEC;
@@ -704,8 +752,30 @@ static u32 blob_refused(struct mgpu_vgpu *vgpu, const struct mgpu_cmd *cmd)
 		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
 	if (cmd->blob_mem == VIRTIO_GPU_BLOB_MEM_GUEST)
 		return cmd->blob_id ? VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER : 0;
-	/* Streams of virgl may not make what the blob would be. */
-	return !ctx || ctx->virgl ? VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID : 0;
+	if (!ctx)
+		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
+	if (!ctx->virgl)
+		return 0;
+	if (cmd->blob_mem != VIRTIO_GPU_BLOB_MEM_HOST3D ||
+	    !get_storage(ctx, cmd->blob_id, shape) || shape->width != cmd->size)
+		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
+	return 0;
+}
+
+/* Add the message that makes a blob's storage. */
+static bool add_storage(struct mgpu_devcmd *dc, u32 ctx, u64 blob_id,
+			const struct mgpu_virgl_shape *shape)
+{
+	const u32 bytes = (1 + MGPU_VIRGL_PIPE_WORDS) * sizeof(__le32);
+	struct virtio_gpu_cmd_submit *c;
+
+	c = mgpu_devcmd_msg(dc, VIRTIO_GPU_CMD_SUBMIT_3D, sizeof(*c) + bytes);
+	if (!c)
+		return false;
+	c->hdr.ctx_id = cpu_to_le32(ctx);
+	c->size = cpu_to_le32(bytes);
+	mgpu_virgl_pipe_put((__le32 *)(c + 1), shape, blob_id);
+	return true;
 }
 
 static u32 dev_res_create_blob(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
@@ -713,14 +783,17 @@ static u32 dev_res_create_blob(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 {
 	const struct mgpu_cmd *cmd = &lane->cmd;
 	struct virtio_gpu_resource_create_blob *c;
-	u32 err = blob_refused(vgpu, cmd);
+	struct mgpu_virgl_shape shape = {};
 	struct mgpu_resource *res;
 	struct mgpu_devcmd *dc;
 	__le32 nr = 0;
+	u32 err, ctx;
 
+	err = blob_refused(vgpu, cmd, &shape);
 	if (err)
 		return err;
-	dc = mgpu_devcmd_new(vgpu, lane, 1);
+	ctx = cmd->ctx_id ? find_ctx(vgpu, cmd->ctx_id)->dev_id : 0;
+	dc = mgpu_devcmd_new(vgpu, lane, 2);
 	if (!dc)
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	res = mgpu_resource_new(vgpu, cmd->res_id, blob_bytes(vgpu, cmd), &err);
@@ -731,8 +804,12 @@ static u32 dev_res_create_blob(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	res->mappable = cmd->blob_mem != VIRTIO_GPU_BLOB_MEM_GUEST &&
 			cmd->blob_flags & VIRTIO_GPU_BLOB_FLAG_USE_MAPPABLE;
 	res->size = cmd->size;
+	res->dev.shape = shape;
 	err = number_res(res);
 	if (err)
+		goto refuse;
+	err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	if (shape.width && !add_storage(dc, ctx, cmd->blob_id, &shape))
 		goto refuse;
 	if (cmd->nr_entries) {
 		err = mgpu_resource_pin(res, cmd);
@@ -741,12 +818,11 @@ static u32 dev_res_create_blob(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		dc->mem = res->backing;
 		c = add_backing(dc, dc->mem, res->dev.host_id, sizeof(*c), &nr, &err);
 	} else {
-		err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 		c = mgpu_devcmd_msg(dc, dc->type, sizeof(*c));
 	}
 	if (!c)
 		goto refuse;
-	c->hdr.ctx_id = cpu_to_le32(cmd->ctx_id ? find_ctx(vgpu, cmd->ctx_id)->dev_id : 0);
+	c->hdr.ctx_id = cpu_to_le32(ctx);
 	c->resource_id = cpu_to_le32(res->dev.host_id);
 	c->blob_mem = cpu_to_le32(cmd->blob_mem);
 	c->blob_flags = cpu_to_le32(cmd->blob_flags);
@@ -881,13 +957,14 @@ static u32 dev_transfer(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 /**
  * mgpu_capset_mask - remove capabilities from a set that guests may not use
  * @capset: the device's set; changed in place
+ * @blobs: guests can map blobs of the device
  *
  * Return: false if nothing of the set is left.
  */
-bool mgpu_capset_mask(struct mgpu_capset *capset)
+bool mgpu_capset_mask(struct mgpu_capset *capset, bool blobs)
 {
 	capset->size = mgpu_virgl_mask_capset(capset->id, capset->data,
-					      capset->size);
+					      capset->size, blobs);
 	return capset->size;
 }
 EXPORT_SYMBOL_GPL(mgpu_capset_mask);

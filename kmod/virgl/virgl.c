@@ -27,6 +27,9 @@
 #define MAX_SO_OUTPUTS	64
 #define MAX_PLANES	4
 
+/* Guests map whole pages. */
+#define PAGE		4096
+
 #define LONGEST		0xffff
 
 /*
@@ -112,7 +115,8 @@ static const struct rule cmds[MGPU_VIRGL_NR_CMDS] = {
 	[MGPU_VIRGL_COPY_TRANSFER3D] = { FIXED(14), .res = { 1, 12 } },
 	[MGPU_VIRGL_SET_TWEAKS] = { FIXED(2) },
 	[MGPU_VIRGL_CLEAR_TEXTURE] = { FIXED(12), .res = { 1 } },
-	/* PIPE_RESOURCE_CREATE is refused: it makes blobs in the host's memory */
+	/* PIPE_RESOURCE_CREATE names the storage of a blob; see virgl_pipe() */
+	[MGPU_VIRGL_PIPE_RESOURCE_CREATE] = { FIXED(MGPU_VIRGL_PIPE_WORDS) },
 	[MGPU_VIRGL_PIPE_RESOURCE_SET_TYPE] = {
 		LIST(10, MAX_PLANES - 1, 2), .res = { 1 }
 	},
@@ -342,6 +346,70 @@ static int virgl_create(const struct state *s, u32 object)
 	return ret;
 }
 
+/**
+ * mgpu_virgl_pipe_get - read a PIPE_RESOURCE_CREATE
+ * @cmd: the command
+ * @shape: set to the shape of the storage
+ * @blob_id: set to the context's number of it
+ */
+void mgpu_virgl_pipe_get(const __le32 *cmd, struct mgpu_virgl_shape *shape, u32 *blob_id)
+{
+	*shape = (struct mgpu_virgl_shape){
+		.target = le32_to_cpu(cmd[1]), .format = le32_to_cpu(cmd[2]),
+		.bind = le32_to_cpu(cmd[3]), .width = le32_to_cpu(cmd[4]),
+		.height = le32_to_cpu(cmd[5]), .depth = le32_to_cpu(cmd[6]),
+		.array_size = le32_to_cpu(cmd[7]), .last_level = le32_to_cpu(cmd[8]),
+		.nr_samples = le32_to_cpu(cmd[9]), .flags = le32_to_cpu(cmd[10]),
+	};
+	*blob_id = le32_to_cpu(cmd[MGPU_VIRGL_PIPE_BLOB_ID]);
+}
+
+/**
+ * mgpu_virgl_pipe_put - write a PIPE_RESOURCE_CREATE
+ * @cmd: room for the header and MGPU_VIRGL_PIPE_WORDS
+ * @shape: shape of the storage
+ * @blob_id: the context's number of it
+ */
+void mgpu_virgl_pipe_put(__le32 *cmd, const struct mgpu_virgl_shape *shape, u32 blob_id)
+{
+	cmd[0] = cpu_to_le32(MGPU_VIRGL_PIPE_WORDS << 16 | MGPU_VIRGL_PIPE_RESOURCE_CREATE);
+	cmd[1] = cpu_to_le32(shape->target);
+	cmd[2] = cpu_to_le32(shape->format);
+	cmd[3] = cpu_to_le32(shape->bind);
+	cmd[4] = cpu_to_le32(shape->width);
+	cmd[5] = cpu_to_le32(shape->height);
+	cmd[6] = cpu_to_le32(shape->depth);
+	cmd[7] = cpu_to_le32(shape->array_size);
+	cmd[8] = cpu_to_le32(shape->last_level);
+	cmd[9] = cpu_to_le32(shape->nr_samples);
+	cmd[10] = cpu_to_le32(shape->flags);
+	cmd[MGPU_VIRGL_PIPE_BLOB_ID] = cpu_to_le32(blob_id);
+}
+
+/*
+ * Check the storage of a blob: a buffer that stays mapped, of whole pages, which a guest that
+ * maps them shares with nothing else.
+ */
+static int virgl_pipe(const struct state *s)
+{
+	struct mgpu_virgl_shape shape;
+	u32 blob_id;
+	u64 bytes;
+
+	mgpu_virgl_pipe_get(s->cmd, &shape, &blob_id);
+	if (!blob_id)
+		return virgl_refuse(s->info, MGPU_VIRGL_VALUE, blob_id);
+	if (shape.target != MGPU_VIRGL_BUFFER || mgpu_virgl_resource_bytes(&shape, &bytes) ||
+	    !mgpu_virgl_has_storage(&shape))
+		return virgl_refuse(s->info, MGPU_VIRGL_VALUE, shape.target);
+	if (shape.width % PAGE)
+		return virgl_refuse(s->info, MGPU_VIRGL_VALUE, shape.width);
+	if (!(shape.flags & MGPU_VIRGL_MAP_PERSISTENT))
+		return virgl_refuse(s->info, MGPU_VIRGL_VALUE, shape.flags);
+	s->info->blobs++;
+	return 0;
+}
+
 static int virgl_bind(const struct state *s, u32 object)
 {
 	switch (object) {
@@ -440,6 +508,8 @@ static int virgl_more(struct state *s, u32 opcode, u32 object)
 		 */
 		s->cmd[0] = cpu_to_le32(s->len << 16 | MGPU_VIRGL_NOP);
 		return 0;
+	case MGPU_VIRGL_PIPE_RESOURCE_CREATE:
+		return virgl_pipe(s);
 	case MGPU_VIRGL_RESOURCE_INLINE_WRITE:
 		return virgl_transfer(s, 0, (s->len - 11) * 4, false);
 	case MGPU_VIRGL_TRANSFER3D:
@@ -485,7 +555,8 @@ static int virgl_command(struct state *s, u32 opcode, u32 object)
 			return virgl_refuse(s->info, MGPU_VIRGL_OBJECT, object);
 		rule = &objects[object];
 	} else {
-		if (opcode >= MGPU_VIRGL_NR_CMDS || !virgl_known(&cmds[opcode]))
+		if (opcode >= MGPU_VIRGL_NR_CMDS || !virgl_known(&cmds[opcode]) ||
+		    (opcode == MGPU_VIRGL_PIPE_RESOURCE_CREATE && !s->lookup->blobs))
 			return virgl_refuse(s->info, MGPU_VIRGL_OPCODE, opcode);
 		rule = &cmds[opcode];
 	}

@@ -100,6 +100,10 @@ enum mgpu_virgl_target {
 #define MGPU_VIRGL_MAP_PERSISTENT	2
 #define MGPU_VIRGL_MAP_COHERENT		4
 
+/* Words of PIPE_RESOURCE_CREATE. */
+#define MGPU_VIRGL_PIPE_WORDS		11
+#define MGPU_VIRGL_PIPE_BLOB_ID		11
+
 /* Capability sets. */
 #define MGPU_VIRGL_CAPSET_1		1
 #define MGPU_VIRGL_CAPSET_2		2
@@ -202,10 +206,12 @@ struct mgpu_virgl_res {
  *	not change until mgpu_virgl_check() returns.  A stream may name a resource in
  *	every second word, so this must not search a long list or take a lock.
  * @data: argument of @find
+ * @blobs: the stream may name storage of blobs: PIPE_RESOURCE_CREATE
  */
 struct mgpu_virgl_lookup {
 	const struct mgpu_virgl_res *(*find)(void *data, u32 id);
 	void *data;
+	bool blobs;
 };
 
 /**
@@ -249,6 +255,7 @@ enum mgpu_virgl_why {
  * @objects_gone: number of DESTROY_OBJECT, also for objects that do not exist
  * @subs_made: number of CREATE_SUB_CTX; each costs the host a GL context
  * @subs_gone: number of DESTROY_SUB_CTX, also for sub-contexts that do not exist
+ * @blobs: number of PIPE_RESOURCE_CREATE, which the caller takes out of the stream
  */
 struct mgpu_virgl_info {
 	enum mgpu_virgl_why why;
@@ -265,12 +272,15 @@ struct mgpu_virgl_info {
 	u32 objects_gone;
 	u32 subs_made;
 	u32 subs_gone;
+	u32 blobs;
 };
 
 int mgpu_virgl_check(__le32 *stream, size_t bytes,
 		     const struct mgpu_virgl_lookup *lookup,
 		     struct mgpu_virgl_info *info);
 const char *mgpu_virgl_why(enum mgpu_virgl_why why);
+void mgpu_virgl_pipe_get(const __le32 *cmd, struct mgpu_virgl_shape *shape, u32 *blob_id);
+void mgpu_virgl_pipe_put(__le32 *cmd, const struct mgpu_virgl_shape *shape, u32 blob_id);
 
 bool mgpu_virgl_format(u32 format, struct mgpu_virgl_block *block);
 int mgpu_virgl_resource_bytes(const struct mgpu_virgl_shape *shape, u64 *bytes);
@@ -289,6 +299,6 @@ bool mgpu_virgl_transfer_ok(const struct mgpu_virgl_shape *shape, u64 backing,
 			    const struct mgpu_virgl_transfer *transfer,
 			    u64 *bytes);
 
-size_t mgpu_virgl_mask_capset(u32 capset, void *caps, size_t len);
+size_t mgpu_virgl_mask_capset(u32 capset, void *caps, size_t len, bool blobs);
 
 #endif /* MGPU_VIRGL_H */

@@ -30,8 +30,9 @@ static_assert(offsetof(struct caps, nr_video) == 856, "num_video_caps");
 static_assert(offsetof(struct caps, last_limits) == 1372, "after video_caps");
 static_assert(sizeof(struct caps) == 1384, "size in virglrenderer 1.1");
 
-/* Removed: SET_DEBUG_FLAGS, and persistently mapped buffers, which are host blobs. */
-#define BITS_NOT	0x80004000U
+/* Removed: SET_DEBUG_FLAGS, and without blobs persistently mapped buffers, which are some. */
+#define BITS_NOT	0x00004000U
+#define BITS_BLOBS	0x80000000U
 
 /*
  * Kept: all known bits but untyped resources, which are blobs too, and memory sizes,
@@ -55,11 +56,12 @@ static void caps_keep(void *caps, size_t len, size_t at, u32 mask)
  * @capset: MGPU_VIRGL_CAPSET_1 or MGPU_VIRGL_CAPSET_2
  * @caps: the host's set; changed in place, and zeroed behind its known part
  * @len: length of @caps, bytes
+ * @blobs: guests can map blobs
  *
  * Return: length of the set for guests in bytes: whole words, at most @len and at
  * most the known part; 0 for other sets.
  */
-size_t mgpu_virgl_mask_capset(u32 capset, void *caps, size_t len)
+size_t mgpu_virgl_mask_capset(u32 capset, void *caps, size_t len, bool blobs)
 {
 	size_t known, i;
 
@@ -78,7 +80,8 @@ size_t mgpu_virgl_mask_capset(u32 capset, void *caps, size_t len)
 	known &= ~(size_t)3;
 	memset((u8 *)caps + known, 0, len - known);
 
-	caps_keep(caps, known, offsetof(struct caps, bits), ~BITS_NOT);
+	caps_keep(caps, known, offsetof(struct caps, bits),
+		  ~(BITS_NOT | (blobs ? 0 : BITS_BLOBS)));
 	caps_keep(caps, known, offsetof(struct caps, bits_v2), BITS_V2);
 	for (i = offsetof(struct caps, nr_video);
 	     i < offsetof(struct caps, last_limits); i += 4)

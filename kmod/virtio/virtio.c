@@ -776,7 +776,7 @@ static int virtio_get_capset(struct mgpu_virtio *v, u32 index)
 	if (!capset->data)
 		goto out;
 	ret = 0;
-	if (mgpu_capset_mask(capset)) {
+	if (mgpu_capset_mask(capset, false)) {
 		v->nr_capsets++;
 	} else {
 		kfree(capset->data);

@@ -15,6 +15,7 @@
 #define HOST		0xabcd0000u
 
 static struct mgpu_virgl_res pool[NR_RES];
+static bool with_blobs;
 
 static const struct mgpu_virgl_res *find(void *data, u32 id)
 {
@@ -135,9 +136,14 @@ static void check_command(const u32 *w, u32 len)
 		check_handle(w[1], false);
 		check_handle(w[12], false);
 		break;
+	case 48:
+		/* A buffer of whole pages that can be mapped. */
+		FUZZ_ASSERT(with_blobs && w[11]);
+		FUZZ_ASSERT(!w[1] && w[4] && w[4] % 4096 == 0 && w[4] < 1u << 31 && w[10] & 2);
+		break;
 	default:
 		FUZZ_ASSERT(op <= 52 || op == 62);
-		FUZZ_ASSERT(op != 41 && op != 48);
+		FUZZ_ASSERT(op != 41);
 	}
 }
 
@@ -199,7 +205,7 @@ static void check_capset(const uint8_t *data, size_t size)
 	if (!caps)
 		abort();
 	memcpy(caps, data, size);
-	left = mgpu_virgl_mask_capset(data[0] % 4, caps, size);
+	left = mgpu_virgl_mask_capset(data[0] % 4, caps, size, data[0] & 8);
 	FUZZ_ASSERT(left <= size && left <= 1384);
 	if (left >= 860)
 		FUZZ_ASSERT(!memcmp(caps + 856, "\0\0\0\0", 4));
@@ -208,7 +214,7 @@ static void check_capset(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct mgpu_virgl_lookup lookup = { find, pool };
+	struct mgpu_virgl_lookup lookup = { .find = find, .data = pool };
 	struct mgpu_virgl_info info;
 	size_t len, at, nr = 0;
 	__le32 *stream;
@@ -219,6 +225,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	make_pool(data);
 	check_capset(data, size);
+	with_blobs = data[0] & 2;
+	lookup.blobs = with_blobs;
 
 	len = size - HEAD;
 	stream = malloc(len);
@@ -267,7 +275,7 @@ static void seeds(const char *dir)
 	u32 op, obj, len, i;
 
 	memset(buf, 0, HEAD);
-	buf[0] = 1;
+	buf[0] = 1 | 2;
 	for (i = 1; i < NR_RES; i++) {
 		buf[i * 8] = 2;			/* 64 x 64, RGBA */
 		buf[i * 8 + 1] = 67;
@@ -300,6 +308,14 @@ static void seeds(const char *dir)
 				w[5] = w[9] = w[14] = w[18] = 0;
 			if (op == 17)
 				w[2] = w[5] = w[7] = w[10] = 0;
+			/* A mapped buffer of a page. */
+			if (op == 48) {
+				w[1] = w[8] = w[9] = 0;
+				w[2] = cpu_to_le32(64);
+				w[3] = cpu_to_le32(0x10);
+				w[4] = cpu_to_le32(4096);
+				w[10] = cpu_to_le32(6);
+			}
 			memcpy(buf + HEAD, w, (len + 1) * 4);
 			snprintf(name, sizeof(name), "%u-%u", op, obj);
 			fuzz_seed(dir, name, buf, HEAD + (len + 1) * 4);

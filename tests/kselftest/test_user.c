@@ -1185,6 +1185,19 @@ TEST_F(user, without_exports_the_region_is_the_only_plane)
 	EXPECT_EQ(-EINVAL, display_get_dmabuf(&self->p[0].g.vm, 1));
 }
 
+TEST_F(user, without_blobs_no_stream_names_storage)
+{
+	struct vm *vm = &self->p[0].g.vm;
+	struct gl_stream s;
+
+	ASSERT_EQ(0, pair_new(&self->p[0], &self->d, NULL));
+	ASSERT_EQ(OK, gl_ctx(vm, 1));
+	gl_begin(&s);
+	gl_storage(&s, 7, 4096);
+	EXPECT_EQ(PARAM, gl_run(vm, 1, &s));
+	EXPECT_EQ(UNSPEC, gl_blob(vm, 1, 7, 4096));
+}
+
 /* ---- contexts of any capset, and their rings ---- */
 
 FIXTURE(rings)
@@ -1384,6 +1397,104 @@ TEST_F(rings, the_guest_loses_a_blob_before_the_worker_does)
 	munmap((void *)bar, len);
 }
 
+/* Storage that a stream of virgl names is made with the blob, and not before. */
+TEST_F(rings, blobs_of_virgl)
+{
+	const uint32_t nop = 11 << 16, pipe_create = 11 << 16 | 48;
+	struct vm *vm = &self->p.g.vm;
+	struct worker *w = &self->p.w;
+	struct gl_stream s, use;
+	volatile uint8_t *bar;
+	struct gl_move move = { .ctx = 1, .res = 8, .box = { .w = 8, .h = 1, .d = 1 } };
+	size_t len;
+
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	ASSERT_EQ(OK, gl_ctx_of(vm, 1, 2));
+	ASSERT_EQ(OK, gl_ctx_of(vm, 2, 2));
+	gl_begin(&s);
+	gl_storage(&s, 7, BLOB);
+	ASSERT_EQ(OK, gl_run(vm, 1, &s));
+	EXPECT_EQ(1, w->submits);
+	EXPECT_EQ(nop, w->stream[0]);
+	EXPECT_EQ(PARAM, gl_blob_of(vm, 2, 8, 7, BLOB));
+	EXPECT_EQ(PARAM, gl_blob_of(vm, 1, 8, 1ull << 32 | 7, BLOB));
+	EXPECT_EQ(PARAM, gl_blob_of(vm, 1, 8, 0, BLOB));
+	EXPECT_EQ(1, w->submits);
+	ASSERT_EQ(OK, gl_blob_of(vm, 1, 8, 7, BLOB));
+	EXPECT_EQ(2, w->submits);
+	EXPECT_EQ(12 * 4, w->stream_len);
+	EXPECT_EQ(pipe_create, w->stream[0]);
+	EXPECT_EQ(BLOB, w->stream[4]);
+	EXPECT_EQ(7, w->stream[11]);
+	/* It is taken once. */
+	EXPECT_EQ(PARAM, gl_blob_of(vm, 1, 9, 7, BLOB));
+
+	/* It is a buffer. */
+	gl_begin(&use);
+	gl_vertices_from(&use, 8);
+	EXPECT_EQ(PARAM, gl_run(vm, 1, &use));
+	ASSERT_EQ(OK, gl_ctx_attach(vm, 1, 8));
+	EXPECT_EQ(OK, gl_run(vm, 1, &use));
+	EXPECT_EQ(UNSPEC, gl_move(vm, &move));
+	ASSERT_EQ(MAPPED, gl_map(vm, 8, 0x1000));
+	bar[0x1000] = 0x5a;
+	EXPECT_EQ(0x5a, worker_res(w, 8)->host[0]);
+
+	/* Another size than the stream has said, which is asked for once. */
+	ASSERT_EQ(OK, gl_run(vm, 1, &s));
+	EXPECT_EQ(PARAM, gl_blob_of(vm, 1, 9, 7, BLOB + 4096));
+	EXPECT_EQ(PARAM, gl_blob_of(vm, 1, 9, 7, BLOB));
+	/* Of two with a number, the newer one. */
+	ASSERT_EQ(OK, gl_run(vm, 1, &s));
+	gl_begin(&s);
+	gl_storage(&s, 7, 4096);
+	ASSERT_EQ(OK, gl_run(vm, 1, &s));
+	EXPECT_EQ(OK, gl_blob_of(vm, 1, 9, 7, 4096));
+	munmap((void *)bar, len);
+}
+
+TEST_F(rings, a_number_of_blobs_of_virgl)
+{
+	struct vm *vm = &self->p.g.vm;
+	struct gl_stream s;
+	struct nl_vgpu v;
+	uint32_t i, n;
+
+	ASSERT_EQ(OK, gl_ctx_of(vm, 1, 2));
+	/* Storage without a blob costs nothing, and of 17 the first is forgotten. */
+	gl_begin(&s);
+	for (i = 1; i <= 17; i++)
+		gl_storage(&s, i, 4096);
+	for (n = 0; n < 100; n++)
+		ASSERT_EQ(OK, gl_run(vm, 1, &s));
+	EXPECT_EQ(PARAM, gl_blob(vm, 1, 1, 4096));
+	for (i = 2; i <= 17; i++)
+		EXPECT_EQ(OK, gl_blob(vm, 1, i, 4096));
+	EXPECT_EQ(PARAM, gl_blob(vm, 1, 1, 4096));
+	ASSERT_EQ(0, nl_vgpu_get(&self->p.g.nl, vm->uuid, &v));
+	EXPECT_EQ(16 * 4096, v.mem_used);
+	/* The type has 32 MiB. */
+	gl_begin(&s);
+	gl_storage(&s, 20, 32u << 20);
+	gl_storage(&s, 21, 16u << 20);
+	gl_storage(&s, 22, 16u << 20);
+	ASSERT_EQ(OK, gl_run(vm, 1, &s));
+	EXPECT_EQ(NOMEM, gl_blob(vm, 1, 20, 32u << 20));
+	EXPECT_EQ(OK, gl_blob(vm, 1, 21, 16u << 20));
+	EXPECT_EQ(NOMEM, gl_blob(vm, 1, 22, 16u << 20));
+	/* A context that ends takes its storage with it. */
+	gl_begin(&s);
+	gl_storage(&s, 30, 4096);
+	ASSERT_EQ(OK, gl_run(vm, 1, &s));
+	ASSERT_EQ(OK, gl_ctx_end(vm, 1));
+	ASSERT_EQ(OK, gl_ctx_of(vm, 1, 2));
+	EXPECT_EQ(PARAM, gl_blob(vm, 1, 30, 4096));
+	ASSERT_EQ(0, vm_start_with(vm, GL_FEATURES));
+	ASSERT_EQ(0, nl_vgpu_get(&self->p.g.nl, vm->uuid, &v));
+	EXPECT_EQ(0, v.mem_used);
+}
+
 TEST_F(rings, blobs_that_cannot_be_mapped)
 {
 	struct vm *vm = &self->p.g.vm;
@@ -1394,8 +1505,8 @@ TEST_F(rings, blobs_that_cannot_be_mapped)
 	ASSERT_EQ(OK, gl_ctx_of(vm, 2, 2));
 	EXPECT_EQ(NOCTX, gl_blob(vm, 0, 7, BLOB));
 	EXPECT_EQ(NOCTX, gl_blob(vm, 3, 7, BLOB));
-	/* virgl's streams cannot name what it is. */
-	EXPECT_EQ(NOCTX, gl_blob(vm, 2, 7, BLOB));
+	/* No stream has named what it is. */
+	EXPECT_EQ(PARAM, gl_blob(vm, 2, 7, BLOB));
 	EXPECT_EQ(NOMEM, gl_blob(vm, 1, 7, (32u << 20) + 1));
 	EXPECT_EQ(NOMEM, gl_blob(vm, 1, 7, SIZE_MAX));
 	ASSERT_EQ(OK, gl_blob(vm, 1, 7, BLOB));

@@ -24,6 +24,7 @@
 #define DRAW		8
 #define INLINE_WRITE	9
 #define DEBUG_FLAGS	41
+#define PIPE_CREATE	48
 #define TRANSFER3D	43
 #define COPY_TRANSFER3D	45
 
@@ -50,7 +51,7 @@ static const struct mgpu_virgl_res *find(void *data, u32 id)
 	return id && id <= NR_RES ? &pool[id] : NULL;
 }
 
-static const struct mgpu_virgl_lookup lookup = { find, &calls };
+static struct mgpu_virgl_lookup lookup = { .find = find, .data = &calls };
 
 static void fill_pool(void)
 {
@@ -598,6 +599,69 @@ static void debug_flags(void)
 
 	TAP_EQ(check(w, 3, &info), 0);
 	TAP_EQ(w[0], 2 << 16);
+}
+
+/* A buffer that stays mapped, and what it may not be instead. */
+static void storage_of_blobs(void)
+{
+	static const u32 good[12] = {
+		PIPE_CREATE | 11 << 16, 0, 64, 0x10, 8192, 1, 1, 1, 0, 0, 2 | 4, 77,
+	};
+	static const struct set bad[] = {
+		{ 1, 2 }, { 1, 9 },			/* target */
+		{ 2, 400 },				/* format */
+		{ 3, 0x20000 }, { 3, 0x80000 },		/* in no GL buffer */
+		{ 3, 4 },
+		{ 4, 0 }, { 4, 8191 }, { 4, 8193 }, { 4, 0x80000000 }, { 4, 0xfffff000 },
+		{ 5, 2 }, { 6, 2 }, { 7, 2 }, { 8, 1 }, { 9, 2 },
+		{ 10, 0 }, { 10, 4 }, { 10, 2 | 8 }, { 10, 2 | 1 },
+		{ 11, 0 },
+	};
+	struct mgpu_virgl_shape shape;
+	struct mgpu_virgl_info info;
+	__le32 again[12];
+	u32 w[24], id, i;
+
+	memcpy(w, good, sizeof(good));
+	TAP_EQ(check_one(w, &info), -EOPNOTSUPP);
+	TAP_EQ(info.blobs, 0);
+	lookup.blobs = true;
+	for (i = 0; i < 2; i++) {
+		memcpy(w, good, sizeof(good));
+		w[10] = i ? 2 : 2 | 4;
+		TAP_EQ(check_one(w, &info), 0);
+		TAP_EQ(info.blobs, 1);
+	}
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		memcpy(w, good, sizeof(good));
+		w[bad[i].word] = bad[i].value;
+		if (!TAP_EQ(check_one(w, &info), -EINVAL))
+			tap_diag("word %u is %#x", bad[i].word, bad[i].value);
+		TAP_EQ(info.why, MGPU_VIRGL_VALUE);
+		TAP_EQ(info.blobs, 0);
+	}
+	memset(w, 0, sizeof(w));
+	for (i = 10; i <= 12; i++) {
+		memcpy(w, good, sizeof(good));
+		w[0] = PIPE_CREATE | i << 16;
+		TAP_EQ(check_one(w, &info), i == 11 ? 0 : -EINVAL);
+	}
+	lookup.blobs = false;
+
+	/* Each word is where it was. */
+	for (i = 1; i < 12; i++)
+		w[i] = 100 + i;
+	w[0] = good[0];
+	for (i = 0; i < 12; i++)
+		again[i] = cpu_to_le32(w[i]);
+	mgpu_virgl_pipe_get(again, &shape, &id);
+	TAP_EQ(shape.width, 104);
+	TAP_EQ(shape.flags, 110);
+	TAP_EQ(id, 111);
+	memset(again, 0, sizeof(again));
+	mgpu_virgl_pipe_put(again, &shape, id);
+	for (i = 0; i < 12; i++)
+		TAP_EQ(le32_to_cpu(again[i]), w[i]);
 }
 
 static void transfers_in_streams(void)
@@ -1368,7 +1432,7 @@ static void capsets(void)
 
 	/* All bits set: the rest of set 2. */
 	memset(caps, 0xff, sizeof(caps));
-	TAP_EQ(mgpu_virgl_mask_capset(2, caps, sizeof(caps)), 1384);
+	TAP_EQ(mgpu_virgl_mask_capset(2, caps, sizeof(caps), false), 1384);
 	for (i = 0; i < 1384; i += 4) {
 		if (i == 392)	/* capability_bits: no log, no storage */
 			TAP_EQ(caps_word(caps, i), 0x7fffbfff);
@@ -1382,13 +1446,19 @@ static void capsets(void)
 	for (i = 1384; i < sizeof(caps); i++)
 		TAP_EQ(caps[i], 0);
 
+	/* With blobs, storage. */
 	memset(caps, 0xff, sizeof(caps));
-	TAP_EQ(mgpu_virgl_mask_capset(1, caps, sizeof(caps)), 308);
+	TAP_EQ(mgpu_virgl_mask_capset(2, caps, sizeof(caps), true), 1384);
+	TAP_EQ(caps_word(caps, 392), 0xffffbfff);
+	TAP_EQ(caps_word(caps, 688), 0x3fff1);
+
+	memset(caps, 0xff, sizeof(caps));
+	TAP_EQ(mgpu_virgl_mask_capset(1, caps, sizeof(caps), true), 308);
 	for (i = 0; i < sizeof(caps); i++)
 		TAP_EQ(caps[i], i < 308 ? 0xff : 0);
 
 	memset(caps, 0xff, sizeof(caps));
-	TAP_EQ(mgpu_virgl_mask_capset(4, caps, 100), 0);
+	TAP_EQ(mgpu_virgl_mask_capset(4, caps, 100, false), 0);
 	for (i = 0; i < sizeof(caps); i++)
 		TAP_EQ(caps[i], i < 100 ? 0 : 0xff);
 
@@ -1397,7 +1467,7 @@ static void capsets(void)
 		u8 *block = grab(len);
 
 		memset(block, 0xff, len);
-		got = mgpu_virgl_mask_capset(2, block, len);
+		got = mgpu_virgl_mask_capset(2, block, len, false);
 		TAP_EQ(got, len < 1384 ? len / 4 * 4 : 1384);
 		if (got >= 396)
 			TAP_EQ(caps_word(block, 392), 0x7fffbfff);
@@ -1429,6 +1499,7 @@ int main(void)
 	tap_run(values, "counts, slots and types out of range are refused");
 	tap_run(accounting, "draws, copies, objects and bytes are counted");
 	tap_run(debug_flags, "a guest does not set the host's debug flags");
+	tap_run(storage_of_blobs, "storage of blobs is a mapped buffer of whole pages");
 	tap_run(transfers_in_streams, "transfers in streams stay in bounds");
 	tap_run(random_streams, "whatever is accepted names the host's ids only");
 	tap_run(formats, "formats have the blocks that their names say");

@@ -93,8 +93,9 @@ struct mgpu_user_create {
 #define MGPU_USER_CREATE_CONTEXT_INIT	0x1
 /*
  * Guests get VIRTIO_GPU_F_RESOURCE_BLOB.  RESOURCE_CREATE_BLOB of guest memory has memory as
- * RESOURCE_ATTACH_BACKING has; one of the host's memory is in a context of a capset other
- * than virgl's.  RESOURCE_MAP_BLOB (its offset is 0) and RESOURCE_UNMAP_BLOB are for blobs of
+ * RESOURCE_ATTACH_BACKING has.  One of the host's memory is in a context: virgl's streams name
+ * its storage (PIPE_RESOURCE_CREATE), which the worker gets as a stream of its own right before
+ * the blob.  RESOURCE_MAP_BLOB (its offset is 0) and RESOURCE_UNMAP_BLOB are for blobs of
  * the host's memory: see MGPU_USER_MAP.
  */
 #define MGPU_USER_CREATE_BLOB		0x2

@@ -22,6 +22,7 @@
 #define BLIT		16
 #define COPY_REGION	17
 #define BIND_SHADER	31
+#define PIPE_CREATE	48
 #define OBJECT_BLEND	1
 #define OBJECT_RASTERIZER 2
 #define OBJECT_DEPTH	3
@@ -203,6 +204,27 @@ const float gl_corners[3][4] = {
 	{ -1, -1, 0, 1 }, { 3, -1, 0, 1 }, { -1, 3, 0, 1 },
 };
 
+void gl_storage(struct gl_stream *s, uint32_t blob_id, uint32_t size)
+{
+	const uint32_t words[11] = {
+		GL_BUFFER, GL_R8, GL_VERTICES, size, 1, 1, 1, 0, 0,
+		GL_MAP_PERSISTENT | GL_MAP_COHERENT, blob_id,
+	};
+	unsigned int i;
+
+	gl_head(s, PIPE_CREATE, 0, ARRAY_LEN(words));
+	for (i = 0; i < ARRAY_LEN(words); i++)
+		gl_word(s, words[i]);
+}
+
+void gl_vertices_from(struct gl_stream *s, uint32_t buffer)
+{
+	gl_head(s, SET_VERTEX_BUFFERS, 0, 3);
+	gl_word(s, sizeof(gl_corners[0]));
+	gl_word(s, 0);
+	gl_word(s, buffer);
+}
+
 void gl_pipeline(struct gl_stream *s, uint32_t vertices, uint32_t w, uint32_t h)
 {
 	/* Source and destination times one, added; all four components. */
@@ -243,10 +265,7 @@ void gl_pipeline(struct gl_stream *s, uint32_t vertices, uint32_t w, uint32_t h)
 	gl_word(s, 1);
 	for (i = 0; i < sizeof(gl_corners) / 4; i++)
 		gl_float(s, gl_corners[i / 4][i % 4]);
-	gl_head(s, SET_VERTEX_BUFFERS, 0, 3);
-	gl_word(s, sizeof(gl_corners[0]));
-	gl_word(s, 0);
-	gl_word(s, vertices);
+	gl_vertices_from(s, vertices);
 }
 
 void gl_triangle(struct gl_stream *s)

@@ -22,6 +22,8 @@
 #define GL_SAMPLED	(1u << 3)
 #define GL_VERTICES	(1u << 4)
 #define GL_Y_0_TOP	1
+#define GL_MAP_PERSISTENT 2
+#define GL_MAP_COHERENT	4
 
 /* Stages of a pipeline. */
 #define GL_VERTEX	0
@@ -48,6 +50,10 @@ void gl_copy(struct gl_stream *s, uint32_t dst, uint32_t src, uint32_t w,
 /* Create a shader from TGSI text and bind it to its stage. */
 void gl_shader(struct gl_stream *s, uint32_t handle, uint32_t stage,
 	       const char *tgsi);
+/* Name the storage of a blob: a buffer for vertices that stays mapped. */
+void gl_storage(struct gl_stream *s, uint32_t blob_id, uint32_t size);
+/* Take vertices for gl_triangle() from the beginning of a buffer. */
+void gl_vertices_from(struct gl_stream *s, uint32_t buffer);
 /* Set CONST[0] of the fragment shader. */
 void gl_constant(struct gl_stream *s, const uint32_t value[4]);
 /*

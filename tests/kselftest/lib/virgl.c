@@ -133,9 +133,14 @@ int gl_create(struct vm *vm, const struct virtio_gpu_resource_create_3d *c)
 
 int gl_blob(struct vm *vm, uint32_t ctx, uint32_t id, size_t size)
 {
+	return gl_blob_of(vm, ctx, id, id, size);
+}
+
+int gl_blob_of(struct vm *vm, uint32_t ctx, uint32_t id, uint64_t blob_id, size_t size)
+{
 	struct virtio_gpu_resource_create_blob c = {
 		.resource_id = id, .blob_mem = VIRTIO_GPU_BLOB_MEM_HOST3D,
-		.blob_flags = VIRTIO_GPU_BLOB_FLAG_USE_MAPPABLE, .blob_id = id, .size = size,
+		.blob_flags = VIRTIO_GPU_BLOB_FLAG_USE_MAPPABLE, .blob_id = blob_id, .size = size,
 	};
 
 	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB);

@@ -49,6 +49,8 @@ int gl_ctx_detach(struct vm *vm, uint32_t ctx, uint32_t res);
 int gl_create(struct vm *vm, const struct virtio_gpu_resource_create_3d *c);
 /* Create a blob of the host's memory, and map it in the BAR, or take it from there. */
 int gl_blob(struct vm *vm, uint32_t ctx, uint32_t id, size_t size);
+/* The same, of storage that a stream has named. */
+int gl_blob_of(struct vm *vm, uint32_t ctx, uint32_t id, uint64_t blob_id, size_t size);
 int gl_map(struct vm *vm, uint32_t id, uint64_t offset);
 int gl_unmap(struct vm *vm, uint32_t id);
 /* Create a render target in B8G8R8A8, without backing. */
