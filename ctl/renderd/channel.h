@@ -4,6 +4,7 @@
 #define RENDERD_CHANNEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "../../include/uapi/linux/mgpu_user.h"
@@ -46,6 +47,17 @@ bool channel_take(struct channel *ch, struct mgpu_user_cmd *cmd);
 
 /* Put an answer. The module learns of it at the next channel_enter(). */
 void channel_answer(struct channel *ch, uint32_t seq, uint32_t type, uint64_t engine_ns);
+
+/**
+ * channel_map() - have the guest find memory of the worker
+ * @ch: channel
+ * @seq: number of a RESOURCE_MAP_BLOB that is not answered
+ * @p: address, a multiple of the page size
+ * @len: bytes, whole pages
+ *
+ * Return: 0 or a negative errno: -EFAULT if the memory cannot be pinned.
+ */
+int channel_map(struct channel *ch, uint32_t seq, void *p, size_t len);
 
 /* Hand over the dma-buf of a resource whose command is not answered: 0 or a negative errno. */
 int channel_export(struct channel *ch, const struct mgpu_user_export *e);

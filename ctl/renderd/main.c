@@ -72,8 +72,8 @@ struct options {
 /* ---- the device ---- */
 
 /*
- * Capability sets of the renderer, and whether it exports dma-bufs; only a process of its own
- * starts it.
+ * Capability sets of the renderer, whether guests can map its blobs, and whether it exports
+ * dma-bufs; only a process of its own starts it.
  */
 struct probe {
 	struct {
@@ -81,6 +81,7 @@ struct probe {
 		uint8_t data[MGPU_USER_MAX_CAPSET];
 	} set[2];
 	uint32_t nr;
+	bool blobs;
 	bool exports;
 };
 
@@ -102,7 +103,7 @@ static int probe(const struct worker_options *o, struct probe *p)
 
 		memset(p, 0, sizeof(*p));
 		if (virgl_open_node(o->node, &drm) ||
-		    virgl_new(&v, drm, NULL, NULL, NULL))
+		    virgl_new(&v, drm, NULL, NULL))
 			_exit(1);
 		for (uint32_t id = 1; id <= 2; id++) {
 			size_t len = virgl_capset(id, &p->set[p->nr].version,
@@ -113,6 +114,7 @@ static int probe(const struct worker_options *o, struct probe *p)
 			p->set[p->nr].len = (uint32_t)len;
 			p->nr += !!len;
 		}
+		p->blobs = virgl_can_share();
 		p->exports = o->dmabuf && virgl_can_export();
 		for (; got < sizeof(*p) && n > 0; got += n > 0 ? (size_t)n : 0)
 			n = write(fds[1], (char *)p + got, sizeof(*p) - got);
@@ -162,6 +164,7 @@ static int make_device(int control, const struct probe *p, bool dmabuf, struct r
 	struct mgpu_user_capset sets[2] = { 0 };
 	struct mgpu_user_create c = {
 		.size = sizeof(c), .flags = MGPU_USER_CREATE_CONTEXT_INIT |
+			(p->blobs ? MGPU_USER_CREATE_BLOB : 0) |
 			(dmabuf ? MGPU_USER_CREATE_EXPORT : 0),
 		.engines = 1, .depth = DEPTH, .vgpu_depth = DEPTH - 1,
 		.max_vgpus = MAX_VGPUS,

@@ -207,7 +207,11 @@ static void put_stream_memory(struct recorder *rec, const struct mgpu_user_cmd *
 {
 	const __le32 *w = (const void *)(c + 1);
 	uint32_t nr = (uint32_t)((cmd->len - sizeof(*c)) / sizeof(*w)), len;
+	struct recording_mem *mapped = NULL;
 
+	/* Draws name buffers by the state of their context. */
+	while ((mapped = recording_mapped(&rec->mems, mapped)))
+		put_changes(rec, RECORD_MEMORY, mapped->id);
 	for (uint32_t i = 0; i < nr; i += len + 1) {
 		uint32_t op = le32toh(w[i]) & 0xff;
 
@@ -249,7 +253,8 @@ void recorder_before(struct recorder *rec, const struct mgpu_user_cmd *cmd, cons
 				     buf)->resource_id));
 		break;
 	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
-		/* Of a resource in system memory, the renderer keeps the bytes. */
+	case VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB:
+		/* Of a resource in system memory, and of a blob, the renderer keeps the bytes. */
 		put_changes(rec, RECORD_MEMORY,
 			    le32toh(((const struct virtio_gpu_resource_detach_backing *)
 				     buf)->resource_id));

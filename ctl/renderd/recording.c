@@ -29,12 +29,41 @@ struct recording_mem *recording_mem(const struct recording_mems *mems, uint32_t 
 	return *find(mems, id);
 }
 
+struct recording_mem *recording_mapped(const struct recording_mems *mems,
+				       const struct recording_mem *last)
+{
+	size_t i = last ? last->id % RECORDING_BUCKETS : 0;
+	struct recording_mem *m = last ? last->next : mems->bucket[0];
+
+	if (!mems->mapped)
+		return NULL;
+	for (;;) {
+		for (; m; m = m->next)
+			if (m->mapped)
+				return m;
+		if (++i == RECORDING_BUCKETS)
+			return NULL;
+		m = mems->bucket[i];
+	}
+}
+
+static void set_mapped(struct recording_mems *mems, uint32_t id, bool mapped)
+{
+	struct recording_mem *m = *find(mems, id);
+
+	if (!m || m->mapped == mapped)
+		return;
+	m->mapped = mapped;
+	mems->mapped += mapped ? 1 : -1u;
+}
+
 static void forget(struct recording_mems *mems, uint32_t id)
 {
 	struct recording_mem **at = find(mems, id), *m = *at;
 
 	if (!m)
 		return;
+	set_mapped(mems, id, false);
 	*at = m->next;
 	mems->len -= m->len;
 	munmap(m->bytes, m->len);
@@ -49,10 +78,9 @@ void recording_mems_free(struct recording_mems *mems)
 			forget(mems, mems->bucket[i]->id);
 }
 
-static int attach(struct recording_mems *mems, uint64_t len,
-		  const struct virtio_gpu_resource_attach_backing *c)
+static int attach(struct recording_mems *mems, uint32_t id, uint64_t len,
+		  const struct virtio_gpu_mem_entry *e, uint32_t nr)
 {
-	uint32_t id = le32toh(c->resource_id), nr = le32toh(c->nr_entries);
 	struct recording_mem *m;
 
 	/* A second one without a detach: the first one had failed. */
@@ -73,13 +101,26 @@ static int attach(struct recording_mems *mems, uint64_t len,
 		free(m);
 		return -ENOMEM;
 	}
-	memcpy(m->entry, c + 1, nr * sizeof(*m->entry));
+	memcpy(m->entry, e, nr * sizeof(*m->entry));
 	m->nr = nr;
 	m->id = id;
 	m->len = len;
 	mems->len += len;
 	*find(mems, id) = m;
 	return 0;
+}
+
+/* The memory of a blob: the guest's, or else the host's, all of which is one entry. */
+static int attach_blob(struct recording_mems *mems, const struct mgpu_user_cmd *cmd,
+		       const struct virtio_gpu_resource_create_blob *c)
+{
+	const struct virtio_gpu_mem_entry all = { .length = htole32((uint32_t)le64toh(c->size)) };
+	uint32_t id = le32toh(c->resource_id);
+
+	if (le32toh(c->blob_mem) != VIRTIO_GPU_BLOB_MEM_HOST3D)
+		return attach(mems, id, cmd->mem_len, (const void *)(c + 1),
+			      le32toh(c->nr_entries));
+	return attach(mems, id, le64toh(c->size), &all, 1);
 }
 
 int recording_follow(struct recording_mems *mems, const struct mgpu_user_cmd *cmd,
@@ -91,7 +132,15 @@ int recording_follow(struct recording_mems *mems, const struct mgpu_user_cmd *cm
 
 	switch (le32toh(hdr->type)) {
 	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
-		return attach(mems, cmd->mem_len, c);
+		return attach(mems, le32toh(c->resource_id), cmd->mem_len, (const void *)(c + 1),
+			      le32toh(c->nr_entries));
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
+		return attach_blob(mems, cmd, buf);
+	case VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB:
+	case VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB:
+		set_mapped(mems, le32toh(c->resource_id),
+			   le32toh(hdr->type) == VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB);
+		return 0;
 	case VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING:
 	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
 		forget(mems, le32toh(c->resource_id));
@@ -148,8 +197,8 @@ int recording_open(struct recording *r, int fd)
 		return bad(r, "not a recording of mgpu-renderd");
 	if (n < (ssize_t)sizeof(h))
 		return bad(r, "the header is cut off");
-	if (le32toh(h.version) != RECORDING_VERSION)
-		return bad(r, "version %u of the format; this mgpu-renderd reads version %u",
+	if (!h.version || le32toh(h.version) > RECORDING_VERSION)
+		return bad(r, "version %u of the format; this mgpu-renderd reads versions up to %u",
 			   le32toh(h.version), RECORDING_VERSION);
 	r->vgpu = le32toh(h.vgpu);
 	return 0;
@@ -176,6 +225,12 @@ static size_t least(uint32_t type)
 		return sizeof(struct virtio_gpu_resource_create_2d);
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_3D:
 		return sizeof(struct virtio_gpu_resource_create_3d);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
+		return sizeof(struct virtio_gpu_resource_create_blob);
+	case VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB:
+		return sizeof(struct virtio_gpu_resource_map_blob);
+	case VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB:
+		return sizeof(struct virtio_gpu_resource_unmap_blob);
 	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
 		return sizeof(struct virtio_gpu_resource_unref);
 	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
@@ -194,15 +249,13 @@ static size_t least(uint32_t type)
 	}
 }
 
-/* Check the entries of an attach. */
-static int check_entries(struct recording *r)
+/* Check the entries of a command, which are at its end. */
+static int check_entries(struct recording *r, const struct virtio_gpu_mem_entry *e, uint32_t nr)
 {
-	const struct virtio_gpu_resource_attach_backing *c = r->buf;
-	const struct virtio_gpu_mem_entry *e = (const void *)(c + 1);
-	uint32_t nr = le32toh(c->nr_entries);
+	const uint8_t *end = (const uint8_t *)r->buf + r->cmd.len;
 	uint64_t all = 0;
 
-	if (nr > (r->cmd.len - sizeof(*c)) / sizeof(*e))
+	if (nr > (size_t)(end - (const uint8_t *)e) / sizeof(*e))
 		return bad(r, "%u entries of memory in %u bytes", nr, r->cmd.len);
 	for (uint32_t i = 0; i < nr; i++) {
 		if (le64toh(e[i].addr) > r->cmd.mem_len ||
@@ -217,11 +270,40 @@ static int check_entries(struct recording *r)
 	return 0;
 }
 
+/* Check what a command says of memory. */
+static int check_memory(struct recording *r)
+{
+	const struct virtio_gpu_resource_attach_backing *a = r->buf;
+	const struct virtio_gpu_resource_create_blob *b = r->buf;
+	const struct virtio_gpu_cmd_submit *c = r->buf;
+
+	switch (le32toh(a->hdr.type)) {
+	case VIRTIO_GPU_CMD_SUBMIT_3D:
+		if (le32toh(c->size) > r->cmd.len - sizeof(*c))
+			return bad(r, "a stream of %u bytes in a command of %u",
+				   le32toh(c->size), r->cmd.len);
+		return 0;
+	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
+		return check_entries(r, (const void *)(a + 1), le32toh(a->nr_entries));
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
+		if (le32toh(b->blob_mem) != VIRTIO_GPU_BLOB_MEM_HOST3D)
+			return check_entries(r, (const void *)(b + 1), le32toh(b->nr_entries));
+		if (b->nr_entries)
+			return bad(r, "a blob of the host's memory has %u entries",
+				   le32toh(b->nr_entries));
+		if (le64toh(b->size) > RECORDING_MAX_MEM)
+			return bad(r, "a blob of %" PRIu64 " bytes", (uint64_t)le64toh(b->size));
+		return 0;
+	default:
+		return 0;
+	}
+}
+
 static int command(struct recording *r)
 {
 	const struct record_command *b = (const void *)r->body;
 	const struct virtio_gpu_ctrl_hdr *hdr;
-	int ret = 0;
+	int ret;
 
 	if (r->len < sizeof(*b) + sizeof(*hdr))
 		return bad(r, "a command of %u bytes", r->len);
@@ -237,21 +319,13 @@ static int command(struct recording *r)
 	if (r->cmd.len < least(le32toh(hdr->type)))
 		return bad(r, "command 0x%x has %u bytes, and %zu at least",
 			   le32toh(hdr->type), r->cmd.len, least(le32toh(hdr->type)));
-	if (le32toh(hdr->type) == VIRTIO_GPU_CMD_SUBMIT_3D) {
-		const struct virtio_gpu_cmd_submit *c = r->buf;
-
-		if (le32toh(c->size) > r->cmd.len - sizeof(*c))
-			return bad(r, "a stream of %u bytes in a command of %u",
-				   le32toh(c->size), r->cmd.len);
-	}
-	if (le32toh(hdr->type) == VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING)
-		ret = check_entries(r);
+	ret = check_memory(r);
 	if (ret)
 		return ret;
 	ret = recording_follow(&r->mems, &r->cmd, r->buf);
 	if (ret == -EFBIG)
-		return bad(r, "%" PRIu64 " bytes of memory more than there are already, %" PRIu64,
-			   (uint64_t)r->cmd.mem_len, r->mems.len);
+		return bad(r, "more memory than there may be, with the %" PRIu64
+			   " bytes that are there already", r->mems.len);
 	if (ret)
 		snprintf(r->why, sizeof(r->why), "%s", strerror(-ret));
 	if (le32toh(hdr->type) == VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D)

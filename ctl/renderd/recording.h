@@ -10,7 +10,8 @@
  *
  * Memory is recorded as the pages of a resource's whole memory that changed since they were
  * recorded last: this is right for every layout of a transfer, also for those within
- * streams, without knowledge of formats.  Memory is zeros when it is attached.
+ * streams, without knowledge of formats.  Memory is zeros when it is attached.  A blob of the
+ * host's memory has memory, too, which each stream can read while the guest has it mapped.
  *
  * A file that ends behind a record is complete: a worker may be killed.
  */
@@ -27,7 +28,7 @@
 #include "../../include/uapi/linux/mgpu_user.h"
 
 #define RECORDING_MAGIC		"mgpurec\n"
-#define RECORDING_VERSION	1u
+#define RECORDING_VERSION	2u	/* 1 has no blobs */
 #define RECORDING_PAGE		4096u
 
 /* Limits that the reader holds a file to. */
@@ -95,6 +96,7 @@ struct record_check {
  * @next: of the same bucket
  * @id: number of the resource
  * @mark: for the user
+ * @mapped: it is a blob's, and the guest has mapped it
  * @len: bytes
  * @bytes: contents; each entry has pages of its own, also where entries share a guest's
  * @entry: what the renderer uses of them
@@ -104,6 +106,7 @@ struct recording_mem {
 	struct recording_mem *next;
 	uint32_t id;
 	uint64_t mark;
+	bool mapped;
 	uint64_t len;
 	uint8_t *bytes;
 	struct virtio_gpu_mem_entry *entry;
@@ -115,13 +118,17 @@ struct recording_mem {
 struct recording_mems {
 	struct recording_mem *bucket[RECORDING_BUCKETS];
 	uint64_t len;		/* of all, bytes */
+	uint32_t mapped;	/* blobs that the guest has mapped */
 };
 
 struct recording_mem *recording_mem(const struct recording_mems *mems, uint32_t id);
+/* Return a memory that the guest has mapped: the first one behind @last; NULL at the end. */
+struct recording_mem *recording_mapped(const struct recording_mems *mems,
+				       const struct recording_mem *last);
 void recording_mems_free(struct recording_mems *mems);
 
 /**
- * recording_follow() - attach and detach memory as a command does
+ * recording_follow() - attach, map and detach memory as a command does
  * @mems: memory of resources
  * @cmd: command; it need not succeed
  * @buf: its bytes, at least as many as its type has

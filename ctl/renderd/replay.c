@@ -67,6 +67,9 @@ static const struct {
 	{ VIRTIO_GPU_CMD_CTX_DETACH_RESOURCE, "ctx-detach-resource" },
 	{ VIRTIO_GPU_CMD_RESOURCE_CREATE_2D, "resource-create-2d" },
 	{ VIRTIO_GPU_CMD_RESOURCE_CREATE_3D, "resource-create-3d" },
+	{ VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB, "resource-create-blob" },
+	{ VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB, "resource-map-blob" },
+	{ VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB, "resource-unmap-blob" },
 	{ VIRTIO_GPU_CMD_RESOURCE_UNREF, "resource-unref" },
 	{ VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING, "attach-backing" },
 	{ VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING, "detach-backing" },
@@ -175,6 +178,16 @@ static void *map(void *arg, uint64_t offset, uint64_t len)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* A replay has no guest; the recording has what it wrote. */
+static int show(void *arg, uint32_t seq, void *p, size_t len)
+{
+	(void)arg;
+	(void)seq;
+	(void)p;
+	(void)len;
+	return 0;
+}
+
 static void done(void *arg, uint32_t seq, uint32_t type)
 {
 	struct replayer *p = arg;
@@ -182,6 +195,8 @@ static void done(void *arg, uint32_t seq, uint32_t type)
 	(void)seq;
 	p->answer = type;
 }
+
+static const struct virgl_ops ops = { .map = map, .show = show, .done = done };
 
 /* Copy a name of a capability set, which may come from a file of anybody. */
 static void copy_name(char *name, const uint8_t *caps, size_t len)
@@ -348,7 +363,7 @@ static int replay(const struct options *o, int fd, struct run *run, uint64_t roo
 	p.o = o;
 	p.run = run;
 	p.room = room;
-	if (virgl_open_node(o->node, &drm) || virgl_new(&p.v, drm, map, done, &p)) {
+	if (virgl_open_node(o->node, &drm) || virgl_new(&p.v, drm, &ops, &p)) {
 		snprintf(run->why, sizeof(run->why), "not replayed");
 		return 1;
 	}

@@ -18,6 +18,7 @@
 #include "gl_clock.h"
 #include "virgl.h"
 
+#define PAGE		4096u
 #define BUCKETS		4096u
 #define FENCES		256u	/* as many as a channel has commands */
 /* The capset of a context whose guest names none, as with virgl_renderer_context_create(). */
@@ -28,7 +29,8 @@
  * @next: of the same bucket
  * @id: its number
  * @map: guest memory, or NULL
- * @len: its length, bytes
+ * @host: memory of a blob of the host's, or NULL; it stays mapped as long as the blob exists
+ * @len: length of @map or @host, bytes
  * @iov: pieces of it
  * @nr: their number
  * @exported: a VMM shows it
@@ -37,6 +39,7 @@ struct resource {
 	struct resource *next;
 	uint32_t id;
 	void *map;
+	void *host;
 	size_t len;
 	struct iovec *iov;
 	uint32_t nr;
@@ -45,9 +48,8 @@ struct resource {
 
 /**
  * struct virgl - the renderer
- * @map: maps guest memory
- * @done: to be called when a fenced command is complete
- * @arg: for both
+ * @ops: what it calls
+ * @arg: for @ops
  * @drm: render node, or -1
  * @clock: of the GPU's work; NULL unless virgl_time() has started it
  * @res: resources
@@ -58,8 +60,7 @@ struct resource {
  * @type: answer of each command that waits for its fence, by its number
  */
 struct virgl {
-	virgl_map_fn map;
-	virgl_done_fn done;
+	const struct virgl_ops *ops;
 	void *arg;
 	int drm;
 	struct gl_clock *clock;
@@ -81,6 +82,15 @@ static struct resource **find(struct virgl *v, uint32_t id)
 	return r;
 }
 
+/* Unmap memory that the renderer does not have. */
+static void unmap_memory(struct resource *r)
+{
+	munmap(r->map, r->len);
+	free(r->iov);
+	r->map = NULL;
+	r->iov = NULL;
+}
+
 static void forget_memory(struct resource *r)
 {
 	struct iovec *iov;
@@ -89,27 +99,36 @@ static void forget_memory(struct resource *r)
 	if (!r->map)
 		return;
 	virgl_renderer_resource_detach_iov((int)r->id, &iov, &nr);
-	munmap(r->map, r->len);
-	free(r->iov);
-	r->map = NULL;
-	r->iov = NULL;
+	unmap_memory(r);
+}
+
+/* Make the entry of a resource, with an unused number; @err: VIRTIO_GPU_RESP_ERR_*. */
+static struct resource *new_res(struct virgl *v, uint32_t id, uint32_t *err)
+{
+	struct resource *new;
+
+	*err = VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	if (*find(v, id))
+		return NULL;
+	*err = VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	new = calloc(1, sizeof(*new));
+	if (new)
+		new->id = id;
+	return new;
 }
 
 static uint32_t made(struct virgl *v, struct virgl_renderer_resource_create_args *args)
 {
-	struct resource **r = find(v, args->handle), *new;
+	uint32_t err;
+	struct resource *new = new_res(v, args->handle, &err);
 
-	if (*r)
-		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
-	new = calloc(1, sizeof(*new));
 	if (!new)
-		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+		return err;
 	if (virgl_renderer_resource_create(args, NULL, 0)) {
 		free(new);
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 	}
-	new->id = args->handle;
-	*r = new;
+	*find(v, new->id) = new;
 	return VIRTIO_GPU_RESP_OK_NODATA;
 }
 
@@ -145,38 +164,45 @@ static uint32_t unref(struct virgl *v, uint32_t id)
 	if (!r)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
 	forget_memory(r);
+	if (r->host)
+		virgl_renderer_resource_unmap(id);
 	virgl_renderer_resource_unref(id);
 	*at = r->next;
 	free(r);
 	return VIRTIO_GPU_RESP_OK_NODATA;
 }
 
+/* Map guest memory of which the command has @nr entries; false if out of memory. */
+static bool map_memory(struct virgl *v, struct resource *r, const struct mgpu_user_cmd *cmd,
+		       const struct virtio_gpu_mem_entry *e, uint32_t nr)
+{
+	r->iov = calloc(nr ? nr : 1, sizeof(*r->iov));
+	r->map = r->iov ? v->ops->map(v->arg, cmd->mem, cmd->mem_len) : NULL;
+	if (!r->map) {
+		free(r->iov);
+		r->iov = NULL;
+		return false;
+	}
+	r->len = cmd->mem_len;
+	r->nr = nr;
+	for (uint32_t i = 0; i < nr; i++) {
+		r->iov[i].iov_base = (char *)r->map + e[i].addr;
+		r->iov[i].iov_len = e[i].length;
+	}
+	return true;
+}
+
 static uint32_t attach(struct virgl *v, const struct mgpu_user_cmd *cmd,
 		       const struct virtio_gpu_resource_attach_backing *c)
 {
-	const struct virtio_gpu_mem_entry *e = (const void *)(c + 1);
 	struct resource *r = *find(v, c->resource_id);
 
 	if (!r || r->map)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
-	r->iov = calloc(c->nr_entries ? c->nr_entries : 1, sizeof(*r->iov));
-	r->map = r->iov ? v->map(v->arg, cmd->mem, cmd->mem_len) : NULL;
-	if (!r->map) {
-		free(r->iov);
-		r->iov = NULL;
+	if (!map_memory(v, r, cmd, (const void *)(c + 1), c->nr_entries))
 		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	}
-	r->len = cmd->mem_len;
-	r->nr = c->nr_entries;
-	for (uint32_t i = 0; i < r->nr; i++) {
-		r->iov[i].iov_base = (char *)r->map + e[i].addr;
-		r->iov[i].iov_len = e[i].length;
-	}
 	if (virgl_renderer_resource_attach_iov((int)r->id, r->iov, (int)r->nr)) {
-		munmap(r->map, r->len);
-		free(r->iov);
-		r->map = NULL;
-		r->iov = NULL;
+		unmap_memory(r);
 		return VIRTIO_GPU_RESP_ERR_UNSPEC;
 	}
 	return VIRTIO_GPU_RESP_OK_NODATA;
@@ -196,10 +222,121 @@ void *virgl_memory(struct virgl *v, uint32_t id, size_t *len)
 {
 	struct resource *r = *find(v, id);
 
-	if (!r || !r->map)
+	if (!r || (!r->map && !r->host))
 		return NULL;
 	*len = r->len;
-	return r->map;
+	return r->map ? r->map : r->host;
+}
+
+/* ---- blobs ---- */
+
+/*
+ * Map the storage of a blob, of @size bytes, for the CPU. A guest that maps it gets whole pages,
+ * with which it must not get anything else.
+ */
+static void *map_host(uint32_t id, uint64_t size)
+{
+	uint64_t len = 0;
+	void *p = NULL;
+
+	if (virgl_renderer_resource_map(id, &p, &len))
+		return NULL;
+	if (len == size && size % PAGE == 0 && (uintptr_t)p % PAGE == 0)
+		return p;
+	virgl_renderer_resource_unmap(id);
+	return NULL;
+}
+
+static uint32_t create_blob(struct virgl *v, const struct mgpu_user_cmd *cmd,
+			    const struct virtio_gpu_resource_create_blob *c)
+{
+	struct virgl_renderer_resource_create_blob_args args = {
+		.res_handle = c->resource_id, .ctx_id = c->hdr.ctx_id, .blob_mem = c->blob_mem,
+		.blob_flags = c->blob_flags, .blob_id = c->blob_id, .size = c->size,
+	};
+	uint32_t err;
+	struct resource *r = new_res(v, c->resource_id, &err);
+
+	if (!r)
+		return err;
+	if (c->nr_entries && !map_memory(v, r, cmd, (const void *)(c + 1), c->nr_entries))
+		goto no_memory;
+	args.iovecs = r->iov;
+	args.num_iovs = r->nr;
+	if (virgl_renderer_resource_create_blob(&args)) {
+		if (r->map)
+			unmap_memory(r);
+		goto no_memory;
+	}
+	*find(v, r->id) = r;
+	if (c->blob_mem == VIRTIO_GPU_BLOB_MEM_GUEST)
+		return VIRTIO_GPU_RESP_OK_NODATA;
+	r->host = map_host(r->id, c->size);
+	r->len = c->size;
+	if (!r->host) {
+		unref(v, r->id);
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	}
+	/* OpenGL leaves the content of new storage undefined. */
+	memset(r->host, 0, r->len);
+	return VIRTIO_GPU_RESP_OK_NODATA;
+
+no_memory:
+	free(r);
+	return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+}
+
+static uint32_t map_blob(struct virgl *v, uint32_t seq, uint32_t id)
+{
+	struct resource *r = *find(v, id);
+
+	if (!r || !r->host)
+		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+	return v->ops->show(v->arg, seq, r->host, r->len) ?
+		VIRTIO_GPU_RESP_ERR_UNSPEC : VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+/* The module has taken the pages from the guest already. */
+static uint32_t unmap_blob(struct virgl *v, uint32_t id)
+{
+	struct resource *r = *find(v, id);
+
+	return r && r->host ? VIRTIO_GPU_RESP_OK_NODATA :
+			      VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
+}
+
+/* Have a context with a buffer of a page that stays mapped, as blob 1 and resource 1. */
+static bool make_shared(uint32_t ctx)
+{
+	const struct virgl_renderer_resource_create_blob_args args = {
+		.res_handle = 1, .ctx_id = ctx, .blob_mem = VIRGL_RENDERER_BLOB_MEM_HOST3D,
+		.blob_flags = VIRGL_RENDERER_BLOB_FLAG_USE_MAPPABLE, .blob_id = 1, .size = PAGE,
+	};
+	/* PIPE_RESOURCE_CREATE: format R8, for vertices, persistent and coherent. */
+	uint32_t stream[] = { 48 | 11 << 16, 0, 64, 1 << 4, PAGE, 1, 1, 1, 0, 0, 2 | 4, 1 };
+
+	return !virgl_renderer_submit_cmd(stream, (int)ctx, 12) &&
+	       !virgl_renderer_resource_create_blob(&args);
+}
+
+bool virgl_can_share(void)
+{
+	const uint32_t ctx = 1;
+	bool can = false;
+	void *p;
+
+	if (virgl_renderer_context_create_with_flags(ctx, VIRGL2, 5, "probe"))
+		return false;
+	if (make_shared(ctx)) {
+		p = map_host(1, PAGE);
+		/* The kernel refuses to pin the mapping of a device, as it refuses this. */
+		can = p && !madvise(p, PAGE, MADV_POPULATE_WRITE);
+		if (p)
+			virgl_renderer_resource_unmap(1);
+		virgl_renderer_resource_unref(1);
+	}
+	virgl_renderer_context_destroy(ctx);
+	return can;
 }
 
 /* ---- dma-bufs ---- */
@@ -356,6 +493,14 @@ static uint32_t run(struct virgl *v, const struct mgpu_user_cmd *cmd, const void
 		return create_2d(v, c);
 	case VIRTIO_GPU_CMD_RESOURCE_CREATE_3D:
 		return create_3d(v, c);
+	case VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB:
+		return create_blob(v, cmd, c);
+	case VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB:
+		return map_blob(v, cmd->seq, ((const struct virtio_gpu_resource_map_blob *)
+					      c)->resource_id);
+	case VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB:
+		return unmap_blob(v, ((const struct virtio_gpu_resource_unmap_blob *)
+				      c)->resource_id);
 	case VIRTIO_GPU_CMD_RESOURCE_UNREF:
 		return unref(v, ((const struct virtio_gpu_resource_unref *)c)->resource_id);
 	case VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING:
@@ -432,7 +577,7 @@ static void signalled(void *cookie, uint32_t fence)
 	while ((int32_t)(fence - v->signalled) > 0) {
 		uint32_t seq = v->seq[++v->signalled % FENCES];
 
-		v->done(v->arg, seq, v->type[seq % FENCES]);
+		v->ops->done(v->arg, seq, v->type[seq % FENCES]);
 	}
 }
 
@@ -444,7 +589,7 @@ static void ring_signalled(void *cookie, uint32_t ctx, uint32_t ring, uint64_t f
 	(void)ctx;
 	(void)ring;
 	v->on_rings--;
-	v->done(v->arg, (uint32_t)fence, v->type[fence % FENCES]);
+	v->ops->done(v->arg, (uint32_t)fence, v->type[fence % FENCES]);
 }
 
 bool virgl_busy(const struct virgl *v)
@@ -507,7 +652,7 @@ int virgl_open_node(const char *node, int *fd)
 	return -err;
 }
 
-int virgl_new(struct virgl **result, int drm, virgl_map_fn map, virgl_done_fn done, void *arg)
+int virgl_new(struct virgl **result, int drm, const struct virgl_ops *ops, void *arg)
 {
 	int flags = VIRGL_RENDERER_USE_EGL | VIRGL_RENDERER_THREAD_SYNC |
 		(drm < 0 ? VIRGL_RENDERER_USE_SURFACELESS : 0);
@@ -516,8 +661,7 @@ int virgl_new(struct virgl **result, int drm, virgl_map_fn map, virgl_done_fn do
 	*result = NULL;
 	if (!v)
 		return -ENOMEM;
-	v->map = map;
-	v->done = done;
+	v->ops = ops;
 	v->arg = arg;
 	v->drm = drm;
 	if (virgl_renderer_init(v, flags, &callbacks)) {

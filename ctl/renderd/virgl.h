@@ -30,6 +30,29 @@ typedef void (*virgl_done_fn)(void *arg, uint32_t seq, uint32_t type);
 typedef void *(*virgl_map_fn)(void *arg, uint64_t offset, uint64_t len);
 
 /**
+ * typedef virgl_show_fn - have the guest find a blob of the host's memory
+ * @arg: as given to virgl_new()
+ * @seq: number of the command that maps it
+ * @p: its memory, whole pages
+ * @len: bytes
+ *
+ * Return: 0 or a negative errno.
+ */
+typedef int (*virgl_show_fn)(void *arg, uint32_t seq, void *p, size_t len);
+
+/**
+ * struct virgl_ops - what the renderer calls
+ * @map: maps guest memory
+ * @show: has the guest find a blob
+ * @done: for each fenced command, from virgl_execute() and virgl_poll()
+ */
+struct virgl_ops {
+	virgl_map_fn map;
+	virgl_show_fn show;
+	virgl_done_fn done;
+};
+
+/**
  * virgl_open_node() - open a render node
  * @node: its path; NULL to render without a GPU
  * @fd: set to the open file, or -1 without a GPU
@@ -42,15 +65,14 @@ int virgl_open_node(const char *node, int *fd);
  * virgl_new() - start the renderer
  * @v: result
  * @drm: of virgl_open_node(); the renderer's in any case
- * @map: maps guest memory
- * @done: called for each fenced command, by virgl_execute() and virgl_poll()
- * @arg: for both
+ * @ops: what it calls; must stay valid; NULL if no command is executed
+ * @arg: for @ops
  *
  * Of a process, there can be one.
  *
  * Return: 0 or a negative errno after a message on standard error.
  */
-int virgl_new(struct virgl **v, int drm, virgl_map_fn map, virgl_done_fn done, void *arg);
+int virgl_new(struct virgl **v, int drm, const struct virgl_ops *ops, void *arg);
 void virgl_free(struct virgl *v);
 
 /* The capability set @id: its version and length; 0 if the renderer does not have it. */
@@ -80,7 +102,16 @@ int virgl_export(struct virgl *v, uint32_t id, struct mgpu_user_export *e);
 /* Return whether virgl_export() can export a picture of 64 x 64 pixels. */
 bool virgl_can_export(void);
 
-/* Return the memory that is attached to a resource, and its length in bytes; NULL for none. */
+/*
+ * Return whether guests can map blobs of the host's memory: buffers that stay mapped, of which
+ * mgpu_user can pin the memory.
+ */
+bool virgl_can_share(void);
+
+/*
+ * Return the memory that is attached to a resource, or that of a blob, and its length in bytes;
+ * NULL for none.
+ */
 void *virgl_memory(struct virgl *v, uint32_t id, size_t *len);
 
 /* Return whether fenced commands are not complete. */

@@ -61,6 +61,13 @@ static uint64_t worked_ns(const struct worker *w)
 	return w->timed ? virgl_time_ns(w->v) : engine_clock_ns(&w->clock);
 }
 
+static int show(void *arg, uint32_t seq, void *p, size_t len)
+{
+	struct worker *w = arg;
+
+	return channel_map(&w->ch, seq, p, len);
+}
+
 /* Commands are complete in their order, so that a command has the time since the last one. */
 static void done(void *arg, uint32_t seq, uint32_t type)
 {
@@ -73,6 +80,8 @@ static void done(void *arg, uint32_t seq, uint32_t type)
 	channel_answer(&w->ch, seq, type, ns - w->told_ns);
 	w->told_ns = ns;
 }
+
+static const struct virgl_ops ops = { .map = map, .show = show, .done = done };
 
 /* Export the resource that a command has made; without a dma-buf the VMM shows no picture. */
 static void export(struct worker *w, uint32_t id)
@@ -189,7 +198,7 @@ static int start(struct worker *w, uint32_t vgpu, int drm, int record,
 	if (!ret)
 		ret = start_watch(w);
 	if (!ret)
-		ret = virgl_new(&w->v, drm, map, done, w);
+		ret = virgl_new(&w->v, drm, &ops, w);
 	if (ret)
 		return ret;
 	if (!engine_clock_start(&w->clock, o->node))

@@ -14,19 +14,28 @@
 static void check_command(const struct recording *r)
 {
 	const struct virtio_gpu_resource_attach_backing *a = r->buf;
+	const struct virtio_gpu_resource_create_blob *b = r->buf;
 	const struct virtio_gpu_mem_entry *e = (const void *)(a + 1);
 	const struct virtio_gpu_cmd_submit *s = r->buf;
 	const uint8_t *end = r->body + r->len;
+	uint32_t nr = 0;
 
 	FUZZ_ASSERT((uintptr_t)r->buf % 8 == 0);
 	FUZZ_ASSERT((const uint8_t *)r->buf + r->cmd.len == end);
 	FUZZ_ASSERT(r->cmd.len >= sizeof(a->hdr));
 	if (le32toh(a->hdr.type) == VIRTIO_GPU_CMD_SUBMIT_3D)
 		FUZZ_ASSERT((const uint8_t *)(s + 1) + le32toh(s->size) <= end);
-	if (le32toh(a->hdr.type) != VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING)
-		return;
-	FUZZ_ASSERT((const uint8_t *)(e + le32toh(a->nr_entries)) <= end);
-	for (uint32_t i = 0; i < le32toh(a->nr_entries); i++)
+	if (le32toh(a->hdr.type) == VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB) {
+		FUZZ_ASSERT(r->cmd.len >= sizeof(*b));
+		e = (const void *)(b + 1);
+		nr = le32toh(b->nr_entries);
+		if (le32toh(b->blob_mem) == VIRTIO_GPU_BLOB_MEM_HOST3D)
+			FUZZ_ASSERT(!nr && le64toh(b->size) <= RECORDING_MAX_MEM);
+	} else if (le32toh(a->hdr.type) == VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING) {
+		nr = le32toh(a->nr_entries);
+	}
+	FUZZ_ASSERT(!nr || (const uint8_t *)(e + nr) <= end);
+	for (uint32_t i = 0; i < nr; i++)
 		FUZZ_ASSERT(le64toh(e[i].addr) <= r->cmd.mem_len &&
 			    le32toh(e[i].length) <= r->cmd.mem_len - le64toh(e[i].addr));
 }

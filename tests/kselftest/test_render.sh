@@ -26,9 +26,11 @@ if [ -z "$parent" ]; then
 	echo 'Bail out! mgpu-renderd did not start'
 	exit 1
 fi
+# Emulated processors draw, and compile shaders first.
+"$BUILD/ctl/gpuctl" dev set "$parent" job-timeout 30s || exit 1
 # A worker has memory for some 80 contexts of llvmpipe beside its resources, and for more
 # while it records.
-MGPU_CONTEXT_INIT=1 MGPU_CONTEXTS=64 MGPU_SLOW=4 MGPU_GPU=$parent "$BUILD/kselftest/test_virgl"
+MGPU_CONTEXT_INIT=1 MGPU_BLOBS=1 MGPU_CONTEXTS=64 MGPU_SLOW=4 MGPU_GPU=$parent "$BUILD/kselftest/test_virgl"
 rc=$?
 kill "$renderd"
 wait "$renderd" || rc=1

@@ -67,6 +67,12 @@ static bool context_init(void)
 	return getenv("MGPU_CONTEXT_INIT");
 }
 
+/* Return whether the device says that guests can map blobs. */
+static bool blobs(void)
+{
+	return getenv("MGPU_BLOBS");
+}
+
 /* ---- what is offered ---- */
 
 TEST_F(gl, virgl_is_offered_and_nothing_that_is_not_there)
@@ -74,11 +80,12 @@ TEST_F(gl, virgl_is_offered_and_nothing_that_is_not_there)
 	uint64_t f = vio_features(&self->g.vm);
 
 	EXPECT_NE(0, f & VMM_F(VIRTIO_GPU_F_VIRGL));
-	EXPECT_EQ(0, f & VMM_F(VIRTIO_GPU_F_RESOURCE_BLOB));
+	EXPECT_EQ(blobs(), !!(f & VMM_F(VIRTIO_GPU_F_RESOURCE_BLOB)));
 	EXPECT_EQ(context_init(), !!(f & VMM_F(VIRTIO_GPU_F_CONTEXT_INIT)));
 	EXPECT_EQ(0, f & VMM_F(VIRTIO_GPU_F_RESOURCE_UUID));
-	EXPECT_EQ(-ENOTSUP, vm_start_with(&self->g.vm, GL_FEATURES |
-					  VMM_F(VIRTIO_GPU_F_RESOURCE_BLOB)));
+	EXPECT_EQ(blobs() ? 0 : -ENOTSUP,
+		  vm_start_with(&self->g.vm, GL_FEATURES |
+				VMM_F(VIRTIO_GPU_F_RESOURCE_BLOB)));
 	EXPECT_EQ(2, vio_read(&self->g.vm, VIRTIO_PCI_CAP_DEVICE_CFG,
 			      offsetof(struct virtio_gpu_config, num_capsets),
 			      4));
@@ -121,11 +128,12 @@ TEST_F(gl, two_capability_sets_without_refused_features)
 		/* gpu_send() filled the answer's page with this. */
 		EXPECT_EQ(0xee, cap.data[info.capset_max_size]);
 	}
-	/* Of set 2: no debug flags, no blobs, nothing of video. */
+	/* Of set 2: no debug flags, buffers that stay mapped with blobs, nothing of video. */
 	ASSERT_LE(1384, info.capset_max_size + 1384 - 692);
 	memcpy(&bits, cap.data + 392, sizeof(bits));
-	EXPECT_EQ(0, bits & 0x80004000);
-	EXPECT_NE(0, bits);
+	EXPECT_EQ(0, bits & 0x4000);
+	EXPECT_EQ(blobs(), bits >> 31);
+	EXPECT_NE(0, bits & 0x7fffffff);
 	memcpy(&bits, cap.data + 688, sizeof(bits));
 	EXPECT_EQ(0, bits & ~0x3fff1u);
 	if (info.capset_max_size >= 860) {
@@ -144,16 +152,215 @@ TEST_F(gl, two_capability_sets_without_refused_features)
 	}
 }
 
-TEST_F(gl, neither_blobs_nor_other_kinds_of_contexts)
+TEST_F(gl, blobs_and_kinds_of_contexts_that_are_offered)
 {
 	struct vm *vm = &self->g.vm;
 	void *p = vm_alloc(vm, 4096, 4096);
 
-	EXPECT_EQ(UNSPEC, gpu_create_blob(vm, 1, p, 4096));
-	EXPECT_EQ(NORES, gpu_unref(vm, 1));
+	EXPECT_EQ(blobs() ? OK : UNSPEC, gpu_create_blob(vm, 1, p, 4096));
+	EXPECT_EQ(blobs() ? OK : NORES, gpu_unref(vm, 1));
 	EXPECT_EQ(PARAM, gl_ctx_of(vm, 1, 4));
 	EXPECT_EQ(context_init() ? OK : PARAM, gl_ctx_of(vm, 1, 2));
 	EXPECT_EQ(context_init() ? OK : NOCTX, gl_ctx_end(vm, 1));
+}
+
+/* ---- blobs: buffers that stay mapped ---- */
+
+#define BLOB	8192u
+#define MAPPED	VIRTIO_GPU_RESP_OK_MAP_INFO
+
+/* Make a blob in context 1, with the number of its storage, and map it at @offset. */
+static int make_blob(struct vm *vm, uint32_t id, uint32_t size, uint64_t offset)
+{
+	struct gl_stream s;
+	int ret;
+
+	gl_begin(&s);
+	gl_storage(&s, id, size);
+	ret = gl_run(vm, 1, &s);
+	if (ret == OK)
+		ret = gl_blob(vm, 1, id, size);
+	if (ret == OK)
+		ret = gl_ctx_attach(vm, 1, id);
+	return ret == OK ? gl_map(vm, id, offset) : ret;
+}
+
+/* Return the bytes that count against the type, or ~0. */
+static uint64_t mem_used(struct gl *g)
+{
+	struct nl_vgpu v;
+
+	return nl_vgpu_get(&g->nl, g->vm.uuid, &v) ? ~0ull : v.mem_used;
+}
+
+static bool all_zeros(volatile const uint8_t *p, size_t len)
+{
+	while (len && !*p) {
+		p++;
+		len--;
+	}
+	return !len;
+}
+
+static void copy_out(volatile uint8_t *to, const void *from, size_t len)
+{
+	const uint8_t *p = from;
+
+	while (len--)
+		*to++ = *p++;
+}
+
+/* A picture and a pipeline whose draws add white to what is there, from vertices in @id. */
+static int set_up(struct vm *vm, uint32_t *picture, uint32_t id)
+{
+	static const char *const white =
+		"FRAG\n"
+		"PROPERTY FS_COLOR0_WRITES_ALL_CBUFS 1\n"
+		"DCL OUT[0], COLOR\n"
+		"IMM[0] FLT32 {1.0, 1.0, 1.0, 1.0}\n"
+		"0: MOV OUT[0], IMM[0]\n"
+		"1: END\n";
+	struct gl_stream s;
+	int ret = gl_vertices(vm, 1, 2);
+
+	if (ret != OK || !picture)
+		return ret;
+	gl_begin(&s);
+	gl_surface(&s, 10, 1);
+	gl_draw_to(&s, 10);
+	gl_pipeline(&s, 2, WIDTH, HEIGHT);
+	gl_shader(&s, 11, GL_FRAGMENT, white);
+	gl_vertices_from(&s, id);
+	return gl_run(vm, 1, &s);
+}
+
+/* Draw on black, and return the colour of all pixels, or 1 if they differ. */
+static uint32_t drawn(struct vm *vm, const uint32_t *picture)
+{
+	struct gl_stream s;
+
+	gl_begin(&s);
+	gl_clear(&s, 0, 0, 0, 0);
+	gl_triangle(&s);
+	if (gl_run(vm, 1, &s) != OK || gl_fetch(vm, 1, 1, WIDTH, HEIGHT) != OK ||
+	    wrong_pixels(picture, WIDTH * HEIGHT, picture[0]))
+		return 1;
+	return picture[0] & 0xffffff;
+}
+
+/* What the guest writes to its BAR is drawn from, and what is drawn is there. */
+TEST_F_TIMEOUT(gl, a_blob_that_the_guest_maps, 120)
+{
+	const uint8_t zeros[16] = { 0 };
+	struct vm *vm = &self->g.vm;
+	volatile uint8_t *bar;
+	uint32_t *picture;
+	struct gl_stream s;
+	size_t len;
+
+	ASSERT_EQ(OK, gl_ctx(vm, 1));
+	if (!blobs()) {
+		EXPECT_EQ(NULL, hostmem_map(vm, &len));
+		EXPECT_EQ(PARAM, make_blob(vm, 3, BLOB, 0));
+		EXPECT_EQ(UNSPEC, gl_blob(vm, 1, 3, BLOB));
+		return;
+	}
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	picture = gl_picture(vm, 1, 1, WIDTH, HEIGHT, 0);
+	ASSERT_NE(NULL, picture);
+	ASSERT_EQ(MAPPED, make_blob(vm, 3, BLOB, 0x10000));
+	EXPECT_TRUE(all_zeros(bar + 0x10000, BLOB));
+	ASSERT_EQ(OK, set_up(vm, picture, 3));
+	EXPECT_EQ(0, drawn(vm, picture));
+	copy_out(bar + 0x10000, gl_corners, sizeof(gl_corners));
+	EXPECT_EQ(0xffffff, drawn(vm, picture));
+	/* Nothing is told to the device about a write. */
+	copy_out(bar + 0x10000, zeros, sizeof(zeros));
+	EXPECT_NE(0xffffff, drawn(vm, picture));
+	/* The device writes: buffer 2 has the corners from set_up(). */
+	gl_begin(&s);
+	gl_copy(&s, 3, 2, sizeof(gl_corners), 1);
+	ASSERT_EQ(OK, gl_run(vm, 1, &s));
+	EXPECT_EQ(0, memcmp((const void *)(bar + 0x10000), gl_corners, sizeof(gl_corners)));
+	EXPECT_TRUE(all_zeros(bar + 0x10000 + sizeof(gl_corners), BLOB - sizeof(gl_corners)));
+	EXPECT_EQ(0xffffff, drawn(vm, picture));
+	/* At another place, with the same content. */
+	ASSERT_EQ(OK, gl_unmap(vm, 3));
+	EXPECT_TRUE(all_zeros(bar + 0x10000, BLOB));
+	EXPECT_EQ(0xffffff, drawn(vm, picture));
+	ASSERT_EQ(MAPPED, gl_map(vm, 3, 0x4000));
+	EXPECT_EQ(0, memcmp((const void *)(bar + 0x4000), gl_corners, sizeof(gl_corners)));
+	/* An end of the guest's driver takes it away; the next one begins with zeros. */
+	ASSERT_EQ(0, gl_restart(&self->g));
+	EXPECT_TRUE(all_zeros(bar + 0x4000, BLOB));
+	EXPECT_EQ(0, mem_used(&self->g));
+	ASSERT_EQ(OK, gl_ctx(vm, 1));
+	ASSERT_EQ(MAPPED, make_blob(vm, 3, BLOB, 0x4000));
+	EXPECT_TRUE(all_zeros(bar + 0x4000, BLOB));
+	munmap((void *)bar, len);
+}
+
+/* A worker's heap has pages of blobs that are gone, of all sizes. */
+TEST_F_TIMEOUT(gl, a_new_blob_has_nothing_of_old_ones, 120)
+{
+	struct vm *vm = &self->g.vm;
+	volatile uint8_t *bar;
+	uint32_t i, n, size, other;
+	size_t len;
+
+	if (!blobs())
+		return;
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	ASSERT_EQ(OK, gl_ctx(vm, 1));
+	for (n = 0; n < 8; n++) {
+		size = 4096u << n % 4;
+		for (i = 1; i <= 6; i++) {
+			ASSERT_EQ(MAPPED, make_blob(vm, i, size, i * 0x10000));
+			EXPECT_TRUE(all_zeros(bar + i * 0x10000, size));
+			memset((void *)(bar + i * 0x10000), 0x5a, size);
+		}
+		for (i = 1; i <= 6; i++) {
+			ASSERT_EQ(OK, gpu_unref(vm, i));
+			EXPECT_TRUE(all_zeros(bar + i * 0x10000, size));
+			/* The others keep theirs. */
+			other = i < 6 ? 6 : 0;
+			EXPECT_TRUE(!other || bar[other * 0x10000 + size - 1] == 0x5a);
+		}
+	}
+	EXPECT_EQ(0, mem_used(&self->g));
+	munmap((void *)bar, len);
+}
+
+TEST_F_TIMEOUT(gl, blobs_count_against_the_type, 120)
+{
+	const uint32_t big = 48u << 20;
+	struct vm *vm = &self->g.vm;
+	volatile uint8_t *bar;
+	uint32_t i, n;
+	size_t len;
+
+	if (!blobs())
+		return;
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	ASSERT_EQ(OK, gl_ctx(vm, 1));
+	for (n = 0; n < 3; n++) {
+		/* 128 MiB in all. */
+		ASSERT_EQ(MAPPED, make_blob(vm, 1, big, 0));
+		ASSERT_EQ(MAPPED, make_blob(vm, 2, big, big));
+		EXPECT_EQ(NOMEM, make_blob(vm, 3, big, 2 * big));
+		EXPECT_EQ(2 * big, mem_used(&self->g));
+		/* Both are used to their ends. */
+		for (i = 0; i < 2 * big; i += 1u << 20)
+			bar[i + 4095] = (uint8_t)(i >> 20);
+		EXPECT_EQ((2 * big - 1) >> 20, bar[2 * big - (1u << 20) + 4095]);
+		ASSERT_EQ(OK, gpu_unref(vm, 1));
+		ASSERT_EQ(OK, gpu_unref(vm, 2));
+	}
+	EXPECT_EQ(0, mem_used(&self->g));
+	munmap((void *)bar, len);
 }
 
 /* Fences of one ring, between those without one; a device without rings ignores it. */

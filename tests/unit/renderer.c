@@ -56,6 +56,8 @@ static void done(void *arg, uint32_t seq, uint32_t type)
 	answer = type;
 }
 
+static const struct virgl_ops ops = { .map = map, .done = done };
+
 static uint32_t execute(const void *buf, size_t len, uint64_t mem)
 {
 	const struct mgpu_user_cmd cmd = {
@@ -140,7 +142,7 @@ bool renderer_start(uint32_t width, uint32_t height)
 	if (guest_memory < 0 || ftruncate(guest_memory, (off_t)(PAGE + picture_len)))
 		return false;
 	renderer.mem = map(NULL, PAGE, picture_len);
-	return renderer.mem && !virgl_new(&renderer.v, -1, map, done, NULL) &&
+	return renderer.mem && !virgl_new(&renderer.v, -1, &ops, NULL) &&
 	       renderer_run(&ctx, sizeof(ctx)) == OK &&
 	       create(RENDERER_PICTURE, GL_2D, GL_B8G8R8A8, GL_TARGET | GL_SAMPLED, width,
 		      height) == OK &&

@@ -27,6 +27,7 @@
 #define PICTURE		(PIXELS * 4)
 #define MEM_LEN		8192u		/* a picture's memory: two pages */
 #define SHARED		4u		/* a resource whose entries share a page */
+#define BLOB		8192u
 #define OK		VIRTIO_GPU_RESP_OK_NODATA
 #define RUN_S		120u		/* a replay, at most */
 
@@ -48,6 +49,7 @@ struct worker {
 	int fd;			/* of it */
 	uint32_t seq;
 	uint32_t answer;
+	void *shown;		/* memory of the blob that was mapped last */
 };
 
 static void *map(void *arg, uint64_t offset, uint64_t len)
@@ -69,6 +71,18 @@ static void done(void *arg, uint32_t seq, uint32_t type)
 	(void)seq;
 	w->answer = type;
 }
+
+static int show(void *arg, uint32_t seq, void *p, size_t len)
+{
+	struct worker *w = arg;
+
+	TAP_EQ(seq, w->seq - 1);
+	TAP_EQ(len, BLOB);
+	w->shown = p;
+	return 0;
+}
+
+static const struct virgl_ops ops = { .map = map, .show = show, .done = done };
 
 static uint32_t run_mem(struct worker *w, const void *buf, size_t len, uint64_t mem)
 {
@@ -260,6 +274,80 @@ static void upload_by_stream(struct worker *w)
 	expect(w, picture);
 }
 
+static uint32_t create_blob(struct worker *w, uint32_t id, uint64_t blob_id)
+{
+	const struct virtio_gpu_resource_create_blob c = {
+		.hdr = { .type = VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB, .ctx_id = 1 },
+		.resource_id = id, .blob_mem = VIRTIO_GPU_BLOB_MEM_HOST3D,
+		.blob_flags = VIRTIO_GPU_BLOB_FLAG_USE_MAPPABLE, .blob_id = blob_id,
+		.size = BLOB,
+	};
+
+	return run(w, &c, sizeof(c));
+}
+
+static uint32_t map_blob(struct worker *w, uint32_t id)
+{
+	const struct virtio_gpu_resource_map_blob c = {
+		.hdr.type = VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB, .resource_id = id,
+	};
+
+	return run(w, &c, sizeof(c));
+}
+
+/* Draw the triangle of draw() with the vertices of the blob, after a clear to green. */
+static void draw_with(struct worker *w, uint32_t id)
+{
+	struct gl_stream s;
+
+	gl_begin(&s);
+	gl_draw_to(&s, 10);
+	gl_clear(&s, 0, 1, 0, 0);
+	gl_vertices_from(&s, id);
+	gl_triangle(&s);
+	submit(w, &s);
+}
+
+/* A blob that the guest writes to, while it is mapped and before it is unmapped. */
+static void draw_from_a_blob(struct worker *w)
+{
+	const uint32_t id = SHARED + 1;
+	uint8_t zeros[BLOB] = { 0 };
+	struct gl_stream s;
+	uint8_t *p;
+	size_t len;
+
+	gl_begin(&s);
+	gl_storage(&s, 70, BLOB);
+	gl_storage(&s, 71, BLOB / 2);
+	submit(w, &s);
+	TAP_EQ(create_blob(w, id, 72), VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY);
+	/* It is another size than the guest says. */
+	TAP_EQ(create_blob(w, id, 71), VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY);
+	TAP_EQ(map_blob(w, id), VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID);
+	TAP_EQ(create_blob(w, id, 70), OK);
+	TAP_EQ(create_blob(w, id, 70), VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID);
+	TAP_EQ(resource(w, VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE, id), OK);
+	TAP_EQ(map_blob(w, 1), VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID);
+	TAP_EQ(map_blob(w, id), OK);
+	p = virgl_memory(w->v, id, &len);
+	TAP_NEED(p);
+	TAP_EQ(p == w->shown, true);
+	TAP_EQ((uintptr_t)p % 4096, 0);
+	TAP_EQ(len, BLOB);
+	TAP_MEM(p, zeros, BLOB);
+	memcpy(p, gl_corners, sizeof(gl_corners));
+	draw_with(w, id);
+	expect_colour(w, 0xffffffff);
+	memset(p, 0, sizeof(gl_corners));
+	TAP_EQ(resource(w, VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB, id), OK);
+	draw_with(w, id);
+	expect_colour(w, 0x0000ff00);
+	TAP_EQ(resource(w, VIRTIO_GPU_CMD_RESOURCE_UNREF, id), OK);
+	TAP_EQ(resource(w, VIRTIO_GPU_CMD_RESOURCE_UNMAP_BLOB, id),
+	       VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID);
+}
+
 static void work(struct worker *w)
 {
 	const struct virtio_gpu_ctx_create ctx = {
@@ -301,6 +389,7 @@ static void work(struct worker *w)
 	upload_by_stream(w);
 	draw(w);
 	share_a_page(w);
+	draw_from_a_blob(w);
 	/* Nothing has this number. */
 	TAP_CHECK(transfer(w, VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D, 99, HEIGHT) != OK);
 	TAP_EQ(resource(w, VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING, 1), OK);
@@ -320,7 +409,7 @@ static int record(void)
 	w.mem = mmap(NULL, (SHARED + 1) * MEM_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, w.fd, 0);
 	if (w.mem == MAP_FAILED)
 		return 1;
-	if (virgl_new(&w.v, -1, map, done, &w))
+	if (virgl_new(&w.v, -1, &ops, &w))
 		return 2;
 	rng = 20;
 	w.rec = recorder_new(fd, VGPU, w.v);
@@ -491,11 +580,11 @@ static void recorded(void)
 	TAP_EQ(read_bytes(file, file_len), 0);
 	TAP_EQ(reader.vgpu, VGPU);
 	TAP_CHECK(find_record(RECORD_CAPSET, 0, 1));
-	/* Three uploads, and 0x5a before five of the transfers back. */
-	TAP_CHECK(find_record(RECORD_MEMORY, 0, 7));
-	TAP_EQ(find_record(RECORD_MEMORY, 0, 8), 0);
-	TAP_CHECK(find_record(RECORD_CHECK, 0, 5));
-	TAP_EQ(find_record(RECORD_CHECK, 0, 6), 0);
+	/* Three uploads, 0x5a before seven of the transfers back, and twice the blob. */
+	TAP_CHECK(find_record(RECORD_MEMORY, 0, 11));
+	TAP_EQ(find_record(RECORD_MEMORY, 0, 12), 0);
+	TAP_CHECK(find_record(RECORD_CHECK, 0, 7));
+	TAP_EQ(find_record(RECORD_CHECK, 0, 8), 0);
 }
 
 static void names(void)
@@ -520,8 +609,9 @@ static void equal(void)
 {
 	NEED_FILE();
 	replay_ends(replay((const char *[]){ "--check", NULL }, file, file_len), 0);
-	says(output, "transfers from the host: 6, of which 0 differ\n");
-	says(output, "refused: 1 commands\n");
+	says(output, "transfers from the host: 8, of which 0 differ\n");
+	says(output, "refused: 7 commands\n");
+	says(output, "resource-map-blob");
 	says(output, "renderer: LLVMPIPE");
 	says(output, "recorded on: LLVMPIPE");
 	says(output, "submit-3d");
@@ -547,7 +637,7 @@ static void as_json(void)
 	TAP_EQ(json_object_array_length(o), 1);
 	one = json_object_array_get_idx(o, 0);
 	json_object_object_get_ex(one, "transfers", &o);
-	TAP_EQ(json_object_get_int(o), 3 * 6);
+	TAP_EQ(json_object_get_int(o), 3 * 8);
 	json_object_object_get_ex(one, "differ", &o);
 	TAP_EQ(json_object_get_int(o), 0);
 	json_object_object_get_ex(one, "jobs", &jobs);
@@ -673,8 +763,9 @@ static void refusals(void)
 		const char *why;
 	} wrong[] = {
 		{ FILE_AT, 0, 0, 0, 0, "not a recording" },
-		{ FILE_AT, 0, 0, 8, 2,
-		  "version 2 of the format; this mgpu-renderd reads version 1" },
+		{ FILE_AT, 0, 0, 8, 3,
+		  "version 3 of the format; this mgpu-renderd reads versions up to 2" },
+		{ FILE_AT, 0, 0, 8, 0, "version 0 of the format" },
 		{ HEAD, RECORD_COMMAND, 0, 0, 77, "unknown type 77" },
 		{ HEAD, RECORD_COMMAND, 0, 4, ~0u, "a record of 4294967295 bytes" },
 		{ HEAD, RECORD_COMMAND, 0, 4, 40, "a command of 40 bytes" },
@@ -692,7 +783,11 @@ static void refusals(void)
 		{ BODY, RECORD_COMMAND, VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING, 24 + 32 + 16 + 8,
 		  8192, "entries of 12288 bytes" },
 		{ BODY, RECORD_COMMAND, VIRTIO_GPU_CMD_RESOURCE_ATTACH_BACKING, 20, 1,
-		  "bytes of memory more than" },
+		  "more memory than there may be" },
+		{ BODY, RECORD_COMMAND, VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB, 24 + 36, 1,
+		  "a blob of the host's memory has 1 entries" },
+		{ BODY, RECORD_COMMAND, VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB, 24 + 52, 1,
+		  "a blob of 4294975488 bytes" },
 		{ BODY, RECORD_MEMORY, 0, 0, 55, "resource 55, which has none" },
 		{ BODY, RECORD_MEMORY, 0, 4, 1, "a reserved field" },
 		{ BODY, RECORD_MEMORY, 0, 8, 4097, "4097 of resource 1" },
