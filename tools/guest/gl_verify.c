@@ -11,6 +11,8 @@
 
 #include "gl.h"
 
+#include <GLES2/gl2ext.h>
+
 #define MAX_SIDE	2048
 
 /**
@@ -507,6 +509,81 @@ static enum outcome scene_buffer(struct check *c)
 	return r;
 }
 
+/* Copy random bytes into a buffer that is mapped, and look whether they are there. */
+static enum outcome copied_into(struct check *c, const void *mapped, int len)
+{
+	GLuint from;
+
+	roll_pixels(c, c->got, len / 4);
+	glGenBuffers(1, &from);
+	glBindBuffer(GL_COPY_READ_BUFFER, from);
+	glBufferData(GL_COPY_READ_BUFFER, len, c->got, GL_STREAM_COPY);
+	glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_ARRAY_BUFFER, 0, 0, len);
+	glFinish();
+	glDeleteBuffers(1, &from);
+	if (window_error(c->scene))
+		return BROKEN;
+	c->part++;
+	if (!memcmp(mapped, c->got, (size_t)len))
+		return RIGHT;
+	explain("verify: scene %s, round %u, part %u: the buffer has other bytes than were copied into it\n",
+		c->scene, c->round, c->part);
+	return WRONG;
+}
+
+/*
+ * A vertex buffer that stays mapped while it is drawn from: what is written there is drawn, and
+ * what OpenGL writes can be read, without a call for either.
+ */
+static enum outcome scene_mapped(struct check *c)
+{
+	const GLbitfield bits = GL_MAP_READ_BIT | GL_MAP_WRITE_BIT |
+				GL_MAP_PERSISTENT_BIT_EXT | GL_MAP_COHERENT_BIT_EXT;
+	const int n = CELLS * CELLS, full = CELLS * SIDE;
+	const GLsizeiptr len = 6 * n * (GLsizeiptr)sizeof(struct corner);
+	const char *has = (const char *)glGetString(GL_EXTENSIONS);
+	PFNGLBUFFERSTORAGEEXTPROC storage;
+	enum outcome r = RIGHT;
+	GLuint program, buffer;
+	struct corner *v;
+	struct target t;
+	int i, from, to;
+
+	if (c->w->es < 3 || !has || !strstr(has, "GL_EXT_buffer_storage"))
+		return SKIPPED;
+	storage = (PFNGLBUFFERSTORAGEEXTPROC)eglGetProcAddress("glBufferStorageEXT");
+	program = window_program(colored_vertex, colored_fragment);
+	if (!storage || !program || target_make(&t, full, full))
+		return BROKEN;
+	glGenBuffers(1, &buffer);
+	glBindBuffer(GL_ARRAY_BUFFER, buffer);
+	storage(GL_ARRAY_BUFFER, len, NULL, bits);
+	v = glMapBufferRange(GL_ARRAY_BUFFER, 0, len, bits);
+	if (!v) {
+		window_error(c->scene);
+		explain("verify: scene %s: the buffer cannot be mapped\n", c->scene);
+		return BROKEN;
+	}
+	glUseProgram(program);
+	for (i = 0; i < 6 && r == RIGHT; i++) {
+		from = i ? below(c, n) : 0;
+		to = i ? from + 1 + below(c, n - from) : n;
+		new_cells(c, v, c->want, from, to);
+		use_corners();
+		glDrawArrays(GL_TRIANGLES, 0, 6 * n);
+		leave_corners();
+		/* Reading pixels waits for the draw. */
+		r = compare(c, full, full, 0);
+	}
+	if (r == RIGHT)
+		r = copied_into(c, v, (int)len);
+	glUnmapBuffer(GL_ARRAY_BUFFER);
+	glDeleteBuffers(1, &buffer);
+	glDeleteProgram(program);
+	target_free(&t);
+	return r;
+}
+
 /* Some cells, in any order, by their numbers; the numbers change, too. */
 static enum outcome scene_index(struct check *c)
 {
@@ -866,6 +943,7 @@ static const struct {
 	{ "update", scene_update },
 	{ "transfer", scene_transfer },
 	{ "buffer", scene_buffer },
+	{ "mapped", scene_mapped },
 	{ "index", scene_index },
 	{ "depth", scene_depth },
 	{ "blend", scene_blend },
