@@ -664,6 +664,9 @@ int virgl_new(struct virgl **result, int drm, const struct virgl_ops *ops, void 
 	v->ops = ops;
 	v->arg = arg;
 	v->drm = drm;
+	/* Else Mesa takes a GPU that it finds, which the sandbox of a worker does not show. */
+	if (drm < 0)
+		setenv("LIBGL_ALWAYS_SOFTWARE", "1", 1);
 	if (virgl_renderer_init(v, flags, &callbacks)) {
 		complain("virglrenderer cannot use %s: install Mesa's EGL driver for it",
 			 drm < 0 ? "Mesa without a GPU (llvmpipe)" : "the GPU");
