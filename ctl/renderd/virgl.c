@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/virtio_gpu.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -652,6 +653,32 @@ int virgl_open_node(const char *node, int *fd)
 	return -err;
 }
 
+/*
+ * virglrenderer sets GL_TEXTURE_CUBE_MAP_SEAMLESS of each sampler, also where the driver does
+ * not have it, as virgl: an error of OpenGL, after which it executes nothing of the context any
+ * more.  Mesa takes the value when it is told that the driver has it.
+ */
+static int take_seamless(void)
+{
+	const char *name = "MESA_EXTENSION_OVERRIDE", *old = getenv(name);
+	char text[1024];
+
+	if (snprintf(text, sizeof(text), "%s +GL_AMD_seamless_cubemap_per_texture",
+		     old ? old : "") >= (int)sizeof(text))
+		return -E2BIG;
+	return setenv(name, text, 1) ? -errno : 0;
+}
+
+static int tell_mesa(bool gpu)
+{
+	int ret = take_seamless();
+
+	/* Else Mesa takes a GPU that it finds, which the sandbox of a worker does not show. */
+	if (!ret && !gpu && setenv("LIBGL_ALWAYS_SOFTWARE", "1", 1))
+		ret = -errno;
+	return ret;
+}
+
 int virgl_new(struct virgl **result, int drm, const struct virgl_ops *ops, void *arg)
 {
 	int flags = VIRGL_RENDERER_USE_EGL | VIRGL_RENDERER_THREAD_SYNC |
@@ -659,14 +686,13 @@ int virgl_new(struct virgl **result, int drm, const struct virgl_ops *ops, void 
 	struct virgl *v = calloc(1, sizeof(*v));
 
 	*result = NULL;
-	if (!v)
+	if (!v || tell_mesa(drm >= 0)) {
+		free(v);
 		return -ENOMEM;
+	}
 	v->ops = ops;
 	v->arg = arg;
 	v->drm = drm;
-	/* Else Mesa takes a GPU that it finds, which the sandbox of a worker does not show. */
-	if (drm < 0)
-		setenv("LIBGL_ALWAYS_SOFTWARE", "1", 1);
 	if (virgl_renderer_init(v, flags, &callbacks)) {
 		complain("virglrenderer cannot use %s: install Mesa's EGL driver for it",
 			 drm < 0 ? "Mesa without a GPU (llvmpipe)" : "the GPU");

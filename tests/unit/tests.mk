@@ -204,6 +204,10 @@ test_gl_clock-srcs := $(renderer-srcs)
 test_gl_clock-cflags := $(renderer-cflags)
 test_gl_clock-pkgs := $(renderer-pkgs)
 
+test_samplers-srcs := $(renderer-srcs)
+test_samplers-cflags := $(renderer-cflags)
+test_samplers-pkgs := $(renderer-pkgs)
+
 # ---- tools/
 
 test_bench_stats-srcs := ../../tools/bench/common/stats.c
