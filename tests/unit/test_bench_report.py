@@ -354,6 +354,22 @@ def test_virtio_lines():
     assert frames.counted() == (300, 10) and frames.rate() == 30
 
 
+def test_refused():
+    lines = ["gl name=x t=1.000 frames=10", "gl name=x t=2.000 frames=30",
+             '{"frames": 50, "seconds": 3.0, "fps": 16.7}[    9.1] hello: a message']
+
+    def says(more):
+        return "; ".join(f"echo '{line}'" for line in lines + more)
+    assert gl.run(gl.Native(), says([])).rate() == 20
+    try:
+        gl.run(gl.Native(), says(["[    9.2] [drm:virtio_gpu_dequeue_ctrl_func "
+                                  "[virtio_gpu]] *ERROR* response 0x1200 (command 0x207)"]))
+    except gl.BenchError as e:
+        assert "refused 1 commands" in str(e), e
+    else:
+        raise AssertionError("frames that nobody drew are counted")
+
+
 def test_virtio_quantile():
     hist = [0] * 32
     assert gl.quantile_us(hist, 0.5) is None
@@ -418,6 +434,7 @@ TESTS = [
     (test_render, "clients, promises and leaks of mgpu-renderd go to their rows"),
     (test_isolation, "rows of both devices are in one file, and one that is not there is said"),
     (test_virtio_lines, "frames are counted from the first report to the last"),
+    (test_refused, "a client whose commands the GPU refused has no figure"),
     (test_virtio_quantile, "quantiles are interpolated in their bucket"),
     (test_preempt_engines, "streams on processors and on a modelled GPU are two results"),
     (test_virtio_waits, "a job waits since its vGPU's turn came"),
