@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -26,6 +26,7 @@
 #include "record.h"
 #include "replay.h"
 #include "sandbox.h"
+#include "spare.h"
 #include "virgl.h"
 #include "worker.h"
 
@@ -36,6 +37,10 @@
 
 #define STATUS_USAGE	2
 #define STATUS_BUSY	3	/* another mgpu-renderd has the GPU, or another worker the vGPU */
+#define STATUS_THREADS	4	/* a library that a worker has loaded made a thread */
+
+/* Pause from the end of a spare to the next one: a worker that starts has the processors. */
+#define SPARE_MS	2000
 
 /* First argument of a worker; users have no use for it. */
 #define WORKER		"worker"
@@ -72,8 +77,8 @@ struct options {
 /* ---- the device ---- */
 
 /*
- * Capability sets of the renderer, whether guests can map its blobs, and whether it exports
- * dma-bufs; only a process of its own starts it.
+ * Capability sets of the renderer, whether guests can map its blobs, whether it exports dma-bufs,
+ * and the libraries that it has loaded; only a process of its own starts it.
  */
 struct probe {
 	struct {
@@ -83,6 +88,7 @@ struct probe {
 	uint32_t nr;
 	bool blobs;
 	bool exports;
+	char libraries[SPARE_LIBRARIES];
 };
 
 static int probe(const struct worker_options *o, struct probe *p)
@@ -116,6 +122,7 @@ static int probe(const struct worker_options *o, struct probe *p)
 		}
 		p->blobs = virgl_can_share();
 		p->exports = o->dmabuf && virgl_can_export();
+		spare_list_libraries(p->libraries, sizeof(p->libraries));
 		for (; got < sizeof(*p) && n > 0; got += n > 0 ? (size_t)n : 0)
 			n = write(fds[1], (char *)p + got, sizeof(*p) - got);
 		_exit(got != sizeof(*p));
@@ -209,6 +216,20 @@ static struct served {
 	bool due;
 } served[MAX_VGPUS];
 
+/**
+ * struct spare - the process of the next worker
+ * @pid: 0 for none
+ * @fd: socket to it
+ * @backoff: when another one may start
+ * @libraries: what it loads
+ */
+static struct {
+	pid_t pid;
+	int fd;
+	struct backoff backoff;
+	char *libraries;
+} spare;
+
 static uint64_t now_ms(void)
 {
 	struct timespec ts;
@@ -236,37 +257,96 @@ static int start_recording(const struct worker_options *o, uint32_t vgpu)
 	fd = recorder_create(o->record, vgpu);
 	if (fd < 0)
 		complain("cannot record vGPU %u in %s: %s", vgpu, o->record, strerror(-fd));
-	else
-		fcntl(fd, F_SETFD, 0);
 	return fd;
 }
 
 /*
- * Become a worker. A new program has none of the supervisor's files and memory, and other
+ * Become a spare. A new program has none of the supervisor's files and memory, and other
  * addresses.
  */
-static void exec_worker(const struct worker_options *o, const char *path, uint32_t vgpu)
+static void exec_worker(const struct worker_options *o, int fd)
 {
-	char fd_text[16], vgpu_text[16], record_text[16];
+	char fd_text[16];
 	const char *argv[] = {
-		"mgpu-renderd", WORKER, "-f", fd_text, "-v", vgpu_text, "-r", record_text,
-		o->sandbox ? "-s" : "-S", "-n", o->node ? o->node : "",
-		"-u", o->user ? o->user : "", NULL,
+		"mgpu-renderd", WORKER, "-f", fd_text, o->sandbox ? "-s" : "-S",
+		"-n", o->node ? o->node : "", "-u", o->user ? o->user : "", NULL,
 	};
-	int fd = open(path, O_RDWR);
 	sigset_t none;
 
-	if (fd < 0) {
-		complain("cannot open %s: %s", path, strerror(errno));
-		return;
-	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	snprintf(fd_text, sizeof(fd_text), "%d", fd);
-	snprintf(vgpu_text, sizeof(vgpu_text), "%u", vgpu);
-	snprintf(record_text, sizeof(record_text), "%d", start_recording(o, vgpu));
+	fcntl(fd, F_SETFD, 0);
 	execv("/proc/self/exe", (char **)argv);
 	complain("cannot start a worker: %s", strerror(errno));
+}
+
+static int start_spare(const struct worker_options *o)
+{
+	int fds[2], ret = 0;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
+		return -errno;
+	if (o->sandbox)
+		ret = sandbox_pids();
+	if (!ret)
+		ret = spare_load(fds[0], spare.libraries);
+	pid = ret ? -1 : fork();
+	if (pid < 0 && !ret)
+		ret = -errno;
+	if (!pid) {
+		exec_worker(o, fds[1]);
+		_exit(1);
+	}
+	close(fds[1]);
+	if (ret) {
+		close(fds[0]);
+		return ret;
+	}
+	spare.pid = pid;
+	spare.fd = fds[0];
+	return 0;
+}
+
+/* The process is no spare any more. It ends, unless it has an order. */
+static void let_spare_go(void)
+{
+	if (spare.pid)
+		close(spare.fd);
+	spare.pid = 0;
+	spare.backoff = (struct backoff){ .again_ms = now_ms() + SPARE_MS };
+}
+
+/* Have a spare, when it is due. Return the time until then, milliseconds; -1 for none. */
+static int keep_spare(const struct worker_options *o)
+{
+	uint64_t now = now_ms();
+	int ret;
+
+	if (spare.pid)
+		return -1;
+	if (now >= spare.backoff.again_ms) {
+		backoff_started(&spare.backoff, now);
+		ret = start_spare(o);
+		if (!ret)
+			return -1;
+		backoff_ended(&spare.backoff, now);
+		complain("there is no spare worker now: %s", strerror(-ret));
+	}
+	return spare.backoff.again_ms > now ? (int)(spare.backoff.again_ms - now) : 0;
+}
+
+/* A spare has ended without an order. */
+static void spare_ended(void)
+{
+	uint64_t left;
+
+	close(spare.fd);
+	spare.pid = 0;
+	left = backoff_ended(&spare.backoff, now_ms());
+	complain("a spare worker has ended; the next one starts in %llu s",
+		 (unsigned long long)(left + 999) / 1000);
 }
 
 /* The last worker has ended, or could not start: have the user know about a pause. */
@@ -284,43 +364,41 @@ static void worker_ended(struct served *s)
 
 static int start_worker(const struct worker_options *o, const char *path, struct served *s)
 {
-	uint32_t vgpu = s->vgpu;
-	pid_t pid;
-	int ret;
+	struct spare_order order = {
+		.vgpu = s->vgpu, .fd = open(path, O_RDWR | O_CLOEXEC), .record = -1,
+	};
+	int ret = order.fd < 0 ? -errno : 0;
 
-	ret = o->sandbox ? sandbox_pids() : 0;
-	pid = ret ? -1 : fork();
-	if (pid < 0) {
-		ret = ret ? ret : -errno;
-		complain("vGPU %u has no worker now: %s", vgpu, strerror(-ret));
-		return ret;
+	if (!ret && !spare.pid)
+		ret = start_spare(o);
+	if (!ret) {
+		order.record = start_recording(o, s->vgpu);
+		ret = spare_give(spare.fd, &order);
 	}
-	if (!pid) {
-		exec_worker(o, path, vgpu);
-		_exit(1);
+	if (ret) {
+		complain("vGPU %u has no worker now: %s", s->vgpu, strerror(-ret));
+	} else {
+		s->worker = spare.pid;
+		printf("mgpu-renderd: vGPU %u has worker %d\n", s->vgpu, s->worker);
+		let_spare_go();
 	}
-	printf("mgpu-renderd: vGPU %u has worker %d\n", vgpu, pid);
-	s->worker = pid;
-	return 0;
+	if (order.record >= 0)
+		close(order.record);
+	if (order.fd >= 0)
+		close(order.fd);
+	return ret;
 }
 
 /* The program as exec_worker() starts it. */
 static int worker(int argc, char **argv)
 {
 	struct worker_options o = { .sandbox = true };
-	int fd = -1, record = -1, c, ret;
-	uint32_t vgpu = 0;
+	int fd = -1, c, ret;
 
-	while ((c = getopt(argc, argv, "f:v:r:sSn:u:")) != -1) {
+	while ((c = getopt(argc, argv, "f:sSn:u:")) != -1) {
 		switch (c) {
 		case 'f':
 			fd = atoi(optarg);
-			break;
-		case 'v':
-			vgpu = (uint32_t)strtoul(optarg, NULL, 10);
-			break;
-		case 'r':
-			record = atoi(optarg);
 			break;
 		case 's':
 			o.sandbox = true;
@@ -338,12 +416,13 @@ static int worker(int argc, char **argv)
 			return STATUS_USAGE;
 		}
 	}
-	if (fd < 0 || !vgpu || fcntl(fd, F_SETFD, FD_CLOEXEC)) {
+	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC)) {
 		complain("the word " WORKER " is for mgpu-renderd itself");
 		return STATUS_USAGE;
 	}
-	prctl(PR_SET_NAME, "mgpu-worker");
-	ret = worker_main(fd, vgpu, record, &o);
+	ret = worker_main(fd, &o);
+	if (ret == -EOPNOTSUPP)
+		return STATUS_THREADS;
 	return ret == -EBUSY ? STATUS_BUSY : ret ? 1 : 0;
 }
 
@@ -404,6 +483,14 @@ static int reap(int fd)
 		}
 		ret = serve_events(fd);
 		for (i = 0; i < nr; i++) {
+			/* Without them, it has one thread when it joins its VMM's cgroups. */
+			if (WIFEXITED(ended[i].status) &&
+			    WEXITSTATUS(ended[i].status) == STATUS_THREADS)
+				*spare.libraries = '\0';
+			if (ended[i].pid == spare.pid) {
+				spare_ended();
+				continue;
+			}
 			for (k = 0; k < MAX_VGPUS && served[k].worker != ended[i].pid; k++)
 				;
 			if (k == MAX_VGPUS)
@@ -471,14 +558,18 @@ static int serve(const struct worker_options *o, const char *path, int fd, int s
 		{ .fd = signals, .events = POLLIN },
 	};
 	struct signalfd_siginfo info;
-	int ret;
+	int ret, wait_ms, spare_ms;
 
 	/* The first read says that this file reads events. */
 	ret = serve_events(fd);
 	if (!ret)
 		ret = say_ready(record);
 	while (!ret) {
-		if (poll(fds, 2, start_workers(o, path)) < 0) {
+		wait_ms = start_workers(o, path);
+		spare_ms = keep_spare(o);
+		if (wait_ms < 0 || (spare_ms >= 0 && spare_ms < wait_ms))
+			wait_ms = spare_ms;
+		if (poll(fds, 2, wait_ms) < 0) {
 			if (errno != EINTR)
 				return -errno;
 			continue;
@@ -524,6 +615,7 @@ static int serve_device(const struct worker_options *o, struct renderd *record)
 	sigset_t set;
 
 	ret = probe(o, &p);
+	spare.libraries = p.libraries;
 	if (ret) {
 		complain("virglrenderer does not start %s%s: check the GPU's driver with 'eglinfo'",
 			 o->node ? "on " : "without a GPU", o->node ? o->node : "");
@@ -564,6 +656,7 @@ static int serve_device(const struct worker_options *o, struct renderd *record)
 		if (ret)
 			complain("%s: %s", path, strerror(-ret));
 	}
+	let_spare_go();
 	notify("STOPPING=1\nSTATUS=waits until the VMMs have closed their vGPUs");
 	renderd_stopping(record);
 	if (!ioctl(control, MGPU_USER_DESTROY, &destroy)) {

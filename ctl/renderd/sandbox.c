@@ -206,41 +206,47 @@ static void on_abort(int sig)
 	_exit(128 + sig);
 }
 
-int sandbox_enter(const char *node, const char *user)
+int sandbox_prepare(struct sandbox *s, const char *node, const char *user)
 {
 	const struct rlimit none = { 0, 0 };
-	struct stat st;
-	uid_t uid;
-	gid_t gid;
+	struct stat st = { 0 };
 	int ret;
 
-	ret = find_user(user, &uid, &gid);
+	ret = find_user(user, &s->uid, &s->gid);
 	if (ret)
 		return ret;
 	if (node && stat(node, &st))
 		return failed(node);
-	if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-		    CLONE_NEWCGROUP))
+	s->node_gid = st.st_gid;
+	if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS))
 		return failed("namespaces");
 	ret = change_root(node, &st);
 	if (ret)
 		return ret;
 	if (setrlimit(RLIMIT_CORE, &none))
 		return failed("limits");
-	/* Users get at the node by its group, unless it is root's alone. */
-	if (setgroups(node && st.st_gid ? 1 : 0, &st.st_gid))
-		return failed("groups");
 	/* No input can be made up on the supervisor's terminal (TIOCSTI). */
 	if (setsid() < 0)
 		return failed("a session");
-	capng_clear(CAPNG_SELECT_BOTH);
-	if (capng_change_id((int)uid, (int)gid, CAPNG_CLEAR_BOUNDING))
-		return failed("user and capabilities");
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return failed("no new privileges");
 	signal(SIGABRT, on_abort);
 	/* There is no place for Mesa's cache. */
 	setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+	return 0;
+}
+
+int sandbox_enter(const struct sandbox *s)
+{
+	/* The VMM's cgroup is the root. */
+	if (unshare(CLONE_NEWCGROUP))
+		return failed("namespaces");
+	/* Users get at the node by its group, unless it is root's alone. */
+	if (setgroups(s->node_gid ? 1 : 0, &s->node_gid))
+		return failed("groups");
+	capng_clear(CAPNG_SELECT_BOTH);
+	if (capng_change_id((int)s->uid, (int)s->gid, CAPNG_CLEAR_BOUNDING))
+		return failed("user and capabilities");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return failed("no new privileges");
 	return 0;
 }
 

@@ -22,17 +22,41 @@
 int sandbox_pids(void);
 
 /**
- * sandbox_enter() - give up what a renderer does not need to start
+ * struct sandbox - a sandbox that is prepared
+ * @uid: account to run as
+ * @gid: its group
+ * @node_gid: group of the render node; 0 for none
+ */
+struct sandbox {
+	uid_t uid;
+	gid_t gid;
+	gid_t node_gid;
+};
+
+/**
+ * sandbox_prepare() - give up what a process does not need to become a worker
+ * @s: result
  * @node: path of the render node that it uses; NULL for none
  * @user: account to run as; NULL for mgpu-renderd, or nobody where that is missing
  *
- * Afterwards the process has namespaces and a session of its own, without a network; a file
- * system for reading, which has libraries, the node and little else; another user; and no
- * capabilities.  The caller is root, has one thread, and was started after sandbox_pids().
+ * Afterwards the process has namespaces and a session of its own, without a network, and a file
+ * system for reading, which has libraries, the node and little else.  It is still root. The
+ * caller is root, has one thread, and was started after sandbox_pids().
  *
  * Return: 0 or a negative errno after a message on standard error.
  */
-int sandbox_enter(const char *node, const char *user);
+int sandbox_prepare(struct sandbox *s, const char *node, const char *user);
+
+/**
+ * sandbox_enter() - give up what a renderer does not need to start
+ * @s: of sandbox_prepare()
+ *
+ * Afterwards the process is another user without capabilities, and the cgroups that it has are
+ * the root of what it sees of them.  It has one thread before.
+ *
+ * Return: 0 or a negative errno after a message on standard error.
+ */
+int sandbox_enter(const struct sandbox *s);
 
 /**
  * sandbox_seal() - give up what a renderer that has started does not need

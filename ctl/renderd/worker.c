@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <linux/virtio_gpu.h>
@@ -16,6 +17,7 @@
 #include "engine_clock.h"
 #include "record.h"
 #include "sandbox.h"
+#include "spare.h"
 #include "virgl.h"
 #include "worker.h"
 
@@ -187,14 +189,14 @@ static int start_watch(struct worker *w)
 }
 
 /* Start the renderer, with no more rights than it needs. */
-static int start(struct worker *w, uint32_t vgpu, int drm, int record,
-		 const struct worker_options *o)
+static int start(struct worker *w, const struct spare_order *order, int drm,
+		 const struct worker_options *o, const struct sandbox *s)
 {
 	uint64_t memory = w->ch.a.mem_limit;
 	int ret = 0;
 
 	if (o->sandbox)
-		ret = sandbox_enter(o->node, o->user);
+		ret = sandbox_enter(s);
 	if (!ret)
 		ret = start_watch(w);
 	if (!ret)
@@ -204,32 +206,56 @@ static int start(struct worker *w, uint32_t vgpu, int drm, int record,
 	if (!engine_clock_start(&w->clock, o->node))
 		w->timed = virgl_time(w->v);
 	w->told_ns = worked_ns(w);
-	w->rec = recorder_new(record, vgpu, w->v);
+	w->rec = recorder_new(order->record, order->vgpu, w->v);
 	/* A recorder has a copy of the guest's memory. */
 	if (o->sandbox)
 		ret = sandbox_seal(w->rec ? 2 * memory : memory);
 	return ret;
 }
 
-int worker_main(int fd, uint32_t vgpu, int record, const struct worker_options *o)
+/* Wait for a vGPU, with all done that can be done without one. */
+static int get_order(int orders, const struct worker_options *o, struct sandbox *s,
+		     struct spare_order *order)
 {
+	int ret = 0;
+
+	if (o->sandbox)
+		ret = sandbox_prepare(s, o->node, o->user);
+	if (!ret)
+		ret = spare_prepare(orders);
+	prctl(PR_SET_NAME, "mgpu-spare");
+	if (!ret)
+		ret = spare_wait(orders, order);
+	close(orders);
+	prctl(PR_SET_NAME, "mgpu-worker");
+	return ret;
+}
+
+int worker_main(int orders, const struct worker_options *o)
+{
+	struct spare_order order;
 	static struct worker w;
+	struct sandbox s;
 	int drm, ret;
 
+	ret = get_order(orders, o, &s, &order);
+	/* Without an order, the supervisor has no use for this worker, or has died. */
+	if (ret)
+		return ret == -ENODEV ? 0 : ret;
 	/* The node may be root's alone, and not allowed in the VMM's cgroup. */
 	ret = virgl_open_node(o->node, &drm);
 	if (ret)
 		return ret;
-	ret = channel_open(&w.ch, fd, vgpu);
+	ret = channel_open(&w.ch, order.fd, order.vgpu);
 	if (ret) {
-		complain("cannot serve vGPU %u: %s", vgpu, strerror(-ret));
+		complain("cannot serve vGPU %u: %s", order.vgpu, strerror(-ret));
 		return ret;
 	}
-	ret = start(&w, vgpu, drm, record, o);
+	ret = start(&w, &order, drm, o, &s);
 	if (!ret) {
 		ret = serve(&w);
 		if (ret != -ENODEV)
-			complain("vGPU %u: %s", vgpu, strerror(-ret));
+			complain("vGPU %u: %s", order.vgpu, strerror(-ret));
 	}
 	recorder_free(w.rec);
 	virgl_free(w.v);

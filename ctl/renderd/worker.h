@@ -9,7 +9,7 @@
 /**
  * struct worker_options - how a worker renders
  * @node: path of a render node; NULL to render without a GPU
- * @user: account to run as; NULL for the default of sandbox_enter()
+ * @user: account to run as; NULL for the default of sandbox_prepare()
  * @sandbox: give up what a renderer does not need
  * @dmabuf: VMMs show dma-bufs: what the supervisor makes the device for
  * @record: folder for recordings, which the supervisor creates; NULL for none
@@ -23,15 +23,13 @@ struct worker_options {
 };
 
 /**
- * worker_main() - serve a vGPU until its VMM closes it
- * @fd: file of /dev/mgpu-userN
- * @vgpu: ID of the vGPU
- * @record: file of recorder_create(), or a negative number
+ * worker_main() - wait for a vGPU, and serve it until its VMM closes it
+ * @orders: socket to the supervisor, see spare_wait(); the worker's in any case
  * @o: options
  *
- * Return: 0 when the vGPU needs this worker no more, or a negative errno after a message on
- * standard error.
+ * Return: 0 when it is needed no more; -EOPNOTSUPP if a library that it has loaded made a
+ * thread; or another negative errno after a message on standard error.
  */
-int worker_main(int fd, uint32_t vgpu, int record, const struct worker_options *o);
+int worker_main(int orders, const struct worker_options *o);
 
 #endif /* RENDERD_WORKER_H */

@@ -14,7 +14,7 @@ namespaces=/proc/sys/user/max_pid_namespaces
 most=$(cat $namespaces)
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
-needs "$gpuctl" "$BUILD/ctl/mgpu-renderd" jq python3
+needs "$gpuctl" "$BUILD/ctl/mgpu-renderd" jq pgrep python3
 [ ! -e /run/systemd/system ] || skip_all 'systemd runs'
 [ ! -d /sys/module/mgpu_user ] || bail 'mgpu_user is loaded'
 
@@ -85,6 +85,36 @@ started()
 }
 behaves 'start makes a daemon that serves a device, once' started
 
+# Print the process of the worker that waits for a vGPU, without the PIDs in @not.
+spare()		# NOT
+{
+	pgrep -x mgpu-spare | grep -vx "${1:-none}"
+}
+
+spares()
+{
+	pid=$(head -n 1 $record)
+	await 40 spare || echo 'there is none'
+	first=$(spare)
+	[ "$(ps -o ppid= -p "$first" | tr -d ' ')" = "$pid" ] || echo 'it is not of mgpu-renderd'
+	[ "$(ps -o nlwp= -p "$first" | tr -d ' ')" = 1 ] || echo 'it has threads'
+	# it has Mesa, and neither the device nor a GPU
+	grep -q '_dri\.so$' "/proc/$first/maps" || echo 'it has not loaded the driver'
+	find "/proc/$first/fd" -lname '/dev/*' ! -lname /dev/null >"$tmp/out"
+	[ ! -s "$tmp/out" ] || show "$tmp/out"
+	for kind in ipc mnt net pid uts; do
+		[ "$(readlink "/proc/$first/ns/$kind")" != "$(readlink "/proc/$pid/ns/$kind")" ] ||
+			echo "it has mgpu-renderd's $kind namespace"
+	done
+	# another one, with other addresses
+	kill -KILL "$first"
+	await 40 spare "$first" || echo 'there is no other one'
+	grep -q '^mgpu-renderd: a spare worker has ended; the next one starts in 1 s$' $log ||
+		show $log
+	lists '.[0] | .vgpus == 0 and .state == "serving"'
+}
+behaves 'a worker waits for the next vGPU, and another one if it dies' spares
+
 only_one()
 {
 	pid=$(head -n 1 $record)
@@ -111,6 +141,16 @@ refuses_vgpus()
 }
 behaves 'stop refuses while a vGPU exists, and removes the device else' refuses_vgpus
 
+last_worker()
+{
+	sed -n 's/^mgpu-renderd: vGPU [0-9]* has worker //p' $log | tail -n 1
+}
+
+another_worker()	# PID : the last one is not that
+{
+	[ "$(last_worker)" != "$1" ]
+}
+
 died()
 {
 	prints '^mgpu_user.0 serves' render start
@@ -121,9 +161,12 @@ died()
 	await 40 test -e "$tmp/open" || echo 'the vGPU cannot be opened'
 	refused "$gpuctl" 1 "mgpu_user.0 has vGPUs: $uuid (VM with pid $(cat "$tmp/vmm"))" \
 		render stop none
-	worker=$(sed -n 's/^mgpu-renderd: vGPU [0-9]* has worker //p' $log | tail -n 1)
+	worker=$(last_worker)
+	await 40 spare "$worker" || echo 'there is no next worker'
+	next=$(spare "$worker")
 	kill -KILL "$pid"
 	await 20 test ! -e "/proc/$pid" || echo 'it does not die'
+	await 20 test ! -e "/proc/$next" || echo 'the next worker waits still'
 	lists '.[0] | .state == "dead" and .pid == null and .device == "mgpu_user.0" and .vgpus == 1'
 	prints '^none  *-  *mgpu_user.0  *-  *1  *dead$' render list
 	refused "$gpuctl" 1 "mgpu_user.0 has vGPUs: $uuid" render stop none
@@ -132,13 +175,18 @@ died()
 	lists '.[0] | .state == "serving" and .device == "mgpu_user.0" and .vgpus == 1'
 	# the VM that was there has been served all the time
 	[ -e "/proc/$worker" ] || echo 'the worker died with it'
-	# it gets another worker when needed, as soon as one can be started
+	# it gets another worker when needed: the one that waits, or as soon as one can be started
+	await 40 spare || echo 'no worker waits'
+	next=$(spare)
 	echo 0 >$namespaces
 	kill -KILL "$worker"
+	await 40 grep -qx "mgpu-renderd: vGPU [0-9]* has worker $next" $log || show $log
+	await 40 grep -q '^mgpu-renderd: there is no spare worker now: No space' $log || show $log
+	kill -KILL "$next"
 	await 40 grep -q '^mgpu-renderd: vGPU [0-9]* has no worker now: No space' $log || show $log
 	lists '.[0] | .state == "serving" and .vgpus == 1'
 	echo "$most" >$namespaces
-	await 40 grep -q '^mgpu-renderd: vGPU [0-9]* has worker' $log || show $log
+	await 40 another_worker "$next" || show $log
 }
 behaves 'after kill -9 the list says so, and the next one takes the device over' died
 

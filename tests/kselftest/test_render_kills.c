@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mgpu-renderd, its workers and VMMs that draw are killed (SIGKILL) at random moments, in
- * any order, and hostile guests attack: neighbours go on, and nothing is left.
+ * mgpu-renderd, its workers, spares and VMMs that draw are killed (SIGKILL) at random moments,
+ * in any order, and hostile guests attack: neighbours go on, and nothing is left.
  *
  * A VMM is a process with a guest that fills a picture and looks at each pixel of it. A
  * guest whose worker was lost resets its device and begins anew. A neighbour is the same
@@ -37,6 +37,7 @@
 #define NR_VICTIMS	2
 #define NR_VMMS		(NR_VICTIMS + 1)
 #define NEIGHBOUR	NR_VICTIMS
+#define KINDS		4u	/* of processes that are killed */
 #define SHORT_MS	300u	/* a kill comes this long after the one before at most */
 #define START_MS	(30000 * vmm_slow())
 #define BACKOFF_MS	60000	/* the longest pause between two workers */
@@ -165,44 +166,57 @@ static bool goes_on_by(struct vmm *v, unsigned long n, uint64_t ms)
 	return false;
 }
 
-/*
- * Find a worker of a vGPU, or of any with 0: its process, or 0. Workers are known by the
- * arguments that mgpu-renderd starts them with: worker -f FD -v VGPU ...
- */
-static pid_t find_worker(uint32_t vgpu)
+/* Return whether the process @pid has the channel of a vGPU. */
+static bool has_channel(const char *pid, uint32_t vgpu)
 {
-	DIR *d = opendir("/proc");
-	char path[64], args[256];
+	char path[64], text[512], *client;
+	bool found = false;
 	struct dirent *e;
-	pid_t found = 0;
-	ssize_t n;
-	int fd;
+	DIR *d;
 
+	snprintf(path, sizeof(path), "/proc/%.16s/fdinfo", pid);
+	d = opendir(path);
 	while (d && !found && (e = readdir(d))) {
-		const char *p = args;
-		unsigned int i;
-
-		if (!isdigit((unsigned char)e->d_name[0]))
+		snprintf(path, sizeof(path), "/proc/%.16s/fdinfo/%.16s", pid, e->d_name);
+		if (!isdigit((unsigned char)e->d_name[0]) ||
+		    sysfs_read(path, text, sizeof(text)) < 0 ||
+		    !strstr(text, "drm-driver:\tmgpu\n"))
 			continue;
-		snprintf(path, sizeof(path), "/proc/%.16s/cmdline", e->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		n = fd < 0 ? 0 : read(fd, args, sizeof(args) - 1);
-		if (fd >= 0)
-			close(fd);
-		if (n <= 0)
-			continue;
-		args[n] = '\0';
-		for (i = 0; p < args + n && i < 6; i++) {
-			if (i == 1 && strcmp(p, "worker"))
-				break;
-			if (i == 5 && (!vgpu || strtoul(p, NULL, 10) == vgpu))
-				found = (pid_t)atoi(e->d_name);
-			p += strlen(p) + 1;
-		}
+		client = strstr(text, "drm-client-id:");
+		found = client && strtoul(client + strlen("drm-client-id:"), NULL, 10) == vgpu;
 	}
 	if (d)
 		closedir(d);
 	return found;
+}
+
+/*
+ * Find a process whose name begins with @name, or its worker with a vGPU: its process, or 0. One
+ * that is ending has its name still.
+ */
+static pid_t find_process(const char *name, uint32_t vgpu)
+{
+	DIR *d = opendir("/proc");
+	char path[64], comm[32];
+	struct dirent *e;
+	pid_t found = 0;
+
+	while (d && !found && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "/proc/%.16s/comm", e->d_name);
+		if (isdigit((unsigned char)e->d_name[0]) &&
+		    sysfs_read(path, comm, sizeof(comm)) >= 0 &&
+		    !strncmp(comm, name, strlen(name)) &&
+		    (!vgpu || has_channel(e->d_name, vgpu)))
+			found = (pid_t)atoi(e->d_name);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+static pid_t find_worker(uint32_t vgpu)
+{
+	return find_process("mgpu-worker", vgpu);
 }
 
 /* The same, which may take the time of a start, or longer after a pause: 0 then. */
@@ -216,23 +230,9 @@ static pid_t wait_for_worker(uint32_t vgpu)
 	return found;
 }
 
-/* A process that is ending has no arguments any more, but may still have its files. */
 static bool any_worker(void)
 {
-	DIR *d = opendir("/proc");
-	char path[64], name[32];
-	bool found = false;
-	struct dirent *e;
-
-	while (d && !found && (e = readdir(d))) {
-		snprintf(path, sizeof(path), "/proc/%.16s/comm", e->d_name);
-		found = isdigit((unsigned char)e->d_name[0]) &&
-			sysfs_read(path, name, sizeof(name)) >= 0 &&
-			!strncmp(name, "mgpu-worker", strlen("mgpu-worker"));
-	}
-	if (d)
-		closedir(d);
-	return found;
+	return find_process("mgpu-worker", 0) || find_process("mgpu-spare", 0);
 }
 
 static bool workers_left(uint32_t vgpu)
@@ -248,6 +248,16 @@ static bool no_worker(uint32_t vgpu)
 	while (workers_left(vgpu) && now_ms() < end)
 		sleep_ms(20);
 	return !workers_left(vgpu);
+}
+
+/* Wait until mgpu-renderd has a worker for the next vGPU, which may come after a pause. */
+static bool spare_comes(void)
+{
+	uint64_t end = now_ms() + BACKOFF_MS + (uint64_t)START_MS;
+
+	while (!find_process("mgpu-spare", 0) && now_ms() < end)
+		sleep_ms(20);
+	return find_process("mgpu-spare", 0);
 }
 
 FIXTURE(render_kills)
@@ -413,21 +423,22 @@ static void left_nothing(struct __test_metadata *_metadata, kills_data *self, st
 
 /* Kills of what there is, at random. Counts those of each kind. */
 static void kills_of(struct __test_metadata *_metadata, kills_data *self, unsigned int rounds,
-		     unsigned int *seed, unsigned int kills[3])
+		     unsigned int *seed, unsigned int kills[KINDS])
 {
 	unsigned int n, kind;
 	struct vmm *v;
-	pid_t worker;
+	pid_t pid;
 
 	for (n = 0; n < rounds; n++) {
 		v = &self->vmm[(unsigned int)rand_r(seed) % NR_VICTIMS];
-		kind = (unsigned int)rand_r(seed) % 3;
+		kind = (unsigned int)rand_r(seed) % KINDS;
 		if (rand_r(seed) % 2)
 			usleep((unsigned int)rand_r(seed) % (SHORT_MS * 1000));
-		worker = kind ? 0 : wait_for_worker(v->vgpu);
-		if (kind == 0 && worker) {
-			kill(worker, SIGKILL);
-			kills[0]++;
+		pid = kind == 0 ? wait_for_worker(v->vgpu) :
+			kind == 3 ? find_process("mgpu-spare", 0) : 0;
+		if (pid) {
+			kill(pid, SIGKILL);
+			kills[kind]++;
 		} else if (kind == 1) {
 			renderd_kill(self);
 			kills[1]++;
@@ -454,7 +465,7 @@ static void kills_of(struct __test_metadata *_metadata, kills_data *self, unsign
 
 /* Kills, after which each victim draws; then victims end. */
 static void kills_and_draws(struct __test_metadata *_metadata, kills_data *self,
-			    unsigned int rounds, unsigned int *seed, unsigned int kills[3])
+			    unsigned int rounds, unsigned int *seed, unsigned int kills[KINDS])
 {
 	unsigned int i;
 
@@ -469,11 +480,13 @@ static void kills_and_draws(struct __test_metadata *_metadata, kills_data *self,
 	}
 	for (i = 0; i < NR_VICTIMS; i++)
 		EXPECT_TRUE(no_worker(self->vmm[i].vgpu));
+	/* It has memory of the kernel. */
+	EXPECT_TRUE(spare_comes());
 }
 
 TEST_F_TIMEOUT(render_kills, workers_renderd_and_vmms_at_random, 14400)
 {
-	unsigned int rounds = rounds_of_run(15), seed = self->seed, kills[3] = { 0 }, i;
+	unsigned int rounds = rounds_of_run(15), seed = self->seed, kills[KINDS] = { 0 }, i;
 	struct footprint before;
 
 	/* Objects that are allocated once, and caches of freed objects, exist afterwards. */
@@ -482,8 +495,8 @@ TEST_F_TIMEOUT(render_kills, workers_renderd_and_vmms_at_random, 14400)
 	memset(kills, 0, sizeof(kills));
 	kills_and_draws(_metadata, self, rounds, &seed, kills);
 	EXPECT_TRUE(footprint_kept(&before, rounds));
-	TH_LOG("kills: %u of workers, %u of mgpu-renderd, %u of VMMs", kills[0], kills[1],
-	       kills[2]);
+	TH_LOG("kills: %u of workers, %u of mgpu-renderd, %u of VMMs, %u of spares", kills[0],
+	       kills[1], kills[2], kills[3]);
 	/* Of a thousand kills, each kind has had some. */
 	for (i = 0; rounds >= 1000 && i < ARRAY_LEN(kills); i++)
 		EXPECT_LT(100, kills[i]);

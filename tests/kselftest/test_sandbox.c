@@ -54,6 +54,7 @@ static bool read_namespace(size_t kind, char name[64])
 static int in_sandbox(int (*checks)(void))
 {
 	const gid_t group = 4;
+	struct sandbox s;
 	int status;
 	pid_t pid;
 
@@ -64,7 +65,8 @@ static int in_sandbox(int (*checks)(void))
 		return CANNOT;
 	pid = fork();
 	if (!pid)
-		_exit(setgroups(1, &group) || sandbox_enter(NULL, NULL) ? CANNOT : checks());
+		_exit(setgroups(1, &group) || sandbox_prepare(&s, NULL, NULL) ||
+		      sandbox_enter(&s) ? CANNOT : checks());
 	if (waitpid(pid, &status, 0) != pid)
 		return CANNOT;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -272,8 +274,10 @@ TEST(a_worker_that_aborts_causes_no_fault)
 
 TEST(an_account_that_is_not_there_is_refused)
 {
-	EXPECT_EQ(-ENOENT, sandbox_enter(NULL, "no-such-account"));
-	EXPECT_EQ(-EPERM, sandbox_enter(NULL, "root"));
+	struct sandbox s;
+
+	EXPECT_EQ(-ENOENT, sandbox_prepare(&s, NULL, "no-such-account"));
+	EXPECT_EQ(-EPERM, sandbox_prepare(&s, NULL, "root"));
 }
 
 TEST_HARNESS_MAIN

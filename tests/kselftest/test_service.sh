@@ -481,7 +481,7 @@ echo "$uuid" >/sys/class/mdev_bus/mgpu_user.0/mdev_supported_types/mgpu_user-sma
 opener=$!
 await 60 test -e "$tmp/open" || bad 'the vGPU cannot be opened'
 # The worker is a child of the supervisor, in a PID namespace: it renders, confined.
-worker=$(host pgrep -P "$pid") || bad 'there is no worker'
+worker=$(host pgrep -P "$pid" -x mgpu-worker) || bad 'there is no worker'
 await 60 sealed || bad "the worker is not sealed: $(host cat "/proc/$worker/status" 2>&1)"
 host systemctl kill --kill-who=main -s KILL $unit || bad 'it cannot be killed'
 renders ".[0] | .pid != null and .pid != $pid and .state == \"serving\" and

@@ -208,6 +208,9 @@ test_samplers-srcs := $(renderer-srcs)
 test_samplers-cflags := $(renderer-cflags)
 test_samplers-pkgs := $(renderer-pkgs)
 
+test_spare-srcs := ../../ctl/renderd/spare.c
+test_spare-cflags := -I../../ctl/renderd
+
 # ---- tools/
 
 test_bench_stats-srcs := ../../tools/bench/common/stats.c
