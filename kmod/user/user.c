@@ -25,6 +25,7 @@
 #define ENGINE_NICE	(-10)
 #define FEED_MAX	(2 * MGPU_USER_MAX_ENGINES)	/* jobs taken in one round */
 #define ATTACH_MS	30000	/* wait for the first worker */
+#define WORKERS_MS	10000	/* wait for the end of the workers */
 #define MAX_EVENTS	8192	/* that the supervisor has not read */
 
 static DEFINE_MUTEX(devices_lock);	/* protects devices */
@@ -440,6 +441,10 @@ static int user_release(struct inode *inode, struct file *file)
 	if (uf->channel) {
 		user_channel_kill(uf->channel, NULL);
 		user_channel_put(uf->channel);
+		spin_lock(&user->lock);
+		user->workers--;
+		spin_unlock(&user->lock);
+		wake_up_all(&user->attached);
 	}
 	if (READ_ONCE(user->supervisor) == file)
 		drop_events(user);
@@ -504,6 +509,7 @@ static int user_attach(struct file *file, struct mgpu_user_attach *a)
 		user_channel_of(ch, uv->vgpu);
 		a->mem_limit = mgpu_vgpu_mem_limit(uv->vgpu);
 		uv->channel = ch;
+		user->workers++;
 		kref_get(&ch->ref);
 	}
 	spin_unlock(&user->lock);
@@ -838,6 +844,19 @@ static int user_follow_gpu(struct mgpu_user *user)
 }
 
 /*
+ * Wait until the workers have closed their files, as they do behind their last use of the GPU: a
+ * driver may not be prepared to lose a GPU that is in use.  The wait has a limit, since a worker
+ * may be unable to end within that driver.
+ */
+static void user_wait_for_workers(struct mgpu_user *user)
+{
+	if (user->gpu && !wait_event_timeout(user->attached, !READ_ONCE(user->workers),
+					     msecs_to_jiffies(WORKERS_MS)))
+		dev_warn(&user->pdev->dev, "%u workers use the GPU still, and lose it\n",
+			 READ_ONCE(user->workers));
+}
+
+/*
  * End a device, once its VMMs have closed their vGPUs: the driver core unbinds the platform
  * device, which it does before it unbinds the GPU's driver.  The lock of the platform device
  * is held, and a thread that has devices_lock may wait for it.
@@ -855,6 +874,7 @@ static void user_end(void *data)
 	WRITE_ONCE(user->gone, true);
 	spin_unlock(&user->lock);
 	wake_up_all(&user->readers);
+	user_wait_for_workers(user);
 }
 
 /* Make what guests and workers need; the caller holds the lock of the platform device. */

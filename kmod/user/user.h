@@ -151,13 +151,14 @@ struct user_event {
  * @cpu: the engine's thread as an engine for jobs that the CPU executes
  * @lock: protects the fields below
  * @vgpus: struct user_vgpu by ID
+ * @workers: open files with a channel
  * @gone: the device has ended: no vGPU gets a worker
  * @supervisor: file that reads events, or NULL
  * @events: events
  * @nr_events: length of @events
  * @overflow: events were dropped
  * @readers: threads that wait for events
- * @attached: threads that wait for a worker
+ * @attached: threads that wait for a worker, or for the end of all
  * @busy_ns: when the last command of all vGPUs was done, CLOCK_MONOTONIC
  * @capsets: capability sets
  * @nr_capsets: length of @capsets
@@ -179,6 +180,7 @@ struct mgpu_user {
 	struct mgpu_cpu_engine cpu;
 	spinlock_t lock;	/* see above */
 	struct xarray vgpus;
+	u32 workers;
 	bool gone;
 	struct file *supervisor;
 	struct list_head events;
