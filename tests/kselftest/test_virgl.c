@@ -1455,7 +1455,7 @@ TEST_F(gl, fences_come_in_their_order)
 	uint64_t last = 0;
 	unsigned int i, k, n = 0, round;
 
-	ASSERT_EQ(OK, make_draw(vm, &draw, 4));
+	ASSERT_EQ(OK, make_draw(vm, &draw, 1));
 	gl_begin(&bad);
 	gl_copy(&bad, 1, 99, 8, 8);
 	for (round = 0; round < 10; round++) {
