@@ -186,17 +186,19 @@ check-kselftest: all kselftest ## only the tests on the loaded modules
 check-e2e: all ## only the tests with real VMs, all of them
 	@tests/run e2e
 
-check-e2e-rest: all ## the tests with real VMs that check leaves out
-	@tests/run 'e2e/!(smoke.sh)'
+# Kernel self-tests cover most of what blobs.sh and dmabuf.sh show, in less time.
+check-e2e-rest: all ## the tests with real VMs that check leaves out, but for the slowest
+	@tests/run 'e2e/!(smoke|blobs|dmabuf).sh'
 
-# Scripts of the kernel self-tests are about mgpud and gpuctl, which 6.1 covers.
+# Scripts of the kernel self-tests are about mgpud and gpuctl, and test_render_kills mostly
+# about mgpu-renderd, which 6.1 covers.
 check-kernel: all kselftest ## only what depends on the test kernel: KERNEL=6.12
-	@tests/run static/modules.sh 'kselftest/!(*.sh)' \
+	@tests/run static/modules.sh 'kselftest/!(*.sh|test_render_kills)' \
 		'kselftest/test_*@(gpu_bind|virtio_2d).sh' e2e/smoke.sh
 
 check-debug: ## the C programs of the kernel self-tests on a kernel with checkers, and fuzz
 	+@$(MAKE) --no-print-directory KERNEL=debug kmod kselftest
-	@KERNEL=debug tests/run 'kselftest/!(*.sh)' device
+	@KERNEL=debug tests/run 'kselftest/!(*.sh|test_render_kills)' device
 
 mutations: all unit kselftest ## break the code in each way that tests/mutations lists; the tests must notice
 	@tests/mutate
