@@ -243,7 +243,7 @@ static int guest(struct hammer *h)
 				      gpu_rect(0, 0, SIDE, SIDE));
 		if (dice(h, 4) == 0)
 			gpu_send(vm, VMM_CONTROL, &u, sizeof(u), 24);
-		if (head < 0 || vq_wait(vm, VMM_CONTROL, head, 200) < 0)
+		if (head < 0 || vq_wait(vm, VMM_CONTROL, head, 200 * vmm_slow()) < 0)
 			break;
 		good++;
 	}
