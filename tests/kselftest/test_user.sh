@@ -7,7 +7,7 @@ set -uo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$top/build}
 
-# What takes the PCI function that stands for a GPU, and what makes dma-bufs.
+# Drivers that take the PCI function that stands for a GPU, and that make dma-bufs.
 /usr/sbin/modprobe pci-stub
 /usr/sbin/modprobe -q vgem
 "$top/tools/vm/modules" load mgpu_user || exit 1

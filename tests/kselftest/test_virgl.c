@@ -248,7 +248,7 @@ static uint32_t drawn(struct vm *vm, const uint32_t *picture)
 	return picture[0] & 0xffffff;
 }
 
-/* What the guest writes to its BAR is drawn from, and what is drawn is there. */
+/* Draws read the bytes that the guest writes to its BAR, and it finds drawn bytes there. */
 TEST_F_TIMEOUT(gl, a_blob_that_the_guest_maps, 120)
 {
 	const uint8_t zeros[16] = { 0 };

@@ -9,7 +9,7 @@
 
 #include "virgl.h"
 
-/* What renderer_start() makes: a context, a picture with guest memory, and a vertex buffer. */
+/* renderer_start() makes these: a context, a picture with guest memory, and a vertex buffer. */
 #define RENDERER_CTX		1u
 #define RENDERER_PICTURE	1u
 #define RENDERER_VERTICES	2u
