@@ -826,21 +826,22 @@ static int user_find_gpu(struct mgpu_user *user, const struct mgpu_user_create *
  */
 static int user_follow_gpu(struct mgpu_user *user)
 {
-	struct device_driver *driver;
-	struct device_link *link;
+	struct device *gpu = user->gpu;
+	int ret = 0;
 
-	if (!user->gpu)
+	if (!gpu)
 		return 0;
-	link = device_link_add(&user->pdev->dev, user->gpu, DL_FLAG_AUTOREMOVE_CONSUMER);
-	if (!link)
-		return -ENOMEM;
+	/* An unbinding that has begun would find a link that it does not expect. */
+	device_lock(gpu);
+	if (!gpu->driver || gpu->links.status != DL_DEV_DRIVER_BOUND)
+		ret = -ENODEV;
+	else if (to_pci_driver(gpu->driver)->driver_managed_dma)
+		ret = -EBUSY;	/* such as vfio-pci */
+	else if (!device_link_add(&user->pdev->dev, gpu, DL_FLAG_AUTOREMOVE_CONSUMER))
+		ret = -ENOMEM;
+	device_unlock(gpu);
 	/* From here on, unbinding the GPU waits for the lock of the platform device. */
-	driver = READ_ONCE(user->gpu->driver);
-	/* In any other state the GPU has no driver, or is about to lose it. */
-	if (READ_ONCE(link->status) != DL_STATE_ACTIVE || !driver)
-		return -ENODEV;
-	/* Such as vfio-pci. */
-	return to_pci_driver(driver)->driver_managed_dma ? -EBUSY : 0;
+	return ret;
 }
 
 /*
