@@ -225,6 +225,9 @@ bool mgpu_hostmem_remove(struct mgpu_resource *res, bool filled)
 	struct mgpu_hostmem *hm = &res->vgpu->hostmem;
 	struct mgpu_hostmap *map;
 
+	/* Most resources never are. One that the guest maps has its map first, under ring_lock. */
+	if (!READ_ONCE(res->map))
+		return false;
 	mutex_lock(&hm->lock);
 	map = res->map;
 	if (map && filled && !map->pages)

@@ -45,8 +45,7 @@ static void resource_free(struct kref *ref)
 						 ref);
 
 	/* Before the device may use the memory for something else. */
-	if (res->map)
-		mgpu_hostmem_remove(res, false);
+	mgpu_hostmem_remove(res, false);
 	if (res->dev.host_id)
 		mgpu_devres_release(res);
 	drop_backing(res);
