@@ -415,8 +415,6 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		return VIRTIO_GPU_RESP_ERR_INVALID_CONTEXT_ID;
 	if (!check_stream(vgpu, ctx, cmd, stream, &info))
 		return VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER;
-	if (info.blobs)
-		take_storage(ctx, stream, cmd->size / 4);
 	/* Noting sub-contexts may wait for memory. */
 	if (info.subs_made && !gfpflags_allow_blocking(lane->gfp))
 		return mgpu_lane_no_memory(lane, next);
@@ -430,6 +428,8 @@ static u32 dev_submit_3d(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 	dc = mgpu_devcmd_new(vgpu, lane, 1);
 	if (!dc)
 		return mgpu_lane_no_memory(lane, next);
+	if (info.blobs)
+		take_storage(ctx, stream, cmd->size / 4);
 	dc->dev_ctx = ctx->dev_id;
 	if (ctx->virgl &&
 	    mgpu_slice_plan(ctx->slicer, stream, cmd->size / 4, slice_ns(vgpu),
