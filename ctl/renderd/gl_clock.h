@@ -13,8 +13,7 @@ struct gl_clock;
 /**
  * gl_clock_new() - make a clock
  *
- * Context: the renderer's context 0 is current, as in each function here but
- * gl_clock_finish().
+ * Context: the renderer's context 0 is current, as for gl_clock_free() and gl_clock_begin().
  *
  * Return: a clock; NULL if the driver has no timer queries, or without memory.
  */
@@ -40,6 +39,8 @@ void gl_clock_finish(struct gl_clock *c);
  *
  * The time at which the GPU works for several commands counts once. That at which it works
  * for another process, between the begin and the end of a command, counts.
+ *
+ * Context: any is current, and context 0 may be afterwards.
  *
  * Return: time of the work that is known to be complete, nanoseconds.
  */

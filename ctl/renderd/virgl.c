@@ -621,7 +621,6 @@ bool virgl_time(struct virgl *v)
 
 uint64_t virgl_time_ns(struct virgl *v)
 {
-	virgl_renderer_force_ctx_0();
 	return gl_clock_ns(v->clock);
 }
 
