@@ -1337,25 +1337,44 @@ TEST_F(rings, the_guest_maps_memory_of_the_worker)
 	munmap((void *)bar, len);
 }
 
+/* Have blob 7 of a context where the BAR begins, full of 0x5a: OK, or what failed. */
+static int full_blob(struct pair *p, volatile const uint8_t *bar)
+{
+	struct vm *vm = &p->g.vm;
+	struct worker_res *r;
+	int ret = gl_ctx_of(vm, 1, USER_CAPSET);
+
+	if (ret == OK)
+		ret = gl_blob(vm, 1, 7, BLOB);
+	if (ret == OK)
+		ret = gl_map(vm, 7, 0);
+	if (ret != MAPPED)
+		return ret;
+	r = worker_res(&p->w, 7);
+	if (!r)
+		return -ENOENT;
+	memset(r->host, 0x5a, BLOB);
+	return bar[0] == 0x5a ? OK : -EIO;
+}
+
+/* Release the blob, or reset the device. */
+static int release_blob(struct vm *vm, bool reset)
+{
+	return reset ? vm_start_with(vm, GL_FEATURES) : gpu_unref(vm, 7) == OK ? 0 : -EIO;
+}
+
 TEST_F(rings, what_the_guest_released_it_does_not_find)
 {
 	struct vm *vm = &self->p.g.vm;
 	volatile uint8_t *bar;
-	struct worker_res *r;
 	size_t len;
 	int i;
 
 	bar = hostmem_map(vm, &len);
 	ASSERT_NE(NULL, bar);
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(OK, gl_ctx_of(vm, 1, USER_CAPSET));
-		ASSERT_EQ(OK, gl_blob(vm, 1, 7, BLOB));
-		ASSERT_EQ(MAPPED, gl_map(vm, 7, 0));
-		r = worker_res(&self->p.w, 7);
-		ASSERT_NE(NULL, r);
-		memset(r->host, 0x5a, BLOB);
-		EXPECT_EQ(0x5a, bar[0]);
-		ASSERT_EQ(i ? OK : 0, i ? gpu_unref(vm, 7) : vm_start_with(vm, GL_FEATURES));
+		ASSERT_EQ(OK, full_blob(&self->p, bar));
+		ASSERT_EQ(0, release_blob(vm, !i));
 		EXPECT_EQ(0, bar[0]);
 	}
 	/* The VMM's mapping keeps the device. */
@@ -1370,7 +1389,6 @@ TEST_F(rings, the_guest_loses_a_blob_before_the_worker_does)
 	struct worker *w = &self->p.w;
 	struct vm *vm = &self->p.g.vm;
 	volatile uint8_t *bar;
-	struct worker_res *r;
 	uint64_t end;
 	size_t len;
 	int i;
@@ -1378,16 +1396,10 @@ TEST_F(rings, the_guest_loses_a_blob_before_the_worker_does)
 	bar = hostmem_map(vm, &len);
 	ASSERT_NE(NULL, bar);
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(OK, gl_ctx_of(vm, 1, USER_CAPSET));
-		ASSERT_EQ(OK, gl_blob(vm, 1, 7, BLOB));
-		ASSERT_EQ(MAPPED, gl_map(vm, 7, 0));
-		r = worker_res(w, 7);
-		ASSERT_NE(NULL, r);
-		memset(r->host, 0x5a, BLOB);
-		EXPECT_EQ(0x5a, bar[0]);
+		ASSERT_EQ(OK, full_blob(&self->p, bar));
 		w->bar_seen = -1;
 		w->bar = bar;
-		ASSERT_EQ(i ? OK : 0, i ? gpu_unref(vm, 7) : vm_start_with(vm, GL_FEATURES));
+		ASSERT_EQ(0, release_blob(vm, !i));
 		end = now_ms() + VMM_TIMEOUT;
 		while (w->bar_seen == -1 && now_ms() < end)
 			sleep_ms(1);
