@@ -34,7 +34,7 @@ endif
 SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
-.PHONY: help deps kernel kmod libbpf bpf ctl guest debian13 debian13-files sim all unit fuzz \
+.PHONY: help deps kernel kmod libbpf bpf ctl guest debian13 sim all unit fuzz \
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
 	bench-virtio bench-render \
@@ -91,12 +91,9 @@ ctl: bpf ## build mgpud, gpuctl and libmgpu
 guest: kernel ## build the guest workloads and the image that guests boot
 	$(SUB) -C tools/guest KERNEL=$(GUEST_KERNEL)
 
-# Without the programs: what continuous integration fetches while it builds.
-debian13-files: deps
+debian13: guest ## fetch a Debian 13 that guests can boot
 	@tools/vm/kernel 6.1
 	@tools/guest/debian13
-
-debian13: guest debian13-files ## fetch a Debian 13 that guests can boot
 	$(SUB) -C tools/guest debian13
 
 sim: ctl kernel ## build the simulator
