@@ -156,13 +156,14 @@ bench-render: all ## measure guests of mgpu-renderd; writes build/bench/render.j
 	$(SUB) -C tools/bench isolation
 	@tools/bench/render/run
 
-check: all unit fuzz-targets kselftest ## run the tests, all but the longest (15 minutes)
+check: all unit fuzz-targets kselftest ## run the tests, all but the longest (30 minutes)
 	@tests/run
 
 # Each of the three kernels, one after the other; what one finds stops no other.
 check-long: ## run what takes hours: every kernel, soak, an hour of fuzzing a target
 	+@bad=; for kernel in 6.1 6.12 debug; do \
-		$(MAKE) --no-print-directory KERNEL=$$kernel all unit fuzz-targets kselftest && \
+		$(MAKE) --no-print-directory KERNEL=$$kernel all unit fuzz-targets kselftest \
+			debian13 && \
 		KERNEL=$$kernel MGPU_LONG=1 tests/run \
 			$$([ $$kernel = 6.1 ] || echo static/modules.sh kselftest e2e) || \
 			bad="$$bad $$kernel"; \
@@ -180,12 +181,12 @@ check-fuzz: fuzz-targets ## only the short fuzz runs
 check-kselftest: all kselftest ## only the tests on the loaded modules
 	@tests/run kselftest
 
-check-e2e: all ## only the tests with real VMs, all of them
+check-e2e: all debian13 ## only the tests with real VMs, all of them
 	@tests/run e2e
 
-# Kernel self-tests cover most of what blobs.sh and dmabuf.sh show, in less time.
+# Kernel self-tests cover most of what these show, in less time.
 check-e2e-rest: all ## the tests with real VMs that check leaves out, but for the slowest
-	@tests/run 'e2e/!(smoke|blobs|dmabuf).sh'
+	@tests/run 'e2e/!(smoke|render|debian13|dmabuf).sh'
 
 # Scripts of the kernel self-tests are about mgpud and gpuctl, and test_render_kills mostly
 # about mgpu-renderd, which 6.1 covers.
