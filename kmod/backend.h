@@ -127,6 +127,8 @@ struct mgpu_export {
  *	core's from then on; from kvmalloc()
  * @export: the message makes a resource that the device exports before it answers; NULL for
  *	other messages
+ * @turn: the message has no command: the back end answers it at the end of the turn; see
+ *	mgpu_vgpu_turn()
  * @job: job whose last message this is; NULL for other messages
  * @vgpu: vGPU that a message without a job is for; private to the core
  * @begin: private to the core: command whose first message this is
@@ -145,6 +147,7 @@ struct mgpu_msg {
 	size_t resp_len;
 	bool fenced;
 	bool zeros;
+	bool turn;
 	struct mgpu_host_pages *host;
 	struct mgpu_export *export;
 	struct mgpu_job *job;
@@ -274,6 +277,7 @@ u64 mgpu_vgpu_mem_limit(const struct mgpu_vgpu *vgpu);
 u64 mgpu_vgpu_mem_used(const struct mgpu_vgpu *vgpu);
 u64 mgpu_vgpu_engine_ns(const struct mgpu_vgpu *vgpu);
 const guid_t *mgpu_vgpu_uuid(const struct mgpu_vgpu *vgpu);
+int mgpu_vgpu_turn(struct mgpu_vgpu *vgpu);
 
 bool mgpu_capset_mask(struct mgpu_capset *capset, bool blobs);
 void mgpu_host_pages_free(struct mgpu_host_pages *pages);

@@ -34,6 +34,7 @@ void mgpu_vgpu_init(struct mgpu_vgpu *vgpu)
 	mgpu_screen_init(vgpu);
 	mgpu_hostmem_init(vgpu);
 	mgpu_readback_init(vgpu);
+	mgpu_turn_init(vgpu);
 	mgpu_netlink_init_vgpu(vgpu);
 }
 
@@ -133,13 +134,14 @@ void mgpu_vgpu_close(struct mgpu_vgpu *vgpu)
 
 /*
  * Stop everything that runs for the vGPU, in the order in which work gets there: the
- * ring takes no commands, no thread of the VMM asks for a picture, contexts start no
- * jobs, and no job is in flight.
+ * ring takes no commands, no thread of the VMM asks for a picture, the back end for no turn,
+ * contexts start no jobs, and no job is in flight.
  */
 static void vgpu_stop(struct mgpu_vgpu *vgpu)
 {
 	mgpu_ring_quiesce(vgpu);
 	mgpu_readback_quiesce(vgpu);
+	mgpu_turn_quiesce(vgpu);
 	mgpu_ring_cancel(vgpu);
 	mgpu_context_end_all(vgpu);
 	mgpu_sched_cancel(vgpu);
@@ -166,6 +168,7 @@ void mgpu_vgpu_reset(struct mgpu_vgpu *vgpu)
 	mgpu_work_free_all(vgpu);
 	mgpu_devcmd_stop(vgpu);
 	mgpu_readback_stop(vgpu);
+	mgpu_turn_stop(vgpu);
 	mgpu_ring_reset(vgpu);
 	mutex_unlock(&vgpu->ring_lock);
 

@@ -213,6 +213,8 @@ static void put_msg(struct user_channel *ch, struct mgpu_msg *msg, struct user_m
 
 	if (msg->export)
 		flags |= MGPU_USER_CMD_EXPORT;
+	if (msg->turn)
+		flags |= MGPU_USER_CMD_TURN;
 	put_cmd(ch, msg, flags, mem)->msg = msg;
 	memset(msg->resp, 0, sizeof(*msg->resp));
 	msg->error = -EINPROGRESS;
@@ -743,6 +745,26 @@ int user_channel_exec(struct user_channel *ch, struct mgpu_msg *msg)
 	if (ret == -EAGAIN)
 		user_channel_kill(ch, NULL);
 	return ret && ret != -EALREADY ? -EIO : ret;
+}
+
+/* ---- turns ---- */
+
+/**
+ * user_channel_turn - ask for engine time that no command stands for
+ * @ch: channel
+ *
+ * Context: the worker's thread; may sleep.
+ * Return: 0 or the negative errno of the system call.
+ */
+int user_channel_turn(struct user_channel *ch)
+{
+	int ret;
+
+	/* The vGPU is there until the channel is dead. */
+	mutex_lock(&ch->killing);
+	ret = READ_ONCE(ch->dead) ? -ENODEV : mgpu_vgpu_turn(ch->vgpu);
+	mutex_unlock(&ch->killing);
+	return ret;
 }
 
 /* ---- the end of a channel ---- */

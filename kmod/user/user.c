@@ -561,6 +561,7 @@ static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	struct mgpu_user_attach attach;
 	struct mgpu_user_export export;
 	struct mgpu_user_enter enter;
+	struct mgpu_user_turn turn;
 	struct mgpu_user_map map;
 	struct user_channel *ch;
 	int ret;
@@ -597,6 +598,14 @@ static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 			return ret;
 		ch = file_channel(uf);
 		return ch ? user_channel_export(ch, &export) : -ENOTCONN;
+	case MGPU_USER_TURN:
+		ret = get_struct(&turn, sizeof(turn), p);
+		if (ret)
+			return ret;
+		ch = file_channel(uf);
+		if (!ch)
+			return -ENOTCONN;
+		return turn.flags ? -EINVAL : user_channel_turn(ch);
 	default:
 		return -ENOTTY;
 	}

@@ -67,7 +67,8 @@ struct user_cmd {
  * @cmds: commands from @oldest to @tail
  * @busy_ns: when the last job of the vGPU was done, CLOCK_MONOTONIC; user->lock
  * @taking: serialises the worker's threads that bring answers
- * @killing: serialises user_channel_kill()
+ * @killing: serialises user_channel_kill(); whoever holds it has the vGPU as long as the
+ *	channel is not dead
  * @wait: the worker, which waits for commands
  * @room: threads that wait for room
  * @mem_lock: protects @mems and what is mapped of it
@@ -209,6 +210,7 @@ void user_channel_kill(struct user_channel *ch, struct mgpu_job *culprit);
 struct mgpu_job *user_channel_expired(struct user_channel *ch);
 u32 user_channel_ready(struct user_channel *ch);
 int user_channel_map(struct user_channel *ch, const struct mgpu_user_map *m);
+int user_channel_turn(struct user_channel *ch);
 int user_channel_mmap(struct user_channel *ch, struct vm_area_struct *vma);
 u32 user_ring_len(void);
 

@@ -662,6 +662,147 @@ TEST_F_TIMEOUT(user, a_full_channel_holds_up_its_own_vm_only, 90)
 	EXPECT_EQ(OK, gpu_result(vm, VMM_CONTROL, (uint16_t)head, NULL, 0, VMM_TIMEOUT));
 }
 
+/* ---- turns ---- */
+
+/* Wait until a worker has taken a number of turns. */
+static bool has_turns(const struct worker *w, unsigned int nr, uint64_t ms)
+{
+	uint64_t end = now_ms() + ms;
+
+	while (w->turns < nr && now_ms() < end)
+		sleep_ms(1);
+	return w->turns >= nr;
+}
+
+/* Take turns until the last one was charged, and return what all were. */
+static uint64_t charge_turns(struct pair *p, unsigned int nr)
+{
+	uint64_t from = nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_ENGINE_NS);
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+	unsigned int i, taken = p->w.turns;
+
+	for (i = 1; i <= nr; i++) {
+		while (worker_turn(&p->w) == -EBUSY && now_ms() < end)
+			sleep_ms(1);
+		if (!has_turns(&p->w, taken + i, VMM_TIMEOUT))
+			return 0;
+	}
+	/* The next one is behind the answer to the last one. */
+	while (worker_turn(&p->w) == -EBUSY && now_ms() < end)
+		sleep_ms(1);
+	return nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_ENGINE_NS) - from;
+}
+
+TEST_F(user, a_turn_is_a_job)
+{
+	struct pair *p = &self->p[0];
+	struct mgpu_user_turn t = { .size = sizeof(t), .flags = 1 };
+	uint64_t jobs, begin, ns;
+	uint32_t *pixels;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	EXPECT_EQ(-1, ioctl(p->w.fd, MGPU_USER_TURN, &t));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, ioctl(self->d.fd, MGPU_USER_TURN, &(struct mgpu_user_turn){ sizeof(t), 0 }));
+	EXPECT_EQ(ENOTCONN, errno);
+	pixels = picture(&p->g);
+	ASSERT_NE(NULL, pixels);
+	jobs = nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_JOBS);
+	p->w.keep_turn = true;
+	EXPECT_EQ(0, worker_turn(&p->w));
+	EXPECT_TRUE(has_turns(&p->w, 1, VMM_TIMEOUT));
+	EXPECT_EQ(-EBUSY, worker_turn(&p->w));
+	/* Commands go on meanwhile. */
+	EXPECT_TRUE(keeps(&p->g, pixels, 5));
+	p->w.keep_turn = false;
+	begin = now_ns();
+	p->w.busy_ns = UINT64_MAX;
+	ns = charge_turns(p, 20);
+	TH_LOG("20 turns: %lu us of %lu us", ns / 1000, (now_ns() - begin) / 1000);
+	EXPECT_LT(0, ns);
+	EXPECT_LE(jobs + 23, nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_JOBS));
+}
+
+/* A vGPU that has used its engine time gets no turn. */
+TEST_F(user, a_turn_waits_for_engine_time)
+{
+	struct pair *p = &self->p[0];
+	struct worker *w = &p->w;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	ASSERT_EQ(0, nl_vgpu_set_full(&p->g.nl, p->g.vm.uuid, NL_KEEP, NL_KEEP, 10000, 100000,
+				      0));
+	w->busy_ns = UINT64_MAX;
+	w->keep_turn = true;
+	ASSERT_EQ(0, worker_turn(w));
+	ASSERT_TRUE(has_turns(w, 1, VMM_TIMEOUT));
+	/* One percent of the time: this is as much as it may have in 5 s. */
+	sleep_ms(50);
+	w->keep_turn = false;
+	while (worker_turn(w) == -EBUSY)
+		sleep_ms(1);
+	EXPECT_FALSE(has_turns(w, 2, 500));
+	ASSERT_EQ(0, nl_vgpu_set_full(&p->g.nl, p->g.vm.uuid, NL_KEEP, NL_KEEP, 0, NL_KEEP,
+				      NL_KEEP));
+	EXPECT_TRUE(has_turns(w, 2, VMM_TIMEOUT));
+}
+
+/* A turn that waits is forgotten; one that the worker has ends before the reset does. */
+TEST_F(user, a_reset_ends_a_turn)
+{
+	struct pair *p = &self->p[0];
+	struct vm *vm = &p->g.vm;
+	struct worker *w = &p->w;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	ASSERT_EQ(0, nl_vgpu_set_full(&p->g.nl, vm->uuid, NL_KEEP, NL_KEEP, 10000, 100000, 0));
+	w->busy_ns = UINT64_MAX;
+	w->keep_turn = true;
+	ASSERT_EQ(0, worker_turn(w));
+	ASSERT_TRUE(has_turns(w, 1, VMM_TIMEOUT));
+	sleep_ms(20);
+	w->keep_turn = false;
+	while (worker_turn(w) == -EBUSY)
+		sleep_ms(1);
+	ASSERT_EQ(0, ioctl(vm->device, VFIO_DEVICE_RESET));
+	EXPECT_EQ(-EAGAIN, worker_turn(w));
+	ASSERT_EQ(0, nl_vgpu_set_full(&p->g.nl, vm->uuid, NL_KEEP, NL_KEEP, 0, NL_KEEP,
+				      NL_KEEP));
+	ASSERT_EQ(0, vm_discover(vm));
+	ASSERT_EQ(0, gl_restart(&p->g));
+	EXPECT_EQ(1, w->turns);
+	EXPECT_EQ(0, worker_turn(w));
+	EXPECT_TRUE(has_turns(w, 2, VMM_TIMEOUT));
+}
+
+TEST_F_TIMEOUT(user, a_turn_without_an_end_costs_the_worker, 60)
+{
+	struct pair *p = &self->p[0];
+	struct nl nl;
+
+	ASSERT_EQ(0, nl_open(&nl));
+	ASSERT_EQ(0, nl_dev_set(&nl, self->d.parent, NULL, JOB_TIMEOUT));
+	nl_close(&nl);
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	p->w.keep_turn = true;
+	ASSERT_EQ(0, worker_turn(&p->w));
+	ASSERT_TRUE(lost(&self->d, p->g.vgpu));
+	EXPECT_EQ(-ENODEV, worker_turn(&p->w));
+	EXPECT_EQ(1, nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_HANGS));
+}
+
+TEST_F(user, a_vgpu_in_quarantine_gets_no_turn)
+{
+	struct pair *p = &self->p[0];
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	ASSERT_EQ(0, nl_vgpu_set_quarantine(&p->g.nl, p->g.vm.uuid, 1));
+	EXPECT_EQ(-EACCES, worker_turn(&p->w));
+	ASSERT_EQ(0, nl_vgpu_set_quarantine(&p->g.nl, p->g.vm.uuid, 0));
+	EXPECT_EQ(0, worker_turn(&p->w));
+	EXPECT_TRUE(has_turns(&p->w, 1, VMM_TIMEOUT));
+}
+
 /* ---- cgroups ---- */
 
 #define CGROUPS		"/sys/fs/cgroup"

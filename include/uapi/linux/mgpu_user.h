@@ -250,11 +250,31 @@ struct mgpu_user_export {
 	__u64 modifier;
 };
 
+/**
+ * struct mgpu_user_turn - argument of MGPU_USER_TURN
+ * @size: size of this structure
+ * @flags: 0
+ *
+ * Asks for engine time that no command of the guest stands for: that of work which the guest
+ * gives the worker in memory that they share.  The module queues a turn of the vGPU, behind the
+ * commands that the guest has submitted before, and when the scheduler has come to it puts a
+ * command with MGPU_USER_CMD_TURN.  The turn lasts until the worker answers that, which says how
+ * long the engine has worked, and must be within the device's job-timeout.  Without a turn, the
+ * worker has such work wait.  Errors: EBUSY, the vGPU has a turn, or waits for one; EAGAIN, the
+ * guest has no driver, or has reset the vGPU; EACCES, the vGPU is under quarantine; ENODEV, as of
+ * MGPU_USER_ENTER.
+ */
+struct mgpu_user_turn {
+	__u32 size;
+	__u32 flags;
+};
+
 /* On /dev/mgpu-userN. */
 #define MGPU_USER_ATTACH	_IO('M', 0x48)	/* struct mgpu_user_attach */
 #define MGPU_USER_ENTER		_IO('M', 0x49)	/* struct mgpu_user_enter */
 #define MGPU_USER_EXPORT	_IO('M', 0x4a)	/* struct mgpu_user_export */
 #define MGPU_USER_MAP		_IO('M', 0x4b)	/* struct mgpu_user_map */
+#define MGPU_USER_TURN		_IO('M', 0x4c)	/* struct mgpu_user_turn */
 
 /**
  * struct mgpu_user_ring - beginning of the area of rings
@@ -303,6 +323,11 @@ struct mgpu_user_cmd {
 #define MGPU_USER_CMD_NOTICE	0x2
 /* It makes a resource: export that with MGPU_USER_EXPORT before the answer. */
 #define MGPU_USER_CMD_EXPORT	0x4
+/*
+ * No command, but the turn that MGPU_USER_TURN has asked for; the bytes are 0.  Later commands may
+ * be answered before it.
+ */
+#define MGPU_USER_CMD_TURN	0x8
 
 /**
  * struct mgpu_user_answer - answer of the worker

@@ -136,6 +136,7 @@ int worker_attach(struct worker *w, const struct user_dev *d, uint32_t vgpu)
 
 	memset(w, 0, sizeof(*w));
 	w->hold_ring = HOLD_NONE;
+	w->turn = TURN_NONE;
 	w->fd = open(d->path, O_RDWR | O_CLOEXEC);
 	if (w->fd < 0)
 		return -errno;
@@ -206,6 +207,13 @@ int worker_enter(struct worker *w, uint32_t timeout_ms, uint32_t *ready)
 	if (ready)
 		*ready = e.ready;
 	return ret;
+}
+
+int worker_turn(struct worker *w)
+{
+	struct mgpu_user_turn t = { .size = sizeof(t) };
+
+	return ioctl(w->fd, MGPU_USER_TURN, &t) ? -errno : 0;
 }
 
 static void answer(struct worker *w, uint32_t seq, uint32_t type)
@@ -415,8 +423,22 @@ static bool hold(struct worker *w, const struct mgpu_user_cmd *cmd)
 	return true;
 }
 
+/* Take a turn; false if it is another command. */
+static bool take_turn(struct worker *w, const struct mgpu_user_cmd *cmd)
+{
+	if (!(cmd->flags & MGPU_USER_CMD_TURN))
+		return false;
+	w->turn = cmd->seq;
+	w->turns++;
+	return true;
+}
+
 static void answer_held(struct worker *w)
 {
+	if (w->turn != TURN_NONE && !w->keep_turn) {
+		answer(w, (uint32_t)w->turn, VIRTIO_GPU_RESP_OK_NODATA);
+		w->turn = TURN_NONE;
+	}
 	while (w->hold_ring == HOLD_NONE && w->nr_held)
 		answer(w, w->held[--w->nr_held], VIRTIO_GPU_RESP_OK_NODATA);
 }
@@ -471,7 +493,8 @@ int worker_run(struct worker *w)
 		while (head != tail) {
 			struct mgpu_user_cmd cmd = w->cmds[head % w->a.entries];
 
-			serve(w, &cmd);
+			if (!take_turn(w, &cmd))
+				serve(w, &cmd);
 			__atomic_store_n(&w->ring->cmd_head, ++head, __ATOMIC_RELEASE);
 		}
 		answer_held(w);

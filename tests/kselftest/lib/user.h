@@ -99,6 +99,9 @@ enum worker_map {
  *	HOLD_NONE to answer those that are
  * @held: numbers of commands that are not answered, since their fences are held
  * @nr_held: length of @held
+ * @keep_turn: do not answer a turn
+ * @turns: number of turns
+ * @turn: the command of one that is not answered; TURN_NONE for none
  * @map: enum worker_map
  * @map_error: errno of the last MGPU_USER_MAP, or 0
  * @bar: mapping of a VMM that the worker looks into, or NULL
@@ -125,6 +128,10 @@ struct worker {
 	atomic_int way;
 	atomic_ullong busy_ns;
 	atomic_uint pause_us;
+	atomic_bool keep_turn;
+	atomic_uint turns;
+#define TURN_NONE	UINT64_MAX
+	atomic_ullong turn;
 	atomic_int map;
 	atomic_int map_error;
 #define HOLD_NONE	(-1)
@@ -169,6 +176,8 @@ int worker_end(struct worker *w);
 /* A worker of a process of its own, once it has attached; -errno. */
 pid_t worker_fork(const struct user_dev *d, uint32_t vgpu);
 int worker_enter(struct worker *w, uint32_t timeout_ms, uint32_t *ready);
+/* Ask for a turn: 0 or -errno. */
+int worker_turn(struct worker *w);
 struct worker_res *worker_res(struct worker *w, uint32_t id);
 
 #endif /* KSELFTEST_USER_H */
