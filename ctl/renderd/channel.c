@@ -81,6 +81,13 @@ int channel_export(struct channel *ch, const struct mgpu_user_export *e)
 	return ioctl(ch->fd, MGPU_USER_EXPORT, e) ? -errno : 0;
 }
 
+int channel_turn(struct channel *ch)
+{
+	struct mgpu_user_turn t = { .size = sizeof(t) };
+
+	return ioctl(ch->fd, MGPU_USER_TURN, &t) ? -errno : 0;
+}
+
 int channel_enter(struct channel *ch, uint32_t timeout_ms)
 {
 	struct mgpu_user_enter e = {

@@ -27,6 +27,7 @@
 #include "replay.h"
 #include "sandbox.h"
 #include "spare.h"
+#include "venus.h"
 #include "virgl.h"
 #include "worker.h"
 
@@ -62,6 +63,7 @@ static const char usage_text[] =
 	"                     the host\n"
 	"  -d, --dmabuf       have VMMs show screens by dma-buf, without copies to memory: each\n"
 	"                     QEMU then needs a display with OpenGL, as -display gtk,gl=on\n"
+	"      --venus        have guests use Vulkan, by Venus\n"
 	"  -r, --record DIR   record what each worker executes to a file in DIR\n"
 	"  -h, --help         print this help\n"
 	"  -V, --version      print the version\n"
@@ -76,6 +78,9 @@ struct options {
 
 /* ---- the device ---- */
 
+/* Capability sets that guests may get. */
+static const uint32_t sets[] = { 1, 2, VIRGL_VENUS };
+
 /*
  * Capability sets of the renderer, whether guests can map its blobs, whether it exports dma-bufs,
  * and the libraries that it has loaded; only a process of its own starts it.
@@ -84,15 +89,43 @@ struct probe {
 	struct {
 		uint32_t id, version, len;
 		uint8_t data[MGPU_USER_MAX_CAPSET];
-	} set[2];
+	} set[3];
 	uint32_t nr;
 	bool blobs;
 	bool exports;
 	char libraries[SPARE_LIBRARIES];
 };
 
+/* The server of the probe, which ends with it. */
+static int probe_server(void *arg)
+{
+	static struct venus venus;
+
+	(void)arg;
+	return venus_start(&venus, false, false, 0);
+}
+
+/* Read a capability set; false if the renderer does not have it, or guests cannot use it. */
+static bool probe_set(const struct worker_options *o, uint32_t id, struct probe *p)
+{
+	uint32_t *version = &p->set[p->nr].version, wire_format;
+	uint8_t *data = p->set[p->nr].data;
+
+	if (id == VIRGL_VENUS && !o->venus)
+		return false;
+	p->set[p->nr].id = id;
+	p->set[p->nr].len = (uint32_t)virgl_capset(id, version, data,
+						   sizeof(p->set[p->nr].data));
+	if (id != VIRGL_VENUS || !p->set[p->nr].len)
+		return p->set[p->nr].len;
+	/* The first word of struct virgl_renderer_capset_venus. */
+	memcpy(&wire_format, data, sizeof(wire_format));
+	return wire_format;
+}
+
 static int probe(const struct worker_options *o, struct probe *p)
 {
+	static const struct virgl_ops none, with_venus = { .server = probe_server };
 	size_t got = 0;
 	ssize_t n = 1;
 	int fds[2];
@@ -109,17 +142,10 @@ static int probe(const struct worker_options *o, struct probe *p)
 
 		memset(p, 0, sizeof(*p));
 		if (virgl_open_node(o->node, &drm) ||
-		    virgl_new(&v, drm, NULL, NULL))
+		    virgl_new(&v, drm, o->venus ? &with_venus : &none, NULL))
 			_exit(1);
-		for (uint32_t id = 1; id <= 2; id++) {
-			size_t len = virgl_capset(id, &p->set[p->nr].version,
-						  p->set[p->nr].data,
-						  sizeof(p->set[p->nr].data));
-
-			p->set[p->nr].id = id;
-			p->set[p->nr].len = (uint32_t)len;
-			p->nr += !!len;
-		}
+		for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+			p->nr += probe_set(o, sets[i], p);
 		p->blobs = virgl_can_share();
 		p->exports = o->dmabuf && virgl_can_export();
 		spare_list_libraries(p->libraries, sizeof(p->libraries));
@@ -168,19 +194,19 @@ static const char *no_parent(int err)
 /* Make a device below the GPU of the record, or else one of its own. */
 static int make_device(int control, const struct probe *p, bool dmabuf, struct renderd *record)
 {
-	struct mgpu_user_capset sets[2] = { 0 };
+	struct mgpu_user_capset capsets[3] = { 0 };
 	struct mgpu_user_create c = {
 		.size = sizeof(c), .flags = MGPU_USER_CREATE_CONTEXT_INIT |
 			(p->blobs ? MGPU_USER_CREATE_BLOB : 0) |
 			(dmabuf ? MGPU_USER_CREATE_EXPORT : 0),
 		.engines = 1, .depth = DEPTH, .vgpu_depth = DEPTH - 1,
 		.max_vgpus = MAX_VGPUS,
-		.nr_capsets = p->nr, .capsets = (uintptr_t)sets,
+		.nr_capsets = p->nr, .capsets = (uintptr_t)capsets,
 	};
 	struct mgpu_user_create own = c;
 
 	for (uint32_t i = 0; i < p->nr; i++)
-		sets[i] = (struct mgpu_user_capset){
+		capsets[i] = (struct mgpu_user_capset){
 			.id = p->set[i].id, .version = p->set[i].version,
 			.len = p->set[i].len, .data = (uintptr_t)p->set[i].data,
 		};
@@ -269,6 +295,7 @@ static void exec_worker(const struct worker_options *o, int fd)
 	char fd_text[16];
 	const char *argv[] = {
 		"mgpu-renderd", WORKER, "-f", fd_text, o->sandbox ? "-s" : "-S",
+		o->venus ? "-v" : "-V",
 		"-n", o->node ? o->node : "", "-u", o->user ? o->user : "", NULL,
 	};
 	sigset_t none;
@@ -395,7 +422,7 @@ static int worker(int argc, char **argv)
 	struct worker_options o = { .sandbox = true };
 	int fd = -1, c, ret;
 
-	while ((c = getopt(argc, argv, "f:sSn:u:")) != -1) {
+	while ((c = getopt(argc, argv, "f:sSvVn:u:")) != -1) {
 		switch (c) {
 		case 'f':
 			fd = atoi(optarg);
@@ -405,6 +432,12 @@ static int worker(int argc, char **argv)
 			break;
 		case 'S':
 			o.sandbox = false;
+			break;
+		case 'v':
+			o.venus = true;
+			break;
+		case 'V':
+			o.venus = false;
 			break;
 		case 'n':
 			o.node = *optarg ? optarg : NULL;
@@ -626,6 +659,14 @@ static int serve_device(const struct worker_options *o, struct renderd *record)
 			 o->node ? o->node : "Mesa without a GPU");
 		return -EOPNOTSUPP;
 	}
+	if (o->venus && p.set[p.nr - 1].id != VIRGL_VENUS) {
+		complain("--venus: virglrenderer has no Venus, or an older one than guests use: install virglrenderer 1.0 or newer");
+		return -EOPNOTSUPP;
+	}
+	if (o->venus && !p.blobs) {
+		complain("--venus: Venus needs memory that guests can map, which mgpu-renderd has without a GPU only");
+		return -EOPNOTSUPP;
+	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -719,13 +760,14 @@ int main(int argc, char **argv)
 		{ "user", required_argument, NULL, 'u' },
 		{ "no-sandbox", no_argument, NULL, 'S' },
 		{ "dmabuf", no_argument, NULL, 'd' },
+		{ "venus", no_argument, NULL, 'v' },
 		{ "record", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
 	static const char *const names[] = { "gpu", "node", "user", "no-sandbox", "dmabuf",
-						   "record", "help", "version", NULL };
+						   "venus", "record", "help", "version", NULL };
 	struct options o = { .worker.sandbox = true };
 	char text[256];
 	struct stat st;
@@ -753,6 +795,9 @@ int main(int argc, char **argv)
 		case 'd':
 			o.worker.dmabuf = true;
 			break;
+		case 'v':
+			o.worker.venus = true;
+			break;
 		case 'r':
 			o.worker.record = optarg;
 			break;
@@ -773,6 +818,10 @@ int main(int argc, char **argv)
 		return word(argv[optind]);
 	if (o.gpu && o.worker.node) {
 		complain("give --gpu or --node, not both");
+		return STATUS_USAGE;
+	}
+	if (o.worker.record && o.worker.venus) {
+		complain("give --record or --venus, not both: what a guest does by Venus cannot be recorded");
 		return STATUS_USAGE;
 	}
 	if (o.worker.record && (stat(o.worker.record, &st) || !S_ISDIR(st.st_mode))) {

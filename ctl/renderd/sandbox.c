@@ -304,23 +304,34 @@ static const int calls[] = {
 	SCMP_SYS(gettimeofday), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres),
 };
 
-static int add_calls(scmp_filter_ctx ctx)
+/* Further calls of a server of Venus: processes, and a socket to each. */
+static const int server_calls[] = {
+	SCMP_SYS(execve), SCMP_SYS(wait4), SCMP_SYS(waitid), SCMP_SYS(socketpair),
+	SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(getsockopt), SCMP_SYS(shutdown),
+	SCMP_SYS(signalfd4), SCMP_SYS(kill), SCMP_SYS(tgkill),
+};
+
+/* Flags that make a namespace, in which a process would have capabilities. */
+#define NAMESPACES	(CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | \
+			 CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+static int add_calls(scmp_filter_ctx ctx, const int *list, size_t nr)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(calls) && !ret; i++)
-		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
-	/* Threads, and no processes.  The C library goes back to clone() without clone3(). */
-	if (!ret)
-		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-				       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD,
-					       CLONE_THREAD));
+	for (size_t i = 0; i < nr && !ret; i++)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, list[i], 0);
+	return ret;
+}
+
+/* Allow the calls of both a worker and a server of Venus. */
+static int add_common(scmp_filter_ctx ctx)
+{
+	int ret = add_calls(ctx, calls, ARRAY_LEN(calls));
+
+	/* The C library goes back to clone() without clone3(). */
 	if (!ret)
 		ret = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	/* abort() */
-	if (!ret)
-		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 	if (!ret)
 		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
 				       SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
@@ -331,7 +342,36 @@ static int add_calls(scmp_filter_ctx ctx)
 	return ret;
 }
 
-int sandbox_seal(uint64_t memory)
+static int add_worker(scmp_filter_ctx ctx)
+{
+	int ret = add_common(ctx);
+
+	/* Threads, and no processes. */
+	if (!ret)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+				       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD,
+					       CLONE_THREAD));
+	/* abort() */
+	if (!ret)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+	return ret;
+}
+
+static int add_server(scmp_filter_ctx ctx)
+{
+	int ret = add_common(ctx);
+
+	if (!ret)
+		ret = add_calls(ctx, server_calls, ARRAY_LEN(server_calls));
+	if (!ret)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+				       SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0));
+	return ret;
+}
+
+/* Bound memory, and the system calls of all threads to those that @add allows. */
+static int seal(uint64_t memory, int (*add)(scmp_filter_ctx ctx))
 {
 	uint64_t bytes = data_bytes() + memory + SANDBOX_SPARE;
 	const struct rlimit data = { bytes, bytes };
@@ -346,10 +386,31 @@ int sandbox_seal(uint64_t memory)
 	/* The renderer has threads already. */
 	ret = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (!ret)
-		ret = add_calls(ctx);
+		ret = add(ctx);
 	if (!ret)
 		ret = seccomp_load(ctx);
 	seccomp_release(ctx);
 	errno = -ret;
 	return ret ? failed("system calls") : 0;
+}
+
+/* A worker speaks with the server, and stops it; in its PID namespace there is nothing else. */
+static int add_worker_of_server(scmp_filter_ctx ctx)
+{
+	static const int list[] = {
+		SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(getsockopt), SCMP_SYS(kill),
+	};
+	int ret = add_worker(ctx);
+
+	return ret ? ret : add_calls(ctx, list, ARRAY_LEN(list));
+}
+
+int sandbox_seal(uint64_t memory, bool venus)
+{
+	return seal(memory, venus ? add_worker_of_server : add_worker);
+}
+
+int sandbox_server(uint64_t memory)
+{
+	return seal(memory, add_server);
 }

@@ -6,6 +6,7 @@
 #ifndef RENDERD_SANDBOX_H
 #define RENDERD_SANDBOX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -61,6 +62,7 @@ int sandbox_enter(const struct sandbox *s);
 /**
  * sandbox_seal() - give up what a renderer that has started does not need
  * @memory: bytes that the resources of the guest may have
+ * @venus: it has started a server of Venus
  *
  * Afterwards the process can make threads and no other processes, makes only system calls
  * of a list, and can allocate @memory and SANDBOX_SPARE bytes more than it has.  A call
@@ -68,6 +70,18 @@ int sandbox_enter(const struct sandbox *s);
  *
  * Return: 0 or a negative errno after a message on standard error.
  */
-int sandbox_seal(uint64_t memory);
+int sandbox_seal(uint64_t memory, bool venus);
+
+/**
+ * sandbox_server() - give up what a server of Venus does not need
+ * @memory: bytes that the guest's resources may have
+ *
+ * The caller is a child of a worker, after sandbox_enter(). Afterwards it makes only system calls
+ * of a list, which has those of a worker and those that start processes, and each of its
+ * processes can allocate @memory and SANDBOX_SPARE bytes more than a worker that has started.
+ *
+ * Return: 0 or a negative errno after a message on standard error.
+ */
+int sandbox_server(uint64_t memory);
 
 #endif /* RENDERD_SANDBOX_H */

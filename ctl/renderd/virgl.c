@@ -24,6 +24,7 @@
 #define FENCES		256u	/* as many as a channel has commands */
 /* The capset of a context whose guest names none, as with virgl_renderer_context_create(). */
 #define VIRGL2		2u
+#define VENUS_CONTEXTS	64u
 
 /**
  * struct resource - a resource
@@ -59,6 +60,8 @@ struct resource {
  * @seq: command of each of these
  * @on_rings: number of fences on rings that are not complete
  * @type: answer of each command that waits for its fence, by its number
+ * @venus: numbers of contexts of Venus
+ * @nr_venus: length of @venus
  */
 struct virgl {
 	const struct virgl_ops *ops;
@@ -70,7 +73,25 @@ struct virgl {
 	uint32_t seq[FENCES];
 	uint32_t on_rings;
 	uint32_t type[FENCES];
+	uint32_t venus[VENUS_CONTEXTS];
+	uint32_t nr_venus;
 };
+
+/* ---- contexts of Venus ---- */
+
+/* Return the entry of a context; NULL if it is not one of Venus. */
+static uint32_t *find_venus(struct virgl *v, uint32_t ctx)
+{
+	for (uint32_t i = 0; i < v->nr_venus; i++)
+		if (v->venus[i] == ctx)
+			return &v->venus[i];
+	return NULL;
+}
+
+bool virgl_has_venus(const struct virgl *v)
+{
+	return v->nr_venus;
+}
 
 /* ---- resources ---- */
 
@@ -231,21 +252,47 @@ void *virgl_memory(struct virgl *v, uint32_t id, size_t *len)
 
 /* ---- blobs ---- */
 
+static uint64_t pages(uint64_t bytes)
+{
+	return (bytes + PAGE - 1) / PAGE;
+}
+
 /*
  * Map the storage of a blob, of @size bytes, for the CPU. A guest that maps it gets whole pages,
- * with which it must not get anything else.
+ * with which it must not get anything else: memory of Vulkan has pages of its own, whatever its
+ * size.
  */
-static void *map_host(uint32_t id, uint64_t size)
+static void *map_host(uint32_t id, uint64_t size, bool venus)
 {
 	uint64_t len = 0;
 	void *p = NULL;
 
 	if (virgl_renderer_resource_map(id, &p, &len))
 		return NULL;
-	if (len == size && size % PAGE == 0 && (uintptr_t)p % PAGE == 0)
+	if ((uintptr_t)p % PAGE == 0 &&
+	    (venus ? pages(len) == pages(size) : len == size && size % PAGE == 0))
 		return p;
 	virgl_renderer_resource_unmap(id);
 	return NULL;
+}
+
+/* Have a blob of the host's memory mapped, if the guest can map it: false if that fails. */
+static bool map_made(struct virgl *v, struct resource *r,
+		     const struct virtio_gpu_resource_create_blob *c)
+{
+	bool venus = find_venus(v, c->hdr.ctx_id);
+
+	if (venus && !(c->blob_flags & VIRTIO_GPU_BLOB_FLAG_USE_MAPPABLE))
+		return true;
+	r->host = map_host(r->id, c->size, venus);
+	r->len = c->size;
+	/*
+	 * OpenGL leaves the content of new storage undefined.  A blob of Vulkan is memory that
+	 * exists, and that its driver has cleared.
+	 */
+	if (r->host && !venus)
+		memset(r->host, 0, r->len);
+	return r->host;
 }
 
 static uint32_t create_blob(struct virgl *v, const struct mgpu_user_cmd *cmd,
@@ -272,15 +319,10 @@ static uint32_t create_blob(struct virgl *v, const struct mgpu_user_cmd *cmd,
 	*find(v, r->id) = r;
 	if (c->blob_mem == VIRTIO_GPU_BLOB_MEM_GUEST)
 		return VIRTIO_GPU_RESP_OK_NODATA;
-	r->host = map_host(r->id, c->size);
-	r->len = c->size;
-	if (!r->host) {
-		unref(v, r->id);
-		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
-	}
-	/* OpenGL leaves the content of new storage undefined. */
-	memset(r->host, 0, r->len);
-	return VIRTIO_GPU_RESP_OK_NODATA;
+	if (map_made(v, r, c))
+		return VIRTIO_GPU_RESP_OK_NODATA;
+	unref(v, r->id);
+	return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
 
 no_memory:
 	free(r);
@@ -293,7 +335,7 @@ static uint32_t map_blob(struct virgl *v, uint32_t seq, uint32_t id)
 
 	if (!r || !r->host)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
-	return v->ops->show(v->arg, seq, r->host, r->len) ?
+	return v->ops->show(v->arg, seq, r->host, pages(r->len) * PAGE) ?
 		VIRTIO_GPU_RESP_ERR_UNSPEC : VIRTIO_GPU_RESP_OK_NODATA;
 }
 
@@ -329,7 +371,7 @@ bool virgl_can_share(void)
 	if (virgl_renderer_context_create_with_flags(ctx, VIRGL2, 5, "probe"))
 		return false;
 	if (make_shared(ctx)) {
-		p = map_host(1, PAGE);
+		p = map_host(1, PAGE, false);
 		/* The kernel refuses to pin the mapping of a device, as it refuses this. */
 		can = p && !madvise(p, PAGE, MADV_POPULATE_WRITE);
 		if (p)
@@ -412,16 +454,30 @@ bool virgl_can_export(void)
 
 /* ---- commands ---- */
 
-static uint32_t create_ctx(const struct virtio_gpu_ctx_create *c)
+static uint32_t create_ctx(struct virgl *v, const struct virtio_gpu_ctx_create *c)
 {
+	uint32_t capset = c->context_init ? c->context_init : VIRGL2;
 	char name[sizeof(c->debug_name) + 1] = "";
 
 	memcpy(name, c->debug_name, c->nlen < sizeof(c->debug_name) ? c->nlen :
 	       sizeof(c->debug_name));
-	return virgl_renderer_context_create_with_flags(c->hdr.ctx_id, c->context_init ?
-							c->context_init : VIRGL2,
-							(uint32_t)strlen(name), name) ?
-		VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY : VIRTIO_GPU_RESP_OK_NODATA;
+	if ((capset == VIRGL_VENUS && v->nr_venus == VENUS_CONTEXTS) ||
+	    virgl_renderer_context_create_with_flags(c->hdr.ctx_id, capset,
+						     (uint32_t)strlen(name), name))
+		return VIRTIO_GPU_RESP_ERR_OUT_OF_MEMORY;
+	if (capset == VIRGL_VENUS)
+		v->venus[v->nr_venus++] = c->hdr.ctx_id;
+	return VIRTIO_GPU_RESP_OK_NODATA;
+}
+
+static uint32_t destroy_ctx(struct virgl *v, uint32_t id)
+{
+	uint32_t *venus = find_venus(v, id);
+
+	virgl_renderer_context_destroy(id);
+	if (venus)
+		*venus = v->venus[--v->nr_venus];
+	return VIRTIO_GPU_RESP_OK_NODATA;
 }
 
 static uint32_t transfer(struct virgl *v, const struct virtio_gpu_transfer_host_3d *c,
@@ -480,10 +536,9 @@ static uint32_t run(struct virgl *v, const struct mgpu_user_cmd *cmd, const void
 
 	switch (hdr->type) {
 	case VIRTIO_GPU_CMD_CTX_CREATE:
-		return create_ctx(c);
+		return create_ctx(v, c);
 	case VIRTIO_GPU_CMD_CTX_DESTROY:
-		virgl_renderer_context_destroy(hdr->ctx_id);
-		return VIRTIO_GPU_RESP_OK_NODATA;
+		return destroy_ctx(v, hdr->ctx_id);
 	case VIRTIO_GPU_CMD_CTX_ATTACH_RESOURCE:
 		virgl_renderer_ctx_attach_resource((int)hdr->ctx_id, (int)res->resource_id);
 		return VIRTIO_GPU_RESP_OK_NODATA;
@@ -633,8 +688,17 @@ static int drm_fd(void *cookie)
 	return v->drm < 0 ? -1 : fcntl(v->drm, F_DUPFD_CLOEXEC, 3);
 }
 
+static int server_fd(void *cookie, uint32_t version)
+{
+	const struct virgl *v = cookie;
+
+	(void)version;
+	return v->ops->server(v->arg);
+}
+
 static struct virgl_renderer_callbacks callbacks = {
 	.version = 3,
+	.get_server_fd = server_fd,
 	.write_fence = signalled,
 	.write_context_fence = ring_signalled,
 	.get_drm_fd = drm_fd,
@@ -681,7 +745,8 @@ static int tell_mesa(bool gpu)
 int virgl_new(struct virgl **result, int drm, const struct virgl_ops *ops, void *arg)
 {
 	int flags = VIRGL_RENDERER_USE_EGL | VIRGL_RENDERER_THREAD_SYNC |
-		(drm < 0 ? VIRGL_RENDERER_USE_SURFACELESS : 0);
+		(drm < 0 ? VIRGL_RENDERER_USE_SURFACELESS : 0) |
+		(ops->server ? VIRGL_RENDERER_VENUS | VIRGL_RENDERER_RENDER_SERVER : 0);
 	struct virgl *v = calloc(1, sizeof(*v));
 
 	*result = NULL;

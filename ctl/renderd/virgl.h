@@ -41,16 +41,29 @@ typedef void *(*virgl_map_fn)(void *arg, uint64_t offset, uint64_t len);
 typedef int (*virgl_show_fn)(void *arg, uint32_t seq, void *p, size_t len);
 
 /**
+ * typedef virgl_server_fn - start the server of Venus
+ * @arg: as given to virgl_new()
+ *
+ * Return: a socket to it, the renderer's; or a negative errno.
+ */
+typedef int (*virgl_server_fn)(void *arg);
+
+/**
  * struct virgl_ops - what the renderer calls
  * @map: maps guest memory
  * @show: has the guest find a blob
  * @done: for each fenced command, from virgl_execute() and virgl_poll()
+ * @server: starts the server of Venus, within virgl_new(); NULL for a renderer without Vulkan
  */
 struct virgl_ops {
 	virgl_map_fn map;
 	virgl_show_fn show;
 	virgl_done_fn done;
+	virgl_server_fn server;
 };
+
+/* VIRTIO_GPU_CAPSET_VENUS */
+#define VIRGL_VENUS	4u
 
 /**
  * virgl_open_node() - open a render node
@@ -65,7 +78,7 @@ int virgl_open_node(const char *node, int *fd);
  * virgl_new() - start the renderer
  * @v: result
  * @drm: of virgl_open_node(); the renderer's in any case
- * @ops: what it calls; must stay valid; NULL if no command is executed
+ * @ops: what it calls; must stay valid; only @server is called if no command is executed
  * @arg: for @ops
  *
  * Of a process, there can be one.
@@ -116,6 +129,8 @@ void *virgl_memory(struct virgl *v, uint32_t id, size_t *len);
 
 /* Return whether fenced commands are not complete. */
 bool virgl_busy(const struct virgl *v);
+/* Return whether the guest has contexts of Venus. */
+bool virgl_has_venus(const struct virgl *v);
 /* A file descriptor that is readable when virgl_poll() has something to do, or -1. */
 int virgl_fd(const struct virgl *v);
 void virgl_poll(struct virgl *v);

@@ -18,6 +18,8 @@
 #include "record.h"
 #include "sandbox.h"
 #include "spare.h"
+#include "turns.h"
+#include "venus.h"
 #include "virgl.h"
 #include "worker.h"
 
@@ -38,6 +40,10 @@
  * @clock: of the GPU's driver
  * @timed: the driver has none, and OpenGL's is read
  * @told_ns: its time that the module was told of
+ * @o: options
+ * @venus: the server of Venus, if there is one
+ * @turns: when it may work
+ * @turn: command of its turn
  */
 struct worker {
 	struct channel ch;
@@ -46,6 +52,10 @@ struct worker {
 	struct engine_clock clock;
 	bool timed;
 	uint64_t told_ns;
+	const struct worker_options *o;
+	struct venus venus;
+	struct turns turns;
+	uint32_t turn;
 };
 
 static void *map(void *arg, uint64_t offset, uint64_t len)
@@ -58,9 +68,10 @@ static void *map(void *arg, uint64_t offset, uint64_t len)
 }
 
 /* Return engine time so far; 0 if nothing tells it, and the module's clock counts. */
-static uint64_t worked_ns(const struct worker *w)
+static uint64_t worked_ns(struct worker *w)
 {
-	return w->timed ? virgl_time_ns(w->v) : engine_clock_ns(&w->clock);
+	return w->timed ? virgl_time_ns(w->v) :
+			  engine_clock_ns(&w->clock) + venus_ns(&w->venus);
 }
 
 static int show(void *arg, uint32_t seq, void *p, size_t len)
@@ -83,7 +94,17 @@ static void done(void *arg, uint32_t seq, uint32_t type)
 	w->told_ns = ns;
 }
 
+static int server(void *arg)
+{
+	struct worker *w = arg;
+
+	return venus_start(&w->venus, w->o->node, w->o->sandbox, w->ch.a.mem_limit);
+}
+
 static const struct virgl_ops ops = { .map = map, .show = show, .done = done };
+static const struct virgl_ops venus_ops = {
+	.map = map, .show = show, .done = done, .server = server,
+};
 
 /* Export the resource that a command has made; without a dma-buf the VMM shows no picture. */
 static void export(struct worker *w, uint32_t id)
@@ -99,6 +120,62 @@ static void export(struct worker *w, uint32_t id)
 		complain("the VMM gets no dma-buf of its screen: %s", strerror(-ret));
 }
 
+/* ---- turns of Venus ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void stop_or_run(struct worker *w, unsigned int what)
+{
+	if (what & TURNS_STOP)
+		venus_stop(&w->venus);
+	if (what & TURNS_RUN)
+		venus_continue(&w->venus);
+}
+
+/* Look at what Venus does. Return the time until the next look, milliseconds, or an errno. */
+static int look_at_venus(struct worker *w)
+{
+	unsigned int what;
+	uint64_t next;
+	int ret = 0;
+
+	if (!virgl_has_venus(w->v) && w->turns.state == TURNS_IDLE)
+		return WAIT_MS;
+	what = turns_look(&w->turns, now_ns(), venus_ns(&w->venus), virgl_busy(w->v));
+	if (what & TURNS_END) {
+		done(w, w->turn, VIRTIO_GPU_RESP_OK_NODATA);
+		/* The module gives the next turn when it knows that this one is over. */
+		ret = channel_enter(&w->ch, 0);
+	}
+	if (what & TURNS_ASK && !ret && channel_turn(&w->ch))
+		turns_refused(&w->turns);
+	stop_or_run(w, what);
+	next = turns_next(&w->turns);
+	if (ret)
+		return ret;
+	return next / 1000000 < WAIT_MS ? (int)(next / 1000000) : WAIT_MS;
+}
+
+/* ---- commands ---- */
+
+/*
+ * The server answers some commands of Venus: it must not be stopped meanwhile. The next look
+ * stops it again.
+ */
+static void have_venus_answer(struct worker *w)
+{
+	if (!w->turns.stopped)
+		return;
+	w->turns.stopped = false;
+	venus_continue(&w->venus);
+}
+
 static void execute(struct worker *w)
 {
 	struct mgpu_user_cmd cmd;
@@ -106,6 +183,12 @@ static void execute(struct worker *w)
 	uint32_t type;
 
 	while (channel_take(&w->ch, &cmd)) {
+		if (cmd.flags & MGPU_USER_CMD_TURN) {
+			w->turn = cmd.seq;
+			stop_or_run(w, turns_given(&w->turns, now_ns(), venus_ns(&w->venus)));
+			continue;
+		}
+		have_venus_answer(w);
 		buf = w->ch.arena + cmd.offset;
 		recorder_before(w->rec, &cmd, buf);
 		type = virgl_execute(w->v, &cmd, buf);
@@ -118,14 +201,17 @@ static void execute(struct worker *w)
 }
 
 /* Wait for a command or a fence. */
-static int wait_for_both(struct worker *w)
+static int wait_for_both(struct worker *w, int timeout_ms)
 {
 	struct pollfd fds[] = {
 		{ .fd = w->ch.fd, .events = POLLIN },
 		{ .fd = virgl_fd(w->v), .events = POLLIN },
 	};
 
-	if (poll(fds, 2, fds[1].fd < 0 ? LOOK_MS : WAIT_MS) < 0 && errno != EINTR)
+	/* Fences of Venus have files of their own. */
+	if (fds[1].fd < 0 || virgl_has_venus(w->v))
+		timeout_ms = LOOK_MS;
+	if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR)
 		return -errno;
 	virgl_poll(w->v);
 	return 0;
@@ -134,16 +220,19 @@ static int wait_for_both(struct worker *w)
 /* Serve until an error: a negative errno. */
 static int serve(struct worker *w)
 {
-	int ret = 0;
+	int ret = 0, wait_ms;
 
 	while (!ret) {
 		execute(w);
-		if (virgl_busy(w->v)) {
+		wait_ms = look_at_venus(w);
+		if (wait_ms < 0) {
+			ret = wait_ms;
+		} else if (virgl_busy(w->v)) {
 			ret = channel_enter(&w->ch, 0);
 			if (!ret && virgl_busy(w->v))
-				ret = wait_for_both(w);
+				ret = wait_for_both(w, wait_ms);
 		} else {
-			ret = channel_enter(&w->ch, WAIT_MS);
+			ret = channel_enter(&w->ch, (uint32_t)wait_ms);
 		}
 		if (ret == -EINTR)
 			ret = 0;
@@ -195,21 +284,22 @@ static int start(struct worker *w, const struct spare_order *order, int drm,
 	uint64_t memory = w->ch.a.mem_limit;
 	int ret = 0;
 
+	w->o = o;
 	if (o->sandbox)
 		ret = sandbox_enter(s);
 	if (!ret)
 		ret = start_watch(w);
 	if (!ret)
-		ret = virgl_new(&w->v, drm, &ops, w);
+		ret = virgl_new(&w->v, drm, o->venus ? &venus_ops : &ops, w);
 	if (ret)
 		return ret;
-	if (!engine_clock_start(&w->clock, o->node))
+	if (!engine_clock_start(&w->clock, getpid(), o->node))
 		w->timed = virgl_time(w->v);
 	w->told_ns = worked_ns(w);
 	w->rec = recorder_new(order->record, order->vgpu, w->v);
 	/* A recorder has a copy of the guest's memory. */
 	if (o->sandbox)
-		ret = sandbox_seal(w->rec ? 2 * memory : memory);
+		ret = sandbox_seal(w->rec ? 2 * memory : memory, o->venus);
 	return ret;
 }
 

@@ -12,6 +12,7 @@
  * @user: account to run as; NULL for the default of sandbox_prepare()
  * @sandbox: give up what a renderer does not need
  * @dmabuf: VMMs show dma-bufs: what the supervisor makes the device for
+ * @venus: guests get Vulkan
  * @record: folder for recordings, which the supervisor creates; NULL for none
  */
 struct worker_options {
@@ -19,6 +20,7 @@ struct worker_options {
 	const char *user;
 	bool sandbox;
 	bool dmabuf;
+	bool venus;
 	const char *record;
 };
 

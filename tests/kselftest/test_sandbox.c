@@ -151,7 +151,7 @@ static int calls(void)
 	pthread_t thread;
 	void *ret, *code;
 
-	CHECK(1, !sandbox_seal(MEMORY));
+	CHECK(1, !sandbox_seal(MEMORY, false));
 	/* A renderer's life goes on. */
 	CHECK(2, !pthread_create(&thread, NULL, nothing, argv));
 	CHECK(2, !pthread_join(thread, &ret) && ret == argv);
@@ -185,6 +185,71 @@ static int calls(void)
 	return 0;
 }
 
+static bool fits(unsigned long long bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	munmap(p, bytes);
+	return true;
+}
+
+/* The worker of a server of Venus stops it, and gets files of it. */
+static int calls_with_venus(void)
+{
+	char *argv[] = { (char *)"true", NULL };
+	int fds[2];
+	char c;
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	CHECK(1, !socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds));
+	CHECK(2, !sandbox_seal(MEMORY, true));
+	CHECK(3, sendmsg(fds[0], &msg, 0) == 1 && recvmsg(fds[1], &msg, 0) == 1);
+	/* No process of its own: there is none but it. */
+	FAILS(4, ESRCH, kill(-1, SIGSTOP));
+	FAILS(5, EPERM, fork());
+	FAILS(6, EPERM, execv("/usr/bin/true", argv));
+	FAILS(7, EPERM, socket(AF_UNIX, SOCK_STREAM, 0));
+	return 0;
+}
+
+/* A server of Venus: a child of a worker. */
+static int server_calls(void)
+{
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	char *argv[] = { (char *)"true", NULL };
+	int status, fds[2];
+	pid_t pid;
+
+	CHECK(1, !sandbox_server(MEMORY));
+	CHECK(2, !socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds));
+	pid = fork();
+	if (!pid) {
+		execv("/usr/bin/true", argv);
+		_exit(1);
+	}
+	CHECK(3, pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+	CHECK(4, fits(MEMORY));
+	CHECK(5, !fits(2 * (MEMORY + SANDBOX_SPARE)));
+	FAILS(6, EPERM, socket(AF_UNIX, SOCK_STREAM, 0));
+	FAILS(7, EPERM, socket(AF_INET, SOCK_STREAM, 0));
+	FAILS(8, EPERM, (int)ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+	FAILS(9, EPERM, unshare(CLONE_NEWUSER));
+	FAILS(10, EPERM, (int)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0));
+	FAILS(11, ENOSYS, (int)syscall(SYS_clone3, NULL, 0));
+	FAILS(12, EPERM, setns(0, 0));
+	FAILS(13, EPERM, setrlimit(RLIMIT_DATA, &none));
+	FAILS(14, EPERM, mount("tmpfs", "/proc", "tmpfs", 0, NULL));
+	FAILS(15, EPERM, chmod("/usr", 0777));
+	FAILS(16, EPERM, (int)syscall(SYS_bpf, 0, NULL, 0));
+	FAILS(17, EPERM, (int)syscall(SYS_io_uring_setup, 1, NULL));
+	FAILS(18, EPERM, (int)syscall(SYS_process_vm_readv, 1, NULL, 0, NULL, 0, 0));
+	FAILS(19, EPERM, prctl(PR_SET_DUMPABLE, 1));
+	return 0;
+}
+
 /* Threads that were there before are sealed, too. */
 static void *wait_and_call(void *arg)
 {
@@ -204,27 +269,17 @@ static int threads(void)
 
 	CHECK(1, !pipe(fds));
 	CHECK(2, !pthread_create(&thread, NULL, wait_and_call, fds));
-	CHECK(3, !sandbox_seal(MEMORY));
+	CHECK(3, !sandbox_seal(MEMORY, false));
 	CHECK(4, write(fds[1], "", 1) == 1);
 	CHECK(5, !pthread_join(thread, &ret));
 	CHECK(6, ret);
 	return 0;
 }
 
-static bool fits(unsigned long long bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		return false;
-	munmap(p, bytes);
-	return true;
-}
-
 static int memory(void)
 {
 	CHECK(1, fits(MEMORY + SANDBOX_SPARE + (4ull << 20)));
-	CHECK(2, !sandbox_seal(MEMORY));
+	CHECK(2, !sandbox_seal(MEMORY, false));
 	CHECK(3, fits(MEMORY + SANDBOX_SPARE - (4ull << 20)));
 	CHECK(4, !fits(MEMORY + SANDBOX_SPARE + (4ull << 20)));
 	return 0;
@@ -250,6 +305,16 @@ TEST(a_sealed_worker_makes_threads_and_nothing_else)
 	EXPECT_EQ(0, in_sandbox(calls));
 }
 
+TEST(a_sealed_worker_speaks_with_its_server)
+{
+	EXPECT_EQ(0, in_sandbox(calls_with_venus));
+}
+
+TEST(a_server_starts_processes_and_little_else)
+{
+	EXPECT_EQ(0, in_sandbox(server_calls));
+}
+
 TEST(threads_of_the_renderer_are_sealed)
 {
 	EXPECT_EQ(0, in_sandbox(threads));
@@ -262,7 +327,7 @@ TEST(memory_is_bounded)
 
 static int aborts(void)
 {
-	if (sandbox_seal(MEMORY))
+	if (sandbox_seal(MEMORY, false))
 		return CANNOT;
 	abort();
 }

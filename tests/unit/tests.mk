@@ -211,6 +211,9 @@ test_samplers-pkgs := $(renderer-pkgs)
 test_spare-srcs := ../../ctl/renderd/spare.c
 test_spare-cflags := -I../../ctl/renderd
 
+test_turns-srcs := ../../ctl/renderd/turns.c
+test_turns-cflags := -I../../ctl/renderd
+
 # ---- tools/
 
 test_bench_stats-srcs := ../../tools/bench/common/stats.c

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* When a server may work for a VM that gives it work past the module. */
+#include "turns.h"
+
+static unsigned int set_stopped(struct turns *t, bool stop)
+{
+	if (t->stopped == stop)
+		return 0;
+	t->stopped = stop;
+	return stop ? TURNS_STOP : TURNS_RUN;
+}
+
+static unsigned int ask(struct turns *t, uint64_t used_ns)
+{
+	t->state = TURNS_WAIT;
+	t->asked = true;
+	t->from_used_ns = used_ns;
+	return TURNS_ASK;
+}
+
+/* Return whether the server worked for less than a tenth of the time since the last look. */
+static bool rests(const struct turns *t, uint64_t now_ns, uint64_t used_ns)
+{
+	return (used_ns - t->looked_used_ns) * 10 < now_ns - t->looked_ns;
+}
+
+/* A turn ends after its time, or when there is nothing to do; one behind it may be needed. */
+static unsigned int end(struct turns *t, uint64_t now_ns, uint64_t used_ns)
+{
+	bool over = now_ns - t->from_ns >= TURNS_TURN_NS;
+	bool rest = now_ns - t->looked_ns >= TURNS_LOOK_NS && rests(t, now_ns, used_ns);
+
+	if (!over && !rest)
+		return 0;
+	if (!rest)
+		return TURNS_END | ask(t, used_ns);
+	t->state = TURNS_IDLE;
+	t->from_used_ns = used_ns;
+	return TURNS_END;
+}
+
+unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool owed)
+{
+	unsigned int what = 0;
+	bool much;
+
+	/* A driver's clock may be estimated, and go back. */
+	if (used_ns < t->looked_used_ns)
+		used_ns = t->looked_used_ns;
+	much = used_ns - t->from_used_ns >= TURNS_FREE_NS;
+	switch (t->state) {
+	case TURNS_IDLE:
+		if (much)
+			what = ask(t, used_ns);
+		break;
+	case TURNS_WAIT:
+		if (!t->asked) {
+			t->asked = true;
+			what = TURNS_ASK;
+		}
+		if (owed)
+			what |= set_stopped(t, false);
+		else if (much)
+			what |= set_stopped(t, true);
+		break;
+	case TURNS_HAS:
+		what = end(t, now_ns, used_ns);
+		break;
+	}
+	t->looked_ns = now_ns;
+	t->looked_used_ns = used_ns;
+	return what;
+}
+
+unsigned int turns_given(struct turns *t, uint64_t now_ns, uint64_t used_ns)
+{
+	t->state = TURNS_HAS;
+	t->asked = false;
+	t->from_ns = now_ns;
+	t->looked_ns = now_ns;
+	t->from_used_ns = used_ns;
+	t->looked_used_ns = used_ns;
+	return set_stopped(t, false);
+}
+
+void turns_refused(struct turns *t)
+{
+	t->asked = false;
+}
+
+uint64_t turns_next(const struct turns *t)
+{
+	if (t->state == TURNS_IDLE)
+		return TURNS_IDLE_NS;
+	if (t->state == TURNS_WAIT && t->stopped)
+		return t->asked ? UINT64_MAX : TURNS_IDLE_NS;
+	return TURNS_LOOK_NS;
+}

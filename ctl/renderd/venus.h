@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The server of Venus: virglrenderer executes a guest's Vulkan in a process of its own for each
+ * context.
+ */
+#ifndef RENDERD_VENUS_H
+#define RENDERD_VENUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine_clock.h"
+
+#define VENUS_SERVER	"/usr/libexec/virgl_render_server"
+#define VENUS_PROCESSES	128
+
+/**
+ * struct venus_process - process of a context
+ * @clock: its engine time
+ * @ns: what that was at the last look
+ * @seen: it was there at the last look
+ */
+struct venus_process {
+	struct engine_clock clock;
+	uint64_t ns;
+	bool seen;
+};
+
+/**
+ * struct venus - a server
+ * @server: its process, the first of its group; 0 for none
+ * @gpu: it uses a GPU
+ * @gone_ns: engine time of contexts that have ended
+ * @process: processes of contexts
+ * @nr: their number
+ */
+struct venus {
+	pid_t server;
+	bool gpu;
+	uint64_t gone_ns;
+	struct venus_process process[VENUS_PROCESSES];
+	size_t nr;
+};
+
+/**
+ * venus_start() - start the server
+ * @vs: result
+ * @gpu: it uses a GPU
+ * @sandbox: give up what it does not need
+ * @memory: with @sandbox: bytes that each context may allocate for itself
+ *
+ * The server ends with this process.
+ *
+ * Return: a socket to it for virglrenderer; a negative errno after a message on standard error.
+ */
+int venus_start(struct venus *vs, bool gpu, bool sandbox, uint64_t memory);
+
+/* Stop the server and its contexts, or have them go on. */
+void venus_stop(const struct venus *vs);
+void venus_continue(const struct venus *vs);
+
+/* Return the engine time of all contexts so far, nanoseconds. */
+uint64_t venus_ns(struct venus *vs);
+
+#endif /* RENDERD_VENUS_H */
