@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Check JSON against Documentation/mgpu.schema.json.
 
-    tests/lib/json_schema.py OUTPUT [FILE]
+    tests/lib/json_schema.py OUTPUT
+    tests/lib/json_schema.py OUTPUT FILE [OUTPUT FILE]...
 
 OUTPUT is a name in the schema's $defs, such as vgpu_list; FILE, or standard input, has
 one object per line.  Prints what is wrong; ends with 1 if anything is, and with 2 if
-there is no object.
+a file has no object.
 """
 
 import json
@@ -35,16 +36,25 @@ def problems(check, value):
             for e in check.iter_errors(value)]
 
 
-def main():
-    with open(sys.argv[2], encoding="utf-8") if len(sys.argv) > 2 else sys.stdin as file:
-        lines = [line for line in file if line.strip()]
-    check = validator(load(), sys.argv[1])
-    found = []
-    for line in lines:
-        found += problems(check, json.loads(line))
+def look_into(output, file, schema):
+    """Print what is wrong with a file: 0, 1, or 2 if there is no object."""
+    lines = [line for line in file if line.strip()]
+    check = validator(schema, output)
+    found = [p for line in lines for p in problems(check, json.loads(line))]
     for problem in found:
-        print(problem)
+        print(f"{output}: {problem}")
     return 2 if not lines else bool(found)
+
+
+def main():
+    schema = load()
+    if len(sys.argv) == 2:
+        return look_into(sys.argv[1], sys.stdin, schema)
+    worst = 0
+    for output, path in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
+        with open(path, encoding="utf-8") as file:
+            worst = max(worst, look_into(output, file, schema))
+    return worst
 
 
 if __name__ == "__main__":
