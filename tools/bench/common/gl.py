@@ -76,7 +76,7 @@ class Frames:
     CUBE = re.compile(r"^Rendered (\d+) frames in ([\d.]+) sec")
     MARK = re.compile(r"FPS:\s*([\d.]+)\s+FrameTime")
     # A serial port may lose some of these lines.
-    MARK_BEGIN = re.compile(r"GL_(VENDOR|RENDERER|VERSION):|glmark2 \d")
+    MARK_BEGIN = re.compile(r"GL_(VENDOR|RENDERER|VERSION):|(glmark2|vkmark) \d")
     MARK_SECONDS = re.compile(r"^\[\w+\] .*\bduration=([\d.]+)")
     WESTON = re.compile(r"^(\d+) frames in \d+ seconds: ([\d.]+) fps")
 
@@ -186,14 +186,15 @@ class Native:
 
 
 class GlGuest(Guest):
-    """A guest with the host's root file system."""
+    """A guest with the host's root file system, or another one of tools/guest/boot."""
 
-    def __init__(self, name, *gpu):
+    def __init__(self, name, *gpu, root="host"):
         super().__init__(name, os.path.join(RUN, name), OUT)
         self.gpu = gpu
+        self.root = root
 
     def up(self):
-        self.boot(*self.gpu, "--root", "host", "--smp", "1")
+        self.boot(*self.gpu, "--root", self.root, "--smp", "1")
 
     def start(self, command):
         self.send(command)
