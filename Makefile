@@ -152,7 +152,7 @@ bench-preempt: all ## measure preemption; writes build/bench/preempt.json
 bench-virtio: all ## measure GL on a shared virtio-gpu; writes build/bench/virtio.json
 	@tools/bench/virtio/run
 
-bench-render: all ## measure guests of mgpu-renderd; writes build/bench/render.json
+bench-render: all debian13 ## measure guests of mgpu-renderd; writes build/bench/render.json
 	$(SUB) -C tools/bench isolation
 	@tools/bench/render/run
 
@@ -186,17 +186,20 @@ check-e2e: all debian13 ## only the tests with real VMs, all of them
 
 # Kernel self-tests cover most of what these show, in less time.
 check-e2e-rest: all ## the tests with real VMs that check leaves out, but for the slowest
-	@tests/run 'e2e/!(smoke|render|debian13|dmabuf).sh'
+	@tests/run 'e2e/!(smoke|render|debian13|venus|dmabuf).sh'
 
 # Scripts of the kernel self-tests are about mgpud and gpuctl, and test_render_kills mostly
-# about mgpu-renderd, which 6.1 covers.
+# about mgpu-renderd, which 6.1 covers; no decision of the scheduler depends on the kernel,
+# and races are looked for on the debug kernel.
 check-kernel: all kselftest ## only what depends on the test kernel: KERNEL=6.12
-	@tests/run static/modules.sh 'kselftest/!(*.sh|test_render_kills)' \
+	@tests/run static/modules.sh \
+		'kselftest/!(*.sh|test_*kills|test_sched|test_pacing|test_fuzz*|test_races)' \
 		'kselftest/test_*@(gpu_bind|virtio_2d).sh' e2e/smoke.sh
 
+# test_clear looks for other guests' pixels, with another renderer of the GPU: a second host.
 check-debug: ## the C programs of the kernel self-tests on a kernel with checkers, and fuzz
 	+@$(MAKE) --no-print-directory KERNEL=debug kmod kselftest
-	@KERNEL=debug tests/run 'kselftest/!(*.sh|test_render_kills)' device
+	@KERNEL=debug tests/run 'kselftest/!(*.sh|test_render_kills|test_clear)' device
 
 mutations: all unit kselftest ## break the code in each way that tests/mutations lists; the tests must notice
 	@tests/mutate
