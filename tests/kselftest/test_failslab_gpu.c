@@ -15,6 +15,7 @@
 #include "virgl.h"
 
 #define RAM	(8u << 20)
+#define FETCHES	16
 #define SIDE	64u
 #define ID	5000u	/* so far from the others that their table has to grow */
 
@@ -127,9 +128,25 @@ static int with_backing(struct stage *s)
 	return ret ? ret : attach(s) == OK ? 0 : -EIO;
 }
 
+/* More at once than there were commands before, whose memory the module uses again. */
 static int fetch(struct stage *s)
 {
-	return gl_fetch(&s->vm, 1, 1, SIDE, SIDE);
+	struct gl_move m = {
+		.ctx = 1, .res = 1, .box = { .w = SIDE, .h = SIDE, .d = 1 },
+	};
+	int head[FETCHES], ret = OK, i, answer;
+
+	for (i = 0; i < FETCHES; i++) {
+		head[i] = gl_move_send(&s->vm, &m, 0);
+		if (head[i] < 0)
+			return head[i];
+	}
+	for (i = 0; i < FETCHES; i++) {
+		answer = gpu_result(&s->vm, VMM_CONTROL, (uint16_t)head[i], NULL, 0, VMM_TIMEOUT);
+		if (ret == OK)
+			ret = answer;
+	}
+	return ret;
 }
 
 static int screen(struct stage *s)
@@ -175,7 +192,7 @@ TEST_F_TIMEOUT(failslab_gpu, guests_that_draw, 600)
 		{ "resource-attach-backing", false, running, attach, stage_close, is_answer,
 		  stage_empty },
 		{ "submit-3d", false, running, stream, stage_close, is_answer, stage_empty },
-		{ "transfer-from-host", false, with_backing, fetch, stage_close, is_answer,
+		{ "transfers-from-host", false, with_backing, fetch, stage_close, is_answer,
 		  stage_empty },
 		{ "set-scanout, flush", false, running, screen, stage_close, is_answer,
 		  stage_empty },
