@@ -403,21 +403,25 @@ out:
 /*
  * Compute the engine time of a job that ends now.  Where one job runs at a time, it is at
  * most the time since the device got the job or ended the one before, whichever is later;
- * else the same of the vGPU's jobs.  The worker says how much of it the GPU worked.  It is
- * believed down to a half: a worker that lies must not have the GPU for nothing.
+ * else the same of the vGPU's jobs.  A turn is beside the jobs that other workers execute
+ * meanwhile: it is at most its length, and shortens none of them.  The worker says how much of
+ * it the GPU worked.  It is believed down to a half: a worker that lies must not have the GPU
+ * for nothing.
  */
 static void account(struct user_channel *ch, const struct mgpu_msg *msg,
 		    const struct mgpu_msg *first, u64 said, u64 *ns, u64 *cycles)
 {
-	u64 now = ktime_get_ns(), ticks = get_cycles(), *busy, from, passed;
+	u64 now = ktime_get_ns(), ticks = get_cycles(), *busy, from = first->sent_ns, passed;
 	struct mgpu_user *user = ch->user;
 
-	spin_lock(&user->lock);
-	busy = user->engines == 1 ? &user->busy_ns : &ch->busy_ns;
-	from = max(first->sent_ns, *busy);
+	if (!msg->turn) {
+		spin_lock(&user->lock);
+		busy = user->engines == 1 ? &user->busy_ns : &ch->busy_ns;
+		from = max(from, *busy);
+		*busy = now;
+		spin_unlock(&user->lock);
+	}
 	*ns = now - min(from, now);
-	*busy = now;
-	spin_unlock(&user->lock);
 	if (said)
 		*ns = clamp(said, *ns / 2, *ns);
 	passed = now - msg->sent_ns;

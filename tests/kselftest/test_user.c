@@ -105,6 +105,16 @@ static int move(struct gl *g, bool to_host)
 	return gl_move(&g->vm, &m);
 }
 
+/* Begin to move the picture to the worker. */
+static int move_send(struct gl *g)
+{
+	struct gl_move m = {
+		.ctx = 1, .res = 1, .box = { .w = SIDE, .h = SIDE, .d = 1 }, .up = true,
+	};
+
+	return gl_move_send(&g->vm, &m, 0);
+}
+
 /* Return whether a picture goes to the worker and comes back. */
 static bool keeps(struct gl *g, uint32_t *pixels, uint32_t pattern)
 {
@@ -604,9 +614,6 @@ static int trust_workers(const struct user_dev *d)
 /* Two slots of three are all that one VM gets. */
 TEST_F_TIMEOUT(user, a_worker_that_hangs_leaves_a_slot_to_others, 90)
 {
-	struct gl_move m = {
-		.ctx = 1, .res = 1, .box = { .w = SIDE, .h = SIDE, .d = 1 }, .up = true,
-	};
 	uint32_t *own, *other, i, seen;
 	uint64_t end = now_ms() + VMM_TIMEOUT;
 
@@ -620,7 +627,7 @@ TEST_F_TIMEOUT(user, a_worker_that_hangs_leaves_a_slot_to_others, 90)
 	self->p[0].w.way = WORKER_SILENT;
 	seen = self->p[0].w.seen;
 	for (i = 0; i < 4; i++)
-		ASSERT_LE(0, gl_move_send(&self->p[0].g.vm, &m, 0));
+		ASSERT_LE(0, move_send(&self->p[0].g));
 	while (self->p[0].w.seen < seen + 2 && now_ms() < end)
 		sleep_ms(1);
 	EXPECT_TRUE(keeps(&self->p[1].g, other, 3));
@@ -721,6 +728,45 @@ TEST_F(user, a_turn_is_a_job)
 	TH_LOG("20 turns: %lu us of %lu us", ns / 1000, (now_ns() - begin) / 1000);
 	EXPECT_LT(0, ns);
 	EXPECT_LE(jobs + 23, nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_JOBS));
+}
+
+/* Jobs of others that end meanwhile take nothing of a turn's time, and lose nothing of theirs. */
+TEST_F(user, a_turn_beside_jobs_of_others_is_charged_whole)
+{
+	struct pair *p = &self->p[0], *other = &self->p[1];
+	uint64_t from[2], begin, passed, ns;
+	uint32_t *pixels;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	ASSERT_EQ(0, pair_new(other, &self->d, NULL));
+	pixels = picture(&other->g);
+	ASSERT_NE(NULL, pixels);
+	p->w.busy_ns = UINT64_MAX;
+	p->w.keep_turn = true;
+	from[0] = nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_ENGINE_NS);
+	ASSERT_EQ(0, worker_turn(&p->w));
+	ASSERT_TRUE(has_turns(&p->w, 1, VMM_TIMEOUT));
+	begin = now_ns();
+	while (now_ns() - begin < 200000000)
+		ASSERT_EQ(OK, move(&other->g, true));
+	/* One that begins before the turn's end, and ends behind it. */
+	other->w.pause_us = 100000;
+	other->w.busy_ns = UINT64_MAX;
+	from[1] = nl_stat(&p->g.nl, other->g.vm.uuid, MGPU_A_STATS_ENGINE_NS);
+	ASSERT_LE(0, move_send(&other->g));
+	sleep_ms(50);
+	p->w.keep_turn = false;
+	passed = now_ns() - begin;
+	while (worker_turn(&p->w) == -EBUSY)
+		sleep_ms(1);
+	ns = nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_ENGINE_NS) - from[0];
+	TH_LOG("turn: %lu us of %lu us", ns / 1000, passed / 1000);
+	EXPECT_LE(passed, ns);
+	other->w.pause_us = 0;
+	ASSERT_EQ(OK, move(&other->g, true));
+	ns = nl_stat(&p->g.nl, other->g.vm.uuid, MGPU_A_STATS_ENGINE_NS) - from[1];
+	TH_LOG("job of 100 ms beside its end: %lu us", ns / 1000);
+	EXPECT_LE(100000000, ns);
 }
 
 /* A vGPU that has used its engine time gets no turn. */
