@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How long a GPU, or the processors in its place, worked for a process. */
+/* How long a GPU, or the processors in its place, worked for this process. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -36,13 +36,13 @@ bool engine_clock_parse(const char *text, uint64_t *client, uint64_t *ns)
 	return found;
 }
 
-static bool read_client(pid_t pid, int fd, uint64_t *client, uint64_t *ns)
+static bool read_client(int fd, uint64_t *client, uint64_t *ns)
 {
 	char path[64], text[4096];
 	ssize_t len;
 	int info;
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	info = open(path, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return false;
@@ -54,22 +54,19 @@ static bool read_client(pid_t pid, int fd, uint64_t *client, uint64_t *ns)
 	return engine_clock_parse(text, client, ns);
 }
 
-bool engine_clock_start(struct engine_clock *c, pid_t pid, bool gpu)
+bool engine_clock_start(struct engine_clock *c, bool gpu)
 {
 	uint64_t clients[ENGINE_CLOCK_FDS], client, ns;
 	struct dirent *e;
-	char path[32];
 	size_t i;
 	DIR *dir;
 
-	*c = (struct engine_clock){ .pid = pid };
-	c->cpu = !gpu && !clock_getcpuclockid(pid, &c->id);
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	dir = gpu ? opendir(path) : NULL;
+	*c = (struct engine_clock){ .cpu = !gpu };
+	dir = gpu ? opendir("/proc/self/fd") : NULL;
 	while (dir && c->nr < ENGINE_CLOCK_FDS && (e = readdir(dir))) {
 		int fd = atoi(e->d_name);
 
-		if (!read_client(pid, fd, &client, &ns))
+		if (!read_client(fd, &client, &ns))
 			continue;
 		/* Copies of a file have the same client. */
 		for (i = 0; i < c->nr && clients[i] != client; i++)
@@ -90,13 +87,11 @@ uint64_t engine_clock_ns(const struct engine_clock *c)
 	struct timespec ts;
 
 	if (c->cpu) {
-		/* The process may have ended. */
-		if (clock_gettime(c->id, &ts))
-			return 0;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 		return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	}
 	for (size_t i = 0; i < c->nr; i++)
-		if (read_client(c->pid, c->fds[i], &client, &ns))
+		if (read_client(c->fds[i], &client, &ns))
 			sum += ns;
 	return sum;
 }

@@ -1,30 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How long a GPU, or the processors in its place, worked for a process. */
+/* How long a GPU, or the processors in its place, worked for this process. */
 #ifndef RENDERD_ENGINE_CLOCK_H
 #define RENDERD_ENGINE_CLOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
 
 #define ENGINE_CLOCK_FDS	8
 
 /**
- * struct engine_clock - clock of a process
- * @pid: the process
- * @fds: numbers of its open files of the GPU, one per DRM client
+ * struct engine_clock - a clock of this process
+ * @fds: numbers of the open files of the GPU, one per DRM client
  * @nr: their number
  * @cpu: there is no GPU: the clock is that of the processors
- * @id: that clock
  */
 struct engine_clock {
-	pid_t pid;
 	int fds[ENGINE_CLOCK_FDS];
 	size_t nr;
 	bool cpu;
-	clockid_t id;
 };
 
 /**
@@ -40,12 +34,11 @@ bool engine_clock_parse(const char *text, uint64_t *client, uint64_t *ns);
 /**
  * engine_clock_start() - find the clock
  * @c: result
- * @pid: this process, or another one of the same user
- * @gpu: its renderer, which has started, uses a GPU
+ * @gpu: the renderer, which has started, uses a GPU
  *
  * Return: false if the GPU's driver tells no engine time.
  */
-bool engine_clock_start(struct engine_clock *c, pid_t pid, bool gpu);
+bool engine_clock_start(struct engine_clock *c, bool gpu);
 
 /* Return engine time of the process so far, nanoseconds; 0 if the driver tells none. */
 uint64_t engine_clock_ns(const struct engine_clock *c);

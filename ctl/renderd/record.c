@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "complain.h"
 #include "record.h"
 #include "recording.h"
@@ -38,14 +39,6 @@ struct recorder {
 	struct recording_mems mems;
 	uint8_t buf[sizeof(struct record_header) + RECORDING_MAX_BODY];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 int recorder_create(const char *dir, uint32_t vgpu)
 {

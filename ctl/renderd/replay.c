@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "cmdline.h"
 #include "complain.h"
 #include "mgpud_client.h"
@@ -159,14 +160,6 @@ struct replayer {
 	uint32_t answer;
 	uint64_t first, start;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
 
 static void *map(void *arg, uint64_t offset, uint64_t len)
 {

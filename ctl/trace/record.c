@@ -15,6 +15,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Woverlength-strings"
+#include "clock.h"
 #include "complain.h"
 #include "frames.skel.h"
 #pragma GCC diagnostic pop
@@ -72,14 +73,6 @@ static int keep_complaint(enum libbpf_print_level level, const char *fmt, va_lis
 	if (libbpf_verbose)
 		vfprintf(stderr, fmt, ap);
 	return 0;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 /* ---- which vGPU ---- */

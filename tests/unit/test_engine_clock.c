@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Engine time of a worker: what drivers tell in fdinfo, and the processors' without a GPU. */
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "engine_clock.h"
 #include "tap.h"
 
@@ -66,7 +62,7 @@ static void files_that_are_no_gpu_count_nothing(void)
 {
 	struct engine_clock c;
 
-	engine_clock_start(&c, getpid(), true);
+	engine_clock_start(&c, true);
 	TAP_EQ(c.nr, 0);
 	TAP_EQ(engine_clock_ns(&c), 0);
 }
@@ -76,7 +72,7 @@ static void processors_in_place_of_a_gpu(void)
 	struct engine_clock c;
 	uint64_t begin, ns;
 
-	engine_clock_start(&c, getpid(), false);
+	engine_clock_start(&c, false);
 	begin = engine_clock_ns(&c);
 	while ((ns = engine_clock_ns(&c)) < begin + 1000000)
 		;
@@ -87,27 +83,6 @@ static void processors_in_place_of_a_gpu(void)
 	TAP_CHECK(engine_clock_ns(&c) < begin + 90000000);
 }
 
-static void another_process_has_a_clock_of_its_own(void)
-{
-	struct engine_clock own, c;
-	uint64_t begin, ns;
-	pid_t pid = fork();
-
-	if (!pid) {
-		for (volatile unsigned int i = 0;; i++)
-			;
-	}
-	engine_clock_start(&own, getpid(), false);
-	TAP_CHECK(engine_clock_start(&c, pid, false));
-	begin = engine_clock_ns(&own);
-	while ((ns = engine_clock_ns(&c)) < 20000000)
-		usleep(1000);
-	TAP_CHECK(engine_clock_ns(&own) - begin < ns);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	TAP_EQ(engine_clock_ns(&c), 0);
-}
-
 int main(void)
 {
 	tap_run(engines_add_up, "times of all engines add up");
@@ -116,7 +91,5 @@ int main(void)
 	tap_run(mgpu_itself_does_not_count, "the time of a worker's vGPU is not that of the GPU");
 	tap_run(files_that_are_no_gpu_count_nothing, "files that are no GPU count nothing");
 	tap_run(processors_in_place_of_a_gpu, "without a GPU, the processors' time counts");
-	tap_run(another_process_has_a_clock_of_its_own,
-		"another process has a clock of its own, until it ends");
 	return tap_done();
 }

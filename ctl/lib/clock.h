@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Clocks in nanoseconds. */
-#ifndef MGPUD_CLOCK_H
-#define MGPUD_CLOCK_H
+#ifndef LIB_CLOCK_H
+#define LIB_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
@@ -21,4 +21,4 @@ static inline uint64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-#endif /* MGPUD_CLOCK_H */
+#endif /* LIB_CLOCK_H */
