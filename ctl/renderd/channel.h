@@ -62,7 +62,7 @@ int channel_map(struct channel *ch, uint32_t seq, void *p, size_t len);
 /* Hand over the dma-buf of a resource whose command is not answered: 0 or a negative errno. */
 int channel_export(struct channel *ch, const struct mgpu_user_export *e);
 
-/* Ask for a turn: 0 or a negative errno. */
+/* Ask for a turn: 0 or a negative errno, -EBUSY if the module knows of the request. */
 int channel_turn(struct channel *ch);
 
 /**

@@ -63,7 +63,7 @@ static const char usage_text[] =
 	"                     the host\n"
 	"  -d, --dmabuf       have VMMs show screens by dma-buf, without copies to memory: each\n"
 	"                     QEMU then needs a display with OpenGL, as -display gtk,gl=on\n"
-	"      --venus        have guests use Vulkan, by Venus\n"
+	"      --venus        have guests use Vulkan, by Venus; without a GPU only\n"
 	"  -r, --record DIR   record what each worker executes to a file in DIR\n"
 	"  -h, --help         print this help\n"
 	"  -V, --version      print the version\n"
@@ -102,7 +102,7 @@ static int probe_server(void *arg)
 	static struct venus venus;
 
 	(void)arg;
-	return venus_start(&venus, false, false, 0);
+	return venus_start(&venus, false, 0);
 }
 
 /* Read a capability set; false if the renderer does not have it, or guests cannot use it. */
@@ -663,10 +663,6 @@ static int serve_device(const struct worker_options *o, struct renderd *record)
 		complain("--venus: virglrenderer has no Venus, or an older one than guests use: install virglrenderer 1.0 or newer");
 		return -EOPNOTSUPP;
 	}
-	if (o->venus && !p.blobs) {
-		complain("--venus: Venus needs memory that guests can map, which mgpu-renderd has without a GPU only");
-		return -EOPNOTSUPP;
-	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -723,6 +719,10 @@ static int run(struct options *o)
 	if (ret) {
 		complain("%s", err.text);
 		return ret == -EBUSY ? STATUS_BUSY : ret == -EINVAL ? STATUS_USAGE : 1;
+	}
+	if (o->worker.venus && o->worker.node) {
+		complain("--venus is for mgpu-renderd without a GPU: guests cannot map the memory of one by Vulkan yet");
+		return STATUS_USAGE;
 	}
 	ret = serve_device(&o->worker, &record);
 	/* With the record the next mgpu-renderd finds a device that is left. */
@@ -821,7 +821,7 @@ int main(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	if (o.worker.record && o.worker.venus) {
-		complain("give --record or --venus, not both: what a guest does by Venus cannot be recorded");
+		complain("give --record or --venus, not both: commands of Venus cannot be recorded");
 		return STATUS_USAGE;
 	}
 	if (o.worker.record && (stat(o.worker.record, &st) || !S_ISDIR(st.st_mode))) {

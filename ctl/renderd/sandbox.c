@@ -358,6 +358,17 @@ static int add_worker(scmp_filter_ctx ctx)
 	return ret;
 }
 
+/* A worker speaks with the server, and stops it; in its PID namespace there is nothing else. */
+static int add_worker_of_server(scmp_filter_ctx ctx)
+{
+	static const int list[] = {
+		SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(getsockopt), SCMP_SYS(kill),
+	};
+	int ret = add_worker(ctx);
+
+	return ret ? ret : add_calls(ctx, list, ARRAY_LEN(list));
+}
+
 static int add_server(scmp_filter_ctx ctx)
 {
 	int ret = add_common(ctx);
@@ -392,17 +403,6 @@ static int seal(uint64_t memory, int (*add)(scmp_filter_ctx ctx))
 	seccomp_release(ctx);
 	errno = -ret;
 	return ret ? failed("system calls") : 0;
-}
-
-/* A worker speaks with the server, and stops it; in its PID namespace there is nothing else. */
-static int add_worker_of_server(scmp_filter_ctx ctx)
-{
-	static const int list[] = {
-		SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(getsockopt), SCMP_SYS(kill),
-	};
-	int ret = add_worker(ctx);
-
-	return ret ? ret : add_calls(ctx, list, ARRAY_LEN(list));
 }
 
 int sandbox_seal(uint64_t memory, bool venus)

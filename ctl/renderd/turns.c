@@ -13,7 +13,6 @@ static unsigned int set_stopped(struct turns *t, bool stop)
 static unsigned int ask(struct turns *t, uint64_t used_ns)
 {
 	t->state = TURNS_WAIT;
-	t->asked = true;
 	t->from_used_ns = used_ns;
 	return TURNS_ASK;
 }
@@ -44,9 +43,6 @@ unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool
 	unsigned int what = 0;
 	bool much;
 
-	/* A driver's clock may be estimated, and go back. */
-	if (used_ns < t->looked_used_ns)
-		used_ns = t->looked_used_ns;
 	much = used_ns - t->from_used_ns >= TURNS_FREE_NS;
 	switch (t->state) {
 	case TURNS_IDLE:
@@ -54,10 +50,8 @@ unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool
 			what = ask(t, used_ns);
 		break;
 	case TURNS_WAIT:
-		if (!t->asked) {
-			t->asked = true;
-			what = TURNS_ASK;
-		}
+		/* A reset of the guest has the module forget a turn. */
+		what = TURNS_ASK;
 		if (owed)
 			what |= set_stopped(t, false);
 		else if (much)
@@ -75,7 +69,6 @@ unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool
 unsigned int turns_given(struct turns *t, uint64_t now_ns, uint64_t used_ns)
 {
 	t->state = TURNS_HAS;
-	t->asked = false;
 	t->from_ns = now_ns;
 	t->looked_ns = now_ns;
 	t->from_used_ns = used_ns;
@@ -83,16 +76,12 @@ unsigned int turns_given(struct turns *t, uint64_t now_ns, uint64_t used_ns)
 	return set_stopped(t, false);
 }
 
-void turns_refused(struct turns *t)
+unsigned int turns_run(struct turns *t)
 {
-	t->asked = false;
+	return set_stopped(t, false);
 }
 
 uint64_t turns_next(const struct turns *t)
 {
-	if (t->state == TURNS_IDLE)
-		return TURNS_IDLE_NS;
-	if (t->state == TURNS_WAIT && t->stopped)
-		return t->asked ? UINT64_MAX : TURNS_IDLE_NS;
-	return TURNS_LOOK_NS;
+	return t->state == TURNS_IDLE || t->stopped ? TURNS_IDLE_NS : TURNS_LOOK_NS;
 }

@@ -13,9 +13,9 @@
 #define TURNS_FREE_NS	1000000u
 /* Length of a turn. */
 #define TURNS_TURN_NS	10000000u
-/* Period of looks while the server may work. */
+/* Period of looks while the server works. */
 #define TURNS_LOOK_NS	2000000u
-/* The same while it has nothing to do. */
+/* The same while it rests, or is stopped. */
 #define TURNS_IDLE_NS	10000000u
 
 /**
@@ -28,14 +28,13 @@ enum turns_state { TURNS_IDLE, TURNS_WAIT, TURNS_HAS };
 
 /* Actions of the caller. */
 #define TURNS_END	0x1	/* answer the turn */
-#define TURNS_ASK	0x2	/* ask the module for a turn; turns_refused() if it refuses */
+#define TURNS_ASK	0x2	/* ask the module for a turn, if it was not asked */
 #define TURNS_STOP	0x4	/* stop the server */
 #define TURNS_RUN	0x8	/* have it go on */
 
 /**
  * struct turns - the turns of a server; all zero in the beginning
  * @state: what it has
- * @asked: the module knows of the request
  * @stopped: the server is stopped
  * @from_ns: beginning of the turn
  * @from_used_ns: what it had used then; in other states, when the last turn ended or was
@@ -45,7 +44,6 @@ enum turns_state { TURNS_IDLE, TURNS_WAIT, TURNS_HAS };
  */
 struct turns {
 	enum turns_state state;
-	bool asked;
 	bool stopped;
 	uint64_t from_ns;
 	uint64_t from_used_ns;
@@ -57,20 +55,20 @@ struct turns {
  * turns_look() - decide what a server may do
  * @t: turns
  * @now_ns: time, monotonic
- * @used_ns: engine time that the server has used so far
+ * @used_ns: engine time that the server has used so far, which never goes back
  * @owed: commands of the guest wait for the server: their jobs pay for what it does
  *
  * Return: TURNS_*, to be done in the order of their values.
  */
 unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool owed);
 
-/* The module has given the turn that it was asked for. Return TURNS_RUN or 0. */
+/* The module has given a turn. Return TURNS_RUN or 0. */
 unsigned int turns_given(struct turns *t, uint64_t now_ns, uint64_t used_ns);
 
-/* The module has refused the request: the next look asks again. */
-void turns_refused(struct turns *t);
+/* Have the server go on until the next look. Return TURNS_RUN or 0. */
+unsigned int turns_run(struct turns *t);
 
-/* Return the time until the next look, nanoseconds; UINT64_MAX for none. */
+/* Return the time until the next look, nanoseconds. */
 uint64_t turns_next(const struct turns *t);
 
 #endif /* RENDERD_TURNS_H */

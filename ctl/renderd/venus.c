@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "complain.h"
 #include "sandbox.h"
 #include "venus.h"
@@ -30,11 +31,11 @@ static void exec_server(int fd, bool sandbox, uint64_t memory)
 	complain("cannot start %s: %s", VENUS_SERVER, strerror(errno));
 }
 
-int venus_start(struct venus *vs, bool gpu, bool sandbox, uint64_t memory)
+int venus_start(struct venus *vs, bool sandbox, uint64_t memory)
 {
 	int fds[2], ret;
 
-	*vs = (struct venus){ .gpu = gpu };
+	*vs = (struct venus){ 0 };
 	if (access(VENUS_SERVER, X_OK)) {
 		complain("there is no %s: install virgl-server", VENUS_SERVER);
 		return -ENOENT;
@@ -73,61 +74,73 @@ void venus_continue(const struct venus *vs)
 
 /* ---- time ---- */
 
+/* Return the entry of a process, which is made if need be; NULL if the process has ended. */
 static struct venus_process *find(struct venus *vs, pid_t pid)
 {
-	for (size_t i = 0; i < vs->nr; i++)
-		if (vs->process[i].clock.pid == pid)
-			return &vs->process[i];
+	struct venus_process *p = vs->process;
+
+	for (; p < vs->process + vs->nr; p++)
+		if (p->pid == pid)
+			return p;
 	if (vs->nr == VENUS_PROCESSES)
 		return NULL;
-	vs->process[vs->nr] = (struct venus_process){ .clock.pid = pid };
-	return &vs->process[vs->nr++];
+	*p = (struct venus_process){ .pid = pid };
+	if (clock_getcpuclockid(pid, &p->clock))
+		return NULL;
+	vs->nr++;
+	return p;
 }
 
-/* Read the clock of a context, whose files of the GPU come and go. */
-static void look(struct venus *vs, struct venus_process *p)
+/* Read the clock of a context. */
+static void look(struct venus *vs, pid_t pid)
 {
-	uint64_t ns = 0;
+	struct venus_process *p = find(vs, pid);
+	struct timespec ts;
 
-	if (p->clock.cpu || engine_clock_start(&p->clock, p->clock.pid, vs->gpu))
-		ns = engine_clock_ns(&p->clock);
-	if (ns > p->ns)
-		p->ns = ns;
+	if (!p)
+		return;
 	p->seen = true;
+	if (!clock_gettime(p->clock, &ts))
+		p->ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+}
+
+/* Read the clocks of all contexts, and keep the time of those that have ended. */
+static void look_at_all(struct venus *vs)
+{
+	char path[64];
+	FILE *f;
+	int pid;
+
+	for (size_t i = 0; i < vs->nr; i++)
+		vs->process[i].seen = false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", vs->server, vs->server);
+	f = fopen(path, "re");
+	while (f && fscanf(f, "%d", &pid) == 1)
+		look(vs, pid);
+	if (f)
+		fclose(f);
+	vs->ns = 0;
+	for (size_t i = 0; i < vs->nr;) {
+		struct venus_process *p = &vs->process[i];
+
+		if (p->seen) {
+			vs->ns += p->ns;
+			i++;
+		} else {
+			vs->gone_ns += p->ns;
+			*p = vs->process[--vs->nr];
+		}
+	}
+	vs->ns += vs->gone_ns;
 }
 
 uint64_t venus_ns(struct venus *vs)
 {
-	uint64_t sum;
-	char path[64];
-	size_t i;
-	FILE *f;
-	int pid;
+	uint64_t now = vs->server ? now_ns() : 0;
 
-	if (!vs->server)
-		return 0;
-	for (i = 0; i < vs->nr; i++)
-		vs->process[i].seen = false;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", vs->server, vs->server);
-	f = fopen(path, "re");
-	while (f && fscanf(f, "%d", &pid) == 1) {
-		struct venus_process *p = find(vs, pid);
-
-		if (p)
-			look(vs, p);
+	if (now - vs->looked_ns >= VENUS_LOOK_NS) {
+		vs->looked_ns = now;
+		look_at_all(vs);
 	}
-	if (f)
-		fclose(f);
-	for (i = 0; i < vs->nr;) {
-		if (vs->process[i].seen) {
-			i++;
-			continue;
-		}
-		vs->gone_ns += vs->process[i].ns;
-		vs->process[i] = vs->process[--vs->nr];
-	}
-	sum = vs->gone_ns;
-	for (i = 0; i < vs->nr; i++)
-		sum += vs->process[i].ns;
-	return sum;
+	return vs->ns;
 }

@@ -10,20 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#include "engine_clock.h"
+#include <time.h>
 
 #define VENUS_SERVER	"/usr/libexec/virgl_render_server"
 #define VENUS_PROCESSES	128
+#define VENUS_LOOK_NS	1000000u
 
 /**
  * struct venus_process - process of a context
- * @clock: its engine time
+ * @pid: its ID
+ * @clock: its CPU time
  * @ns: what that was at the last look
  * @seen: it was there at the last look
  */
 struct venus_process {
-	struct engine_clock clock;
+	pid_t pid;
+	clockid_t clock;
 	uint64_t ns;
 	bool seen;
 };
@@ -31,14 +33,16 @@ struct venus_process {
 /**
  * struct venus - a server
  * @server: its process, the first of its group; 0 for none
- * @gpu: it uses a GPU
- * @gone_ns: engine time of contexts that have ended
+ * @looked_ns: time of the last look at its contexts, CLOCK_MONOTONIC
+ * @ns: CPU time of all contexts until then
+ * @gone_ns: CPU time of contexts that have ended
  * @process: processes of contexts
  * @nr: their number
  */
 struct venus {
 	pid_t server;
-	bool gpu;
+	uint64_t looked_ns;
+	uint64_t ns;
 	uint64_t gone_ns;
 	struct venus_process process[VENUS_PROCESSES];
 	size_t nr;
@@ -47,7 +51,6 @@ struct venus {
 /**
  * venus_start() - start the server
  * @vs: result
- * @gpu: it uses a GPU
  * @sandbox: give up what it does not need
  * @memory: with @sandbox: bytes that each context may allocate for itself
  *
@@ -55,13 +58,16 @@ struct venus {
  *
  * Return: a socket to it for virglrenderer; a negative errno after a message on standard error.
  */
-int venus_start(struct venus *vs, bool gpu, bool sandbox, uint64_t memory);
+int venus_start(struct venus *vs, bool sandbox, uint64_t memory);
 
 /* Stop the server and its contexts, or have them go on. */
 void venus_stop(const struct venus *vs);
 void venus_continue(const struct venus *vs);
 
-/* Return the engine time of all contexts so far, nanoseconds. */
+/*
+ * Return the CPU time that all contexts have used, nanoseconds; as of up to VENUS_LOOK_NS ago,
+ * since a look at each process takes some system calls.
+ */
 uint64_t venus_ns(struct venus *vs);
 
 #endif /* RENDERD_VENUS_H */

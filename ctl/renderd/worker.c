@@ -13,6 +13,7 @@
 #include <linux/virtio_gpu.h>
 
 #include "channel.h"
+#include "clock.h"
 #include "complain.h"
 #include "engine_clock.h"
 #include "record.h"
@@ -98,7 +99,7 @@ static int server(void *arg)
 {
 	struct worker *w = arg;
 
-	return venus_start(&w->venus, w->o->node, w->o->sandbox, w->ch.a.mem_limit);
+	return venus_start(&w->venus, w->o->sandbox, w->ch.a.mem_limit);
 }
 
 static const struct virgl_ops ops = { .map = map, .show = show, .done = done };
@@ -122,14 +123,6 @@ static void export(struct worker *w, uint32_t id)
 
 /* ---- turns of Venus ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static void stop_or_run(struct worker *w, unsigned int what)
 {
 	if (what & TURNS_STOP)
@@ -142,39 +135,28 @@ static void stop_or_run(struct worker *w, unsigned int what)
 static int look_at_venus(struct worker *w)
 {
 	unsigned int what;
-	uint64_t next;
 	int ret = 0;
 
-	if (!virgl_has_venus(w->v) && w->turns.state == TURNS_IDLE)
+	if (!virgl_has_venus(w->v) && w->turns.state != TURNS_HAS) {
+		/* Of contexts that have ended; the module may still give the turn. */
+		w->turns.state = TURNS_IDLE;
+		stop_or_run(w, turns_run(&w->turns));
 		return WAIT_MS;
+	}
 	what = turns_look(&w->turns, now_ns(), venus_ns(&w->venus), virgl_busy(w->v));
 	if (what & TURNS_END) {
 		done(w, w->turn, VIRTIO_GPU_RESP_OK_NODATA);
 		/* The module gives the next turn when it knows that this one is over. */
 		ret = channel_enter(&w->ch, 0);
 	}
-	if (what & TURNS_ASK && !ret && channel_turn(&w->ch))
-		turns_refused(&w->turns);
+	/* It refuses a second request, and any while the guest has no driver. */
+	if (what & TURNS_ASK)
+		channel_turn(&w->ch);
 	stop_or_run(w, what);
-	next = turns_next(&w->turns);
-	if (ret)
-		return ret;
-	return next / 1000000 < WAIT_MS ? (int)(next / 1000000) : WAIT_MS;
+	return ret ? ret : (int)(turns_next(&w->turns) / 1000000);
 }
 
 /* ---- commands ---- */
-
-/*
- * The server answers some commands of Venus: it must not be stopped meanwhile. The next look
- * stops it again.
- */
-static void have_venus_answer(struct worker *w)
-{
-	if (!w->turns.stopped)
-		return;
-	w->turns.stopped = false;
-	venus_continue(&w->venus);
-}
 
 static void execute(struct worker *w)
 {
@@ -188,7 +170,8 @@ static void execute(struct worker *w)
 			stop_or_run(w, turns_given(&w->turns, now_ns(), venus_ns(&w->venus)));
 			continue;
 		}
-		have_venus_answer(w);
+		/* The server answers some commands of Venus: it must not be stopped meanwhile. */
+		stop_or_run(w, turns_run(&w->turns));
 		buf = w->ch.arena + cmd.offset;
 		recorder_before(w->rec, &cmd, buf);
 		type = virgl_execute(w->v, &cmd, buf);
@@ -293,7 +276,7 @@ static int start(struct worker *w, const struct spare_order *order, int drm,
 		ret = virgl_new(&w->v, drm, o->venus ? &venus_ops : &ops, w);
 	if (ret)
 		return ret;
-	if (!engine_clock_start(&w->clock, getpid(), o->node))
+	if (!engine_clock_start(&w->clock, o->node))
 		w->timed = virgl_time(w->v);
 	w->told_ns = worked_ns(w);
 	w->rec = recorder_new(order->record, order->vgpu, w->v);

@@ -62,6 +62,7 @@ no_gpu()
 	refused "$renderd" 1 "cannot find /dev/dri/renderD0: No such file.*'ls /dev/dri' lists" \
 		--node /dev/dri/renderD0
 	refused "$renderd" 2 'give --gpu or --node, not both' -g none -n /dev/dri/renderD128
+	refused "$renderd" 2 'give --record or --venus, not both' --venus -r /tmp
 	refused "$renderd" 2 'did you mean --gpu' --gpuu none
 	refused "$renderd" 2 'wants a value' --gpu
 }
