@@ -1140,6 +1140,13 @@ static void budgets(void)
 	/* a clock that stands still changes nothing */
 	budget_allows(&b, now - 5000);
 	TAP_EQ(b.level_ns, 7000 / 50);
+	/* a virtual processor that stood still amid a request does not silence mgpud: the rest is
+	 * shorter than a client's patience of 5 s
+	 */
+	for (unsigned int k = 0; k < 3; k++)
+		budget_charge(&b, 10000000000ULL);
+	TAP_EQ(b.level_ns, -20000000);
+	TAP_CHECK(budget_rest_ns(&b, now) <= 50 * 21000000ULL);
 }
 
 static void one_only(void)

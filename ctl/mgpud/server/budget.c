@@ -32,7 +32,9 @@ bool budget_allows(struct budget *b, uint64_t now_ns)
 
 void budget_charge(struct budget *b, uint64_t took_ns)
 {
-	b->level_ns -= (int64_t)took_ns;
+	uint64_t room = (uint64_t)(b->level_ns + b->burst_ns);
+
+	b->level_ns = took_ns < room ? b->level_ns - (int64_t)took_ns : -b->burst_ns;
 	if (b->level_ns <= 0)
 		b->rests = true;
 }

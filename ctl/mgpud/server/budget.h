@@ -3,7 +3,9 @@
  * CPU time that work for others may take: a token bucket that fills with a part of the
  * time that passes. The cost of the work is known only afterwards, so that a bucket may
  * become negative; the work then rests until the bucket has a quantum again. In the long
- * run the work takes no more than its part, however much of it there is. Pure.
+ * run the work takes no more than its part, however much of it there is. The debt is at
+ * most a burst: a piece of work takes far less, and the CPU time of a virtual processor
+ * includes the time for which its host let it stand still. Pure.
  */
 #ifndef MGPUD_BUDGET_H
 #define MGPUD_BUDGET_H
@@ -16,7 +18,8 @@
  * @part: the work may take 1 / @part of the time
  * @burst_ns: highest level, ns
  * @quantum_ns: level at which the work resumes after a rest, ns
- * @level_ns: CPU time that is left, ns; negative if the work took too much
+ * @level_ns: CPU time that is left, ns, -@burst_ns to @burst_ns; negative if the work took
+ *	too much
  * @at_ns: time of the last refill, ns
  * @rests: the work rests
  */
