@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -25,6 +26,7 @@
 #include "mgpud_client.h"
 #include "recording.h"
 #include "replay.h"
+#include "sandbox.h"
 #include "virgl.h"
 
 #define STATUS_USAGE	2
@@ -34,6 +36,9 @@
 
 /* A command that takes longer will not end. */
 #define COMMAND_S	60u
+
+/* An exit status above it is the number of a signal and this. */
+#define SIGNALS		128
 
 /* Capability set 2 has GL_RENDERER. */
 #define CAPSET		2u
@@ -55,6 +60,7 @@ static const char usage_text[] =
 	"  -N, --repeat N   replay each recording N times\n"
 	"  -p, --pace       wait with each command until its time in the recording\n"
 	"  -c, --check      end with status 1 if a transfer from the host differs\n"
+	"      --no-sandbox have the renderer keep all rights of the user\n"
 	"  -h, --help       print this help\n"
 	"  -V, --version    print the version\n";
 
@@ -89,6 +95,7 @@ struct options {
 	unsigned int repeat;
 	bool pace;
 	bool check;
+	bool sandbox;
 };
 
 /**
@@ -119,6 +126,7 @@ struct tally {
 /**
  * struct run - what the process that replays tells the one that waits for it
  * @at: offset of the record that is executed
+ * @since: time at which its execution began, nanoseconds; 0 between commands
  * @nr: number of samples
  * @tally: differences
  * @other_caps: the capability sets are not the recording's
@@ -129,6 +137,7 @@ struct tally {
  */
 struct run {
 	uint64_t at;
+	_Atomic uint64_t since;
 	uint64_t nr;
 	struct tally tally;
 	bool other_caps;
@@ -191,14 +200,13 @@ static void done(void *arg, uint32_t seq, uint32_t type)
 
 static const struct virgl_ops ops = { .map = map, .show = show, .done = done };
 
-/* Copy a name of a capability set, which may come from a file of anybody. */
+/* Copy a name of a capability set. */
 static void copy_name(char *name, const uint8_t *caps, size_t len)
 {
 	size_t i;
 
 	for (i = 0; i < NAME_LEN && NAME_AT + i < len && caps[NAME_AT + i]; i++)
-		name[i] = caps[NAME_AT + i] >= ' ' && caps[NAME_AT + i] < 0x7f ?
-			(char)caps[NAME_AT + i] : '?';
+		name[i] = (char)caps[NAME_AT + i];
 	name[i] = '\0';
 }
 
@@ -246,8 +254,8 @@ static void execute(struct replayer *p)
 	keep_pace(p);
 	p->run->at = p->r.at;
 	cmd.flags = MGPU_USER_CMD_FENCED;
-	alarm(COMMAND_S);
 	start = now_ns();
+	p->run->since = start;
 	p->answer = virgl_execute(p->v, &cmd, hdr);
 	while (virgl_busy(p->v)) {
 		/* Look without a pause where there is no file to wait for. */
@@ -255,7 +263,7 @@ static void execute(struct replayer *p)
 		virgl_poll(p->v);
 	}
 	s->ns = now_ns() - start;
-	alarm(0);
+	p->run->since = 0;
 	while (s->kind < KINDS - 1 && kinds[s->kind].type != le32toh(hdr->type))
 		s->kind++;
 	s->ends_job = p->r.cmd.flags & MGPU_USER_CMD_FENCED;
@@ -343,20 +351,45 @@ static int replay_records(struct replayer *p)
 }
 
 /*
+ * Start the renderer in a worker's sandbox. A user who is not root gets of it what needs no
+ * privileges: the list of system calls, and the bound of memory.
+ */
+static int start(struct replayer *p, uint64_t memory)
+{
+	bool root = p->o->sandbox && !geteuid();
+	struct sandbox s;
+	int drm, ret;
+
+	ret = virgl_open_node(p->o->node, &drm);
+	if (!ret && root)
+		ret = sandbox_prepare(&s, p->o->node, NULL);
+	if (!ret && root)
+		ret = sandbox_enter(&s);
+	/* The process that waits goes: another user has no such signal any more. */
+	if (!ret && root)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!ret)
+		ret = virgl_new(&p->v, drm, &ops, p);
+	if (!ret && p->o->sandbox)
+		ret = sandbox_seal(memory, false);
+	return ret;
+}
+
+/*
  * Replay a file in this process, of which the renderer may make an end. The process leaves
  * it as it is.
  */
-static int replay(const struct options *o, int fd, struct run *run, uint64_t room)
+static int replay(const struct options *o, int fd, struct run *run, uint64_t room, uint64_t memory)
 {
 	static struct replayer p;
 	static uint8_t caps[MGPU_USER_MAX_CAPSET];
 	uint32_t version;
-	int drm, ret;
+	int ret;
 
 	p.o = o;
 	p.run = run;
 	p.room = room;
-	if (virgl_open_node(o->node, &drm) || virgl_new(&p.v, drm, &ops, &p)) {
+	if (start(&p, memory)) {
 		snprintf(run->why, sizeof(run->why), "not replayed");
 		return 1;
 	}
@@ -376,6 +409,7 @@ static int replay(const struct options *o, int fd, struct run *run, uint64_t roo
  * @path: its path
  * @fd: file
  * @vgpu: ID of the vGPU
+ * @memory: most memory of resources that is recorded at a time, bytes
  * @nr: number of commands
  * @run: replays
  * @nr_runs: their number
@@ -384,6 +418,7 @@ struct file {
 	const char *path;
 	int fd;
 	uint32_t vgpu;
+	uint64_t memory;
 	uint64_t nr;
 	struct run **run;
 	unsigned int nr_runs;
@@ -412,6 +447,7 @@ static int look_through(struct file *f)
 		if (ret <= 0)
 			break;
 		f->nr += r.type == RECORD_COMMAND;
+		f->memory = r.mems.len > f->memory ? r.mems.len : f->memory;
 		ret = 0;
 	}
 	f->vgpu = r.vgpu;
@@ -422,14 +458,19 @@ static int look_through(struct file *f)
 }
 
 /* Say how the process of a run ended, which was not well. */
-static void explain(const struct file *f, const struct run *run, int status)
+static void explain(const struct file *f, const struct run *run, int status, bool late)
 {
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	/* That of abort() in the sandbox, which ends the process by exit(). */
+	if (WIFEXITED(status) && WEXITSTATUS(status) > SIGNALS)
+		sig = WEXITSTATUS(status) - SIGNALS;
+	if (late)
 		complain("%s: the command at byte %" PRIu64 " is not complete after %u s",
 			 f->path, run->at, COMMAND_S);
-	else if (WIFSIGNALED(status))
+	else if (sig)
 		complain("%s: the command at byte %" PRIu64 " ended the renderer by signal %d (%s)",
-			 f->path, run->at, WTERMSIG(status), strsignal(WTERMSIG(status)));
+			 f->path, run->at, sig, strsignal(sig));
 	else if (run->why[0])
 		complain("%s: %s", f->path, run->why);
 	else
@@ -437,11 +478,48 @@ static void explain(const struct file *f, const struct run *run, int status)
 			 run->at);
 }
 
+static void make_printable(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+/* What a process has written that may have executed a guest's code has any value. */
+static void bound(struct run *run, uint64_t room)
+{
+	run->nr = run->nr < room ? run->nr : room;
+	make_printable(run->renderer, sizeof(run->renderer));
+	make_printable(run->recorded, sizeof(run->recorded));
+	make_printable(run->why, sizeof(run->why));
+}
+
+/* Wait for the end of a run's process, and bring it about if a command takes too long. */
+static int wait_for(pid_t pid, const struct run *run, bool *late)
+{
+	struct pollfd fd = { .fd = pidfd_open(pid, 0), .events = POLLIN };
+	uint64_t since;
+	int status;
+
+	while (fd.fd >= 0 && !poll(&fd, 1, 1000) && !*late) {
+		since = run->since;
+		*late = since && now_ns() > since + (uint64_t)COMMAND_S * NS_PER_S;
+	}
+	if (*late || fd.fd < 0)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	close(fd.fd);
+	return status;
+}
+
 static int replay_once(const struct options *o, struct file *f)
 {
 	struct run *run = mmap(NULL, run_size(f), PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid, parent = getpid();
+	bool late = false;
 	int status;
 
 	if (run == MAP_FAILED) {
@@ -449,6 +527,11 @@ static int replay_once(const struct options *o, struct file *f)
 		return -errno;
 	}
 	f->run[f->nr_runs++] = run;
+	if (o->sandbox && !geteuid() && sandbox_pids()) {
+		complain("cannot make the sandbox: %s: replay as another user, or with --no-sandbox",
+			 strerror(errno));
+		return -errno;
+	}
 	fflush(stdout);
 	pid = fork();
 	if (pid < 0) {
@@ -457,16 +540,20 @@ static int replay_once(const struct options *o, struct file *f)
 	}
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* Libraries' messages are not part of the output. */
-		if (getppid() != parent || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		/* A namespace's first process has no parent. Libraries' messages are not part of
+		 * the output.
+		 */
+		if ((getpid() != 1 && getppid() != parent) ||
+		    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 			_exit(1);
-		_exit(replay(o, f->fd, run, f->nr));
+		/* The renderer gets twice the memory: the recording's, and its own. */
+		_exit(replay(o, f->fd, run, f->nr, 2 * f->memory + RECORDING_MAX_MEMS));
 	}
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	status = wait_for(pid, run, &late);
+	bound(run, f->nr);
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
-	explain(f, run, status);
+	explain(f, run, status, late);
 	return -EIO;
 }
 
@@ -747,14 +834,15 @@ int replay_main(int argc, char **argv)
 		{ "repeat", required_argument, NULL, 'N' },
 		{ "pace", no_argument, NULL, 'p' },
 		{ "check", no_argument, NULL, 'c' },
+		{ "no-sandbox", no_argument, NULL, 'S' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
 	static const char *const names[] = {
-		"node", "json", "repeat", "pace", "check", "help", "version", NULL
+		"node", "json", "repeat", "pace", "check", "no-sandbox", "help", "version", NULL
 	};
-	struct options o = { .repeat = 1 };
+	struct options o = { .repeat = 1, .sandbox = true };
 	struct json_object *files;
 	char text[256];
 	int c, ret = 0;
@@ -777,6 +865,9 @@ int replay_main(int argc, char **argv)
 			break;
 		case 'c':
 			o.check = true;
+			break;
+		case 'S':
+			o.sandbox = false;
 			break;
 		case 'h':
 			fputs(usage_text, stdout);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <json-c/json.h>
 #include <linux/virtio_gpu.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -39,6 +40,7 @@ static size_t file_len;
 static uint64_t begins[100];
 static unsigned int nr_begins;
 static const char *why_not;	/* no file */
+static bool no_sandbox;		/* a container's root, for example */
 
 /* ---- a worker that records ---- */
 
@@ -470,6 +472,8 @@ static void replay_start(const char *const *options, const void *data, size_t le
 		abort();
 	while (options && *options)
 		argv[argc++] = (char *)*options++;
+	if (no_sandbox)
+		argv[argc++] = (char *)"--no-sandbox";
 	argv[argc++] = path;
 	fflush(stdout);
 	replaying.pid = fork();
@@ -729,21 +733,87 @@ static pid_t child_of(pid_t pid)
 	return (pid_t)atoi(text);
 }
 
-/* It waits for the last command for an hour. */
-static void renderer_dies(void)
+/* Start a replay that waits for the last command for an hour; the renderer's process, or 0. */
+static pid_t replay_waits(void)
 {
-	uint8_t *copy;
+	uint8_t *copy = delayed(3600);
 	pid_t pid;
 
-	NEED_FILE();
-	copy = delayed(3600);
 	replay_start((const char *[]){ "--pace", NULL }, copy, file_len);
 	while (!(pid = child_of(replaying.pid)) && child_of(getpid()))
 		usleep(1000);
+	free(copy);
+	return pid;
+}
+
+static void renderer_dies(void)
+{
+	pid_t pid;
+
+	NEED_FILE();
+	pid = replay_waits();
 	TAP_CHECK(pid && !kill(pid, SIGKILL));
 	replay_ends(replay_wait(), 1);
 	says(errors, "ended the renderer by signal 9");
-	free(copy);
+}
+
+static bool has_status(pid_t pid, const char *line)
+{
+	char path[64], text[4096] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return false;
+	slurp(fd, text, sizeof(text));
+	close(fd);
+	return strstr(text, line);
+}
+
+static bool sees(pid_t pid, const char *file_of_host)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, file_of_host);
+	return !access(path, F_OK);
+}
+
+/* That of a worker, which kselftest/test_sandbox tries from within. */
+static void sandboxed(void)
+{
+	pid_t pid;
+
+	NEED_FILE();
+	if (no_sandbox)
+		TAP_SKIP("this root may not make namespaces");
+	pid = replay_waits();
+	while (pid && child_of(replaying.pid) == pid &&
+	       !(has_status(pid, "\nSeccomp:\t2\n") && has_status(pid, "\nNoNewPrivs:\t1\n")))
+		usleep(1000);
+	TAP_CHECK(has_status(pid, "\nSeccomp:\t2\n"));
+	TAP_CHECK(has_status(pid, "\nNoNewPrivs:\t1\n"));
+	if (!geteuid()) {
+		TAP_CHECK(!has_status(pid, "\nUid:\t0\t"));
+		TAP_CHECK(has_status(pid, "\nCapEff:\t0000000000000000\n"));
+		TAP_CHECK(sees(pid, "/usr/lib") && sees(pid, "/dev/null"));
+		TAP_CHECK(!sees(pid, "/etc/passwd") && !sees(pid, dir));
+	}
+	TAP_CHECK(pid && !kill(pid, SIGKILL));
+	replay_ends(replay_wait(), 1);
+}
+
+static bool may_sandbox(void)
+{
+	int status = 1;
+	pid_t pid;
+
+	if (geteuid())
+		return true;
+	pid = fork();
+	if (!pid)
+		_exit(!!unshare(CLONE_NEWPID | CLONE_NEWNS));
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
 static void put32(uint8_t *p, uint32_t v)
@@ -997,6 +1067,7 @@ int main(void)
 	strcpy(dir, "/tmp/test_replay.XXXXXX");
 	if (!mkdtemp(dir))
 		abort();
+	no_sandbox = !may_sandbox();
 	status_of_record = record_apart();
 	if (status_of_record == 2)
 		why_not = "no GL by software here";
@@ -1010,6 +1081,7 @@ int main(void)
 	tap_run_within(differences, "other input, or another result, is a difference", 4 * RUN_S);
 	tap_run_within(pace, "a replay keeps the pace of the recording", 2 * RUN_S);
 	tap_run_within(renderer_dies, "a renderer that dies is an error", 2 * RUN_S);
+	tap_run_within(sandboxed, "a renderer has a worker's sandbox", 2 * RUN_S);
 	tap_run(refusals, "a value that cannot be is refused with the reason and its place");
 	tap_run(cut, "a file that is cut off within a record is refused, at every length");
 	tap_run_within(cut_replayed, "a file that ends behind a record is replayed", 4 * RUN_S);

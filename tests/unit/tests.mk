@@ -185,11 +185,11 @@ test_renderd-pkgs := libnl-genl-3.0
 test_engine_clock-srcs := ../../ctl/renderd/engine_clock.c
 test_engine_clock-cflags := -I../../ctl/renderd
 
-test_replay-srcs := $(addprefix ../../ctl/renderd/,gl_clock.c record.c recording.c replay.c virgl.c) \
+test_replay-srcs := $(addprefix ../../ctl/renderd/,gl_clock.c record.c recording.c replay.c sandbox.c virgl.c) \
 	$(addprefix ../../ctl/lib/,cmdline.c complain.c) ../kselftest/lib/stream.c
 test_replay-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd -I../kselftest/lib \
 	-DMGPU_VERSION='"test"' -DTOP='"$(abspath ../..)"'
-test_replay-pkgs := json-c virglrenderer epoxy
+test_replay-pkgs := json-c virglrenderer epoxy libseccomp libcap-ng
 
 renderer-srcs := renderer.c ../../ctl/renderd/virgl.c ../../ctl/renderd/gl_clock.c \
 	../../ctl/lib/complain.c ../kselftest/lib/stream.c
