@@ -35,7 +35,7 @@ struct venus_process {
  * @server: its process, the first of its group; 0 for none
  * @looked_ns: time of the last look at its contexts, CLOCK_MONOTONIC
  * @ns: CPU time of all contexts until then
- * @gone_ns: CPU time of contexts that have ended
+ * @gone_ns: CPU time of contexts that have ended; of those that no look saw, to 10 ms
  * @process: processes of contexts
  * @nr: their number
  */

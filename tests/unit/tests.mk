@@ -214,6 +214,10 @@ test_spare-cflags := -I../../ctl/renderd
 test_turns-srcs := ../../ctl/renderd/turns.c
 test_turns-cflags := -I../../ctl/renderd
 
+test_venus-srcs := $(addprefix ../../ctl/renderd/,sandbox.c venus.c) ../../ctl/lib/complain.c
+test_venus-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd
+test_venus-pkgs := libseccomp libcap-ng
+
 # ---- tools/
 
 test_bench_stats-srcs := ../../tools/bench/common/stats.c
