@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "mgpud_client.h"
 
 /* The state of 1,024 vGPUs takes about 512 KiB. */
@@ -127,10 +127,7 @@ int mgpud_fd(const struct mgpud *client)
 
 static int64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (int64_t)(now_ns() / 1000000);
 }
 
 static int write_line(struct mgpud *client, struct json_object *object,

@@ -14,11 +14,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../include/uapi/linux/mgpu_user.h"
 #include "backoff.h"
+#include "clock.h"
 #include "cmdline.h"
 #include "complain.h"
 #include "node.h"
@@ -258,10 +258,7 @@ static struct {
 
 static uint64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return now_ns() / 1000000;
 }
 
 /* Find a vGPU, or an unused place with @vgpu 0. */

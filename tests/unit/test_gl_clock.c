@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The clock of a GPU by timer queries of OpenGL, on Mesa's llvmpipe. */
 #include <linux/virtio_gpu.h>
-#include <time.h>
 
+#include "clock.h"
 #include "tap.h"
 
 #include "renderer.h"
@@ -19,15 +19,6 @@ static struct {
 } job = {
 	.c.hdr = { .type = VIRTIO_GPU_CMD_SUBMIT_3D, .ctx_id = RENDERER_CTX },
 };
-
-/* GL_TIMESTAMP of llvmpipe is this clock. */
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 static size_t job_of(const struct gl_stream *s)
 {
@@ -46,7 +37,10 @@ static size_t triangles(uint32_t n)
 	return job_of(&s);
 }
 
-/* Run a job; return how long the GPU worked for it, and nothing but it, nanoseconds. */
+/*
+ * Run a job; return how long the GPU worked for it, and nothing but it, nanoseconds. GL_TIMESTAMP
+ * of llvmpipe is the clock of now_ns().
+ */
 static uint64_t time_of(size_t len, uint64_t *wall)
 {
 	uint64_t before = virgl_time_ns(renderer.v), begin = now_ns();

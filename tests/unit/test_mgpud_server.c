@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <json-c/json.h>
 
+#include "clock.h"
 #include "config/table.h"
 #include "server/budget.h"
 #include "server/server.h"
@@ -1014,14 +1015,6 @@ static void crowds(void)
 }
 
 /* ---- floods ---- */
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* Ask, send half lines, connect again, and do not read; as fast as it can. */
 static void flood(int say)
