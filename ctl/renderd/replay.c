@@ -137,7 +137,7 @@ struct tally {
  */
 struct run {
 	uint64_t at;
-	_Atomic uint64_t since;
+	uint64_t since;
 	uint64_t nr;
 	struct tally tally;
 	bool other_caps;
@@ -255,7 +255,7 @@ static void execute(struct replayer *p)
 	p->run->at = p->r.at;
 	cmd.flags = MGPU_USER_CMD_FENCED;
 	start = now_ns();
-	p->run->since = start;
+	__atomic_store_n(&p->run->since, start, __ATOMIC_RELAXED);
 	p->answer = virgl_execute(p->v, &cmd, hdr);
 	while (virgl_busy(p->v)) {
 		/* Look without a pause where there is no file to wait for. */
@@ -263,7 +263,7 @@ static void execute(struct replayer *p)
 		virgl_poll(p->v);
 	}
 	s->ns = now_ns() - start;
-	p->run->since = 0;
+	__atomic_store_n(&p->run->since, 0, __ATOMIC_RELAXED);
 	while (s->kind < KINDS - 1 && kinds[s->kind].type != le32toh(hdr->type))
 		s->kind++;
 	s->ends_job = p->r.cmd.flags & MGPU_USER_CMD_FENCED;
@@ -503,7 +503,7 @@ static int wait_for(pid_t pid, const struct run *run, bool *late)
 	int status;
 
 	while (fd.fd >= 0 && !poll(&fd, 1, 1000) && !*late) {
-		since = run->since;
+		since = __atomic_load_n(&run->since, __ATOMIC_RELAXED);
 		*late = since && now_ns() > since + (uint64_t)COMMAND_S * NS_PER_S;
 	}
 	if (*late || fd.fd < 0)

@@ -16,7 +16,7 @@ GROUPS = ("kselftest", "unit", "fuzz", "static", "e2e", "device", "long")
 # What runs a function as a test, in each kind of program.
 RUNS = {
     ".c": r"^TEST(?:_F|_F_TIMEOUT|_F_SIGNAL|_SIGNAL)?\((?:\w+, )?{0}(?:, \w+)?\)|"
-          r"tap_run\({0}, ",
+          r"tap_run(?:_within)?\({0}, ",
     ".sh": r"^(?:behaves|check) .* {0}\b",
     ".py": r"^result\(.*\b{0}\(\)|^\s+\({0}, \"",
 }
