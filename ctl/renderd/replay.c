@@ -37,9 +37,6 @@
 /* A command that takes longer will not end. */
 #define COMMAND_S	60u
 
-/* An exit status above it is the number of a signal and this. */
-#define SIGNALS		128
-
 /* Capability set 2 has GL_RENDERER. */
 #define CAPSET		2u
 #define NAME_AT		696u
@@ -365,7 +362,7 @@ static int start(struct replayer *p, uint64_t memory)
 		ret = sandbox_prepare(&s, p->o->node, NULL);
 	if (!ret && root)
 		ret = sandbox_enter(&s);
-	/* The process that waits goes: another user has no such signal any more. */
+	/* The kernel has dropped the request for this signal with the change of the user. */
 	if (!ret && root)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!ret)
@@ -462,9 +459,8 @@ static void explain(const struct file *f, const struct run *run, int status, boo
 {
 	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-	/* That of abort() in the sandbox, which ends the process by exit(). */
-	if (WIFEXITED(status) && WEXITSTATUS(status) > SIGNALS)
-		sig = WEXITSTATUS(status) - SIGNALS;
+	if (WIFEXITED(status) && WEXITSTATUS(status) > SANDBOX_ABORTED)
+		sig = WEXITSTATUS(status) - SANDBOX_ABORTED;
 	if (late)
 		complain("%s: the command at byte %" PRIu64 " is not complete after %u s",
 			 f->path, run->at, COMMAND_S);
@@ -486,13 +482,21 @@ static void make_printable(char *text, size_t size)
 			*text = '?';
 }
 
-/* What a process has written that may have executed a guest's code has any value. */
-static void bound(struct run *run, uint64_t room)
+/*
+ * Take a result from a process that has ended. It may have executed a guest's code, so that any
+ * value may be in it; and the process of the next run must not change it.
+ */
+static int take_result(const struct file *f, struct run *run)
 {
-	run->nr = run->nr < room ? run->nr : room;
+	if (madvise(run, run_size(f), MADV_DONTFORK)) {
+		complain("%s: %s", f->path, strerror(errno));
+		return -errno;
+	}
+	run->nr = run->nr < f->nr ? run->nr : f->nr;
 	make_printable(run->renderer, sizeof(run->renderer));
 	make_printable(run->recorded, sizeof(run->recorded));
 	make_printable(run->why, sizeof(run->why));
+	return 0;
 }
 
 /* Wait for the end of a run's process, and bring it about if a command takes too long. */
@@ -520,17 +524,19 @@ static int replay_once(const struct options *o, struct file *f)
 			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid, parent = getpid();
 	bool late = false;
-	int status;
+	int status, ret = 0;
 
 	if (run == MAP_FAILED) {
 		complain("%s: %s", f->path, strerror(errno));
 		return -errno;
 	}
 	f->run[f->nr_runs++] = run;
-	if (o->sandbox && !geteuid() && sandbox_pids()) {
+	if (o->sandbox && !geteuid())
+		ret = sandbox_pids();
+	if (ret) {
 		complain("cannot make the sandbox: %s: replay as another user, or with --no-sandbox",
-			 strerror(errno));
-		return -errno;
+			 strerror(-ret));
+		return ret;
 	}
 	fflush(stdout);
 	pid = fork();
@@ -540,7 +546,8 @@ static int replay_once(const struct options *o, struct file *f)
 	}
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* A namespace's first process has no parent. Libraries' messages are not part of
+		/*
+		 * A namespace's first process has no parent. Libraries' messages are not part of
 		 * the output.
 		 */
 		if ((getpid() != 1 && getppid() != parent) ||
@@ -550,7 +557,9 @@ static int replay_once(const struct options *o, struct file *f)
 		_exit(replay(o, f->fd, run, f->nr, 2 * f->memory + RECORDING_MAX_MEMS));
 	}
 	status = wait_for(pid, run, &late);
-	bound(run, f->nr);
+	ret = take_result(f, run);
+	if (ret)
+		return ret;
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
 	explain(f, run, status, late);

@@ -203,7 +203,7 @@ static int find_user(const char *name, uid_t *uid, gid_t *gid)
  */
 static void on_abort(int sig)
 {
-	_exit(128 + sig);
+	_exit(SANDBOX_ABORTED + sig);
 }
 
 int sandbox_prepare(struct sandbox *s, const char *node, const char *user)

@@ -13,6 +13,9 @@
 /* Memory of a worker beyond the resources of its guest, bytes. */
 #define SANDBOX_SPARE	(96ull << 20)
 
+/* A process in a sandbox that aborts ends with this status and the number of the signal. */
+#define SANDBOX_ABORTED	128
+
 /**
  * sandbox_pids() - have the next child be the first process of a PID namespace
  *

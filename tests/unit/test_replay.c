@@ -803,6 +803,45 @@ static void sandboxed(void)
 	replay_ends(replay_wait(), 1);
 }
 
+/* Number of mappings that a process shares with others by fork(), or 0 if it is over. */
+static unsigned int shared_mappings(pid_t pid)
+{
+	char path[64], line[512];
+	unsigned int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		n += !!strstr(line, "/dev/zero (deleted)");
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* A renderer that a recording has taken over could change what others before it have told. */
+static void runs_apart(void)
+{
+	uint8_t *copy;
+	pid_t pid, first = 0;
+	unsigned int n = 0;
+
+	NEED_FILE();
+	copy = delayed(2);
+	replay_start((const char *[]){ "--pace", "--repeat", "2", NULL }, copy, file_len);
+	while (child_of(getpid()) && !n) {
+		pid = child_of(replaying.pid);
+		if (!first)
+			first = pid;
+		if (pid && pid != first)
+			n = shared_mappings(pid);
+		usleep(1000);
+	}
+	TAP_EQ(n, 1);
+	replay_ends(replay_wait(), 0);
+	free(copy);
+}
+
 static bool may_sandbox(void)
 {
 	int status = 1;
@@ -1081,6 +1120,8 @@ int main(void)
 	tap_run_within(differences, "other input, or another result, is a difference", 4 * RUN_S);
 	tap_run_within(pace, "a replay keeps the pace of the recording", 2 * RUN_S);
 	tap_run_within(renderer_dies, "a renderer that dies is an error", 2 * RUN_S);
+	tap_run_within(runs_apart, "a renderer cannot change what another one has told",
+		       2 * RUN_S);
 	tap_run_within(sandboxed, "a renderer has a worker's sandbox", 2 * RUN_S);
 	tap_run(refusals, "a value that cannot be is refused with the reason and its place");
 	tap_run(cut, "a file that is cut off within a record is refused, at every length");
