@@ -190,8 +190,8 @@ check-e2e-rest: all ## the tests with real VMs that check leaves out, but for th
 	@tests/run 'e2e/!(smoke|render|debian13|venus|dmabuf).sh'
 
 # Scripts of the kernel self-tests are about mgpud and gpuctl, and test_render_kills mostly
-# about mgpu-renderd, which 6.1 covers; no decision of the scheduler depends on the kernel,
-# and races are looked for on the debug kernel.
+# about mgpu-renderd, which 6.1 covers; no decision of the scheduler depends on the kernel;
+# races are looked for on the debug kernel, which runs test_starved, too.
 check-kernel: all kselftest ## only what depends on the test kernel: KERNEL=6.12
 	@tests/run static/modules.sh \
 		'kselftest/!(*.sh|test_*kills|test_sched|test_pacing|test_starved|test_fuzz*|test_races)' \
@@ -199,7 +199,7 @@ check-kernel: all kselftest ## only what depends on the test kernel: KERNEL=6.12
 
 # The scheduler's decisions and what mgpud leaves behind are those on 6.1. test_clear looks
 # for other guests' pixels, with another renderer of the GPU: a second host.
-check-debug: ## the C programs of the kernel self-tests on a kernel with checkers
+check-debug: ## most C programs of the kernel self-tests on a kernel with checkers
 	+@$(MAKE) --no-print-directory KERNEL=debug kmod kselftest
 	@KERNEL=debug tests/run \
 		'kselftest/!(*.sh|test_mgpud_kills|test_render_kills|test_sched|test_pacing|test_clear)'

@@ -558,7 +558,8 @@ TEST_F_TIMEOUT(kills, without_them_all_commands_are_answered, 120)
 
 TEST_F_TIMEOUT(kills, vmms_at_random_moments, 7200)
 {
-	unsigned int i, rounds = rounds_of_run(60 / (unsigned int)vmm_slow()), seed = self->seed;
+	unsigned int i, seed = self->seed;
+	unsigned int rounds = rounds_of_run(60 / (unsigned int)vmm_slow());
 	struct footprint before;
 
 	ASSERT_EQ(0, neighbour_begin(&self->neighbour[0], "small"));
