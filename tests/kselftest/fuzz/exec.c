@@ -1264,13 +1264,35 @@ int exec_run(struct exec *x, const struct prog *p)
 	return 0;
 }
 
+/*
+ * Look until the screen has one colour: a look while a GPU still draws shows the picture
+ * before, and the GPU has jobs of others.
+ */
+static const char *shows(struct exec *x, uint32_t rgb)
+{
+	uint64_t end = now_ms() + (x->gpu ? VMM_TIMEOUT : 0);
+	struct vfio_device_gfx_plane_info plane;
+	size_t len, i;
+
+	for (;;) {
+		if (!display_map(&x->vm, &len) || display_plane(&x->vm, &plane))
+			return "its screen cannot be mapped";
+		for (i = 0; i < 64 * 64 && (x->vm.display[i] & 0xffffff) == rgb; i++)
+			;
+		if (i == 64 * 64)
+			return NULL;
+		if (now_ms() >= end)
+			return "it shows wrong pixels";
+		beat(x);
+		sleep_ms(10);
+	}
+}
+
 const char *exec_well(struct exec *x)
 {
-	struct vfio_device_gfx_plane_info plane;
 	struct vm *vm = &x->vm;
 	struct gpu_screen s;
-	const char *why = NULL;
-	size_t len, i;
+	const char *why;
 
 	/* Jobs that hang are what programs are made of. */
 	if (nl_vgpu_set_quarantine(&x->nl, vm->uuid, 0) ||
@@ -1288,11 +1310,7 @@ const char *exec_well(struct exec *x)
 	if (gpu_show(vm, &s))
 		return "it shows no picture";
 	beat(x);
-	if (!display_map(vm, &len) || display_plane(vm, &plane))
-		return "its screen cannot be mapped";
-	for (i = 0; i < 64 * 64 && !why; i++)
-		if ((vm->display[i] & 0xffffff) != 0x5a5a5a)
-			why = "it shows wrong pixels";
+	why = shows(x, 0x5a5a5a);
 	munmap(vm->display, vm->display_size);
 	vm->display = NULL;
 	beat(x);
