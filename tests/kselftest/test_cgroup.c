@@ -100,7 +100,7 @@ FIXTURE_TEARDOWN(cgroup)
 	EXPECT_EQ(0, sysfs_write(ROOT "/cgroup.procs", "0"));
 	EXPECT_EQ(0, mdev_remove(self->v.uuid));
 	/* Only a group without threads can be removed. */
-	EXPECT_EQ(0, rmdir(GROUP));
+	EXPECT_EQ(0, cgroup_remove(GROUP));
 	nl_close(&self->nl);
 }
 

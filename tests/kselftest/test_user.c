@@ -907,7 +907,7 @@ TEST_F(user, a_worker_joins_the_cgroup_of_its_vmm)
 	/* The vGPU's thread of the kernel is in there, too. */
 	vm_close(&p->g.vm);
 	EXPECT_EQ(0, sysfs_write(CGROUPS "/cgroup.procs", "0"));
-	EXPECT_EQ(0, rmdir(GROUP));
+	EXPECT_EQ(0, cgroup_remove(GROUP));
 }
 
 /* ---- memory ---- */

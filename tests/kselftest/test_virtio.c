@@ -898,7 +898,7 @@ TEST_F_TIMEOUT(gpu, what_the_gpu_is_sent_is_the_vmms_memory, 120)
 	EXPECT_EQ(0, gl_left(&g));
 	gl_delete(&g);
 	EXPECT_EQ(0, sysfs_write(ROOT "/cgroup.procs", "0"));
-	EXPECT_EQ(0, rmdir(GROUP));
+	EXPECT_EQ(0, cgroup_remove(GROUP));
 }
 
 /* Guests and VMMs that do not wait for it. */

@@ -164,6 +164,18 @@ int sysfs_write(const char *path, const char *text)
 	return ret;
 }
 
+int cgroup_remove(const char *path)
+{
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+
+	while (rmdir(path)) {
+		if (errno != EBUSY || now_ms() > end)
+			return -errno;
+		sleep_ms(5);
+	}
+	return 0;
+}
+
 /* Nor may it have what is mapped here: the display keeps its device open. */
 pid_t sysfs_write_aside(const char *path, const char *text)
 {

@@ -66,6 +66,11 @@ int sysfs_read(const char *path, char *buf, size_t len);
 long long sysfs_number(const char *path);
 int sysfs_write(const char *path, const char *text);
 /*
+ * Remove a cgroup. A task that has ended, and was waited for, may be in it for some time still:
+ * it leaves late in do_exit().
+ */
+int cgroup_remove(const char *path);
+/*
  * sysfs_write() in a process of its own, which holds no descriptor and no mapping:
  * the write may wait until this process closes its own.
  */
