@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The calls of a GPU API, as ctl/defer/api/NAME.yaml describes them.
+ */
+#ifndef MGPU_DEFER_API_H
+#define MGPU_DEFER_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define API_MAX_ARGS	16
+#define API_NO_ARG	-1
+
+/**
+ * enum api_arg_type - what an argument is to the call
+ * @API_SCALAR: number
+ * @API_HANDLE: object of the API, such as a queue or a buffer
+ * @API_IN: memory that the call reads before it returns
+ * @API_OUT: memory that the call, or what it starts, writes
+ * @API_STRING: text that ends with a NUL
+ * @API_PARAMS: array of pointers to the values of a kernel's parameters
+ * @API_POINTER: address that the call keeps, such as host memory of a buffer
+ * @API_CALLBACK: function that the API calls
+ */
+enum api_arg_type {
+	API_SCALAR,
+	API_HANDLE,
+	API_IN,
+	API_OUT,
+	API_STRING,
+	API_PARAMS,
+	API_POINTER,
+	API_CALLBACK,
+};
+
+/**
+ * enum api_result - what a call gives back, in a return value or in memory
+ * @API_NOTHING: no return value
+ * @API_STATUS: 0, or an error
+ * @API_OBJECT: handle
+ * @API_DATA: anything else
+ */
+enum api_result {
+	API_NOTHING,
+	API_STATUS,
+	API_OBJECT,
+	API_DATA,
+};
+
+/**
+ * struct api_arg - argument of a call
+ * @name: name in the API's specification
+ * @type: what it is to the call
+ * @holds: what memory of type API_OUT receives
+ * @length_arg: number of the argument that the length is in, or API_NO_ARG
+ * @length_unit: bytes; the length, or the length of each of @length_arg elements; 0 if the
+ *	description does not know it
+ */
+struct api_arg {
+	const char *name;
+	enum api_arg_type type;
+	enum api_result holds;
+	int length_arg;
+	unsigned int length_unit;
+};
+
+/**
+ * struct api_function - call of an API
+ * @name: its symbol
+ * @api: name of the API
+ * @returns: what it returns
+ * @answers: the program calls it for its answer, or to wait: it cannot be put off
+ * @blocking_arg: number of the argument that makes it wait for its data unless it is 0, or
+ *	API_NO_ARG
+ * @blocks: it waits for its data whatever its arguments are
+ * @nr_args: number of arguments
+ * @args: the arguments, in their order
+ */
+struct api_function {
+	const char *name;
+	const char *api;
+	enum api_result returns;
+	bool answers;
+	bool blocks;
+	int blocking_arg;
+	unsigned int nr_args;
+	struct api_arg args[API_MAX_ARGS];
+};
+
+/* Sorted by name. */
+extern const struct api_function api_functions[];
+extern const unsigned int api_nr_functions;
+
+/* Return the call of this symbol, or NULL. */
+const struct api_function *api_find(const char *symbol);
+
+#endif /* MGPU_DEFER_API_H */
