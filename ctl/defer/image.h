@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A program's file: its code, its functions, and the symbols that its calls go to.
+ */
+#ifndef MGPU_DEFER_IMAGE_H
+#define MGPU_DEFER_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Addresses are those of the file; a PIE is loaded elsewhere. */
+
+/* A loaded part of the file. */
+struct image_segment {
+	uint64_t start, end;		/* of what the file has of it */
+	const uint8_t *bytes;
+	bool executable;
+};
+
+struct image_function {
+	uint64_t start, end;
+	const char *name;		/* NULL in a stripped program */
+};
+
+/* A slot that the dynamic linker fills with the address of a symbol, or a symbol's address. */
+struct image_name {
+	uint64_t address;
+	const char *name;
+};
+
+struct image {
+	void *map;
+	size_t size;
+	void *elf;			/* Elf *: names belong to it */
+	char build_id[65];		/* hexadecimal; empty if it has none */
+	bool pie;
+	struct image_segment *segments;
+	unsigned int nr_segments;
+	struct image_function *functions;	/* sorted, not overlapping */
+	unsigned int nr_functions;
+	struct image_name *slots, *symbols;	/* sorted */
+	unsigned int nr_slots, nr_symbols;
+	uint64_t code_bytes;		/* of the functions */
+	char error[256];
+};
+
+/**
+ * image_open() - read a program
+ * @img: result; zeroed first
+ * @path: ELF file for x86-64, a program or a shared library
+ *
+ * Functions are those of .eh_frame, which stripped programs have, too.  Code without unwind
+ * information, as of hand-written assembly, is not looked at.
+ *
+ * Return: 0, or -1 with the reason in @img->error; image_close() frees in both cases
+ */
+int image_open(struct image *img, const char *path);
+void image_close(struct image *img);
+
+/* Return the bytes at an address and how many follow in this segment, or NULL. */
+const uint8_t *image_bytes(const struct image *img, uint64_t address, size_t *len);
+
+/* Return the function that the address lies in, or NULL. */
+const struct image_function *image_function(const struct image *img, uint64_t address);
+
+/* Return the symbol that the slot gets the address of, or NULL. */
+const char *image_slot(const struct image *img, uint64_t slot);
+
+/* Return the symbol at that address, or NULL. */
+const char *image_symbol(const struct image *img, uint64_t address);
+
+#endif /* MGPU_DEFER_IMAGE_H */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the analysis knows of a number in a register or in memory.
+ *
+ * A value is a sum of symbols times constants, or, where it is not known how, a function of
+ * symbols.  Symbols are what a value had when an iteration began, results of calls, and what
+ * is loaded from memory.  Widths are not kept apart: a sum that overflows, or is cut to 32 bits,
+ * is predicted wrongly, and the front end compares every prediction with the argument.
+ */
+#ifndef MGPU_DEFER_VALUE_H
+#define MGPU_DEFER_VALUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api.h"
+
+#define MAX_SYMS	512
+#define MAX_TERMS	4
+#define NO_SYM		UINT16_MAX
+
+/**
+ * enum sym_kind - what a symbol stands for
+ * @SYM_REG: a register when the iteration, or the function, began; @a: its number
+ * @SYM_SLOT: bytes of the stack then; @a: base, @b: offset, @size: bytes
+ * @SYM_FRAME: base of addresses on the stack: the stack pointer when the function began, or
+ *	what it was aligned to by the instruction at @b
+ * @SYM_GLOBAL: bytes at the fixed address @b
+ * @SYM_HEAP: bytes at the address of the symbol @a plus @b; memory at any other addresses if
+ *	@size is 0
+ * @SYM_RESULT: what the call at @b gives back; @a: number of the argument, or RESULT_RETURNED
+ * @SYM_PRODUCT: product of the symbols @a and @b
+ * @SYM_OTHER: something that the instruction at @b made, or that differs each time that
+ *	control comes there
+ *
+ * Of SYM_OTHER and SYM_RESULT @context tells calls of a function from different places
+ * apart.
+ */
+enum sym_kind {
+	SYM_REG,
+	SYM_SLOT,
+	SYM_FRAME,
+	SYM_GLOBAL,
+	SYM_HEAP,
+	SYM_RESULT,
+	SYM_PRODUCT,
+	SYM_OTHER,
+};
+
+#define RESULT_RETURNED	API_MAX_ARGS
+
+struct sym {
+	enum sym_kind kind;
+	unsigned int a;
+	int64_t b;
+	unsigned int size;
+	uint64_t context;
+	enum api_result holds;		/* of SYM_RESULT */
+};
+
+/* A set of symbols. */
+struct symset {
+	uint64_t word[MAX_SYMS / 64];
+};
+
+/**
+ * struct syms - symbols of a function; zeroed it has none
+ * @sym: the symbols
+ * @nr: number of symbols
+ * @full: one more was wanted than there is room for
+ * @frames, @results: those of the kinds SYM_FRAME and SYM_RESULT
+ * @table: numbers of symbols, plus 1, by the hash of what they stand for
+ */
+struct syms {
+	struct sym sym[MAX_SYMS];
+	unsigned int nr;
+	bool full;
+	struct symset frames, results;
+	uint16_t table[2 * MAX_SYMS];
+};
+
+struct term {
+	uint16_t sym;
+	int64_t coef;
+};
+
+/**
+ * struct value - what is known of a number
+ * @linear: it is @c plus the @nr @terms, sorted by symbol, none with the factor 0
+ * @merged: it depends on the way that control took: @deps has what that depends on
+ * @either: it is one of the symbols in @choices, as it is
+ * @cut: it may have been cut to 32 bits or less
+ * @rounded: its lowest bits may have been cleared
+ * @id: two values of one place that are not linear are the same if this is
+ * @deps: the symbols that it depends on
+ */
+struct value {
+	bool linear, merged, either, cut, rounded;
+	uint8_t nr;
+	int64_t c;
+	struct term terms[MAX_TERMS];
+	uint64_t id;
+	struct symset deps, choices;
+};
+
+/* Return the symbol's number; the same symbol has one number. NO_SYM: there are too many. */
+uint16_t sym_intern(struct syms *s, const struct sym *sym);
+
+/* Forget all symbols but the first @nr. */
+void syms_cut(struct syms *s, unsigned int nr);
+
+void symset_add(struct symset *set, uint16_t sym);
+/* Return the first symbol of both sets from @from on, or MAX_SYMS. */
+uint16_t symset_next(const struct symset *a, const struct symset *b, uint16_t from);
+bool symset_has(const struct symset *set, uint16_t sym);
+/* Return whether @set grew. */
+bool symset_union(struct symset *set, const struct symset *more);
+
+struct value value_const(int64_t c);
+struct value value_sym(uint16_t sym);
+/* a + b * factor */
+struct value value_add(const struct value *a, const struct value *b, int64_t factor,
+		       uint64_t id);
+/* a * b: a sum again if one of them is a number, or one that is made of products. */
+struct value value_multiply(const struct value *a, const struct value *b, struct syms *syms,
+			    uint64_t id);
+/* A function of both, of which no more is known; @b may be NULL. */
+struct value value_mix(const struct value *a, const struct value *b, uint64_t id);
+/*
+ * One or the other, as @why says: @a becomes what holds for both; return whether it changed.
+ */
+bool value_merge(struct value *a, const struct value *b, uint64_t id, const struct symset *why);
+bool value_equal(const struct value *a, const struct value *b);
+/* Return whether it is a symbol as it is, or one of several: those are @choices. */
+bool value_is_plain(const struct value *v, struct symset *choices);
+bool value_is_const(const struct value *v, int64_t *c);
+
+/* Return an identity for something made of two. */
+uint64_t value_hash(uint64_t a, uint64_t b);
+
+#endif /* MGPU_DEFER_VALUE_H */
