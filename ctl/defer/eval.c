@@ -1,0 +1,1788 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval.h"
+
+enum {
+	RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15,
+};
+
+_Static_assert(RSP == REG_RSP && R15 + 1 == NR_GENERAL, "numbers of registers");
+
+/* The System V ABI for x86-64, section 3.2.3. */
+static const uint8_t argument_regs[] = { RDI, RSI, RDX, RCX, R8, R9 };
+static const uint8_t lost_regs[] = { RAX, RCX, RDX, RSI, RDI, R8, R9, R10, R11 };
+
+#define NR(array)	(sizeof(array) / sizeof(*(array)))
+
+/* ---- registers ---- */
+
+unsigned int eval_reg(x86_reg reg)
+{
+	switch (reg) {
+	case X86_REG_RAX: case X86_REG_EAX: case X86_REG_AX: case X86_REG_AL: case X86_REG_AH:
+		return RAX;
+	case X86_REG_RBX: case X86_REG_EBX: case X86_REG_BX: case X86_REG_BL: case X86_REG_BH:
+		return RBX;
+	case X86_REG_RCX: case X86_REG_ECX: case X86_REG_CX: case X86_REG_CL: case X86_REG_CH:
+		return RCX;
+	case X86_REG_RDX: case X86_REG_EDX: case X86_REG_DX: case X86_REG_DL: case X86_REG_DH:
+		return RDX;
+	case X86_REG_RSI: case X86_REG_ESI: case X86_REG_SI: case X86_REG_SIL:
+		return RSI;
+	case X86_REG_RDI: case X86_REG_EDI: case X86_REG_DI: case X86_REG_DIL:
+		return RDI;
+	case X86_REG_RBP: case X86_REG_EBP: case X86_REG_BP: case X86_REG_BPL:
+		return RBP;
+	case X86_REG_RSP: case X86_REG_ESP: case X86_REG_SP: case X86_REG_SPL:
+		return RSP;
+	case X86_REG_EFLAGS:
+		return REG_FLAGS;
+	case X86_REG_INVALID: case X86_REG_RIP: case X86_REG_EIP: case X86_REG_RIZ:
+	case X86_REG_EIZ:
+		return NR_REGS;
+	default:
+		break;
+	}
+	if (reg >= X86_REG_R8 && reg <= X86_REG_R15)
+		return R8 + (reg - X86_REG_R8);
+	if (reg >= X86_REG_R8B && reg <= X86_REG_R15B)
+		return R8 + (reg - X86_REG_R8B);
+	if (reg >= X86_REG_R8D && reg <= X86_REG_R15D)
+		return R8 + (reg - X86_REG_R8D);
+	if (reg >= X86_REG_R8W && reg <= X86_REG_R15W)
+		return R8 + (reg - X86_REG_R8W);
+	if (reg >= X86_REG_XMM0 && reg <= X86_REG_XMM31)
+		return REG_VECTOR(reg - X86_REG_XMM0);
+	if (reg >= X86_REG_YMM0 && reg <= X86_REG_YMM31)
+		return REG_VECTOR(reg - X86_REG_YMM0);
+	if (reg >= X86_REG_ZMM0 && reg <= X86_REG_ZMM31)
+		return REG_VECTOR(reg - X86_REG_ZMM0);
+	return REG_OTHER;
+}
+
+static struct value other(struct eval *e, const cs_insn *insn, unsigned int which)
+{
+	const struct sym sym = { .kind = SYM_OTHER, .a = which, .b = (int64_t)insn->address,
+				 .context = e->context };
+
+	return value_sym(sym_intern(e->syms, &sym));
+}
+
+static bool is_vector(unsigned int reg)
+{
+	return reg >= REG_VECTOR(0) && reg < REG_VECTOR(NR_VECTOR);
+}
+
+static void set_reg(struct state *st, unsigned int reg, unsigned int size,
+		    const struct value *v, uint64_t id)
+{
+	if (reg >= NR_REGS)
+		return;
+	/* Smaller parts leave the rest of a general register as it is. */
+	if (reg == REG_OTHER || (reg < NR_GENERAL && size < 4))
+		st->reg[reg] = value_mix(&st->reg[reg], v, id);
+	else
+		st->reg[reg] = *v;
+	if (reg < NR_GENERAL) {
+		st->low_size[reg] = size < 4 ? (uint8_t)size : 0;
+		st->low[reg] = *v;
+	}
+	if (is_vector(reg))
+		st->reg[reg + 1] = *v;
+}
+
+/* ---- the stack ---- */
+
+bool eval_is_slot(const struct syms *syms, const struct value *v, uint16_t *frame,
+		  int64_t *off)
+{
+	if (!v->linear || v->nr != 1 || v->terms[0].coef != 1 ||
+	    syms->sym[v->terms[0].sym].kind != SYM_FRAME)
+		return false;
+	*frame = v->terms[0].sym;
+	*off = v->c;
+	return true;
+}
+
+/* Return the frame that an address lies in, at a place that need not be known, or NO_SYM. */
+static uint16_t frame_of(const struct syms *syms, const struct value *v)
+{
+	uint16_t i = symset_next(&v->deps, &syms->frames, 0);
+
+	return i < MAX_SYMS ? i : NO_SYM;
+}
+
+/* Whether a call gives it back in memory. */
+static bool is_given(const struct syms *syms, const struct value *v)
+{
+	uint16_t i;
+
+	for (i = symset_next(&v->deps, &syms->results, 0); i < MAX_SYMS;
+	     i = symset_next(&v->deps, &syms->results, i + 1))
+		if (syms->sym[i].a != RESULT_RETURNED)
+			return true;
+	return false;
+}
+
+static bool overlaps(const struct slot *s, uint16_t frame, int64_t off, unsigned int size)
+{
+	return s->frame == frame && off < s->off + (int64_t)s->size &&
+	       s->off < off + (int64_t)size;
+}
+
+struct value eval_slot(const struct eval *e, const struct state *st, uint16_t frame, int64_t off,
+		       unsigned int size)
+{
+	const struct sym sym = { .kind = SYM_SLOT, .a = frame, .b = off, .size = size };
+	const struct sym any = { .kind = SYM_OTHER, .a = NR_REGS };
+	static const struct symset none;
+	uint64_t id = value_hash((uint64_t)off, size);
+	const struct slot *s, *end = st->slots + st->nr_slots, *all = NULL;
+	struct value v;
+	int64_t c;
+
+	for (s = st->slots; s < end; s++)
+		if (s->frame == frame && s->off <= off &&
+		    s->off + (int64_t)s->size >= off + (int64_t)size &&
+		    (!all || s->size < all->size))
+			all = s;
+	if (all && (all->off == off || (value_is_const(&all->v, &c) && !c))) {
+		v = all->v;
+		v.cut |= size < all->size && v.nr;
+	} else if (all) {
+		v = value_mix(&all->v, NULL, id);
+	} else {
+		v = value_sym(sym_intern(e->syms, &sym));
+		for (s = st->slots; s < end; s++)
+			if (overlaps(s, frame, off, size))
+				v = value_mix(&v, &s->v, id);
+	}
+	if (memcmp(&st->scattered, &none, sizeof(none))) {
+		v = value_mix(&v, NULL, id);
+		v.merged = true;
+		symset_union(&v.deps, &st->scattered);
+		symset_add(&v.deps, sym_intern(e->syms, &any));
+	}
+	return v;
+}
+
+static struct note *add_note(struct eval *e, enum note_kind kind, const cs_insn *insn,
+			     const struct value *v)
+{
+	struct note *n;
+
+	if (!e->collect)
+		return NULL;
+	if (!(e->nr_notes & (e->nr_notes - 1))) {
+		n = reallocarray(e->notes, e->nr_notes ? 2 * (size_t)e->nr_notes : 1, sizeof(*n));
+		if (!n) {
+			e->no_memory = true;
+			return NULL;
+		}
+		e->notes = n;
+	}
+	n = &e->notes[e->nr_notes++];
+	memset(n, 0, sizeof(*n));
+	n->kind = kind;
+	n->insn = insn;
+	n->block = e->block;
+	n->no_return = e->no_return;
+	n->why = e->why;
+	if (v)
+		n->v = *v;
+	return n;
+}
+
+static void slot_store(struct eval *e, struct state *st, uint16_t frame, int64_t off,
+		       unsigned int size, const struct value *v)
+{
+	struct slot *s = st->slots, *exact = NULL;
+	uint64_t id = value_hash((uint64_t)off, size);
+
+	while (s < st->slots + st->nr_slots) {
+		if (!overlaps(s, frame, off, size)) {
+			s++;
+		} else if (s->off == off && s->size == size) {
+			exact = s++;
+		} else if (s->off >= off && s->off + (int64_t)s->size <= off + (int64_t)size) {
+			*s = st->slots[--st->nr_slots];
+			exact = NULL;
+			s = st->slots;
+		} else {
+			s->v = value_mix(&s->v, v, id);
+			s++;
+		}
+	}
+	if (!exact) {
+		if (st->nr_slots == MAX_SLOTS) {
+			e->too_much = true;
+			return;
+		}
+		exact = &st->slots[st->nr_slots++];
+		exact->frame = frame;
+		exact->off = off;
+		exact->size = size;
+	}
+	exact->v = *v;
+}
+
+/* Something is stored to the frame, at a place that is not known. */
+static void mix_into_frame(struct state *st, uint16_t frame, const struct value *v, uint64_t id)
+{
+	unsigned int i;
+
+	symset_union(&st->scattered, &v->deps);
+	for (i = 0; i < st->nr_slots; i++)
+		if (st->slots[i].frame == frame)
+			st->slots[i].v = value_mix(&st->slots[i].v, v, id);
+}
+
+/* Other code may know the address from now on. */
+static void expose(struct eval *e, const struct value *v)
+{
+	uint16_t frame, i;
+	int64_t off;
+
+	if (eval_is_slot(e->syms, v, &frame, &off)) {
+		if (off < e->exposed[frame])
+			e->exposed[frame] = off;
+		return;
+	}
+	for (i = symset_next(&v->deps, &e->syms->frames, 0); i < MAX_SYMS;
+	     i = symset_next(&v->deps, &e->syms->frames, i + 1))
+		e->exposed[i] = INT64_MIN;
+}
+
+/* ---- memory ---- */
+
+static struct value address_of(const struct state *st, const cs_insn *insn,
+			       const x86_op_mem *mem)
+{
+	struct value v = value_const(mem->disp);
+	unsigned int reg = eval_reg(mem->base);
+
+	if (mem->base == X86_REG_RIP)
+		v.c = (int64_t)(insn->address + insn->size + (uint64_t)mem->disp);
+	else if (reg < NR_REGS)
+		v = value_add(&v, &st->reg[reg], 1, insn->address);
+	reg = eval_reg(mem->index);
+	if (reg < NR_REGS)
+		v = value_add(&v, &st->reg[reg], mem->scale, insn->address + 1);
+	return v;
+}
+
+static struct value load_at(struct eval *e, const struct state *st, const cs_insn *insn,
+			    const struct value *address, unsigned int size)
+{
+	struct sym sym = { .kind = SYM_HEAP };
+	struct note *note;
+	struct value v, more;
+	uint16_t frame;
+	unsigned int i;
+	int64_t off;
+
+	if (eval_is_slot(e->syms, address, &frame, &off)) {
+		more = (struct value){ .deps = st->scattered };
+		/* It may be a place of an array that a result goes to. */
+		if (is_given(e->syms, &more))
+			add_note(e, NOTE_LOAD, insn, address);
+		note = add_note(e, NOTE_SLOT, insn, address);
+		if (note)
+			note->size = size;
+		return eval_slot(e, st, frame, off, size);
+	}
+	note = add_note(e, NOTE_LOAD, insn, address);
+	if (note)
+		note->size = size;
+	frame = frame_of(e->syms, address);
+	if (frame != NO_SYM) {
+		/* Some place of an array: it may be any that was stored to. */
+		v = value_mix(address, NULL, insn->address);
+		for (i = 0; i < st->nr_slots; i++)
+			if (st->slots[i].frame == frame)
+				v = value_mix(&v, &st->slots[i].v, insn->address);
+		symset_union(&v.deps, &st->scattered);
+		more = other(e, insn, 0);
+		return value_mix(&v, &more, insn->address);
+	}
+	if (value_is_const(address, &off)) {
+		sym = (struct sym){ .kind = SYM_GLOBAL, .b = off, .size = size };
+		return value_sym(sym_intern(e->syms, &sym));
+	}
+	/* A member of something that an address is known of. */
+	if (address->linear && address->nr == 1 && address->terms[0].coef == 1) {
+		sym = (struct sym){ .kind = SYM_HEAP, .a = address->terms[0].sym,
+				    .b = address->c, .size = size };
+		v = value_sym(sym_intern(e->syms, &sym));
+		symset_union(&v.deps, &address->deps);
+		return v;
+	}
+	more = value_sym(sym_intern(e->syms, &sym));
+	return value_mix(address, &more, value_hash(insn->address, size));
+}
+
+static void store_at(struct eval *e, struct state *st, const cs_insn *insn,
+		     const struct value *address, unsigned int size, const struct value *v)
+{
+	struct note *note;
+	uint16_t frame;
+	unsigned int i;
+	int64_t off;
+
+	expose(e, v);
+	if (eval_is_slot(e->syms, address, &frame, &off)) {
+		if (e->collect && !is_given(e->syms, v))
+			for (i = 0; i < st->nr_slots; i++)
+				if (overlaps(&st->slots[i], frame, off, size) &&
+				    is_given(e->syms, &st->slots[i].v))
+					add_note(e, NOTE_OVERWRITE, insn, &st->slots[i].v);
+		slot_store(e, st, frame, off, size, v);
+		return;
+	}
+	note = add_note(e, NOTE_STORED, insn, address);
+	if (note)
+		note->size = size;
+	add_note(e, NOTE_STORE, insn, v);
+	frame = frame_of(e->syms, address);
+	if (frame != NO_SYM)
+		mix_into_frame(st, frame, v, insn->address);
+}
+
+static bool is_second_byte(x86_reg reg)
+{
+	return reg == X86_REG_AH || reg == X86_REG_BH || reg == X86_REG_CH || reg == X86_REG_DH;
+}
+
+static bool in_thread_storage(const x86_op_mem *mem)
+{
+	return mem->segment == X86_REG_FS || mem->segment == X86_REG_GS;
+}
+
+static struct value read_op(struct eval *e, const struct state *st, const cs_insn *insn,
+			    const cs_x86_op *op)
+{
+	struct value address, v;
+	unsigned int reg;
+
+	switch (op->type) {
+	case X86_OP_IMM:
+		return value_const(op->imm);
+	case X86_OP_REG:
+		reg = eval_reg(op->reg);
+		if (reg >= NR_REGS)
+			return value_const(0);
+		if (is_vector(reg) && op->size > 8)
+			return value_mix(&st->reg[reg], &st->reg[reg + 1], insn->address);
+		v = st->reg[reg];
+		if (reg < NR_GENERAL && op->size <= st->low_size[reg] && !is_second_byte(op->reg))
+			v = st->low[reg];
+		v.cut |= op->size < 8 && v.nr;
+		return v;
+	case X86_OP_MEM:
+		if (in_thread_storage(&op->mem))
+			return other(e, insn, NR_REGS);
+		address = address_of(st, insn, &op->mem);
+		return load_at(e, st, insn, &address, op->size);
+	default:
+		return other(e, insn, NR_REGS + 1);
+	}
+}
+
+static void write_op(struct eval *e, struct state *st, const cs_insn *insn,
+		     const cs_x86_op *op, const struct value *v)
+{
+	struct value address, narrow;
+
+	if (op->type == X86_OP_REG) {
+		narrow = *v;
+		narrow.cut |= op->size < 8 && v->nr;
+		set_reg(st, eval_reg(op->reg), op->size, &narrow, insn->address);
+		if (is_second_byte(op->reg))
+			st->low_size[eval_reg(op->reg)] = 0;
+	} else if (op->type == X86_OP_MEM) {
+		if (in_thread_storage(&op->mem)) {
+			add_note(e, NOTE_STORE, insn, v);
+			return;
+		}
+		address = address_of(st, insn, &op->mem);
+		store_at(e, st, insn, &address, op->size, v);
+	}
+}
+
+/* ---- calls ---- */
+
+static bool begins(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+static void lose_registers(struct eval *e, struct state *st, const cs_insn *insn)
+{
+	const struct value v = other(e, insn, 0);
+	struct value lost;
+	unsigned int i;
+
+	for (i = 0; i < NR(lost_regs); i++) {
+		lost = value_mix(&v, NULL, lost_regs[i]);
+		set_reg(st, lost_regs[i], 8, &lost, 0);
+	}
+	for (i = NR_GENERAL; i < NR_REGS; i++)
+		st->reg[i] = value_mix(&v, NULL, i);
+}
+
+/* Forget what code that is called could have changed. */
+static void forget_exposed(struct eval *e, struct state *st)
+{
+	struct slot *s = st->slots;
+
+	while (s < st->slots + st->nr_slots)
+		if (e->forgetful || s->off + (int64_t)s->size > e->exposed[s->frame])
+			*s = st->slots[--st->nr_slots];
+		else
+			s++;
+}
+
+static void other_call(struct eval *e, struct state *st, const cs_insn *insn,
+		       const char *name, bool computed)
+{
+	struct note *note;
+	unsigned int i;
+
+	for (i = 0; i < NR(argument_regs); i++)
+		expose(e, &st->reg[argument_regs[i]]);
+	note = add_note(e, computed ? NOTE_COMPUTED_CALL : NOTE_OTHER_CALL, insn, NULL);
+	if (note)
+		note->name = name;
+	forget_exposed(e, st);
+	lose_registers(e, st, insn);
+}
+
+/* Functions of the mathematical library that take and return numbers, and do nothing else. */
+static bool is_pure(const char *name)
+{
+	static const char *const names[] = {
+		"acos", "asin", "atan", "atan2", "cbrt", "ceil", "cos", "cosh", "erf", "exp",
+		"exp2", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "log", "log10",
+		"log2", "lrint", "lround", "pow", "rint", "round", "sin", "sinh", "sqrt", "tan",
+		"tanh", "trunc",
+	};
+	size_t len = strlen(name), i;
+
+	for (i = 0; i < NR(names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])) &&
+		    (len == strlen(names[i]) ||
+		     (len == strlen(names[i]) + 1 && name[len - 1] == 'f')))
+			return true;
+	return false;
+}
+
+static void pure_call(struct eval *e, struct state *st, const cs_insn *insn)
+{
+	struct value v = st->reg[REG_VECTOR(0)];
+	unsigned int i;
+
+	for (i = 1; i < 3; i++)
+		v = value_mix(&v, &st->reg[REG_VECTOR(i)], i);
+	add_note(e, NOTE_COMPUTE, insn, &v);
+	lose_registers(e, st, insn);
+}
+
+/* Bytes from an address on get a value; a size of 0 is not known. */
+static void fill(struct eval *e, struct state *st, const cs_insn *insn,
+		 const struct value *address, uint64_t size, const struct value *v)
+{
+	struct note *note;
+	uint16_t frame;
+	int64_t off;
+
+	expose(e, v);
+	if (eval_is_slot(e->syms, address, &frame, &off) && size && size <= INT32_MAX) {
+		store_at(e, st, insn, address, (unsigned int)size, v);
+		return;
+	}
+	note = add_note(e, NOTE_STORED, insn, address);
+	if (note)
+		note->size = size;
+	add_note(e, NOTE_STORE, insn, v);
+	frame = frame_of(e->syms, address);
+	if (frame != NO_SYM)
+		mix_into_frame(st, frame, v, insn->address);
+}
+
+/*
+ * Functions of the C library whose effect on memory is known.  Return whether it is one; its
+ * name may have the suffix of the variant that checks sizes.
+ */
+static bool memory_call(struct eval *e, struct state *st, const cs_insn *insn, const char *name)
+{
+	static const char *const names[] = {
+		"memset", "memcpy", "memmove", "sincos", "sincosf", "__memset_chk",
+		"__memcpy_chk", "__memmove_chk",
+	};
+	const struct value to = st->reg[RDI], from = st->reg[RSI];
+	struct value v = other(e, insn, 1), piece;
+	int64_t size = 0, off;
+	struct note *note;
+	uint16_t frame;
+	unsigned int k;
+	size_t i;
+
+	for (i = 0; i < NR(names) && strcmp(name, names[i]); i++)
+		;
+	if (i == NR(names))
+		return false;
+	if (!value_is_const(&st->reg[RDX], &size) || size < 0 || size > INT32_MAX)
+		size = 0;
+	if (begins(name, "sincos")) {
+		v = value_mix(&v, &st->reg[REG_VECTOR(0)], insn->address);
+		fill(e, st, insn, &to, name[6] ? 4 : 8, &v);
+		fill(e, st, insn, &from, name[6] ? 4 : 8, &v);
+	} else if (strstr(name, "set")) {
+		if (value_is_const(&from, &off) && !off)
+			v = from;
+		else
+			v = value_mix(&v, &from, insn->address);
+		fill(e, st, insn, &to, (uint64_t)size, &v);
+	} else {
+		if (eval_is_slot(e->syms, &from, &frame, &off) && size) {
+			piece = load_at(e, st, insn, &from, (unsigned int)size);
+			v = value_mix(&v, &piece, insn->address);
+		} else {
+			note = add_note(e, NOTE_LOAD, insn, &from);
+			if (note)
+				note->size = (uint64_t)size;
+			/* Whatever lies on the stack there. */
+			for (k = 0; k < st->nr_slots; k++)
+				if (st->slots[k].frame == frame_of(e->syms, &from))
+					v = value_mix(&v, &st->slots[k].v, insn->address);
+			symset_union(&v.deps, &st->scattered);
+		}
+		fill(e, st, insn, &to, (uint64_t)size, &v);
+	}
+	lose_registers(e, st, insn);
+	/* They return the address that they got. */
+	if (!begins(name, "sincos"))
+		set_reg(st, RAX, 8, &to, 0);
+	return true;
+}
+
+static struct value result_of(struct eval *e, const cs_insn *insn, unsigned int which,
+			      enum api_result holds)
+{
+	const struct sym sym = { .kind = SYM_RESULT, .a = which, .b = (int64_t)insn->address,
+				 .context = e->context, .holds = holds };
+
+	return value_sym(sym_intern(e->syms, &sym));
+}
+
+/* Return the number of bytes that an argument points to, 0 if it is not known. */
+static uint64_t pointee_size(const struct api_arg *arg, const struct value *args)
+{
+	int64_t n = 1;
+
+	if (arg->length_arg != API_NO_ARG &&
+	    (!value_is_const(&args[arg->length_arg], &n) || n < 0 || n > INT32_MAX))
+		return 0;
+	return (uint64_t)n * arg->length_unit;
+}
+
+/* Return the distance to the next place on the stack that something was stored to, or 0. */
+static int64_t next_slot(const struct state *st, uint16_t frame, int64_t behind, int64_t off)
+{
+	int64_t next = INT64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < st->nr_slots; i++)
+		if (st->slots[i].frame == frame && st->slots[i].off >= behind &&
+		    st->slots[i].off < next)
+			next = st->slots[i].off;
+	return next == INT64_MAX ? 0 : next - off;
+}
+
+static struct pointee *add_pointee(struct site *site, unsigned int arg, int64_t off,
+				   unsigned int size, const struct value *v)
+{
+	struct pointee *p = &site->pointees[arg][site->nr_pointees[arg]++];
+
+	p->off = off;
+	p->size = size;
+	p->v = *v;
+	return p;
+}
+
+/* Note the pieces of the stack that an argument points to; a size of 0 is not known. */
+static void look_at_pointee(struct eval *e, const struct state *st, struct site *site,
+			    unsigned int arg, const struct value *address, uint64_t size)
+{
+	int64_t off, at, end;
+	unsigned int i, step;
+	struct value v;
+	uint16_t frame;
+
+	if (!eval_is_slot(e->syms, address, &frame, &off))
+		return;
+	if (!site->pointees[arg])
+		site->pointees[arg] = calloc(MAX_POINTEES, sizeof(struct pointee));
+	if (!site->pointees[arg]) {
+		e->no_memory = true;
+		return;
+	}
+	if (!size) {
+		/* It is what was stored there last, unless it is longer. */
+		step = 8;
+		for (i = 0; i < st->nr_slots; i++)
+			if (st->slots[i].frame == frame && st->slots[i].off == off)
+				step = st->slots[i].size;
+		v = eval_slot(e, st, frame, off, step);
+		add_pointee(site, arg, 0, step, &v)->limit =
+			next_slot(st, frame, off + (int64_t)step, off);
+		return;
+	}
+	/* No frame is longer. */
+	end = off + (int64_t)(size < INT32_MAX ? size : INT32_MAX);
+	for (at = off; at < end; at += step) {
+		/* The last piece has all the rest. */
+		step = (unsigned int)(end - at);
+		if (step > 8 && site->nr_pointees[arg] < MAX_POINTEES - 1)
+			step = 8;
+		for (i = 0; i < st->nr_slots && site->nr_pointees[arg] < MAX_POINTEES - 1; i++)
+			if (st->slots[i].frame == frame && st->slots[i].off == at &&
+			    st->slots[i].size < step)
+				step = st->slots[i].size;
+		v = eval_slot(e, st, frame, at, step);
+		add_pointee(site, arg, at - off, step, &v);
+	}
+}
+
+/* An array of pointers to values, as long as it holds addresses on the stack. */
+static void look_at_params(struct eval *e, const struct state *st, struct site *site,
+			   unsigned int arg)
+{
+	struct value address;
+	uint16_t frame, inner;
+	int64_t off, value;
+	unsigned int i;
+
+	if (!eval_is_slot(e->syms, &site->args[arg], &frame, &off))
+		return;
+	for (i = 0; i < MAX_POINTEES; i++, off += 8) {	/* a piece each */
+		address = eval_slot(e, st, frame, off, 8);
+		if (!eval_is_slot(e->syms, &address, &inner, &value))
+			return;
+		look_at_pointee(e, st, site, arg, &address, 0);
+	}
+}
+
+/* Results go where the argument points. */
+static void give_result(struct eval *e, struct state *st, struct site *site,
+			unsigned int arg, const cs_insn *insn)
+{
+	const struct api_arg *a = &site->fn->args[arg];
+	struct value v = result_of(e, insn, arg, a->holds);
+	uint64_t size = pointee_size(a, site->args);
+	struct target *t;
+	uint16_t frame;
+	int64_t off;
+
+	if (value_is_const(&site->args[arg], &off) && !off)
+		return;
+	t = &site->targets[site->nr_targets++];
+	t->arg = arg;
+	t->address = site->args[arg];
+	t->size = size;
+	t->slot = eval_is_slot(e->syms, &t->address, &frame, &off);
+	if (t->slot && size && size <= INT32_MAX) {
+		slot_store(e, st, frame, off, (unsigned int)size, &v);
+		return;
+	}
+	frame = frame_of(e->syms, &t->address);
+	if (frame == NO_SYM)
+		return;
+	mix_into_frame(st, frame, &v, insn->address);
+}
+
+/* Of a narrow number the upper half of its place on the stack need not be set. */
+static unsigned int pushed_size(const struct eval *e, const struct state *st,
+				const struct value *address)
+{
+	unsigned int i, size = 8;
+	uint16_t frame;
+	int64_t off;
+
+	if (!eval_is_slot(e->syms, address, &frame, &off))
+		return 8;
+	for (i = 0; i < st->nr_slots; i++) {
+		const struct slot *s = &st->slots[i];
+
+		if (s->frame != frame || s->off > off || s->off + (int64_t)s->size <= off)
+			continue;
+		if (s->off + (int64_t)s->size >= off + 8)
+			return 8;
+		size = (unsigned int)(s->off + (int64_t)s->size - off);
+	}
+	return size;
+}
+
+static void api_call(struct eval *e, struct state *st, const cs_insn *insn,
+		     const struct api_function *fn)
+{
+	struct site site = { .insn = insn, .fn = fn, .block = e->block };
+	struct value address, v;
+	struct site *more;
+	unsigned int i;
+
+	for (i = 0; i < fn->nr_args; i++) {
+		if (i < NR(argument_regs)) {
+			site.args[i] = st->reg[argument_regs[i]];
+			continue;
+		}
+		address = value_const(8 * (int64_t)(i - NR(argument_regs)));
+		address = value_add(&st->reg[RSP], &address, 1, insn->address);
+		site.args[i] = load_at(e, st, insn, &address, pushed_size(e, st, &address));
+	}
+	if (e->collect) {
+		for (i = 0; i < fn->nr_args; i++)
+			if (fn->args[i].type == API_IN)
+				look_at_pointee(e, st, &site, i, &site.args[i],
+						pointee_size(&fn->args[i], site.args));
+			else if (fn->args[i].type == API_PARAMS)
+				look_at_params(e, st, &site, i);
+	}
+	if (e->forgetful)
+		forget_exposed(e, st);
+	for (i = 0; i < fn->nr_args; i++)
+		if (fn->args[i].type == API_OUT)
+			give_result(e, st, &site, i, insn);
+		else if (fn->args[i].type == API_POINTER)
+			expose(e, &site.args[i]);
+	lose_registers(e, st, insn);
+	if (fn->returns != API_NOTHING) {
+		v = result_of(e, insn, RESULT_RETURNED, fn->returns);
+		set_reg(st, RAX, 8, &v, 0);
+	}
+	if (!e->collect)
+		return;
+	more = reallocarray(e->sites, e->nr_sites + 1, sizeof(*more));
+	if (!more) {
+		e->no_memory = true;
+		for (i = 0; i < API_MAX_ARGS; i++)
+			free(site.pointees[i]);
+		return;
+	}
+	e->sites = more;
+	e->sites[e->nr_sites++] = site;
+}
+
+static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
+		  const struct image_function *callee);
+
+static void call(struct eval *e, struct state *st, const cs_insn *insn)
+{
+	uint64_t address;
+	const char *name = cfg_target(e->img, e->capstone, insn, &address);
+	const struct api_function *fn = name ? api_find(name) : NULL;
+	const struct image_function *callee;
+
+	if (fn) {
+		api_call(e, st, insn, fn);
+		return;
+	}
+	callee = address ? image_function(e->img, address) : NULL;
+	/* A function of the program itself can have any name. */
+	if (name && !(address && image_symbol(e->img, address))) {
+		if (memory_call(e, st, insn, name))
+			return;
+		if (is_pure(name)) {
+			pure_call(e, st, insn);
+			return;
+		}
+	}
+	if (callee && callee->start == address && enter(e, st, insn, callee))
+		return;
+	if (!name && callee)
+		name = callee->name;
+	other_call(e, st, insn, name, !name && !address);
+}
+
+/* ---- instructions ---- */
+
+/* Whether two operands are the same register, so that their difference is 0. */
+static bool same_register(const cs_x86 *x)
+{
+	const cs_x86_op *a = &x->operands[x->op_count - 2], *b = &x->operands[x->op_count - 1];
+
+	return x->op_count >= 2 && a->type == X86_OP_REG && b->type == X86_OP_REG &&
+	       a->reg == b->reg;
+}
+
+/* Instructions that copy, whatever they do to the width. */
+static bool copies(unsigned int id)
+{
+	switch (id) {
+	case X86_INS_MOV: case X86_INS_MOVABS: case X86_INS_MOVZX: case X86_INS_MOVSX:
+	case X86_INS_MOVSXD: case X86_INS_MOVD: case X86_INS_MOVQ: case X86_INS_MOVAPS:
+	case X86_INS_MOVUPS: case X86_INS_MOVAPD: case X86_INS_MOVUPD: case X86_INS_MOVDQA:
+	case X86_INS_MOVDQU: case X86_INS_VMOVD: case X86_INS_VMOVQ: case X86_INS_VMOVAPS:
+	case X86_INS_VMOVUPS: case X86_INS_VMOVAPD: case X86_INS_VMOVUPD:
+	case X86_INS_VMOVDQA: case X86_INS_VMOVDQU:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Instructions whose result is 0 if both operands are the same register. */
+static bool cancels(unsigned int id)
+{
+	switch (id) {
+	case X86_INS_XOR: case X86_INS_SUB: case X86_INS_PXOR: case X86_INS_XORPS:
+	case X86_INS_XORPD: case X86_INS_VPXOR: case X86_INS_VXORPS: case X86_INS_VXORPD:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Instructions that set all flags that are looked at, and nothing else. */
+static bool compares(unsigned int id)
+{
+	switch (id) {
+	case X86_INS_CMP: case X86_INS_TEST: case X86_INS_COMISS: case X86_INS_COMISD:
+	case X86_INS_UCOMISS: case X86_INS_UCOMISD: case X86_INS_VCOMISS:
+	case X86_INS_VCOMISD: case X86_INS_VUCOMISS: case X86_INS_VUCOMISD:
+	case X86_INS_BT: case X86_INS_PTEST: case X86_INS_VPTEST:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Instructions that set all flags, beside their result. */
+static bool sets_flags(unsigned int id)
+{
+	switch (id) {
+	case X86_INS_ADD: case X86_INS_SUB: case X86_INS_AND: case X86_INS_OR:
+	case X86_INS_XOR: case X86_INS_NEG: case X86_INS_IMUL: case X86_INS_SHL:
+	case X86_INS_SAL: case X86_INS_SHR: case X86_INS_SAR: case X86_INS_INC:
+	case X86_INS_DEC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool has_no_effect(const cs_insn *insn)
+{
+	switch (insn->id) {
+	case X86_INS_NOP: case X86_INS_ENDBR64: case X86_INS_ENDBR32: case X86_INS_PAUSE:
+	case X86_INS_CDQE: case X86_INS_CWDE: case X86_INS_VZEROUPPER: case X86_INS_VZEROALL:
+	case X86_INS_EMMS: case X86_INS_LFENCE: case X86_INS_SFENCE: case X86_INS_MFENCE:
+		return true;
+	default:
+		return begins(insn->mnemonic, "prefetch");
+	}
+}
+
+static bool enters_kernel(unsigned int id)
+{
+	return id == X86_INS_SYSCALL || id == X86_INS_SYSENTER || id == X86_INS_INT ||
+	       id == X86_INS_INT3 || id == X86_INS_XBEGIN;
+}
+
+static bool reads_flags(const cs_insn *insn)
+{
+	return begins(insn->mnemonic, "cmov") || begins(insn->mnemonic, "set") ||
+	       begins(insn->mnemonic, "fcmov") || insn->id == X86_INS_ADC ||
+	       insn->id == X86_INS_SBB || insn->id == X86_INS_RCL || insn->id == X86_INS_RCR ||
+	       insn->id == X86_INS_PUSHFQ || insn->id == X86_INS_LAHF;
+}
+
+/* Whether an instruction of which no more is known may store to its first operand. */
+static bool may_store(const cs_insn *insn)
+{
+	switch (insn->id) {
+	case X86_INS_CMP: case X86_INS_TEST: case X86_INS_BT: case X86_INS_MUL:
+	case X86_INS_DIV: case X86_INS_IDIV: case X86_INS_FLD: case X86_INS_FILD:
+	case X86_INS_FADD: case X86_INS_FMUL: case X86_INS_FSUB: case X86_INS_FDIV:
+	case X86_INS_LDMXCSR: case X86_INS_FLDCW:
+		return false;
+	case X86_INS_IMUL:
+		return insn->detail->x86.op_count > 1;
+	default:
+		return true;
+	}
+}
+
+/* Whether an operand of such a copy is what it has to be. */
+static bool is_half(const cs_x86_op *op)
+{
+	return op->type == X86_OP_MEM ||
+	       (op->type == X86_OP_REG && (is_vector(eval_reg(op->reg)) ||
+					   eval_reg(op->reg) < NR_GENERAL));
+}
+
+/*
+ * Copies of vectors keep their halves apart: compilers store two pointers at a time. Return
+ * whether it was one.
+ */
+static bool copy_halves(struct eval *e, struct state *st, const cs_insn *insn)
+{
+	const cs_x86_op *to = &insn->detail->x86.operands[0];
+	const cs_x86_op *from = &insn->detail->x86.operands[1];
+	const struct value eight = value_const(8);
+	struct value low, high, address;
+	unsigned int reg;
+
+	if (insn->detail->x86.op_count != 2 || !(is_half(to) && is_half(from)))
+		return false;
+	switch (insn->id) {
+	case X86_INS_MOVAPS: case X86_INS_MOVUPS: case X86_INS_MOVAPD: case X86_INS_MOVUPD:
+	case X86_INS_MOVDQA: case X86_INS_MOVDQU:
+		if (from->type == X86_OP_REG) {
+			low = st->reg[eval_reg(from->reg)];
+			high = st->reg[eval_reg(from->reg) + 1];
+		} else {
+			address = address_of(st, insn, &from->mem);
+			low = load_at(e, st, insn, &address, 8);
+			address = value_add(&address, &eight, 1, insn->address);
+			high = load_at(e, st, insn, &address, 8);
+		}
+		if (to->type == X86_OP_REG) {
+			st->reg[eval_reg(to->reg)] = low;
+			st->reg[eval_reg(to->reg) + 1] = high;
+		} else {
+			address = address_of(st, insn, &to->mem);
+			store_at(e, st, insn, &address, 8, &low);
+			address = value_add(&address, &eight, 1, insn->address);
+			store_at(e, st, insn, &address, 8, &high);
+		}
+		return true;
+	case X86_INS_PUNPCKLQDQ:
+		if (from->type != X86_OP_REG)
+			return false;
+		st->reg[eval_reg(to->reg) + 1] = st->reg[eval_reg(from->reg)];
+		return true;
+	case X86_INS_MOVHPS: case X86_INS_MOVHPD:
+		if (to->type != X86_OP_REG) {
+			high = st->reg[eval_reg(from->reg) + 1];
+			write_op(e, st, insn, to, &high);
+			return true;
+		}
+		st->reg[eval_reg(to->reg) + 1] = read_op(e, st, insn, from);
+		return true;
+	case X86_INS_MOVQ:
+		reg = to->type == X86_OP_REG ? eval_reg(to->reg) : NR_REGS;
+		if (!is_vector(reg))
+			return false;
+		low = from->type == X86_OP_REG ? st->reg[eval_reg(from->reg)] :
+		      read_op(e, st, insn, from);
+		st->reg[reg] = low;
+		st->reg[reg + 1] = value_const(0);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Return whether it is STOS or MOVS; a MOVSD of SSE has a register. */
+static bool is_string_store(const cs_insn *insn)
+{
+	const cs_x86 *x = &insn->detail->x86;
+
+	if (x->op_count != 2 || x->operands[0].type != X86_OP_MEM ||
+	    x->operands[0].mem.base != X86_REG_RDI)
+		return false;
+	switch (insn->id) {
+	case X86_INS_STOSB: case X86_INS_STOSW: case X86_INS_STOSD: case X86_INS_STOSQ:
+		return true;
+	case X86_INS_MOVSB: case X86_INS_MOVSW: case X86_INS_MOVSD: case X86_INS_MOVSQ:
+		return x->operands[1].type == X86_OP_MEM;
+	default:
+		return false;
+	}
+}
+
+/* memset() and memcpy() in one instruction: the whole array may have the value. */
+static bool string_store(struct eval *e, struct state *st, const cs_insn *insn)
+{
+	const cs_x86 *x = &insn->detail->x86;
+	struct value v, more = other(e, insn, NR_REGS);
+	int64_t n;
+
+	if (!is_string_store(insn))
+		return false;
+	v = read_op(e, st, insn, &x->operands[1]);
+	if (!(value_is_const(&v, &n) && !n))
+		v = value_mix(&v, &more, insn->address);
+	/* How much it stores, a count says or one element does. */
+	if (!x->prefix[0])
+		n = 1;
+	else if (!value_is_const(&st->reg[RCX], &n) || n < 0 || n > INT32_MAX)
+		n = 0;
+	fill(e, st, insn, &st->reg[RDI], (uint64_t)n * x->operands[0].size, &v);
+	v = value_mix(&st->reg[RDI], &more, insn->address);
+	set_reg(st, RDI, 8, &v, 0);
+	v = value_mix(&st->reg[RSI], &more, insn->address);
+	if (x->operands[1].type == X86_OP_MEM)
+		set_reg(st, RSI, 8, &v, 0);
+	v = value_const(0);
+	if (x->prefix[0])
+		set_reg(st, RCX, 8, &v, 0);
+	return true;
+}
+
+static bool aligns_stack(const cs_insn *insn)
+{
+	const cs_x86_op *op = &insn->detail->x86.operands[0];
+
+	return insn->id == X86_INS_AND && op->type == X86_OP_REG && eval_reg(op->reg) == RSP;
+}
+
+/* Arithmetic that keeps a sum a sum. Return false if it is none of it. */
+static bool arithmetic(struct eval *e, struct state *st, const cs_insn *insn,
+		       struct value *result)
+{
+	const cs_x86 *x = &insn->detail->x86;
+	const cs_x86_op *ops = x->operands;
+	const struct value zero = value_const(0), one = value_const(1);
+	struct value a, b;
+	int64_t n;
+
+	switch (insn->id) {
+	case X86_INS_ADD:
+	case X86_INS_SUB:
+		a = read_op(e, st, insn, &ops[0]);
+		b = read_op(e, st, insn, &ops[1]);
+		*result = value_add(&a, &b, insn->id == X86_INS_ADD ? 1 : -1, insn->address);
+		return true;
+	case X86_INS_INC:
+	case X86_INS_DEC:
+		a = read_op(e, st, insn, &ops[0]);
+		*result = value_add(&a, &one, insn->id == X86_INS_INC ? 1 : -1, insn->address);
+		return true;
+	case X86_INS_NEG:
+		a = read_op(e, st, insn, &ops[0]);
+		*result = value_add(&zero, &a, -1, insn->address);
+		return true;
+	case X86_INS_NOT:
+		/* ~n = -1 - n */
+		a = read_op(e, st, insn, &ops[0]);
+		b = value_const(-1);
+		*result = value_add(&b, &a, -1, insn->address);
+		return true;
+	case X86_INS_SHL:
+	case X86_INS_SAL:
+		if (x->op_count != 2 || ops[1].type != X86_OP_IMM)
+			return false;
+		a = read_op(e, st, insn, &ops[0]);
+		*result = value_add(&zero, &a, 1LL << (ops[1].imm & 63), insn->address);
+		return true;
+	case X86_INS_IMUL:
+		if (x->op_count < 2)
+			return false;
+		a = read_op(e, st, insn, &ops[x->op_count - 2]);
+		b = read_op(e, st, insn, &ops[x->op_count - 1]);
+		*result = value_multiply(&a, &b, e->syms, insn->address);
+		return true;
+	case X86_INS_OR:
+		if (ops[1].type != X86_OP_IMM || ops[1].imm != -1)
+			return false;
+		*result = value_const(-1);
+		return true;
+	case X86_INS_AND:
+		if (ops[1].type != X86_OP_IMM)
+			return false;
+		n = ops[0].size == 4 ? (int32_t)ops[1].imm : ops[1].imm;
+		if (n && (n > 0 || -n & (-n - 1)))
+			return false;
+		/* Compilers round down what is a multiple: more would be predicted wrongly. */
+		*result = n ? read_op(e, st, insn, &ops[0]) : zero;
+		result->rounded |= n != 0;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Whether an instruction only stores to memory that is its first operand. */
+static bool only_stores(const cs_insn *insn)
+{
+	return begins(insn->mnemonic, "mov") || begins(insn->mnemonic, "vmov") ||
+	       begins(insn->mnemonic, "set") || begins(insn->mnemonic, "fst") ||
+	       begins(insn->mnemonic, "fist") || begins(insn->mnemonic, "vextract") ||
+	       begins(insn->mnemonic, "pextr") || begins(insn->mnemonic, "stmxcsr");
+}
+
+static bool writes_op(const cs_insn *insn, unsigned int i)
+{
+	const cs_x86_op *op = &insn->detail->x86.operands[i];
+
+	/* Capstone does not know of all instructions what they do to their operands. */
+	if (op->access & CS_AC_WRITE)
+		return true;
+	return !i && (op->type == X86_OP_MEM ? may_store(insn) : !op->access);
+}
+
+/* Whatever an instruction writes is some function of all that it reads. */
+static void generic(struct eval *e, struct state *st, const cs_insn *insn)
+{
+	const cs_detail *d = insn->detail;
+	const cs_x86 *x = &d->x86;
+	struct value v = value_const(0), more;
+	unsigned int i, reg;
+
+	v = value_mix(&v, NULL, insn->address);
+	for (i = 0; i < d->regs_read_count; i++) {
+		reg = eval_reg(d->regs_read[i]);
+		if (reg < NR_REGS && reg != RSP)
+			v = value_mix(&v, &st->reg[reg], i);
+	}
+	if (reads_flags(insn))
+		v = value_mix(&v, &st->reg[REG_FLAGS], 0);
+	for (i = 0; i < x->op_count; i++) {
+		if (x->operands[i].type == X86_OP_IMM ||
+		    (!i && x->operands[i].type == X86_OP_MEM && only_stores(insn)))
+			continue;
+		more = read_op(e, st, insn, &x->operands[i]);
+		v = value_mix(&v, &more, i);
+	}
+	/* A division by 0 is an exception. */
+	if (insn->id == X86_INS_DIV || insn->id == X86_INS_IDIV)
+		add_note(e, NOTE_COMPUTE, insn, &v);
+	for (i = 0; i < d->regs_write_count; i++)
+		if (eval_reg(d->regs_write[i]) != REG_FLAGS)
+			set_reg(st, eval_reg(d->regs_write[i]), 8, &v, insn->address);
+	for (i = 0; i < x->op_count; i++)
+		if (writes_op(insn, i))
+			write_op(e, st, insn, &x->operands[i], &v);
+	st->reg[REG_FLAGS] = sets_flags(insn->id) || compares(insn->id) ? v :
+			     value_mix(&st->reg[REG_FLAGS], &v, insn->address);
+}
+
+static void push(struct eval *e, struct state *st, const cs_insn *insn, const struct value *v)
+{
+	const struct value eight = value_const(8);
+
+	st->reg[RSP] = value_add(&st->reg[RSP], &eight, -1, insn->address);
+	store_at(e, st, insn, &st->reg[RSP], 8, v);
+}
+
+static struct value pop(struct eval *e, struct state *st, const cs_insn *insn)
+{
+	const struct value eight = value_const(8);
+	struct value v = load_at(e, st, insn, &st->reg[RSP], 8);
+
+	st->reg[RSP] = value_add(&st->reg[RSP], &eight, 1, insn->address);
+	return v;
+}
+
+/* Whether the code goes on in another function, which returns in place of this one. */
+static bool is_tail_call(const struct eval *e, const cs_insn *insn)
+{
+	const cs_x86_op *op = &insn->detail->x86.operands[0];
+	const struct image_function *fn = e->cfg->fn;
+	uint64_t target = (uint64_t)op->imm;
+
+	if (insn->id != X86_INS_JMP)
+		return false;
+	return op->type != X86_OP_IMM || target < fn->start || target >= fn->end;
+}
+
+static void execute(struct eval *e, struct state *st, const cs_insn *insn)
+{
+	const cs_x86 *x = &insn->detail->x86;
+	const cs_x86_op *ops = x->operands;
+	struct value v, more;
+	struct sym sym;
+
+	/* What a return does to the stack is up to the code that called. */
+	if (has_no_effect(insn) || cs_insn_group(e->capstone, insn, CS_GRP_RET))
+		return;
+	if (enters_kernel(insn->id) || x->prefix[0] == X86_PREFIX_LOCK ||
+	    (insn->id == X86_INS_XCHG && (ops[0].type == X86_OP_MEM || ops[1].type == X86_OP_MEM)))
+		add_note(e, NOTE_SYSTEM, insn, NULL);
+	if (cs_insn_group(e->capstone, insn, CS_GRP_CALL)) {
+		call(e, st, insn);
+	} else if (is_tail_call(e, insn)) {
+		/* The function's own return address is that of the callee. */
+		v = value_const(8);
+		st->reg[RSP] = value_add(&st->reg[RSP], &v, 1, insn->address);
+		call(e, st, insn);
+		st->reg[RSP] = value_add(&st->reg[RSP], &v, -1, insn->address);
+	} else if (cs_insn_group(e->capstone, insn, CS_GRP_JUMP)) {
+		if (insn->id == X86_INS_JRCXZ || insn->id == X86_INS_JECXZ)
+			add_note(e, NOTE_TEST, insn, &st->reg[RCX]);
+		else if (insn->id != X86_INS_JMP)
+			add_note(e, NOTE_TEST, insn, &st->reg[REG_FLAGS]);
+	} else if (insn->id == X86_INS_LOOP || insn->id == X86_INS_LOOPE ||
+		   insn->id == X86_INS_LOOPNE) {
+		v = value_const(1);
+		v = value_add(&st->reg[RCX], &v, -1, insn->address);
+		set_reg(st, RCX, 8, &v, 0);
+		v = value_mix(&v, &st->reg[REG_FLAGS], insn->address);
+		add_note(e, NOTE_TEST, insn, &v);
+	} else if (insn->id == X86_INS_PUSH) {
+		v = read_op(e, st, insn, &ops[0]);
+		push(e, st, insn, &v);
+	} else if (insn->id == X86_INS_POP) {
+		v = pop(e, st, insn);
+		write_op(e, st, insn, &ops[0], &v);
+	} else if (insn->id == X86_INS_LEAVE) {
+		st->reg[RSP] = st->reg[RBP];
+		v = pop(e, st, insn);
+		set_reg(st, RBP, 8, &v, 0);
+	} else if (insn->id == X86_INS_LEA) {
+		v = address_of(st, insn, &ops[1].mem);
+		write_op(e, st, insn, &ops[0], &v);
+	} else if (copy_halves(e, st, insn) || string_store(e, st, insn)) {
+		return;
+	} else if (copies(insn->id) && x->op_count == 2) {
+		if ((insn->id == X86_INS_MOVQ || insn->id == X86_INS_MOVD) &&
+		    ops[1].type == X86_OP_REG)
+			v = st->reg[eval_reg(ops[1].reg)];
+		else
+			v = read_op(e, st, insn, &ops[1]);
+		write_op(e, st, insn, &ops[0], &v);
+	} else if (cancels(insn->id) && same_register(x)) {
+		v = value_const(0);
+		write_op(e, st, insn, &ops[0], &v);
+		if (sets_flags(insn->id))
+			st->reg[REG_FLAGS] = v;
+	} else if (aligns_stack(insn)) {
+		sym = (struct sym){ .kind = SYM_FRAME, .a = 1, .b = (int64_t)insn->address };
+		st->reg[RSP] = value_sym(sym_intern(e->syms, &sym));
+	} else if (compares(insn->id) && x->op_count >= 2) {
+		v = read_op(e, st, insn, &ops[0]);
+		more = read_op(e, st, insn, &ops[1]);
+		st->reg[REG_FLAGS] = value_mix(&v, &more, insn->address);
+	} else if (arithmetic(e, st, insn, &v)) {
+		write_op(e, st, insn, &ops[0], &v);
+		if (insn->id != X86_INS_NOT)
+			st->reg[REG_FLAGS] = value_mix(&v, NULL, insn->address);
+	} else {
+		generic(e, st, insn);
+	}
+}
+
+/* ---- blocks ---- */
+
+static bool returns(const struct eval *e, uint32_t block)
+{
+	const struct cfg_block *b = &e->cfg->blocks[block];
+	const cs_insn *last = e->cfg->insns[b->first + b->nr - 1];
+
+	return cs_insn_group(e->capstone, last, CS_GRP_RET) || is_tail_call(e, last);
+}
+
+/* Mark the blocks from which control comes to @from, not by way of @to or from above @above. */
+static void mark_way(const struct eval *e, uint32_t from, uint32_t to, uint32_t above,
+		     bool *way, uint32_t *work)
+{
+	const struct cfg *g = e->cfg;
+	unsigned int n = 0, i;
+
+	memset(way, 0, g->nr_blocks * sizeof(*way));
+	way[from] = true;
+	work[n++] = from;
+	while (n) {
+		const struct cfg_block *b = &g->blocks[work[--n]];
+
+		if (b == &g->blocks[above])
+			continue;
+		for (i = 0; i < b->nr_pred; i++) {
+			uint32_t p = b->pred[i];
+
+			if (way[p] || p == to || g->blocks[p].order == CFG_NONE ||
+			    (e->member && !e->member[p]))
+				continue;
+			way[p] = true;
+			work[n++] = p;
+		}
+	}
+}
+
+/* Whether control comes from a block to another one, or to the end if that is nr_blocks. */
+static bool leads_to(const struct eval *e, uint32_t from, uint32_t to)
+{
+	const struct cfg_block *b = &e->cfg->blocks[from];
+
+	if (b->order == CFG_NONE || (e->member && !e->member[from]))
+		return false;
+	if (to == e->cfg->nr_blocks) {
+		if (!e->member)
+			return returns(e, from);
+		to = e->entry;
+	}
+	return b->succ[0] == to || b->succ[1] == to;
+}
+
+/* Find the blocks from which there are ways to a block by several of those before it. */
+static uint8_t *find_deciding(const struct eval *e, uint32_t block)
+{
+	const struct cfg *g = e->cfg;
+	bool end = block == g->nr_blocks;
+	uint32_t above = end ? e->entry : g->blocks[block].dominator;
+	uint8_t *deciding = calloc(g->nr_blocks + 1, 1), *ways = calloc(g->nr_blocks + 1, 1);
+	uint32_t *work = calloc(g->nr_blocks + 1, sizeof(*work));
+	bool *way = calloc(g->nr_blocks + 1, sizeof(*way));
+	unsigned int i, k;
+
+	for (i = 0; deciding && ways && work && way && i < g->nr_blocks; i++) {
+		if (!leads_to(e, i, block))
+			continue;
+		mark_way(e, i, end ? CFG_NONE : block, above, way, work);
+		for (k = 0; k < g->nr_blocks; k++)
+			if (way[k] && ways[k] < 2 && ++ways[k] == 2)
+				deciding[k] = true;
+	}
+	free(ways);
+	free(work);
+	free(way);
+	return deciding;
+}
+
+/* What decides on the way to a block; number nr_blocks is the end of it all. */
+static void find_reasons(struct eval *e, uint32_t block, struct symset *why)
+{
+	const struct cfg *g = e->cfg;
+	struct sym again = { .kind = SYM_OTHER, .a = NR_REGS + 2, .context = e->context };
+	unsigned int i;
+
+	memset(why, 0, sizeof(*why));
+	if (!e->deciding[block])
+		e->deciding[block] = find_deciding(e, block);
+	if (!e->deciding[block]) {
+		e->no_memory = true;
+		return;
+	}
+	for (i = 0; i < g->nr_blocks; i++)
+		if (e->deciding[block][i])
+			symset_union(why, &e->tests[i]);
+	/* That a branch depends on a result has a note of its own. */
+	for (i = 0; i < MAX_SYMS / 64; i++)
+		why->word[i] &= ~e->syms->results.word[i];
+	if (block == g->nr_blocks)
+		return;
+	/* To the header of an inner loop control comes several times. */
+	for (i = 0; i < g->blocks[block].nr_pred; i++)
+		if (g->blocks[g->blocks[block].pred[i]].order >= g->blocks[block].order &&
+		    g->blocks[g->blocks[block].pred[i]].order != CFG_NONE) {
+			again.b = (int64_t)g->insns[g->blocks[block].first]->address;
+			symset_add(why, sym_intern(e->syms, &again));
+		}
+}
+
+static bool merge_states(struct eval *e, struct state *to, const struct state *from,
+			 uint32_t block)
+{
+	bool changed = false;
+	const uint64_t place = value_hash(value_hash(e->cfg->fn->start, e->context), block);
+	struct symset why;
+	struct value v;
+	unsigned int i, n;
+
+	find_reasons(e, block, &why);
+	for (i = 0; i < NR_REGS; i++)
+		changed |= value_merge(&to->reg[i], &from->reg[i], value_hash(place, i), &why);
+	for (i = 0; i < NR_GENERAL; i++) {
+		if (to->low_size[i] && to->low_size[i] != from->low_size[i]) {
+			to->low_size[i] = 0;
+			changed = true;
+		}
+		if (to->low_size[i])
+			changed |= value_merge(&to->low[i], &from->low[i],
+					       value_hash(place, NR_REGS + i), &why);
+	}
+	changed |= symset_union(&to->scattered, &from->scattered);
+	for (i = 0; i < to->nr_slots; i++) {
+		struct slot *s = &to->slots[i];
+
+		v = eval_slot(e, from, s->frame, s->off, s->size);
+		changed |= value_merge(&s->v, &v, value_hash(value_hash(place, s->size),
+							     (uint64_t)s->off), &why);
+	}
+	n = to->nr_slots;
+	for (i = 0; i < from->nr_slots; i++) {
+		const struct slot *s = &from->slots[i];
+		unsigned int k;
+
+		for (k = 0; k < n; k++)
+			if (to->slots[k].frame == s->frame && to->slots[k].off == s->off &&
+			    to->slots[k].size == s->size)
+				break;
+		if (k < n)
+			continue;
+		v = eval_slot(e, to, s->frame, s->off, s->size);
+		if (!value_merge(&v, &s->v, value_hash(value_hash(place, s->size),
+						       (uint64_t)s->off), &why))
+			continue;
+		if (to->nr_slots == MAX_SLOTS) {
+			e->too_much = true;
+			return changed;
+		}
+		to->slots[to->nr_slots++] = (struct slot){ s->frame, s->size, s->off, v };
+		changed = true;
+	}
+	return changed;
+}
+
+/* Most states have a few slots. */
+static void copy_state(struct state *to, const struct state *from)
+{
+	memcpy(to, from, offsetof(struct state, slots) + from->nr_slots * sizeof(*from->slots));
+}
+
+/* Merge a state into a block's; return whether that changed, or -ENOMEM. */
+static int reach(struct eval *e, struct state **at, const struct state *from, uint32_t block)
+{
+	if (*at)
+		return merge_states(e, *at, from, block);
+	*at = malloc(sizeof(**at));
+	if (!*at)
+		return -ENOMEM;
+	copy_state(*at, from);
+	return 1;
+}
+
+void eval_block(struct eval *e, uint32_t block, struct state *st)
+{
+	const struct cfg_block *b = &e->cfg->blocks[block];
+	unsigned int i;
+
+	copy_state(st, e->at[block]);
+	for (i = 0; i < b->nr; i++)
+		execute(e, st, e->cfg->insns[b->first + i]);
+	if (b->succ[0] != CFG_NONE && b->succ[1] != CFG_NONE)
+		e->grown |= symset_union(&e->tests[block], &st->reg[REG_FLAGS].deps);
+}
+
+#define MAX_ROUNDS	64
+
+int eval_run(struct eval *e, const struct state *start)
+{
+	const struct cfg *g = e->cfg;
+	struct state *st = malloc(sizeof(*st));
+	bool *dirty = calloc(g->nr_blocks + 1, sizeof(*dirty));
+	unsigned int i, k, rounds = 0;
+	bool again = true;
+	int ret = 0;
+
+	e->at = calloc(g->nr_blocks + 1, sizeof(*e->at));
+	e->tests = calloc(g->nr_blocks + 1, sizeof(*e->tests));
+	e->deciding = calloc(g->nr_blocks + 1, sizeof(*e->deciding));
+	if (!st || !dirty || !e->at || !e->tests || !e->deciding ||
+	    reach(e, &e->at[e->entry], start, e->entry) < 0) {
+		free(st);
+		free(dirty);
+		return -ENOMEM;
+	}
+	dirty[e->entry] = true;
+	/* The entry of a loop is not merged with what comes back to it: that is @end. */
+	while (again && !e->too_much && !e->no_memory) {
+		again = false;
+		if (rounds++ == MAX_ROUNDS) {
+			e->too_much = true;
+			break;
+		}
+		/* All merges depend on what decides on the way. */
+		for (i = 0; e->grown && i < g->nr_blocks; i++)
+			dirty[i] = e->at[i];
+		e->grown = false;
+		for (i = 0; i < g->nr_rpo; i++) {
+			uint32_t b = g->rpo[i];
+
+			if (!dirty[b])
+				continue;
+			dirty[b] = false;
+			eval_block(e, b, st);
+			for (k = 0; k < 2; k++) {
+				uint32_t next = g->blocks[b].succ[k];
+				int changed;
+
+				if (next == CFG_NONE || (e->member && !e->member[next]))
+					continue;
+				if (e->member && next == e->entry) {
+					if (reach(e, &e->end, st, g->nr_blocks) < 0)
+						ret = -ENOMEM;
+					continue;
+				}
+				changed = reach(e, &e->at[next], st, next);
+				if (changed < 0)
+					ret = changed;
+				if (changed > 0) {
+					dirty[next] = true;
+					again = true;
+				}
+			}
+		}
+		again |= e->grown;
+	}
+	e->too_much |= e->member && e->syms->full;
+	free(st);
+	free(dirty);
+	return ret || e->no_memory ? -ENOMEM : 0;
+}
+
+/* Whether control can come from a block to where the function is left. */
+static bool *find_returning(const struct eval *e)
+{
+	const struct cfg *g = e->cfg;
+	bool *returning = calloc(g->nr_blocks + 1, sizeof(*returning)), again = returning;
+	unsigned int i, k;
+
+	while (again) {
+		again = false;
+		for (i = g->nr_rpo; i-- > 0;) {
+			const struct cfg_block *b = &g->blocks[g->rpo[i]];
+			bool now = returns(e, g->rpo[i]);
+
+			for (k = 0; k < 2; k++)
+				now |= b->succ[k] != CFG_NONE && returning[b->succ[k]];
+			if (now && !returning[g->rpo[i]])
+				returning[g->rpo[i]] = again = true;
+		}
+	}
+	return returning;
+}
+
+void eval_collect(struct eval *e)
+{
+	const struct cfg *g = e->cfg;
+	const bool no_return = e->no_return;
+	struct state *st = malloc(sizeof(*st));
+	bool *returning = e->caller ? find_returning(e) : NULL;
+	unsigned int i;
+
+	if (!st || (e->caller && !returning)) {
+		e->no_memory = true;
+		free(st);
+		free(returning);
+		return;
+	}
+	e->collect = true;
+	for (i = 0; i < g->nr_rpo; i++) {
+		uint32_t b = g->rpo[i];
+
+		if (!e->at[b])
+			continue;
+		if (!e->caller)
+			e->block = b;
+		/* The first block from which there is no way back has the reason. */
+		if (e->caller && !no_return) {
+			e->no_return = !returning[b];
+			while (!returning[b] && b != g->blocks[b].dominator)
+				b = g->blocks[b].dominator;
+			memset(&e->why, 0, sizeof(e->why));
+			if (e->no_return && returning[b])
+				e->why = e->tests[b];
+			b = g->rpo[i];
+		}
+		eval_block(e, b, st);
+	}
+	e->collect = false;
+	e->no_return = no_return;
+	free(st);
+	free(returning);
+}
+
+static void forget_states(struct eval *e)
+{
+	unsigned int i;
+
+	for (i = 0; e->at && i < e->cfg->nr_blocks; i++)
+		free(e->at[i]);
+	for (i = 0; e->deciding && i <= e->cfg->nr_blocks; i++)
+		free(e->deciding[i]);
+	free(e->at);
+	free(e->end);
+	free(e->tests);
+	free(e->deciding);
+	e->at = NULL;
+	e->end = NULL;
+	e->tests = NULL;
+	e->deciding = NULL;
+}
+
+void eval_free(struct eval *e)
+{
+	unsigned int i, k;
+
+	forget_states(e);
+	for (i = 0; i < e->nr_sites; i++)
+		for (k = 0; k < API_MAX_ARGS; k++)
+			free(e->sites[i].pointees[k]);
+	free(e->notes);
+	free(e->sites);
+	e->notes = NULL;
+	e->sites = NULL;
+	e->nr_notes = e->nr_sites = 0;
+}
+
+/* ---- functions of the program ---- */
+
+#define MAX_CALLEE	400	/* instructions */
+
+/* Forget what lies below the stack pointer. */
+static void drop_frame(struct eval *e, struct state *st)
+{
+	struct slot *s = st->slots;
+	uint16_t frame;
+	int64_t off;
+
+	if (!eval_is_slot(e->syms, &st->reg[RSP], &frame, &off))
+		return;
+	while (s < st->slots + st->nr_slots)
+		if (s->frame == frame && s->off < off)
+			*s = st->slots[--st->nr_slots];
+		else
+			s++;
+}
+
+/* Whether the function is left by returns, tail calls, and calls that do not return. */
+static bool returns_only(const struct eval *e)
+{
+	const struct cfg *g = e->cfg;
+	unsigned int i;
+
+	for (i = 0; i < g->nr_blocks; i++) {
+		const struct cfg_block *b = &g->blocks[i];
+		const cs_insn *last = g->insns[b->first + b->nr - 1];
+
+		if (b->order == CFG_NONE || !b->leaves || returns(e, i))
+			continue;
+		/* A conditional jump to elsewhere, or code that is not understood. */
+		if (!cs_insn_group(e->capstone, last, CS_GRP_CALL) && last->id != X86_INS_UD2 &&
+		    last->id != X86_INS_HLT)
+			return false;
+	}
+	return !g->table_jumps;
+}
+
+/*
+ * Execute a function that is called, as a part of the code that calls it: wrappers of calls are
+ * common.  Return whether that was done; a function that is too long, calls itself or jumps
+ * through a table is not looked into.
+ */
+static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
+		  const struct image_function *callee)
+{
+	const struct value eight = value_const(8), back = other(e, insn, NR_REGS + 3);
+	struct eval inner = *e;
+	struct state *end = NULL, *at;
+	const struct eval *up;
+	unsigned int depth = 0, i;
+	struct value before;
+
+	for (up = e; up; up = up->caller)
+		if (up->cfg->fn == callee || ++depth > EVAL_MAX_CALLERS)
+			return false;
+	inner.cfg = cfgs_get(e->cfgs, callee);
+	if (!inner.cfg || inner.cfg->nr_insns > MAX_CALLEE || !returns_only(&inner))
+		return false;
+	inner.caller = e;
+	inner.context = value_hash(e->context, insn->address);
+	inner.member = NULL;
+	inner.entry = 0;
+	inner.at = NULL;
+	inner.end = NULL;
+	inner.tests = NULL;
+	inner.deciding = NULL;
+	inner.collect = false;
+	inner.grown = false;
+	at = malloc(sizeof(*at));
+	if (!at) {
+		e->no_memory = true;
+		return true;
+	}
+	copy_state(at, st);
+	before = st->reg[RSP];
+	push(&inner, at, insn, &back);
+	if (eval_run(&inner, at))
+		inner.no_memory = true;
+	else if (e->collect)
+		eval_collect(&inner);
+	for (i = 0; i < inner.cfg->nr_blocks && inner.at && inner.tests && !inner.no_memory; i++) {
+		if (!inner.at[i] || !returns(&inner, i))
+			continue;
+		eval_block(&inner, i, at);
+		if (reach(&inner, &end, at, inner.cfg->nr_blocks) < 0)
+			inner.no_memory = true;
+	}
+	free(at);
+	e->notes = inner.notes;
+	e->nr_notes = inner.nr_notes;
+	e->sites = inner.sites;
+	e->nr_sites = inner.nr_sites;
+	e->too_much |= inner.too_much;
+	e->no_memory |= inner.no_memory;
+	forget_states(&inner);
+	if (end) {
+		copy_state(st, end);
+		st->reg[RSP] = value_add(&st->reg[RSP], &eight, 1, insn->address);
+		drop_frame(e, st);
+		/* It has to give the stack back. */
+		if (!value_equal(&st->reg[RSP], &before))
+			e->too_much = true;
+	}
+	free(end);
+	return true;
+}
+
+void eval_frames(struct syms *syms, const struct cfg *g)
+{
+	struct sym sym = { .kind = SYM_FRAME };
+	unsigned int i;
+
+	syms_cut(syms, 0);
+	sym_intern(syms, &sym);
+	sym.a = 1;
+	for (i = 0; i < g->nr_insns; i++)
+		if (aligns_stack(g->insns[i])) {
+			sym.b = (int64_t)g->insns[i]->address;
+			sym_intern(syms, &sym);
+		}
+}
+
+void eval_function_start(struct syms *syms, struct state *start)
+{
+	struct sym sym = { .kind = SYM_REG };
+	unsigned int i;
+
+	memset(start, 0, sizeof(*start));
+	for (i = 0; i < NR_REGS; i++) {
+		sym.a = i;
+		start->reg[i] = value_sym(sym_intern(syms, &sym));
+	}
+	sym = (struct sym){ .kind = SYM_FRAME };
+	start->reg[RSP] = value_sym(sym_intern(syms, &sym));
+}
+
+/* Whether every symbol of it is a base of addresses on the stack. */
+static bool is_settled(const struct syms *syms, const struct value *v)
+{
+	unsigned int i;
+
+	for (i = 0; i < v->nr; i++)
+		if (syms->sym[v->terms[i].sym].kind != SYM_FRAME)
+			return false;
+	return v->linear;
+}
+
+void eval_loop_start(struct syms *syms, unsigned int nr_frames, const struct state *at,
+		     struct state *start)
+{
+	unsigned int i;
+
+	syms_cut(syms, nr_frames);
+	eval_function_start(syms, start);
+	for (i = 0; i < NR_REGS; i++)
+		if (is_settled(syms, &at->reg[i]))
+			start->reg[i] = at->reg[i];
+	for (i = 0; i < at->nr_slots; i++)
+		if (is_settled(syms, &at->slots[i].v))
+			start->slots[start->nr_slots++] = at->slots[i];
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Symbolic execution of the code of a function, or of one loop of it: what registers and the
+ * stack have at each block, which arguments calls get, and where results go.
+ */
+#ifndef MGPU_DEFER_EVAL_H
+#define MGPU_DEFER_EVAL_H
+
+#include "api.h"
+#include "cfg.h"
+#include "value.h"
+
+#define NR_GENERAL	16
+#define NR_VECTOR	32
+#define REG_RSP		7
+#define REG_VECTOR(n)	(NR_GENERAL + 2 * (n))	/* lower 8 bytes; the rest is one more */
+#define REG_FLAGS	REG_VECTOR(NR_VECTOR)
+#define REG_OTHER	(REG_FLAGS + 1)		/* x87, mask and segment registers */
+#define NR_REGS		(REG_OTHER + 1)
+#define MAX_SLOTS	160
+#define EVAL_MAX_CALLERS 4	/* functions within functions */
+
+/* Bytes on the stack with a value of their own. */
+struct slot {
+	uint16_t frame;			/* symbol of kind SYM_FRAME */
+	unsigned int size;
+	int64_t off;			/* from the frame's base */
+	struct value v;
+};
+
+/**
+ * struct state - what holds at one place of the code
+ * @reg: registers
+ * @low: what was put into the lowest bytes of a general register last, without the rest
+ * @low_size: number of these bytes, 0 if the whole register was written last
+ * @scattered: symbols that were stored to the stack at places that are not known
+ * @nr_slots: number of slots
+ * @slots: what was stored to the stack since the start; what is missing is as it was then
+ */
+struct state {
+	struct value reg[NR_REGS];
+	struct value low[NR_GENERAL];
+	uint8_t low_size[NR_GENERAL];
+	struct symset scattered;
+	unsigned int nr_slots;
+	struct slot slots[MAX_SLOTS];
+};
+
+/**
+ * enum note_kind - something that code does which matters to whether calls can wait
+ * @NOTE_TEST: it branches on a value
+ * @NOTE_STORE: it stores a value where others may read it
+ * @NOTE_SLOT: it loads from a known place on the stack; the value is the address
+ * @NOTE_LOAD: it loads from other memory; the value is the address
+ * @NOTE_STORED: it stores to such memory; likewise
+ * @NOTE_OVERWRITE: it stores to a slot that has a result
+ * @NOTE_OTHER_CALL: it calls what is not the API
+ * @NOTE_COMPUTE: it gives the value to a function of numbers, or divides by it
+ * @NOTE_COMPUTED_CALL: it calls an address that is computed
+ * @NOTE_SYSTEM: it enters the kernel, or does what is not understood
+ */
+enum note_kind {
+	NOTE_TEST,
+	NOTE_STORE,
+	NOTE_SLOT,
+	NOTE_LOAD,
+	NOTE_STORED,
+	NOTE_OVERWRITE,
+	NOTE_OTHER_CALL,
+	NOTE_COMPUTE,
+	NOTE_COMPUTED_CALL,
+	NOTE_SYSTEM,
+};
+
+struct note {
+	enum note_kind kind;
+	const cs_insn *insn;
+	struct value v;			/* the value, or the address */
+	uint64_t size;			/* bytes at the address; 0: not known */
+	const char *name;		/* of what is called, or NULL */
+	uint32_t block;			/* of the outermost function */
+	bool no_return;			/* it stands in a function, on a way that does not return */
+	struct symset why;		/* what then decides on that way */
+};
+
+/* Memory that a call gives a result in. */
+struct target {
+	unsigned int arg;
+	struct value address;
+	uint64_t size;			/* bytes; 0: not known */
+	bool slot;			/* on the stack, at a place that is known */
+};
+
+/* What an argument points to on the stack, in pieces. */
+struct pointee {
+	int64_t off;			/* from the start of what is pointed to */
+	unsigned int size;
+	int64_t limit;			/* bytes that it may have, if the API does not say; or 0 */
+	struct value v;
+};
+
+#define MAX_POINTEES	16
+
+/* A call of the API. */
+struct site {
+	const cs_insn *insn;
+	const struct api_function *fn;
+	uint32_t block;			/* of the outermost function */
+	struct value args[API_MAX_ARGS];
+	struct pointee *pointees[API_MAX_ARGS];	/* MAX_POINTEES of them, or NULL */
+	unsigned int nr_pointees[API_MAX_ARGS];
+	struct target targets[API_MAX_ARGS];
+	unsigned int nr_targets;
+};
+
+/**
+ * struct eval - execution of a function or loop
+ * @img: program
+ * @cfgs: graphs of its functions
+ * @cfg: the function's graph
+ * @capstone: handle
+ * @syms: its symbols, which the caller keeps
+ * @member: the loop's blocks, or NULL for the whole function
+ * @entry: block at which it begins
+ * @at: for each block the state at its beginning, or NULL if nothing leads there
+ * @end: state at the ends of the blocks that lead back to @entry, merged; NULL if none does
+ * @tests: for each block what its branch depends on
+ * @deciding: for each block, and behind them the end of an iteration, those whose branches
+ *	decide on which way control comes there, a byte each; NULL until it is needed
+ * @exposed: for each symbol of kind SYM_FRAME the lowest offset whose address other code may
+ *	know, or INT64_MAX; MAX_SYMS of them, which the caller keeps
+ * @caller: what called the function, of which this is a part; NULL for the outermost
+ * @context: number of the calls on the way there
+ * @forgetful: nothing on the stack is known behind a call, since @exposed is not yet
+ * @notes, @sites: filled by eval_collect()
+ * @too_much: the code has more slots or symbols than are kept apart
+ */
+struct eval {
+	const struct image *img;
+	struct cfgs *cfgs;
+	const struct cfg *cfg;
+	csh capstone;
+	struct syms *syms;
+	const bool *member;
+	uint32_t entry;
+	struct state **at;
+	struct state *end;
+	struct symset *tests;
+	uint8_t **deciding;
+	int64_t *exposed;
+	const struct eval *caller;
+	uint64_t context;
+	bool forgetful;
+	bool collect, grown;		/* of eval.c, as what follows */
+	uint32_t block;
+	bool no_return;
+	struct symset why;
+	struct note *notes;
+	unsigned int nr_notes;
+	struct site *sites;
+	unsigned int nr_sites;
+	bool too_much;
+	bool no_memory;
+};
+
+/**
+ * eval_run() - execute until nothing changes
+ * @e: what to execute; eval_free() frees the results
+ * @start: state at its beginning
+ *
+ * Return: 0, or -ENOMEM
+ */
+int eval_run(struct eval *e, const struct state *start);
+/* Execute each block once more, for @notes and @sites. */
+void eval_collect(struct eval *e);
+void eval_free(struct eval *e);
+
+/* Execute a block that eval_run() came to: @st is what holds at its end. */
+void eval_block(struct eval *e, uint32_t block, struct state *st);
+
+/* What bytes of the stack have in a state. */
+struct value eval_slot(const struct eval *e, const struct state *st, uint16_t frame, int64_t off,
+		       unsigned int size);
+
+/* Return the number of a register, NR_REGS for those without content. */
+unsigned int eval_reg(x86_reg reg);
+
+/* Begin a table of symbols with the bases of the stack, which so have the same numbers in all. */
+void eval_frames(struct syms *syms, const struct cfg *g);
+
+/* Registers as a function finds them. */
+void eval_function_start(struct syms *syms, struct state *start);
+
+/*
+ * Registers and stack as an iteration finds them: what @at, the function's state at the
+ * header, has as an address on the stack or as a constant, and symbols for everything else.
+ * Of the symbols the first @nr_frames, of eval_frames(), stay.
+ */
+void eval_loop_start(struct syms *syms, unsigned int nr_frames, const struct state *at,
+		     struct state *start);
+
+/* Return whether it is an address on the stack, at a known place: base and offset. */
+bool eval_is_slot(const struct syms *syms, const struct value *v, uint16_t *frame,
+		  int64_t *off);
+
+#endif /* MGPU_DEFER_EVAL_H */
