@@ -1664,8 +1664,8 @@ static bool returns_only(const struct eval *e)
 
 /*
  * Execute a function that is called, as a part of the code that calls it: wrappers of calls are
- * common.  Return whether that was done; a function that is too long, calls itself or jumps
- * through a table is not looked into.
+ * common.  Return whether that was done; a function that is too long, calls itself, jumps
+ * through a table or begins with bytes that are no instruction is not looked into.
  */
 static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		  const struct image_function *callee)
@@ -1681,7 +1681,8 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		if (up->cfg->fn == callee || ++depth > EVAL_MAX_CALLERS)
 			return false;
 	inner.cfg = cfgs_get(e->cfgs, callee);
-	if (!inner.cfg || inner.cfg->nr_insns > MAX_CALLEE || !returns_only(&inner))
+	if (!inner.cfg || !inner.cfg->nr_insns || inner.cfg->nr_insns > MAX_CALLEE ||
+	    !returns_only(&inner))
 		return false;
 	inner.caller = e;
 	inner.context = value_hash(e->context, insn->address);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# gpuctl, mgpud, mgpu-policy, mgpu-trace and mgpu-renderd have one grammar: help, version, and the
-# answer to words and options that they do not know.
+# gpuctl, mgpud, mgpu-policy, mgpu-trace, mgpu-renderd and mgpu-defer have one grammar: help,
+# version, and the answer to words and options that they do not know.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,10 +10,10 @@ BUILD=${BUILD:-$top/build}
 ctl=$BUILD/ctl
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
-tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd'
+tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer'
 
 must 'the tools cannot be built' \
-	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd BUILD="$BUILD"
+	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer BUILD="$BUILD"
 
 help_and_version()
 {
@@ -33,10 +33,10 @@ help_and_version()
 		for words in -V version; do
 			"$ctl/$tool" $words | diff "$tmp/version" - || echo "$tool $words"
 		done
-		grep -q '^\.B.*\\-h.*\\-help' "$top/Documentation/man/$tool.8" ||
-			echo "$tool(8) has no -h, --help"
-		grep -q '^\.B.*\\-V.*\\-version' "$top/Documentation/man/$tool.8" ||
-			echo "$tool(8) has no -V, --version"
+		grep -q '^\.B.*\\-h.*\\-help' "$top/Documentation/man/$tool".[18] ||
+			echo "the manual page of $tool has no -h, --help"
+		grep -q '^\.B.*\\-V.*\\-version' "$top/Documentation/man/$tool".[18] ||
+			echo "the manual page of $tool has no -V, --version"
 	done
 }
 behaves 'help and version are words and options of each tool' help_and_version
@@ -64,6 +64,7 @@ unknown()
 	refused "$ctl/mgpu-policy" 2 "unknown word 'dev'" replace 1 deadline dev 0
 	refused "$ctl/mgpu-trace" 2 "did you mean 'record'" recrod
 	refused "$ctl/mgpu-renderd" 2 "did you mean 'replay'" rpelay
+	refused "$ctl/mgpu-defer" 2 "did you mean 'analyse'" analyze
 	refused "$ctl/mgpu-renderd" 2 'make it first' --record /nonexistent
 	refused "$ctl/mgpu-renderd" 2 'replay needs a recording' replay
 }

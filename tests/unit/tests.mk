@@ -218,6 +218,19 @@ test_venus-srcs := $(addprefix ../../ctl/renderd/,sandbox.c venus.c) ../../ctl/l
 test_venus-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd
 test_venus-pkgs := libseccomp libcap-ng
 
+# ---- ctl/defer
+
+$(OUT)/api_table.c: ../../ctl/defer/api/generate $(wildcard ../../ctl/defer/api/*.yaml)
+	@mkdir -p $(@D)
+	python3 $^ >$@.tmp
+	@mv $@.tmp $@
+
+test_defer_graph-deps := $(OUT)/api_table.c
+test_defer_graph-srcs := $(addprefix ../../ctl/defer/,api.c cfg.c image.c value.c) \
+	$(OUT)/api_table.c
+test_defer_graph-cflags := -I../../ctl/defer
+test_defer_graph-pkgs := capstone libelf libdw
+
 # ---- tools/
 
 test_bench_stats-srcs := ../../tools/bench/common/stats.c
