@@ -106,6 +106,26 @@ window()
 }
 behaves 'reports before the start of the command do not count' window
 
+power_down()
+{
+	local end='[   31.871] reboot: Power down' offline
+
+	offline='[   31.899] sched: Unexpected reschedule of offline CPU#1!
+[   31.900] WARNING: CPU: 2 PID: 168 at arch/x86/kernel/apic/ipi.c:68 native_smp_send_reschedule+0x35/0x40
+[   31.940] Call Trace:
+[   31.949] ---[ end trace 0000000000000000 ]---'
+	console "$end" "$offline"
+	[ -z "$(reports "$tmp/console")" ] || echo "a report from after the end: $(reports "$tmp/console")"
+	console "$offline" "$end"
+	reports "$tmp/console" | grep -q 'native_smp_send_reschedule' || echo 'a report is missed'
+	console '[   20.0] mgpu-session: the command ended with 0' "$warning" "$end"
+	reports "$tmp/console" | grep -q 'queue_work' || echo 'a report behind the command is missed'
+	# a guest that powers down is no end
+	console '[   20.0] mgpu-e2e: guest: reboot: Power down' "$warning" "$end"
+	reports "$tmp/console" | grep -q 'queue_work' || echo 'a report behind a guest is missed'
+}
+behaves 'nor do those of processors that were stopped to power down' power_down
+
 stuck()
 {
 	printf '%s\n' ready '0 sched_pick+0x10/0x40 [mgpu]' ' engine_thread+0x4/0x80 [mgpu_soft]' \
