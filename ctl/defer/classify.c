@@ -117,7 +117,7 @@ static bool stays_itself(const struct look *l, uint16_t i)
 	return value_equal(end_of(l, sym, &room), &self);
 }
 
-/* What a register or slot had when the iteration began, from what it has when it ends. */
+/* Class of a register's or slot's value at the iteration's start, from its value at the end. */
 static enum arg_class carried_class(const struct look *l, uint16_t self, const struct value *end)
 {
 	enum arg_class class = ARG_CONST;
@@ -136,7 +136,7 @@ static enum arg_class carried_class(const struct look *l, uint16_t self, const s
 			stays = true;
 		} else {
 			class = l->sym[end->terms[i].sym];
-			/* What another place had before need not be what it had at first. */
+			/* The first iteration may begin with another value than that place has. */
 			if (class == ARG_UNKNOWN || (class == ARG_CONST &&
 						     !stays_itself(l, end->terms[i].sym)))
 				return ARG_UNKNOWN;
@@ -161,7 +161,7 @@ static bool may_overlap(const struct look *l, const struct value *a, uint64_t a_
 	bool in_frame, other_in_frame;
 	int64_t off;
 
-	/* What moves with the iteration may come where the other was before. */
+	/* An address that moves with the iteration may come where the other was before. */
 	if (a->linear && b->linear && value_is_const(&d, &off) && a_size && b_size &&
 	    value_class(l, a) == ARG_CONST)
 		return off < (int64_t)b_size && -off < (int64_t)a_size;
@@ -189,7 +189,7 @@ static enum arg_class memory_class(const struct look *l, const struct sym *sym)
 	if (sym->kind == SYM_HEAP && sym->size) {
 		base = value_sym((uint16_t)sym->a);
 		at = value_add(&base, &at, 1, 0);
-		/* What changes with the iteration is another member each time. */
+		/* A base that changes with the iteration makes it another member each time. */
 		if (l->sym[sym->a] != ARG_CONST)
 			class = l->sym[sym->a] == ARG_RESULT ? ARG_RESULT : ARG_UNKNOWN;
 	}
@@ -367,7 +367,7 @@ static bool is_expression(const struct look *l, const struct value *v)
 	return true;
 }
 
-/* What memory that the call reads has. */
+/* Class of memory that the call reads. */
 static enum arg_class pointee_class(const struct look *l, const struct site *s, unsigned int arg,
 				    bool *iv, bool *computed)
 {
@@ -395,7 +395,7 @@ static enum arg_class pointee_class(const struct look *l, const struct site *s, 
 	return class;
 }
 
-/* What lies behind a value of unknown length may be a result. */
+/* Bytes behind a value of unknown length may be a result. */
 static void guard_sizes(struct look *l, const struct site *s, unsigned int arg)
 {
 	unsigned int i;

@@ -1199,7 +1199,7 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 	struct value v, more;
 	struct sym sym;
 
-	/* What a return does to the stack is up to the code that called. */
+	/* The calling code accounts for a return's effect on the stack. */
 	if (has_no_effect(insn) || cs_insn_group(e->capstone, insn, CS_GRP_RET))
 		return;
 	if (enters_kernel(insn->id) || x->prefix[0] == X86_PREFIX_LOCK ||
@@ -1345,7 +1345,7 @@ static uint8_t *find_deciding(const struct eval *e, uint32_t block)
 	return deciding;
 }
 
-/* What decides on the way to a block; number nr_blocks is the end of it all. */
+/* Collect the symbols that decide on the way to a block; nr_blocks is the end of it all. */
 static void find_reasons(struct eval *e, uint32_t block, struct symset *why)
 {
 	const struct cfg *g = e->cfg;

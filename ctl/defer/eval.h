@@ -91,7 +91,7 @@ struct target {
 	bool slot;			/* on the stack, at a place that is known */
 };
 
-/* What an argument points to on the stack, in pieces. */
+/* Pieces of the stack that an argument points to. */
 struct pointee {
 	int64_t off;			/* from the start of what is pointed to */
 	unsigned int size;
@@ -178,7 +178,7 @@ void eval_free(struct eval *e);
 /* Execute a block that eval_run() came to: @st is what holds at its end. */
 void eval_block(struct eval *e, uint32_t block, struct state *st);
 
-/* What bytes of the stack have in a state. */
+/* Return the value of bytes of the stack in a state. */
 struct value eval_slot(const struct eval *e, const struct state *st, uint16_t frame, int64_t off,
 		       unsigned int size);
 

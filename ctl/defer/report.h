@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the analysis found, as JSON, as text and as a picture.  The text is made from the JSON,
+ * The analysis' findings, as JSON, as text and as a picture.  The text is made from the JSON,
  * which is what the cache keeps.
  */
 #ifndef MGPU_DEFER_REPORT_H

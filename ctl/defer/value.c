@@ -151,7 +151,7 @@ static struct value add_product(const struct value *sum, const struct value *a, 
 
 	v = value_add(sum, &term, (int64_t)((uint64_t)a->terms[i].coef *
 					    (uint64_t)b->terms[k].coef), id);
-	/* What the factors depend on. */
+	/* The product depends on its factors. */
 	symset_add(&v.deps, x);
 	symset_add(&v.deps, y);
 	return v;

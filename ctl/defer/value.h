@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the analysis knows of a number in a register or in memory.
+ * The analysis' knowledge of a number in a register or in memory.
  *
  * A value is a sum of symbols times constants, or, where it is not known how, a function of
  * symbols.  Symbols are what a value had when an iteration began, results of calls, and what

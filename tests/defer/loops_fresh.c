@@ -5,7 +5,7 @@
  *
  * The beginnings of the functions' names mean what they do in loops.c.
  *
- * What a blocking copy waits for does not count, only whether its target is read in the loop.
+ * A blocking copy counts as any other: its target must not be read in the loop.
  * Loops that call neither API do not count. Only the analysis reads this program; it is never
  * run.
  */

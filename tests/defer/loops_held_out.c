@@ -368,7 +368,7 @@ void c1_bisection(cl_command_queue q, cl_kernel k, size_t n, const int *keys, si
 	}
 }
 
-/* What the host computes for itself does not reach the device */
+/* The host's own sum does not reach the device */
 void c1_host_energy(cl_command_queue q, cl_kernel k, size_t n, double *energy, int steps)
 {
 	double amplitude = 1;

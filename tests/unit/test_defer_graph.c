@@ -45,7 +45,7 @@ static void long_sums(void)
 		v = value_add(&v, &x, 1, i);
 		TAP_EQ(v.linear, i < MAX_TERMS);
 	}
-	/* What is not known as a sum still depends on all of it. */
+	/* A value that is not known as a sum still depends on all of it. */
 	for (i = 0; i < MAX_TERMS + 2; i++)
 		TAP_CHECK(symset_has(&v.deps, reg(i)));
 }
