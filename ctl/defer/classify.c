@@ -20,6 +20,7 @@ struct look {
 	const struct cfg_loop *loop;
 	struct eval e;
 	enum arg_class sym[MAX_SYMS];
+	unsigned int nr_classes;	/* symbols from here on have no class yet */
 	struct loop_report *r;
 	const uint16_t *live;		/* registers that are read behind the start of a block */
 	const struct eval *whole;	/* the function */
@@ -78,7 +79,7 @@ static enum arg_class value_class(const struct look *l, const struct value *v)
 
 	for (i = symset_next(&v->deps, &v->deps, 0); i < MAX_SYMS;
 	     i = symset_next(&v->deps, &v->deps, i + 1)) {
-		if (l->sym[i] == ARG_RESULT)
+		if (i >= l->nr_classes || l->sym[i] == ARG_RESULT)
 			return ARG_RESULT;
 		if (l->sym[i] == ARG_UNKNOWN || (l->sym[i] == ARG_IV && !v->linear))
 			class = ARG_UNKNOWN;
@@ -259,11 +260,20 @@ static unsigned int strength(enum arg_class class)
 
 static void find_classes(struct look *l)
 {
+	struct sym slot = { .kind = SYM_SLOT };
 	bool changed = true;
 	enum arg_class class;
 	uint16_t i;
 
+	/* The next iteration, or the way out, may be the first to read a place. */
+	for (i = 0; l->e.end && i < l->e.end->nr_slots; i++) {
+		slot.a = l->e.end->slots[i].frame;
+		slot.b = l->e.end->slots[i].off;
+		slot.size = l->e.end->slots[i].size;
+		sym_intern(l->e.syms, &slot);
+	}
 	memset(l->sym, 0, sizeof(l->sym));
+	l->nr_classes = MAX_SYMS;
 	while (changed) {
 		changed = false;
 		/* Loading a slot may make symbols. */
@@ -275,6 +285,7 @@ static void find_classes(struct look *l)
 			}
 		}
 	}
+	l->nr_classes = l->e.syms->nr;
 }
 
 /*
@@ -639,6 +650,16 @@ static bool is_place(const struct sym *sym, const struct sym *place)
 	       sym->size == place->size;
 }
 
+/* A handle that something was added to is as easy to tell as the handle itself. */
+static bool is_plain(const struct look *l, const struct value *v, struct symset *choices)
+{
+	struct value plain = *v;
+
+	if (v->linear && v->nr == 1 && l->e.syms->sym[v->terms[0].sym].holds == API_OBJECT)
+		plain.c = 0;
+	return value_is_plain(&plain, choices);
+}
+
 /*
  * Whether what a place has when the loop is left can be given back: it is the result of a call
  * as it is, or what the place had before the loop.  For a handle, of any iteration, the place
@@ -651,14 +672,10 @@ static bool can_be_given_back(const struct look *l, const struct value *v,
 	struct symset choices = { 0 }, more;
 	bool again = true, handles = true, elsewhere = false, cut = v->cut;
 	const struct value *end;
-	struct value room, plain;
+	struct value room;
 	uint16_t i;
 
-	/* A handle that something was added to is as easy to tell. */
-	plain = *v;
-	if (v->linear && v->nr == 1 && l->e.syms->sym[v->terms[0].sym].holds == API_OBJECT)
-		plain.c = 0;
-	if (!value_is_plain(&plain, &choices))
+	if (!is_plain(l, v, &choices))
 		return false;
 	*result = NO_SYM;
 	while (again) {
@@ -677,7 +694,7 @@ static bool can_be_given_back(const struct look *l, const struct value *v,
 				elsewhere |= !is_place(sym, place);
 				memset(&more, 0, sizeof(more));
 				end = end_of(l, sym, &room);
-				if (!value_is_plain(end, &more))
+				if (!is_plain(l, end, &more))
 					return false;
 				cut |= end->cut;
 				again |= symset_union(&choices, &more);
@@ -1008,7 +1025,7 @@ static void look_at_loop(struct look *l, const struct state *start)
 	look_at_exits(l);
 	if (l->g->table_jumps)
 		because(l, NULL, "the function jumps through a table: its loops are not known");
-	if (l->e.too_much)
+	if (l->e.too_much || l->whole->too_much || l->e.syms->full)
 		because(l, NULL, "it has more values than the analysis keeps apart");
 	if (l->r->nr_reasons)
 		l->r->class = 0;
@@ -1059,7 +1076,6 @@ static int look_at_stack(struct eval *whole, struct syms *syms, struct state *st
 		return ret;
 	eval_free(whole);
 	whole->forgetful = false;
-	whole->too_much = false;
 	ret = eval_run(whole, start);
 	if (!ret)
 		eval_collect(whole);

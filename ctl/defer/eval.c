@@ -15,6 +15,7 @@ _Static_assert(RSP == REG_RSP && R15 + 1 == NR_GENERAL, "numbers of registers");
 /* The System V ABI for x86-64, section 3.2.3. */
 static const uint8_t argument_regs[] = { RDI, RSI, RDX, RCX, R8, R9 };
 static const uint8_t lost_regs[] = { RAX, RCX, RDX, RSI, RDI, R8, R9, R10, R11 };
+static const uint8_t kept_regs[] = { RBX, RBP, RSP, R12, R13, R14, R15 };
 
 #define NR(array)	(sizeof(array) / sizeof(*(array)))
 
@@ -1482,7 +1483,7 @@ int eval_run(struct eval *e, const struct state *start)
 	}
 	dirty[e->entry] = true;
 	/* The entry of a loop is not merged with what comes back to it: that is @end. */
-	while (again && !e->too_much && !e->no_memory) {
+	while (again && !e->no_memory) {
 		again = false;
 		if (rounds++ == MAX_ROUNDS) {
 			e->too_much = true;
@@ -1521,7 +1522,6 @@ int eval_run(struct eval *e, const struct state *start)
 		}
 		again |= e->grown;
 	}
-	e->too_much |= e->member && e->syms->full;
 	free(st);
 	free(dirty);
 	return ret || e->no_memory ? -ENOMEM : 0;
@@ -1670,12 +1670,11 @@ static bool returns_only(const struct eval *e)
 static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		  const struct image_function *callee)
 {
-	const struct value eight = value_const(8), back = other(e, insn, NR_REGS + 3);
+	const struct value back = other(e, insn, NR_REGS + 3);
 	struct eval inner = *e;
 	struct state *end = NULL, *at;
 	const struct eval *up;
 	unsigned int depth = 0, i;
-	struct value before;
 
 	for (up = e; up; up = up->caller)
 		if (up->cfg->fn == callee || ++depth > EVAL_MAX_CALLERS)
@@ -1700,7 +1699,6 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		return true;
 	}
 	copy_state(at, st);
-	before = st->reg[RSP];
 	push(&inner, at, insn, &back);
 	if (eval_run(&inner, at))
 		inner.no_memory = true;
@@ -1722,12 +1720,13 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 	e->no_memory |= inner.no_memory;
 	forget_states(&inner);
 	if (end) {
+		for (i = 0; i < NR(kept_regs); i++) {
+			end->reg[kept_regs[i]] = st->reg[kept_regs[i]];
+			end->low[kept_regs[i]] = st->low[kept_regs[i]];
+			end->low_size[kept_regs[i]] = st->low_size[kept_regs[i]];
+		}
 		copy_state(st, end);
-		st->reg[RSP] = value_add(&st->reg[RSP], &eight, 1, insn->address);
 		drop_frame(e, st);
-		/* It has to give the stack back. */
-		if (!value_equal(&st->reg[RSP], &before))
-			e->too_much = true;
 	}
 	free(end);
 	return true;

@@ -133,7 +133,8 @@ struct site {
  * @context: number of the calls on the way there
  * @forgetful: nothing on the stack is known behind a call, since @exposed is not yet
  * @notes, @sites: filled by eval_collect()
- * @too_much: the code has more slots or symbols than are kept apart
+ * @too_much: the code has more slots than are kept apart; @syms says it of symbols, which a
+ *	function may have more of than a loop
  */
 struct eval {
 	const struct image *img;

@@ -189,6 +189,32 @@ def reasons_name_the_instruction():
         assert all(r["address"] for r in reasons), (function, reasons)
 
 
+def results_are_given_back():
+    for compiler in COMPILERS:
+        for level in LEVELS:
+            report = analyse(program("loops", compiler, level))
+            for loop in report["loops"]:
+                if loop["function"] in ("c1_last_status", "c3_last_one"):
+                    calls = {call["address"] for call in loop["calls"]}
+                    assert loop["results"], (loop["function"], compiler, level)
+                    assert all(r["call"] in calls for r in loop["results"])
+
+
+def big_functions_are_given_up():
+    """A function with more variables than are kept apart: none of its loops is known."""
+    source = path("big.c")
+    lines = [f"\tvolatile int v{i} = {i};" for i in range(600)]
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <CL/cl.h>\nvoid big(cl_command_queue q, int n);\n"
+                   "void big(cl_command_queue q, int n)\n{\n" + "\n".join(lines) +
+                   "\n\tfor (int i = 0; i < n; i++)\n\t\tclFlush(q);\n}\n"
+                   "int main(void) { return 0; }\n")
+    make("gcc", "-w", "-O0", source, library(), "-o", path("big"))
+    loops = analyse(path("big"))["loops"]
+    assert len(loops) == 1 and loops[0]["class"] is None, loops
+    assert any("more values" in r["text"] for r in loops[0]["reasons"]), loops
+
+
 def a_cached_report_is_the_same():
     name = program("loops", "gcc", "-O2", "-Wl,--build-id=sha1")
     env = dict(os.environ, XDG_CACHE_HOME=path("cache"))
@@ -319,6 +345,8 @@ if __name__ == "__main__":
             (stripped_programs_are_alike, "a stripped program has the same loops"),
             (the_way_of_linking_does_not_matter, "the way of linking does not matter"),
             (reasons_name_the_instruction, "a reason names the instruction"),
+            (results_are_given_back, "a result that is used behind the loop is given back"),
+            (big_functions_are_given_up, "a function with too many variables is given up"),
             (a_cached_report_is_the_same, "a report from the cache is the same"),
             (a_picture_has_the_loops, "a picture has the loops and their classes"),
             (other_files_are_refused, "files that are no programs for x86-64 are refused"),
