@@ -209,7 +209,7 @@ int main(int argc, char **argv)
 	static const char *const names[] = { "json", "assume-success", "picture", "no-cache",
 					     "help", "version", NULL };
 	static const char *const commands[] = { "analyse", "help", "version", NULL };
-	const char *command, *like;
+	const char *command;
 	struct options o = { 0 };
 	char text[256];
 	int c;
@@ -256,10 +256,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (strcmp(command, "analyse")) {
-		like = suggest(command, commands);
-		complain("unknown command '%s'%s%s%s", command,
-			 like ? "; did you mean '" : "; 'mgpu-defer --help' lists all",
-			 like ? like : "", like ? "'?" : "");
+		unknown_command(text, sizeof(text), "mgpu-defer", command, commands);
+		complain("%s", text);
 		return STATUS_USAGE;
 	}
 	if (argc - optind != 2) {

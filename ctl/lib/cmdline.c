@@ -106,6 +106,17 @@ void unknown_option(char *text, size_t size, const char *program, const char *op
 			 program);
 }
 
+void unknown_command(char *text, size_t size, const char *program, const char *word,
+		     const char *const *commands)
+{
+	const char *like = suggest(word, commands);
+
+	if (like)
+		snprintf(text, size, "unknown command '%s'; did you mean '%s'?", word, like);
+	else
+		snprintf(text, size, "unknown command '%s'; '%s --help' lists all", word, program);
+}
+
 /* The long name of an option, NULL for none. */
 static const char *long_name(const struct option *options, int val)
 {

@@ -29,6 +29,17 @@ void unknown_option(char *text, size_t size, const char *program, const char *op
 		    const char *const *names);
 
 /**
+ * unknown_command() - write the sentence for an unknown command
+ * @text: result, of @size bytes
+ * @size: size of the result
+ * @program: name of the program
+ * @word: the word in a command's place
+ * @commands: commands to suggest, NULL at the end
+ */
+void unknown_command(char *text, size_t size, const char *program, const char *word,
+		     const char *const *commands);
+
+/**
  * getopt_problem() - write the sentence for an error of getopt_long()
  * @text: result, of @size bytes
  * @size: size of the result

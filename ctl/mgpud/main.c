@@ -136,7 +136,7 @@ static int complain_option(int result, char **argv, const struct option *longopt
 static int parse_word(const char *word)
 {
 	static const char *const words[] = { "help", "version", NULL };
-	const char *like = suggest(word, words);
+	char text[256];
 
 	if (!strcmp(word, "help")) {
 		help();
@@ -146,11 +146,8 @@ static int parse_word(const char *word)
 		puts("mgpud " MGPU_VERSION);
 		return END_OK + 1;
 	}
-	if (like)
-		fprintf(stderr, "mgpud: unknown command '%s'; did you mean '%s'?\n", word, like);
-	else
-		fprintf(stderr, "mgpud: unknown command '%s'; 'mgpud --help' lists all\n",
-			word);
+	unknown_command(text, sizeof(text), "mgpud", word, words);
+	fprintf(stderr, "mgpud: %s\n", text);
 	return END_USAGE + 1;
 }
 

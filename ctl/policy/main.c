@@ -60,7 +60,7 @@ static int unknown_word(const char *what, const char *word, const char *const *k
 	return STATUS_USAGE;
 }
 
-static int unknown_command(const char *word)
+static int unknown_verb(const char *word)
 {
 	const char *names[NR_VERBS + 1] = { NULL };
 
@@ -77,7 +77,7 @@ static int print_help(const char *only)
 	for (size_t i = 0; i < NR_VERBS; i++)
 		found |= only && !strcmp(verbs[i].name, only);
 	if (only && !found)
-		return unknown_command(only);
+		return unknown_verb(only);
 	puts("usage: mgpu-policy [OPTION]... [COMMAND] [WORD]...\n");
 	for (size_t i = 0; i < NR_VERBS; i++)
 		if (!only || !strcmp(verbs[i].name, only))
@@ -316,5 +316,5 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < NR_VERBS; i++)
 		if (!strcmp(verbs[i].name, words[0]))
 			return usage("unexpected word", words[nr - 1]);
-	return unknown_command(words[0]);
+	return unknown_verb(words[0]);
 }

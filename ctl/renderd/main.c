@@ -732,7 +732,7 @@ static int run(struct options *o)
 static int word(const char *w)
 {
 	static const char *const words[] = { "replay", "help", "version", NULL };
-	const char *like = suggest(w, words);
+	char text[256];
 
 	if (!strcmp(w, "help")) {
 		fputs(usage_text, stdout);
@@ -742,10 +742,8 @@ static int word(const char *w)
 		puts("mgpu-renderd " MGPU_VERSION);
 		return 0;
 	}
-	if (like)
-		complain("unknown command '%s'; did you mean '%s'?", w, like);
-	else
-		complain("unknown command '%s'; 'mgpu-renderd --help' lists all", w);
+	unknown_command(text, sizeof(text), "mgpu-renderd", w, words);
+	complain("%s", text);
 	return STATUS_USAGE;
 }
 

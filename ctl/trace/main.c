@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 		"output", "seconds", "verbose", "help", "version", NULL
 	};
 	static const char *const commands[] = { "record", "help", "version", NULL };
-	const char *command, *like;
+	const char *command;
 	char text[256];
 	struct record r = { 0 };
 	int c;
@@ -101,10 +101,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (strcmp(command, "record")) {
-		like = suggest(command, commands);
-		complain("unknown command '%s'%s%s%s", command,
-			 like ? "; did you mean '" : "; 'mgpu-trace --help' lists all",
-			 like ? like : "", like ? "'?" : "");
+		unknown_command(text, sizeof(text), "mgpu-trace", command, commands);
+		complain("%s", text);
 		return STATUS_USAGE;
 	}
 	if (!r.path) {
