@@ -20,38 +20,7 @@
  *
  * Only the analysis reads this program; it is never run.
  */
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-typedef unsigned long long CUdeviceptr;
-typedef struct CUfunc_st *CUfunction;
-typedef struct CUstream_st *CUstream;
-typedef struct CUevent_st *CUevent;
-
-int cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
-		   unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
-		   CUstream stream, void **params, void **extra);
-int cuMemAlloc_v2(CUdeviceptr *p, size_t size);
-int cuMemFree_v2(CUdeviceptr p);
-int cuMemsetD8Async(CUdeviceptr p, unsigned char value, size_t n, CUstream stream);
-int cuMemsetD32_v2(CUdeviceptr p, unsigned int value, size_t n);
-int cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, CUstream stream);
-int cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t n);
-int cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n, CUstream stream);
-int cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n);
-int cuEventCreate(CUevent *event, unsigned int flags);
-int cuEventRecord(CUevent event, CUstream stream);
-int cuEventDestroy_v2(CUevent event);
-int cuStreamCreate(CUstream *stream, unsigned int flags);
-int cuStreamDestroy_v2(CUstream stream);
-int cuStreamSynchronize(CUstream stream);
-int cuCtxSynchronize(void);
-
-/* A function that the program does not have. */
-void elsewhere(int x);
+#include "gpu.h"
 
 struct gpu {
 	cl_context context;
@@ -676,6 +645,17 @@ void c1_own_function(cl_command_queue q, cl_kernel k, size_t n, int times)
 {
 	for (int i = 0; i < times; i++)
 		launched(q, k, n);
+}
+
+__attribute__((noinline)) static int flushed(cl_command_queue q)
+{
+	return clFlush(q);
+}
+
+void c1_tail_call(cl_command_queue q, int times)
+{
+	for (int i = 0; i < times; i++)
+		flushed(q);
 }
 
 __attribute__((noinline)) static int waited(cl_command_queue q, int really)
