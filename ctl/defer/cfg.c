@@ -5,8 +5,6 @@
 
 #include "cfg.h"
 
-#define MAX_INSN	15	/* bytes of the longest instruction */
-
 /* Instructions and leaders while the function is disassembled, by offset in it. */
 struct sweep {
 	csh capstone;
@@ -21,6 +19,20 @@ struct sweep {
 static bool in_group(csh capstone, const cs_insn *insn, unsigned int group)
 {
 	return cs_insn_group(capstone, insn, group);
+}
+
+/* Capstone has the LOOP instructions in no group. */
+static bool is_jump(csh capstone, const cs_insn *insn)
+{
+	return in_group(capstone, insn, CS_GRP_JUMP) || insn->id == X86_INS_LOOP ||
+	       insn->id == X86_INS_LOOPE || insn->id == X86_INS_LOOPNE;
+}
+
+/* Whether control does not go on behind it, but for calls. */
+static bool is_end(csh capstone, const cs_insn *insn)
+{
+	return in_group(capstone, insn, CS_GRP_RET) || in_group(capstone, insn, CS_GRP_IRET) ||
+	       insn->id == X86_INS_UD2 || insn->id == X86_INS_HLT;
 }
 
 static bool is_unconditional(const cs_insn *insn)
@@ -39,14 +51,10 @@ static uint64_t target_slot(const cs_insn *insn)
 	return insn->address + insn->size + (uint64_t)op->mem.disp;
 }
 
-const char *cfg_target(const struct image *img, csh capstone, const cs_insn *insn,
-		       uint64_t *address)
+const char *cfg_target(const struct image *img, const cs_insn *insn, uint64_t *address)
 {
 	const cs_x86 *x = &insn->detail->x86;
-	const uint8_t *code;
 	const char *name;
-	cs_insn *stub;
-	size_t len, n, i;
 
 	*address = 0;
 	if (!x->op_count)
@@ -56,19 +64,9 @@ const char *cfg_target(const struct image *img, csh capstone, const cs_insn *ins
 	if (x->operands[0].type != X86_OP_IMM)
 		return NULL;
 	*address = (uint64_t)x->operands[0].imm;
-	name = image_symbol(img, *address);
-	code = name ? NULL : image_bytes(img, *address, &len);
-	if (!code)
-		return name;
-	/* A stub is [endbr64] [bnd] jmp *slot(%rip). */
-	n = cs_disasm(capstone, code, len < 2 * MAX_INSN ? len : 2 * MAX_INSN, *address, 2, &stub);
-	for (i = 0; i < n && stub[i].id == X86_INS_ENDBR64; i++)
-		;
-	if (i < n && stub[i].id == X86_INS_JMP && target_slot(&stub[i]))
-		name = image_slot(img, target_slot(&stub[i]));
-	if (n)
-		cs_free(stub, n);
-	return name;
+	/* A function that only jumps through a slot is as good as a stub. */
+	name = image_stub(img, *address);
+	return name ? name : image_symbol(img, *address);
 }
 
 /* Functions of libraries that do not return. */
@@ -105,17 +103,15 @@ static bool follow(struct sweep *s, const cs_insn *insn)
 	const cs_x86_op *op = &insn->detail->x86.operands[0];
 	uint64_t address;
 
-	if (in_group(s->capstone, insn, CS_GRP_RET) || in_group(s->capstone, insn, CS_GRP_IRET) ||
-	    insn->id == X86_INS_UD2 || insn->id == X86_INS_HLT)
+	if (is_end(s->capstone, insn))
 		return false;
 	if (in_group(s->capstone, insn, CS_GRP_CALL))
-		return !never_returns(cfg_target(s->img, s->capstone, insn, &address));
-	if (!in_group(s->capstone, insn, CS_GRP_JUMP) && insn->id != X86_INS_LOOP &&
-	    insn->id != X86_INS_LOOPE && insn->id != X86_INS_LOOPNE)
+		return !never_returns(cfg_target(s->img, insn, &address));
+	if (!is_jump(s->capstone, insn))
 		return true;
 	if (op->type == X86_OP_IMM)
 		lead(s, (uint64_t)op->imm);
-	else if (!cfg_target(s->img, s->capstone, insn, &address))
+	else if (!cfg_target(s->img, insn, &address))
 		s->g->table_jumps = true;
 	if (is_unconditional(insn))
 		return false;
@@ -125,10 +121,7 @@ static bool follow(struct sweep *s, const cs_insn *insn)
 
 static bool ends_block(csh capstone, const cs_insn *insn)
 {
-	return in_group(capstone, insn, CS_GRP_JUMP) || in_group(capstone, insn, CS_GRP_RET) ||
-	       in_group(capstone, insn, CS_GRP_IRET) || insn->id == X86_INS_UD2 ||
-	       insn->id == X86_INS_HLT || insn->id == X86_INS_LOOP ||
-	       insn->id == X86_INS_LOOPE || insn->id == X86_INS_LOOPNE;
+	return is_jump(capstone, insn) || is_end(capstone, insn);
 }
 
 /* Disassemble what control can reach from the function's start. */
@@ -213,8 +206,7 @@ static int make_blocks(struct sweep *s)
 		last = g->insns[b->first + b->nr - 1];
 		b->succ[0] = b->succ[1] = CFG_NONE;
 		b->order = b->dominator = b->loop = CFG_NONE;
-		if (in_group(s->capstone, last, CS_GRP_JUMP) || last->id == X86_INS_LOOP ||
-		    last->id == X86_INS_LOOPE || last->id == X86_INS_LOOPNE) {
+		if (is_jump(s->capstone, last)) {
 			if (!is_unconditional(last))
 				b->succ[0] = block_at(g, block_of, last->address + last->size);
 			if (last->detail->x86.operands[0].type == X86_OP_IMM) {
@@ -226,7 +218,7 @@ static int make_blocks(struct sweep *s)
 			}
 		} else if (!ends_block(s->capstone, last) &&
 			   !(in_group(s->capstone, last, CS_GRP_CALL) &&
-			     never_returns(cfg_target(s->img, s->capstone, last, &target)))) {
+			     never_returns(cfg_target(s->img, last, &target)))) {
 			b->succ[0] = block_at(g, block_of, last->address + last->size);
 			b->leaves |= b->succ[0] == CFG_NONE;
 		} else {

@@ -82,8 +82,7 @@ struct cfg {
  *
  * Return: the symbol if it is known, or NULL
  */
-const char *cfg_target(const struct image *img, csh capstone, const cs_insn *insn,
-		       uint64_t *address);
+const char *cfg_target(const struct image *img, const cs_insn *insn, uint64_t *address);
 
 /**
  * cfg_build() - disassemble a function and find its loops

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "callers.h"
 #include "classify.h"
 #include "eval.h"
+#include "live.h"
 
 #define MAX_REASONS	64
-#define ALL_REGS	0xffffU
-#define RETURNED	(1 | 1 << 3)	/* rax, rdx */
 
 /* A loop while it is looked at. */
 struct look {
@@ -289,10 +289,10 @@ static void find_classes(struct look *l)
 }
 
 /*
- * Collect the results that a value is made of, those of earlier iterations, too. Return
- * whether these are all: of memory it is not known which.
+ * Collect the symbols with results that a value goes back to, those of earlier iterations, too.
+ * Return whether these are all: of memory it is not known which.
  */
-static bool results_of(const struct look *l, const struct value *v, struct symset *results)
+static bool find_origins(const struct look *l, const struct value *v, struct symset *origins)
 {
 	struct symset seen = v->deps;
 	bool all = true, again = true;
@@ -301,17 +301,17 @@ static bool results_of(const struct look *l, const struct value *v, struct symse
 
 	while (again) {
 		again = false;
-		for (i = 0; i < l->e.syms->nr; i++) {
+		for (i = 0; i < l->nr_classes; i++) {
 			const struct sym *sym = &l->e.syms->sym[i];
 
-			if (!symset_has(&seen, i) || l->sym[i] != ARG_RESULT)
+			if (!symset_has(&seen, i) || symset_has(origins, i) ||
+			    l->sym[i] != ARG_RESULT)
 				continue;
-			if (sym->kind == SYM_RESULT)
-				symset_add(results, i);
-			else if ((sym->kind == SYM_REG || sym->kind == SYM_SLOT) && l->e.end)
+			symset_add(origins, i);
+			if (sym->kind == SYM_REG || sym->kind == SYM_SLOT)
 				again |= symset_union(&seen, &end_of(l, sym, &room)->deps);
 			else
-				all = false;
+				all &= sym->kind == SYM_RESULT;
 		}
 	}
 	return all;
@@ -320,13 +320,15 @@ static bool results_of(const struct look *l, const struct value *v, struct symse
 /* Whether all results in a value are statuses. */
 static bool only_status(const struct look *l, const struct value *v)
 {
-	struct symset results = { 0 };
+	const struct symset *results = &l->e.syms->results;
+	struct symset origins = { 0 };
 	uint16_t i;
 
-	if (!results_of(l, v, &results))
+	if (!find_origins(l, v, &origins))
 		return false;
-	for (i = 0; i < l->e.syms->nr; i++)
-		if (symset_has(&results, i) && l->e.syms->sym[i].holds != API_STATUS)
+	for (i = symset_next(&origins, results, 0); i < MAX_SYMS;
+	     i = symset_next(&origins, results, i + 1))
+		if (l->e.syms->sym[i].holds != API_STATUS)
 			return false;
 	return true;
 }
@@ -345,36 +347,28 @@ static bool may_change(const struct look *l, const struct value *address)
 	return false;
 }
 
+static bool is_sum(const struct value *v)
+{
+	return v->linear && !v->cut && !v->rounded;
+}
+
 /* Whether the back end can compute a value from results: a sum, also of earlier iterations. */
 static bool is_expression(const struct look *l, const struct value *v)
 {
-	struct symset seen = v->deps;
-	bool again = true;
+	struct symset origins = { 0 };
 	struct value room;
 	uint16_t i;
 
-	if (!v->linear || v->cut || v->rounded)
+	if (!is_sum(v) || !find_origins(l, v, &origins))
 		return false;
 	for (i = 0; i < v->nr; i++)
 		if (l->sym[v->terms[i].sym] == ARG_RESULT && v->terms[i].coef != 1)
 			return false;
-	while (again) {
-		again = false;
-		for (i = 0; i < l->e.syms->nr; i++) {
-			const struct sym *sym = &l->e.syms->sym[i];
-			const struct value *end;
-
-			if (!symset_has(&seen, i) || l->sym[i] != ARG_RESULT ||
-			    sym->kind == SYM_RESULT)
-				continue;
-			if (sym->kind != SYM_REG && sym->kind != SYM_SLOT)
-				return false;
-			end = end_of(l, sym, &room);
-			if (!end || !end->linear || end->cut || end->rounded)
-				return false;
-			again |= symset_union(&seen, &end->deps);
-		}
-	}
+	for (i = symset_next(&origins, &origins, 0); i < MAX_SYMS;
+	     i = symset_next(&origins, &origins, i + 1))
+		if (l->e.syms->sym[i].kind != SYM_RESULT &&
+		    !is_sum(end_of(l, &l->e.syms->sym[i], &room)))
+			return false;
 	return true;
 }
 
@@ -639,11 +633,6 @@ static void look_at_note(struct look *l, const struct note *n)
 
 /* ---- the way out ---- */
 
-static const char *const reg_names[NR_GENERAL] = {
-	"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp",
-	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-};
-
 static bool is_place(const struct sym *sym, const struct sym *place)
 {
 	return sym->kind == place->kind && sym->a == place->a && sym->b == place->b &&
@@ -801,7 +790,7 @@ static void leave_with_slots(struct look *l, const cs_insn *exit, const struct s
 		if (is_target(l, s) || !is_read_later(l, s))
 			continue;
 		/* Below the stack pointer there is nothing that is still needed. */
-		if (eval_is_slot(l->e.syms, &st->reg[REG_RSP], &frame, &off) &&
+		if (eval_is_slot(l->e.syms, &st->reg[RSP], &frame, &off) &&
 		    frame == s->frame && s->off < off)
 			continue;
 		v = eval_slot(&l->e, st, s->frame, s->off, s->size);
@@ -842,7 +831,7 @@ static void look_at_exits(struct look *l)
 	}
 	for (i = 0; i < l->g->nr_blocks; i++) {
 		const struct cfg_block *b = &l->g->blocks[i];
-		uint16_t live = b->leaves ? ALL_REGS : 0;
+		uint16_t live = b->leaves ? LIVE_ALL : 0;
 		bool exits = b->leaves;
 
 		if (!l->loop->member[i] || !l->e.at[i])
@@ -861,143 +850,6 @@ static void look_at_exits(struct look *l)
 }
 
 /* ---- functions ---- */
-
-/* Registers that an instruction reads and that it sets. */
-static void uses_and_sets(const struct image *img, csh capstone, const cs_insn *insn,
-			  uint16_t *uses, uint16_t *sets)
-{
-	/* rdi, rsi, rdx, rcx, r8, r9 in the order of arguments */
-	static const uint16_t args[] = { 1 << 5, 1 << 4, 1 << 3, 1 << 2, 1 << 8, 1 << 9 };
-	static const uint16_t lost = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 0xf << 8;
-	const cs_x86 *x = &insn->detail->x86;
-	const struct api_function *fn;
-	uint8_t nr_read, nr_written;
-	cs_regs read, written;
-	const char *name;
-	uint64_t address;
-	unsigned int i;
-
-	*uses = *sets = 0;
-	if (cs_insn_group(capstone, insn, CS_GRP_RET)) {
-		*uses = RETURNED;
-		return;
-	}
-	if (cs_regs_access(capstone, insn, read, &nr_read, written, &nr_written)) {
-		*uses = ALL_REGS;
-		return;
-	}
-	for (i = 0; i < nr_read; i++)
-		if (eval_reg(read[i]) < NR_GENERAL)
-			*uses |= (uint16_t)(1 << eval_reg(read[i]));
-	for (i = 0; i < nr_written; i++)
-		if (eval_reg(written[i]) < NR_GENERAL)
-			*sets |= (uint16_t)(1 << eval_reg(written[i]));
-	if (cs_insn_group(capstone, insn, CS_GRP_CALL)) {
-		name = cfg_target(img, capstone, insn, &address);
-		fn = name ? api_find(name) : NULL;
-		for (i = 0; i < sizeof(args) / sizeof(*args); i++)
-			if (!fn || i < fn->nr_args)
-				*uses |= args[i];
-		/* The number of vector registers of a variadic function. */
-		if (!fn)
-			*uses |= 1;
-		*sets |= lost;
-		return;
-	}
-	/* Of a part that is set the rest stays. */
-	if (x->op_count && x->operands[0].type == X86_OP_REG && x->operands[0].size < 4)
-		*uses |= *sets;
-	if ((insn->id == X86_INS_XOR || insn->id == X86_INS_SUB) && x->op_count == 2 &&
-	    x->operands[0].type == X86_OP_REG && x->operands[1].type == X86_OP_REG &&
-	    x->operands[0].reg == x->operands[1].reg)
-		*uses = 0;
-}
-
-/*
- * Which of some registers are read behind the start of each block before they are set.  With
- * @returned, those that return a value are read by the instruction that returns.
- */
-static void spread_live(csh capstone, const struct cfg *g, const uint16_t *uses,
-			const uint16_t *sets, bool returned, uint16_t *live)
-{
-	bool changed = true;
-	unsigned int i, k;
-
-	memset(live, 0, g->nr_blocks * sizeof(*live));
-	while (changed) {
-		changed = false;
-		for (i = g->nr_rpo; i-- > 0;) {
-			const struct cfg_block *b = &g->blocks[g->rpo[i]];
-			const cs_insn *last = g->insns[b->first + b->nr - 1];
-			uint16_t now = 0;
-
-			/* It goes on elsewhere; behind a call that does not return it ends. */
-			if (b->leaves && cs_insn_group(capstone, last, CS_GRP_JUMP))
-				now = ALL_REGS;
-			for (k = 0; k < 2; k++)
-				if (b->succ[k] != CFG_NONE)
-					now |= live[b->succ[k]];
-			for (k = b->nr; k-- > 0;) {
-				const cs_insn *insn = g->insns[b->first + k];
-
-				now &= (uint16_t)~sets[b->first + k];
-				if (returned || !cs_insn_group(capstone, insn, CS_GRP_RET))
-					now |= uses[b->first + k];
-			}
-			changed |= now != live[g->rpo[i]];
-			live[g->rpo[i]] = now;
-		}
-	}
-}
-
-/* Whether there is a way through the function on which nothing is put into rax. */
-static bool returns_nothing(csh capstone, const struct cfg *g, const uint16_t *sets)
-{
-	uint32_t *work = calloc(g->nr_blocks + 1, sizeof(*work));
-	bool *seen = calloc(g->nr_blocks + 1, sizeof(*seen)), found = false;
-	unsigned int n = 0, k;
-
-	if (work && seen && g->nr_blocks) {
-		work[n++] = 0;
-		seen[0] = true;
-	}
-	while (n && !found) {
-		const struct cfg_block *b = &g->blocks[work[--n]];
-
-		for (k = 0; k < b->nr && !(sets[b->first + k] & 1); k++)
-			;
-		if (k < b->nr)
-			continue;
-		found = cs_insn_group(capstone, g->insns[b->first + b->nr - 1], CS_GRP_RET);
-		for (k = 0; k < 2; k++)
-			if (b->succ[k] != CFG_NONE && !seen[b->succ[k]]) {
-				seen[b->succ[k]] = true;
-				work[n++] = b->succ[k];
-			}
-	}
-	free(work);
-	free(seen);
-	return found;
-}
-
-static int find_live(const struct image *img, csh capstone, const struct cfg *g, uint16_t *live)
-{
-	uint16_t *uses = calloc(g->nr_insns + 1, sizeof(*uses));
-	uint16_t *sets = calloc(g->nr_insns + 1, sizeof(*sets));
-	unsigned int i;
-
-	if (!uses || !sets) {
-		free(uses);
-		free(sets);
-		return -ENOMEM;
-	}
-	for (i = 0; i < g->nr_insns; i++)
-		uses_and_sets(img, capstone, g->insns[i], &uses[i], &sets[i]);
-	spread_live(capstone, g, uses, sets, !returns_nothing(capstone, g, sets), live);
-	free(uses);
-	free(sets);
-	return 0;
-}
 
 static void look_at_loop(struct look *l, const struct state *start)
 {
@@ -1082,51 +934,9 @@ static int look_at_stack(struct eval *whole, struct syms *syms, struct state *st
 	return ret || whole->no_memory ? -ENOMEM : 0;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* Addresses that a call of the API may name: stubs, functions and slots. */
-struct entries {
-	uint64_t *address;
-	unsigned int nr;
-	bool no_memory;
-};
-
-static void add_entry(struct entries *e, uint64_t address)
-{
-	uint64_t *more;
-
-	if (!(e->nr & (e->nr - 1))) {
-		more = reallocarray(e->address, e->nr ? 2 * (size_t)e->nr : 1, sizeof(*more));
-		if (!more) {
-			e->no_memory = true;
-			return;
-		}
-		e->address = more;
-	}
-	e->address[e->nr++] = address;
-}
-
-static bool is_entry(const struct entries *e, uint64_t address)
-{
-	return e->nr && bsearch(&address, e->address, e->nr, sizeof(address), by_number);
-}
-
-static uint64_t relative(const uint8_t *at, uint64_t behind)
-{
-	int32_t off;
-
-	memcpy(&off, at, sizeof(off));
-	return behind + (uint64_t)(int64_t)off;
-}
-
 /* Whether a loop has a call of the API, or of a function that may call it. */
 static bool may_be_of_interest(const struct cfgs *cfgs, const struct cfg *g,
-			       const struct cfg_loop *loop, const struct entries *entries)
+			       const struct cfg_loop *loop, const struct callers *callers)
 {
 	const char *name;
 	uint64_t address;
@@ -1138,15 +948,15 @@ static bool may_be_of_interest(const struct cfgs *cfgs, const struct cfg *g,
 
 			if (!cs_insn_group(cfgs->capstone, insn, CS_GRP_CALL))
 				continue;
-			name = cfg_target(cfgs->img, cfgs->capstone, insn, &address);
-			if ((name && api_find(name)) || (address && is_entry(entries, address)))
+			name = cfg_target(cfgs->img, insn, &address);
+			if (address ? callers_entry(callers, address) : name && api_find(name))
 				return true;
 		}
 	return false;
 }
 
 static int look_at_function(struct report *report, struct cfgs *cfgs,
-			    const struct image_function *fn, const struct entries *entries,
+			    const struct image_function *fn, const struct callers *callers,
 			    const struct classify_options *o)
 {
 	const struct image *img = cfgs->img;
@@ -1170,7 +980,7 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 	ret = 0;
 	/* A loop has at least what the loops in it have. */
 	for (i = 0; i < g->nr_loops; i++)
-		if (may_be_of_interest(cfgs, g, &g->loops[i], entries))
+		if (may_be_of_interest(cfgs, g, &g->loops[i], callers))
 			break;
 	if (i == g->nr_loops)
 		goto out;
@@ -1184,7 +994,7 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 		ret = find_live(img, capstone, g, live);
 	for (i = 0; i < g->nr_loops && !ret; i++) {
 		if (!whole.at[g->loops[i].header] ||
-		    !may_be_of_interest(cfgs, g, &g->loops[i], entries))
+		    !may_be_of_interest(cfgs, g, &g->loops[i], callers))
 			continue;
 		memset(l, 0, sizeof(*l));
 		l->o = o;
@@ -1224,97 +1034,10 @@ out:
 	return ret;
 }
 
-/* ---- the program ---- */
-
-static void find_entries(struct entries *e, const struct image *img)
-{
-	unsigned int i, nr;
-	size_t k;
-
-	for (i = 0; i < img->nr_symbols; i++)
-		if (api_find(img->symbols[i].name))
-			add_entry(e, img->symbols[i].address);
-	for (i = 0; i < img->nr_slots; i++)
-		if (api_find(img->slots[i].name))
-			add_entry(e, img->slots[i].address);
-	if (e->nr)
-		qsort(e->address, e->nr, sizeof(*e->address), by_number);
-	nr = e->nr;
-	/* Stubs jump through a slot, behind up to 5 bytes of endbr64 and bnd. */
-	for (i = 0; i < img->nr_segments && nr; i++) {
-		const struct image_segment *s = &img->segments[i];
-
-		for (k = 0; s->executable && k + 6 <= s->end - s->start; k++) {
-			struct entries slots = { .address = e->address, .nr = nr };
-			uint64_t at = s->start + k;
-
-			if (s->bytes[k] != 0xff || s->bytes[k + 1] != 0x25 ||
-			    !is_entry(&slots, relative(s->bytes + k + 2, at + 6)))
-				continue;
-			add_entry(e, at);
-			add_entry(e, at - 1);
-			add_entry(e, at - 4);
-			add_entry(e, at - 5);
-		}
-	}
-	if (e->nr)
-		qsort(e->address, e->nr, sizeof(*e->address), by_number);
-}
-
-/*
- * Whether a function may call the API: a look at its bytes, whether these are
- * instructions or not, takes much less time than to disassemble it.
- */
-static bool may_call(const struct image *img, const struct entries *e,
-		     const struct image_function *fn)
-{
-	const uint8_t *code;
-	size_t len, k, n = fn->end - fn->start;
-
-	code = image_bytes(img, fn->start, &len);
-	if (!code || len < n)
-		return false;
-	for (k = 0; k + 5 <= n; k++) {
-		uint64_t at = fn->start + k;
-
-		if (code[k] == 0xe8 && is_entry(e, relative(code + k + 1, at + 5)))
-			return true;
-		if (code[k] == 0xff && code[k + 1] == 0x15 && k + 6 <= n &&
-		    is_entry(e, relative(code + k + 2, at + 6)))
-			return true;
-	}
-	return false;
-}
-
-/* Find the functions that may call the API, themselves or by functions that they call. */
-static bool *find_callers(struct entries *e, const struct image *img)
-{
-	bool *calls = calloc(img->nr_functions + 1, sizeof(*calls));
-	bool more = calls;
-	unsigned int i, depth, nr;
-
-	for (depth = 0; more && depth <= EVAL_MAX_CALLERS && !e->no_memory; depth++) {
-		more = false;
-		nr = e->nr;
-		for (i = 0; i < img->nr_functions; i++) {
-			struct entries so_far = { .address = e->address, .nr = nr };
-
-			if (calls[i] || !may_call(img, &so_far, &img->functions[i]))
-				continue;
-			calls[i] = more = true;
-			add_entry(e, img->functions[i].start);
-		}
-		if (e->nr)
-			qsort(e->address, e->nr, sizeof(*e->address), by_number);
-	}
-	return calls;
-}
-
 int classify(struct report *r, const struct image *img, const struct classify_options *o)
 {
-	struct entries e = { 0 };
+	struct callers callers;
 	struct cfgs cfgs = { 0 };
-	bool *calls = NULL;
 	unsigned int i;
 	csh capstone;
 	int ret;
@@ -1323,20 +1046,16 @@ int classify(struct report *r, const struct image *img, const struct classify_op
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &capstone) != CS_ERR_OK)
 		return -ENOMEM;
 	cs_option(capstone, CS_OPT_DETAIL, CS_OPT_ON);
-	ret = cfgs_init(&cfgs, img, capstone);
-	find_entries(&e, img);
+	ret = callers_find(&callers, img, EVAL_MAX_CALLERS + 1);
 	if (!ret)
-		calls = find_callers(&e, img);
-	if (!calls || e.no_memory)
-		ret = -ENOMEM;
+		ret = cfgs_init(&cfgs, img, capstone);
 	for (i = 0; i < img->nr_functions && !ret; i++) {
-		if (!calls[i])
+		if (!callers.calls[i])
 			continue;
 		r->nr_looked_at++;
-		ret = look_at_function(r, &cfgs, &img->functions[i], &e, o);
+		ret = look_at_function(r, &cfgs, &img->functions[i], &callers, o);
 	}
-	free(calls);
-	free(e.address);
+	callers_free(&callers);
 	cfgs_free(&cfgs);
 	cs_close(&capstone);
 	return ret;

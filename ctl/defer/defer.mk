@@ -7,12 +7,9 @@ defer-libs := $(shell $(PKG_CONFIG) --libs capstone libelf libdw)
 defer-objs := $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out defer/main.c,$(wildcard defer/*.c))) \
 	$(OUT)/obj/defer/api_table.o
 
-defer-api := $(wildcard defer/api/*.yaml)
+defer := defer
+include defer/api.mk
 
-$(OUT)/obj/defer/api_table.c: defer/api/generate $(defer-api)
+$(OUT)/obj/defer/api_table.o: $(OUT)/api_table.c defer/api.h
 	@mkdir -p $(@D)
-	python3 $< $(defer-api) >$@.tmp
-	@mv $@.tmp $@
-
-$(OUT)/obj/defer/api_table.o: $(OUT)/obj/defer/api_table.c defer/api.h
 	$(CC) $(CTL_CFLAGS) $(defer-cflags) $(CFLAGS) -MMD -MP -c -o $@ $<

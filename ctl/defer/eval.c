@@ -6,76 +6,28 @@
 
 #include "eval.h"
 
-enum {
-	RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15,
-};
-
-_Static_assert(RSP == REG_RSP && R15 + 1 == NR_GENERAL, "numbers of registers");
-
-/* The System V ABI for x86-64, section 3.2.3. */
-static const uint8_t argument_regs[] = { RDI, RSI, RDX, RCX, R8, R9 };
-static const uint8_t lost_regs[] = { RAX, RCX, RDX, RSI, RDI, R8, R9, R10, R11 };
-static const uint8_t kept_regs[] = { RBX, RBP, RSP, R12, R13, R14, R15 };
-
 #define NR(array)	(sizeof(array) / sizeof(*(array)))
 
 /* ---- registers ---- */
 
-unsigned int eval_reg(x86_reg reg)
-{
-	switch (reg) {
-	case X86_REG_RAX: case X86_REG_EAX: case X86_REG_AX: case X86_REG_AL: case X86_REG_AH:
-		return RAX;
-	case X86_REG_RBX: case X86_REG_EBX: case X86_REG_BX: case X86_REG_BL: case X86_REG_BH:
-		return RBX;
-	case X86_REG_RCX: case X86_REG_ECX: case X86_REG_CX: case X86_REG_CL: case X86_REG_CH:
-		return RCX;
-	case X86_REG_RDX: case X86_REG_EDX: case X86_REG_DX: case X86_REG_DL: case X86_REG_DH:
-		return RDX;
-	case X86_REG_RSI: case X86_REG_ESI: case X86_REG_SI: case X86_REG_SIL:
-		return RSI;
-	case X86_REG_RDI: case X86_REG_EDI: case X86_REG_DI: case X86_REG_DIL:
-		return RDI;
-	case X86_REG_RBP: case X86_REG_EBP: case X86_REG_BP: case X86_REG_BPL:
-		return RBP;
-	case X86_REG_RSP: case X86_REG_ESP: case X86_REG_SP: case X86_REG_SPL:
-		return RSP;
-	case X86_REG_EFLAGS:
-		return REG_FLAGS;
-	case X86_REG_INVALID: case X86_REG_RIP: case X86_REG_EIP: case X86_REG_RIZ:
-	case X86_REG_EIZ:
-		return NR_REGS;
-	default:
-		break;
-	}
-	if (reg >= X86_REG_R8 && reg <= X86_REG_R15)
-		return R8 + (reg - X86_REG_R8);
-	if (reg >= X86_REG_R8B && reg <= X86_REG_R15B)
-		return R8 + (reg - X86_REG_R8B);
-	if (reg >= X86_REG_R8D && reg <= X86_REG_R15D)
-		return R8 + (reg - X86_REG_R8D);
-	if (reg >= X86_REG_R8W && reg <= X86_REG_R15W)
-		return R8 + (reg - X86_REG_R8W);
-	if (reg >= X86_REG_XMM0 && reg <= X86_REG_XMM31)
-		return REG_VECTOR(reg - X86_REG_XMM0);
-	if (reg >= X86_REG_YMM0 && reg <= X86_REG_YMM31)
-		return REG_VECTOR(reg - X86_REG_YMM0);
-	if (reg >= X86_REG_ZMM0 && reg <= X86_REG_ZMM31)
-		return REG_VECTOR(reg - X86_REG_ZMM0);
-	return REG_OTHER;
-}
+/* Kinds of symbols that an instruction makes. */
+enum other {
+	OTHER_LOST,		/* registers that a call lost */
+	OTHER_LOADED,		/* of an array on the stack */
+	OTHER_THREAD,		/* in the thread's own memory */
+	OTHER_OPERAND,
+	OTHER_STORED,		/* by a function or instruction for memory */
+	OTHER_AGAIN,		/* differs each time that control comes there */
+	OTHER_RETURN,		/* return address */
+	OTHER_SCATTERED,	/* which place of the stack has what was stored to one */
+};
 
-static struct value other(struct eval *e, const cs_insn *insn, unsigned int which)
+static struct value other(struct eval *e, const cs_insn *insn, enum other which)
 {
 	const struct sym sym = { .kind = SYM_OTHER, .a = which, .b = (int64_t)insn->address,
 				 .context = e->context };
 
 	return value_sym(sym_intern(e->syms, &sym));
-}
-
-static bool is_vector(unsigned int reg)
-{
-	return reg >= REG_VECTOR(0) && reg < REG_VECTOR(NR_VECTOR);
 }
 
 static void set_reg(struct state *st, unsigned int reg, unsigned int size,
@@ -92,7 +44,7 @@ static void set_reg(struct state *st, unsigned int reg, unsigned int size,
 		st->low_size[reg] = size < 4 ? (uint8_t)size : 0;
 		st->low[reg] = *v;
 	}
-	if (is_vector(reg))
+	if (reg_is_vector(reg))
 		st->reg[reg + 1] = *v;
 }
 
@@ -139,7 +91,7 @@ struct value eval_slot(const struct eval *e, const struct state *st, uint16_t fr
 		       unsigned int size)
 {
 	const struct sym sym = { .kind = SYM_SLOT, .a = frame, .b = off, .size = size };
-	const struct sym any = { .kind = SYM_OTHER, .a = NR_REGS };
+	const struct sym any = { .kind = SYM_OTHER, .a = OTHER_SCATTERED };
 	static const struct symset none;
 	uint64_t id = value_hash((uint64_t)off, size);
 	const struct slot *s, *end = st->slots + st->nr_slots, *all = NULL;
@@ -164,7 +116,6 @@ struct value eval_slot(const struct eval *e, const struct state *st, uint16_t fr
 	}
 	if (memcmp(&st->scattered, &none, sizeof(none))) {
 		v = value_mix(&v, NULL, id);
-		v.merged = true;
 		symset_union(&v.deps, &st->scattered);
 		symset_add(&v.deps, sym_intern(e->syms, &any));
 	}
@@ -264,20 +215,21 @@ static struct value address_of(const struct state *st, const cs_insn *insn,
 			       const x86_op_mem *mem)
 {
 	struct value v = value_const(mem->disp);
-	unsigned int reg = eval_reg(mem->base);
+	unsigned int reg = reg_number(mem->base);
 
 	if (mem->base == X86_REG_RIP)
 		v.c = (int64_t)(insn->address + insn->size + (uint64_t)mem->disp);
 	else if (reg < NR_REGS)
 		v = value_add(&v, &st->reg[reg], 1, insn->address);
-	reg = eval_reg(mem->index);
+	reg = reg_number(mem->index);
 	if (reg < NR_REGS)
 		v = value_add(&v, &st->reg[reg], mem->scale, insn->address + 1);
 	return v;
 }
 
+/* Return the value of bytes from an address on; a size of 0 is not known. */
 static struct value load_at(struct eval *e, const struct state *st, const cs_insn *insn,
-			    const struct value *address, unsigned int size)
+			    const struct value *address, uint64_t size)
 {
 	struct sym sym = { .kind = SYM_HEAP };
 	struct note *note;
@@ -286,7 +238,7 @@ static struct value load_at(struct eval *e, const struct state *st, const cs_ins
 	unsigned int i;
 	int64_t off;
 
-	if (eval_is_slot(e->syms, address, &frame, &off)) {
+	if (eval_is_slot(e->syms, address, &frame, &off) && size && size <= INT32_MAX) {
 		more = (struct value){ .deps = st->scattered };
 		/* It may be a place of an array that a result goes to. */
 		if (is_given(e->syms, &more))
@@ -294,7 +246,7 @@ static struct value load_at(struct eval *e, const struct state *st, const cs_ins
 		note = add_note(e, NOTE_SLOT, insn, address);
 		if (note)
 			note->size = size;
-		return eval_slot(e, st, frame, off, size);
+		return eval_slot(e, st, frame, off, (unsigned int)size);
 	}
 	note = add_note(e, NOTE_LOAD, insn, address);
 	if (note)
@@ -307,17 +259,18 @@ static struct value load_at(struct eval *e, const struct state *st, const cs_ins
 			if (st->slots[i].frame == frame)
 				v = value_mix(&v, &st->slots[i].v, insn->address);
 		symset_union(&v.deps, &st->scattered);
-		more = other(e, insn, 0);
+		more = other(e, insn, OTHER_LOADED);
 		return value_mix(&v, &more, insn->address);
 	}
-	if (value_is_const(address, &off)) {
-		sym = (struct sym){ .kind = SYM_GLOBAL, .b = off, .size = size };
+	if (value_is_const(address, &off) && size <= INT32_MAX) {
+		sym = (struct sym){ .kind = SYM_GLOBAL, .b = off, .size = (unsigned int)size };
 		return value_sym(sym_intern(e->syms, &sym));
 	}
 	/* A member of something that an address is known of. */
-	if (address->linear && address->nr == 1 && address->terms[0].coef == 1) {
+	if (address->linear && address->nr == 1 && address->terms[0].coef == 1 && size &&
+	    size <= INT32_MAX) {
 		sym = (struct sym){ .kind = SYM_HEAP, .a = address->terms[0].sym,
-				    .b = address->c, .size = size };
+				    .b = address->c, .size = (unsigned int)size };
 		v = value_sym(sym_intern(e->syms, &sym));
 		symset_union(&v.deps, &address->deps);
 		return v;
@@ -326,8 +279,9 @@ static struct value load_at(struct eval *e, const struct state *st, const cs_ins
 	return value_mix(address, &more, value_hash(insn->address, size));
 }
 
+/* Bytes from an address on get a value; a size of 0 is not known. */
 static void store_at(struct eval *e, struct state *st, const cs_insn *insn,
-		     const struct value *address, unsigned int size, const struct value *v)
+		     const struct value *address, uint64_t size, const struct value *v)
 {
 	struct note *note;
 	uint16_t frame;
@@ -335,13 +289,12 @@ static void store_at(struct eval *e, struct state *st, const cs_insn *insn,
 	int64_t off;
 
 	expose(e, v);
-	if (eval_is_slot(e->syms, address, &frame, &off)) {
-		if (e->collect && !is_given(e->syms, v))
-			for (i = 0; i < st->nr_slots; i++)
-				if (overlaps(&st->slots[i], frame, off, size) &&
-				    is_given(e->syms, &st->slots[i].v))
-					add_note(e, NOTE_OVERWRITE, insn, &st->slots[i].v);
-		slot_store(e, st, frame, off, size, v);
+	if (eval_is_slot(e->syms, address, &frame, &off) && size && size <= INT32_MAX) {
+		for (i = 0; e->collect && !is_given(e->syms, v) && i < st->nr_slots; i++)
+			if (overlaps(&st->slots[i], frame, off, (unsigned int)size) &&
+			    is_given(e->syms, &st->slots[i].v))
+				add_note(e, NOTE_OVERWRITE, insn, &st->slots[i].v);
+		slot_store(e, st, frame, off, (unsigned int)size, v);
 		return;
 	}
 	note = add_note(e, NOTE_STORED, insn, address);
@@ -351,11 +304,6 @@ static void store_at(struct eval *e, struct state *st, const cs_insn *insn,
 	frame = frame_of(e->syms, address);
 	if (frame != NO_SYM)
 		mix_into_frame(st, frame, v, insn->address);
-}
-
-static bool is_second_byte(x86_reg reg)
-{
-	return reg == X86_REG_AH || reg == X86_REG_BH || reg == X86_REG_CH || reg == X86_REG_DH;
 }
 
 static bool in_thread_storage(const x86_op_mem *mem)
@@ -373,23 +321,24 @@ static struct value read_op(struct eval *e, const struct state *st, const cs_ins
 	case X86_OP_IMM:
 		return value_const(op->imm);
 	case X86_OP_REG:
-		reg = eval_reg(op->reg);
+		reg = reg_number(op->reg);
 		if (reg >= NR_REGS)
 			return value_const(0);
-		if (is_vector(reg) && op->size > 8)
+		if (reg_is_vector(reg) && op->size > 8)
 			return value_mix(&st->reg[reg], &st->reg[reg + 1], insn->address);
 		v = st->reg[reg];
-		if (reg < NR_GENERAL && op->size <= st->low_size[reg] && !is_second_byte(op->reg))
+		if (reg < NR_GENERAL && op->size <= st->low_size[reg] &&
+		    !reg_is_second_byte(op->reg))
 			v = st->low[reg];
 		v.cut |= op->size < 8 && v.nr;
 		return v;
 	case X86_OP_MEM:
 		if (in_thread_storage(&op->mem))
-			return other(e, insn, NR_REGS);
+			return other(e, insn, OTHER_THREAD);
 		address = address_of(st, insn, &op->mem);
 		return load_at(e, st, insn, &address, op->size);
 	default:
-		return other(e, insn, NR_REGS + 1);
+		return other(e, insn, OTHER_OPERAND);
 	}
 }
 
@@ -401,9 +350,9 @@ static void write_op(struct eval *e, struct state *st, const cs_insn *insn,
 	if (op->type == X86_OP_REG) {
 		narrow = *v;
 		narrow.cut |= op->size < 8 && v->nr;
-		set_reg(st, eval_reg(op->reg), op->size, &narrow, insn->address);
-		if (is_second_byte(op->reg))
-			st->low_size[eval_reg(op->reg)] = 0;
+		set_reg(st, reg_number(op->reg), op->size, &narrow, insn->address);
+		if (reg_is_second_byte(op->reg))
+			st->low_size[reg_number(op->reg)] = 0;
 	} else if (op->type == X86_OP_MEM) {
 		if (in_thread_storage(&op->mem)) {
 			add_note(e, NOTE_STORE, insn, v);
@@ -423,7 +372,7 @@ static bool begins(const char *s, const char *with)
 
 static void lose_registers(struct eval *e, struct state *st, const cs_insn *insn)
 {
-	const struct value v = other(e, insn, 0);
+	const struct value v = other(e, insn, OTHER_LOST);
 	struct value lost;
 	unsigned int i;
 
@@ -492,28 +441,6 @@ static void pure_call(struct eval *e, struct state *st, const cs_insn *insn)
 	lose_registers(e, st, insn);
 }
 
-/* Bytes from an address on get a value; a size of 0 is not known. */
-static void fill(struct eval *e, struct state *st, const cs_insn *insn,
-		 const struct value *address, uint64_t size, const struct value *v)
-{
-	struct note *note;
-	uint16_t frame;
-	int64_t off;
-
-	expose(e, v);
-	if (eval_is_slot(e->syms, address, &frame, &off) && size && size <= INT32_MAX) {
-		store_at(e, st, insn, address, (unsigned int)size, v);
-		return;
-	}
-	note = add_note(e, NOTE_STORED, insn, address);
-	if (note)
-		note->size = size;
-	add_note(e, NOTE_STORE, insn, v);
-	frame = frame_of(e->syms, address);
-	if (frame != NO_SYM)
-		mix_into_frame(st, frame, v, insn->address);
-}
-
 /*
  * Functions of the C library whose effect on memory is known.  Return whether it is one; its
  * name may have the suffix of the variant that checks sizes.
@@ -525,11 +452,8 @@ static bool memory_call(struct eval *e, struct state *st, const cs_insn *insn, c
 		"__memcpy_chk", "__memmove_chk",
 	};
 	const struct value to = st->reg[RDI], from = st->reg[RSI];
-	struct value v = other(e, insn, 1), piece;
+	struct value v = other(e, insn, OTHER_STORED), piece;
 	int64_t size = 0, off;
-	struct note *note;
-	uint16_t frame;
-	unsigned int k;
 	size_t i;
 
 	for (i = 0; i < NR(names) && strcmp(name, names[i]); i++)
@@ -540,29 +464,18 @@ static bool memory_call(struct eval *e, struct state *st, const cs_insn *insn, c
 		size = 0;
 	if (begins(name, "sincos")) {
 		v = value_mix(&v, &st->reg[REG_VECTOR(0)], insn->address);
-		fill(e, st, insn, &to, name[6] ? 4 : 8, &v);
-		fill(e, st, insn, &from, name[6] ? 4 : 8, &v);
+		store_at(e, st, insn, &to, name[6] ? 4 : 8, &v);
+		store_at(e, st, insn, &from, name[6] ? 4 : 8, &v);
 	} else if (strstr(name, "set")) {
 		if (value_is_const(&from, &off) && !off)
 			v = from;
 		else
 			v = value_mix(&v, &from, insn->address);
-		fill(e, st, insn, &to, (uint64_t)size, &v);
+		store_at(e, st, insn, &to, (uint64_t)size, &v);
 	} else {
-		if (eval_is_slot(e->syms, &from, &frame, &off) && size) {
-			piece = load_at(e, st, insn, &from, (unsigned int)size);
-			v = value_mix(&v, &piece, insn->address);
-		} else {
-			note = add_note(e, NOTE_LOAD, insn, &from);
-			if (note)
-				note->size = (uint64_t)size;
-			/* Whatever lies on the stack there. */
-			for (k = 0; k < st->nr_slots; k++)
-				if (st->slots[k].frame == frame_of(e->syms, &from))
-					v = value_mix(&v, &st->slots[k].v, insn->address);
-			symset_union(&v.deps, &st->scattered);
-		}
-		fill(e, st, insn, &to, (uint64_t)size, &v);
+		piece = load_at(e, st, insn, &from, (uint64_t)size);
+		v = value_mix(&v, &piece, insn->address);
+		store_at(e, st, insn, &to, (uint64_t)size, &v);
 	}
 	lose_registers(e, st, insn);
 	/* They return the address that they got. */
@@ -784,7 +697,7 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 static void call(struct eval *e, struct state *st, const cs_insn *insn)
 {
 	uint64_t address;
-	const char *name = cfg_target(e->img, e->capstone, insn, &address);
+	const char *name = cfg_target(e->img, insn, &address);
 	const struct api_function *fn = name ? api_find(name) : NULL;
 	const struct image_function *callee;
 
@@ -820,61 +733,41 @@ static bool same_register(const cs_x86 *x)
 	       a->reg == b->reg;
 }
 
-/* Instructions that copy, whatever they do to the width. */
-static bool copies(unsigned int id)
+/* X86_INS_INVALID, which is 0, ends a list. */
+static bool one_of(unsigned int id, const uint16_t *list)
 {
-	switch (id) {
-	case X86_INS_MOV: case X86_INS_MOVABS: case X86_INS_MOVZX: case X86_INS_MOVSX:
-	case X86_INS_MOVSXD: case X86_INS_MOVD: case X86_INS_MOVQ: case X86_INS_MOVAPS:
-	case X86_INS_MOVUPS: case X86_INS_MOVAPD: case X86_INS_MOVUPD: case X86_INS_MOVDQA:
-	case X86_INS_MOVDQU: case X86_INS_VMOVD: case X86_INS_VMOVQ: case X86_INS_VMOVAPS:
-	case X86_INS_VMOVUPS: case X86_INS_VMOVAPD: case X86_INS_VMOVUPD:
-	case X86_INS_VMOVDQA: case X86_INS_VMOVDQU:
-		return true;
-	default:
-		return false;
-	}
+	while (*list && *list != id)
+		list++;
+	return *list;
 }
+
+/* Instructions that copy, whatever they do to the width. */
+static const uint16_t copies[] = {
+	X86_INS_MOV, X86_INS_MOVABS, X86_INS_MOVZX, X86_INS_MOVSX, X86_INS_MOVSXD,
+	X86_INS_MOVD, X86_INS_MOVQ, X86_INS_VMOVD, X86_INS_VMOVQ, X86_INS_VMOVAPS,
+	X86_INS_VMOVUPS, X86_INS_VMOVAPD, X86_INS_VMOVUPD, X86_INS_VMOVDQA,
+	X86_INS_VMOVDQU, 0,
+};
 
 /* Instructions whose result is 0 if both operands are the same register. */
-static bool cancels(unsigned int id)
-{
-	switch (id) {
-	case X86_INS_XOR: case X86_INS_SUB: case X86_INS_PXOR: case X86_INS_XORPS:
-	case X86_INS_XORPD: case X86_INS_VPXOR: case X86_INS_VXORPS: case X86_INS_VXORPD:
-		return true;
-	default:
-		return false;
-	}
-}
+static const uint16_t cancels[] = {
+	X86_INS_XOR, X86_INS_SUB, X86_INS_PXOR, X86_INS_XORPS, X86_INS_XORPD,
+	X86_INS_VPXOR, X86_INS_VXORPS, X86_INS_VXORPD, 0,
+};
 
 /* Instructions that set all flags that are looked at, and nothing else. */
-static bool compares(unsigned int id)
-{
-	switch (id) {
-	case X86_INS_CMP: case X86_INS_TEST: case X86_INS_COMISS: case X86_INS_COMISD:
-	case X86_INS_UCOMISS: case X86_INS_UCOMISD: case X86_INS_VCOMISS:
-	case X86_INS_VCOMISD: case X86_INS_VUCOMISS: case X86_INS_VUCOMISD:
-	case X86_INS_BT: case X86_INS_PTEST: case X86_INS_VPTEST:
-		return true;
-	default:
-		return false;
-	}
-}
+static const uint16_t compares[] = {
+	X86_INS_CMP, X86_INS_TEST, X86_INS_COMISS, X86_INS_COMISD, X86_INS_UCOMISS,
+	X86_INS_UCOMISD, X86_INS_VCOMISS, X86_INS_VCOMISD, X86_INS_VUCOMISS,
+	X86_INS_VUCOMISD, X86_INS_BT, X86_INS_PTEST, X86_INS_VPTEST, 0,
+};
 
 /* Instructions that set all flags, beside their result. */
-static bool sets_flags(unsigned int id)
-{
-	switch (id) {
-	case X86_INS_ADD: case X86_INS_SUB: case X86_INS_AND: case X86_INS_OR:
-	case X86_INS_XOR: case X86_INS_NEG: case X86_INS_IMUL: case X86_INS_SHL:
-	case X86_INS_SAL: case X86_INS_SHR: case X86_INS_SAR: case X86_INS_INC:
-	case X86_INS_DEC:
-		return true;
-	default:
-		return false;
-	}
-}
+static const uint16_t sets_flags[] = {
+	X86_INS_ADD, X86_INS_SUB, X86_INS_AND, X86_INS_OR, X86_INS_XOR, X86_INS_NEG,
+	X86_INS_IMUL, X86_INS_SHL, X86_INS_SAL, X86_INS_SHR, X86_INS_SAR, X86_INS_INC,
+	X86_INS_DEC, 0,
+};
 
 static bool has_no_effect(const cs_insn *insn)
 {
@@ -888,11 +781,9 @@ static bool has_no_effect(const cs_insn *insn)
 	}
 }
 
-static bool enters_kernel(unsigned int id)
-{
-	return id == X86_INS_SYSCALL || id == X86_INS_SYSENTER || id == X86_INS_INT ||
-	       id == X86_INS_INT3 || id == X86_INS_XBEGIN;
-}
+static const uint16_t enters_kernel[] = {
+	X86_INS_SYSCALL, X86_INS_SYSENTER, X86_INS_INT, X86_INS_INT3, X86_INS_XBEGIN, 0,
+};
 
 static bool reads_flags(const cs_insn *insn)
 {
@@ -922,8 +813,8 @@ static bool may_store(const cs_insn *insn)
 static bool is_half(const cs_x86_op *op)
 {
 	return op->type == X86_OP_MEM ||
-	       (op->type == X86_OP_REG && (is_vector(eval_reg(op->reg)) ||
-					   eval_reg(op->reg) < NR_GENERAL));
+	       (op->type == X86_OP_REG && (reg_is_vector(reg_number(op->reg)) ||
+					   reg_number(op->reg) < NR_GENERAL));
 }
 
 /*
@@ -944,8 +835,8 @@ static bool copy_halves(struct eval *e, struct state *st, const cs_insn *insn)
 	case X86_INS_MOVAPS: case X86_INS_MOVUPS: case X86_INS_MOVAPD: case X86_INS_MOVUPD:
 	case X86_INS_MOVDQA: case X86_INS_MOVDQU:
 		if (from->type == X86_OP_REG) {
-			low = st->reg[eval_reg(from->reg)];
-			high = st->reg[eval_reg(from->reg) + 1];
+			low = st->reg[reg_number(from->reg)];
+			high = st->reg[reg_number(from->reg) + 1];
 		} else {
 			address = address_of(st, insn, &from->mem);
 			low = load_at(e, st, insn, &address, 8);
@@ -953,8 +844,8 @@ static bool copy_halves(struct eval *e, struct state *st, const cs_insn *insn)
 			high = load_at(e, st, insn, &address, 8);
 		}
 		if (to->type == X86_OP_REG) {
-			st->reg[eval_reg(to->reg)] = low;
-			st->reg[eval_reg(to->reg) + 1] = high;
+			st->reg[reg_number(to->reg)] = low;
+			st->reg[reg_number(to->reg) + 1] = high;
 		} else {
 			address = address_of(st, insn, &to->mem);
 			store_at(e, st, insn, &address, 8, &low);
@@ -965,21 +856,21 @@ static bool copy_halves(struct eval *e, struct state *st, const cs_insn *insn)
 	case X86_INS_PUNPCKLQDQ:
 		if (from->type != X86_OP_REG)
 			return false;
-		st->reg[eval_reg(to->reg) + 1] = st->reg[eval_reg(from->reg)];
+		st->reg[reg_number(to->reg) + 1] = st->reg[reg_number(from->reg)];
 		return true;
 	case X86_INS_MOVHPS: case X86_INS_MOVHPD:
 		if (to->type != X86_OP_REG) {
-			high = st->reg[eval_reg(from->reg) + 1];
+			high = st->reg[reg_number(from->reg) + 1];
 			write_op(e, st, insn, to, &high);
 			return true;
 		}
-		st->reg[eval_reg(to->reg) + 1] = read_op(e, st, insn, from);
+		st->reg[reg_number(to->reg) + 1] = read_op(e, st, insn, from);
 		return true;
 	case X86_INS_MOVQ:
-		reg = to->type == X86_OP_REG ? eval_reg(to->reg) : NR_REGS;
-		if (!is_vector(reg))
+		reg = to->type == X86_OP_REG ? reg_number(to->reg) : NR_REGS;
+		if (!reg_is_vector(reg))
 			return false;
-		low = from->type == X86_OP_REG ? st->reg[eval_reg(from->reg)] :
+		low = from->type == X86_OP_REG ? st->reg[reg_number(from->reg)] :
 		      read_op(e, st, insn, from);
 		st->reg[reg] = low;
 		st->reg[reg + 1] = value_const(0);
@@ -1011,7 +902,7 @@ static bool is_string_store(const cs_insn *insn)
 static bool string_store(struct eval *e, struct state *st, const cs_insn *insn)
 {
 	const cs_x86 *x = &insn->detail->x86;
-	struct value v, more = other(e, insn, NR_REGS);
+	struct value v, more = other(e, insn, OTHER_STORED);
 	int64_t n;
 
 	if (!is_string_store(insn))
@@ -1024,7 +915,7 @@ static bool string_store(struct eval *e, struct state *st, const cs_insn *insn)
 		n = 1;
 	else if (!value_is_const(&st->reg[RCX], &n) || n < 0 || n > INT32_MAX)
 		n = 0;
-	fill(e, st, insn, &st->reg[RDI], (uint64_t)n * x->operands[0].size, &v);
+	store_at(e, st, insn, &st->reg[RDI], (uint64_t)n * x->operands[0].size, &v);
 	v = value_mix(&st->reg[RDI], &more, insn->address);
 	set_reg(st, RDI, 8, &v, 0);
 	v = value_mix(&st->reg[RSI], &more, insn->address);
@@ -1040,7 +931,7 @@ static bool aligns_stack(const cs_insn *insn)
 {
 	const cs_x86_op *op = &insn->detail->x86.operands[0];
 
-	return insn->id == X86_INS_AND && op->type == X86_OP_REG && eval_reg(op->reg) == RSP;
+	return insn->id == X86_INS_AND && op->type == X86_OP_REG && reg_number(op->reg) == RSP;
 }
 
 /* Arithmetic that keeps a sum a sum. Return false if it is none of it. */
@@ -1138,7 +1029,7 @@ static void generic(struct eval *e, struct state *st, const cs_insn *insn)
 
 	v = value_mix(&v, NULL, insn->address);
 	for (i = 0; i < d->regs_read_count; i++) {
-		reg = eval_reg(d->regs_read[i]);
+		reg = reg_number(d->regs_read[i]);
 		if (reg < NR_REGS && reg != RSP)
 			v = value_mix(&v, &st->reg[reg], i);
 	}
@@ -1155,12 +1046,12 @@ static void generic(struct eval *e, struct state *st, const cs_insn *insn)
 	if (insn->id == X86_INS_DIV || insn->id == X86_INS_IDIV)
 		add_note(e, NOTE_COMPUTE, insn, &v);
 	for (i = 0; i < d->regs_write_count; i++)
-		if (eval_reg(d->regs_write[i]) != REG_FLAGS)
-			set_reg(st, eval_reg(d->regs_write[i]), 8, &v, insn->address);
+		if (reg_number(d->regs_write[i]) != REG_FLAGS)
+			set_reg(st, reg_number(d->regs_write[i]), 8, &v, insn->address);
 	for (i = 0; i < x->op_count; i++)
 		if (writes_op(insn, i))
 			write_op(e, st, insn, &x->operands[i], &v);
-	st->reg[REG_FLAGS] = sets_flags(insn->id) || compares(insn->id) ? v :
+	st->reg[REG_FLAGS] = one_of(insn->id, sets_flags) || one_of(insn->id, compares) ? v :
 			     value_mix(&st->reg[REG_FLAGS], &v, insn->address);
 }
 
@@ -1203,7 +1094,7 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 	/* The calling code accounts for a return's effect on the stack. */
 	if (has_no_effect(insn) || cs_insn_group(e->capstone, insn, CS_GRP_RET))
 		return;
-	if (enters_kernel(insn->id) || x->prefix[0] == X86_PREFIX_LOCK ||
+	if (one_of(insn->id, enters_kernel) || x->prefix[0] == X86_PREFIX_LOCK ||
 	    (insn->id == X86_INS_XCHG && (ops[0].type == X86_OP_MEM || ops[1].type == X86_OP_MEM)))
 		add_note(e, NOTE_SYSTEM, insn, NULL);
 	if (cs_insn_group(e->capstone, insn, CS_GRP_CALL)) {
@@ -1241,22 +1132,22 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 		write_op(e, st, insn, &ops[0], &v);
 	} else if (copy_halves(e, st, insn) || string_store(e, st, insn)) {
 		return;
-	} else if (copies(insn->id) && x->op_count == 2) {
+	} else if (one_of(insn->id, copies) && x->op_count == 2) {
 		if ((insn->id == X86_INS_MOVQ || insn->id == X86_INS_MOVD) &&
 		    ops[1].type == X86_OP_REG)
-			v = st->reg[eval_reg(ops[1].reg)];
+			v = st->reg[reg_number(ops[1].reg)];
 		else
 			v = read_op(e, st, insn, &ops[1]);
 		write_op(e, st, insn, &ops[0], &v);
-	} else if (cancels(insn->id) && same_register(x)) {
+	} else if (one_of(insn->id, cancels) && same_register(x)) {
 		v = value_const(0);
 		write_op(e, st, insn, &ops[0], &v);
-		if (sets_flags(insn->id))
+		if (one_of(insn->id, sets_flags))
 			st->reg[REG_FLAGS] = v;
 	} else if (aligns_stack(insn)) {
 		sym = (struct sym){ .kind = SYM_FRAME, .a = 1, .b = (int64_t)insn->address };
 		st->reg[RSP] = value_sym(sym_intern(e->syms, &sym));
-	} else if (compares(insn->id) && x->op_count >= 2) {
+	} else if (one_of(insn->id, compares) && x->op_count >= 2) {
 		v = read_op(e, st, insn, &ops[0]);
 		more = read_op(e, st, insn, &ops[1]);
 		st->reg[REG_FLAGS] = value_mix(&v, &more, insn->address);
@@ -1350,7 +1241,7 @@ static uint8_t *find_deciding(const struct eval *e, uint32_t block)
 static void find_reasons(struct eval *e, uint32_t block, struct symset *why)
 {
 	const struct cfg *g = e->cfg;
-	struct sym again = { .kind = SYM_OTHER, .a = NR_REGS + 2, .context = e->context };
+	struct sym again = { .kind = SYM_OTHER, .a = OTHER_AGAIN, .context = e->context };
 	unsigned int i;
 
 	memset(why, 0, sizeof(*why));
@@ -1490,7 +1381,7 @@ int eval_run(struct eval *e, const struct state *start)
 			break;
 		}
 		/* All merges depend on what decides on the way. */
-		for (i = 0; e->grown && i < g->nr_blocks; i++)
+		for (i = 0; e->grown && !e->too_much && i < g->nr_blocks; i++)
 			dirty[i] = e->at[i];
 		e->grown = false;
 		for (i = 0; i < g->nr_rpo; i++) {
@@ -1503,6 +1394,7 @@ int eval_run(struct eval *e, const struct state *start)
 			for (k = 0; k < 2; k++) {
 				uint32_t next = g->blocks[b].succ[k];
 				int changed;
+				bool new;
 
 				if (next == CFG_NONE || (e->member && !e->member[next]))
 					continue;
@@ -1511,16 +1403,18 @@ int eval_run(struct eval *e, const struct state *start)
 						ret = -ENOMEM;
 					continue;
 				}
+				new = !e->at[next];
 				changed = reach(e, &e->at[next], st, next);
 				if (changed < 0)
 					ret = changed;
-				if (changed > 0) {
+				/* Of code that is given up each block is executed once. */
+				if (changed > 0 && (new || !e->too_much)) {
 					dirty[next] = true;
 					again = true;
 				}
 			}
 		}
-		again |= e->grown;
+		again |= e->grown && !e->too_much;
 	}
 	free(st);
 	free(dirty);
@@ -1670,7 +1564,7 @@ static bool returns_only(const struct eval *e)
 static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		  const struct image_function *callee)
 {
-	const struct value back = other(e, insn, NR_REGS + 3);
+	const struct value back = other(e, insn, OTHER_RETURN);
 	struct eval inner = *e;
 	struct state *end = NULL, *at;
 	const struct eval *up;

@@ -8,15 +8,9 @@
 
 #include "api.h"
 #include "cfg.h"
+#include "regs.h"
 #include "value.h"
 
-#define NR_GENERAL	16
-#define NR_VECTOR	32
-#define REG_RSP		7
-#define REG_VECTOR(n)	(NR_GENERAL + 2 * (n))	/* lower 8 bytes; the rest is one more */
-#define REG_FLAGS	REG_VECTOR(NR_VECTOR)
-#define REG_OTHER	(REG_FLAGS + 1)		/* x87, mask and segment registers */
-#define NR_REGS		(REG_OTHER + 1)
 #define MAX_SLOTS	160
 #define EVAL_MAX_CALLERS 4	/* functions within functions */
 
@@ -182,9 +176,6 @@ void eval_block(struct eval *e, uint32_t block, struct state *st);
 /* Return the value of bytes of the stack in a state. */
 struct value eval_slot(const struct eval *e, const struct state *st, uint16_t frame, int64_t off,
 		       unsigned int size);
-
-/* Return the number of a register, NR_REGS for those without content. */
-unsigned int eval_reg(x86_reg reg);
 
 /* Begin a table of symbols with the bases of the stack, which so have the same numbers in all. */
 void eval_frames(struct syms *syms, const struct cfg *g);

@@ -82,6 +82,11 @@ const char *image_symbol(const struct image *img, uint64_t address)
 	return find_name(img->symbols, img->nr_symbols, address);
 }
 
+const char *image_stub(const struct image *img, uint64_t address)
+{
+	return find_name(img->stubs, img->nr_stubs, address);
+}
+
 const uint8_t *image_bytes(const struct image *img, uint64_t address, size_t *len)
 {
 	unsigned int i;
@@ -306,6 +311,34 @@ static int read_frames(struct image *img, const GElf_Shdr *section, Elf_Data *da
 	return ret < 0 ? fail(img, ".eh_frame is damaged: %s", dwarf_errmsg(-1)) : 0;
 }
 
+/* Find the stubs: [endbr64] [bnd] jmp *slot(%rip). */
+static int find_stubs(struct image *img, const struct image_segment *s)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const uint8_t bnd = 0xf2;
+	const char *name;
+	uint64_t at;
+	int32_t off;
+	size_t k, n;
+
+	for (k = 0; s->executable && k + 6 <= s->end - s->start; k++) {
+		if (s->bytes[k] != 0xff || s->bytes[k + 1] != 0x25)
+			continue;
+		memcpy(&off, s->bytes + k + 2, sizeof(off));
+		at = s->start + k;
+		name = image_slot(img, at + 6 + (uint64_t)(int64_t)off);
+		if (!name)
+			continue;
+		n = k && s->bytes[k - 1] == bnd;
+		if (k >= n + sizeof(endbr64) &&
+		    !memcmp(s->bytes + k - n - sizeof(endbr64), endbr64, sizeof(endbr64)))
+			n += sizeof(endbr64);
+		if (add_name(&img->stubs, &img->nr_stubs, at - n, name))
+			return fail(img, "out of memory");
+	}
+	return 0;
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct image_function *x = a, *y = b;
@@ -368,6 +401,7 @@ static int read_elf(struct image *img)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Ehdr head;
+	unsigned int i;
 	size_t names;
 
 	img->elf = elf_memory(img->map, img->size);
@@ -389,6 +423,11 @@ static int read_elf(struct image *img)
 		qsort(img->slots, img->nr_slots, sizeof(*img->slots), by_address);
 	if (img->nr_symbols)
 		qsort(img->symbols, img->nr_symbols, sizeof(*img->symbols), by_address);
+	for (i = 0; i < img->nr_segments; i++)
+		if (find_stubs(img, &img->segments[i]))
+			return -1;
+	if (img->nr_stubs)
+		qsort(img->stubs, img->nr_stubs, sizeof(*img->stubs), by_address);
 	order_functions(img);
 	return 0;
 }
@@ -432,6 +471,7 @@ void image_close(struct image *img)
 	free(img->functions);
 	free(img->slots);
 	free(img->symbols);
+	free(img->stubs);
 	if (img->elf)
 		elf_end(img->elf);
 	if (img->map)

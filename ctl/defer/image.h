@@ -23,7 +23,10 @@ struct image_function {
 	const char *name;		/* NULL in a stripped program */
 };
 
-/* A slot that the dynamic linker fills with the address of a symbol, or a symbol's address. */
+/*
+ * A slot that the dynamic linker fills with the address of a symbol; a stub of the procedure
+ * linkage table, which jumps through one; or a symbol's own address.
+ */
 struct image_name {
 	uint64_t address;
 	const char *name;
@@ -39,8 +42,8 @@ struct image {
 	unsigned int nr_segments;
 	struct image_function *functions;	/* sorted, not overlapping */
 	unsigned int nr_functions;
-	struct image_name *slots, *symbols;	/* sorted */
-	unsigned int nr_slots, nr_symbols;
+	struct image_name *slots, *symbols, *stubs;	/* sorted */
+	unsigned int nr_slots, nr_symbols, nr_stubs;
 	uint64_t code_bytes;		/* of the functions */
 	char error[256];
 };
@@ -69,5 +72,8 @@ const char *image_slot(const struct image *img, uint64_t slot);
 
 /* Return the symbol at that address, or NULL. */
 const char *image_symbol(const struct image *img, uint64_t address);
+
+/* Return the symbol that a stub at that address jumps to, or NULL. */
+const char *image_stub(const struct image *img, uint64_t address);
 
 #endif /* MGPU_DEFER_IMAGE_H */

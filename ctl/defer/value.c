@@ -129,12 +129,11 @@ static uint64_t identity(const struct value *v)
 
 struct value value_mix(const struct value *a, const struct value *b, uint64_t id)
 {
-	struct value v = { .merged = a->merged, .deps = a->deps };
+	struct value v = { .deps = a->deps };
 
 	v.id = value_hash(id, identity(a));
 	if (b) {
 		v.id = value_hash(v.id, identity(b));
-		v.merged |= b->merged;
 		symset_union(&v.deps, &b->deps);
 	}
 	return v;
@@ -221,7 +220,7 @@ bool value_equal(const struct value *a, const struct value *b)
 	if (a->linear != b->linear || a->cut != b->cut || a->rounded != b->rounded)
 		return false;
 	if (!a->linear)
-		return a->id == b->id && a->merged == b->merged && a->either == b->either &&
+		return a->id == b->id &&
 		       !memcmp(&a->deps, &b->deps, sizeof(a->deps)) &&
 		       !memcmp(&a->choices, &b->choices, sizeof(a->choices));
 	if (a->c != b->c || a->nr != b->nr)
@@ -236,7 +235,7 @@ bool value_is_plain(const struct value *v, struct symset *choices)
 {
 	if (!v->linear) {
 		symset_union(choices, &v->choices);
-		return v->either;
+		return symset_next(&v->choices, &v->choices, 0) < MAX_SYMS;
 	}
 	if (v->rounded || v->nr != 1 || v->terms[0].coef != 1 || v->c)
 		return false;
@@ -250,10 +249,9 @@ bool value_merge(struct value *a, const struct value *b, uint64_t id, const stru
 
 	if (value_equal(a, b))
 		return false;
-	v = (struct value){ .merged = true, .cut = a->cut || b->cut,
-			    .rounded = a->rounded || b->rounded, .id = id, .deps = a->deps };
-	v.either = value_is_plain(a, &v.choices) && value_is_plain(b, &v.choices);
-	if (!v.either)
+	v = (struct value){ .cut = a->cut || b->cut, .rounded = a->rounded || b->rounded,
+			    .id = id, .deps = a->deps };
+	if (!value_is_plain(a, &v.choices) || !value_is_plain(b, &v.choices))
 		memset(&v.choices, 0, sizeof(v.choices));
 	symset_union(&v.deps, &b->deps);
 	symset_union(&v.deps, why);

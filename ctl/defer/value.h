@@ -87,15 +87,14 @@ struct term {
 /**
  * struct value - what is known of a number
  * @linear: it is @c plus the @nr @terms, sorted by symbol, none with the factor 0
- * @merged: it depends on the way that control took: @deps has what that depends on
- * @either: it is one of the symbols in @choices, as it is
  * @cut: it may have been cut to 32 bits or less
  * @rounded: its lowest bits may have been cleared
  * @id: two values of one place that are not linear are the same if this is
- * @deps: the symbols that it depends on
+ * @deps: the symbols that it depends on, those that decide on the way to it among them
+ * @choices: if it is not linear: it is one of these as it is, if there are any
  */
 struct value {
-	bool linear, merged, either, cut, rounded;
+	bool linear, cut, rounded;
 	uint8_t nr;
 	int64_t c;
 	struct term terms[MAX_TERMS];

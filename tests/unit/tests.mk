@@ -220,10 +220,8 @@ test_venus-pkgs := libseccomp libcap-ng
 
 # ---- ctl/defer
 
-$(OUT)/api_table.c: ../../ctl/defer/api/generate $(wildcard ../../ctl/defer/api/*.yaml)
-	@mkdir -p $(@D)
-	python3 $^ >$@.tmp
-	@mv $@.tmp $@
+defer := ../../ctl/defer
+include $(defer)/api.mk
 
 test_defer_graph-deps := $(OUT)/api_table.c
 test_defer_graph-srcs := $(addprefix ../../ctl/defer/,api.c cfg.c image.c value.c) \
