@@ -83,16 +83,6 @@ struct mgpu_capset {
 #define MGPU_MAX_CAPSET		8192	/* bytes */
 
 /**
- * struct mgpu_host_pages - memory of the device that holds a blob
- * @nr: number of pages
- * @page: the pages, pinned by pin_user_pages() for writing
- */
-struct mgpu_host_pages {
-	u32 nr;
-	struct page *page[];
-};
-
-/**
  * struct mgpu_export - a resource's memory as a dma-buf
  * @width: width of the resource, pixels
  * @height: height of the resource, rows
@@ -123,8 +113,8 @@ struct mgpu_export {
  * @fenced: the device answers when all work that the command began is finished
  * @zeros: the message attaches memory that is all zeros and shared by vGPUs: it must not be
  *	written
- * @host: RESOURCE_MAP_BLOB: set by the back end to the pages of the blob, which are the
- *	core's from then on; from kvmalloc()
+ * @host: RESOURCE_MAP_BLOB: set by the back end to the memory of the blob, from
+ *	mgpu_host_pages_take(), which is the core's from then on
  * @export: the message makes a resource that the device exports before it answers; NULL for
  *	other messages
  * @turn: the message has no command: the back end answers it at the end of the turn; see
@@ -280,7 +270,8 @@ const guid_t *mgpu_vgpu_uuid(const struct mgpu_vgpu *vgpu);
 int mgpu_vgpu_turn(struct mgpu_vgpu *vgpu);
 
 bool mgpu_capset_mask(struct mgpu_capset *capset, bool blobs);
-void mgpu_host_pages_free(struct mgpu_host_pages *pages);
+struct mgpu_host_pages *mgpu_host_pages_take(unsigned long addr, u32 nr, u32 cache);
+void mgpu_host_pages_put(struct mgpu_host_pages *hp);
 int mgpu_msg_begin(struct mgpu_msg *msg);
 void mgpu_msg_unbegin(struct mgpu_msg *msg);
 void mgpu_msg_account(struct mgpu_msg *msg, u64 ns);

@@ -87,6 +87,19 @@ static inline void vm_flags_set(struct vm_area_struct *vma,
 #define __bpf_kfunc __used noinline
 #endif
 
+/*
+ * 6.6: a fault at a mapping of a file may have the lock of the VMA in place of mmap_lock, and
+ * a helper releases what it has.
+ */
+static inline void mgpu_compat_release_fault_lock(struct vm_fault *vmf)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+	release_fault_lock(vmf);
+#else
+	mmap_read_unlock(vmf->vma->vm_mm);
+#endif
+}
+
 /* 6.8: eventfd_signal() has no count and always adds 1. */
 static inline void mgpu_compat_eventfd_signal(struct eventfd_ctx *ctx)
 {
@@ -182,6 +195,43 @@ static inline bool mgpu_compat_link_get(struct bpf_link *link)
 		return 0;						\
 	}
 #endif
+
+/*
+ * 6.12: follow_pfnmap_start() replaces follow_pte(), which takes a VMA since 6.10.
+ *
+ * Get the page frame at an address of a VM_PFNMAP mapping; @vma->vm_mm's mmap_lock must be
+ * held.  Return false if there is none that can be written.
+ */
+static inline bool mgpu_compat_writable_pfn(struct vm_area_struct *vma, unsigned long addr,
+					    unsigned long *pfn)
+{
+	bool writable;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+	struct follow_pfnmap_args args = { .vma = vma, .address = addr };
+
+	if (follow_pfnmap_start(&args))
+		return false;
+	*pfn = args.pfn;
+	writable = args.writable;
+	follow_pfnmap_end(&args);
+#else
+	spinlock_t *ptl;	/* of the page table */
+	pte_t *pte;
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+	if (follow_pte(vma, addr, &pte, &ptl))
+#else
+	if (follow_pte(vma->vm_mm, addr, &pte, &ptl))
+#endif
+		return false;
+	/* It locks, and is not annotated so. */
+	__acquire(ptl);
+	*pfn = pte_pfn(*pte);
+	writable = pte_write(*pte);
+	pte_unmap_unlock(pte, ptl);
+#endif
+	return writable;
+}
 
 /* 6.13: hrtimer_setup() replaces hrtimer_init(). */
 static inline void

@@ -6,6 +6,7 @@
  */
 #include <linux/module.h>
 
+#include "gpu/host_pages.h"
 #include "mgpu.h"
 
 struct workqueue_struct *mgpu_wq;
@@ -18,9 +19,13 @@ static int __init mgpu_init(void)
 	if (!mgpu_wq)
 		return -ENOMEM;
 
-	ret = mgpu_mdev_init();
+	ret = mgpu_host_pages_init();
 	if (ret)
 		goto err_wq;
+
+	ret = mgpu_mdev_init();
+	if (ret)
+		goto err_host_pages;
 
 	ret = mgpu_bpf_init();
 	if (ret)
@@ -38,6 +43,8 @@ static int __init mgpu_init(void)
 
 err_mdev:
 	mgpu_mdev_exit();
+err_host_pages:
+	mgpu_host_pages_exit();
 err_wq:
 	destroy_workqueue(mgpu_wq);
 	return ret;
@@ -48,6 +55,7 @@ static void __exit mgpu_exit(void)
 	mgpu_netlink_exit();
 	mgpu_policy_bpf_exit();
 	mgpu_mdev_exit();
+	mgpu_host_pages_exit();
 	destroy_workqueue(mgpu_wq);
 }
 

@@ -21,6 +21,8 @@
  *   vgpu->turn.lock	mutex; the submission of a turn.
  *   vgpu->hostmem.lock	mutex; the BAR with memory of the device, and what the VMM has mapped
  *			of it.  Faults of the VMM take it, under mmap_lock.
+ *   host_pages.lock	mutex; what of a driver's memory the VMM has mapped.  MMU notifiers
+ *			take it, in reclaim among others: nothing allocates under it.
  *   vgpu->screen.lock	mutex; the display buffer.  Engines only try to take it.
  *   sched->lock		spinlock; the run queue and every entity's and job's
  *			scheduling fields.

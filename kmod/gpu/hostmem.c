@@ -2,8 +2,8 @@
 /*
  * Memory of the device that a guest maps.
  *
- * The back end hands pages over that hold a blob.  A fault of the VMM puts a page of them
- * into its page tables; VM_PFNMAP keeps others from pinning it there.  When the guest
+ * The back end hands pages over that hold a blob (host_pages.c).  A fault of the VMM puts a page
+ * of them into its page tables; VM_PFNMAP keeps others from pinning it there.  When the guest
  * unmaps or releases the blob, the pages are taken from the VMM before they are released.
  * Where nothing is mapped, the VMM finds a page of the vGPU's own: a guest that accesses it
  * must not be able to have its VMM killed.
@@ -12,15 +12,15 @@
  * mmap_lock, or waits for the device.
  */
 #include <linux/anon_inodes.h>
-#include <linux/export.h>
 #include <linux/file.h>
-#include <linux/highmem.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/virtio_gpu.h>
 
+#include "backend.h"
 #include "compat.h"
+#include "gpu/host_pages.h"
 #include "gpu/hostmem.h"
 #include "gpu/resource.h"
 #include "mgpu.h"
@@ -86,21 +86,6 @@ void mgpu_hostmem_close(struct mgpu_vgpu *vgpu)
 	hm->dump = NULL;
 }
 
-/**
- * mgpu_host_pages_free - release the pages of a blob
- * @pages: pages that no VMM has mapped, or NULL
- *
- * Context: may sleep.
- */
-void mgpu_host_pages_free(struct mgpu_host_pages *pages)
-{
-	if (!pages)
-		return;
-	unpin_user_pages_dirty_lock(pages->page, pages->nr, true);
-	kvfree(pages);
-}
-EXPORT_SYMBOL_GPL(mgpu_host_pages_free);
-
 /* ---- blobs in the BAR ---- */
 
 /* Add a range, unless it overlaps another. */
@@ -124,8 +109,8 @@ static bool add(struct mgpu_hostmem *hm, struct mgpu_hostmap *map)
 	return true;
 }
 
-/* Return the page at an offset in the BAR. */
-static struct page *page_at(struct mgpu_hostmem *hm, u64 offset)
+/* Return the blob at an offset in the BAR, or NULL if the guest finds none there. */
+static struct mgpu_hostmap *map_at(struct mgpu_hostmem *hm, u64 offset)
 {
 	struct rb_node *n = hm->maps.rb_node;
 	struct mgpu_hostmap *map;
@@ -138,11 +123,9 @@ static struct page *page_at(struct mgpu_hostmem *hm, u64 offset)
 		else if (offset - map->offset >= map->size)
 			n = n->rb_right;
 		else
-			return map->pages ?
-			       map->pages->page[(offset - map->offset) >> PAGE_SHIFT] :
-			       hm->dump;
+			return map->pages ? map : NULL;
 	}
-	return hm->dump;
+	return NULL;
 }
 
 /* Take a range of the BAR from the VMM. */
@@ -202,9 +185,11 @@ bool mgpu_hostmem_fill(struct mgpu_resource *res, struct mgpu_host_pages *pages)
 
 	mutex_lock(&hm->lock);
 	map = res->map;
-	filled = map && !map->pages && pages && pages->nr == map->size >> PAGE_SHIFT;
+	filled = map && !map->pages && pages &&
+		 mgpu_host_pages_nr(pages) == map->size >> PAGE_SHIFT;
 	if (filled) {
 		map->pages = pages;
+		mgpu_host_pages_show(pages, &hm->mapping, map->offset);
 		/* A guest that looked early has got the page in place of it. */
 		zap(hm, map);
 	}
@@ -236,11 +221,13 @@ bool mgpu_hostmem_remove(struct mgpu_resource *res, bool filled)
 		res->map = NULL;
 		rb_erase(&map->node, &hm->maps);
 		zap(hm, map);
+		if (map->pages)
+			mgpu_host_pages_hide(map->pages);
 	}
 	mutex_unlock(&hm->lock);
 	if (!map)
 		return false;
-	mgpu_host_pages_free(map->pages);
+	mgpu_host_pages_put(map->pages);
 	kfree(map);
 	return true;
 }
@@ -251,20 +238,49 @@ static vm_fault_t hostmem_fault(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct mgpu_vgpu *vgpu = vma->vm_private_data;
+	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
 	struct mgpu_hostmem *hm = &vgpu->hostmem;
+	struct mgpu_host_pages *pages;
+	struct mgpu_hostmap *map;
 	vm_fault_t ret;
+	u32 page;
 
 	/* Under the lock, so that a page is not mapped after it was taken. */
 	mutex_lock(&hm->lock);
-	ret = vmf_insert_pfn(vma, vmf->address,
-			     page_to_pfn(page_at(hm, (u64)vmf->pgoff << PAGE_SHIFT)));
+	map = map_at(hm, offset);
+	if (!map) {
+		ret = vmf_insert_pfn(vma, vmf->address, page_to_pfn(hm->dump));
+	} else {
+		pages = map->pages;
+		page = (offset - map->offset) >> PAGE_SHIFT;
+		ret = mgpu_host_pages_fault(pages, page, vmf, hm->dump);
+		if (ret == VM_FAULT_RETRY)
+			mgpu_host_pages_get(pages);
+	}
 	mutex_unlock(&hm->lock);
+	if (ret != VM_FAULT_RETRY)
+		return ret;
+
+	/* The driver's fault takes the lock of another process: give up the VMM's first. */
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY)) {
+		ret = VM_FAULT_SIGBUS;
+	} else if (!(vmf->flags & FAULT_FLAG_RETRY_NOWAIT)) {
+		mgpu_compat_release_fault_lock(vmf);
+		mgpu_host_pages_find(pages, page);
+	}
+	mgpu_host_pages_put(pages);
 	return ret;
 }
 
 static const struct vm_operations_struct hostmem_vm_ops = {
 	.fault = hostmem_fault,
 };
+
+/* Return whether a VMA maps the BAR of a vGPU. */
+bool mgpu_hostmem_is(const struct vm_area_struct *vma)
+{
+	return vma->vm_ops == &hostmem_vm_ops;
+}
 
 static int hostmem_release(struct inode *inode, struct file *file)
 {
@@ -328,18 +344,30 @@ int mgpu_hostmem_mmap(struct mgpu_vgpu *vgpu, struct vm_area_struct *vma, u64 ba
 int mgpu_hostmem_access(struct mgpu_vgpu *vgpu, u64 offset, void *buf, u32 len, bool write)
 {
 	struct mgpu_hostmem *hm = &vgpu->hostmem;
+	struct mgpu_host_pages *pages = NULL;
 	u64 size = mgpu_hostmem_size(vgpu);
+	struct mgpu_hostmap *map;
 	void *p;
 
 	if (offset > size || len > size - offset || offset_in_page(offset) + len > PAGE_SIZE)
 		return -EINVAL;
 	mutex_lock(&hm->lock);
-	p = kmap_local_page(page_at(hm, offset)) + offset_in_page(offset);
+	map = map_at(hm, offset);
+	if (map) {
+		pages = map->pages;
+		mgpu_host_pages_get(pages);
+		offset -= map->offset;
+	}
+	mutex_unlock(&hm->lock);
+	if (pages) {
+		mgpu_host_pages_copy(pages, offset, buf, len, write);
+		mgpu_host_pages_put(pages);
+		return 0;
+	}
+	p = page_address(hm->dump) + offset_in_page(offset);
 	if (write)
 		memcpy(p, buf, len);
 	else
 		memcpy(buf, p, len);
-	kunmap_local(p);
-	mutex_unlock(&hm->lock);
 	return 0;
 }

@@ -37,6 +37,7 @@ u32 mgpu_hostmem_reserve(struct mgpu_vgpu *vgpu, struct mgpu_resource *res, u64 
 bool mgpu_hostmem_fill(struct mgpu_resource *res, struct mgpu_host_pages *pages);
 bool mgpu_hostmem_remove(struct mgpu_resource *res, bool filled);
 int mgpu_hostmem_mmap(struct mgpu_vgpu *vgpu, struct vm_area_struct *vma, u64 base);
+bool mgpu_hostmem_is(const struct vm_area_struct *vma);
 int mgpu_hostmem_access(struct mgpu_vgpu *vgpu, u64 offset, void *buf, u32 len, bool write);
 
 #endif /* MGPU_HOSTMEM_H */

@@ -336,8 +336,6 @@ static void send_reply(struct mgpu_vgpu *vgpu, struct mgpu_lane *lane,
 		atomic64_inc(&vgpu->stats.command_errors);
 	r->hdr.type = cpu_to_le32(type);
 	if (type == VIRTIO_GPU_RESP_OK_MAP_INFO) {
-		/* Pages of the host's memory, which every processor caches; little endian. */
-		r->map.map_info = (__force u32)cpu_to_le32(VIRTIO_GPU_MAP_CACHE_CACHED);
 		r->map.padding = 0;
 		len = sizeof(r->map);
 	}

@@ -24,7 +24,7 @@ struct mgpu_work;
 /**
  * struct mgpu_reply - the answer to a command that does not hold up its queue
  * @hdr: the answer's header; its type is set when the command completes
- * @map: the same, and what follows in the answer OK_MAP_INFO
+ * @map: the same, and what follows in the answer OK_MAP_INFO; its map_info is set before that
  * @chain: descriptors that the answer goes to
  */
 struct mgpu_reply {

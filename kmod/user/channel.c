@@ -520,26 +520,6 @@ int user_channel_enter(struct user_channel *ch, struct mgpu_user_enter *enter)
 
 /* ---- blobs ---- */
 
-/* Pin the worker's pages of a blob. */
-static struct mgpu_host_pages *pin_blob(u64 addr, u32 nr)
-{
-	struct mgpu_host_pages *pages;
-	int ret;
-
-	pages = kvzalloc(struct_size(pages, page, nr), GFP_KERNEL_ACCOUNT);
-	if (!pages)
-		return ERR_PTR(-ENOMEM);
-	ret = pin_user_pages_fast(addr, nr, FOLL_WRITE | FOLL_LONGTERM, pages->page);
-	if (ret == nr) {
-		pages->nr = nr;
-		return pages;
-	}
-	if (ret > 0)
-		unpin_user_pages(pages->page, ret);
-	kvfree(pages);
-	return ERR_PTR(ret < 0 ? ret : -EFAULT);
-}
-
 /**
  * user_channel_map - take the memory of a blob from the worker
  * @ch: channel
@@ -550,14 +530,15 @@ static struct mgpu_host_pages *pin_blob(u64 addr, u32 nr)
  */
 int user_channel_map(struct user_channel *ch, const struct mgpu_user_map *m)
 {
+	u32 cache = m->cache ?: VIRTIO_GPU_MAP_CACHE_CACHED;
 	struct mgpu_host_pages *pages;
 	struct mgpu_msg *msg = NULL;
 	int ret = 0;
 
-	if (m->reserved || !m->len || !PAGE_ALIGNED(m->addr) || !PAGE_ALIGNED(m->len) ||
-	    m->len > PAGE_ALIGN(ch->mem_limit))
+	if (m->reserved || cache > VIRTIO_GPU_MAP_CACHE_WC || !m->len || !PAGE_ALIGNED(m->addr) ||
+	    !PAGE_ALIGNED(m->len) || m->len > PAGE_ALIGN(ch->mem_limit))
 		return -EINVAL;
-	pages = pin_blob(m->addr, m->len >> PAGE_SHIFT);
+	pages = mgpu_host_pages_take(m->addr, m->len >> PAGE_SHIFT, cache);
 	if (IS_ERR(pages))
 		return PTR_ERR(pages);
 	spin_lock(&ch->lock);
@@ -573,7 +554,7 @@ int user_channel_map(struct user_channel *ch, const struct mgpu_user_map *m)
 		msg->host = pages;
 	spin_unlock(&ch->lock);
 	if (ret)
-		mgpu_host_pages_free(pages);
+		mgpu_host_pages_put(pages);
 	return ret;
 }
 

@@ -164,7 +164,7 @@ void mgpu_devcmd_free(struct mgpu_devcmd *dc)
 
 		if (buf != dc->small && buf != dc->stream.data)
 			kvfree(buf);
-		mgpu_host_pages_free(dc->msgs[i].host);
+		mgpu_host_pages_put(dc->msgs[i].host);
 	}
 	/* The detach command owns the memory that the guest detached. */
 	if (dc->type == VIRTIO_GPU_CMD_RESOURCE_DETACH_BACKING && dc->mem) {

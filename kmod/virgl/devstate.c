@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/virtio_gpu.h>
 
+#include "gpu/host_pages.h"
 #include "gpu/resource.h"
 #include "mgpu.h"
 #include "virgl/devcmd.h"
@@ -184,9 +185,11 @@ static bool has_done(const struct mgpu_devcmd *dc, u32 msg)
 static bool map_settled(struct mgpu_devcmd *dc, bool ok)
 {
 	struct mgpu_msg *msg = &dc->msgs[0];
+	u32 cache = msg->host ? mgpu_host_pages_cache(msg->host) : 0;
 
 	if (ok && mgpu_hostmem_fill(dc->res, msg->host)) {
 		msg->host = NULL;
+		dc->reply.map.map_info = (__force u32)cpu_to_le32(cache);
 		return true;
 	}
 	mgpu_hostmem_remove(dc->res, false);

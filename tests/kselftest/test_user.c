@@ -1521,6 +1521,10 @@ TEST_F(rings, the_guest_maps_memory_of_the_worker)
 	EXPECT_EQ(PARAM, gl_unmap(vm, 7));
 	EXPECT_EQ(MAPPED, gl_map(vm, 7, 0));
 	EXPECT_EQ(0x5a, bar[0x1000]);
+	/* The guest learns how to map it. */
+	EXPECT_EQ(OK, gl_unmap(vm, 7));
+	self->p.w.cache = VIRTIO_GPU_MAP_CACHE_WC;
+	EXPECT_EQ(MAPPED, gl_map_as(vm, 7, 0, VIRTIO_GPU_MAP_CACHE_WC));
 	munmap((void *)bar, len);
 }
 
@@ -1761,6 +1765,7 @@ TEST_F(rings, a_worker_maps_for_its_own_commands_only)
 	NOT_MAPPED(EINVAL, seq, w->ring->cmd_tail);
 	NOT_MAPPED(EINVAL, size, 3);
 	NOT_MAPPED(EINVAL, reserved, 1);
+	NOT_MAPPED(EINVAL, cache, VIRTIO_GPU_MAP_CACHE_WC + 1);
 	NOT_MAPPED(EINVAL, addr, m.addr + 1);
 	NOT_MAPPED(EINVAL, len, 0);
 	NOT_MAPPED(EINVAL, len, 4097);
@@ -1828,6 +1833,223 @@ TEST_F(rings, a_blob_of_guest_memory)
 	r = worker_res(&self->p.w, 8);
 	ASSERT_NE(NULL, r);
 	EXPECT_EQ(0, r->map[0]);
+}
+
+/* ---- blobs of memory that a driver may move ---- */
+
+/*
+ * The worker's mapping of guest memory is one of a driver: no page of it can be pinned, and the
+ * module takes its pages away.  Have blob 7 of a context where the BAR begins, in the memory of
+ * the guest's blob 20.
+ */
+static int drivers_blob(struct pair *p, uint8_t *ram)
+{
+	struct vm *vm = &p->g.vm;
+	struct worker_res *r, *of;
+	int ret = gl_ctx_of(vm, 1, USER_CAPSET);
+	uint8_t *at;
+
+	p->w.keep_maps = true;
+	if (ret == OK)
+		ret = gpu_create_blob(vm, 20, ram, BLOB);
+	if (ret == OK)
+		ret = gl_blob(vm, 1, 7, BLOB);
+	if (ret != OK)
+		return ret;
+	r = worker_res(&p->w, 7);
+	of = worker_res(&p->w, 20);
+	if (!r || !of)
+		return -ENOENT;
+	at = mmap(r->host, BLOB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->w.fd,
+		  (off_t)of->mem);
+	return at == MAP_FAILED ? -errno : gl_map(vm, 7, 0);
+}
+
+TEST_F(rings, the_guest_maps_memory_that_a_driver_moves)
+{
+	struct vm *vm = &self->p.g.vm;
+	uint8_t *ram = vm_alloc(vm, 2 * BLOB, 4096), *other = ram + BLOB;
+	volatile uint8_t *bar;
+	struct worker_res *r, *of;
+	uint32_t val = 0;
+	size_t len;
+
+	ASSERT_NE(NULL, ram);
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	EXPECT_EQ(0, bar[0]);
+	ram[0] = 0x5a;
+	ASSERT_EQ(MAPPED, drivers_blob(&self->p, ram));
+	r = worker_res(&self->p.w, 7);
+	EXPECT_EQ(0x5a, bar[0]);
+	bar[BLOB - 1] = 0xa5;
+	EXPECT_EQ(0xa5, ram[BLOB - 1]);
+	/* A VMM that has not mapped it. */
+	EXPECT_EQ(0, vm_read(vm, 4, 0, &val, 4));
+	EXPECT_EQ(0x5a, val);
+	val = 0x01020304;
+	EXPECT_EQ(0, vm_write(vm, 4, 4096, &val, 4));
+	EXPECT_EQ(4, ram[4096]);
+
+	/* It has other pages now, in part. */
+	other[0] = 0x77;
+	ASSERT_EQ(OK, gpu_create_blob(vm, 21, other, BLOB));
+	of = worker_res(&self->p.w, 21);
+	ASSERT_NE(NULL, of);
+	ASSERT_NE(MAP_FAILED, mmap(r->host, 4096, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_FIXED, self->p.w.fd, (off_t)of->mem));
+	EXPECT_EQ(0x77, bar[0]);
+	EXPECT_EQ(4, bar[4096]);
+	bar[0] = 0x78;
+	EXPECT_EQ(0x78, other[0]);
+	EXPECT_EQ(0x5a, ram[0]);
+	/* The module takes the pages from the worker, and so from the guest. */
+	EXPECT_EQ(OK, gpu_unref(vm, 21));
+	EXPECT_EQ(0, bar[0]);
+	bar[8] = 1;
+	EXPECT_EQ(0, other[8]);
+	EXPECT_EQ(0xa5, bar[BLOB - 1]);
+	EXPECT_EQ(OK, gpu_unref(vm, 20));
+	EXPECT_EQ(0, bar[BLOB - 1]);
+	EXPECT_EQ(0, bar[4096]);
+	EXPECT_EQ(0, vm_read(vm, 4, 4096, &val, 4));
+	EXPECT_EQ(0, val);
+	EXPECT_EQ(4, ram[4096]);
+	munmap((void *)bar, len);
+}
+
+/* A page of the vGPU's own takes the place of memory that the worker has no more. */
+TEST_F(rings, memory_that_the_worker_has_unmapped)
+{
+	struct vm *vm = &self->p.g.vm;
+	uint8_t *ram = vm_alloc(vm, BLOB, 4096);
+	volatile uint8_t *bar;
+	struct worker_res *r;
+	uint32_t val = 0x5a5a5a5a;
+	size_t len;
+
+	ASSERT_NE(NULL, ram);
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	memset(ram, 0x5a, BLOB);
+	ASSERT_EQ(MAPPED, drivers_blob(&self->p, ram));
+	r = worker_res(&self->p.w, 7);
+	EXPECT_EQ(0x5a, bar[0]);
+	munmap(r->host, 4096);
+	EXPECT_EQ(0, bar[0]);
+	bar[0] = 1;
+	EXPECT_EQ(1, bar[0]);
+	EXPECT_EQ(0x5a, ram[0]);
+	EXPECT_EQ(0, vm_read(vm, 4, 0, &val, 4));
+	EXPECT_EQ(0, val);
+	EXPECT_EQ(0, vm_write(vm, 4, 0, &val, 4));
+	EXPECT_EQ(0x5a, bar[4096]);
+	/* It cannot be written any more: the guest does not have it. */
+	ASSERT_EQ(0, mprotect(r->host + 4096, 4096, PROT_READ));
+	EXPECT_EQ(0, bar[4096] & ~1);
+	EXPECT_EQ(0x5a, bar[8192]);
+	EXPECT_EQ(OK, gl_unmap(vm, 7));
+	EXPECT_NE(0x5a, bar[8192]);
+	munmap((void *)bar, len);
+}
+
+struct moves {
+	struct worker *w;
+	uint8_t *at;
+	off_t of[2];
+	atomic_bool stop;
+	unsigned long n;
+};
+
+static void *move_on(void *arg)
+{
+	struct moves *m = arg;
+
+	while (!m->stop && mmap(m->at, BLOB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+				m->w->fd, m->of[m->n & 1]) != MAP_FAILED)
+		m->n++;
+	return NULL;
+}
+
+/* What the guest finds is always what the worker has, or had a moment ago. */
+TEST_F_TIMEOUT(rings, memory_that_moves_while_the_guest_uses_it, 60)
+{
+	struct vm *vm = &self->p.g.vm;
+	uint8_t *ram = vm_alloc(vm, 2 * BLOB, 4096);
+	struct moves m = { .w = &self->p.w };
+	uint64_t end = now_ms() + 2000;
+	unsigned long wrong = 0, seen[2] = { 0, 0 };
+	volatile uint8_t *bar;
+	pthread_t thread;
+	uint32_t i, val;
+	size_t len;
+
+	ASSERT_NE(NULL, ram);
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	memset(ram, 0x11, BLOB);
+	memset(ram + BLOB, 0x22, BLOB);
+	ASSERT_EQ(MAPPED, drivers_blob(&self->p, ram));
+	ASSERT_EQ(OK, gpu_create_blob(vm, 21, ram + BLOB, BLOB));
+	m.at = worker_res(&self->p.w, 7)->host;
+	m.of[0] = (off_t)worker_res(&self->p.w, 20)->mem;
+	m.of[1] = (off_t)worker_res(&self->p.w, 21)->mem;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, move_on, &m));
+	while (now_ms() < end) {
+		for (i = 0; i < BLOB; i += 4096) {
+			val = bar[i];
+			seen[val == 0x22]++;
+			/* Between munmap and mmap there is nothing. */
+			wrong += val != 0x11 && val != 0x22 && val != 0;
+			if (vm_read(vm, 4, i, &val, 4) ||
+			    (val != 0x11111111 && val != 0x22222222 && val))
+				wrong++;
+		}
+	}
+	m.stop = true;
+	pthread_join(thread, NULL);
+	TH_LOG("%lu moves; %lu reads of one, %lu of the other", m.n, seen[0], seen[1]);
+	EXPECT_LT(1, m.n);
+	EXPECT_LT(0, seen[1]);
+	EXPECT_EQ(0, wrong);
+	/* Now it moves no more. */
+	bar[1] = 0x33;
+	EXPECT_EQ(0x33, ram[((m.n - 1) & 1) * BLOB + 1]);
+	EXPECT_EQ(OK, gpu_unref(vm, 7));
+	EXPECT_EQ(0, bar[1]);
+	munmap((void *)bar, len);
+}
+
+/* A worker hands over a driver's mapping if all of it is shared and can be written. */
+TEST_F(rings, mappings_that_are_refused)
+{
+	struct vm *vm = &self->p.g.vm;
+	struct worker *w = &self->p.w;
+	uint8_t *ram = vm_alloc(vm, BLOB, 4096);
+	volatile uint8_t *bar;
+	struct worker_res *r;
+	size_t len;
+
+	ASSERT_NE(NULL, ram);
+	bar = hostmem_map(vm, &len);
+	ASSERT_NE(NULL, bar);
+	ASSERT_EQ(MAPPED, drivers_blob(&self->p, ram));
+	ASSERT_EQ(OK, gl_unmap(vm, 7));
+	r = worker_res(w, 7);
+	ASSERT_EQ(0, mprotect(r->host + 4096, 4096, PROT_READ));
+	EXPECT_EQ(UNSPEC, gl_map(vm, 7, 0));
+	EXPECT_EQ(EFAULT, w->map_error);
+	munmap(r->host + 4096, 4096);
+	EXPECT_EQ(UNSPEC, gl_map(vm, 7, 0));
+	EXPECT_EQ(EFAULT, w->map_error);
+	/* The BAR itself, in which the blob would be within itself. */
+	munmap(r->host, BLOB);
+	r->host = (uint8_t *)bar;
+	EXPECT_EQ(UNSPEC, gl_map(vm, 7, 0));
+	EXPECT_EQ(EFAULT, w->map_error);
+	r->host = NULL;
+	EXPECT_EQ(0, bar[0]);
+	munmap((void *)bar, len);
 }
 
 /* ---- the GPU as the parent of vGPUs ---- */

@@ -200,19 +200,28 @@ struct mgpu_user_enter {
  * struct mgpu_user_map - argument of MGPU_USER_MAP
  * @size: size of this structure
  * @seq: of a RESOURCE_MAP_BLOB that is not answered
+ * @cache: VIRTIO_GPU_MAP_CACHE_CACHED, _UNCACHED or _WC, as the worker has mapped it: the guest
+ *	is told so; 0 is CACHED
  * @reserved: 0
  * @addr: address of the blob in the worker, a multiple of the page size
  * @len: bytes, the blob's size rounded up to whole pages
  *
  * The guest finds these pages in its BAR when the worker has answered
  * VIRTIO_GPU_RESP_OK_NODATA.  They stay pinned, whatever the worker does, until the guest
- * unmaps or releases the blob or is reset.  Fails with EFAULT for memory that cannot be
- * pinned (a mapping of a device), and with EEXIST if the command has pages already.
+ * unmaps or releases the blob or is reset.
+ *
+ * Memory that cannot be pinned may be a shared mapping of a driver that the worker can write
+ * (VM_PFNMAP).  The guest then has at any time what the worker has mapped at @addr, wherever the
+ * driver moves it, and a page of its own vGPU where the worker has nothing any more.  The worker
+ * must keep the mapping until RESOURCE_UNMAP_BLOB or the blob's end.
+ *
+ * Fails with EFAULT for other memory, and with EEXIST if the command has pages already.
  */
 struct mgpu_user_map {
 	__u32 size;
 	__u32 seq;
-	__u64 reserved;
+	__u32 cache;
+	__u32 reserved;
 	__aligned_u64 addr;
 	__aligned_u64 len;
 };

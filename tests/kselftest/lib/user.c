@@ -357,6 +357,7 @@ static uint32_t map_blob(struct worker *w, uint32_t seq, uint32_t id)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
 	m.addr = (uintptr_t)r->host;
 	m.len = r->host_len;
+	m.cache = w->cache;
 	if (w->map == WORKER_MAPS_LESS)
 		m.len -= (size_t)sysconf(_SC_PAGESIZE);
 	w->map_error = 0;

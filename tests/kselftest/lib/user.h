@@ -103,6 +103,7 @@ enum worker_map {
  * @turns: number of turns
  * @turn: the command of one that is not answered; TURN_NONE for none
  * @map: enum worker_map
+ * @cache: of MGPU_USER_MAP
  * @map_error: errno of the last MGPU_USER_MAP, or 0
  * @bar: mapping of a VMM that the worker looks into, or NULL
  * @bar_seen: first byte there at the last RESOURCE_UNREF
@@ -133,6 +134,7 @@ struct worker {
 #define TURN_NONE	UINT64_MAX
 	atomic_ullong turn;
 	atomic_int map;
+	atomic_uint cache;
 	atomic_int map_error;
 #define HOLD_NONE	(-1)
 #define HOLD_MORE	(-2)

@@ -148,7 +148,7 @@ int gl_blob_of(struct vm *vm, uint32_t ctx, uint32_t id, uint64_t blob_id, size_
 	return gpu_call(vm, &c, sizeof(c), NULL, 0);
 }
 
-int gl_map(struct vm *vm, uint32_t id, uint64_t offset)
+int gl_map_as(struct vm *vm, uint32_t id, uint64_t offset, uint32_t cache)
 {
 	struct virtio_gpu_resource_map_blob c = { .resource_id = id, .offset = offset };
 	struct virtio_gpu_resp_map_info info = { 0 };
@@ -157,7 +157,12 @@ int gl_map(struct vm *vm, uint32_t id, uint64_t offset)
 	gpu_hdr(&c.hdr, VIRTIO_GPU_CMD_RESOURCE_MAP_BLOB);
 	ret = gpu_call(vm, &c, sizeof(c), &info, sizeof(info));
 	return ret == VIRTIO_GPU_RESP_OK_MAP_INFO &&
-	       info.map_info != VIRTIO_GPU_MAP_CACHE_CACHED ? -EBADMSG : ret;
+	       info.map_info != cache ? -EBADMSG : ret;
+}
+
+int gl_map(struct vm *vm, uint32_t id, uint64_t offset)
+{
+	return gl_map_as(vm, id, offset, VIRTIO_GPU_MAP_CACHE_CACHED);
 }
 
 int gl_unmap(struct vm *vm, uint32_t id)

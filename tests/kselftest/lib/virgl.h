@@ -52,6 +52,8 @@ int gl_blob(struct vm *vm, uint32_t ctx, uint32_t id, size_t size);
 /* The same, of storage that a stream has named. */
 int gl_blob_of(struct vm *vm, uint32_t ctx, uint32_t id, uint64_t blob_id, size_t size);
 int gl_map(struct vm *vm, uint32_t id, uint64_t offset);
+/* The same, with the caching that the guest is told, VIRTIO_GPU_MAP_CACHE_*; else CACHED. */
+int gl_map_as(struct vm *vm, uint32_t id, uint64_t offset, uint32_t cache);
 int gl_unmap(struct vm *vm, uint32_t id);
 /* Create a render target in B8G8R8A8, without backing. */
 int gl_texture(struct vm *vm, uint32_t id, uint32_t w, uint32_t h,
