@@ -67,10 +67,10 @@ void channel_answer(struct channel *ch, uint32_t seq, uint32_t type, uint64_t en
 	__atomic_store_n(&ch->ring->answer_tail, ++ch->put, __ATOMIC_RELEASE);
 }
 
-int channel_map(struct channel *ch, uint32_t seq, void *p, size_t len)
+int channel_map(struct channel *ch, uint32_t seq, void *p, size_t len, uint32_t cache)
 {
 	const struct mgpu_user_map m = {
-		.size = sizeof(m), .seq = seq, .addr = (uintptr_t)p, .len = len,
+		.size = sizeof(m), .seq = seq, .addr = (uintptr_t)p, .len = len, .cache = cache,
 	};
 
 	return ioctl(ch->fd, MGPU_USER_MAP, &m) ? -errno : 0;

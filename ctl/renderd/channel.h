@@ -54,10 +54,11 @@ void channel_answer(struct channel *ch, uint32_t seq, uint32_t type, uint64_t en
  * @seq: number of a RESOURCE_MAP_BLOB that is not answered
  * @p: address, a multiple of the page size
  * @len: bytes, whole pages
+ * @cache: how it is mapped, VIRTIO_GPU_MAP_CACHE_*; 0 if that is not known
  *
- * Return: 0 or a negative errno: -EFAULT if the memory cannot be pinned.
+ * Return: 0 or a negative errno: -EFAULT if the module can neither pin nor follow the memory.
  */
-int channel_map(struct channel *ch, uint32_t seq, void *p, size_t len);
+int channel_map(struct channel *ch, uint32_t seq, void *p, size_t len, uint32_t cache);
 
 /* Hand over the dma-buf of a resource whose command is not answered: 0 or a negative errno. */
 int channel_export(struct channel *ch, const struct mgpu_user_export *e);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How long a GPU, or the processors in its place, worked for this process. */
+/* How long a GPU worked for a process, or the processors in its place for this one. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -36,13 +36,13 @@ bool engine_clock_parse(const char *text, uint64_t *client, uint64_t *ns)
 	return found;
 }
 
-static bool read_client(int fd, uint64_t *client, uint64_t *ns)
+static bool read_client(const char *fdinfo, int fd, uint64_t *client, uint64_t *ns)
 {
 	char path[64], text[4096];
 	ssize_t len;
 	int info;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	snprintf(path, sizeof(path), "%s/%d", fdinfo, fd);
 	info = open(path, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return false;
@@ -54,19 +54,20 @@ static bool read_client(int fd, uint64_t *client, uint64_t *ns)
 	return engine_clock_parse(text, client, ns);
 }
 
-bool engine_clock_start(struct engine_clock *c, bool gpu)
+bool engine_clock_start(struct engine_clock *c, const char *fdinfo)
 {
 	uint64_t clients[ENGINE_CLOCK_FDS], client, ns;
 	struct dirent *e;
 	size_t i;
 	DIR *dir;
 
-	*c = (struct engine_clock){ .cpu = !gpu };
-	dir = gpu ? opendir("/proc/self/fd") : NULL;
+	*c = (struct engine_clock){ 0 };
+	snprintf(c->fdinfo, sizeof(c->fdinfo), "%s", fdinfo);
+	dir = opendir(c->fdinfo);
 	while (dir && c->nr < ENGINE_CLOCK_FDS && (e = readdir(dir))) {
 		int fd = atoi(e->d_name);
 
-		if (!read_client(fd, &client, &ns))
+		if (*e->d_name == '.' || !read_client(c->fdinfo, fd, &client, &ns))
 			continue;
 		/* Copies of a file have the same client. */
 		for (i = 0; i < c->nr && clients[i] != client; i++)
@@ -78,7 +79,12 @@ bool engine_clock_start(struct engine_clock *c, bool gpu)
 	}
 	if (dir)
 		closedir(dir);
-	return c->cpu || c->nr;
+	return c->nr;
+}
+
+void engine_clock_start_cpu(struct engine_clock *c)
+{
+	*c = (struct engine_clock){ .cpu = true };
 }
 
 uint64_t engine_clock_ns(const struct engine_clock *c)
@@ -91,7 +97,7 @@ uint64_t engine_clock_ns(const struct engine_clock *c)
 		return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	}
 	for (size_t i = 0; i < c->nr; i++)
-		if (read_client(c->fds[i], &client, &ns))
+		if (read_client(c->fdinfo, c->fds[i], &client, &ns))
 			sum += ns;
 	return sum;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How long a GPU, or the processors in its place, worked for this process. */
+/* How long a GPU worked for a process, or the processors in its place for this one. */
 #ifndef RENDERD_ENGINE_CLOCK_H
 #define RENDERD_ENGINE_CLOCK_H
 
@@ -10,12 +10,14 @@
 #define ENGINE_CLOCK_FDS	8
 
 /**
- * struct engine_clock - a clock of this process
+ * struct engine_clock - a clock of a process
+ * @fdinfo: folder with a file for each of its open files
  * @fds: numbers of the open files of the GPU, one per DRM client
  * @nr: their number
  * @cpu: there is no GPU: the clock is that of the processors
  */
 struct engine_clock {
+	char fdinfo[32];
 	int fds[ENGINE_CLOCK_FDS];
 	size_t nr;
 	bool cpu;
@@ -32,13 +34,16 @@ struct engine_clock {
 bool engine_clock_parse(const char *text, uint64_t *client, uint64_t *ns);
 
 /**
- * engine_clock_start() - find the clock
+ * engine_clock_start() - find the clock of a process that uses a GPU
  * @c: result
- * @gpu: the renderer, which has started, uses a GPU
+ * @fdinfo: /proc/PID/fdinfo or /proc/self/fdinfo
  *
- * Return: false if the GPU's driver tells no engine time.
+ * Return: false if it has no file of a GPU, or its driver tells no engine time.
  */
-bool engine_clock_start(struct engine_clock *c, bool gpu);
+bool engine_clock_start(struct engine_clock *c, const char *fdinfo);
+
+/* Have the CPU time of this process in the place of engine time. */
+void engine_clock_start_cpu(struct engine_clock *c);
 
 /* Return engine time of the process so far, nanoseconds; 0 if the driver tells none. */
 uint64_t engine_clock_ns(const struct engine_clock *c);

@@ -63,7 +63,7 @@ static const char usage_text[] =
 	"                     the host\n"
 	"  -d, --dmabuf       have VMMs show screens by dma-buf, without copies to memory: each\n"
 	"                     QEMU then needs a display with OpenGL, as -display gtk,gl=on\n"
-	"      --venus        have guests use Vulkan, by Venus; without a GPU only\n"
+	"      --venus        have guests use Vulkan, by Venus\n"
 	"  -r, --record DIR   record what each worker executes to a file in DIR\n"
 	"  -h, --help         print this help\n"
 	"  -V, --version      print the version\n"
@@ -716,10 +716,6 @@ static int run(struct options *o)
 	if (ret) {
 		complain("%s", err.text);
 		return ret == -EBUSY ? STATUS_BUSY : ret == -EINVAL ? STATUS_USAGE : 1;
-	}
-	if (o->worker.venus && o->worker.node) {
-		complain("--venus is for mgpu-renderd without a GPU: guests cannot map the memory of one by Vulkan yet");
-		return STATUS_USAGE;
 	}
 	ret = serve_device(&o->worker, &record);
 	/* With the record the next mgpu-renderd finds a device that is left. */

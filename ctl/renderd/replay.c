@@ -178,12 +178,13 @@ static void *map(void *arg, uint64_t offset, uint64_t len)
 }
 
 /* A replay has no guest; the recording has what it wrote. */
-static int show(void *arg, uint32_t seq, void *p, size_t len)
+static int show(void *arg, uint32_t seq, void *p, size_t len, uint32_t cache)
 {
 	(void)arg;
 	(void)seq;
 	(void)p;
 	(void)len;
+	(void)cache;
 	return 0;
 }
 

@@ -91,6 +91,23 @@ static struct venus_process *find(struct venus *vs, pid_t pid)
 	return p;
 }
 
+/* Read the engine time of a context. */
+static void look_at_engines(struct venus *vs, struct venus_process *p)
+{
+	char fdinfo[32];
+	uint64_t ns;
+
+	if (!p->found_ns || vs->looked_ns - p->found_ns >= VENUS_FIND_NS) {
+		snprintf(fdinfo, sizeof(fdinfo), "/proc/%d/fdinfo", p->pid);
+		engine_clock_start(&p->engines, fdinfo);
+		p->found_ns = vs->looked_ns;
+	}
+	ns = engine_clock_ns(&p->engines);
+	/* A file that the context has closed took its time along. */
+	if (ns > p->ns)
+		p->ns = ns;
+}
+
 /* Read the clock of a context. */
 static void look(struct venus *vs, pid_t pid)
 {
@@ -100,7 +117,9 @@ static void look(struct venus *vs, pid_t pid)
 	if (!p)
 		return;
 	p->seen = true;
-	if (!clock_gettime(p->clock, &ts))
+	if (vs->engines)
+		look_at_engines(vs, p);
+	else if (!clock_gettime(p->clock, &ts))
 		p->ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
 }
 
@@ -156,7 +175,7 @@ static void look_at_all(struct venus *vs)
 			*p = vs->process[--vs->nr];
 		}
 	}
-	ended = ended_ns(vs);
+	ended = vs->engines ? 0 : ended_ns(vs);
 	if (vs->gone_ns < ended)
 		vs->gone_ns = ended;
 	vs->ns += vs->gone_ns;

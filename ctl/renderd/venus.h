@@ -12,20 +12,27 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "engine_clock.h"
+
 #define VENUS_SERVER	"/usr/libexec/virgl_render_server"
 #define VENUS_PROCESSES	128
 #define VENUS_LOOK_NS	1000000u
+#define VENUS_FIND_NS	50000000u
 
 /**
  * struct venus_process - process of a context
  * @pid: its ID
  * @clock: its CPU time
- * @ns: what that was at the last look
+ * @engines: its engine time, where that counts
+ * @found_ns: when its files of the GPU were looked for, CLOCK_MONOTONIC
+ * @ns: its time at the last look
  * @seen: it was there at the last look
  */
 struct venus_process {
 	pid_t pid;
 	clockid_t clock;
+	struct engine_clock engines;
+	uint64_t found_ns;
 	uint64_t ns;
 	bool seen;
 };
@@ -33,14 +40,16 @@ struct venus_process {
 /**
  * struct venus - a server
  * @server: its process, the first of its group; 0 for none
+ * @engines: the GPU's driver tells engine time (drm fdinfo), which counts; else CPU time does
  * @looked_ns: time of the last look at its contexts, CLOCK_MONOTONIC
- * @ns: CPU time of all contexts until then
- * @gone_ns: CPU time of contexts that have ended; of those that no look saw, to 10 ms
+ * @ns: time of all contexts until then
+ * @gone_ns: time of contexts that have ended; CPU time of those that no look saw, to 10 ms
  * @process: processes of contexts
  * @nr: their number
  */
 struct venus {
 	pid_t server;
+	bool engines;
 	uint64_t looked_ns;
 	uint64_t ns;
 	uint64_t gone_ns;
@@ -65,8 +74,9 @@ void venus_stop(const struct venus *vs);
 void venus_continue(const struct venus *vs);
 
 /*
- * Return the CPU time that all contexts have used, nanoseconds; as of up to VENUS_LOOK_NS ago,
- * since a look at each process takes some system calls.
+ * Return the time that all contexts have used, nanoseconds; as of up to VENUS_LOOK_NS ago, since a
+ * look at each process takes some system calls. A context opens the GPU some time after it has
+ * begun: files are looked for every VENUS_FIND_NS.
  */
 uint64_t venus_ns(struct venus *vs);
 

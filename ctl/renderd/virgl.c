@@ -332,10 +332,14 @@ no_memory:
 static uint32_t map_blob(struct virgl *v, uint32_t seq, uint32_t id)
 {
 	struct resource *r = *find(v, id);
+	uint32_t cache;
 
 	if (!r || !r->host)
 		return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
-	return v->ops->show(v->arg, seq, r->host, pages(r->len) * PAGE) ?
+	if (virgl_renderer_resource_get_map_info(id, &cache))
+		cache = 0;
+	return v->ops->show(v->arg, seq, r->host, pages(r->len) * PAGE,
+			    cache & VIRGL_RENDERER_MAP_CACHE_MASK) ?
 		VIRTIO_GPU_RESP_ERR_UNSPEC : VIRTIO_GPU_RESP_OK_NODATA;
 }
 
@@ -366,15 +370,12 @@ bool virgl_can_share(void)
 {
 	const uint32_t ctx = 1;
 	bool can = false;
-	void *p;
 
 	if (virgl_renderer_context_create_with_flags(ctx, VIRGL2, 5, "probe"))
 		return false;
 	if (make_shared(ctx)) {
-		p = map_host(1, PAGE, false);
-		/* The kernel refuses to pin the mapping of a device, as it refuses this. */
-		can = p && !madvise(p, PAGE, MADV_POPULATE_WRITE);
-		if (p)
+		can = map_host(1, PAGE, false);
+		if (can)
 			virgl_renderer_resource_unmap(1);
 		virgl_renderer_resource_unref(1);
 	}

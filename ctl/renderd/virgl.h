@@ -35,10 +35,11 @@ typedef void *(*virgl_map_fn)(void *arg, uint64_t offset, uint64_t len);
  * @seq: number of the command that maps it
  * @p: its memory, whole pages
  * @len: bytes
+ * @cache: how it is mapped, VIRTIO_GPU_MAP_CACHE_*; 0 if that is not known
  *
  * Return: 0 or a negative errno.
  */
-typedef int (*virgl_show_fn)(void *arg, uint32_t seq, void *p, size_t len);
+typedef int (*virgl_show_fn)(void *arg, uint32_t seq, void *p, size_t len, uint32_t cache);
 
 /**
  * typedef virgl_server_fn - start the server of Venus
@@ -116,8 +117,8 @@ int virgl_export(struct virgl *v, uint32_t id, struct mgpu_user_export *e);
 bool virgl_can_export(void);
 
 /*
- * Return whether guests can map blobs of the host's memory: buffers that stay mapped, of which
- * mgpu_user can pin the memory.
+ * Return whether guests can map blobs of the host's memory: the renderer has buffers that stay
+ * mapped, of whole pages.
  */
 bool virgl_can_share(void);
 

@@ -71,15 +71,15 @@ static void *map(void *arg, uint64_t offset, uint64_t len)
 /* Return engine time so far; 0 if nothing tells it, and the module's clock counts. */
 static uint64_t worked_ns(struct worker *w)
 {
-	return w->timed ? virgl_time_ns(w->v) :
-			  engine_clock_ns(&w->clock) + venus_ns(&w->venus);
+	return (w->timed ? virgl_time_ns(w->v) : engine_clock_ns(&w->clock)) +
+	       venus_ns(&w->venus);
 }
 
-static int show(void *arg, uint32_t seq, void *p, size_t len)
+static int show(void *arg, uint32_t seq, void *p, size_t len, uint32_t cache)
 {
 	struct worker *w = arg;
 
-	return channel_map(&w->ch, seq, p, len);
+	return channel_map(&w->ch, seq, p, len, cache);
 }
 
 /* Commands are complete in their order, so that a command has the time since the last one. */
@@ -276,7 +276,11 @@ static int start(struct worker *w, const struct spare_order *order, int drm,
 		ret = virgl_new(&w->v, drm, o->venus ? &venus_ops : &ops, w);
 	if (ret)
 		return ret;
-	if (!engine_clock_start(&w->clock, o->node))
+	if (!o->node)
+		engine_clock_start_cpu(&w->clock);
+	else if (engine_clock_start(&w->clock, "/proc/self/fdinfo"))
+		w->venus.engines = true;
+	else
 		w->timed = virgl_time(w->v);
 	w->told_ns = worked_ns(w);
 	w->rec = recorder_new(order->record, order->vgpu, w->v);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Engine time of a worker: what drivers tell in fdinfo, and the processors' without a GPU. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "engine_clock.h"
 #include "tap.h"
 
@@ -62,8 +66,42 @@ static void files_that_are_no_gpu_count_nothing(void)
 {
 	struct engine_clock c;
 
-	engine_clock_start(&c, true);
+	TAP_CHECK(!engine_clock_start(&c, "/proc/self/fdinfo"));
 	TAP_EQ(c.nr, 0);
+	TAP_EQ(engine_clock_ns(&c), 0);
+}
+
+/* Write what the kernel has of an open file. */
+static void file_of(const char *dir, int fd, const char *text)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%d", dir, fd);
+	f = fopen(path, "w");
+	TAP_NEED(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void clients_of_a_process_add_up(void)
+{
+	char dir[] = "/tmp/fdinfoXXXXXX", command[64];
+	struct engine_clock c;
+
+	TAP_NEED(mkdtemp(dir));
+	TAP_CHECK(!engine_clock_start(&c, dir));
+	file_of(dir, 0, "pos:\t0\n");
+	file_of(dir, 3, "drm-client-id:\t1\ndrm-engine-gfx:\t5 ns\n");
+	file_of(dir, 4, "drm-client-id:\t2\ndrm-engine-gfx:\t6 ns\n");
+	/* A copy of file 3. */
+	file_of(dir, 12, "drm-client-id:\t1\ndrm-engine-gfx:\t5 ns\n");
+	TAP_CHECK(engine_clock_start(&c, dir));
+	TAP_EQ(engine_clock_ns(&c), 11);
+	file_of(dir, 4, "drm-client-id:\t2\ndrm-engine-gfx:\t60 ns\n");
+	TAP_EQ(engine_clock_ns(&c), 65);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	TAP_EQ(system(command), 0);
 	TAP_EQ(engine_clock_ns(&c), 0);
 }
 
@@ -72,7 +110,7 @@ static void processors_in_place_of_a_gpu(void)
 	struct engine_clock c;
 	uint64_t begin, ns;
 
-	engine_clock_start(&c, false);
+	engine_clock_start_cpu(&c);
 	begin = engine_clock_ns(&c);
 	while ((ns = engine_clock_ns(&c)) < begin + 1000000)
 		;
@@ -90,6 +128,7 @@ int main(void)
 	tap_run(a_driver_may_tell_nothing, "a driver may tell nothing");
 	tap_run(mgpu_itself_does_not_count, "the time of a worker's vGPU is not that of the GPU");
 	tap_run(files_that_are_no_gpu_count_nothing, "files that are no GPU count nothing");
+	tap_run(clients_of_a_process_add_up, "clients of a process add up, each once");
 	tap_run(processors_in_place_of_a_gpu, "without a GPU, the processors' time counts");
 	return tap_done();
 }

@@ -74,12 +74,13 @@ static void done(void *arg, uint32_t seq, uint32_t type)
 	w->answer = type;
 }
 
-static int show(void *arg, uint32_t seq, void *p, size_t len)
+static int show(void *arg, uint32_t seq, void *p, size_t len, uint32_t cache)
 {
 	struct worker *w = arg;
 
 	TAP_EQ(seq, w->seq - 1);
 	TAP_EQ(len, BLOB);
+	TAP_EQ(cache, VIRTIO_GPU_MAP_CACHE_CACHED);
 	w->shown = p;
 	return 0;
 }

@@ -214,7 +214,7 @@ test_spare-cflags := -I../../ctl/renderd
 test_turns-srcs := ../../ctl/renderd/turns.c
 test_turns-cflags := -I../../ctl/renderd
 
-test_venus-srcs := $(addprefix ../../ctl/renderd/,sandbox.c venus.c) ../../ctl/lib/complain.c
+test_venus-srcs := $(addprefix ../../ctl/renderd/,sandbox.c venus.c engine_clock.c) ../../ctl/lib/complain.c
 test_venus-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd
 test_venus-pkgs := libseccomp libcap-ng
 
