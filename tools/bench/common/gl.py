@@ -72,11 +72,11 @@ def results(name):
 class Frames:
     """Frames that a client reports; each kind of client has its own lines."""
 
-    GL = re.compile(r"^gl name=\S+ t=([\d.]+) frames=(\d+)")
+    GL = re.compile(r"^(?:gl|vk) name=\S+ t=([\d.]+) frames=(\d+)")
     CUBE = re.compile(r"^Rendered (\d+) frames in ([\d.]+) sec")
     MARK = re.compile(r"FPS:\s*([\d.]+)\s+FrameTime")
     # A serial port may lose some of these lines.
-    MARK_BEGIN = re.compile(r"GL_(VENDOR|RENDERER|VERSION):|(glmark2|vkmark) \d")
+    MARK_BEGIN = re.compile(r"GL_(VENDOR|RENDERER|VERSION):|glmark2 \d")
     MARK_SECONDS = re.compile(r"^\[\w+\] .*\bduration=([\d.]+)")
     WESTON = re.compile(r"^(\d+) frames in \d+ seconds: ([\d.]+) fps")
 
