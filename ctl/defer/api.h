@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The calls of a GPU API, as ctl/defer/api/NAME.yaml describes them.
+ * The calls of a GPU API, as ctl/api/NAME.yaml describes them.
  */
 #ifndef MGPU_DEFER_API_H
 #define MGPU_DEFER_API_H

@@ -7,8 +7,8 @@ defer-libs := $(shell $(PKG_CONFIG) --libs capstone libelf libdw)
 defer-objs := $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out defer/main.c,$(wildcard defer/*.c))) \
 	$(OUT)/obj/defer/api_table.o
 
-defer := defer
-include defer/api.mk
+api := api
+include api/api.mk
 
 $(OUT)/obj/defer/api_table.o: $(OUT)/api_table.c defer/api.h
 	@mkdir -p $(@D)

@@ -20,7 +20,7 @@ import pytap
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 DEFER = os.path.join(BUILD, "ctl", "mgpu-defer")
-API = sorted(glob.glob(os.path.join(TOP, "ctl", "defer", "api", "*.yaml")))
+API = sorted(glob.glob(os.path.join(TOP, "ctl", "api", "*.yaml")))
 LOOPS = re.compile(r"^(?!static)[\w ]+?[ *]([cnsu][0-3]_\w+)\(", re.M)
 
 # Compilers, each at these levels, and what a program may have been linked with besides.
@@ -312,26 +312,30 @@ def the_manual_page_has_all_options():
 
 
 def descriptions_are_refused_if_wrong():
-    generate = os.path.join(TOP, "ctl", "defer", "api", "generate")
-    good = {"api": "x", "functions": {"f": {"args": {"n": "scalar", "p": "out 4*n of object"},
-                                            "returns": "status"}}}
-    changes = (({"returns": "state"}, "returns must be one of"), ({"waits": True}, "unknown key"),
-               ({"args": {"n": "scaler"}}, "unknown type 'scaler'"),
-               ({"args": {"p": "in n"}}, "no argument is called 'n'"),
-               ({"args": {"p": "scalar 4"}}, "only in and out have a length"),
-               ({"blocks": "when"}, "blocks: no argument is called 'when'"),
-               ({"args": {"p": "in of object"}}, "does not go with in"))
+    table = os.path.join(TOP, "ctl", "api", "table")
+    good = {"api": "test", "types": {"scalars": {"int": 4}, "handles": {"object": "ERROR"}},
+            "functions": {"f": {"args": {"n": "int", "p": "out object * n"},
+                                "returns": "status"}}}
+    changes = (({"returns": "state"}, "returns: unknown 'state'"),
+               ({"wait": True}, "unknown key 'wait'"),
+               ({"args": {"n": "integer"}}, "unknown type 'integer'"),
+               ({"args": {"p": "in object * n"}}, "no argument is called 'n'"),
+               ({"args": {"p": "in object * (4"}}, "is not"),
+               ({"args": {"p": "in objects"}}, "unknown type 'objects'"),
+               ({"args": {"p": "callback when"}}, "unknown callback 'when'"),
+               ({"args": {f"n{i}": "int" for i in range(17)}}, "more than 16 arguments"),
+               ({"blocks": "when"}, "blocks: no argument is called 'when'"))
     for change, error in (({}, None), *changes):
         text = json.loads(json.dumps(good))
         text["functions"]["f"].update(change)
         with open(path("api.yaml"), "w", encoding="utf-8") as file:
             yaml.safe_dump(text, file, sort_keys=False)
-        done = run(sys.executable, generate, path("api.yaml"))
+        done = run(sys.executable, table, path("api.yaml"))
         if error is None:
-            assert not done.returncode and '"p", API_OUT, API_OBJECT, 0, 4' in done.stdout, done
+            assert not done.returncode and '"p", API_OUT, API_OBJECT, 0, 8' in done.stdout, done
         else:
             assert done.returncode and error in done.stderr, (change, done.stderr)
-    done = run(sys.executable, generate, API[0], API[0])
+    done = run(sys.executable, table, API[0], API[0])
     assert done.returncode and "described twice" in done.stderr, done.stderr
 
 

@@ -220,8 +220,8 @@ test_venus-pkgs := libseccomp libcap-ng
 
 # ---- ctl/defer
 
-defer := ../../ctl/defer
-include $(defer)/api.mk
+api := ../../ctl/api
+include $(api)/api.mk
 
 test_defer_graph-deps := $(OUT)/api_table.c
 test_defer_graph-srcs := $(addprefix ../../ctl/defer/,api.c cfg.c image.c value.c) \
