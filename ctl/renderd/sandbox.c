@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "complain.h"
+#include "memory.h"
 #include "sandbox.h"
 
 #define ROOT		"/tmp"	/* where the new root is mounted; any directory would do */
@@ -251,21 +252,6 @@ int sandbox_enter(const struct sandbox *s)
 }
 
 /* ---- after the start ---- */
-
-/* Bytes of private memory that can be written, as RLIMIT_DATA counts them. */
-static uint64_t data_bytes(void)
-{
-	unsigned long long kb = 0;
-	char line[128];
-	FILE *f = fopen("/proc/self/status", "re");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmData: %llu kB", &kb) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return kb << 10;
-}
 
 static const int calls[] = {
 	/* files that are open, and files for reading */

@@ -186,7 +186,7 @@ test_engine_clock-srcs := ../../ctl/renderd/engine_clock.c
 test_engine_clock-cflags := -I../../ctl/renderd
 
 test_replay-srcs := $(addprefix ../../ctl/renderd/,gl_clock.c record.c recording.c replay.c sandbox.c virgl.c) \
-	$(addprefix ../../ctl/lib/,cmdline.c complain.c) ../kselftest/lib/stream.c
+	$(addprefix ../../ctl/lib/,cmdline.c complain.c memory.c) ../kselftest/lib/stream.c
 test_replay-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd -I../kselftest/lib \
 	-DMGPU_VERSION='"test"' -DTOP='"$(abspath ../..)"'
 test_replay-pkgs := json-c virglrenderer epoxy libseccomp libcap-ng
@@ -214,7 +214,8 @@ test_spare-cflags := -I../../ctl/renderd
 test_turns-srcs := ../../ctl/renderd/turns.c
 test_turns-cflags := -I../../ctl/renderd
 
-test_venus-srcs := $(addprefix ../../ctl/renderd/,sandbox.c venus.c engine_clock.c) ../../ctl/lib/complain.c
+test_venus-srcs := $(addprefix ../../ctl/renderd/,sandbox.c venus.c engine_clock.c) \
+	$(addprefix ../../ctl/lib/,complain.c memory.c)
 test_venus-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd
 test_venus-pkgs := libseccomp libcap-ng
 
