@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# gpuctl, mgpud, mgpu-policy, mgpu-trace, mgpu-renderd and mgpu-defer have one grammar: help,
-# version, and the answer to words and options that they do not know.
+# gpuctl, mgpud, mgpu-policy, mgpu-trace, mgpu-renderd, mgpu-defer and mgpu-remoted have one
+# grammar: help, version, and the answer to words and options that they do not know.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,10 +10,10 @@ BUILD=${BUILD:-$top/build}
 ctl=$BUILD/ctl
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
-tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer'
+tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer mgpu-remoted'
 
 must 'the tools cannot be built' \
-	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer BUILD="$BUILD"
+	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer remote BUILD="$BUILD"
 
 help_and_version()
 {

@@ -1,0 +1,788 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The front end's connection.
+ *
+ * remote.lock covers what is sent: requests are put into remote.out, and sent when an answer is
+ * needed or FLUSH_AT bytes are there.  remote.in_lock covers who waits for what; one of the
+ * threads that wait reads the socket, for all of them.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "client.h"
+
+#define OUT_SIZE	(64u << 10)
+#define FLUSH_AT	(16u << 10)
+#define IN_SIZE		(64u << 10)
+#define NR_LIKE		4096u		/* keys, a power of two */
+#define NR_FIND		1024u		/* chains of objects, a power of two */
+
+/**
+ * struct late - memory that data go to which the server sends later
+ * @seq: number of the request
+ * @dst: the memory
+ * @len: its bytes
+ * @shape: how they lie there
+ * @next: the one before
+ */
+struct late {
+	uint32_t seq;
+	void *dst;
+	uint64_t len;
+	struct shape shape;
+	struct late *next;
+};
+
+static struct {
+	const struct remote_api *api;
+	atomic_bool up;
+	bool one;
+	uint64_t max_message;
+
+	pthread_mutex_t lock;
+	int fd;
+	uint32_t seq;
+	size_t out_len;
+	uint8_t out[OUT_SIZE];
+	uint64_t like[NR_LIKE];
+	unsigned int nr_like;
+
+	pthread_mutex_t in_lock;
+	pthread_cond_t in_cond;
+	bool reading;
+	struct call *calls;
+	struct late *lates;
+	const void *arriving;		/* where data go to at this moment */
+	size_t in_at, in_len;
+	uint8_t in[IN_SIZE];
+
+	pthread_mutex_t find_lock;
+	struct object *find[NR_FIND];
+	atomic_ullong next_id;
+} remote = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.in_lock = PTHREAD_MUTEX_INITIALIZER,
+	.in_cond = PTHREAD_COND_INITIALIZER,
+	.find_lock = PTHREAD_MUTEX_INITIALIZER,
+	.fd = -1,
+};
+
+static void complain(const char *what, const char *why)
+{
+	fprintf(stderr, "mgpu: %s: %s\n", what, why);
+}
+
+/* ---- the socket ---- */
+
+/* The connection is no longer: threads that read or write it see its end. */
+static void lose(const char *why)
+{
+	if (atomic_exchange(&remote.up, false)) {
+		complain("the connection to the GPU's server is lost", why);
+		shutdown(remote.fd, SHUT_RDWR);
+	}
+}
+
+static bool send_all(const void *p, size_t len)
+{
+	const uint8_t *at = p;
+
+	while (len) {
+		ssize_t n = send(remote.fd, at, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+static void flush(void)
+{
+	if (remote.out_len && atomic_load(&remote.up) && !send_all(remote.out, remote.out_len))
+		lose(strerror(errno));
+	remote.out_len = 0;
+}
+
+static void put_raw(const void *p, size_t len)
+{
+	if (len > OUT_SIZE - remote.out_len)
+		flush();
+	if (len > OUT_SIZE) {
+		if (atomic_load(&remote.up) && !send_all(p, len))
+			lose(strerror(errno));
+		return;
+	}
+	memcpy(remote.out + remote.out_len, p, len);
+	remote.out_len += len;
+}
+
+/* Receive @len bytes; large ones without a copy. */
+static bool receive(void *p, size_t len)
+{
+	uint8_t *at = p;
+
+	while (len) {
+		size_t n = remote.in_len - remote.in_at;
+		ssize_t got;
+
+		if (n) {
+			n = n < len ? n : len;
+			memcpy(at, remote.in + remote.in_at, n);
+			remote.in_at += n;
+		} else {
+			bool direct = len >= IN_SIZE;
+
+			got = recv(remote.fd, direct ? at : remote.in, direct ? len : IN_SIZE, 0);
+			if (got < 0 && errno == EINTR)
+				continue;
+			if (got <= 0) {
+				lose(got ? strerror(errno) : "it has ended");
+				return false;
+			}
+			n = direct ? (size_t)got : 0;
+			if (!direct) {
+				remote.in_at = 0;
+				remote.in_len = (size_t)got;
+			}
+		}
+		at += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* Receive an "in" of @len bytes, of which @left are in the message, to @dst. */
+static bool receive_into(uint8_t *dst, uint64_t len, const struct shape *shape, uint64_t *left)
+{
+	uint64_t there, pad = 0;
+
+	if (*left < 8 || !receive(&there, 8))
+		return false;
+	*left -= 8;
+	if (there != len || padded(len) > *left)
+		return false;
+	*left -= padded(len);
+	if (!shape->row)
+		return receive(dst, len) && receive(&pad, padded(len) - len);
+	for (uint64_t k = 0; k < shape->slices; k++)
+		for (uint64_t j = 0; j < shape->rows; j++)
+			if (!receive(dst + shape->offset + k * shape->slice_pitch +
+				     j * shape->row_pitch, shape->row))
+				return false;
+	return receive(&pad, padded(len) - len);
+}
+
+static struct late *find_late(uint32_t seq)
+{
+	for (struct late **at = &remote.lates; *at; at = &(*at)->next) {
+		struct late *l = *at;
+
+		if (l->seq == seq) {
+			*at = l->next;
+			return l;
+		}
+	}
+	return NULL;
+}
+
+static bool discard(uint64_t len)
+{
+	uint64_t word;
+
+	for (; len >= 8; len -= 8)
+		if (!receive(&word, 8))
+			return false;
+	return !len;
+}
+
+static bool receive_data(const struct remote_reply *h)
+{
+	uint64_t left = h->len;
+	struct late *l;
+	bool good;
+
+	pthread_mutex_lock(&remote.in_lock);
+	l = find_late(h->seq);
+	remote.arriving = l ? l->dst : NULL;
+	pthread_mutex_unlock(&remote.in_lock);
+	if (!l)
+		return false;
+	/* After an error there are no data, and the program learns of it by the queue. */
+	if (h->status)
+		good = !left;
+	else if (!l->dst)
+		good = discard(left);
+	else
+		good = receive_into(l->dst, l->len, &l->shape, &left) && !left;
+	free(l);
+	pthread_mutex_lock(&remote.in_lock);
+	remote.arriving = NULL;
+	pthread_cond_broadcast(&remote.in_cond);
+	pthread_mutex_unlock(&remote.in_lock);
+	return good;
+}
+
+static bool receive_reply(const struct remote_reply *h, struct call *c)
+{
+	uint64_t left = h->len;
+	uint8_t *p = (uint8_t *)c->space;
+
+	c->status = h->status;
+	if (h->status)
+		return !left;
+	if (c->into && !receive_into(c->into, c->into_len, &c->shape, &left))
+		return false;
+	if (left > sizeof(c->space)) {
+		c->memory = left <= remote.max_message ? malloc(left) : NULL;
+		p = c->memory;
+	}
+	if (!p || !receive(p, left))
+		return false;
+	c->reply = (struct reader){ .at = p, .end = p + left };
+	return true;
+}
+
+/* Receive a message, as the only thread that does. Return the call that it answers, or NULL. */
+static struct call *receive_message(void)
+{
+	struct remote_reply h;
+	struct call **at, *c = NULL;
+	bool good;
+
+	if (!receive(&h, sizeof(h)))
+		return NULL;
+	if (h.type == REMOTE_DATA) {
+		good = receive_data(&h);
+	} else {
+		pthread_mutex_lock(&remote.in_lock);
+		for (at = &remote.calls; *at && (*at)->seq != h.seq; at = &(*at)->next)
+			;
+		c = *at;
+		if (c) {
+			*at = c->next;
+			c->taken = true;
+		}
+		pthread_mutex_unlock(&remote.in_lock);
+		good = c && h.type == REMOTE_REPLY && receive_reply(&h, c);
+	}
+	if (!good)
+		lose("it sent what was not expected");
+	if (!good && c)
+		c->status = remote.api->lost;
+	return c;
+}
+
+bool remote_forget(const void *dst)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&remote.in_lock);
+	/* Data that arrive now are there first. */
+	while (remote.arriving == dst)
+		pthread_cond_wait(&remote.in_cond, &remote.in_lock);
+	for (struct late *l = remote.lates; l; l = l->next) {
+		if (l->dst == dst) {
+			l->dst = NULL;
+			found = true;
+		}
+	}
+	pthread_mutex_unlock(&remote.in_lock);
+	return found;
+}
+
+static void wait_for(struct call *c)
+{
+	struct call *answered;
+
+	pthread_mutex_lock(&remote.in_lock);
+	/* A call whose reply is being read ends with that, also when the connection is lost. */
+	while (!c->done && (c->taken || atomic_load(&remote.up))) {
+		if (remote.reading) {
+			pthread_cond_wait(&remote.in_cond, &remote.in_lock);
+			continue;
+		}
+		remote.reading = true;
+		pthread_mutex_unlock(&remote.in_lock);
+		answered = receive_message();
+		pthread_mutex_lock(&remote.in_lock);
+		if (answered)
+			answered->done = true;
+		remote.reading = false;
+		pthread_cond_broadcast(&remote.in_cond);
+	}
+	if (!c->done) {
+		for (struct call **at = &remote.calls; *at; at = &(*at)->next) {
+			if (*at == c) {
+				*at = c->next;
+				break;
+			}
+		}
+		c->status = remote.api->lost;
+	}
+	if (c->status && c->late)
+		free(find_late(c->seq));
+	pthread_mutex_unlock(&remote.in_lock);
+}
+
+/* ---- calls ---- */
+
+static bool is_like(uint64_t key)
+{
+	for (unsigned int i = key % NR_LIKE; remote.like[i]; i = (i + 1) % NR_LIKE)
+		if (remote.like[i] == key)
+			return true;
+	return false;
+}
+
+static void keep_like(uint64_t key)
+{
+	unsigned int i;
+
+	if (remote.nr_like >= NR_LIKE / 2) {
+		memset(remote.like, 0, sizeof(remote.like));
+		remote.nr_like = 0;
+	}
+	for (i = key % NR_LIKE; remote.like[i]; i = (i + 1) % NR_LIKE)
+		if (remote.like[i] == key)
+			return;
+	remote.like[i] = key;
+	remote.nr_like++;
+}
+
+/* Expect a reply, and data. */
+static bool expect(struct call *c)
+{
+	struct late *l = NULL;
+
+	if (!c->late && !(c->how & CALL_WAIT))
+		return true;
+	if (c->late) {
+		l = malloc(sizeof(*l));
+		if (!l)
+			return false;
+		*l = (struct late){
+			.seq = c->seq, .dst = c->late, .len = c->late_len, .shape = c->shape,
+		};
+	}
+	pthread_mutex_lock(&remote.in_lock);
+	if (l) {
+		l->next = remote.lates;
+		remote.lates = l;
+	}
+	if (c->how & CALL_WAIT) {
+		c->next = remote.calls;
+		remote.calls = c;
+	}
+	pthread_mutex_unlock(&remote.in_lock);
+	return true;
+}
+
+int32_t call_begin(struct call *c, uint16_t function, uint64_t len)
+{
+	struct remote_request h = { .len = len, .function = function };
+	int32_t status = 0;
+
+	if (len > remote.max_message)
+		return remote.api->no_memory;
+	pthread_mutex_lock(&remote.lock);
+	if (remote.one || (c->like && !is_like(c->like)))
+		c->how |= CALL_WAIT;
+	c->seq = h.seq = ++remote.seq;
+	if (!atomic_load(&remote.up))
+		status = remote.api->lost;
+	else if (!expect(c))
+		status = remote.api->no_memory;
+	if (status) {
+		pthread_mutex_unlock(&remote.lock);
+		return status;
+	}
+	if (c->how & CALL_WAIT)
+		h.flags |= REMOTE_WAITS | (c->how & CALL_ASIDE ? REMOTE_ASIDE : 0);
+	put_raw(&h, sizeof(h));
+	return 0;
+}
+
+void put_u64(struct call *c, uint64_t v)
+{
+	(void)c;
+	put_raw(&v, sizeof(v));
+}
+
+void put_in(struct call *c, const void *p, uint64_t len)
+{
+	const uint64_t pad = 0;
+
+	put_u64(c, p ? len : REMOTE_NULL);
+	if (p) {
+		put_raw(p, len);
+		put_raw(&pad, padded(len) - len);
+	}
+}
+
+void put_shape(struct call *c, const void *p, const struct shape *shape)
+{
+	const uint8_t *at = (const uint8_t *)p + shape->offset;
+	uint64_t len = shape->row * shape->rows * shape->slices, pad = 0;
+
+	put_u64(c, len);
+	for (uint64_t k = 0; k < shape->slices; k++)
+		for (uint64_t j = 0; j < shape->rows; j++)
+			put_raw(at + k * shape->slice_pitch + j * shape->row_pitch, shape->row);
+	put_raw(&pad, padded(len) - len);
+}
+
+void put_objects(struct call *c, const void *handles, uint64_t nr)
+{
+	struct object *const *o = handles;
+
+	put_u64(c, o ? 8 * nr : REMOTE_NULL);
+	for (uint64_t i = 0; o && i < nr; i++)
+		put_object(c, o[i]);
+}
+
+int32_t call_end(struct call *c)
+{
+	if (c->how || remote.out_len >= FLUSH_AT)
+		flush();
+	pthread_mutex_unlock(&remote.lock);
+	if (!(c->how & CALL_WAIT))
+		return 0;
+	wait_for(c);
+	if (!c->status && c->like) {
+		pthread_mutex_lock(&remote.lock);
+		keep_like(c->like);
+		pthread_mutex_unlock(&remote.lock);
+	}
+	return c->status;
+}
+
+void call_out(struct call *c, void *p, uint64_t len)
+{
+	const void *from;
+	uint64_t there;
+
+	if (!p || c->status)
+		return;
+	from = take_in(&c->reply, &there);
+	if (!from || there != len)
+		c->reply.bad = true;
+	else
+		memcpy(p, from, len);
+}
+
+void call_out_roots(struct call *c, void **p, uint64_t nr, unsigned int kind)
+{
+	const uint8_t *from;
+	uint64_t there, id;
+
+	if (!p || c->status)
+		return;
+	from = take_in(&c->reply, &there);
+	if (!from || there != sat_mul(nr, 8)) {
+		c->reply.bad = true;
+		return;
+	}
+	for (uint64_t i = 0; i < nr; i++) {
+		memcpy(&id, from + 8 * i, 8);
+		if (!id)
+			continue;
+		p[i] = object_root(kind, id);
+		if (!p[i]) {
+			c->status = remote.api->no_memory;
+			return;
+		}
+	}
+}
+
+int32_t call_done(struct call *c)
+{
+	free(c->memory);
+	c->memory = NULL;
+	if (!c->status && (c->how & CALL_WAIT) &&
+	    (c->reply.bad || c->reply.at != c->reply.end)) {
+		lose("a reply is not as agreed");
+		c->status = remote.api->lost;
+	}
+	return c->status;
+}
+
+uint64_t like_bytes(uint64_t key, const void *p, uint64_t len)
+{
+	const uint8_t *at = p;
+	uint64_t v;
+
+	key = like_u64(key, p ? len : REMOTE_NULL);
+	for (; p && len; at += v, len -= v) {
+		uint64_t word = 0;
+
+		v = len < 8 ? len : 8;
+		memcpy(&word, at, v);
+		key = like_u64(key, word);
+	}
+	return key;
+}
+
+uint64_t like_objects(uint64_t key, const void *handles, uint64_t nr)
+{
+	struct object *const *o = handles;
+
+	key = like_u64(key, o ? nr : REMOTE_NULL);
+	for (uint64_t i = 0; o && i < nr; i++)
+		key = like_object(key, o[i]);
+	return key;
+}
+
+/* ---- objects ---- */
+
+static struct object **chain(const void *address)
+{
+	return &remote.find[like_u64(0, (uintptr_t)address) % NR_FIND];
+}
+
+static struct object *make(unsigned int kind, uint64_t id, struct object *parent)
+{
+	struct object *o = calloc(1, sizeof(*o)), **at;
+
+	if (!o)
+		return NULL;
+	o->dispatch = remote.api->dispatch;
+	o->magic = OBJECT_MAGIC;
+	o->kind = kind;
+	o->id = id;
+	atomic_init(&o->refs, 1);
+	o->parent = parent;
+	if (parent)
+		object_retain(parent);
+	at = chain(o);
+	o->next = *at;
+	*at = o;
+	return o;
+}
+
+struct object *object_new(unsigned int kind, struct object *parent)
+{
+	struct object *o;
+
+	pthread_mutex_lock(&remote.find_lock);
+	o = make(kind, atomic_fetch_add(&remote.next_id, 1) + 1, parent);
+	pthread_mutex_unlock(&remote.find_lock);
+	return o;
+}
+
+struct object *object_root(unsigned int kind, uint64_t id)
+{
+	struct object *o;
+
+	pthread_mutex_lock(&remote.find_lock);
+	for (unsigned int i = 0; i < NR_FIND; i++)
+		for (o = remote.find[i]; o; o = o->next)
+			if (o->id == id && o->kind == kind)
+				goto out;
+	o = make(kind, id, NULL);
+out:
+	pthread_mutex_unlock(&remote.find_lock);
+	return o;
+}
+
+bool object_keep_list(struct object *o, const void *list, size_t nr)
+{
+	if (!nr)
+		return true;
+	o->list = malloc(nr * sizeof(*o->list));
+	if (!o->list)
+		return false;
+	memcpy(o->list, list, nr * sizeof(*o->list));
+	o->nr_list = nr;
+	return true;
+}
+
+struct object *object_above(struct object *o, unsigned int kind)
+{
+	while (o && o->kind != kind)
+		o = o->parent;
+	return o;
+}
+
+struct object *object_find(const void *address)
+{
+	struct object *o;
+
+	pthread_mutex_lock(&remote.find_lock);
+	for (o = *chain(address); o && o != address; o = o->next)
+		;
+	pthread_mutex_unlock(&remote.find_lock);
+	return o;
+}
+
+static void unlink_object(struct object *o)
+{
+	struct object **at;
+
+	pthread_mutex_lock(&remote.find_lock);
+	for (at = chain(o); *at != o; at = &(*at)->next)
+		;
+	*at = o->next;
+	pthread_mutex_unlock(&remote.find_lock);
+}
+
+void object_drop(struct object *o)
+{
+	if (!o)
+		return;
+	unlink_object(o);
+	if (o->parent)
+		object_release(o->parent);
+	o->magic = 0;
+	free(o->list);
+	free(o->own);
+	free(o);
+}
+
+void object_retain(struct object *o)
+{
+	atomic_fetch_add(&o->refs, 1);
+}
+
+void object_release(struct object *o)
+{
+	struct call c;
+
+	if (o->id & REMOTE_ROOT || atomic_fetch_sub(&o->refs, 1) != 1)
+		return;
+	if (remote.api->gone)
+		remote.api->gone(o);
+	call_init(&c, CALL_DEFER);
+	if (!call_begin(&c, remote.api->release[o->kind], 8)) {
+		put_u64(&c, o->id);
+		call_end(&c);
+		call_done(&c);
+	}
+	object_drop(o);
+}
+
+/* ---- the connection ---- */
+
+/*
+ * The server's process belongs to the parent: it is not to outlive the parent because a child has
+ * the socket, too.  Any thread may have held a lock.
+ */
+static void in_child(void)
+{
+	if (remote.fd < 0)
+		return;
+	close(remote.fd);
+	remote.fd = -1;
+	atomic_store(&remote.up, false);
+	remote.out_len = 0;
+	remote.calls = NULL;
+	remote.reading = false;
+	pthread_mutex_init(&remote.lock, NULL);
+	pthread_mutex_init(&remote.in_lock, NULL);
+	pthread_mutex_init(&remote.find_lock, NULL);
+	pthread_cond_init(&remote.in_cond, NULL);
+}
+
+int remote_open(const struct remote_api *api, int fd, bool one)
+{
+	const struct remote_hello hello = {
+		.magic = REMOTE_MAGIC, .version = REMOTE_VERSION,
+		.api = api->number, .digest = api->digest,
+	};
+	static atomic_bool forks;
+	struct remote_welcome welcome;
+	int ret = 0;
+
+	remote.fd = fd;
+	remote.in_at = remote.in_len = 0;
+	remote.api = api;
+	remote.one = one;
+	remote.nr_like = 0;
+	memset(remote.like, 0, sizeof(remote.like));
+	if (!send_all(&hello, sizeof(hello)) || !receive(&welcome, sizeof(welcome)))
+		ret = -ECONNRESET;
+	else if (welcome.magic != REMOTE_MAGIC || welcome.version != REMOTE_VERSION ||
+		 welcome.refused)
+		ret = -EPROTO;
+	if (ret) {
+		close(fd);
+		remote.fd = -1;
+		return ret;
+	}
+	remote.max_message = welcome.max_message;
+	atomic_store(&remote.up, true);
+	if (!atomic_exchange(&forks, true))
+		pthread_atfork(NULL, NULL, in_child);
+	return 0;
+}
+
+int remote_connect(const struct remote_api *api)
+{
+	const char *path = getenv("MGPU_REMOTE"), *mode = getenv("MGPU_REMOTE_MODE");
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	bool asked = path, one = mode && !strcmp(mode, "one");
+	int fd, ret;
+
+	if (path && !strcmp(path, "off"))
+		return -ENOENT;
+	path = path ? path : REMOTE_SOCKET;
+	if (mode && !one && strcmp(mode, "batched"))
+		complain("MGPU_REMOTE_MODE is neither one nor batched, but", mode);
+	if (strlen(path) >= sizeof(addr.sun_path)) {
+		complain(path, "the name of the socket is too long");
+		return -ENAMETOOLONG;
+	}
+	strcpy(addr.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+		ret = -errno;
+		close(fd);
+		if (asked)
+			complain(path, strerror(-ret));
+		return ret;
+	}
+	ret = remote_open(api, fd, one);
+	if (ret)
+		complain(path, ret == -EPROTO ?
+			 "the server and this library are not of the same version" :
+			 "the server does not take this program");
+	return ret;
+}
+
+void remote_close(void)
+{
+	struct object *o;
+
+	atomic_store(&remote.up, false);
+	if (remote.fd >= 0)
+		close(remote.fd);
+	remote.fd = -1;
+	remote.out_len = 0;
+	while (remote.lates)
+		free(find_late(remote.lates->seq));
+	for (unsigned int i = 0; i < NR_FIND; i++) {
+		while (remote.find[i]) {
+			o = remote.find[i];
+			remote.find[i] = o->next;
+			free(o->list);
+			free(o->own);
+			free(o);
+		}
+	}
+}
+
+void remote_outside(const char *name, atomic_bool *said)
+{
+	if (!atomic_exchange(said, true))
+		complain(name, "this call is not remoted");
+}
