@@ -230,6 +230,25 @@ test_defer_graph-srcs := $(addprefix ../../ctl/defer/,api.c cfg.c image.c value.
 test_defer_graph-cflags := -I../../ctl/defer
 test_defer_graph-pkgs := capstone libelf libdw
 
+# ---- ctl/remote
+
+remote := ../../ctl/remote
+remote-tests := ../remote
+remote-gen := $(OUT)/gen
+include $(remote)/gen.mk
+include $(remote-tests)/play.mk
+
+remote-played := $(addprefix $(remote-gen)/,opencl_gen.h opencl_front.c opencl_server.c \
+	opencl_played.c)
+
+# Both sides, and a library that the test plays.
+test_remote_calls-deps := $(remote-played)
+test_remote_calls-srcs := $(addprefix $(remote)/,client.c server.c opencl/front.c opencl/icd.c \
+	opencl/back.c opencl/lengths.c) ../../ctl/lib/complain.c $(filter %.c,$(remote-played))
+test_remote_calls-cflags := $(lib-cflags) -I../../ctl/lib -I$(remote) -I$(remote)/opencl \
+	-I$(remote-gen) -I$(remote-tests)
+test_remote_calls-libs := -lpthread -ldl
+
 # ---- tools/
 
 test_bench_stats-srcs := ../../tools/bench/common/stats.c

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A child of a program that uses OpenCL gets errors; the program goes on. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common.h"
+
+int main(void)
+{
+	int value = 7, result = 0, status;
+	cl_mem m;
+	pid_t pid;
+
+	cl_open(NULL, 0);
+	m = cl_buffer(CL_MEM_COPY_HOST_PTR, sizeof(value), &value);
+	pid = fork();
+	if (!pid) {
+		alarm(10);
+		result = clEnqueueReadBuffer(queue, m, CL_TRUE, 0, sizeof(value), &value, 0, NULL,
+					     NULL);
+		clReleaseMemObject(m);
+		_exit(result == CL_DEVICE_NOT_AVAILABLE && clFinish(queue) == result ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	printf("child: %s\n", status ? "other" : "not available");
+	CL(clEnqueueReadBuffer(queue, m, CL_TRUE, 0, sizeof(result), &result, 0, NULL, NULL));
+	printf("read %d\n", result);
+	CL(clReleaseMemObject(m));
+	cl_close();
+	return 0;
+}

@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""OpenCL through mgpu-remoted: the same results, the same errors, and an end for each process.
+
+The programs are tests/remote/*.c; PoCL executes their kernels on the processor. Each is run on PoCL
+itself and through the front end, once with a round trip for each call and once batched.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytap
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
+SLOW = int(os.environ.get("MGPU_SLOW", "1"))
+SERVER = os.path.join(BUILD, "ctl", "mgpu-remoted")
+FRONT = os.path.join(BUILD, "ctl", "libmgpu-opencl.so")
+PROGRAMS = ("vecadd", "stencil", "bfs", "cg", "maps", "images", "events", "errors", "builds")
+MODES = ("one", "batched")
+
+tmp = tempfile.TemporaryDirectory()
+
+
+def path(name):
+    """Return the name of a file for this test."""
+    return os.path.join(tmp.name, name)
+
+
+# PoCL's device that computes in threads: the other one waits for user events for ever.
+NATIVE = dict(os.environ, POCL_DEVICES="pthread", POCL_CACHE_DIR=path("cache"))
+for variable in ("MGPU_REMOTE", "MGPU_REMOTE_MODE", "OCL_ICD_VENDORS"):
+    NATIVE.pop(variable, None)
+
+
+def run(*args, env=None, seconds=60):
+    """Run a program and return what it left."""
+    return subprocess.run(args, capture_output=True, text=True, check=False, env=env or NATIVE,
+                          timeout=seconds * SLOW)
+
+
+def program(name):
+    """Return a program below tests/remote, built."""
+    if not os.path.exists(path(name)):
+        done = run("gcc", "-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror",
+                   os.path.join(TOP, "tests", "remote", name + ".c"), "-o", path(name), "-lOpenCL",
+                   "-lpthread")
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+    return path(name)
+
+
+def wait_until(what, seconds=20):
+    """Wait until a function returns something true; return that."""
+    end = time.monotonic() + seconds * SLOW
+    while time.monotonic() < end:
+        result = what()
+        if result:
+            return result
+        time.sleep(0.02)
+    raise AssertionError(f"{what.__name__} is not so after {seconds} s")
+
+
+class Server:
+    """A running mgpu-remoted."""
+
+    def __init__(self, options):
+        self.socket, self.log = path("socket"), path("log")
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen([SERVER, "--socket", self.socket, *options],
+                                            env=NATIVE, stderr=log)
+        wait_until(self.is_up)
+
+    def is_up(self):
+        """Return whether it listens."""
+        return os.path.exists(self.socket)
+
+    def env(self, mode):
+        """Return the environment of a program that uses it."""
+        return dict(NATIVE, OCL_ICD_VENDORS=path("vendors"), MGPU_REMOTE=self.socket,
+                    MGPU_REMOTE_MODE=mode)
+
+    def programs(self):
+        """Return the processes that it has for programs."""
+        name = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        with open(name, encoding="ascii") as file:
+            return [int(pid) for pid in file.read().split()]
+
+    def has_none(self):
+        """Return whether it has no process for a program."""
+        return not self.programs()
+
+    def said(self):
+        """Return what it wrote to standard error."""
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
+
+@contextlib.contextmanager
+def serving(*options):
+    """Have a server, which must be alive and without programs in the end."""
+    server = Server(options)
+    try:
+        yield server
+        wait_until(server.has_none)
+        assert server.process.poll() is None, server.said()
+    finally:
+        server.process.terminate()
+        assert server.process.wait(20 * SLOW) == 0
+        assert not server.is_up()
+
+
+def start(name, *args, env):
+    """Start a program that says when it is running."""
+    process = subprocess.Popen([program(name), *args], env=env, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "running\n", process.stderr.read()
+    return process
+
+
+def finish(process):
+    """Wait for a program; return its output and status."""
+    out, error = process.communicate(timeout=60 * SLOW)
+    return out, error, process.returncode
+
+
+def programs_print_the_same():
+    with serving() as server:
+        for name in PROGRAMS:
+            native = run(program(name))
+            assert native.returncode == 0 and len(native.stdout) > 10, (name, native)
+            for mode in MODES:
+                remote = run(program(name), env=server.env(mode))
+                assert remote.returncode == 0, (name, mode, remote.stderr, server.said())
+                assert remote.stdout == native.stdout, (name, mode, remote.stdout, native.stdout)
+
+
+def clinfo_runs_unmodified():
+    with serving() as server:
+        native, remote = run("clinfo"), run("clinfo", env=server.env("batched"))
+        assert remote.returncode == 0 and not remote.stderr, remote.stderr
+        for line in ("Device Name", "Device Version", "Max work group size", "Local memory size",
+                     "Max compute units", "OpenCL C features"):
+            wanted = re.findall(rf"^ *(?:Device )?{line} .*", native.stdout, re.M)
+            assert wanted and wanted == re.findall(rf"^ *(?:Device )?{line} .*", remote.stdout,
+                                                   re.M), line
+        assert re.search(r"function suffix +MGPU\n", remote.stdout), remote.stdout
+        # Extensions that would not work are not offered.
+        assert "cl_khr_command_buffer" in native.stdout
+        assert "cl_khr_command_buffer" not in remote.stdout
+
+
+def late_errors_are_reported():
+    for mode in MODES:
+        with serving("--memory", "1") as server:
+            done = run(program("late"), env=server.env(mode))
+            assert done.returncode == 0, (mode, done, server.said())
+            lines = done.stdout.splitlines()
+            assert lines[0] == "buffers 3, error -4" and lines[-1] == "released", (mode, lines)
+            if mode == "batched":
+                assert lines[1] == ("set 0, launched 0, event -4, waited -14, finished -4, "
+                                    "again 0"), lines
+
+
+def a_child_gets_errors():
+    with serving() as server:
+        for mode in MODES:
+            done = run(program("children"), env=server.env(mode))
+            assert done.stdout == "child: not available\nread 7\n", (mode, done)
+
+
+def other_calls_fail_and_are_named_once():
+    with serving() as server:
+        done = run(program("outside"), env=server.env("batched"))
+        assert done.stdout == ("SVM 0\n" + "pipe: none, error -59\nSVM: none\n" * 2), done.stdout
+        for name in ("clCreatePipe", "clSVMAlloc"):
+            assert done.stderr.count(name) == 1, done.stderr
+
+
+def a_killed_server_is_an_error():
+    with serving() as server:
+        for mode in MODES:
+            for name, args in (("launches", ("0",)), ("stuck", ("event",))):
+                process = start(name, *args, env=server.env(mode))
+                time.sleep(0.2)
+                os.kill(server.programs()[0], signal.SIGKILL)
+                out, error, status = finish(process)
+                assert status == 2 and "error -2" in out, (mode, name, out, error)
+                assert error.count("is lost") == 1, error
+                wait_until(server.has_none)
+        assert "Killed" in server.said()
+
+
+def a_killed_program_ends_its_process():
+    with serving() as server:
+        for mode in MODES:
+            for name, args in (("launches", ("0",)), ("stuck", ("event",)),
+                               ("stuck", ("kernel",))):
+                process = start(name, *args, env=server.env(mode))
+                time.sleep(0.2)
+                assert len(server.programs()) == 1
+                process.kill()
+                finish(process)
+                wait_until(server.has_none)
+
+
+def the_listener_ends_all():
+    server = Server([])
+    process = start("launches", "0", env=server.env("batched"))
+    server.process.terminate()
+    out, _, status = finish(process)
+    assert status == 2 and "error -2" in out, out
+    assert server.process.wait(20 * SLOW) == 0
+
+
+def hello(version=1, api=1, digest=None, magic=b"mgpuremo"):
+    """Return the first message of a front end."""
+    return struct.pack("<8sIIQ", magic, version, api, the_digest() if digest is None else digest)
+
+
+def the_digest():
+    """Return the digest of the description, as the build has it."""
+    name = os.path.join(BUILD, "ctl", "gen", "opencl_gen.h")
+    with open(name, encoding="utf-8") as file:
+        return int(re.search(r"DIGEST 0x(\w+)ull", file.read())[1], 16)
+
+
+def speak(server, *messages):
+    """Send messages, and return what comes until the other side closes or is silent for long."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(20 * SLOW)
+        sock.connect(server.socket)
+        got = b""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            for message in messages:
+                sock.sendall(message)
+            while True:
+                data = sock.recv(65536)
+                if not data:
+                    break
+                got += data
+        return got
+
+
+def hostile_programs_lose_their_process():
+    with serving() as server:
+        other = start("launches", "0", env=server.env("batched"))
+        welcome = struct.pack("<8sII", b"mgpuremo", 1, 0)
+        refused = struct.pack("<8sII", b"mgpuremo", 1, 1)
+        for message in (hello(magic=b"garbage!"), hello(version=2), hello(api=2), hello(digest=1)):
+            assert speak(server, message)[:16] == refused, message
+        for length, function, flags, body in (
+                (8, 60000, 1, b"x" * 8),            # no such function
+                (8, 0, 1, b"x" * 8),                # none has this number
+                (2 ** 63, 1, 1, b""),               # longer than all that is allowed
+                (0, 1, 1, b""),                     # arguments are missing
+                (32, 1, 1, b"\0" * 32),             # there are too many
+                (9, 1, 1, b"\0" * 9),               # no multiple of 8
+                (24, 1, 4, b"\0" * 24)):            # unknown flag
+            got = speak(server, hello(), struct.pack("<QIHH", length, 1, function, flags) + body)
+            assert got[:16] == welcome and len(got) == 24, (length, function, got)
+        assert server.said().count("no front end sends") >= 7, server.said()
+        assert other.poll() is None
+        other.kill()
+        finish(other)
+
+
+def processes_have_few_rights():
+    root = os.geteuid() == 0
+    with serving(*(["--user", "nobody"] if root else [])) as server:
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(20 * SLOW)
+            sock.connect(server.socket)
+            sock.sendall(hello())
+            assert len(sock.recv(64)) == 24
+            process = f"/proc/{server.programs()[0]}"
+            with open(process + "/status", encoding="ascii") as file:
+                status = file.read()
+            with open(process + "/limits", encoding="ascii") as file:
+                limits = file.read()
+        uid = 65534 if root else os.geteuid()
+        assert re.search(rf"^Uid:\t{uid}\t{uid}\t{uid}\t", status, re.M), status
+        assert "NoNewPrivs:\t1\n" in status, status
+        assert not root or "CapEff:\t0000000000000000\n" in status, status
+        assert re.search(r"^Max core file size +0 +0 ", limits, re.M), limits
+        assert re.search(r"^Max data size +\d+ +\d+ ", limits, re.M), limits
+    with serving("--user", "no-such-account") as server:
+        assert speak(server, hello()) == b""
+        assert "adduser" in server.said(), server.said()
+
+
+def programs_are_turned_away():
+    with serving("--programs", "1") as server:
+        first = start("launches", "0", env=server.env("batched"))
+        done = run("clinfo", "-l", env=server.env("batched"))
+        assert not done.stdout.strip() and "does not take" in done.stderr, done
+        assert "turned away" in server.said()
+        first.kill()
+        finish(first)
+
+
+def without_a_server_there_is_no_platform():
+    env = dict(NATIVE, OCL_ICD_VENDORS=path("vendors"))
+    assert run("clinfo", "-l", env=dict(env, MGPU_REMOTE="off")).stderr == ""
+    done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE=path("nothing")))
+    assert not done.stdout.strip() and done.stderr.count("No such file") == 1, done
+
+
+def wrong_calls_are_refused():
+    assert "--socket" in run(SERVER, "--help").stdout
+    for args, error in ((["--sockets"], "--socket"), (["--memory", "0"], "not allowed"),
+                        (["--memory", "9x"], "not allowed"), (["--mode", "9"], "not allowed"),
+                        (["more"], "unknown command"), (["--objects"], "--objects")):
+        done = run(SERVER, *args)
+        assert done.returncode == 2 and error in done.stderr, (args, done)
+    done = run(SERVER, "--socket", os.path.join(tmp.name, "no", "folder"))
+    assert done.returncode == 1 and "No such file" in done.stderr, done
+
+
+def the_manual_page_has_all_options():
+    text = run(SERVER, "--help").stdout
+    name = os.path.join(TOP, "Documentation", "man", "mgpu-remoted.8")
+    with open(name, encoding="utf-8") as file:
+        page = file.read().replace("\\-", "-")
+    options = set(re.findall(r"--[a-z-]+", text))
+    assert len(options) > 8, options
+    for option in options:
+        assert option in page, option
+
+
+if __name__ == "__main__":
+    subprocess.run(["make", "-s", "-C", os.path.join(TOP, "ctl"), "remote", f"BUILD={BUILD}"],
+                   check=True)
+    with tmp:
+        os.mkdir(path("vendors"))
+        with open(path("vendors/mgpu.icd"), "w", encoding="utf-8") as icd:
+            icd.write(FRONT + "\n")
+        sys.exit(pytap.run([
+            (programs_print_the_same, "programs print the same as without a server between"),
+            (clinfo_runs_unmodified, "clinfo finds the device, and only what is remoted"),
+            (late_errors_are_reported, "an error of a call that was put off is reported"),
+            (a_child_gets_errors, "a child of a program gets errors"),
+            (other_calls_fail_and_are_named_once, "calls that are not remoted fail, with a line"),
+            (a_killed_server_is_an_error, "calls fail when the server is killed"),
+            (a_killed_program_ends_its_process, "a program that is killed ends its process"),
+            (the_listener_ends_all, "a listener that ends has all processes end"),
+            (hostile_programs_lose_their_process, "a hostile program loses its own process"),
+            (processes_have_few_rights, "a program's process has few rights"),
+            (programs_are_turned_away, "programs are turned away when there are too many"),
+            (without_a_server_there_is_no_platform, "without a server there is no platform"),
+            (wrong_calls_are_refused, "calls that make no sense are refused"),
+            (the_manual_page_has_all_options, "the manual page has all options"),
+        ]))

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls of OpenCL through both sides of the wire, to a library that the test plays: what arrives,
+ * what waits for an answer and what does not, and errors that come late.
+ */
+#include <sys/socket.h>
+
+#include "opencl_back.h"
+#include "opencl_front.h"
+#include "play.h"
+#include "tap.h"
+
+#define RESULT	(-5)	/* of a call that is to fail: CL_OUT_OF_RESOURCES */
+
+atomic_int played_objects;
+
+static char failing[64];	/* the call that fails */
+static int fails_in;		/* after so many good ones */
+static atomic_int done = 1;	/* commands have ended */
+
+static char last[64];		/* the last call but for questions and releases */
+static atomic_uint nr_calls;	/* calls of the library */
+
+int32_t played_status(const char *function)
+{
+	nr_calls++;
+	if (!strstr(function, "Get") && !strstr(function, "Release") && !strstr(function, "Retain"))
+		snprintf(last, sizeof(last), "%s", function);
+	return !strcmp(function, failing) && fails_in-- <= 0 ? RESULT : 0;
+}
+
+int32_t played_done(void)
+{
+	return done;
+}
+
+/* ---- a server in a thread ---- */
+
+static struct opencl_calls library;
+static struct server *server;
+static pthread_t thread;
+static int served;	/* what server_run() returned */
+
+static cl_platform_id platform;
+static cl_device_id device;
+static cl_context context;
+static cl_command_queue queue;
+static cl_kernel kernel;
+static cl_mem buffer;
+
+static void *serve(void *arg)
+{
+	(void)arg;
+	served = server_run(server);
+	server_free(server);
+	return NULL;
+}
+
+/* Have a server, and the other end of its socket. */
+static int begin(void)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		abort();
+	played_library(&library);
+	server = calloc(1, sizeof(*server));
+	server->api = &opencl_server;
+	server->native = &library;
+	server->fd = fds[1];
+	server->limits = (struct limits){
+		.memory = 1u << 20, .objects = 100, .message = 1u << 20, .pending = 1u << 16,
+	};
+	pthread_create(&thread, NULL, serve, NULL);
+	return fds[0];
+}
+
+static void end(void)
+{
+	pthread_join(thread, NULL);
+	close(server->fd);
+	free(server);
+	TAP_EQ(played_objects, 0);
+}
+
+static void open_all(bool one)
+{
+	cl_int err = 1;
+	cl_program program;
+
+	TAP_NEED(!remote_open(&opencl_front, begin(), one));
+	TAP_NEED(!remote_clGetPlatformIDs(1, &platform, NULL));
+	TAP_NEED(!remote_clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
+	context = remote_clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	TAP_NEED(context && !err);
+	queue = remote_clCreateCommandQueue(context, device, 0, &err);
+	TAP_NEED(queue && !err);
+	program = remote_clCreateProgramWithSource(context, 1, &(const char *){ "source" }, NULL,
+						   &err);
+	TAP_NEED(program && !err);
+	kernel = remote_clCreateKernel(program, "kernel", &err);
+	TAP_NEED(kernel && !err);
+	remote_clReleaseProgram(program);
+	buffer = front_clCreateBuffer(context, 0, 64, NULL, &err);
+	TAP_NEED(buffer && !err);
+}
+
+static void close_all(void)
+{
+	remote_close();
+	end();
+	TAP_EQ(served, 0);
+}
+
+/* How many calls the library sees until an answer has come. */
+static unsigned int calls_until_answer(void)
+{
+	cl_uint nr;
+
+	remote_clGetPlatformIDs(0, NULL, &nr);
+	return nr_calls;
+}
+
+static cl_int launch(size_t n, cl_event *event)
+{
+	return remote_clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &n, NULL, 0, NULL, event);
+}
+
+/* ---- what arrives ---- */
+
+static size_t got_global[2], got_local[2];
+static bool got_offset;
+static cl_uint got_dim, got_waits;
+
+static cl_int on_launch(cl_command_queue q, cl_kernel k, cl_uint dim, const size_t *offset,
+			const size_t *global, const size_t *local, cl_uint nr, const cl_event *wait,
+			cl_event *event)
+{
+	(void)q;
+	(void)k;
+	(void)wait;
+	got_dim = dim;
+	got_offset = offset;
+	memcpy(got_global, global, dim * sizeof(*global));
+	memcpy(got_local, local, dim * sizeof(*local));
+	got_waits = nr;
+	if (event)
+		*event = played_new(1);
+	return 0;
+}
+
+static char got_source[64];
+static size_t got_lengths[2];
+
+static cl_program on_source(cl_context c, cl_uint nr, const char **texts, const size_t *lengths,
+			    cl_int *err)
+{
+	(void)c;
+	snprintf(got_source, sizeof(got_source), "%s|%s", texts[0], nr > 1 ? texts[1] : "");
+	memcpy(got_lengths, lengths, nr * sizeof(*lengths));
+	*err = 0;
+	return played_new(1);
+}
+
+static cl_context_properties got_properties[3];
+
+static cl_context on_context(const cl_context_properties *properties, cl_device_type type,
+			     void (*notify)(const char *, const void *, size_t, void *), void *data,
+			     cl_int *err)
+{
+	(void)type;
+	(void)notify;
+	(void)data;
+	memcpy(got_properties, properties, sizeof(got_properties));
+	*err = 0;
+	return played_new(1);
+}
+
+static void arguments_arrive(void)
+{
+	const size_t global[2] = { 1024, 3 }, local[2] = { 16, 1 };
+	const char *texts[2] = { "kernel void", " f() {} not this" };
+	const size_t lengths[2] = { 0, 7 };
+	cl_context_properties properties[3] = { CL_CONTEXT_PLATFORM, 0, 0 }, there[3];
+	cl_context other;
+	cl_event event;
+	cl_int err;
+	size_t len;
+
+	open_all(false);
+	library.clEnqueueNDRangeKernel = on_launch;
+	library.clCreateProgramWithSource = on_source;
+	library.clCreateContextFromType = on_context;
+	TAP_EQ(remote_clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL,
+					     &event), 0);
+	TAP_EQ(remote_clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 1, &event,
+					     NULL), 0);
+	calls_until_answer();
+	TAP_EQ(got_dim, 2);
+	TAP_CHECK(!got_offset && !memcmp(got_global, global, sizeof(global)) &&
+		  !memcmp(got_local, local, sizeof(local)));
+	TAP_EQ(got_waits, 1);
+	remote_clCreateProgramWithSource(context, 2, texts, lengths, &err);
+	TAP_EQ(err, 0);
+	TAP_CHECK(!strcmp(got_source, "kernel void| f() {}"));
+	TAP_CHECK(got_lengths[0] == 11 && got_lengths[1] == 7);
+
+	/* Handles in properties are those of the library there, and the program's here. */
+	properties[1] = (cl_context_properties)platform;
+	other = remote_clCreateContextFromType(properties, CL_DEVICE_TYPE_ALL, NULL, NULL, &err);
+	TAP_EQ(err, 0);
+	TAP_CHECK(got_properties[0] == CL_CONTEXT_PLATFORM && !got_properties[2] &&
+		  got_properties[1] == (cl_context_properties)played_root(0));
+	TAP_EQ(remote_clGetContextInfo(other, CL_CONTEXT_PROPERTIES, sizeof(there), there,
+				       &len), 0);
+	TAP_CHECK(len == sizeof(there) && !memcmp(there, properties, len));
+	properties[0] = 12345;
+	remote_clCreateContextFromType(properties, CL_DEVICE_TYPE_ALL, NULL, NULL, &err);
+	TAP_EQ(err, CL_INVALID_PROPERTY);
+	close_all();
+}
+
+static void questions_are_answered(void)
+{
+	cl_platform_id p = NULL;
+	cl_device_id d = NULL, again;
+	cl_context c = NULL;
+	cl_program program;
+	unsigned int before;
+	cl_uint refs = 0;
+	char text[64];
+	size_t len;
+
+	open_all(false);
+	remote_clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &again, NULL);
+	TAP_CHECK(again == device);
+	remote_clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(p), &p, NULL);
+	TAP_CHECK(p == platform);
+	remote_clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(d), &d, NULL);
+	TAP_CHECK(d == device);
+	before = nr_calls;
+	remote_clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(c), &c, NULL);
+	TAP_CHECK(c == context);
+	remote_clRetainCommandQueue(queue);
+	remote_clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(refs), &refs, NULL);
+	TAP_EQ(refs, 2);
+	/* The kernel keeps the program, which is released, and that the context. */
+	TAP_EQ(remote_clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(program), &program,
+				      NULL), 0);
+	TAP_CHECK(object_is(program, KIND_CL_PROGRAM));
+	TAP_EQ(nr_calls, before);
+	TAP_EQ(remote_clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(text), text, &len), 0);
+	TAP_EQ(len, 40);
+	TAP_CHECK(!strncmp(text, "the answer", 10));
+	TAP_EQ(remote_clGetDeviceInfo(device, CL_DEVICE_NAME, 39, text, NULL), CL_INVALID_VALUE);
+	TAP_EQ(remote_clGetDeviceInfo(device, 0x4000, sizeof(text), text, NULL), CL_INVALID_VALUE);
+	close_all();
+}
+
+/* ---- what waits ---- */
+
+static void like_calls_are_put_off(void)
+{
+	unsigned int before;
+	cl_int err;
+
+	open_all(false);
+	before = nr_calls;
+	launch(64, NULL);
+	TAP_CHECK(nr_calls > before);		/* it waited */
+	before = nr_calls;
+	for (int i = 0; i < 5; i++)
+		TAP_EQ(launch(64, NULL), 0);
+	TAP_EQ(nr_calls, before);		/* they do not */
+	TAP_EQ(calls_until_answer(), before + 6);
+	/* Another size may be wrong. */
+	before = nr_calls;
+	launch(65, NULL);
+	TAP_EQ(nr_calls, before + 1);
+	/* So may all that failed. */
+	strcpy(failing, "clEnqueueNDRangeKernel");
+	TAP_EQ(launch(66, NULL), RESULT);
+	TAP_EQ(launch(66, NULL), RESULT);
+	failing[0] = '\0';
+	before = nr_calls;
+	front_clSetKernelArg(kernel, 0, 4, &err);
+	TAP_EQ(nr_calls, before + 1);
+	front_clSetKernelArg(kernel, 0, 4, &err);
+	TAP_EQ(nr_calls, before + 1);
+	front_clSetKernelArg(kernel, 0, sizeof(buffer), &buffer);
+	TAP_EQ(nr_calls, before + 3);
+	close_all();
+
+	open_all(true);
+	for (int i = 0; i < 3; i++) {
+		before = nr_calls;
+		launch(64, NULL);
+		TAP_EQ(nr_calls, before + 1);
+	}
+	close_all();
+}
+
+static void late_errors_reach_the_queue(void)
+{
+	cl_event event = NULL;
+
+	open_all(false);
+	launch(64, NULL);
+	strcpy(failing, "clEnqueueNDRangeKernel");
+	TAP_EQ(launch(64, &event), 0);
+	TAP_CHECK(object_is(event, KIND_CL_EVENT));
+	calls_until_answer();
+	/* Until the error is reported, nothing runs that may depend on the call. */
+	failing[0] = '\0';
+	TAP_EQ(launch(64, NULL), 0);
+	TAP_EQ(remote_clFinish(queue), RESULT);
+	TAP_CHECK(!strcmp(last, "clSetUserEventStatus"));
+	TAP_EQ(remote_clFinish(queue), 0);
+	TAP_EQ(launch(64, NULL), 0);
+	TAP_EQ(remote_clFinish(queue), 0);
+	TAP_EQ(remote_clReleaseEvent(event), 0);
+	close_all();
+}
+
+static void late_errors_of_arguments_reach_the_queue(void)
+{
+	int value = 1;
+
+	open_all(false);
+	front_clSetKernelArg(kernel, 1, sizeof(value), &value);
+	launch(64, NULL);
+	strcpy(failing, "clSetKernelArg");
+	TAP_EQ(front_clSetKernelArg(kernel, 1, sizeof(value), &value), 0);
+	calls_until_answer();
+	failing[0] = '\0';
+	TAP_EQ(launch(64, NULL), 0);
+	TAP_EQ(remote_clFinish(queue), RESULT);
+	/* It is reported once. */
+	TAP_EQ(front_clSetKernelArg(kernel, 1, sizeof(value), &value), 0);
+	TAP_EQ(launch(64, NULL), 0);
+	TAP_EQ(remote_clFinish(queue), 0);
+	close_all();
+}
+
+static void late_errors_of_creation_stay(void)
+{
+	cl_mem m;
+	cl_int err = 1;
+	char byte = 0;
+
+	open_all(false);
+	strcpy(failing, "clCreateBuffer");
+	/* One of this size was made. */
+	m = front_clCreateBuffer(context, 0, 64, NULL, &err);
+	calls_until_answer();
+	failing[0] = '\0';
+	TAP_CHECK(m && !err);
+	for (int i = 0; i < 2; i++)
+		TAP_EQ(remote_clEnqueueWriteBuffer(queue, m, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
+		       RESULT);
+	TAP_EQ(remote_clFinish(queue), 0);
+	TAP_EQ(remote_clReleaseMemObject(m), 0);
+	/* Another size waits for the answer. */
+	strcpy(failing, "clCreateBuffer");
+	TAP_CHECK(!front_clCreateBuffer(context, 0, 65, NULL, &err));
+	TAP_EQ(err, RESULT);
+	close_all();
+}
+
+/* ---- data ---- */
+
+static void data_come_before_the_answer(void)
+{
+	uint8_t bytes[64], picture[8 * 16];
+	const size_t origin[3] = { 0 }, at[3] = { 4, 2, 0 }, region[3] = { 8, 4, 1 };
+	cl_event event;
+	int wrong = 0;
+
+	open_all(false);
+	memset(bytes, 9, sizeof(bytes));
+	memset(picture, 9, sizeof(picture));
+	done = 0;
+	TAP_EQ(remote_clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, 64, bytes, 0, NULL,
+					  &event), 0);
+	TAP_EQ(remote_clEnqueueReadBufferRect(queue, buffer, CL_FALSE, origin, at, region, 8, 0,
+					      16, 0, picture, 0, NULL, NULL), 0);
+	calls_until_answer();
+	/* The command has not ended. */
+	TAP_EQ(bytes[0], 9);
+	done = 1;
+	TAP_EQ(remote_clFinish(queue), 0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		wrong += bytes[i] != 1;
+	for (size_t i = 0; i < sizeof(picture); i++) {
+		bool inside = i % 16 >= 4 && i % 16 < 12 && i / 16 >= 2 && i / 16 < 6;
+
+		wrong += picture[i] != (inside ? 1 : 9);
+	}
+	TAP_EQ(wrong, 0);
+	/* A transfer that fails has none. */
+	strcpy(failing, "clEnqueueReadBuffer");
+	TAP_EQ(remote_clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, 64, bytes, 0, NULL, NULL), 0);
+	TAP_EQ(remote_clFinish(queue), RESULT);
+	TAP_EQ(remote_clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, 64, bytes, 0, NULL, NULL),
+	       RESULT);
+	TAP_EQ(remote_clFinish(queue), 0);
+	close_all();
+}
+
+static void ranges_are_checked(void)
+{
+	static uint8_t bytes[128];
+	const size_t origin[3] = { 0, 7, 0 }, region[3] = { 8, 2, 1 }, zero[3] = { 0 };
+	unsigned int before;
+
+	open_all(false);
+	before = nr_calls;
+	TAP_EQ(remote_clEnqueueReadBuffer(queue, buffer, CL_TRUE, 60, 5, bytes, 0, NULL, NULL),
+	       CL_INVALID_VALUE);
+	TAP_EQ(remote_clEnqueueWriteBuffer(queue, buffer, CL_TRUE, SIZE_MAX, 5, bytes, 0, NULL,
+					   NULL), CL_INVALID_VALUE);
+	TAP_EQ(remote_clEnqueueCopyBuffer(queue, buffer, buffer, 0, 33, 32, 0, NULL, NULL),
+	       CL_INVALID_VALUE);
+	TAP_EQ(remote_clEnqueueReadBufferRect(queue, buffer, CL_TRUE, origin, zero, region, 8, 0,
+					      0, 0, bytes, 0, NULL, NULL), CL_INVALID_VALUE);
+	TAP_EQ(nr_calls, before);
+	/* The server does not rely on the front end. */
+	object_of(buffer)->size = SIZE_MAX;
+	TAP_EQ(remote_clEnqueueReadBuffer(queue, buffer, CL_TRUE, 60, 5, bytes, 0, NULL, NULL),
+	       CL_INVALID_VALUE);
+	TAP_EQ(remote_clEnqueueCopyBuffer(queue, buffer, buffer, 0, 33, 32, 0, NULL, NULL),
+	       CL_INVALID_VALUE);
+	TAP_EQ(nr_calls, before);
+	close_all();
+}
+
+static void limits_hold(void)
+{
+	cl_event events[128];
+	cl_int err = 0;
+	int n;
+
+	open_all(false);
+	TAP_CHECK(!front_clCreateBuffer(context, 0, 1u << 20, NULL, &err));
+	TAP_EQ(err, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	for (n = 0; n < 128; n++)
+		if (launch(64, &events[n]))
+			break;
+	/* The first launch waited; that there are too many objects comes late. */
+	TAP_EQ(n, 128);
+	TAP_EQ(remote_clFinish(queue), CL_OUT_OF_HOST_MEMORY);
+	for (n = 0; n < 128; n++)
+		remote_clReleaseEvent(events[n]);
+	TAP_EQ(launch(64, &events[0]), 0);
+	TAP_EQ(remote_clFinish(queue), 0);
+	close_all();
+}
+
+/* ---- messages that no front end sends ---- */
+
+static void send_to(int fd, const void *p, size_t len)
+{
+	if (send(fd, p, len, MSG_NOSIGNAL) != (ssize_t)len)
+		abort();
+}
+
+static void say(const struct remote_request *h, const uint64_t *args, size_t nr)
+{
+	const struct remote_hello hello = {
+		.magic = REMOTE_MAGIC, .version = REMOTE_VERSION,
+		.api = OPENCL_NUMBER, .digest = OPENCL_DIGEST,
+	};
+	int fd = begin();
+
+	send_to(fd, &hello, sizeof(hello));
+	send_to(fd, h, sizeof(*h));
+	send_to(fd, args, nr * sizeof(*args));
+	shutdown(fd, SHUT_WR);
+	end();
+	close(fd);
+}
+
+static void malformed_requests_end_the_server(void)
+{
+	const uint64_t args[4] = { 1, 1, 1, 1 }, text[4] = { 0, 8, 0x6262626262626262, 1 };
+	const uint64_t root[3] = { 0, 0, REMOTE_ROOT | 5 };
+
+	say(&(struct remote_request){ .len = 24, .function = CALL_clGetPlatformIDs }, args, 3);
+	TAP_EQ(served, 0);
+	say(&(struct remote_request){ .len = 32, .function = CALL_clGetPlatformIDs }, args, 4);
+	TAP_EQ(served, -EPROTO);
+	say(&(struct remote_request){ .len = 16, .function = CALL_clGetPlatformIDs }, args, 2);
+	TAP_EQ(served, -EPROTO);
+	say(&(struct remote_request){ .len = 24, .function = CALL_clRetainContext }, args, 3);
+	TAP_EQ(served, -EPROTO);
+	say(&(struct remote_request){ .len = 24, .function = UINT16_MAX }, args, 3);
+	TAP_EQ(served, -EPROTO);
+	say(&(struct remote_request){ .len = 24, .function = CALL_clFinish, .flags = 8 }, args, 3);
+	TAP_EQ(served, -EPROTO);
+	/* A text without its end, and an id that is the server's. */
+	say(&(struct remote_request){ .len = 32, .function = CALL_clCreateKernel }, text, 4);
+	TAP_EQ(served, -EPROTO);
+	say(&(struct remote_request){ .len = 16, .function = CALL_clCreateUserEvent }, root + 1, 2);
+	TAP_EQ(served, -EPROTO);
+	/* The request is cut off. */
+	say(&(struct remote_request){ .len = 24, .function = CALL_clGetPlatformIDs }, args, 1);
+	TAP_EQ(served, -EPROTO);
+}
+
+int main(void)
+{
+	tap_run(arguments_arrive, "arguments arrive as they are given");
+	tap_run(questions_are_answered, "questions are answered with the program's handles");
+	tap_run(like_calls_are_put_off, "a call is put off if one like it succeeded");
+	tap_run(late_errors_reach_the_queue, "a late error is reported once, by the next call that waits");
+	tap_run(late_errors_of_arguments_reach_the_queue, "so is one of a kernel's argument");
+	tap_run(late_errors_of_creation_stay, "an object that was not made fails in each use");
+	tap_run(data_come_before_the_answer, "data come before the answer that says so");
+	tap_run(ranges_are_checked, "ranges are checked on both sides");
+	tap_run(limits_hold, "limits of memory and of objects hold");
+	tap_run(malformed_requests_end_the_server, "a malformed request ends the server");
+	return tap_done();
+}
