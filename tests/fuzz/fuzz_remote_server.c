@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fuzz the server of remoted OpenCL with requests.  The input is a sequence of requests: function,
+ * flags, number of words, then as many words of arguments; with an odd first byte it is what comes
+ * through the socket.  The library is played, and reads all memory that it is handed.
+ */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "play.h"
+
+atomic_int played_objects;
+
+static const uint8_t *in;	/* what is still to come */
+static size_t in_len;
+static atomic_uint calls;
+static unsigned int fails;
+
+/* Socket calls of the server. */
+ssize_t __wrap_recv(int fd, void *p, size_t len, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
+
+ssize_t __wrap_recv(int fd, void *p, size_t len, int flags)
+{
+	(void)fd;
+	(void)flags;
+	len = len < in_len ? len : in_len;
+	memcpy(p, in, len);
+	in += len;
+	in_len -= len;
+	return (ssize_t)len;
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	ssize_t len = 0;
+
+	(void)fd;
+	(void)flags;
+	for (size_t i = 0; i < msg->msg_iovlen; i++) {
+		played_read(msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
+		len += (ssize_t)msg->msg_iov[i].iov_len;
+	}
+	FUZZ_ASSERT(len % 8 == 0);
+	return len;
+}
+
+int32_t played_status(const char *function)
+{
+	(void)function;
+	return ++calls % 8 == fails ? CL_OUT_OF_RESOURCES : 0;
+}
+
+static atomic_bool slept;	/* the server waits for commands to end, which they do then */
+
+int __wrap_usleep(useconds_t us);
+
+int __wrap_usleep(useconds_t us)
+{
+	(void)us;
+	slept = true;
+	return 0;
+}
+
+int32_t played_done(void)
+{
+	return slept || calls % 3;
+}
+
+/* Make the stream that the input describes. */
+static size_t stream(uint8_t *to, const uint8_t *data, size_t size)
+{
+	const struct remote_hello hello = {
+		.magic = REMOTE_MAGIC, .version = REMOTE_VERSION,
+		.api = OPENCL_NUMBER, .digest = OPENCL_DIGEST,
+	};
+	struct remote_request h = { 0 };
+	size_t len = sizeof(hello);
+
+	memcpy(to, &hello, len);
+	while (size >= 4) {
+		h.function = data[0];
+		h.flags = data[1] & 3;
+		h.seq++;
+		h.len = 8ull * (data[2] | data[3] << 8);
+		data += 4;
+		size -= 4;
+		if (h.len > size)
+			h.len = size & ~7ull;
+		memcpy(to + len, &h, sizeof(h));
+		memcpy(to + len + sizeof(h), data, h.len);
+		len += sizeof(h) + h.len;
+		data += h.len;
+		size -= h.len;
+	}
+	return len;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static uint8_t buffer[8u << 16];
+	static struct opencl_calls library;
+	struct server *s;
+
+	if (size < 2)
+		return 0;
+	played_library(&library);
+	calls = 0;
+	slept = false;
+	/* 8 is no remainder. */
+	fails = data[1] % 9;
+	in = data + 2;
+	in_len = size - 2;
+	if (!(data[0] & 1)) {
+		in_len = stream(buffer, in, in_len);
+		in = buffer;
+	}
+	s = calloc(1, sizeof(*s));
+	FUZZ_ASSERT(s);
+	s->api = &opencl_server;
+	s->native = &library;
+	s->fd = -1;
+	s->limits = (struct limits){
+		.memory = 1u << 20, .objects = 64, .message = 1u << 16, .pending = 1u << 16,
+	};
+	server_run(s);
+	FUZZ_ASSERT(s->nr_objects <= s->limits.objects && s->memory <= s->limits.memory);
+	FUZZ_ASSERT(s->pending_bytes <= s->limits.pending);
+	server_free(s);
+	FUZZ_ASSERT(!s->nr_objects && !s->memory);
+	free(s);
+	FUZZ_ASSERT(!played_objects);
+	return 0;
+}
+
+/* ---- seeds: what the front end sends ---- */
+
+static uint8_t seed[1u << 16];
+static size_t seed_len;
+
+static void request(uint16_t function, uint8_t flags, const uint64_t *words, size_t nr)
+{
+	const uint8_t head[4] = { (uint8_t)function, flags, (uint8_t)nr, (uint8_t)(nr >> 8) };
+
+	memcpy(seed + seed_len, head, sizeof(head));
+	memcpy(seed + seed_len + sizeof(head), words, 8 * nr);
+	seed_len += sizeof(head) + 8 * nr;
+}
+
+#define REQUEST(function, flags, ...)							\
+	request(CALL_##function, flags, (const uint64_t[]){ __VA_ARGS__ },		\
+		sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
+
+#define NONE	REMOTE_NULL
+#define P	REMOTE_ROOT		/* the platform */
+#define D	(REMOTE_ROOT | 1)	/* the device */
+#define TEXT	0x00656d616e6c65ull	/* "lename" */
+
+static void seeds(const char *dir)
+{
+	seed[0] = 0;
+	seed[1] = 8;
+	seed_len = 2;
+	REQUEST(clGetPlatformIDs, 1, 1, 1, 1);
+	REQUEST(clGetDeviceIDs, 1, P, CL_DEVICE_TYPE_ALL, 1, 1, 1);
+	REQUEST(clGetDeviceInfo, 1, D, CL_DEVICE_PLATFORM);
+	REQUEST(clGetDeviceInfo, 1, D, CL_DEVICE_NAME);
+	fuzz_seed(dir, "questions", seed, seed_len);
+	REQUEST(clCreateContext, 1, 1, 24, CL_CONTEXT_PLATFORM, P, 0, 8, D, 1);
+	REQUEST(clCreateCommandQueue, 1, 1, D, 0, 2);
+	REQUEST(clCreateCommandQueueWithProperties, 0, 1, D, 24, CL_QUEUE_PROPERTIES, 1, 0, 3);
+	REQUEST(clCreateBuffer, 0, 1, CL_MEM_COPY_HOST_PTR, 8, 8, 42, 4);
+	REQUEST(clCreateBuffer, 0, 1, 0, 64, NONE, 5);
+	REQUEST(clCreateSubBuffer, 0, 5, 0, CL_BUFFER_CREATE_TYPE_REGION, 16, 8, 16, 6);
+	fuzz_seed(dir, "objects", seed, seed_len);
+	REQUEST(clCreateProgramWithSource, 1, 1, 1, 8, TEXT, 7);
+	REQUEST(clCreateProgramWithBinary, 1, 1, 1, 8, D, 8, TEXT, 1, 8);
+	REQUEST(clBuildProgram, 1, 7, 1, 8, D, NONE);
+	REQUEST(clCreateKernel, 0, 7, 7, TEXT, 9);
+	REQUEST(remoteGetProgramBinary, 1, 7, 0, 4, 1);
+	REQUEST(clGetKernelInfo, 1, 9, CL_KERNEL_FUNCTION_NAME);
+	REQUEST(clSetKernelArg, 0, 9, 0, 4, 4, 7);
+	REQUEST(remoteSetKernelArgMem, 0, 9, 0, 0, 5);
+	REQUEST(clEnqueueNDRangeKernel, 0, 2, 9, 1, 0, NONE, 8, 64, NONE, NONE, 10);
+	REQUEST(clEnqueueNDRangeKernel, 0, 2, 9, 2, 1, 16, 0, 0, 16, 64, 1, 16, 8, 1, 8, 10, 11);
+	REQUEST(clFinish, 1, 2);
+	REQUEST(clFinish, 3, 2);
+	fuzz_seed(dir, "kernels", seed, seed_len);
+	REQUEST(clEnqueueWriteBuffer, 0, 2, 5, 0, 8, 8, 0, 8, 42, NONE, 12);
+	REQUEST(clEnqueueReadBuffer, 0, 2, 5, 0, 0, 64, 0, 1, NONE, 13);
+	REQUEST(clEnqueueReadBuffer, 1, 2, 5, 1, 0, 64, 1, 1, 8, 13, 0);
+	REQUEST(clEnqueueReadBuffer, 3, 2, 5, 1, 0, 64, 0, 1, NONE, 0);
+	REQUEST(clEnqueueReadBufferRect, 1, 2, 5, 1, 8, 0, 8, 0, 0, 24, 0, 1, 0, 24, 0, 0, 0, 24, 4,
+		2, 1, 1, NONE, 0);
+	REQUEST(clEnqueueFillBuffer, 0, 2, 5, 4, 0, 64, 0, 4, 1, NONE, 0);
+	REQUEST(clEnqueueCopyBuffer, 0, 2, 4, 5, 0, 8, 8, 0, NONE, 0);
+	REQUEST(clWaitForEvents, 1, 1, 8, 12);
+	REQUEST(clWaitForEvents, 3, 2, 16, 12, 13);
+	fuzz_seed(dir, "transfers", seed, seed_len);
+	REQUEST(clCreateImage, 0, 1, 0, 8, CL_RGBA | (uint64_t)CL_UNSIGNED_INT8 << 32, 72,
+		CL_MEM_OBJECT_IMAGE2D, 8, 4, 0, 0, 0, 0, 0, 0, NONE, 14);
+	REQUEST(clEnqueueReadImage, 1, 2, 14, 1, 0, 0, 0, 24, 0, 0, 0, 24, 2, 2, 1, 1, NONE, 0);
+	REQUEST(clEnqueueWriteImage, 0, 2, 14, 0, 0, 0, 0, 24, 0, 0, 0, 24, 2, 1, 1, 8, 42, NONE,
+		0);
+	REQUEST(clCreateSampler, 0, 1, 1, CL_ADDRESS_CLAMP, CL_FILTER_NEAREST, 15);
+	REQUEST(remoteSetKernelArgSampler, 0, 9, 1, 15);
+	REQUEST(clCreateUserEvent, 0, 1, 16);
+	REQUEST(clSetUserEventStatus, 1, 16, 0);
+	REQUEST(clReleaseEvent, 0, 16);
+	REQUEST(clReleaseMemObject, 0, 5);
+	REQUEST(clReleaseContext, 0, 1);
+	fuzz_seed(dir, "images", seed, seed_len);
+}
+
+FUZZ_SEEDS(seeds)
