@@ -63,7 +63,8 @@ Keys for remoting:
                                 TYPE, references, list (that the object was made with), front (by
                                 the server, then looked at by hand), local (by hand), refused
     retains, releases: NAME     it counts references of this argument
-    front: hand | alone         by hand in the front end; alone: the server does not know it
+    front: hand | alone | core  by hand in the front end; alone: the server does not know it; core:
+                                in the part that all APIs have
     server: hand                by hand in the server
     outside: ERROR              the call fails
     prototype: C                its arguments in C, if the forms do not tell

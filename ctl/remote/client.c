@@ -3,24 +3,35 @@
  * The front end's connection.
  *
  * remote.lock covers what is sent: requests are put into remote.out, and sent when an answer is
- * needed or FLUSH_AT bytes are there.  remote.in_lock covers who waits for what; one of the
+ * needed or FLUSH_AT bytes are there.  Those of a loop that are as predicted are taken out again,
+ * and remote.predict has them: what is put after them has them sent first.  remote.in_lock covers who waits for what; one of the
  * threads that wait reads the socket, for all of them.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client.h"
+#include "marks.h"
+#include "predict.h"
 
 #define OUT_SIZE	(64u << 10)
 #define FLUSH_AT	(16u << 10)
 #define IN_SIZE		(64u << 10)
 #define NR_LIKE		4096u		/* keys, a power of two */
 #define NR_FIND		1024u		/* chains of objects, a power of two */
+#define GROUP_FIRST	128u		/* requests of a loop's first group ... */
+#define GROUP_LAST	4096u		/* ... and of its last ones */
+#define REST_NS		1000000		/* a loop that is silent for so long has left */
+#define STAY_GOOD	8u		/* iterations as predicted that make up for the rest */
+
+_Thread_local struct remote_place remote_place __attribute__((tls_model("initial-exec")));
 
 /**
  * struct late - memory that data go to which the server sends later
@@ -41,7 +52,7 @@ struct late {
 static struct {
 	const struct remote_api *api;
 	atomic_bool up;
-	bool one;
+	enum remote_mode mode;
 	uint64_t max_message;
 
 	pthread_mutex_t lock;
@@ -51,6 +62,23 @@ static struct {
 	uint8_t out[OUT_SIZE];
 	uint64_t like[NR_LIKE];
 	unsigned int nr_like;
+	struct remote_counts counts;
+
+	/* The loop that the program is in, or NULL, and what follows of it. */
+	struct mark_loop *loop;
+	const struct remote_place *thread;	/* of the thread that is in it */
+	const void *first;			/* site that an iteration begins with */
+	uint64_t stay;				/* iterations as predicted */
+	uint64_t limit;				/* requests that the next group may have */
+	struct predict predict;
+	/* The request that is being put. */
+	bool in_loop;
+	bool fresh;				/* it is the first of its call */
+	size_t begun;				/* where it begins in @out */
+
+	pthread_cond_t held;			/* @predict has requests */
+	bool resting;				/* a thread waits for that */
+	bool rests;				/* there is such a thread */
 
 	pthread_mutex_t in_lock;
 	pthread_cond_t in_cond;
@@ -66,6 +94,7 @@ static struct {
 	atomic_ullong next_id;
 } remote = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.held = PTHREAD_COND_INITIALIZER,
 	.in_lock = PTHREAD_MUTEX_INITIALIZER,
 	.in_cond = PTHREAD_COND_INITIALIZER,
 	.find_lock = PTHREAD_MUTEX_INITIALIZER,
@@ -99,6 +128,7 @@ static bool send_all(const void *p, size_t len)
 			continue;
 		if (n <= 0)
 			return false;
+		remote.counts.bytes += (uint64_t)n;
 		at += n;
 		len -= (size_t)n;
 	}
@@ -333,6 +363,181 @@ static void wait_for(struct call *c)
 	pthread_mutex_unlock(&remote.in_lock);
 }
 
+/* ---- loops ---- */
+
+static void put_word(uint64_t v)
+{
+	put_raw(&v, sizeof(v));
+}
+
+/* Put what was as predicted: whole iterations as a group, if that is less, and the rest. */
+static void put_held(void)
+{
+	struct predict *p = &remote.predict;
+	struct remote_request h = { .function = remote.api->group };
+	struct request_group g;
+
+	if (!predict_holds(p))
+		return;
+	predict_group(p, &g);
+	h.len = 5 * 8 + g.size + g.nr_steps * sizeof(*g.steps);
+	if (g.count * g.size <= sizeof(h) + h.len || h.len > remote.max_message) {
+		for (; p->count; p->count--) {
+			put_raw(p->requests, p->size);
+			group_move(p->requests, p->steps, p->nr_steps, 1);
+		}
+	} else {
+		put_raw(&h, sizeof(h));
+		put_word(g.count);
+		put_word(g.size);
+		put_word(g.nr_steps);
+		put_word(g.size);
+		put_raw(g.requests, g.size);
+		put_word(g.nr_steps * sizeof(*g.steps));
+		put_raw(g.steps, g.nr_steps * sizeof(*g.steps));
+		remote.counts.groups++;
+		remote.counts.grouped += g.count * p->nr_calls;
+		predict_sent(p);
+	}
+	put_raw(p->requests, p->at);
+}
+
+/* The program has left the loop, or does there what was not predicted. */
+static void leave_loop(void)
+{
+	if (!remote.loop)
+		return;
+	put_held();
+	if (remote.stay >= STAY_GOOD)
+		remote.loop->short_stays = 0;
+	else
+		remote.loop->short_stays++;
+	remote.loop = NULL;
+	predict_reset(&remote.predict);
+}
+
+static void enter_loop(struct mark_loop *loop)
+{
+	remote.loop = loop;
+	remote.thread = &remote_place;
+	remote.first = remote_place.site;
+	remote.stay = 0;
+	remote.limit = GROUP_FIRST;
+}
+
+/* Send what a loop has left, if it was the last that the program does for long. */
+static void *rest(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = REST_NS };
+	uint64_t seen;
+
+	(void)arg;
+	pthread_mutex_lock(&remote.lock);
+	for (;;) {
+		while (!predict_holds(&remote.predict)) {
+			remote.resting = true;
+			pthread_cond_wait(&remote.held, &remote.lock);
+			remote.resting = false;
+		}
+		seen = remote.counts.requests;
+		pthread_mutex_unlock(&remote.lock);
+		nanosleep(&pause, NULL);
+		pthread_mutex_lock(&remote.lock);
+		if (seen == remote.counts.requests && predict_holds(&remote.predict)) {
+			leave_loop();
+			flush();
+		}
+	}
+	return NULL;
+}
+
+/* Have the thread look after what @predict holds. Return false if there is none. */
+static bool have_rest(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	if (!remote.rests) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		remote.rests = !pthread_create(&thread, NULL, rest, NULL);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		if (remote.rests)
+			pthread_detach(thread);
+	}
+	if (remote.resting)
+		pthread_cond_signal(&remote.held);
+	return remote.rests;
+}
+
+/* Begin a request of a loop, or send what a loop has left before another one. */
+static void begin_request(const struct call *c, uint64_t len)
+{
+	struct mark_loop *loop = NULL;
+
+	remote.fresh = remote_place.fresh;
+	remote_place.fresh = false;
+	remote.in_loop = false;
+	if (remote.mode != REMOTE_DEFERRED)
+		return;
+	len += sizeof(struct remote_request);
+	if (!c->how && len <= GROUP_BYTES)
+		loop = marks_find(remote_place.site);
+	if (remote.loop && (remote.loop != loop || remote.thread != &remote_place))
+		leave_loop();
+	if (!loop)
+		return;
+	if (!remote.loop)
+		enter_loop(loop);
+	/* The request is to lie in one piece. */
+	if (len > OUT_SIZE - remote.out_len)
+		flush();
+	remote.in_loop = true;
+	remote.begun = remote.out_len;
+}
+
+/* Take a request of a loop that is as predicted out again. Return whether it was. */
+static bool take_request(void)
+{
+	static uint8_t request[GROUP_BYTES] __attribute__((aligned(8)));
+	struct predict *p = &remote.predict;
+	struct mark_loop *loop = remote.loop;
+	size_t len = remote.out_len - remote.begun;
+	bool again = remote.fresh && remote_place.site == remote.first;
+
+	switch (predict_request(p, remote.out + remote.begun, len, again)) {
+	case PREDICTED_KEPT:
+		return false;
+	case PREDICTED_AS_IS:
+		break;
+	case PREDICTED_WRONG:
+		memcpy(request, remote.out + remote.begun, len);
+		remote.out_len = remote.begun;
+		leave_loop();
+		put_raw(request, len);
+		/* An iteration may as well begin here. */
+		if (loop->short_stays < MARK_SHORT) {
+			enter_loop(loop);
+			predict_request(p, request, len, true);
+		}
+		return false;
+	}
+	remote.out_len = remote.begun;
+	if (!p->call) {
+		remote.stay++;
+		if (p->count * p->nr_calls >= remote.limit) {
+			put_held();
+			flush();
+			if (remote.limit < GROUP_LAST)
+				remote.limit *= 2;
+			return true;
+		}
+	}
+	if ((!remote.rests || remote.resting) && !have_rest())
+		leave_loop();
+	return true;
+}
+
 /* ---- calls ---- */
 
 static bool is_like(uint64_t key)
@@ -394,7 +599,7 @@ int32_t call_begin(struct call *c, uint16_t function, uint64_t len)
 	if (len > remote.max_message)
 		return remote.api->no_memory;
 	pthread_mutex_lock(&remote.lock);
-	if (remote.one || (c->like && !is_like(c->like)))
+	if (remote.mode == REMOTE_ONE || (c->like && !is_like(c->like)))
 		c->how |= CALL_WAIT;
 	c->seq = h.seq = ++remote.seq;
 	if (!atomic_load(&remote.up))
@@ -405,6 +610,9 @@ int32_t call_begin(struct call *c, uint16_t function, uint64_t len)
 		pthread_mutex_unlock(&remote.lock);
 		return status;
 	}
+	begin_request(c, len);
+	remote.counts.requests++;
+	remote.counts.waits += c->how & CALL_WAIT ? 1 : 0;
 	if (c->how & CALL_WAIT)
 		h.flags |= REMOTE_WAITS | (c->how & CALL_ASIDE ? REMOTE_ASIDE : 0);
 	put_raw(&h, sizeof(h));
@@ -451,7 +659,7 @@ void put_objects(struct call *c, const void *handles, uint64_t nr)
 
 int32_t call_end(struct call *c)
 {
-	if (c->how || remote.out_len >= FLUSH_AT)
+	if ((!remote.in_loop || !take_request()) && (c->how || remote.out_len >= FLUSH_AT))
 		flush();
 	pthread_mutex_unlock(&remote.lock);
 	if (!(c->how & CALL_WAIT))
@@ -683,15 +891,19 @@ static void in_child(void)
 	remote.fd = -1;
 	atomic_store(&remote.up, false);
 	remote.out_len = 0;
+	remote.loop = NULL;
+	remote.rests = remote.resting = false;
+	predict_reset(&remote.predict);
 	remote.calls = NULL;
 	remote.reading = false;
 	pthread_mutex_init(&remote.lock, NULL);
 	pthread_mutex_init(&remote.in_lock, NULL);
 	pthread_mutex_init(&remote.find_lock, NULL);
 	pthread_cond_init(&remote.in_cond, NULL);
+	pthread_cond_init(&remote.held, NULL);
 }
 
-int remote_open(const struct remote_api *api, int fd, bool one)
+int remote_open(const struct remote_api *api, int fd, enum remote_mode mode)
 {
 	const struct remote_hello hello = {
 		.magic = REMOTE_MAGIC, .version = REMOTE_VERSION,
@@ -704,7 +916,8 @@ int remote_open(const struct remote_api *api, int fd, bool one)
 	remote.fd = fd;
 	remote.in_at = remote.in_len = 0;
 	remote.api = api;
-	remote.one = one;
+	remote.mode = mode;
+	remote.counts = (struct remote_counts){ 0 };
 	remote.nr_like = 0;
 	memset(remote.like, 0, sizeof(remote.like));
 	if (!send_all(&hello, sizeof(hello)) || !receive(&welcome, sizeof(welcome)))
@@ -728,14 +941,24 @@ int remote_connect(const struct remote_api *api)
 {
 	const char *path = getenv("MGPU_REMOTE"), *mode = getenv("MGPU_REMOTE_MODE");
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	bool asked = path, one = mode && !strcmp(mode, "one");
+	static const char *const modes[] = {
+		[REMOTE_ONE] = "one", [REMOTE_BATCHED] = "batched", [REMOTE_DEFERRED] = "deferred",
+	};
+	enum remote_mode how = REMOTE_BATCHED;
+	bool asked = path, known = !mode;
 	int fd, ret;
 
 	if (path && !strcmp(path, "off"))
 		return -ENOENT;
 	path = path ? path : REMOTE_SOCKET;
-	if (mode && !one && strcmp(mode, "batched"))
-		complain("MGPU_REMOTE_MODE is neither one nor batched, but", mode);
+	for (unsigned int i = 0; mode && i < sizeof(modes) / sizeof(*modes); i++) {
+		if (!strcmp(mode, modes[i])) {
+			how = i;
+			known = true;
+		}
+	}
+	if (!known)
+		complain("MGPU_REMOTE_MODE is not one, batched or deferred, but", mode);
 	if (strlen(path) >= sizeof(addr.sun_path)) {
 		complain(path, "the name of the socket is too long");
 		return -ENAMETOOLONG;
@@ -751,7 +974,9 @@ int remote_connect(const struct remote_api *api)
 			complain(path, strerror(-ret));
 		return ret;
 	}
-	ret = remote_open(api, fd, one);
+	ret = remote_open(api, fd, how);
+	if (!ret && how == REMOTE_DEFERRED)
+		marks_load();
 	if (ret)
 		complain(path, ret == -EPROTO ?
 			 "the server and this library are not of the same version" :
@@ -767,7 +992,11 @@ void remote_close(void)
 	if (remote.fd >= 0)
 		close(remote.fd);
 	remote.fd = -1;
+	pthread_mutex_lock(&remote.lock);
 	remote.out_len = 0;
+	remote.loop = NULL;
+	predict_reset(&remote.predict);
+	pthread_mutex_unlock(&remote.lock);
 	while (remote.lates)
 		free(find_late(remote.lates->seq));
 	for (unsigned int i = 0; i < NR_FIND; i++) {
@@ -779,6 +1008,13 @@ void remote_close(void)
 			free(o);
 		}
 	}
+}
+
+void remote_count(struct remote_counts *counts)
+{
+	pthread_mutex_lock(&remote.lock);
+	*counts = remote.counts;
+	pthread_mutex_unlock(&remote.lock);
 }
 
 void remote_outside(const char *name, atomic_bool *said)

@@ -16,6 +16,29 @@
 
 #define REMOTE_SOCKET	"/run/mgpu/remote.sock"
 
+/* How calls are sent, if they can be put off. */
+enum remote_mode {
+	REMOTE_ONE,		/* one by one, each with its answer */
+	REMOTE_BATCHED,		/* several at once */
+	REMOTE_DEFERRED,	/* those of loops as groups */
+};
+
+/**
+ * struct remote_place - where the program's thread is
+ * @site: address that its call of the API returns to
+ * @fresh: the call has sent nothing yet
+ */
+struct remote_place {
+	const void *site;
+	bool fresh;
+};
+
+extern _Thread_local struct remote_place remote_place __attribute__((tls_model("initial-exec")));
+
+/* Begin a call of the program: in the function that it, or the API's loader, jumps to. */
+#define remote_enter()									\
+	(remote_place = (struct remote_place){ __builtin_return_address(0), true })
+
 /**
  * struct object - an object of the API; the program's handle is its address
  * @dispatch: table of functions, for the API's loader
@@ -52,6 +75,7 @@ struct object {
  * struct remote_api - an API
  * @number: for struct remote_hello
  * @digest: of its description
+ * @group: number of the function that executes groups
  * @dispatch: table for objects
  * @release: by kind, the function that releases an object; 0 for none
  * @lost: error if there is no server, or no longer
@@ -61,6 +85,7 @@ struct object {
 struct remote_api {
 	uint32_t number;
 	uint64_t digest;
+	uint16_t group;
 	void *dispatch;
 	const uint16_t *release;
 	int32_t lost;
@@ -72,19 +97,19 @@ struct remote_api {
  * remote_open() - speak with a server
  * @api: the API
  * @fd: a connected socket, which belongs to the connection from now on
- * @one: wait for the answer to each call
+ * @mode: how calls are sent
  *
  * Return: 0, or a negative errno: the server does not answer (-ECONNRESET), or is another version
  * (-EPROTO).
  */
-int remote_open(const struct remote_api *api, int fd, bool one);
+int remote_open(const struct remote_api *api, int fd, enum remote_mode mode);
 
 /**
  * remote_connect() - find a server and speak with it
  * @api: the API
  *
- * The socket is $MGPU_REMOTE, or REMOTE_SOCKET; "off" is none.  $MGPU_REMOTE_MODE is batched (the
- * default) or one.  Errors are named on standard error if $MGPU_REMOTE is set.
+ * The socket is $MGPU_REMOTE, or REMOTE_SOCKET; "off" is none.  $MGPU_REMOTE_MODE is one, batched
+ * (the default), or deferred.  Errors are named on standard error if $MGPU_REMOTE is set.
  *
  * Return: 0 or a negative errno.
  */
@@ -92,6 +117,24 @@ int remote_connect(const struct remote_api *api);
 
 /* End the connection, and free all objects that are left: for tests. */
 void remote_close(void);
+
+/**
+ * struct remote_counts - what the connection has been used for
+ * @requests: requests
+ * @waits: those that were waited for
+ * @bytes: bytes that were sent
+ * @groups: groups that were sent
+ * @grouped: requests in them
+ */
+struct remote_counts {
+	uint64_t requests;
+	uint64_t waits;
+	uint64_t bytes;
+	uint64_t groups;
+	uint64_t grouped;
+};
+
+void remote_count(struct remote_counts *counts);
 
 /* Say once that a call is not remoted. @said belongs to the call. */
 void remote_outside(const char *name, atomic_bool *said);

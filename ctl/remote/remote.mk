@@ -4,10 +4,11 @@
 # writes most of their functions from the API's description.
 
 remote-gen := $(OUT)/gen
-remote-cflags := -Iremote -Iremote/opencl -I$(remote-gen) -fvisibility=hidden -pthread
-remote-front-objs := $(addprefix $(OUT)/obj/pic/,client.o opencl/front.o opencl/icd.o \
-	opencl/lengths.o opencl_front.o)
-remote-back-objs := $(addprefix $(OUT)/obj/remote/,main.o server.o opencl/back.o \
+remote-cflags := -Iremote -Iremote/opencl -I$(remote-gen) -Idefer -fvisibility=hidden -pthread
+remote-front-objs := $(addprefix $(OUT)/obj/pic/,analyse.o client.o group.o marks.o \
+	predict.o opencl/front.o opencl/icd.o \
+	opencl/lengths.o opencl_front.o cache.o)
+remote-back-objs := $(addprefix $(OUT)/obj/remote/,group.o main.o server.o opencl/back.o \
 	opencl/lengths.o opencl_server.o)
 
 api := api
@@ -22,6 +23,10 @@ $(OUT)/obj/pic/%.o: $(remote-gen)/%.c $(remote-gen)/opencl_gen.h
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) -fPIC $(CFLAGS) -MMD -MP -c -o $@ $<
 
+$(OUT)/obj/pic/%.o: defer/%.c Makefile remote/remote.mk
+	@mkdir -p $(@D)
+	$(CC) $(CTL_CFLAGS) $(defer-cflags) $(remote-cflags) -fPIC $(CFLAGS) -MMD -MP -c -o $@ $<
+
 $(OUT)/obj/remote/%.o: remote/%.c Makefile remote/remote.mk | $(remote-gen)/opencl_gen.h
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -32,7 +37,7 @@ $(OUT)/obj/remote/%.o: $(remote-gen)/%.c $(remote-gen)/opencl_gen.h
 
 $(OUT)/libmgpu-opencl.so: $(remote-front-objs)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-z,now \
-		-o $@ $^
+		-o $@ $^ $(shell $(PKG_CONFIG) --libs json-c)
 
 $(OUT)/mgpu-remoted: $(remote-back-objs) $(OUT)/libmgpu.a
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl

@@ -11,6 +11,7 @@
 #include "server.h"
 
 #define IN_SIZE		(256u << 10)
+#define GROUPS_TOLD	8u		/* groups with errors that are named */
 #define KEEP_PAYLOAD	(64u << 20)	/* memory for payloads that stays for the next reply */
 
 /* Memory that is freed after a request. */
@@ -485,6 +486,64 @@ int32_t server_start(struct server *s, struct request *q, const struct job *j)
 
 /* ---- the loop ---- */
 
+/* Have a request served. Return what the call returned; @q->in.bad: no front end sends it. */
+static int32_t serve(struct server *s, struct request *q)
+{
+	int32_t status;
+
+	if (q->function >= s->api->nr_functions || !s->api->functions[q->function].serve ||
+	    q->flags & ~(REMOTE_WAITS | REMOTE_ASIDE)) {
+		q->in.bad = true;
+		return 0;
+	}
+	s->payload_len = 0;
+	status = s->api->functions[q->function].serve(s, q);
+	free_arena(s);
+	return status;
+}
+
+int32_t server_group(struct server *s, struct request *q, const struct request_group *g)
+{
+	uint8_t *requests = NULL;
+	struct remote_request h;
+	bool told = false;
+
+	if (q->flags || !group_check(g, q->function))
+		q->in.bad = true;
+	else
+		requests = malloc(g->size);
+	if (!requests)
+		return s->api->errors.memory;
+	memcpy(requests, g->requests, g->size);
+	for (uint64_t k = 0; k < g->count && !q->in.bad; k++) {
+		unsigned int call = 0;
+
+		for (uint64_t at = 0; at < g->size && !q->in.bad; at += sizeof(h) + h.len, call++) {
+			const uint8_t *p = requests + at + sizeof(h);
+			struct request one;
+			int32_t status;
+
+			memcpy(&h, requests + at, sizeof(h));
+			one = (struct request){
+				.in = { .at = p, .end = p + h.len },
+				.seq = h.seq, .function = h.function,
+			};
+			status = serve(s, &one);
+			q->in.bad = one.in.bad;
+			if (status && !told && s->groups_told < GROUPS_TOLD) {
+				told = true;
+				s->groups_told++;
+				complain("call %u of iteration %llu of %llu in a loop: error %d",
+					 call + 1, (unsigned long long)k + 1,
+					 (unsigned long long)g->count, status);
+			}
+		}
+		group_move(requests, g->steps, g->nr_steps, 1);
+	}
+	free(requests);
+	return 0;
+}
+
 static int execute(struct server *s, const struct remote_request *h, const uint8_t *p,
 		   void **owned)
 {
@@ -495,12 +554,9 @@ static int execute(struct server *s, const struct remote_request *h, const uint8
 	int32_t status;
 	int ret = 0;
 
-	if (h->function >= s->api->nr_functions || !s->api->functions[h->function].serve ||
-	    h->flags & ~(REMOTE_WAITS | REMOTE_ASIDE) || h->len % 8)
+	if (h->len % 8)
 		return -EPROTO;
-	s->payload_len = 0;
-	status = s->api->functions[h->function].serve(s, &q);
-	free_arena(s);
+	status = serve(s, &q);
 	if (q.in.bad)
 		return -EPROTO;
 	if (h->flags & REMOTE_WAITS && !q.later)

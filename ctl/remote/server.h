@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "codec.h"
+#include "group.h"
 
 struct server;
 struct request;
@@ -168,6 +169,7 @@ struct pending {
  * @pending_bytes: of all of them
  * @nr_jobs: threads that wait
  * @idle: signalled when there is none
+ * @groups_told: groups whose errors were named
  */
 struct server {
 	const struct server_api *api;
@@ -189,6 +191,7 @@ struct server {
 	uint64_t pending_bytes;
 	unsigned int nr_jobs;
 	pthread_cond_t idle;
+	unsigned int groups_told;
 };
 
 /**
@@ -262,6 +265,12 @@ void server_fail(struct request *q, struct served *target, int32_t status);
 /* Add an object that was not made. */
 void server_add_failed(struct server *s, uint32_t kind, uint64_t id, struct served *target,
 		       int32_t status);
+
+/*
+ * Execute a group of requests, each as if it had come by itself.  Errors of them are kept as those
+ * of requests that nothing waits for.
+ */
+int32_t server_group(struct server *s, struct request *q, const struct request_group *g);
 
 /* ---- what goes on beside ---- */
 

@@ -170,7 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	message_len = sizeof(welcome);
 	in = data;
 	left = size;
-	if (!remote_open(&opencl_front, dup(0), false)) {
+	if (!remote_open(&opencl_front, dup(0), REMOTE_BATCHED)) {
 		remote_clGetPlatformIDs(2, platforms, &nr);
 		if (platforms[0])
 			remote_clGetDeviceIDs(platforms[0], CL_DEVICE_TYPE_ALL, 2, devices, &nr);

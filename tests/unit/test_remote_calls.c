@@ -5,6 +5,7 @@
  */
 #include <sys/socket.h>
 
+#include "marks.h"
 #include "opencl_back.h"
 #include "opencl_front.h"
 #include "play.h"
@@ -83,12 +84,12 @@ static void end(void)
 	TAP_EQ(played_objects, 0);
 }
 
-static void open_all(bool one)
+static void open_all(enum remote_mode mode)
 {
 	cl_int err = 1;
 	cl_program program;
 
-	TAP_NEED(!remote_open(&opencl_front, begin(), one));
+	TAP_NEED(!remote_open(&opencl_front, begin(), mode));
 	TAP_NEED(!remote_clGetPlatformIDs(1, &platform, NULL));
 	TAP_NEED(!remote_clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
 	context = remote_clCreateContext(NULL, 1, &device, NULL, NULL, &err);
@@ -187,7 +188,7 @@ static void arguments_arrive(void)
 	cl_int err;
 	size_t len;
 
-	open_all(false);
+	open_all(REMOTE_BATCHED);
 	library.clEnqueueNDRangeKernel = on_launch;
 	library.clCreateProgramWithSource = on_source;
 	library.clCreateContextFromType = on_context;
@@ -231,7 +232,7 @@ static void questions_are_answered(void)
 	char text[64];
 	size_t len;
 
-	open_all(false);
+	open_all(REMOTE_BATCHED);
 	remote_clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &again, NULL);
 	TAP_CHECK(again == device);
 	remote_clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(p), &p, NULL);
@@ -264,7 +265,7 @@ static void like_calls_are_put_off(void)
 	unsigned int before;
 	cl_int err;
 
-	open_all(false);
+	open_all(REMOTE_BATCHED);
 	before = nr_calls;
 	launch(64, NULL);
 	TAP_CHECK(nr_calls > before);		/* it waited */
@@ -291,7 +292,7 @@ static void like_calls_are_put_off(void)
 	TAP_EQ(nr_calls, before + 3);
 	close_all();
 
-	open_all(true);
+	open_all(REMOTE_ONE);
 	for (int i = 0; i < 3; i++) {
 		before = nr_calls;
 		launch(64, NULL);
@@ -304,7 +305,7 @@ static void late_errors_reach_the_queue(void)
 {
 	cl_event event = NULL;
 
-	open_all(false);
+	open_all(REMOTE_BATCHED);
 	launch(64, NULL);
 	strcpy(failing, "clEnqueueNDRangeKernel");
 	TAP_EQ(launch(64, &event), 0);
@@ -326,7 +327,7 @@ static void late_errors_of_arguments_reach_the_queue(void)
 {
 	int value = 1;
 
-	open_all(false);
+	open_all(REMOTE_BATCHED);
 	front_clSetKernelArg(kernel, 1, sizeof(value), &value);
 	launch(64, NULL);
 	strcpy(failing, "clSetKernelArg");
@@ -348,7 +349,7 @@ static void late_errors_of_creation_stay(void)
 	cl_int err = 1;
 	char byte = 0;
 
-	open_all(false);
+	open_all(REMOTE_BATCHED);
 	strcpy(failing, "clCreateBuffer");
 	/* One of this size was made. */
 	m = front_clCreateBuffer(context, 0, 64, NULL, &err);
@@ -367,6 +368,279 @@ static void late_errors_of_creation_stay(void)
 	close_all();
 }
 
+/* ---- loops ---- */
+
+static struct mark_loop loop;
+
+/* Have a mark at the addresses from 1 to @places. */
+static void mark(uintptr_t places)
+{
+	for (uintptr_t i = 1; i <= places; i++)
+		TAP_NEED(marks_add_place((void *)i, &loop));
+	loop.short_stays = 0;
+}
+
+/* The program calls from this place next. */
+static void from(uintptr_t place)
+{
+	remote_place = (struct remote_place){ (void *)place, true };
+}
+
+static uint64_t grouped(void)
+{
+	struct remote_counts counts;
+
+	remote_count(&counts);
+	return counts.grouped;
+}
+
+static char order[4096];	/* what arrives: a letter for each call of interest */
+
+static cl_int order_launch(cl_command_queue q, cl_kernel k, cl_uint dim, const size_t *offset,
+			   const size_t *global, const size_t *local, cl_uint nr,
+			   const cl_event *wait, cl_event *event)
+{
+	(void)q;
+	(void)k;
+	(void)dim;
+	(void)offset;
+	(void)global;
+	(void)local;
+	(void)nr;
+	(void)wait;
+	(void)event;
+	strcat(order, "L");
+	return played_status("clEnqueueNDRangeKernel");
+}
+
+static int32_t values[1024];
+static unsigned int nr_values;
+
+static cl_int order_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
+{
+	(void)k;
+	(void)index;
+	if (size == sizeof(*values) && value && nr_values < 1024)
+		memcpy(&values[nr_values++], value, size);
+	strcat(order, "A");
+	return 0;
+}
+
+static void open_loops(void)
+{
+	nr_values = 0;
+	order[0] = '\0';
+	open_all(REMOTE_DEFERRED);
+	library.clEnqueueNDRangeKernel = order_launch;
+	library.clSetKernelArg = order_arg;
+	mark(2);
+}
+
+static void iterate(int from_i, int to_i)
+{
+	for (int i = from_i; i < to_i; i++) {
+		const int32_t value = 3 * i;
+
+		from(1);
+		TAP_EQ(front_clSetKernelArg(kernel, 0, sizeof(value), &value), 0);
+		from(2);
+		TAP_EQ(launch(64, NULL), 0);
+	}
+}
+
+static bool in_order(int iterations)
+{
+	calls_until_answer();
+	for (int i = 0; i < iterations; i++)
+		if (values[i] != 3 * i || strncmp(order + 2 * i, "AL", 2))
+			return false;
+	return (int)nr_values == iterations && (int)strlen(order) == 2 * iterations;
+}
+
+static void loops_are_sent_as_groups(void)
+{
+	open_loops();
+	iterate(0, 300);
+	from(0);
+	TAP_CHECK(in_order(300));
+	/* The first iteration is waited for, two more are looked at. */
+	TAP_EQ(grouped(), 2 * 297);
+	close_all();
+
+	open_all(REMOTE_BATCHED);
+	iterate(0, 300);
+	TAP_EQ(grouped(), 0);
+	close_all();
+}
+
+static void what_is_left_comes_after_a_group(void)
+{
+	const int32_t value = 3 * 20;
+
+	open_loops();
+	iterate(0, 20);
+	from(1);
+	front_clSetKernelArg(kernel, 0, sizeof(value), &value);
+	/* Another place, which is not in the loop, ends it within the iteration. */
+	from(77);
+	TAP_EQ(launch(64, NULL), 0);
+	from(0);
+	TAP_CHECK(in_order(21));
+	TAP_EQ(grouped(), 2 * 17);
+	close_all();
+}
+
+static void mismatches_are_sent_as_they_are(void)
+{
+	open_loops();
+	iterate(0, 20);
+	from(0);
+	calls_until_answer();
+	/* The kernel's argument jumps. */
+	nr_values = 0;
+	order[0] = '\0';
+	for (int again = 0; again < 4; again++) {
+		iterate(0, 20);
+		from(0);
+		TAP_CHECK(in_order(20));
+		nr_values = 0;
+		order[0] = '\0';
+	}
+	/* A loop that is never as predicted is given up, and one that is, is not. */
+	TAP_EQ(loop.short_stays, 0);
+	for (int i = 0; i < 40; i++)
+		iterate(i * i, i * i + 1);
+	TAP_EQ(loop.short_stays, MARK_SHORT);
+	TAP_CHECK(!marks_find((void *)1));
+	close_all();
+}
+
+static void a_loop_that_is_left_is_sent(void)
+{
+	open_loops();
+	iterate(0, 20);
+	/* Without another call, as after longjmp(). */
+	for (int i = 0; i < 5000 && strlen(order) < 40; i++)
+		usleep(1000);
+	TAP_EQ(strlen(order), 40);
+	TAP_CHECK(in_order(20));
+	close_all();
+}
+
+static void *other_thread(void *arg)
+{
+	const int32_t value = 12345;
+
+	(void)arg;
+	/* Of the same loop. */
+	from(1);
+	front_clSetKernelArg(kernel, 0, sizeof(value), &value);
+	return NULL;
+}
+
+static void another_thread_comes_between(void)
+{
+	pthread_t other;
+
+	open_loops();
+	iterate(0, 20);
+	pthread_create(&other, NULL, other_thread, NULL);
+	pthread_join(other, NULL);
+	iterate(20, 40);
+	from(0);
+	calls_until_answer();
+	TAP_EQ(nr_values, 41);
+	TAP_EQ(values[19], 3 * 19);
+	TAP_EQ(values[20], 12345);
+	TAP_EQ(values[21], 3 * 20);
+	TAP_EQ(values[40], 3 * 39);
+	close_all();
+}
+
+static void a_child_sends_nothing(void)
+{
+	int status = 1;
+	pid_t pid;
+
+	open_loops();
+	iterate(0, 20);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		from(2);
+		_exit(launch(64, NULL) == CL_DEVICE_NOT_AVAILABLE ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	TAP_EQ(status, 0);
+	iterate(20, 40);
+	from(0);
+	TAP_CHECK(in_order(40));
+	close_all();
+}
+
+static void objects_of_a_loop_are_made(void)
+{
+	cl_int err;
+
+	open_all(REMOTE_DEFERRED);
+	mark(3);
+	for (int i = 0; i < 200; i++) {
+		cl_mem m;
+
+		from(1);
+		m = front_clCreateBuffer(context, 0, 64, NULL, &err);
+		TAP_NEED(m && !err);
+		from(2);
+		front_clSetKernelArg(kernel, 0, sizeof(m), &m);
+		from(3);
+		remote_clReleaseMemObject(m);
+	}
+	from(0);
+	TAP_EQ(remote_clFinish(queue), 0);
+	TAP_CHECK(grouped() > 3 * 190);
+	close_all();
+}
+
+static void data_of_a_loop_come(void)
+{
+	static uint8_t bytes[50][64];
+	int wrong = 0;
+
+	open_all(REMOTE_DEFERRED);
+	mark(1);
+	for (int i = 0; i < 50; i++) {
+		from(1);
+		TAP_EQ(remote_clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, 64, bytes[i], 0, NULL,
+						  NULL), 0);
+	}
+	from(0);
+	TAP_EQ(remote_clFinish(queue), 0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		wrong += bytes[i / 64][i % 64] != 1;
+	TAP_EQ(wrong, 0);
+	TAP_CHECK(grouped() >= 40);
+	close_all();
+}
+
+static void errors_in_a_loop_are_late(void)
+{
+	open_loops();
+	iterate(0, 5);
+	from(0);
+	calls_until_answer();
+	strcpy(failing, "clEnqueueNDRangeKernel");
+	fails_in = 10;
+	iterate(5, 50);
+	from(0);
+	/* The launch of iteration 15 failed, and none after it was executed. */
+	TAP_EQ(remote_clFinish(queue), RESULT);
+	TAP_EQ(nr_values, 50);
+	TAP_EQ(strlen(order), 50 + 16);
+	failing[0] = '\0';
+	TAP_EQ(remote_clFinish(queue), 0);
+	close_all();
+}
+
 /* ---- data ---- */
 
 static void data_come_before_the_answer(void)
@@ -376,7 +650,7 @@ static void data_come_before_the_answer(void)
 	cl_event event;
 	int wrong = 0;
 
-	open_all(false);
+	open_all(REMOTE_BATCHED);
 	memset(bytes, 9, sizeof(bytes));
 	memset(picture, 9, sizeof(picture));
 	done = 0;
@@ -413,7 +687,7 @@ static void ranges_are_checked(void)
 	const size_t origin[3] = { 0, 7, 0 }, region[3] = { 8, 2, 1 }, zero[3] = { 0 };
 	unsigned int before;
 
-	open_all(false);
+	open_all(REMOTE_BATCHED);
 	before = nr_calls;
 	TAP_EQ(remote_clEnqueueReadBuffer(queue, buffer, CL_TRUE, 60, 5, bytes, 0, NULL, NULL),
 	       CL_INVALID_VALUE);
@@ -440,7 +714,7 @@ static void limits_hold(void)
 	cl_int err = 0;
 	int n;
 
-	open_all(false);
+	open_all(REMOTE_BATCHED);
 	TAP_CHECK(!front_clCreateBuffer(context, 0, 1u << 20, NULL, &err));
 	TAP_EQ(err, CL_MEM_OBJECT_ALLOCATION_FAILURE);
 	for (n = 0; n < 128; n++)
@@ -484,6 +758,9 @@ static void malformed_requests_end_the_server(void)
 {
 	const uint64_t args[4] = { 1, 1, 1, 1 }, text[4] = { 0, 8, 0x6262626262626262, 1 };
 	const uint64_t root[3] = { 0, 0, REMOTE_ROOT | 5 };
+	uint64_t group[10] = {
+		2, 24, 1, 24, 8, (uint64_t)CALL_remoteGroup << 32, 1, 16, 2, 1,
+	};
 
 	say(&(struct remote_request){ .len = 24, .function = CALL_clGetPlatformIDs }, args, 3);
 	TAP_EQ(served, 0);
@@ -502,6 +779,13 @@ static void malformed_requests_end_the_server(void)
 	TAP_EQ(served, -EPROTO);
 	say(&(struct remote_request){ .len = 16, .function = CALL_clCreateUserEvent }, root + 1, 2);
 	TAP_EQ(served, -EPROTO);
+	/* A group in a group, and one that waits for a reply. */
+	say(&(struct remote_request){ .len = 80, .function = CALL_remoteGroup }, group, 10);
+	TAP_EQ(served, -EPROTO);
+	group[4 + 1] = CALL_clFinish;
+	say(&(struct remote_request){ .len = 80, .function = CALL_remoteGroup, .flags = 1 }, group,
+	    10);
+	TAP_EQ(served, -EPROTO);
 	/* The request is cut off. */
 	say(&(struct remote_request){ .len = 24, .function = CALL_clGetPlatformIDs }, args, 1);
 	TAP_EQ(served, -EPROTO);
@@ -515,6 +799,15 @@ int main(void)
 	tap_run(late_errors_reach_the_queue, "a late error is reported once, by the next call that waits");
 	tap_run(late_errors_of_arguments_reach_the_queue, "so is one of a kernel's argument");
 	tap_run(late_errors_of_creation_stay, "an object that was not made fails in each use");
+	tap_run(loops_are_sent_as_groups, "a loop's calls arrive as they are, in groups");
+	tap_run(what_is_left_comes_after_a_group, "what is left of an iteration comes after its group");
+	tap_run(mismatches_are_sent_as_they_are, "calls that are not as predicted arrive as they are");
+	tap_run(a_loop_that_is_left_is_sent, "what a loop did arrives without a further call");
+	tap_run(another_thread_comes_between, "a call of another thread keeps its place");
+	tap_run(a_child_sends_nothing, "a child process in a loop gets errors, and sends nothing");
+	tap_run(objects_of_a_loop_are_made, "objects that a loop makes are made");
+	tap_run(data_of_a_loop_come, "data that a loop reads come");
+	tap_run(errors_in_a_loop_are_late, "an error in a loop is the queue's");
 	tap_run(data_come_before_the_answer, "data come before the answer that says so");
 	tap_run(ranges_are_checked, "ranges are checked on both sides");
 	tap_run(limits_hold, "limits of memory and of objects hold");

@@ -480,6 +480,17 @@ int32_t back_remoteSetKernelArgSampler(struct server *s, struct request *q, cl_k
 	return calls(s)->clSetKernelArg(kernel, index, sizeof(sampler), &sampler);
 }
 
+int32_t back_remoteGroup(struct server *s, struct request *q, cl_ulong count, size_t size,
+			 size_t nr_steps, const void *requests, const void *steps)
+{
+	const struct request_group g = {
+		.count = count, .requests = requests, .size = size,
+		.steps = steps, .nr_steps = nr_steps,
+	};
+
+	return server_group(s, q, &g);
+}
+
 int32_t back_remoteGetProgramBinary(struct server *s, struct request *q, cl_program program,
 				    cl_uint index, size_t size, uint64_t len)
 {

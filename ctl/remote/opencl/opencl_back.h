@@ -54,6 +54,8 @@ int32_t back_remoteSetKernelArgMem(struct server *s, struct request *q, cl_kerne
 				   cl_uint index, cl_bool image, cl_mem mem);
 int32_t back_remoteSetKernelArgSampler(struct server *s, struct request *q, cl_kernel kernel,
 				       cl_uint index, cl_sampler sampler);
+int32_t back_remoteGroup(struct server *s, struct request *q, cl_ulong count, size_t size,
+			 size_t nr_steps, const void *requests, const void *steps);
 int32_t back_remoteGetProgramBinary(struct server *s, struct request *q, cl_program program,
 				    cl_uint index, size_t size, uint64_t len);
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Marks: the places in the running program from which loops call the API, if mgpu-defer found that
+ * these calls need not be executed one by one.  The program's file is not changed: a place is known
+ * by the address that a call returns to.
+ */
+#ifndef REMOTE_MARKS_H
+#define REMOTE_MARKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct json_object;
+
+#define MARK_LOOPS	4u	/* loops that a place may be in */
+#define MARK_SHORT	8u	/* stays in a loop without gain, after which it is given up */
+
+/**
+ * struct mark_loop - a loop
+ * @short_stays: stays without gain since the last one with
+ */
+struct mark_loop {
+	unsigned int short_stays;
+};
+
+/**
+ * marks_add() - add the loops of a program or library
+ * @report: of mgpu-defer
+ * @base: what addresses in the report are relative to
+ * @start: first byte of the code in memory
+ * @end: behind its last byte
+ *
+ * Return: places that were added, or -ENOMEM.
+ */
+int marks_add(struct json_object *report, uintptr_t base, const uint8_t *start,
+	      const uint8_t *end);
+
+/* Add a place in a loop. Return false without memory. */
+bool marks_add_place(const void *site, struct mark_loop *loop);
+
+/*
+ * Add the loops of the program and of the libraries that it was started with, which mgpu-defer has
+ * kept reports of.  Of those without a report one is made for the next start.
+ */
+void marks_load(void);
+
+/* Forget all. */
+void marks_free(void);
+
+/* Return the outermost loop at a place that has not been given up, or NULL. */
+struct mark_loop *marks_find(const void *site);
+
+/* Return bytes of the call instruction at @p, of which @len bytes may be read; 0 if it is none. */
+unsigned int marks_call_len(const uint8_t *p, size_t len);
+
+#endif /* REMOTE_MARKS_H */
