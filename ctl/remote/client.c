@@ -538,6 +538,11 @@ static bool take_request(void)
 	return true;
 }
 
+bool remote_in_loop(void)
+{
+	return remote.mode == REMOTE_DEFERRED && marks_find(remote_place.site);
+}
+
 /* ---- calls ---- */
 
 static bool is_like(uint64_t key)
@@ -1008,6 +1013,18 @@ void remote_close(void)
 			free(o);
 		}
 	}
+}
+
+/* Say at the program's end what the connection was used for, if that is asked for. */
+__attribute__((destructor)) static void say_counts(void)
+{
+	const struct remote_counts *c = &remote.counts;
+
+	if (remote.fd >= 0 && getenv("MGPU_REMOTE_COUNTS"))
+		fprintf(stderr, "mgpu: requests=%llu waits=%llu bytes=%llu groups=%llu grouped=%llu\n",
+			(unsigned long long)c->requests, (unsigned long long)c->waits,
+			(unsigned long long)c->bytes, (unsigned long long)c->groups,
+			(unsigned long long)c->grouped);
 }
 
 void remote_count(struct remote_counts *counts)

@@ -49,6 +49,8 @@ extern _Thread_local struct remote_place remote_place __attribute__((tls_model("
  * @parent: object that it was made from, and that lives as long; NULL for none
  * @size: bytes, for calls whose ranges are checked
  * @unit: bytes of a pixel
+ * @like: key of the call that made it in a loop that is deferred, or 0: there, calls on objects
+ *	that were made alike are alike
  * @list: properties that it was made with, NULL for none
  * @nr_list: their number, the 0 at the end included
  * @own: of the API's own part; NULL
@@ -63,6 +65,7 @@ struct object {
 	struct object *parent;
 	uint64_t size;
 	uint32_t unit;
+	uint64_t like;
 	uint64_t *list;
 	size_t nr_list;
 	void *own;
@@ -109,7 +112,8 @@ int remote_open(const struct remote_api *api, int fd, enum remote_mode mode);
  * @api: the API
  *
  * The socket is $MGPU_REMOTE, or REMOTE_SOCKET; "off" is none.  $MGPU_REMOTE_MODE is one, batched
- * (the default), or deferred.  Errors are named on standard error if $MGPU_REMOTE is set.
+ * (the default), or deferred; with $MGPU_REMOTE_COUNTS what was counted is named on
+ * standard error in the end.  Errors are named on standard error if $MGPU_REMOTE is set.
  *
  * Return: 0 or a negative errno.
  */
@@ -292,6 +296,9 @@ bool remote_forget(const void *dst);
 /* Free what the reply took, and return the call's result: an error if the reply was bad. */
 int32_t call_done(struct call *c);
 
+/* Return whether the program's call is in a loop whose calls are deferred. */
+bool remote_in_loop(void);
+
 /* ---- keys of calls ---- */
 
 static inline uint64_t like_u64(uint64_t key, uint64_t v)
@@ -302,7 +309,9 @@ static inline uint64_t like_u64(uint64_t key, uint64_t v)
 
 static inline uint64_t like_object(uint64_t key, const void *handle)
 {
-	return like_u64(key, handle ? object_of(handle)->id : 0);
+	const struct object *o = handle;
+
+	return like_u64(key, o ? o->like ? o->like : o->id : 0);
 }
 
 uint64_t like_bytes(uint64_t key, const void *p, uint64_t len);

@@ -3,7 +3,7 @@
 #include "common.h"
 
 static const char source[] =
-	"kernel void step(global const int *a, global int *b, int n)\n"
+	"kernel void mix_in(global const int *a, global int *b, int n)\n"
 	"{ int i = get_global_id(0); b[i] = a[i] + a[(i + 1) % n] * 3 + 1; }\n"
 	"kernel void put(global int *a) { a[get_global_id(0)] += 7; }\n";
 
@@ -19,8 +19,8 @@ int main(int argc, char **argv)
 
 	cl_open(source, 0);
 	put = cl_kernel_of("put");
-	there = cl_kernel_of("step");
-	back = cl_kernel_of("step");
+	there = cl_kernel_of("mix_in");
+	back = cl_kernel_of("mix_in");
 	for (int i = 0; i < N; i++)
 		data[i] = (cl_int)(random_number() % 1000);
 	a = cl_buffer(CL_MEM_COPY_HOST_PTR, sizeof(data), data);

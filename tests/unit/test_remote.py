@@ -3,7 +3,8 @@
 """OpenCL through mgpu-remoted: the same results, the same errors, and an end for each process.
 
 The programs are tests/remote/*.c; PoCL executes their kernels on the processor. Each is run on PoCL
-itself and through the front end, once with a round trip for each call and once batched.
+itself and through the front end: with a round trip for each call, batched, and with its loops
+deferred.
 """
 
 import contextlib
@@ -24,8 +25,10 @@ BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 SLOW = int(os.environ.get("MGPU_SLOW", "1"))
 SERVER = os.path.join(BUILD, "ctl", "mgpu-remoted")
 FRONT = os.path.join(BUILD, "ctl", "libmgpu-opencl.so")
-PROGRAMS = ("vecadd", "stencil", "bfs", "cg", "maps", "images", "events", "errors", "builds")
-MODES = ("one", "batched")
+DEFER = os.path.join(BUILD, "ctl", "mgpu-defer")
+LOOPS = ("loops-constant", "loops-induction", "loops-results")
+PROGRAMS = ("vecadd", "stencil", "bfs", "cg", "maps", "images", "events", "errors", "builds", *LOOPS)
+MODES = ("one", "batched", "deferred")
 
 tmp = tempfile.TemporaryDirectory()
 
@@ -36,8 +39,9 @@ def path(name):
 
 
 # PoCL's device that computes in threads: the other one waits for user events for ever.
-NATIVE = dict(os.environ, POCL_DEVICES="pthread", POCL_CACHE_DIR=path("cache"))
-for variable in ("MGPU_REMOTE", "MGPU_REMOTE_MODE", "OCL_ICD_VENDORS"):
+NATIVE = dict(os.environ, POCL_DEVICES="pthread", POCL_CACHE_DIR=path("cache"),
+              XDG_CACHE_HOME=path("reports"))
+for variable in ("MGPU_REMOTE", "MGPU_REMOTE_MODE", "MGPU_REMOTE_COUNTS", "OCL_ICD_VENDORS"):
     NATIVE.pop(variable, None)
 
 
@@ -53,6 +57,10 @@ def program(name):
         done = run("gcc", "-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror",
                    os.path.join(TOP, "tests", "remote", name + ".c"), "-o", path(name), "-lOpenCL",
                    "-lpthread")
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        # What the deferred mode needs.
+        done = run(DEFER, "analyse", "--assume-success", path(name))
         if done.returncode:
             raise RuntimeError(done.stderr)
     return path(name)
@@ -143,6 +151,56 @@ def programs_print_the_same():
                 assert remote.stdout == native.stdout, (name, mode, remote.stdout, native.stdout)
 
 
+def counts(done):
+    """Return what the front end counted."""
+    line = re.search(r"^mgpu: requests=.*", done.stderr, re.M)
+    return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line[0])}
+
+
+def loops_are_deferred():
+    with serving() as server:
+        for name in LOOPS:
+            env = dict(server.env("deferred"), MGPU_REMOTE_COUNTS="1")
+            deferred = counts(run(program(name), env=env))
+            batched = counts(run(program(name), env=dict(env, MGPU_REMOTE_MODE="batched")))
+            assert deferred["requests"] == batched["requests"], (name, deferred, batched)
+            assert batched["groups"] == 0 < deferred["groups"], (name, deferred, batched)
+            assert deferred["grouped"] > 0.8 * deferred["requests"], (name, deferred)
+            assert deferred["bytes"] < 0.5 * batched["bytes"], (name, deferred, batched)
+        # Not without a report, nor with a damaged one.
+        for text in (None, "{", '{"version": 1, "loops": [1, {"class": 2, "calls": 7}]}'):
+            env["XDG_CACHE_HOME"] = path("other")
+            if text:
+                os.makedirs(path("other/mgpu/defer"), exist_ok=True)
+                for report in os.listdir(path("reports/mgpu/defer")):
+                    with open(path("other/mgpu/defer/" + report), "w", encoding="utf-8") as file:
+                        file.write(text)
+            done = run(program(name), env=env)
+            assert done.returncode == 0 and counts(done)["groups"] == 0, (text, done)
+
+
+def missing_reports_are_made():
+    with serving() as server:
+        env = dict(server.env("deferred"), XDG_CACHE_HOME=path("made"), MGPU_REMOTE_COUNTS="1",
+                   PATH=os.path.dirname(DEFER) + ":" + os.environ["PATH"])
+        assert counts(run(program(LOOPS[0]), env=env))["groups"] == 0
+
+        def report_is_there():
+            folder = path("made/mgpu/defer")
+            return os.path.isdir(folder) and any(name.endswith("-assume-success.json")
+                                                 for name in os.listdir(folder))
+        wait_until(report_is_there)
+        assert counts(run(program(LOOPS[0]), env=env))["groups"] > 0
+
+
+def errors_of_deferred_loops_are_named():
+    with serving("--objects", "40") as server:
+        done = run(program("loops-leak"), env=server.env("deferred"))
+        assert done.stdout == "finished -6\n", (done, server.said())
+        assert re.search(r"call 2 of iteration \d+ of \d+ in a loop: error -6\n", server.said()), \
+            server.said()
+
+
 def clinfo_runs_unmodified():
     with serving() as server:
         native, remote = run("clinfo"), run("clinfo", env=server.env("batched"))
@@ -165,7 +223,7 @@ def late_errors_are_reported():
             assert done.returncode == 0, (mode, done, server.said())
             lines = done.stdout.splitlines()
             assert lines[0] == "buffers 3, error -4" and lines[-1] == "released", (mode, lines)
-            if mode == "batched":
+            if mode != "one":
                 assert lines[1] == ("set 0, launched 0, event -4, waited -14, finished -4, "
                                     "again 0"), lines
 
@@ -337,7 +395,7 @@ def the_manual_page_has_all_options():
 
 
 if __name__ == "__main__":
-    subprocess.run(["make", "-s", "-C", os.path.join(TOP, "ctl"), "remote", f"BUILD={BUILD}"],
+    subprocess.run(["make", "-s", "-C", os.path.join(TOP, "ctl"), "remote", "defer", f"BUILD={BUILD}"],
                    check=True)
     with tmp:
         os.mkdir(path("vendors"))
@@ -345,6 +403,9 @@ if __name__ == "__main__":
             icd.write(FRONT + "\n")
         sys.exit(pytap.run([
             (programs_print_the_same, "programs print the same as without a server between"),
+            (loops_are_deferred, "loops of each class are sent as groups"),
+            (missing_reports_are_made, "a program without a report has one at its next start"),
+            (errors_of_deferred_loops_are_named, "the first error of a group is named"),
             (clinfo_runs_unmodified, "clinfo finds the device, and only what is remoted"),
             (late_errors_are_reported, "an error of a call that was put off is reported"),
             (a_child_gets_errors, "a child of a program gets errors"),
