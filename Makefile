@@ -37,7 +37,7 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 .PHONY: help deps kernel kmod libbpf bpf ctl guest debian13 sim all unit fuzz \
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
-	bench-virtio bench-render \
+	bench-virtio bench-render bench-deferred \
 	check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
 	check-debug mutations coverage vm-shell clean distclean
@@ -155,6 +155,10 @@ bench-virtio: all ## measure GL on a shared virtio-gpu; writes build/bench/virti
 bench-render: all debian13 ## measure guests of mgpu-renderd; writes build/bench/render.json
 	$(SUB) -C tools/bench isolation
 	@tools/bench/render/run
+
+bench-deferred: ## measure remoted OpenCL (some ten minutes); writes build/bench/deferred.json
+	$(SUB) -C ctl remote defer
+	@tools/bench/deferred/run
 
 check: all unit fuzz-targets kselftest ## run the tests, all but the longest (30 minutes)
 	@tests/run

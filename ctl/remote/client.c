@@ -26,8 +26,7 @@
 #define IN_SIZE		(64u << 10)
 #define NR_LIKE		4096u		/* keys, a power of two */
 #define NR_FIND		1024u		/* chains of objects, a power of two */
-#define GROUP_FIRST	128u		/* requests of a loop's first group ... */
-#define GROUP_LAST	4096u		/* ... and of its last ones */
+#define GROUP_AT	128u		/* requests of a group: the server executes it meanwhile */
 #define REST_NS		1000000		/* a loop that is silent for so long has left */
 #define STAY_GOOD	8u		/* iterations as predicted that make up for the rest */
 
@@ -69,7 +68,6 @@ static struct {
 	const struct remote_place *thread;	/* of the thread that is in it */
 	const void *first;			/* site that an iteration begins with */
 	uint64_t stay;				/* iterations as predicted */
-	uint64_t limit;				/* requests that the next group may have */
 	struct predict predict;
 	/* The request that is being put. */
 	bool in_loop;
@@ -422,7 +420,6 @@ static void enter_loop(struct mark_loop *loop)
 	remote.thread = &remote_place;
 	remote.first = remote_place.site;
 	remote.stay = 0;
-	remote.limit = GROUP_FIRST;
 }
 
 /* Send what a loop has left, if it was the last that the program does for long. */
@@ -525,11 +522,9 @@ static bool take_request(void)
 	remote.out_len = remote.begun;
 	if (!p->call) {
 		remote.stay++;
-		if (p->count * p->nr_calls >= remote.limit) {
+		if (p->count * p->nr_calls >= GROUP_AT) {
 			put_held();
 			flush();
-			if (remote.limit < GROUP_LAST)
-				remote.limit *= 2;
 			return true;
 		}
 	}
