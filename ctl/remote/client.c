@@ -4,8 +4,8 @@
  *
  * remote.lock covers what is sent: requests are put into remote.out, and sent when an answer is
  * needed or FLUSH_AT bytes are there.  Those of a loop that are as predicted are taken out again,
- * and remote.predict has them: what is put after them has them sent first.  remote.in_lock covers who waits for what; one of the
- * threads that wait reads the socket, for all of them.
+ * and remote.predict has them: what is put after them has them sent first.  remote.in_lock covers
+ * who waits for what; one of the threads that wait reads the socket, for all of them.
  */
 #include <errno.h>
 #include <pthread.h>

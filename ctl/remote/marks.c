@@ -202,7 +202,7 @@ int marks_add(struct json_object *report, uintptr_t base, const uint8_t *start, 
 /* Write the build id of a note as mgpu-defer does; return whether it is one. */
 static bool build_id(const uint8_t *p, size_t len, char *id)
 {
-	ElfW(Nhdr) n;
+	Elf64_Nhdr n;
 
 	while (len >= sizeof(n)) {
 		size_t name, desc;
@@ -225,16 +225,16 @@ static bool build_id(const uint8_t *p, size_t len, char *id)
 }
 
 /* Return whether an object was linked with a library whose name begins so. */
-static bool needs(const ElfW(Dyn) *dynamic, ElfW(Addr) base, const char *library)
+static bool needs(const Elf64_Dyn *dynamic, Elf64_Addr base, const char *library)
 {
 	const char *strings = NULL;
 
-	for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++)
+	for (const Elf64_Dyn *d = dynamic; d->d_tag != DT_NULL; d++)
 		if (d->d_tag == DT_STRTAB)
 			/* The dynamic linker has made an address of it; the vDSO's is none. */
 			strings = (const char *)(d->d_un.d_ptr < base ? base + d->d_un.d_ptr :
 						 d->d_un.d_ptr);
-	for (const ElfW(Dyn) *d = dynamic; strings && d->d_tag != DT_NULL; d++)
+	for (const Elf64_Dyn *d = dynamic; strings && d->d_tag != DT_NULL; d++)
 		if (d->d_tag == DT_NEEDED &&
 		    !strncmp(strings + d->d_un.d_val, library, strlen(library)))
 			return true;
@@ -244,7 +244,7 @@ static bool needs(const ElfW(Dyn) *dynamic, ElfW(Addr) base, const char *library
 static int look(struct dl_phdr_info *info, size_t size, void *data)
 {
 	const uint8_t *start = NULL, *end = NULL;
-	const ElfW(Dyn) *dynamic = NULL;
+	const Elf64_Dyn *dynamic = NULL;
 	struct json_object *report;
 	bool *first = data;
 	bool program = *first;
@@ -253,7 +253,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
 	(void)size;
 	*first = false;
 	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		const Elf64_Phdr *h = &info->dlpi_phdr[i];
 		const uint8_t *p = (const uint8_t *)(info->dlpi_addr + h->p_vaddr);
 
 		if (h->p_type == PT_DYNAMIC)

@@ -2,9 +2,9 @@
 /*
  * Loops of OpenCL calls, to be measured: bench-deferred-loops CLASS LAUNCHES SPIN.
  *
- * CLASS is 1 to 3, as Documentation/deferred.rst defines them; each iteration launches a kernel that
- * counts to SPIN.  Prints microseconds per launch, with clFinish(), of several repetitions after one
- * that is not counted, and a digest of what the kernels computed.
+ * CLASS is 1 to 3, as Documentation/deferred.rst defines them; each iteration launches a kernel
+ * that counts to SPIN.  Prints microseconds per launch, with clFinish(), of several repetitions
+ * after one that is not counted, and a digest of what the kernels computed.
  */
 #include <time.h>
 
