@@ -144,6 +144,17 @@ static uint64_t number(struct json_object *o, const char *key)
 	return value ? strtoull(json_object_get_string(value), NULL, 0) : 0;
 }
 
+/* Return a list and how many it has; of what is none, none. */
+static struct json_object *list(struct json_object *o, const char *key, size_t *nr)
+{
+	struct json_object *value = json_object_object_get(o, key);
+
+	if (!json_object_is_type(value, json_type_array))
+		value = NULL;
+	*nr = value ? json_object_array_length(value) : 0;
+	return value;
+}
+
 /* Loops with calls that can wait, by their depth. */
 static int compare(const void *a, const void *b)
 {
@@ -155,8 +166,8 @@ static int compare(const void *a, const void *b)
 
 int marks_add(struct json_object *report, uintptr_t base, const uint8_t *start, const uint8_t *end)
 {
-	struct json_object *list = json_object_object_get(report, "loops"), **sorted;
-	size_t nr = list ? json_object_array_length(list) : 0, good = 0;
+	size_t nr, good = 0;
+	struct json_object *loops = list(report, "loops", &nr), **sorted;
 	struct loops *own;
 	int added = 0;
 
@@ -170,15 +181,15 @@ int marks_add(struct json_object *report, uintptr_t base, const uint8_t *start, 
 	own->next = marks.reports;
 	marks.reports = own;
 	for (size_t i = 0; i < nr; i++) {
-		struct json_object *loop = json_object_array_get_idx(list, i);
+		struct json_object *loop = json_object_array_get_idx(loops, i);
 
 		if (number(loop, "class"))
 			sorted[good++] = loop;
 	}
 	qsort(sorted, good, sizeof(*sorted), compare);
 	for (size_t i = 0; i < good && added >= 0; i++) {
-		struct json_object *calls = json_object_object_get(sorted[i], "calls");
-		size_t nr_calls = calls ? json_object_array_length(calls) : 0;
+		size_t nr_calls;
+		struct json_object *calls = list(sorted[i], "calls", &nr_calls);
 
 		for (size_t k = 0; k < nr_calls && added >= 0; k++) {
 			uintptr_t at = base + number(json_object_array_get_idx(calls, k),
