@@ -65,7 +65,6 @@ static struct {
 
 	/* The loop that the program is in, or NULL, and what follows of it. */
 	struct mark_loop *loop;
-	const struct remote_place *thread;	/* of the thread that is in it */
 	const void *first;			/* site that an iteration begins with */
 	uint64_t stay;				/* iterations as predicted */
 	struct predict predict;
@@ -417,7 +416,6 @@ static void leave_loop(void)
 static void enter_loop(struct mark_loop *loop)
 {
 	remote.loop = loop;
-	remote.thread = &remote_place;
 	remote.first = remote_place.site;
 	remote.stay = 0;
 }
@@ -480,7 +478,7 @@ static void begin_request(const struct call *c, uint64_t len)
 	len += sizeof(struct remote_request);
 	if (!c->how && len <= GROUP_BYTES)
 		loop = marks_find(remote_place.site);
-	if (remote.loop && (remote.loop != loop || remote.thread != &remote_place))
+	if (remote.loop && remote.loop != loop)
 		leave_loop();
 	if (!loop)
 		return;

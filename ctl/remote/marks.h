@@ -7,6 +7,7 @@
 #ifndef REMOTE_MARKS_H
 #define REMOTE_MARKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +22,7 @@ struct json_object;
  * @short_stays: stays without gain since the last one with
  */
 struct mark_loop {
-	unsigned int short_stays;
+	atomic_uint short_stays;
 };
 
 /**
