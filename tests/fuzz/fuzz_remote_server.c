@@ -152,8 +152,9 @@ static void request(uint16_t function, uint8_t flags, const uint64_t *words, siz
 	request(CALL_##function, flags, (const uint64_t[]){ __VA_ARGS__ },		\
 		sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
 
-/* Words of a header in a group. */
-#define HEAD(function, words)	8 * (words), 1 | (uint64_t)CALL_##function << 32
+/* The two words of a header in a group: length, and number and function. */
+#define HEAD_LEN(words)		(8 * (words))
+#define HEAD_CALL(function)	(1 | (uint64_t)CALL_##function << 32)
 
 #define NONE	REMOTE_NULL
 #define P	REMOTE_ROOT		/* the platform */
@@ -194,13 +195,15 @@ static void seeds(const char *dir)
 	fuzz_seed(dir, "kernels", seed, seed_len);
 	before = seed_len;
 	/* An argument and a launch; objects that are made and released. */
-	REQUEST(remoteGroup, 0, 5, 152, 3, 152, HEAD(clSetKernelArg, 5), 9, 0, 4, 4, 7,
-		HEAD(clEnqueueNDRangeKernel, 10), 2, 9, 1, 0, NONE, 8, 64, NONE, NONE, 0,
-		48, 1, 2, 6, 3, 8, 2);
-	REQUEST(remoteGroup, 0, 30, 72, 3, 72, HEAD(clCreateUserEvent, 2), 1, 100,
-		HEAD(clReleaseEvent, 1), 100, HEAD(clReleaseEvent, 0), 48, 3, 1, 6, 1, 7, 0);
-	REQUEST(remoteGroup, 0, 30, 56, 2, 56, HEAD(clCreateUserEvent, 2), 1, 200,
-		HEAD(clReleaseEvent, 1), 200, 32, 3, 1, 6, 1);
+	REQUEST(remoteGroup, 0, 5, 152, 3, 152,
+		HEAD_LEN(5), HEAD_CALL(clSetKernelArg), 9, 0, 4, 4, 7,
+		HEAD_LEN(10), HEAD_CALL(clEnqueueNDRangeKernel), 2, 9, 1, 0, NONE, 8, 64, NONE,
+		NONE, 0, 48, 1, 2, 6, 3, 8, 2);
+	REQUEST(remoteGroup, 0, 30, 72, 3, 72, HEAD_LEN(2), HEAD_CALL(clCreateUserEvent), 1, 100,
+		HEAD_LEN(1), HEAD_CALL(clReleaseEvent), 100,
+		HEAD_LEN(0), HEAD_CALL(clReleaseEvent), 48, 3, 1, 6, 1, 7, 0);
+	REQUEST(remoteGroup, 0, 30, 56, 2, 56, HEAD_LEN(2), HEAD_CALL(clCreateUserEvent), 1, 200,
+		HEAD_LEN(1), HEAD_CALL(clReleaseEvent), 200, 32, 3, 1, 6, 1);
 	fuzz_seed(dir, "groups", seed, seed_len);
 	seed_len = before;
 	REQUEST(clEnqueueWriteBuffer, 0, 2, 5, 0, 8, 8, 0, 8, 42, NONE, 12);

@@ -223,11 +223,11 @@ static void reports_have_places(void)
 {
 	static const uint8_t code[32] = { [4] = 0xe8, [16] = 0xff, [17] = 0xd0 };
 	static const char text[] =
-		"{ \"loops\": [ 1, null, {}, { \"class\": 2, \"calls\": 7 },"
-		"{ \"class\": 2, \"calls\": [ 1, null, {} ] },"
-		"{ \"class\": 1, \"depth\": 2, \"calls\": [ { \"address\": \"0x1004\" } ] },"
-		"{ \"class\": null, \"depth\": 1, \"calls\": [ { \"address\": \"0x1010\" } ] },"
-		"{ \"class\": 3, \"depth\": 1, \"calls\": [ { \"address\": \"0x1004\" },"
+		"{ \"loops\": [ 1, null, {}, { \"class\": 2, \"calls\": 7 },\n"
+		"{ \"class\": 2, \"calls\": [ 1, null, {} ] },\n"
+		"{ \"class\": 1, \"depth\": 2, \"calls\": [ { \"address\": \"0x1004\" } ] },\n"
+		"{ \"class\": null, \"depth\": 1, \"calls\": [ { \"address\": \"0x1010\" } ] },\n"
+		"{ \"class\": 3, \"depth\": 1, \"calls\": [ { \"address\": \"0x1004\" },\n"
 		"  { \"address\": \"0x1008\" }, { \"address\": \"0x1fff\" }, {} ] } ] }";
 	struct json_object *report = json_tokener_parse(text);
 	struct mark_loop *outer, *inner;
