@@ -444,25 +444,31 @@ struct copy {
 	bool write;
 };
 
-/* In the process's address space, where the driver has the memory at hand. */
+/* The driver may move the memory between finding and copying it, but not for ever. */
+#define COPY_TRIES	100
+
+/* In the process's address space, whose mappings stay as they are meanwhile. */
 static void copy_work(struct work_struct *work)
 {
 	struct copy *c = container_of(work, struct copy, work);
 	struct mm_struct *mm = c->hp->mni.mm;
-	void __user *at = (void __user *)(c->hp->addr + c->offset);
-	unsigned long left = c->len;
+	unsigned long addr = c->hp->addr + c->offset;
+	void __user *at = (void __user *)addr;
+	long ret = -EFAULT;
+	int n;
 
 	if (mmget_not_zero(mm)) {
 		kthread_use_mm(mm);
-		if (c->write)
-			left = copy_to_user(at, c->buf, c->len);
-		else
-			left = copy_from_user(c->buf, at, c->len);
+		mmap_read_lock(mm);
+		for (n = 0; ret && n < COPY_TRIES && pfn_at(mm, addr, true) != PFN_NONE; n++)
+			ret = c->write ? copy_to_user_nofault(at, c->buf, c->len) :
+					 copy_from_user_nofault(c->buf, at, c->len);
+		mmap_read_unlock(mm);
 		kthread_unuse_mm(mm);
 		mmput(mm);
 	}
-	if (left && !c->write)
-		memset(c->buf + c->len - left, 0, left);
+	if (ret && !c->write)
+		memset(c->buf, 0, c->len);
 }
 
 /**

@@ -1944,6 +1944,16 @@ TEST_F(rings, memory_that_the_worker_has_unmapped)
 	EXPECT_EQ(0, val);
 	EXPECT_EQ(0, vm_write(vm, 4, 0, &val, 4));
 	EXPECT_EQ(0x5a, bar[4096]);
+	/* Memory of the worker's own that comes to lie there is no blob. */
+	ASSERT_EQ(r->host, mmap(r->host, 4096, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	memset(r->host, 0x66, 4096);
+	EXPECT_EQ(0, bar[1]);
+	val = 0x01020304;
+	EXPECT_EQ(0, vm_write(vm, 4, 0, &val, 4));
+	EXPECT_EQ(0x66, r->host[0]);
+	EXPECT_EQ(0, vm_read(vm, 4, 0, &val, 4));
+	EXPECT_EQ(0, val);
 	/* It cannot be written any more: the guest does not have it. */
 	ASSERT_EQ(0, mprotect(r->host + 4096, 4096, PROT_READ));
 	EXPECT_EQ(0, bar[4096] & ~1);
@@ -1971,7 +1981,7 @@ static void *move_on(void *arg)
 	return NULL;
 }
 
-/* What the guest finds is always what the worker has, or had a moment ago. */
+/* The guest always finds what the worker has, or had a moment ago. */
 TEST_F_TIMEOUT(rings, memory_that_moves_while_the_guest_uses_it, 60)
 {
 	struct vm *vm = &self->p.g.vm;
