@@ -273,9 +273,11 @@ static int listener(int argc, char **argv)
 
 	if (!own)
 		return -ENOMEM;
-	for (int i = 0; i < argc; i++)
-		own[i] = argv[i];
-	own[argc] = (char *)"--serve";
+	/* Before the others: one of them may be "--". */
+	own[0] = argv[0];
+	own[1] = (char *)"--serve";
+	for (int i = 1; i < argc; i++)
+		own[i + 1] = argv[i];
 	fd = listen_on(opt.socket);
 	if (fd < 0)
 		return fd;
