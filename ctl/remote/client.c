@@ -446,20 +446,31 @@ static void *rest(void *arg)
 	return NULL;
 }
 
-/* Have the thread look after what @predict holds. Return false if there is none. */
-static bool have_rest(void)
+int32_t remote_status(void)
+{
+	return atomic_load(&remote.up) ? 0 : remote.api->lost;
+}
+
+bool remote_thread(void *(*run)(void *))
 {
 	sigset_t all, before;
 	pthread_t thread;
+	bool started;
 
-	if (!remote.rests) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		remote.rests = !pthread_create(&thread, NULL, rest, NULL);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-		if (remote.rests)
-			pthread_detach(thread);
-	}
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	started = !pthread_create(&thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (started)
+		pthread_detach(thread);
+	return started;
+}
+
+/* Have the thread look after what @predict holds. Return false if there is none. */
+static bool have_rest(void)
+{
+	if (!remote.rests)
+		remote.rests = remote_thread(rest);
 	if (remote.resting)
 		pthread_cond_signal(&remote.held);
 	return remote.rests;
@@ -592,7 +603,7 @@ static bool expect(struct call *c)
 int32_t call_begin(struct call *c, uint16_t function, uint64_t len)
 {
 	struct remote_request h = { .len = len, .function = function };
-	int32_t status = 0;
+	int32_t status;
 
 	if (len > remote.max_message)
 		return remote.api->no_memory;
@@ -600,9 +611,8 @@ int32_t call_begin(struct call *c, uint16_t function, uint64_t len)
 	if (remote.mode == REMOTE_ONE || (c->like && !is_like(c->like)))
 		c->how |= CALL_WAIT;
 	c->seq = h.seq = ++remote.seq;
-	if (!atomic_load(&remote.up))
-		status = remote.api->lost;
-	else if (!expect(c))
+	status = remote_status();
+	if (!status && !expect(c))
 		status = remote.api->no_memory;
 	if (status) {
 		pthread_mutex_unlock(&remote.lock);

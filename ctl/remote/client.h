@@ -140,6 +140,12 @@ struct remote_counts {
 
 void remote_count(struct remote_counts *counts);
 
+/* Return 0, or the API's error if the connection is lost, as for a child process. */
+int32_t remote_status(void);
+
+/* Start a thread of the front end, which runs none of the program's signal handlers. */
+bool remote_thread(void *(*run)(void *));
+
 /* Say once that a call is not remoted. @said belongs to the call. */
 void remote_outside(const char *name, atomic_bool *said);
 

@@ -521,6 +521,22 @@ static cl_int check_map(cl_command_queue queue, cl_mem mem, cl_map_flags flags)
 	return 0;
 }
 
+/* Make a map of @len bytes, which the program finds at @at, or if that is NULL in new memory. */
+static struct map *new_map(uint8_t *at, uint64_t len, cl_map_flags flags)
+{
+	struct map *map = calloc(1, sizeof(*map));
+
+	if (!map)
+		return NULL;
+	map->own = !at;
+	map->p = at ? at : aligned_alloc(128, (len + 127) & ~127ull);
+	map->write = flags & WRITE_FLAGS;
+	if (map->p)
+		return map;
+	free(map);
+	return NULL;
+}
+
 static void *map_done(struct mem *m, struct map *map, cl_int status, cl_uint command,
 		      cl_event *event, cl_int *errcode_ret)
 {
@@ -553,18 +569,11 @@ void *front_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool bl
 		status = CL_INVALID_VALUE;
 		goto out;
 	}
-	map = calloc(1, sizeof(*map));
-	if (map)
-		map->own = !m->host_ptr;
-	if (map && map->own)
-		map->p = aligned_alloc(128, (size + 127) & ~(size_t)127);
-	else if (map)
-		map->p = m->host_ptr + offset;
-	if (!map || !map->p) {
+	map = new_map(m->host_ptr ? m->host_ptr + offset : NULL, size, flags);
+	if (!map) {
 		status = CL_OUT_OF_HOST_MEMORY;
 		goto out;
 	}
-	map->write = flags & WRITE_FLAGS;
 	map->origin[0] = offset;
 	map->region[0] = size;
 	/* The unmapping writes back the whole part, with bytes that the program did not write. */
@@ -604,18 +613,12 @@ void *front_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool bloc
 		status = CL_INVALID_VALUE;
 		goto out;
 	}
-	map = calloc(1, sizeof(*map));
-	if (map)
-		map->own = !m->host_ptr;
-	if (map && map->own)
-		map->p = aligned_alloc(128, (len + 127) & ~(size_t)127);
-	else if (map)
-		map->p = m->host_ptr + origin[0] * unit + origin[1] * row + origin[2] * slice;
-	if (!map || !map->p) {
+	map = new_map(m->host_ptr ? m->host_ptr + origin[0] * unit + origin[1] * row +
+		      origin[2] * slice : NULL, len, flags);
+	if (!map) {
 		status = CL_OUT_OF_HOST_MEMORY;
 		goto out;
 	}
-	map->write = flags & WRITE_FLAGS;
 	memcpy(map->origin, origin, sizeof(map->origin));
 	memcpy(map->region, region, sizeof(map->region));
 	if (flags & CL_MAP_WRITE_INVALIDATE_REGION)
@@ -867,13 +870,15 @@ cl_int front_clSetEventCallback(cl_event event, cl_int type,
 				void (*notify)(cl_event, cl_int, void *), void *user_data)
 {
 	struct watch *w, **at;
-	pthread_t thread;
 	cl_int status = 0;
 
 	if (!object_is(event, KIND_CL_EVENT))
 		return CL_INVALID_EVENT;
 	if (!notify || (type != CL_SUBMITTED && type != CL_RUNNING && type != CL_COMPLETE))
 		return CL_INVALID_VALUE;
+	status = remote_status();
+	if (status)
+		return status;
 	w = malloc(sizeof(*w));
 	if (!w)
 		return CL_OUT_OF_HOST_MEMORY;
@@ -881,12 +886,11 @@ cl_int front_clSetEventCallback(cl_event event, cl_int type,
 			     .user_data = user_data };
 	pthread_mutex_lock(&watches.lock);
 	if (!watches.running) {
-		if (pthread_create(&thread, NULL, watch_events, NULL)) {
+		if (!remote_thread(watch_events)) {
 			status = CL_OUT_OF_RESOURCES;
 			free(w);
 			goto out;
 		}
-		pthread_detach(thread);
 		watches.running = true;
 	}
 	object_retain(object_of(event));
