@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* End with the error of a call that should not have failed. */
 static inline void good(cl_int status, const char *what)
@@ -72,6 +73,15 @@ static inline cl_mem cl_buffer(cl_mem_flags flags, size_t size, void *p)
 static inline void cl_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
 {
 	good(clSetKernelArg(k, index, size, value), "clSetKernelArg");
+}
+
+/* Microseconds since some moment. */
+static inline double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
 /* The same numbers on each run. */

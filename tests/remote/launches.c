@@ -4,20 +4,10 @@
  * Prints microseconds per launch of each round; ROUNDS 0 goes on until a call fails, and prints
  * the error.
  */
-#include <time.h>
-
 #include "common.h"
 
 static const char source[] =
 	"kernel void put(global int *a, int n) { a[0] += n; }\n";
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 static cl_int launch(cl_kernel put, int n)
 {
@@ -44,7 +34,7 @@ int main(int argc, char **argv)
 	puts("running");
 	fflush(stdout);
 	for (int r = 0; !rounds || r < rounds; r++) {
-		double start = now();
+		double start = now_us();
 
 		for (int i = 0; i < launches && !status; i++)
 			status = launch(put, 1);
@@ -53,7 +43,7 @@ int main(int argc, char **argv)
 		if (status)
 			break;
 		if (rounds)
-			printf("%.2f\n", (now() - start) / launches);
+			printf("%.2f\n", (now_us() - start) / launches);
 	}
 	if (status) {
 		printf("error %d, then %d %d %d\n", status, clFinish(queue), launch(put, 1),

@@ -6,8 +6,6 @@
  * that counts to SPIN.  Prints microseconds per launch, with clFinish(), of several repetitions
  * after one that is not counted, and a digest of what the kernels computed.
  */
-#include <time.h>
-
 #include "../../../tests/remote/common.h"
 
 #define REPETITIONS	5
@@ -19,14 +17,6 @@ static const char source[] =
 
 static cl_kernel work;
 static const size_t one = 1;
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 static void constant(int n)
 {
@@ -76,12 +66,12 @@ int main(int argc, char **argv)
 	cl_arg(work, 1, sizeof(zero), &zero);
 	cl_arg(work, 2, sizeof(spin), &spin);
 	for (int r = 0; r <= REPETITIONS; r++) {
-		double start = now();
+		double start = now_us();
 
 		loops[class - 1](launches);
 		CL(clFinish(queue));
 		if (r)
-			printf("us %.3f\n", (now() - start) / launches);
+			printf("us %.3f\n", (now_us() - start) / launches);
 	}
 	CL(clEnqueueReadBuffer(queue, m, CL_TRUE, 0, sizeof(data), data, 0, NULL, NULL));
 	printf("digest %016llx\n", (unsigned long long)digest(data, sizeof(data)));
