@@ -59,7 +59,7 @@ def program(name):
                    "-lpthread")
         if done.returncode:
             raise RuntimeError(done.stderr)
-        # What the deferred mode needs.
+        # The deferred mode needs a report.
         done = run(DEFER, "analyse", "--assume-success", path(name))
         if done.returncode:
             raise RuntimeError(done.stderr)

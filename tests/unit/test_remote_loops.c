@@ -233,7 +233,7 @@ static void reports_have_places(void)
 	struct mark_loop *outer, *inner;
 
 	TAP_NEED(report);
-	/* What is not a call, or not in the code, is no place. */
+	/* An address that is no call's, or not in the code, is no place. */
 	TAP_EQ(marks_add(report, (uintptr_t)code - 0x1000, code, code + sizeof(code)), 2);
 	json_object_put(report);
 	TAP_CHECK(!marks_find(NULL) && !marks_find(code + 4) && !marks_find(code + 18));
