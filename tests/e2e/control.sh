@@ -3,4 +3,6 @@
 # timeout: 1860
 #
 # mgpud controls QEMU/KVM guests with the stock kernel and its in-tree virtio_gpu.
+#
+# needs: quiet
 exec "$(dirname "$0")/host/boot-and-run" control

@@ -4,4 +4,6 @@
 #
 # OpenGL in QEMU/KVM guests with the stock kernel, its in-tree virtio_gpu and Mesa, on
 # vGPUs of a physical virtio-gpu.
+#
+# needs: quiet
 exec "$(dirname "$0")/host/boot-and-run" gl

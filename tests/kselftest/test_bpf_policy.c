@@ -10,6 +10,7 @@
  *
  * Its jobs are flushes that the engine copies.
  * soft: scanout=eager
+ * needs: quiet
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,6 +2,8 @@
 /*
  * A VMM in a control group: a vGPU's worker is in the group; memory that the guest makes
  * the module allocate, and processor time that the module spends for it, are the group's.
+ *
+ * needs: quiet
  */
 #include <dirent.h>
 #include <errno.h>

@@ -3,6 +3,8 @@
  * Compute contexts: commands, jobs and their results, what hostile guests try, and
  * slots that are taken away and given back meanwhile.  tests/unit/test_compute.c tests
  * the results of the jobs as pure code.
+ *
+ * needs: quiet
  */
 #include <errno.h>
 #include <glob.h>

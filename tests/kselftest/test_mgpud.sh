@@ -7,6 +7,7 @@
 #
 # Its jobs are flushes that the engine copies.
 # soft: scanout=eager
+# needs: quiet
 #
 # Each mgpud loads its BPF programs, which takes seconds on an emulated processor: a
 # process serves as many checks as possible before it ends.

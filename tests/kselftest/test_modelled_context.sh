@@ -3,6 +3,8 @@
 #
 # The tests of contexts again, on two engines of a described GPU. Its times are about
 # those of a processor that is emulated.
+#
+# needs: quiet
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -7,6 +7,8 @@
  * The clock shows that an action does not wait.  A frame that is held goes a
  * second after the one before it: an action that completes earlier did not wait for it.
  * This must be so in most trials.
+ *
+ * needs: quiet
  */
 #include <errno.h>
 

@@ -3,6 +3,8 @@
 #
 # mgpud preempts: its policies on the loaded module, with guests that compute.
 # tests/unit/test_preempt.c tests the decisions, test_ctx_view.c the requests.
+#
+# needs: quiet
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

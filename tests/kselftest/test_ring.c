@@ -4,6 +4,7 @@
  *
  * Its jobs are flushes that the engine copies.
  * soft: scanout=eager
+ * needs: quiet
  */
 #include <errno.h>
 #include <fcntl.h>

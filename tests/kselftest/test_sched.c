@@ -8,6 +8,7 @@
  *
  * Its jobs are flushes that the engine copies.
  * soft: scanout=eager
+ * needs: quiet
  */
 #include <errno.h>
 #include <pthread.h>

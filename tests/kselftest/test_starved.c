@@ -6,6 +6,8 @@
  *
  * vfio_iommu_type1 ends the host with a BUG if a page of a range is pinned whenever it
  * looks, in eleven looks during one unmapping.
+ *
+ * needs: quiet
  */
 #include <errno.h>
 #include <pthread.h>

@@ -4,6 +4,7 @@
  * that hangs, and how it is shared.  test_virgl.c tests what guests draw.
  *
  * needs: gpu
+ * needs: quiet
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -24,7 +24,7 @@ program()	# NAME, its text on standard input
 # The runner's output is in $tmp/out, its status in $status.
 run()		# [VARIABLE=VALUE]... ARGUMENT...
 {
-	env -u CI -u MGPU_SKIPS -u MGPU_RESULTS -u MGPU_ONLY -u MGPU_LONG -u JOBS \
+	env -u CI -u MGPU_SKIPS -u MGPU_RESULTS -u MGPU_ONLY -u MGPU_LONG -u MGPU_QUIET -u JOBS \
 		BUILD="$tmp/build" KERNEL=6.1 "${@:1:$#-1}" \
 		"$tmp/tests/run" "${@: -1}" >"$tmp/out" 2>&1
 	status=$?
@@ -180,5 +180,23 @@ sums()
 	[ "$(cat "$tmp/results")" = '1 0 0 1' ] || echo "results: $(cat "$tmp/results")"
 }
 behaves 'counts are added to a file for continuous integration' sums
+
+# They look for the file themselves.
+for name in measures other; do
+	{
+		echo '#!/bin/bash'
+		[ $name = other ] || echo '# needs: quiet'
+		echo "echo 1..1; [ -e '$tmp/quiet' ] && echo ok 1 || echo not ok 1"
+	} >"$tmp/tests/e2e/$name.sh"
+	chmod +x "$tmp/tests/e2e/$name.sh"
+done
+quiet()
+{
+	run MGPU_QUIET="$tmp/quiet" 'e2e/*'
+	ends_with 1 '1 passed, 1 failed, 0 skipped'
+	says '^ok +e2e/measures.sh'
+	[ ! -e "$tmp/quiet" ] || echo 'the file is left'
+}
+behaves 'a program that measures can have the machine for itself' quiet
 
 done_testing
