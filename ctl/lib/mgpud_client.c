@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Client of mgpud's local socket. */
+/* Client of the local socket of mgpud, or of another service that speaks as it does. */
 #include <errno.h>
 #include <grp.h>
 #include <json-c/json.h>
@@ -25,8 +25,9 @@
 #define CONNECT_S	1
 
 /**
- * struct mgpud - connection to mgpud
+ * struct mgpud - connection to a service
  * @fd: socket
+ * @name: name of the service
  * @buf: bytes that were read and not processed
  * @len: number of bytes in @buf
  * @room: size of @buf, bytes
@@ -35,6 +36,7 @@
  */
 struct mgpud {
 	int fd;
+	const char *name;
 	char *buf;
 	size_t len;
 	size_t room;
@@ -42,7 +44,11 @@ struct mgpud {
 	char *warning;
 };
 
-int mgpud_from_fd(struct mgpud **client, int fd, struct mgpu_error *err)
+static const struct mgpud_service mgpud_service = {
+	.name = "mgpud", .path = MGPUD_SOCKET_DEFAULT, .env = MGPUD_SOCKET_ENV,
+};
+
+static int from_fd(struct mgpud **client, const char *name, int fd, struct mgpu_error *err)
 {
 	struct mgpud *c = calloc(1, sizeof(*c));
 
@@ -52,11 +58,17 @@ int mgpud_from_fd(struct mgpud **client, int fd, struct mgpu_error *err)
 		return mgpu_fail(err, -ENOMEM, "out of memory");
 	}
 	c->fd = fd;
+	c->name = name;
 	return 0;
 }
 
+int mgpud_from_fd(struct mgpud **client, int fd, struct mgpu_error *err)
+{
+	return from_fd(client, mgpud_service.name, fd, err);
+}
+
 /* The socket's group is the one whose members may use it. */
-static int not_permitted(const char *path, struct mgpu_error *err)
+static int not_permitted(const char *path, const char *name, struct mgpu_error *err)
 {
 	struct stat st;
 	const struct group *group = NULL;
@@ -64,13 +76,19 @@ static int not_permitted(const char *path, struct mgpu_error *err)
 	if (!stat(path, &st) && st.st_gid)
 		group = getgrgid(st.st_gid);
 	return mgpu_fail(err, -EACCES,
-			 "%s: not permitted: run as root, or as %s%s", path,
-			 group ? "a member of the group " : "the user that mgpud runs as",
-			 group ? group->gr_name : "");
+			 "%s: not permitted: run as root, or as %s%s%s", path,
+			 group ? "a member of the group " : "the user that ",
+			 group ? group->gr_name : name, group ? "" : " runs as");
 }
 
 int mgpud_connect(struct mgpud **client, const char *path,
 		  struct mgpu_error *err)
+{
+	return mgpud_connect_to(client, &mgpud_service, path, err);
+}
+
+int mgpud_connect_to(struct mgpud **client, const struct mgpud_service *service,
+		     const char *path, struct mgpu_error *err)
 {
 	const struct timeval patience = { .tv_sec = CONNECT_S };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -79,9 +97,9 @@ int mgpud_connect(struct mgpud **client, const char *path,
 
 	*client = NULL;
 	if (!path)
-		path = getenv(MGPUD_SOCKET_ENV);
+		path = getenv(service->env);
 	if (!path || !*path)
-		path = MGPUD_SOCKET_DEFAULT;
+		path = service->path;
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return mgpu_fail(err, -ENAMETOOLONG,
 				 "%s: a socket's path has at most %zu bytes",
@@ -98,16 +116,16 @@ int mgpud_connect(struct mgpud **client, const char *path,
 		ret = -errno;
 		close(fd);
 		if (ret == -EAGAIN)
-			return mgpu_fail(err, -ETIMEDOUT, "mgpud does not answer");
+			return mgpu_fail(err, -ETIMEDOUT, "%s does not answer", service->name);
 		if (ret == -ENOENT || ret == -ECONNREFUSED)
 			return mgpu_fail(err, ret,
-					 "mgpud does not run (no process listens at %s): start it, or set %s",
-					 path, MGPUD_SOCKET_ENV);
+					 "%s does not run (no process listens at %s): start it, or set %s",
+					 service->name, path, service->env);
 		if (ret == -EACCES)
-			return not_permitted(path, err);
+			return not_permitted(path, service->name, err);
 		return mgpu_fail(err, ret, "%s: %s", path, strerror(-ret));
 	}
-	return mgpud_from_fd(client, fd, err);
+	return from_fd(client, service->name, fd, err);
 }
 
 void mgpud_close(struct mgpud *client)
@@ -152,10 +170,10 @@ static int write_line(struct mgpud *client, struct json_object *object,
 			if (errno == EINTR)
 				continue;
 			if (errno == EAGAIN)
-				return mgpu_fail(err, -ETIMEDOUT, "mgpud does not answer");
+				return mgpu_fail(err, -ETIMEDOUT, "%s does not answer", client->name);
 			return mgpu_fail(err, -errno,
-					 "mgpud no longer listens: %s",
-					 strerror(errno));
+					 "%s no longer listens: %s",
+					 client->name, strerror(errno));
 		}
 		while (hdr.msg_iovlen && (size_t)n >= hdr.msg_iov->iov_len) {
 			n -= (ssize_t)hdr.msg_iov->iov_len;
@@ -185,7 +203,7 @@ static int fill(struct mgpud *client, int64_t deadline, struct mgpu_error *err)
 
 		if (room > LINE_MAX_SIZE)
 			return mgpu_fail(err, -EMSGSIZE,
-					 "mgpud sent a line that is too long");
+					 "%s sent a line that is too long", client->name);
 		more = realloc(client->buf, room);
 		if (!more)
 			return mgpu_fail(err, -ENOMEM, "out of memory");
@@ -200,18 +218,18 @@ static int fill(struct mgpud *client, int64_t deadline, struct mgpu_error *err)
 	}
 	ret = poll(&pfd, 1, (int)left);
 	if (ret < 0)
-		return mgpu_fail(err, -errno, "waiting for mgpud: %s",
-				 strerror(errno));
+		return mgpu_fail(err, -errno, "waiting for %s: %s",
+				 client->name, strerror(errno));
 	if (!ret)
-		return mgpu_fail(err, -ETIMEDOUT, "mgpud does not answer");
+		return mgpu_fail(err, -ETIMEDOUT, "%s does not answer", client->name);
 
 	n = read(client->fd, client->buf + client->len,
 		 client->room - client->len);
 	if (n < 0)
-		return mgpu_fail(err, -errno, "reading mgpud's answer: %s",
-				 strerror(errno));
+		return mgpu_fail(err, -errno, "reading %s's answer: %s",
+				 client->name, strerror(errno));
 	if (!n)
-		return mgpu_fail(err, -EPIPE, "mgpud closed the connection");
+		return mgpu_fail(err, -EPIPE, "%s closed the connection", client->name);
 	client->len += (size_t)n;
 	return 0;
 }
@@ -257,7 +275,8 @@ static int read_line(struct mgpud *client, struct json_object **object,
 		json_object_put(*object);
 		*object = NULL;
 		return mgpu_fail(err, ret,
-				 "mgpud's answer is no JSON object: is another program at its socket?");
+				 "%s's answer is no JSON object: is another program at its socket?",
+				 client->name);
 	}
 	return 0;
 }
@@ -295,7 +314,8 @@ static int read_answer(struct mgpud *client, struct json_object **state,
 			ret = 0;
 		} else {
 			ret = mgpu_fail(err, -EBADMSG,
-					"mgpud's answer has no state: it is of another version than this program");
+					"%s's answer has no state: it is of another version than this program",
+					client->name);
 		}
 	} else {
 		if (json_object_object_get_ex(answer, "error", &value))
@@ -307,7 +327,7 @@ static int read_answer(struct mgpud *client, struct json_object **state,
 			key = NULL;
 		ret = mgpu_fail(err, -EINVAL, "%s%s%s",
 				key ? key : "", key ? ": " : "",
-				error ? error : "mgpud refuses and does not say why");
+				error ? error : "it refuses and does not say why");
 	}
 	json_object_put(answer);
 	return ret;

@@ -30,6 +30,22 @@ struct mgpud;
 /* Connect. @path: NULL for the environment's MGPUD_SOCKET or else the default. */
 int mgpud_connect(struct mgpud **client, const char *path,
 		  struct mgpu_error *err);
+
+/**
+ * struct mgpud_service - a service whose socket is like mgpud's
+ * @name: its name, for sentences
+ * @path: where its socket is
+ * @env: environment variable that says where it is instead
+ */
+struct mgpud_service {
+	const char *name;
+	const char *path;
+	const char *env;
+};
+
+/* Connect to another service, whose description must stay. @path: NULL, as with mgpud. */
+int mgpud_connect_to(struct mgpud **client, const struct mgpud_service *service,
+		     const char *path, struct mgpu_error *err);
 /* Take over a connected socket. */
 int mgpud_from_fd(struct mgpud **client, int fd, struct mgpu_error *err);
 void mgpud_close(struct mgpud *client);

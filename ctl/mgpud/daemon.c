@@ -391,6 +391,7 @@ void daemon_use(struct daemon *d, struct config *config)
 }
 
 static const struct server_ops server_ops = {
+	.name = "mgpud",
 	.state = on_state,
 	.fresh = on_fresh,
 	.change = keep_change,

@@ -42,7 +42,7 @@ static int on_change(void *arg, const struct peer *peer, enum server_change what
 	return ret;
 }
 
-static const struct server_ops on = { .state = on_state, .change = on_change };
+static const struct server_ops on = { .name = "mgpud", .state = on_state, .change = on_change };
 
 /* Read what the server sent; returns the number of lines. */
 static size_t drain(int fd)

@@ -71,6 +71,7 @@ static int on_change(void *arg, const struct peer *peer, enum server_change what
 }
 
 static const struct server_ops ops = {
+	.name = "mgpud",
 	.state = on_state, .fresh = on_fresh, .change = on_change,
 };
 

@@ -41,8 +41,8 @@ int access_apply(const struct access *a, const char *path, char *why, size_t siz
 	/* first take away, so that at no time a user has more than before and after */
 	if (chmod(path, 0600) || chown(path, (uid_t)-1, a->gid))
 		return fail(why, size, -errno,
-			    "cannot give %s to the group %u: %s; until this is corrected only its owner may use it. mgpud needs CAP_CHOWN, or to be a member",
-			    path, a->gid, strerror(errno));
+			    "cannot give %s to the group %u: %s; until this is corrected only its owner may use it. %s needs CAP_CHOWN, or to be a member",
+			    path, a->gid, strerror(errno), program_invocation_short_name);
 	if (chmod(path, a->everyone ? 0666 : 0660))
 		return fail(why, size, -errno, "cannot set the mode of %s: %s", path,
 			    strerror(errno));

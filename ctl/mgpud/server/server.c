@@ -26,7 +26,7 @@
 #define TEXT_OF(text)	#text
 
 #define LOST "{\"version\":" TEXT(MGPU_JSON_VERSION) ",\"event\":\"lost\"}\n"
-#define FULL "{\"ok\":false,\"error\":\"mgpud has too many clients; close one first\",\"key\":\"request\"}\n"
+#define FULL "{\"ok\":false,\"error\":\"%s has too many clients; close one first\",\"key\":\"request\"}\n"
 
 #define BURST_NS	20000000	/* work at once after a time without requests */
 #define QUANTUM_NS	1000000		/* work at once while there are always requests */
@@ -173,8 +173,8 @@ static int take_lock(struct server *s, char *why, size_t len)
 		if (n > 0)
 			pid[strcspn(pid, "\n")] = '\0';
 		return fail(why, len, -EBUSY,
-			    "another mgpud (process %s) serves %s; stop it first, or choose another --socket",
-			    pid[0] ? pid : "unknown", s->path);
+			    "another %s (process %s) serves %s; stop it first, or choose another --socket",
+			    s->ops->name, pid[0] ? pid : "unknown", s->path);
 	}
 	snprintf(pid, sizeof(pid), "%d\n", getpid());
 	if (ftruncate(s->lock, 0) || write(s->lock, pid, strlen(pid)) < 0)
@@ -528,7 +528,10 @@ static void change(struct server *s, struct client *c, enum server_change what,
 	struct json_object *value = NULL;
 
 	if (c->rank < ACCESS_CHANGE) {
-		send_error(c, "request", "only root, the user that mgpud runs as and members of the socket's group may change settings; use one of these");
+		snprintf(err.text, sizeof(err.text),
+			 "only root, the user that %s runs as and members of the socket's group may change settings; use one of these",
+			 s->ops->name);
+		send_error(c, "request", err.text);
 		return;
 	}
 	if (!json_object_object_get_ex(request, what == SERVER_SET ? "settings" : "keys",
@@ -764,7 +767,10 @@ static void welcome(struct server *s, unsigned int max)
 			if (add_client(s, c))
 				drop(c);
 		} else {
-			send(new.fd, FULL, strlen(FULL), MSG_NOSIGNAL | MSG_DONTWAIT);
+			char text[160];
+
+			snprintf(text, sizeof(text), FULL, s->ops->name);
+			send(new.fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
 			close(new.fd);
 		}
 		charge(s, is_root(&new) ? ROOT : OTHERS);

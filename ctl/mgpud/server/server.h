@@ -36,6 +36,7 @@ enum server_change {
 
 /**
  * struct server_ops - callbacks for requests
+ * @name: name of the service, for sentences
  * @state: return the state as a new object, NULL when out of memory; called at most
  *	once per period, and after a change
  * @fresh: write members of the state that change within a period, as JSON without
@@ -45,6 +46,7 @@ enum server_change {
  *	for server_done().
  */
 struct server_ops {
+	const char *name;
 	struct json_object *(*state)(void *arg);
 	void (*fresh)(void *arg, char *text, size_t size);
 	int (*change)(void *arg, const struct peer *peer, enum server_change what,
