@@ -50,6 +50,14 @@ static const struct command commands[] = {
 	{ "render", "stop", "[ADDRESS|none|all] [force]", "", render_stop_keys,
 	  "end rendering on a GPU, or on all; force: also while vGPUs exist, which go",
 	  render_stop },
+	{ "remote", "list", "", "", NULL,
+	  "list the programs whose GPU calls mgpu-remoted executes, with what they have done",
+	  remote_list },
+	{ "remote", "show", "PID", "", NULL,
+	  "show all that is counted of one program; PID is its process, or that of mgpu-remoted for it",
+	  remote_show },
+	{ "remote", "stats", "", "nd", NULL,
+	  "show the programs' calls and data per second, until interrupted", remote_stats },
 	{ "vgpu", "list", "[dev DEV]", "", vgpu_list_keys,
 	  "list vGPUs", vgpu_list },
 	{ "vgpu", "show", "VGPU", "", NULL,
@@ -122,8 +130,8 @@ static const struct option {
 	{ 'V', "version", NULL, "print the version" },
 	{ 'b', "batch", "FILE", "vgpu set: read FILE, one vGPU per line; '-' is standard input" },
 	{ 'n', "count", "COUNT",
-	  "monitor, top, ctl watch: end after COUNT events, refreshes or lines" },
-	{ 'd', "delay", "SECONDS", "top: time between two refreshes (default 1)" },
+	  "monitor, top, remote stats, ctl watch: end after COUNT events, refreshes or lines" },
+	{ 'd', "delay", "SECONDS", "top, remote stats: time between two refreshes (default 1)" },
 	{ 'C', "completion", NULL, NULL },
 	{ 'T', "table", NULL, NULL },
 };
@@ -337,6 +345,8 @@ static void print_completion(void)
 			puts("\t\t((${#words[@]} == 2)) && list+=\" $(gpuctl render list 2>/dev/null | awk 'NR > 1 { print $1 }')\"");
 		else if (strstr(args, "ADDRESS"))
 			puts("\t\t((${#words[@]} == 2)) && list=\"$(lspci -Dn -d 1af4:1050 2>/dev/null | awk '{ print $1 }')\"");
+		if (commands[i].run == remote_show)
+			puts("\t\t((${#words[@]} == 2)) && list=\"$(gpuctl remote list 2>/dev/null | awk 'NR > 1 { print $1 }')\"");
 		if (commands[i].run == dev_set) {
 			fputs("\t\t[[ $prev == policy ]] && list='", stdout);
 			for (j = 0; dev_policies[j]; j++)

@@ -116,7 +116,8 @@ int mgpud_connect_to(struct mgpud **client, const struct mgpud_service *service,
 		ret = -errno;
 		close(fd);
 		if (ret == -EAGAIN)
-			return mgpu_fail(err, -ETIMEDOUT, "%s does not answer", service->name);
+			return mgpu_fail(err, -ETIMEDOUT, "%s does not answer",
+					 service->name);
 		if (ret == -ENOENT || ret == -ECONNREFUSED)
 			return mgpu_fail(err, ret,
 					 "%s does not run (no process listens at %s): start it, or set %s",
@@ -170,7 +171,8 @@ static int write_line(struct mgpud *client, struct json_object *object,
 			if (errno == EINTR)
 				continue;
 			if (errno == EAGAIN)
-				return mgpu_fail(err, -ETIMEDOUT, "%s does not answer", client->name);
+				return mgpu_fail(err, -ETIMEDOUT, "%s does not answer",
+						 client->name);
 			return mgpu_fail(err, -errno,
 					 "%s no longer listens: %s",
 					 client->name, strerror(errno));

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "clock.h"
+#include "ledger.h"
 #include "marks.h"
 #include "predict.h"
 
@@ -28,6 +30,7 @@
 #define NR_FIND		1024u		/* chains of objects, a power of two */
 #define GROUP_AT	128u		/* requests of a group: the server executes it meanwhile */
 #define REST_NS		1000000		/* a loop that is silent for so long has left */
+#define REPORT_NS	100000000	/* between two reports of what was counted */
 #define STAY_GOOD	8u		/* iterations as predicted that make up for the rest */
 
 _Thread_local struct remote_place remote_place __attribute__((tls_model("initial-exec")));
@@ -62,6 +65,9 @@ static struct {
 	uint64_t like[NR_LIKE];
 	unsigned int nr_like;
 	struct remote_counts counts;
+	uint64_t report[LEDGER_REPORTED];	/* what the server is told of */
+	bool reports;				/* it has changed */
+	uint64_t reported_ns;			/* when that was done last */
 
 	/* The loop that the program is in, or NULL, and what follows of it. */
 	struct mark_loop *loop;
@@ -150,6 +156,30 @@ static void put_raw(const void *p, size_t len)
 	}
 	memcpy(remote.out + remote.out_len, p, len);
 	remote.out_len += len;
+}
+
+/* Count what the server is told of. */
+static void note(enum ledger_number which)
+{
+	remote.report[which - LEDGER_REPORT]++;
+	remote.reports = true;
+}
+
+/* Send what there is, and after a while what was counted, too. */
+static void flush_calls(void)
+{
+	const struct remote_request h = {
+		.len = sizeof(remote.report), .function = REMOTE_REPORT,
+	};
+	uint64_t now = remote.reports && remote.out_len ? now_ns() : 0;
+
+	if (now && (!remote.reported_ns || now - remote.reported_ns >= REPORT_NS)) {
+		remote.reported_ns = now;
+		remote.reports = false;
+		put_raw(&h, sizeof(h));
+		put_raw(remote.report, sizeof(remote.report));
+	}
+	flush();
 }
 
 /* Receive @len bytes; large ones without a copy. */
@@ -407,14 +437,17 @@ static void leave_loop(void)
 	put_held();
 	if (remote.stay >= STAY_GOOD)
 		remote.loop->short_stays = 0;
-	else
-		remote.loop->short_stays++;
+	else if (++remote.loop->short_stays == MARK_SHORT)
+		note(LEDGER_GIVEN_UP);
 	remote.loop = NULL;
 	predict_reset(&remote.predict);
 }
 
 static void enter_loop(struct mark_loop *loop)
 {
+	if (!loop->seen && loop->class - 1 < 3)
+		note(LEDGER_CLASS_1 + loop->class - 1);
+	loop->seen = true;
 	remote.loop = loop;
 	remote.first = remote_place.site;
 	remote.stay = 0;
@@ -440,7 +473,7 @@ static void *rest(void *arg)
 		pthread_mutex_lock(&remote.lock);
 		if (seen == remote.counts.requests && predict_holds(&remote.predict)) {
 			leave_loop();
-			flush();
+			flush_calls();
 		}
 	}
 	return NULL;
@@ -517,6 +550,7 @@ static bool take_request(void)
 	case PREDICTED_AS_IS:
 		break;
 	case PREDICTED_WRONG:
+		note(LEDGER_WRONG);
 		memcpy(request, remote.out + remote.begun, len);
 		remote.out_len = remote.begun;
 		leave_loop();
@@ -533,7 +567,7 @@ static bool take_request(void)
 		remote.stay++;
 		if (p->count * p->nr_calls >= GROUP_AT) {
 			put_held();
-			flush();
+			flush_calls();
 			return true;
 		}
 	}
@@ -668,7 +702,7 @@ void put_objects(struct call *c, const void *handles, uint64_t nr)
 int32_t call_end(struct call *c)
 {
 	if ((!remote.in_loop || !take_request()) && (c->how || remote.out_len >= FLUSH_AT))
-		flush();
+		flush_calls();
 	pthread_mutex_unlock(&remote.lock);
 	if (!(c->how & CALL_WAIT))
 		return 0;
@@ -926,6 +960,10 @@ int remote_open(const struct remote_api *api, int fd, enum remote_mode mode)
 	remote.api = api;
 	remote.mode = mode;
 	remote.counts = (struct remote_counts){ 0 };
+	memset(remote.report, 0, sizeof(remote.report));
+	remote.report[LEDGER_MODE - LEDGER_REPORT] = (uint64_t)mode + 1;
+	remote.reports = true;
+	remote.reported_ns = 0;
 	remote.nr_like = 0;
 	memset(remote.like, 0, sizeof(remote.like));
 	if (!send_all(&hello, sizeof(hello)) || !receive(&welcome, sizeof(welcome)))

@@ -2,13 +2,14 @@
 /*
  * mgpu-remoted: executes the GPU API calls of programs elsewhere.  It listens on a socket, and
  * starts itself anew for each program that connects, so that none sees another's memory, or ends
- * another's process.
+ * another's process.  On a second socket it says what the programs do.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <grp.h>
+#include <limits.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -24,15 +25,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "apps.h"
 #include "cmdline.h"
 #include "complain.h"
+#include "control.h"
 #include "memory.h"
 #include "notify.h"
 #include "opencl/opencl_back.h"
 #include "server.h"
 
 #define SOCKET		"/run/mgpu/remote.sock"
+#define CONTROL		".control"	/* what the control socket's name ends with */
 #define APPLICATION	3	/* descriptor of the connection in a process for an application */
+#define LEDGER		4	/* of the memory of its account's ledger */
 #define SPARE		(4ull << 30)	/* memory of such a process beside the objects, bytes */
 
 static const char usage_text[] =
@@ -50,6 +55,15 @@ static const char usage_text[] =
 	"      --objects N      objects of a program (1000000)\n"
 	"      --message MIB    the largest transfer (1024)\n"
 	"      --pending MIB    transfers of a program that it does not wait for (1024)\n"
+	"\n"
+	"The programs of an account together:\n"
+	"      --account-programs N, --account-memory MIB, --account-objects N,\n"
+	"      --account-pending MIB\n"
+	"                       the same limits (none)\n"
+	"\n"
+	"      --control PATH   tell 'gpuctl remote' there what programs do; none: nowhere\n"
+	"                       (the path of the socket and " CONTROL ")\n"
+	"      --group NAME     group that may ask (mgpu if it exists, or else root only)\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n";
 
@@ -63,27 +77,44 @@ static const struct option options[] = {
 	{ "objects", required_argument, NULL, 'o' },
 	{ "message", required_argument, NULL, 'e' },
 	{ "pending", required_argument, NULL, 'P' },
+	{ "account-programs", required_argument, NULL, 'a' },
+	{ "account-memory", required_argument, NULL, 'b' },
+	{ "account-objects", required_argument, NULL, 'c' },
+	{ "account-pending", required_argument, NULL, 'd' },
+	{ "control", required_argument, NULL, 'C' },
+	{ "group", required_argument, NULL, 'g' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
-	{ "serve", no_argument, NULL, 'S' },	/* of a process for an application */
+	/* of a process for an application: its entry in the ledger */
+	{ "serve", required_argument, NULL, 'S' },
 	{ 0 }
 };
 
 static const char *const names[] = {
 	"socket", "mode", "user", "library", "programs", "memory", "objects", "message", "pending",
-	"help", "version", NULL
+	"account-programs", "account-memory", "account-objects", "account-pending", "control",
+	"group", "help", "version", NULL
 };
 
 static struct {
 	const char *socket;
 	const char *user;
 	const char *library;
+	const char *control;
+	const char *group;
 	unsigned int mode;
 	unsigned int programs;
-	bool serve;
+	unsigned int account_programs;
+	uint64_t account[LEDGER_LIMITS];
+	const char *serve;
 	struct limits limits;
 } opt = {
-	.socket = SOCKET, .library = "libOpenCL.so.1", .mode = 0660, .programs = 64,
+	.socket = SOCKET, .library = "libOpenCL.so.1", .group = "auto", .mode = 0660,
+	.programs = 64, .account_programs = UINT_MAX,
+	.account = {
+		[LEDGER_MEMORY] = UINT64_MAX, [LEDGER_OBJECTS] = UINT64_MAX,
+		[LEDGER_PENDING] = UINT64_MAX,
+	},
 	.limits = {
 		.memory = 4ull << 30, .objects = 1000000, .message = 1ull << 30,
 		.pending = 1ull << 30,
@@ -129,6 +160,24 @@ static int limit(void)
 	return 0;
 }
 
+/* Take the program's entry in its account's ledger. */
+static int open_ledger(struct ledger *l)
+{
+	struct ucred cred = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(cred);
+	int ret = ledger_open(l, LEDGER, (unsigned int)strtoul(opt.serve, NULL, 10));
+
+	if (ret) {
+		complain("the ledger: %s", strerror(-ret));
+		return ret;
+	}
+	close(LEDGER);
+	memcpy(l->limits, opt.account, sizeof(l->limits));
+	if (!getsockopt(APPLICATION, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		l->uid = cred.uid;
+	return 0;
+}
+
 /* End with the program, also while the API waits for something. */
 static void *watch(void *arg)
 {
@@ -155,7 +204,9 @@ static int serve(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* The programs of a listener that ends do, too. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	ret = drop_rights();
+	ret = open_ledger(&server.ledger);
+	if (!ret)
+		ret = drop_rights();
 	if (!ret)
 		ret = limit();
 	if (ret)
@@ -174,7 +225,7 @@ static int serve(void)
 		complain("cannot start a thread: %s", strerror(ret));
 		return -ret;
 	}
-	ret = server_run(&server);
+	ret = server_serve(&server);
 	if (ret == -EPROTO)
 		complain("program %d sent what no front end sends", getpid());
 	else if (ret && ret != -ECONNRESET && ret != -EPIPE)
@@ -220,67 +271,101 @@ failed:
 	return fd;
 }
 
-/* Start a process for the program at the other end. */
-static bool start(int fd, char **argv)
+/* Have the descriptors that a process for a program has. */
+static bool place(int program, int ledger)
 {
-	pid_t pid = fork();
+	/* Neither is to lie where the other belongs. */
+	program = fcntl(program, F_DUPFD, LEDGER + 1);
+	ledger = fcntl(ledger, F_DUPFD, LEDGER + 1);
+	return program >= 0 && ledger >= 0 && dup2(program, APPLICATION) >= 0 &&
+		dup2(ledger, LEDGER) >= 0 && !close(program) && !close(ledger);
+}
 
-	if (pid < 0)
+/* Start a process for the program at the other end. */
+static bool start(int fd, struct app *app, char **argv)
+{
+	char entry[32];
+
+	app->process = fork();
+	if (app->process < 0)
 		complain("cannot start a process: %s", strerror(errno));
-	if (pid)
-		return pid > 0;
-	if (dup2(fd, APPLICATION) < 0 || (fd == APPLICATION && fcntl(fd, F_SETFD, 0)))
+	if (app->process)
+		return app->process > 0;
+	snprintf(entry, sizeof(entry), "--serve=%u", app->entry);
+	argv[1] = entry;
+	if (!place(fd, app->account->fd))
 		_exit(1);
 	execv("/proc/self/exe", argv);
 	complain("cannot start myself: %s", strerror(errno));
 	_exit(1);
 }
 
-static void reap(unsigned int *nr)
+static void reap(struct apps *apps)
 {
+	struct app *app;
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		(*nr)--;
+		app = apps_find(apps, pid);
+		if (app)
+			apps_remove(apps, app);
 		if (WIFSIGNALED(status))
 			complain("program %d has ended its process: %s", pid,
 				 strsignal(WTERMSIG(status)));
 	}
 }
 
-static void take_program(int fd, unsigned int *nr, char **argv)
+static void take_program(int fd, struct apps *apps, char **argv)
 {
 	int program = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	struct app *app;
 
 	if (program < 0)
 		return;
-	if (*nr >= opt.programs)
-		complain("a program is turned away: there are %u already (--programs)", *nr);
-	else if (start(program, argv))
-		(*nr)++;
+	app = apps_add(apps, program);
+	if (app && !start(program, app, argv))
+		apps_remove(apps, app);
 	close(program);
+}
+
+static int open_control(struct control_socket **control, const struct apps *apps)
+{
+	static struct control_api apis[2];
+	char path[PATH_MAX];
+
+	*control = NULL;
+	if (opt.control && !strcmp(opt.control, "none"))
+		return 0;
+	apis[0] = (struct control_api){ opencl_server.number, opencl_server.name };
+	snprintf(path, sizeof(path), "%s" CONTROL, opt.socket);
+	return control_open(control, opt.control ? opt.control : path, opt.group, apps, apis);
 }
 
 static int listener(int argc, char **argv)
 {
+	struct apps apps = { .max = opt.programs, .account_max = opt.account_programs };
 	char **own = calloc((size_t)argc + 2, sizeof(*own));
 	struct signalfd_siginfo info;
-	struct pollfd fds[2];
-	unsigned int nr = 0;
+	struct control_socket *control;
+	struct pollfd fds[3];
 	sigset_t set;
-	int fd;
+	int fd, ret;
 
 	if (!own)
 		return -ENOMEM;
-	/* Before the others: one of them may be "--". */
+	/* Before the others, one of which may be "--", comes that of start(). */
 	own[0] = argv[0];
-	own[1] = (char *)"--serve";
 	for (int i = 1; i < argc; i++)
 		own[i + 1] = argv[i];
 	fd = listen_on(opt.socket);
 	if (fd < 0)
 		return fd;
+	ret = open_control(&control, &apps);
+	if (ret) {
+		unlink(opt.socket);
+		return ret;
+	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTERM);
@@ -288,19 +373,23 @@ static int listener(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fds[0] = (struct pollfd){ .fd = signalfd(-1, &set, SFD_CLOEXEC), .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = control ? control_fd(control) : -1, .events = POLLIN };
 	notify("READY=1\nSTATUS=listening on %s", opt.socket);
 	for (;;) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		if (poll(fds, 3, -1) < 0 && errno != EINTR)
 			return -errno;
 		if (fds[0].revents && read(fds[0].fd, &info, sizeof(info)) == sizeof(info)) {
 			if (info.ssi_signo != SIGCHLD)
 				break;
-			reap(&nr);
+			reap(&apps);
 		}
 		if (fds[1].revents)
-			take_program(fd, &nr, own);
+			take_program(fd, &apps, own);
+		if (fds[2].revents)
+			control_run(control);
 	}
 	notify("STOPPING=1");
+	control_close(control);
 	unlink(opt.socket);
 	free(own);
 	return 0;
@@ -344,6 +433,23 @@ static bool take_option(int c, const char *text)
 		if (!number(text, 1, 100000, &v))
 			return false;
 		opt.programs = (unsigned int)v;
+		return true;
+	case 'a':
+		if (!number(text, 1, 100000, &v))
+			return false;
+		opt.account_programs = (unsigned int)v;
+		return true;
+	case 'b':
+		return number(text, mib, most, &opt.account[LEDGER_MEMORY]);
+	case 'c':
+		return number(text, 1, most, &opt.account[LEDGER_OBJECTS]);
+	case 'd':
+		return number(text, mib, most, &opt.account[LEDGER_PENDING]);
+	case 'C':
+		opt.control = text;
+		return true;
+	case 'g':
+		opt.group = text;
 		return true;
 	case 'M':
 		return number(text, mib, most, &opt.limits.memory);
@@ -395,7 +501,7 @@ int main(int argc, char **argv)
 			complain("%s", text);
 			return 2;
 		case 'S':
-			opt.serve = true;
+			opt.serve = optarg;
 			break;
 		default:
 			if (!take_option(c, optarg)) {

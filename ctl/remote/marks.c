@@ -200,6 +200,7 @@ int marks_add(struct json_object *report, uintptr_t base, const uint8_t *start, 
 				len = marks_call_len((const uint8_t *)at, (uintptr_t)end - at);
 			if (!len)
 				continue;
+			own->loop[i].class = (unsigned int)number(sorted[i], "class");
 			added = marks_add_place((const void *)(at + len), &own->loop[i]) ?
 				added + 1 : -ENOMEM;
 		}

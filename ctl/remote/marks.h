@@ -19,10 +19,14 @@ struct json_object;
 
 /**
  * struct mark_loop - a loop
+ * @class: its class, 1 to 3
  * @short_stays: stays without gain since the last one with
+ * @seen: it has been recorded
  */
 struct mark_loop {
+	unsigned int class;
 	atomic_uint short_stays;
+	bool seen;
 };
 
 /**

@@ -8,8 +8,9 @@ remote-cflags := -Iremote -Iremote/opencl -I$(remote-gen) -Idefer -fvisibility=h
 remote-front-objs := $(addprefix $(OUT)/obj/pic/,analyse.o client.o group.o marks.o \
 	predict.o opencl/front.o opencl/icd.o \
 	opencl/lengths.o opencl_front.o cache.o)
-remote-back-objs := $(addprefix $(OUT)/obj/remote/,group.o main.o server.o opencl/back.o \
-	opencl/lengths.o opencl_server.o)
+remote-back-objs := $(addprefix $(OUT)/obj/remote/,apps.o control.o group.o ledger.o main.o \
+	server.o usage.o opencl/back.o opencl/lengths.o opencl_server.o) \
+	$(addprefix $(OUT)/obj/mgpud/server/,access.o budget.o server.o)
 
 api := api
 remote := remote
@@ -31,6 +32,9 @@ $(OUT)/obj/remote/%.o: remote/%.c Makefile remote/remote.mk | $(remote-gen)/open
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+# mgpud's socket
+$(OUT)/obj/remote/control.o: remote-cflags += -Imgpud -Ialloc
+
 $(OUT)/obj/remote/%.o: $(remote-gen)/%.c $(remote-gen)/opencl_gen.h
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -40,4 +44,5 @@ $(OUT)/libmgpu-opencl.so: $(remote-front-objs)
 		-o $@ $^ $(shell $(PKG_CONFIG) --libs json-c)
 
 $(OUT)/mgpu-remoted: $(remote-back-objs) $(OUT)/libmgpu.a
-	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl
+	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl \
+		$(shell $(PKG_CONFIG) --libs json-c)

@@ -102,7 +102,7 @@ uint64_t server_new(struct server *s, struct request *q)
 
 	if (id && (id & REMOTE_ROOT || find(s, id)))
 		q->in.bad = true;
-	if (id && s->nr_objects >= s->limits.objects)
+	if (id && !ledger_fits(&s->ledger, LEDGER_OBJECTS, 1, s->limits.objects))
 		set_status(q, s->api->errors.memory);
 	return id;
 }
@@ -120,7 +120,7 @@ struct served *server_add(struct server *s, uint32_t kind, uint64_t id, void *na
 	o->native = native;
 	o->next = *at;
 	*at = o;
-	s->nr_objects++;
+	ledger_add(&s->ledger, LEDGER_OBJECTS, 1);
 	return o;
 }
 
@@ -130,7 +130,7 @@ void server_add_failed(struct server *s, uint32_t kind, uint64_t id, struct serv
 	struct served *o;
 
 	/* Over the limit there is not even that: its id is invalid. */
-	if (!id || s->nr_objects >= s->limits.objects)
+	if (!id || !ledger_fits(&s->ledger, LEDGER_OBJECTS, 1, s->limits.objects))
 		return;
 	o = server_add(s, kind, id, s->api->failed(s, kind, target, status));
 	if (!o->native)
@@ -146,8 +146,8 @@ void server_remove(struct server *s, struct served *o)
 	for (at = chain(s, o->id); *at != o; at = &(*at)->next)
 		;
 	*at = o->next;
-	s->nr_objects--;
-	s->memory -= o->charged;
+	ledger_sub(&s->ledger, LEDGER_OBJECTS, 1);
+	ledger_sub(&s->ledger, LEDGER_MEMORY, o->charged);
 	if (o->native)
 		s->api->release(s, o);
 	free(o);
@@ -260,6 +260,20 @@ char **server_texts(struct server *s, struct request *q, uint64_t nr, size_t **l
 	return texts;
 }
 
+bool server_reserve(struct server *s, struct request *q, uint64_t size)
+{
+	if (!ledger_take(&s->ledger, LEDGER_MEMORY, size, s->limits.memory))
+		return false;
+	q->reserved += size;
+	return true;
+}
+
+void server_charge(struct request *q, struct served *o)
+{
+	o->charged = q->reserved;
+	q->reserved = 0;
+}
+
 bool server_ready(struct server *s, struct request *q)
 {
 	(void)s;
@@ -332,6 +346,7 @@ static int send_all(struct server *s, const void *head, size_t head_len, const v
 			continue;
 		if (n < 0)
 			return -errno;
+		ledger_add(&s->ledger, LEDGER_SENT, (uint64_t)n);
 		for (int i = 0; i < 2; i++) {
 			size_t part = (size_t)n < iov[i].iov_len ? (size_t)n : iov[i].iov_len;
 
@@ -374,7 +389,7 @@ static int send_data(struct server *s)
 			/* Its memory is padded, too. */
 			ret = send_all(s, &head, sizeof(head), t->data, padded(t->len));
 		}
-		s->pending_bytes -= t->len;
+		ledger_sub(&s->ledger, LEDGER_PENDING, t->len);
 		s->api->forget(s, t->event);
 		free(t->data);
 		*at = t->next;
@@ -394,6 +409,7 @@ static int reply(struct server *s, uint32_t seq, int32_t status, const void *p, 
 	if (!status)
 		h.len = len;
 	pthread_mutex_lock(&s->lock);
+	ledger_add(&s->ledger, LEDGER_REPLIES, 1);
 	ret = send_data(s);
 	if (!ret)
 		ret = send_all(s, &h, sizeof(h), p, h.len);
@@ -414,7 +430,7 @@ bool server_may_pend(struct server *s, uint64_t len)
 
 		if (!s->api->finished(s, t->event))
 			break;
-		s->pending_bytes -= t->len;
+		ledger_sub(&s->ledger, LEDGER_PENDING, t->len);
 		s->api->forget(s, t->event);
 		free(t->data);
 		s->pending = t->next;
@@ -422,7 +438,7 @@ bool server_may_pend(struct server *s, uint64_t len)
 			s->pending_end = &s->pending;
 		free(t);
 	}
-	good = len <= s->limits.pending && s->pending_bytes <= s->limits.pending - len;
+	good = ledger_fits(&s->ledger, LEDGER_PENDING, len, s->limits.pending);
 	pthread_mutex_unlock(&s->lock);
 	return good;
 }
@@ -440,7 +456,7 @@ void server_pend(struct server *s, const struct pending *transfer)
 	pthread_mutex_lock(&s->lock);
 	*s->pending_end = t;
 	s->pending_end = &t->next;
-	s->pending_bytes += t->len;
+	ledger_add(&s->ledger, LEDGER_PENDING, t->len);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -486,18 +502,33 @@ int32_t server_start(struct server *s, struct request *q, const struct job *j)
 
 /* ---- the loop ---- */
 
+/* Keep what the front end has counted. */
+static int32_t take_report(struct server *s, struct request *q)
+{
+	for (unsigned int i = 0; i < LEDGER_REPORTED; i++)
+		ledger_set(&s->ledger, LEDGER_REPORT + i, take_u64(&q->in));
+	if (q->flags || q->in.at != q->in.end)
+		q->in.bad = true;
+	return 0;
+}
+
 /* Have a request served. Return what the call returned; @q->in.bad: no front end sends it. */
 static int32_t serve(struct server *s, struct request *q)
 {
 	int32_t status;
 
+	if (q->function == REMOTE_REPORT)
+		return take_report(s, q);
 	if (q->function >= s->api->nr_functions || !s->api->functions[q->function].serve ||
 	    q->flags & ~(REMOTE_WAITS | REMOTE_ASIDE)) {
 		q->in.bad = true;
 		return 0;
 	}
 	s->payload_len = 0;
+	ledger_add(&s->ledger, LEDGER_CALLS, 1);
 	status = s->api->functions[q->function].serve(s, q);
+	ledger_sub(&s->ledger, LEDGER_MEMORY, q->reserved);
+	q->reserved = 0;
 	free_arena(s);
 	return status;
 }
@@ -515,6 +546,7 @@ int32_t server_group(struct server *s, struct request *q, const struct request_g
 	if (!requests)
 		return s->api->errors.memory;
 	memcpy(requests, g->requests, g->size);
+	ledger_add(&s->ledger, LEDGER_GROUPS, 1);
 	for (uint64_t k = 0; k < g->count && !q->in.bad; k++) {
 		unsigned int call = 0;
 
@@ -528,6 +560,7 @@ int32_t server_group(struct server *s, struct request *q, const struct request_g
 				.in = { .at = p, .end = p + h.len },
 				.seq = h.seq, .function = h.function,
 			};
+			ledger_add(&s->ledger, LEDGER_GROUPED, 1);
 			status = serve(s, &one);
 			q->in.bad = one.in.bad;
 			if (status && !told && s->groups_told < GROUPS_TOLD) {
@@ -570,12 +603,12 @@ static int execute(struct server *s, const struct remote_request *h, const uint8
 }
 
 /* Receive at least @min and at most @max bytes; return their number, 0 at the end. */
-static ssize_t receive(int fd, void *p, size_t min, size_t max)
+static ssize_t receive(struct server *s, void *p, size_t min, size_t max)
 {
 	size_t len = 0;
 
 	while (len < min) {
-		ssize_t n = recv(fd, (uint8_t *)p + len, max - len, 0);
+		ssize_t n = recv(s->fd, (uint8_t *)p + len, max - len, 0);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -585,6 +618,7 @@ static ssize_t receive(int fd, void *p, size_t min, size_t max)
 			return len ? -EPROTO : 0;
 		len += (size_t)n;
 	}
+	ledger_add(&s->ledger, LEDGER_RECEIVED, len);
 	return (ssize_t)len;
 }
 
@@ -595,10 +629,11 @@ static int welcome(struct server *s)
 		.max_message = s->limits.message,
 	};
 	struct remote_hello h;
-	ssize_t n = receive(s->fd, &h, sizeof(h), sizeof(h));
+	ssize_t n = receive(s, &h, sizeof(h), sizeof(h));
 
 	if (n <= 0)
 		return n ? (int)n : -ECONNRESET;
+	ledger_set(&s->ledger, LEDGER_API, s->api->number);
 	w.refused = h.magic != REMOTE_MAGIC || h.version != REMOTE_VERSION ||
 		h.api != s->api->number || h.digest != s->api->digest;
 	n = send_all(s, &w, sizeof(w), NULL, 0);
@@ -617,7 +652,7 @@ static int execute_large(struct server *s, const struct remote_request *h, const
 	if (!all)
 		return -ENOMEM;
 	memcpy(all, p, have);
-	n = receive(s->fd, all + have, h->len - have, h->len - have);
+	n = receive(s, all + have, h->len - have, h->len - have);
 	ret = n > 0 ? execute(s, h, all, &owned) : n ? (int)n : -EPROTO;
 	free(owned);
 	return ret;
@@ -650,7 +685,7 @@ static int loop(struct server *s, uint8_t *in)
 		memmove(in, in + at, len - at);
 		len -= at;
 		at = 0;
-		n = receive(s->fd, in + len, 1, IN_SIZE - len);
+		n = receive(s, in + len, 1, IN_SIZE - len);
 		if (n <= 0)
 			return n || !len ? (int)n : -EPROTO;
 		len += (size_t)n;
@@ -658,7 +693,7 @@ static int loop(struct server *s, uint8_t *in)
 	return ret;
 }
 
-int server_run(struct server *s)
+int server_serve(struct server *s)
 {
 	uint8_t *in = malloc(IN_SIZE);
 	int ret;
@@ -666,6 +701,8 @@ int server_run(struct server *s)
 	if (!in)
 		return -ENOMEM;
 	s->pending_end = &s->pending;
+	if (!s->ledger.own)
+		s->ledger.own = &s->ledger.alone;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->idle, NULL);
 	ret = welcome(s);

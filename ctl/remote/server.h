@@ -14,6 +14,7 @@
 
 #include "codec.h"
 #include "group.h"
+#include "ledger.h"
 
 struct server;
 struct request;
@@ -78,6 +79,7 @@ struct server_call {
 
 /**
  * struct server_api - an API
+ * @name: its name
  * @number: for struct remote_hello
  * @digest: of its description
  * @functions: by number
@@ -91,6 +93,7 @@ struct server_call {
  * @forget: release a native event
  */
 struct server_api {
+	const char *name;
 	uint32_t number;
 	uint64_t digest;
 	const struct server_call *functions;
@@ -112,6 +115,7 @@ struct server_api {
  * @status: error of an argument, the first one
  * @first: the first object that was read
  * @later: the reply is another thread's
+ * @reserved: bytes of objects that are charged, and that no object has yet
  * @owned: memory that the arguments are in, for a call that takes it and sets it to NULL; NULL if
  *	they are in the server's own
  */
@@ -123,6 +127,7 @@ struct request {
 	int32_t status;
 	const struct served *first;
 	bool later;
+	uint64_t reserved;
 	void **owned;
 };
 
@@ -154,8 +159,7 @@ struct pending {
  * @native: the API's functions
  * @fd: the connection
  * @limits: what the application may have
- * @nr_objects: objects in @objects
- * @memory: bytes that they are charged for
+ * @ledger: what it has, for its account's limits and the control socket
  * @objects: table by id
  * @roots: objects that the server named; the id is the index and REMOTE_ROOT
  * @nr_roots: their number
@@ -166,7 +170,6 @@ struct pending {
  * @lock: covers sending, @pending and @nr_jobs
  * @pending: transfers, the oldest first
  * @pending_end: where the next one goes
- * @pending_bytes: of all of them
  * @nr_jobs: threads that wait
  * @idle: signalled when there is none
  * @groups_told: groups whose errors were named
@@ -176,8 +179,7 @@ struct server {
 	const void *native;
 	int fd;
 	struct limits limits;
-	uint64_t nr_objects;
-	uint64_t memory;
+	struct ledger ledger;
 	struct served *objects[SERVER_CHAINS];
 	struct served roots[SERVER_ROOTS];
 	unsigned int nr_roots;
@@ -188,20 +190,20 @@ struct server {
 	pthread_mutex_t lock;
 	struct pending *pending;
 	struct pending **pending_end;
-	uint64_t pending_bytes;
 	unsigned int nr_jobs;
 	pthread_cond_t idle;
 	unsigned int groups_told;
 };
 
 /**
- * server_run() - serve an application until it goes
- * @s: the server, of which api, native, fd and limits are set and the rest is 0
+ * server_serve() - serve an application until it goes
+ * @s: the server, of which api, native, fd and limits are set, and the ledger where the application
+ *	has an account; the rest is 0
  *
  * Return: 0, or a negative errno: the application sent what no front end sends (-EPROTO), or the
  * connection failed.
  */
-int server_run(struct server *s);
+int server_serve(struct server *s);
 
 /*
  * Release all objects of the application, and wait for its jobs, which may last for ever: a process
@@ -233,10 +235,19 @@ uint64_t server_new(struct server *s, struct request *q);
 /* Return whether the request is as agreed and all of its arguments are good. */
 bool server_ready(struct server *s, struct request *q);
 
+/*
+ * Charge memory that the request is about to use. Return false if the application or its account
+ * has as much as it may.  What no object gets is given back after the request.
+ */
+bool server_reserve(struct server *s, struct request *q, uint64_t size);
+
 /* ---- results ---- */
 
 /* Add a native object; it cannot fail after server_new(). */
 struct served *server_add(struct server *s, uint32_t kind, uint64_t id, void *native);
+
+/* Charge an object for the memory that the request reserved. */
+void server_charge(struct request *q, struct served *o);
 
 /* Release an object. */
 void server_remove(struct server *s, struct served *o);

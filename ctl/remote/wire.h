@@ -28,7 +28,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire has the orde
 _Static_assert(sizeof(void *) == 8, "handles and sizes have 8 bytes");
 
 #define REMOTE_MAGIC	0x6f6d65727570676dull	/* "mgpuremo" */
-#define REMOTE_VERSION	1
+#define REMOTE_VERSION	2
 #define REMOTE_NULL	UINT64_MAX
 
 /* Ids of objects that the server names have this bit; the front end names all others. */
@@ -80,6 +80,13 @@ struct remote_request {
 	uint16_t function;
 	uint16_t flags;
 };
+
+/*
+ * Number of a function of every API: the front end tells what it has counted.  The arguments are
+ * LEDGER_REPORTED words in the order of enum ledger_number, from LEDGER_REPORT on; there is no
+ * reply, and the request's number is 0.
+ */
+#define REMOTE_REPORT	0xffffu
 
 /* A reply, or the data that a request without a reply asked for. */
 #define REMOTE_REPLY	1

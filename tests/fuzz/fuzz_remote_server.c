@@ -80,7 +80,7 @@ static size_t stream(uint8_t *to, const uint8_t *data, size_t size)
 
 	memcpy(to, &hello, len);
 	while (size >= 4) {
-		h.function = data[0];
+		h.function = data[0] == 0xff ? REMOTE_REPORT : data[0];
 		h.flags = data[1] & 3;
 		h.seq++;
 		h.len = 8ull * (data[2] | data[3] << 8);
@@ -95,6 +95,11 @@ static size_t stream(uint8_t *to, const uint8_t *data, size_t size)
 		size -= h.len;
 	}
 	return len;
+}
+
+static uint64_t has(const struct server *s, enum ledger_number which)
+{
+	return ledger_get(s->ledger.own, which);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -124,11 +129,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s->limits = (struct limits){
 		.memory = 1u << 20, .objects = 64, .message = 1u << 16, .pending = 1u << 16,
 	};
-	server_run(s);
-	FUZZ_ASSERT(s->nr_objects <= s->limits.objects && s->memory <= s->limits.memory);
-	FUZZ_ASSERT(s->pending_bytes <= s->limits.pending);
+	server_serve(s);
+	FUZZ_ASSERT(has(s, LEDGER_OBJECTS) <= s->limits.objects);
+	FUZZ_ASSERT(has(s, LEDGER_MEMORY) <= s->limits.memory);
+	FUZZ_ASSERT(has(s, LEDGER_PENDING) <= s->limits.pending);
 	server_free(s);
-	FUZZ_ASSERT(!s->nr_objects && !s->memory);
+	FUZZ_ASSERT(!has(s, LEDGER_OBJECTS) && !has(s, LEDGER_MEMORY));
 	free(s);
 	FUZZ_ASSERT(!played_objects);
 	return 0;
@@ -172,6 +178,7 @@ static void seeds(const char *dir)
 	REQUEST(clGetDeviceIDs, 1, P, CL_DEVICE_TYPE_ALL, 1, 1, 1);
 	REQUEST(clGetDeviceInfo, 1, D, CL_DEVICE_PLATFORM);
 	REQUEST(clGetDeviceInfo, 1, D, CL_DEVICE_NAME);
+	request(0xff, 0, (const uint64_t[]){ 3, 1, 0, 0, 2, 0 }, LEDGER_REPORTED);
 	fuzz_seed(dir, "questions", seed, seed_len);
 	REQUEST(clCreateContext, 1, 1, 24, CL_CONTEXT_PLATFORM, P, 0, 8, D, 1);
 	REQUEST(clCreateCommandQueue, 1, 1, D, 0, 2);

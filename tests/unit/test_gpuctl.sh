@@ -137,6 +137,13 @@ missing_and_surplus()
 	refused "$gpuctl" 2 "'04:00.0' is too much" render stop none force 04:00.0
 	refused "$gpuctl" 2 "'force' is too much" render stop force force
 	refused "$gpuctl" 2 "render list takes no 'none'" render list none
+	refused "$gpuctl" 2 "did you mean 'stats'" remote stat
+	refused "$gpuctl" 2 "remote list takes no '7'" remote list 7
+	refused "$gpuctl" 2 "'gpuctl remote list' lists them" remote show
+	refused "$gpuctl" 2 "'x' is no process ID" remote show x
+	MGPU_REMOTE_CONTROL=/nonexistent/s refused "$gpuctl" 1 \
+		'mgpu-remoted does not run .*/nonexistent/s.: start it, or set MGPU_REMOTE_CONTROL' \
+		remote list
 	refused "$gpuctl" 1 "renders on '0000:fe:1e.7'; 'gpuctl render list'" render stop 0000:fe:1e.7
 	refused "$gpuctl" 2 'takes one' dev show
 	refused "$gpuctl" 2 'as in' dev set
@@ -555,6 +562,7 @@ completion()
 		'vgpu list') printf 'ID UUID DEV\n1 83b8f4f2 x\n' ;;
 		'ctx list vgpu 1') printf 'VGPU CTX STATE\n1 77 idle\n1 78 idle\n' ;;
 		'dev list') printf 'ID NAME\n0 mgpu_soft.0\n' ;;
+		'remote list') printf '  PID USER\n   17 root\n' ;;
 		'render list') printf 'ADDRESS NODE\n0000:03:00.0 /dev/dri/renderD128\n' ;;
 		esac
 	}
@@ -573,6 +581,10 @@ completion()
 		echo "render start: $(complete_words render start '')"
 	[ "$(complete_words render stop '')" = 'all none force 0000:03:00.0' ] ||
 		echo "render stop: $(complete_words render stop '')"
+	[ "$(complete_words remote '')" = 'list show stats' ] ||
+		echo "remote: $(complete_words remote '')"
+	[ "$(complete_words remote show '')" = 17 ] ||
+		echo "remote show: $(complete_words remote show '')"
 	[ "$(complete_words ctx '')" = 'list show preempt resume' ] ||
 		echo "ctx: $(complete_words ctx '')"
 	[ "$(complete_words ctx list '')" = 'dev vgpu' ] ||

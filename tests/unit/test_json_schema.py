@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The JSON of gpuctl is as Documentation/mgpu.schema.json describes it.
 
-gpuctl runs on the kernel of test_gpuctl_ctx, with an mgpud of this test's.  The keys of
-mgpud's own state are looked for in its source; kselftest/test_mgpud.sh checks a real one.
+gpuctl runs on the kernel of test_gpuctl_ctx, with an mgpud and an mgpu-remoted of this test's.
+The keys of their own states are looked for in their source; kselftest/test_mgpud.sh and
+test_remote.py check real ones.
 """
 
 import copy
@@ -38,6 +39,9 @@ OUTPUTS = {
     ("ctx", "preempt", "1", "1", "hold"): "ctx_show",
     ("ctx", "resume", "1", "1"): "ctx_show",
     ("render", "list"): "render_list",
+    ("remote", "list"): "remote_list",
+    ("remote", "show", "1000"): "remote_show",
+    ("remote", "stats", "-n", "2", "-d", "0.1"): "remote_stats",
     ("status",): "status",
     ("monitor", "contexts", "-n", "2"): "monitor_event",
     ("top", "-n", "2", "-d", "1"): "top_sample",
@@ -196,7 +200,8 @@ def closed_and_named():
         assert re.fullmatch(r"[a-z][a-z0-9_]*", name), name
     for name in SCHEMA["$defs"]:
         part = SCHEMA["$defs"][name]
-        if "properties" not in part or name in ("dev", "vgpu", "ctx", "renderd"):
+        if "properties" not in part or name in ("dev", "vgpu", "ctx", "renderd", "remote_app",
+                                                    "remote_rates"):
             continue    # these are closed where they are used
         assert part.get("additionalProperties") is False or \
             part.get("unevaluatedProperties") is False, f"{name} may have any key"
@@ -222,7 +227,7 @@ def wrong_ones():
 
 
 def keys_of(path):
-    return set(re.findall(r"(?:json_object_object_add|add|add_text|add_count)\(\w+, \"(\w+)\"",
+    return set(re.findall(r"(?:json_object_object_add|add|add_[a-z]+)\(\w+, \"(\w+)\"",
                           read(path)))
 
 
@@ -247,6 +252,13 @@ def mgpud_keys():
     assert not gone, f"mgpud tells no {sorted(gone)}"
 
 
+def remoted_keys():
+    """The state of mgpu-remoted has the keys that the schema describes."""
+    described = set(SCHEMA["$defs"]["remote_app"]["properties"])
+    got = keys_of("ctl/remote/control.c") - {"version", "applications"}
+    assert got == described, got ^ described
+
+
 TESTS = (
     (closed_and_named, "the schema is valid, closed, and names keys alike"),
     (all_commands, "each command of gpuctl is looked at"),
@@ -254,6 +266,7 @@ TESTS = (
     (without_mgpud, "so it is without mgpud"),
     (wrong_ones, "the schema refuses other cases, units and types"),
     (mgpud_keys, "the schema has the keys of mgpud's state"),
+    (remoted_keys, "the schema has the keys of mgpu-remoted's state"),
 )
 
 try:
@@ -273,5 +286,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MGPUD_SOCKET"] = os.path.join(folder, "mgpud.sock")
         Mgpud(os.environ["MGPUD_SOCKET"], example(SCHEMA["$defs"]["state"])).start()
+        os.environ["MGPU_REMOTE_CONTROL"] = os.path.join(folder, "remote.sock")
+        Mgpud(os.environ["MGPU_REMOTE_CONTROL"], example(SCHEMA["$defs"]["remote_list"])).start()
         status = pytap.run(TESTS)
     sys.exit(status)

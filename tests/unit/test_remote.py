@@ -8,6 +8,7 @@ deferred.
 """
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -25,6 +26,7 @@ BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 SLOW = int(os.environ.get("MGPU_SLOW", "1"))
 SERVER = os.path.join(BUILD, "ctl", "mgpu-remoted")
 FRONT = os.path.join(BUILD, "ctl", "libmgpu-opencl.so")
+GPUCTL = os.path.join(BUILD, "ctl", "gpuctl")
 DEFER = os.path.join(BUILD, "ctl", "mgpu-defer")
 LOOPS = ("loops-constant", "loops-induction", "loops-results")
 PROGRAMS = ("vecadd", "stencil", "bfs", "cg", "maps", "images", "events", "errors", "builds", *LOOPS)
@@ -279,7 +281,7 @@ def the_listener_ends_all():
     assert server.process.wait(20 * SLOW) == 0
 
 
-def hello(version=1, api=1, digest=None, magic=b"mgpuremo"):
+def hello(version=2, api=1, digest=None, magic=b"mgpuremo"):
     """Return the first message of a front end."""
     return struct.pack("<8sIIQ", magic, version, api, the_digest() if digest is None else digest)
 
@@ -311,9 +313,9 @@ def speak(server, *messages):
 def hostile_programs_lose_their_process():
     with serving() as server:
         other = start("launches", "0", env=server.env("batched"))
-        welcome = struct.pack("<8sII", b"mgpuremo", 1, 0)
-        refused = struct.pack("<8sII", b"mgpuremo", 1, 1)
-        for message in (hello(magic=b"garbage!"), hello(version=2), hello(api=2), hello(digest=1)):
+        welcome = struct.pack("<8sII", b"mgpuremo", 2, 0)
+        refused = struct.pack("<8sII", b"mgpuremo", 2, 1)
+        for message in (hello(magic=b"garbage!"), hello(version=1), hello(api=2), hello(digest=1)):
             assert speak(server, message)[:16] == refused, message
         for length, function, flags, body in (
                 (8, 60000, 1, b"x" * 8),            # no such function
@@ -321,6 +323,8 @@ def hostile_programs_lose_their_process():
                 (2 ** 63, 1, 1, b""),               # longer than all that is allowed
                 (0, 1, 1, b""),                     # arguments are missing
                 (32, 1, 1, b"\0" * 32),             # there are too many
+                (48, 0xffff, 1, b"\0" * 48),         # a report that waits
+                (40, 0xffff, 0, b"\0" * 40),         # one that is too short
                 (9, 1, 1, b"\0" * 9),               # no multiple of 8
                 (24, 1, 4, b"\0" * 24)):            # unknown flag
             got = speak(server, hello(), struct.pack("<QIHH", length, 1, function, flags) + body)
@@ -356,13 +360,86 @@ def processes_have_few_rights():
 
 
 def programs_are_turned_away():
-    with serving("--programs", "1") as server:
-        first = start("launches", "0", env=server.env("batched"))
-        done = run("clinfo", "-l", env=server.env("batched"))
-        assert not done.stdout.strip() and "does not take" in done.stderr, done
-        assert "turned away" in server.said()
-        first.kill()
-        finish(first)
+    for limit in ("--programs", "--account-programs"):
+        with serving(limit, "1") as server:
+            first = start("launches", "0", env=server.env("batched"))
+            done = run("clinfo", "-l", env=server.env("batched"))
+            assert not done.stdout.strip() and "does not take" in done.stderr, done
+            assert "turned away" in server.said() and f"({limit})" in server.said()
+            first.kill()
+            finish(first)
+
+
+def remote(server, *words):
+    """Ask gpuctl remote; return how it ended."""
+    return run(GPUCTL, *words, env=dict(NATIVE, MGPU_REMOTE_CONTROL=server.socket + ".control"))
+
+
+def applications(server, verb="list"):
+    """Return the programs that gpuctl lists."""
+    options = ("-n", "1", "-d", "0.3") if verb == "stats" else ()
+    done = remote(server, "-j", "remote", verb, *options)
+    assert done.returncode == 0 and not done.stderr, done
+    return json.loads(done.stdout)["applications"]
+
+
+def gpuctl_tells_what_programs_do():
+    with serving() as server:
+        assert applications(server) == []
+        programs = {mode: start("launches", "0", env=server.env(mode)) for mode in MODES}
+
+        def all_have_called():
+            return all(app["mode"] and app["calls"] > 100 for app in applications(server))
+
+        wait_until(all_have_called)
+        told = {app["mode"]: app for app in applications(server)}
+        for mode, process in programs.items():
+            app = told[mode]
+            assert app["pid"] == process.pid and app["uid"] == os.geteuid(), app
+            assert app["process"] in server.programs(), app
+            assert app["command"] == "launches" and app["api"] == "opencl", app
+            assert app["handles"] == 5 and app["memory_bytes"] == 4, app
+            assert app["busy_source"] == "cpu" and app["busy_s"] > 0, app
+            assert app["received_bytes"] > 24 * app["round_trips"] > 0, app
+            assert app["sent_bytes"] > 24 * app["round_trips"], app
+            assert app["round_trips"] + app["round_trips_saved"] == app["calls"], app
+            assert (app["round_trips_saved"] > 0) == (mode != "one"), app
+            assert (app["groups"] > 0) == (mode == "deferred"), app
+            assert app["loops_by_class"] == [int(mode == "deferred"), 0, 0], app
+        text = remote(server, "remote", "list").stdout
+        assert re.search(rf" *{programs['one'].pid} .* launches +opencl +one +\d+", text), text
+        text = remote(server, "remote", "show", str(programs["deferred"].pid)).stdout
+        assert re.search(r"^round-trips-saved: +\d{3,}$", text, re.M), text
+        for app in applications(server, "stats"):
+            assert 10 < app["calls_per_s"] and 0 < app["busy_share"] < 65, app
+        done = remote(server, "remote", "show", "1")
+        assert done.returncode == 1 and "'gpuctl remote list' lists them" in done.stderr, done
+        for process in programs.values():
+            process.kill()
+            finish(process)
+        wait_until(server.has_none)
+        wait_until(lambda: applications(server) == [])
+
+
+def others_may_not_ask():
+    with serving("--control", path("other.control"), "--group", "root") as server:
+        assert not os.path.exists(server.socket + ".control")
+        assert os.stat(path("other.control")).st_mode & 0o7 == 0
+    with serving("--control", "none") as server:
+        done = remote(server, "remote", "list")
+        assert done.returncode == 1 and "mgpu-remoted does not run" in done.stderr, done
+
+
+def accounts_have_limits():
+    with serving("--account-memory", "1") as server:
+        done = run(program("late"), env=server.env("batched"))
+        assert done.stdout.startswith("buffers 3, error -4\n"), (done, server.said())
+        assert server.said().count("(--account-memory)") == 1, server.said()
+    with serving("--account-objects", "40") as server:
+        done = run(program("loops-leak"), env=server.env("batched"))
+        assert done.stdout == "finished -6\n", (done, server.said())
+        assert f"account {os.geteuid()} " in server.said(), server.said()
+        assert server.said().count("(--account-objects)") == 1, server.said()
 
 
 def without_a_server_there_is_no_platform():
@@ -395,7 +472,8 @@ def the_manual_page_has_all_options():
 
 
 if __name__ == "__main__":
-    subprocess.run(["make", "-s", "-C", os.path.join(TOP, "ctl"), "remote", "defer", f"BUILD={BUILD}"],
+    subprocess.run(["make", "-s", "-C", os.path.join(TOP, "ctl"), "remote", "defer", "gpuctl",
+                    f"BUILD={BUILD}"],
                    check=True)
     with tmp:
         os.mkdir(path("vendors"))
@@ -415,6 +493,9 @@ if __name__ == "__main__":
             (the_listener_ends_all, "a listener that ends has all processes end"),
             (hostile_programs_lose_their_process, "a hostile program loses its own process"),
             (processes_have_few_rights, "a program's process has few rights"),
+            (gpuctl_tells_what_programs_do, "gpuctl tells what programs do"),
+            (others_may_not_ask, "the control socket is closed to others, or not there"),
+            (accounts_have_limits, "programs of an account have limits together"),
             (programs_are_turned_away, "programs are turned away when there are too many"),
             (without_a_server_there_is_no_platform, "without a server there is no platform"),
             (wrong_calls_are_refused, "calls that make no sense are refused"),

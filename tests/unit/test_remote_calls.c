@@ -40,7 +40,7 @@ int32_t played_done(void)
 static struct opencl_calls library;
 static struct server *server;
 static pthread_t thread;
-static int served;	/* what server_run() returned */
+static int served;	/* what server_serve() returned */
 
 static cl_platform_id platform;
 static cl_device_id device;
@@ -52,7 +52,7 @@ static cl_mem buffer;
 static void *serve(void *arg)
 {
 	(void)arg;
-	served = server_run(server);
+	served = server_serve(server);
 	server_free(server);
 	return NULL;
 }

@@ -243,8 +243,8 @@ remote-played := $(addprefix $(remote-gen)/,opencl_gen.h opencl_front.c opencl_s
 
 # Both sides, and a library that the test plays.
 test_remote_calls-deps := $(remote-played)
-test_remote_calls-srcs := $(addprefix $(remote)/,analyse.c client.c group.c marks.c predict.c \
-	server.c opencl/front.c opencl/icd.c opencl/back.c opencl/lengths.c) \
+test_remote_calls-srcs := $(addprefix $(remote)/,analyse.c client.c group.c ledger.c marks.c \
+	predict.c server.c opencl/front.c opencl/icd.c opencl/back.c opencl/lengths.c) \
 	../../ctl/defer/cache.c ../../ctl/lib/complain.c $(filter %.c,$(remote-played))
 test_remote_calls-cflags := $(lib-cflags) -I../../ctl/lib -I$(remote) -I$(remote)/opencl \
 	-I$(remote-gen) -I$(remote-tests) -I../../ctl/defer
@@ -255,6 +255,9 @@ test_remote_loops-srcs := $(addprefix $(remote)/,analyse.c group.c marks.c predi
 	../../ctl/defer/cache.c
 test_remote_loops-cflags := -I$(remote) -I../../ctl/defer
 test_remote_loops-pkgs := json-c capstone
+
+test_remote_ledger-srcs := $(addprefix $(remote)/,ledger.c usage.c) ../../ctl/lib/complain.c
+test_remote_ledger-cflags := -I$(remote) -I../../ctl/lib
 
 # ---- tools/
 

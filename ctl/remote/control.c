@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "complain.h"
+#include "control.h"
+#include "mgpud_client.h"
+#include "server/server.h"
+#include "usage.h"
+
+struct control_socket {
+	struct server *server;
+	const struct apps *apps;
+	const struct control_api *apis;
+};
+
+static const char *const modes[] = { NULL, "one", "batched", "deferred" };
+
+static void add_number(struct json_object *o, const char *key, uint64_t value)
+{
+	json_object_object_add(o, key, json_object_new_int64(value > INT64_MAX ? INT64_MAX :
+							     (int64_t)value));
+}
+
+static void add_text(struct json_object *o, const char *key, const char *text)
+{
+	json_object_object_add(o, key, text && *text ? json_object_new_string(text) : NULL);
+}
+
+static void add_seconds(struct json_object *o, const char *key, uint64_t ns)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.3f", (double)ns / 1e9);
+	json_object_object_add(o, key, json_object_new_double_s((double)ns / 1e9, text));
+}
+
+static const char *api_name(const struct control_socket *c, uint64_t number)
+{
+	for (const struct control_api *api = c->apis; api->number; api++)
+		if (api->number == number)
+			return api->name;
+	return NULL;
+}
+
+/* What the front end says of loops. */
+static void add_loops(struct json_object *o, const struct ledger_entry *e)
+{
+	struct json_object *classes = json_object_new_array();
+
+	for (enum ledger_number which = LEDGER_CLASS_1; which <= LEDGER_CLASS_3; which++) {
+		uint64_t value = ledger_get(e, which);
+
+		json_object_array_add(classes, json_object_new_int64(value > INT64_MAX ? INT64_MAX :
+								      (int64_t)value));
+	}
+	json_object_object_add(o, "loops_by_class", classes);
+	add_number(o, "mispredictions", ledger_get(e, LEDGER_WRONG));
+	add_number(o, "loops_demoted", ledger_get(e, LEDGER_GIVEN_UP));
+}
+
+static struct json_object *app_object(const struct control_socket *c, const struct app *app)
+{
+	struct json_object *o = json_object_new_object();
+	const struct ledger_entry *e = app_entry(app);
+	uint64_t calls = ledger_get(e, LEDGER_CALLS), replies = ledger_get(e, LEDGER_REPLIES);
+	uint64_t mode = ledger_get(e, LEDGER_MODE);
+	struct usage u;
+
+	usage_read("", app->process, &u);
+	json_object_object_add(o, "pid", app->pid ? json_object_new_int64(app->pid) : NULL);
+	json_object_object_add(o, "uid", app->account->uid == (uid_t)-1 ? NULL :
+			       json_object_new_int64(app->account->uid));
+	add_text(o, "command", app->command);
+	add_number(o, "process", (uint64_t)app->process);
+	add_text(o, "api", api_name(c, ledger_get(e, LEDGER_API)));
+	add_text(o, "mode", mode < sizeof(modes) / sizeof(*modes) ? modes[mode] : NULL);
+	add_seconds(o, "age_s", now_ns() - app->since_ns);
+	add_number(o, "calls", calls);
+	add_number(o, "round_trips", replies);
+	add_number(o, "round_trips_saved", calls > replies ? calls - replies : 0);
+	add_number(o, "received_bytes", ledger_get(e, LEDGER_RECEIVED));
+	add_number(o, "sent_bytes", ledger_get(e, LEDGER_SENT));
+	add_text(o, "busy_source", u.has_engine ? "engine" : "cpu");
+	add_seconds(o, "busy_s", u.has_engine ? u.engine_ns : u.cpu_ns);
+	add_number(o, "memory_bytes", ledger_get(e, LEDGER_MEMORY));
+	add_number(o, "pending_bytes", ledger_get(e, LEDGER_PENDING));
+	add_number(o, "handles", ledger_get(e, LEDGER_OBJECTS));
+	add_number(o, "groups", ledger_get(e, LEDGER_GROUPS));
+	add_number(o, "grouped_calls", ledger_get(e, LEDGER_GROUPED));
+	add_loops(o, e);
+	return o;
+}
+
+static struct json_object *state(void *arg)
+{
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+	const struct control_socket *c = arg;
+
+	json_object_object_add(o, "version", json_object_new_int(MGPU_JSON_VERSION));
+	for (const struct app *app = c->apps->list; app; app = app->next)
+		json_object_array_add(list, app_object(c, app));
+	json_object_object_add(o, "applications", list);
+	return o;
+}
+
+static int change(void *arg, const struct peer *peer, enum server_change what,
+		  struct json_object *value, uint64_t *ticket, struct settings_error *err)
+{
+	(void)arg;
+	(void)peer;
+	(void)what;
+	(void)value;
+	(void)ticket;
+	snprintf(err->key, sizeof(err->key), "request");
+	snprintf(err->text, sizeof(err->text),
+		 "mgpu-remoted has no settings to change: start it with other options");
+	return -EINVAL;
+}
+
+static const struct server_ops ops = {
+	.name = "mgpu-remoted", .state = state, .change = change,
+};
+
+int control_open(struct control_socket **control, const char *path, const char *group,
+		 const struct apps *apps, const struct control_api *apis)
+{
+	struct control_socket *c = calloc(1, sizeof(*c));
+	struct access access = { .everyone = false };
+	char why[512] = "out of memory";
+	int ret = c ? 0 : -ENOMEM;
+
+	if (!ret) {
+		c->apps = apps;
+		c->apis = apis;
+		ret = access_group(group, &access.gid, why, sizeof(why));
+	}
+	if (!ret)
+		ret = server_open(&c->server, path, &ops, c, why, sizeof(why));
+	if (!ret)
+		ret = server_access(c->server, &access, why, sizeof(why));
+	if (ret) {
+		complain("%s", why);
+		control_close(c);
+		return ret;
+	}
+	*control = c;
+	return 0;
+}
+
+void control_close(struct control_socket *control)
+{
+	if (control)
+		server_close(control->server);
+	free(control);
+}
+
+int control_fd(const struct control_socket *control)
+{
+	return server_fd(control->server);
+}
+
+void control_run(struct control_socket *control)
+{
+	/* Nothing tells when a program's numbers change. */
+	server_publish(control->server, false);
+	server_run(control->server);
+}

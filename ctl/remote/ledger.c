@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "complain.h"
+#include "ledger.h"
+
+/* Names of limits, and of their options. */
+static const struct {
+	const char *what;
+	const char *option;
+} limits[LEDGER_LIMITS] = {
+	[LEDGER_MEMORY] = { "memory", "memory" },
+	[LEDGER_OBJECTS] = { "objects", "objects" },
+	[LEDGER_PENDING] = { "transfers on their way", "pending" },
+};
+
+static size_t bytes(unsigned int room)
+{
+	return sizeof(struct ledger_memory) + room * sizeof(struct ledger_entry);
+}
+
+static int map(int fd, unsigned int room, struct ledger_memory **memory)
+{
+	void *p = mmap(NULL, bytes(room), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	*memory = p;
+	return 0;
+}
+
+int ledger_create(unsigned int room, struct ledger_memory **memory)
+{
+	int fd = memfd_create("mgpu-remote-ledger", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)bytes(room)) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		ret = -errno;
+	else
+		ret = map(fd, room, memory);
+	if (ret)
+		close(fd);
+	return ret ? ret : fd;
+}
+
+void ledger_free(struct ledger_memory *memory, unsigned int room)
+{
+	munmap(memory, bytes(room));
+}
+
+int ledger_open(struct ledger *l, int fd, unsigned int index)
+{
+	struct stat st;
+	int ret;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if ((size_t)st.st_size < bytes(index + 1))
+		return -EINVAL;
+	l->room = (unsigned int)(((size_t)st.st_size - sizeof(*l->memory)) /
+				 sizeof(struct ledger_entry));
+	ret = map(fd, l->room, &l->memory);
+	if (!ret)
+		l->own = &l->memory->entries[index];
+	return ret;
+}
+
+static uint64_t sum(const struct ledger *l, enum ledger_number which)
+{
+	unsigned int high = atomic_load(&l->memory->high);
+	uint64_t total = 0;
+
+	high = high < l->room ? high : l->room;
+	for (unsigned int i = 0; i < high; i++)
+		if (__builtin_add_overflow(total, ledger_get(&l->memory->entries[i], which),
+					   &total))
+			return UINT64_MAX;
+	return total;
+}
+
+/* Return false, and have the log name the limit once. */
+static bool refuse(struct ledger *l, enum ledger_number which, bool account)
+{
+	if (l->told[account][which])
+		return false;
+	l->told[account][which] = true;
+	if (account)
+		complain("program %d: the programs of account %u have as much as they may together: %s (--account-%s)",
+			 getpid(), l->uid, limits[which].what, limits[which].option);
+	else
+		complain("program %d has as much as a program may: %s (--%s)", getpid(),
+			 limits[which].what, limits[which].option);
+	return false;
+}
+
+static bool is_bounded(const struct ledger *l, enum ledger_number which)
+{
+	return l->memory && l->limits[which] != UINT64_MAX;
+}
+
+bool ledger_fits(struct ledger *l, enum ledger_number which, uint64_t amount, uint64_t limit)
+{
+	uint64_t own = ledger_get(l->own, which), all;
+
+	if (own > limit || amount > limit - own)
+		return refuse(l, which, false);
+	if (!is_bounded(l, which))
+		return true;
+	all = sum(l, which);
+	return (all <= l->limits[which] && amount <= l->limits[which] - all) ||
+		refuse(l, which, true);
+}
+
+bool ledger_take(struct ledger *l, enum ledger_number which, uint64_t amount, uint64_t limit)
+{
+	uint64_t own = ledger_get(l->own, which);
+
+	if (own > limit || amount > limit - own)
+		return refuse(l, which, false);
+	/* First taken and then looked at: of two that race at least one sees both. */
+	atomic_fetch_add(&l->own->n[which], amount);
+	if (!is_bounded(l, which) || sum(l, which) <= l->limits[which])
+		return true;
+	ledger_sub(l, which, amount);
+	return refuse(l, which, true);
+}
