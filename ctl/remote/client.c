@@ -22,6 +22,7 @@
 #include "ledger.h"
 #include "marks.h"
 #include "predict.h"
+#include "shared.h"
 
 #define OUT_SIZE	(64u << 10)
 #define FLUSH_AT	(16u << 10)
@@ -30,6 +31,8 @@
 #define NR_FIND		1024u		/* chains of objects, a power of two */
 #define GROUP_AT	128u		/* requests of a group: the server executes it meanwhile */
 #define REST_NS		1000000		/* a loop that is silent for so long has left */
+#define SHARE_AT	(128u << 10)	/* bytes of a transfer in shared memory */
+#define SHARE_SIZE	(128ull << 20)	/* of the memory */
 #define REPORT_NS	100000000	/* between two reports of what was counted */
 #define STAY_GOOD	8u		/* iterations as predicted that make up for the rest */
 
@@ -41,6 +44,7 @@ _Thread_local struct remote_place remote_place __attribute__((tls_model("initial
  * @dst: the memory
  * @len: its bytes
  * @shape: how they lie there
+ * @region: part of the shared memory that the transfer has, with REMOTE_SHARED; 0 for none
  * @next: the one before
  */
 struct late {
@@ -48,6 +52,7 @@ struct late {
 	void *dst;
 	uint64_t len;
 	struct shape shape;
+	uint64_t region;
 	struct late *next;
 };
 
@@ -251,6 +256,33 @@ static struct late *find_late(uint32_t seq)
 	return NULL;
 }
 
+/* Free it, and what it has of the shared memory. */
+static void free_late(struct late *l)
+{
+	if (l && l->region)
+		shared_put(l->region & ~REMOTE_SHARED);
+	free(l);
+}
+
+/* Copy from memory that @shape describes to memory without gaps, or the other way. */
+static void copy_shape(void *to, const void *from, uint64_t len, const struct shape *shape,
+		       bool to_is_shaped)
+{
+	uint64_t at, done = 0;
+
+	if (!shape->row) {
+		memcpy(to, from, len);
+		return;
+	}
+	for (uint64_t k = 0; k < shape->slices; k++) {
+		for (uint64_t j = 0; j < shape->rows; j++, done += shape->row) {
+			at = shape->offset + k * shape->slice_pitch + j * shape->row_pitch;
+			memcpy((uint8_t *)to + (to_is_shaped ? at : done),
+			       (const uint8_t *)from + (to_is_shaped ? done : at), shape->row);
+		}
+	}
+}
+
 static bool discard(uint64_t len)
 {
 	uint64_t word;
@@ -274,13 +306,15 @@ static bool receive_data(const struct remote_reply *h)
 	if (!l)
 		return false;
 	/* After an error there are no data, and the program learns of it by the queue. */
-	if (h->status)
+	if (h->status || l->region)
 		good = !left;
 	else if (!l->dst)
 		good = discard(left);
 	else
 		good = receive_into(l->dst, l->len, &l->shape, &left) && !left;
-	free(l);
+	if (!h->status && l->region && l->dst)
+		copy_shape(l->dst, shared_at(l->region & ~REMOTE_SHARED), l->len, &l->shape, true);
+	free_late(l);
 	pthread_mutex_lock(&remote.in_lock);
 	remote.arriving = NULL;
 	pthread_cond_broadcast(&remote.in_cond);
@@ -385,8 +419,8 @@ static void wait_for(struct call *c)
 		}
 		c->status = remote.api->lost;
 	}
-	if (c->status && c->late)
-		free(find_late(c->seq));
+	if (c->status && (c->late || c->region))
+		free_late(find_late(c->seq));
 	pthread_mutex_unlock(&remote.in_lock);
 }
 
@@ -611,14 +645,15 @@ static bool expect(struct call *c)
 {
 	struct late *l = NULL;
 
-	if (!c->late && !(c->how & CALL_WAIT))
+	if (!c->late && !c->region && !(c->how & CALL_WAIT))
 		return true;
-	if (c->late) {
+	if (c->late || c->region) {
 		l = malloc(sizeof(*l));
 		if (!l)
 			return false;
 		*l = (struct late){
 			.seq = c->seq, .dst = c->late, .len = c->late_len, .shape = c->shape,
+			.region = c->region,
 		};
 	}
 	pthread_mutex_lock(&remote.in_lock);
@@ -634,13 +669,74 @@ static bool expect(struct call *c)
 	return true;
 }
 
+static void give_up_region(struct call *c)
+{
+	if (c->region)
+		shared_put(c->region & ~REMOTE_SHARED);
+	c->region = 0;
+}
+
+/* Have a region for a transfer; wait for one if others have all. */
+static bool share(struct call *c, uint64_t len)
+{
+	uint64_t offset;
+	struct call room;
+
+	/* A transfer in shared memory is no part of a loop's prediction. */
+	if (len < SHARE_AT || len > shared_size() || c->how & CALL_ASIDE)
+		return false;
+	offset = shared_take(len);
+	if (offset == SHARED_NONE) {
+		call_init(&room, CALL_WAIT);
+		if (!call_begin(&room, REMOTE_ROOM, 0))
+			call_end(&room);
+		call_done(&room);
+		offset = shared_take(len);
+	}
+	if (offset == SHARED_NONE)
+		return false;
+	c->region = offset | REMOTE_SHARED;
+	c->how |= c->how & CALL_WAIT ? 0 : CALL_FLUSH;
+	return true;
+}
+
+void call_share(struct call *c, const void *p, uint64_t len)
+{
+	if (share(c, len))
+		copy_shape(shared_at(c->region & ~REMOTE_SHARED), p, len, &c->shape, false);
+}
+
+void call_share_out(struct call *c)
+{
+	if (!share(c, c->into ? c->into_len : c->late_len))
+		return;
+	/* The data are in memory before the reply comes. */
+	if (c->into) {
+		c->late = c->into;
+		c->late_len = c->into_len;
+		c->into = NULL;
+	}
+}
+
+void put_data(struct call *c, const void *p, uint64_t len)
+{
+	if (c->region)
+		put_u64(c, c->region);
+	else if (c->shape.row)
+		put_shape(c, p, &c->shape);
+	else
+		put_in(c, p, len);
+}
+
 int32_t call_begin(struct call *c, uint16_t function, uint64_t len)
 {
 	struct remote_request h = { .len = len, .function = function };
 	int32_t status;
 
-	if (len > remote.max_message)
+	if (len > remote.max_message) {
+		give_up_region(c);
 		return remote.api->no_memory;
+	}
 	pthread_mutex_lock(&remote.lock);
 	if (remote.mode == REMOTE_ONE || (c->like && !is_like(c->like)))
 		c->how |= CALL_WAIT;
@@ -650,6 +746,7 @@ int32_t call_begin(struct call *c, uint16_t function, uint64_t len)
 		status = remote.api->no_memory;
 	if (status) {
 		pthread_mutex_unlock(&remote.lock);
+		give_up_region(c);
 		return status;
 	}
 	begin_request(c, len);
@@ -945,6 +1042,40 @@ static void in_child(void)
 	pthread_cond_init(&remote.held, NULL);
 }
 
+/* Send the first message, and the descriptor of memory to be shared. */
+static bool send_hello(const struct remote_hello *hello)
+{
+	const char *text = getenv("MGPU_REMOTE_SHARED");
+	uint64_t size = text ? strtoull(text, NULL, 10) << 20 : SHARE_SIZE;
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)hello, .iov_len = sizeof(*hello) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c = &control.align;
+	int fd = size ? shared_open(size) : -1;
+	ssize_t n = -1;
+
+	if (fd >= 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		*c = (struct cmsghdr){
+			.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+		};
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+		n = sendmsg(remote.fd, &msg, MSG_NOSIGNAL);
+		close(fd);
+		if (n < 0)
+			shared_close();
+		else
+			remote.counts.bytes += (uint64_t)n;
+	}
+	n = n < 0 ? 0 : n;
+	return send_all((const uint8_t *)hello + n, sizeof(*hello) - (size_t)n);
+}
+
 int remote_open(const struct remote_api *api, int fd, enum remote_mode mode)
 {
 	const struct remote_hello hello = {
@@ -966,7 +1097,7 @@ int remote_open(const struct remote_api *api, int fd, enum remote_mode mode)
 	remote.reported_ns = 0;
 	remote.nr_like = 0;
 	memset(remote.like, 0, sizeof(remote.like));
-	if (!send_all(&hello, sizeof(hello)) || !receive(&welcome, sizeof(welcome)))
+	if (!send_hello(&hello) || !receive(&welcome, sizeof(welcome)))
 		ret = -ECONNRESET;
 	else if (welcome.magic != REMOTE_MAGIC || welcome.version != REMOTE_VERSION ||
 		 welcome.refused)
@@ -977,6 +1108,8 @@ int remote_open(const struct remote_api *api, int fd, enum remote_mode mode)
 		return ret;
 	}
 	remote.max_message = welcome.max_message;
+	if (!welcome.shared)
+		shared_close();
 	atomic_store(&remote.up, true);
 	if (!atomic_exchange(&forks, true))
 		pthread_atfork(NULL, NULL, in_child);
@@ -1044,7 +1177,8 @@ void remote_close(void)
 	predict_reset(&remote.predict);
 	pthread_mutex_unlock(&remote.lock);
 	while (remote.lates)
-		free(find_late(remote.lates->seq));
+		free_late(find_late(remote.lates->seq));
+	shared_close();
 	for (unsigned int i = 0; i < NR_FIND; i++) {
 		while (remote.find[i]) {
 			o = remote.find[i];

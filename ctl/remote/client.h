@@ -221,7 +221,8 @@ struct shape {
  * @late_len: its bytes
  * @into: memory that the first "out" of the reply goes to; NULL for none
  * @into_len: its bytes
- * @shape: of @late or @into
+ * @shape: of @late, @into, or of what is sent
+ * @region: part of the shared memory that the data are in, with REMOTE_SHARED; 0 for none
  * @status: what the server returned
  * @reply: the payload of the reply
  * @taken: a thread reads the reply
@@ -239,6 +240,7 @@ struct call {
 	void *into;
 	uint64_t into_len;
 	struct shape shape;
+	uint64_t region;
 	int32_t status;
 	struct reader reply;
 	bool taken;
@@ -277,6 +279,25 @@ void put_objects(struct call *c, const void *handles, uint64_t nr);
 static inline void put_object(struct call *c, const void *handle)
 {
 	put_u64(c, handle ? object_of(handle)->id : 0);
+}
+
+/* Have data that are to be sent, and that lie as @shape says, in shared memory if possible. */
+void call_share(struct call *c, const void *p, uint64_t len);
+/* Have @late or @into come through shared memory if possible. */
+void call_share_out(struct call *c);
+
+/* Bytes of these data in the request, and putting them. */
+static inline uint64_t data_len(const struct call *c, uint64_t len)
+{
+	return c->region ? 8 : in_room(len);
+}
+
+void put_data(struct call *c, const void *p, uint64_t len);
+
+/* Put that the data are asked for. */
+static inline void put_wish(struct call *c, const void *p)
+{
+	put_u64(c, c->region ? c->region : p ? 1 : 0);
 }
 
 /* Send the request. Return what the call returned; 0 if it was put off. */

@@ -5,7 +5,7 @@
 
 remote-gen := $(OUT)/gen
 remote-cflags := -Iremote -Iremote/opencl -I$(remote-gen) -Idefer -fvisibility=hidden -pthread
-remote-front-objs := $(addprefix $(OUT)/obj/pic/,analyse.o client.o group.o marks.o \
+remote-front-objs := $(addprefix $(OUT)/obj/pic/,analyse.o client.o group.o marks.o shared.o \
 	predict.o opencl/front.o opencl/icd.o \
 	opencl/lengths.o opencl_front.o cache.o)
 remote-back-objs := $(addprefix $(OUT)/obj/remote/,apps.o control.o group.o ledger.o main.o \

@@ -2,8 +2,11 @@
 /* The loop of an application's server, its objects, and replies. */
 #include <errno.h>
 #include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -229,6 +232,39 @@ const void *server_in(struct server *s, struct request *q, uint64_t len, bool ma
 	return p;
 }
 
+/* Take the part of the shared memory that a word names; one that is not within is bad. */
+static void take_shared(struct server *s, struct request *q, uint64_t word, uint64_t len)
+{
+	uint64_t offset = word & ~REMOTE_SHARED;
+
+	if (q->shared || q->flags & REMOTE_ASIDE || offset >= s->shared_len ||
+	    len > s->shared_len - offset)
+		q->in.bad = true;
+	else
+		q->shared = s->shared + offset;
+}
+
+const void *server_data(struct server *s, struct request *q, uint64_t len)
+{
+	uint64_t word = 0;
+
+	if (q->in.end - q->in.at >= 8)
+		memcpy(&word, q->in.at, 8);
+	if (word == REMOTE_NULL || !(word & REMOTE_SHARED))
+		return server_in(s, q, len, false);
+	take_shared(s, q, take_u64(&q->in), len);
+	return q->shared;
+}
+
+bool server_wish(struct server *s, struct request *q, uint64_t len)
+{
+	uint64_t word = take_u64(&q->in);
+
+	if (word & REMOTE_SHARED)
+		take_shared(s, q, word, len);
+	return word;
+}
+
 char **server_texts(struct server *s, struct request *q, uint64_t nr, size_t **lengths)
 {
 	char **texts;
@@ -368,7 +404,7 @@ static int send_data(struct server *s)
 
 	while (*at && !ret) {
 		struct pending *t = *at;
-		int32_t done = s->api->finished(s, t->event);
+		int32_t done = t->event ? s->api->finished(s, t->event) : t->status;
 		struct {
 			struct remote_reply h;
 			uint64_t len;
@@ -381,16 +417,17 @@ static int send_data(struct server *s)
 			at = &t->next;
 			continue;
 		}
-		if (t->read && done < 0) {
+		if (t->shared || (t->read && done < 0)) {
 			head.h.len = 0;
-			head.h.status = done;
+			head.h.status = done < 0 ? done : 0;
 			ret = send_all(s, &head.h, sizeof(head.h), NULL, 0);
 		} else if (t->read) {
 			/* Its memory is padded, too. */
 			ret = send_all(s, &head, sizeof(head), t->data, padded(t->len));
 		}
 		ledger_sub(&s->ledger, LEDGER_PENDING, t->len);
-		s->api->forget(s, t->event);
+		if (t->event)
+			s->api->forget(s, t->event);
 		free(t->data);
 		*at = t->next;
 		free(t);
@@ -425,7 +462,7 @@ bool server_may_pend(struct server *s, uint64_t len)
 
 	/* Those to the application stay until it waits for something, since it reads only then. */
 	pthread_mutex_lock(&s->lock);
-	while (s->pending && !s->pending->read) {
+	while (s->pending && !s->pending->read && !s->pending->shared) {
 		struct pending *t = s->pending;
 
 		if (!s->api->finished(s, t->event))
@@ -512,6 +549,31 @@ static int32_t take_report(struct server *s, struct request *q)
 	return 0;
 }
 
+#define ROOM_US		200	/* between two looks at transfers */
+#define ROOM_LOOKS	250
+
+/* Wait until a transfer in shared memory has ended: the reply comes with all that have. */
+static int32_t make_room(struct server *s, struct request *q)
+{
+	bool found = false, any = true;
+
+	if (q->flags != REMOTE_WAITS || q->in.at != q->in.end)
+		q->in.bad = true;
+	for (int i = 0; i < ROOM_LOOKS && any && !found && !q->in.bad; i++) {
+		if (i)
+			usleep(ROOM_US);
+		pthread_mutex_lock(&s->lock);
+		any = false;
+		for (struct pending *t = s->pending; t && !found; t = t->next) {
+			any |= t->shared;
+			found = t->shared && (!t->event || s->api->finished(s, t->event));
+		}
+		pthread_mutex_unlock(&s->lock);
+	}
+	s->payload_len = 0;
+	return 0;
+}
+
 /* Have a request served. Return what the call returned; @q->in.bad: no front end sends it. */
 static int32_t serve(struct server *s, struct request *q)
 {
@@ -519,6 +581,8 @@ static int32_t serve(struct server *s, struct request *q)
 
 	if (q->function == REMOTE_REPORT)
 		return take_report(s, q);
+	if (q->function == REMOTE_ROOM)
+		return make_room(s, q);
 	if (q->function >= s->api->nr_functions || !s->api->functions[q->function].serve ||
 	    q->flags & ~(REMOTE_WAITS | REMOTE_ASIDE)) {
 		q->in.bad = true;
@@ -529,6 +593,11 @@ static int32_t serve(struct server *s, struct request *q)
 	status = s->api->functions[q->function].serve(s, q);
 	ledger_sub(&s->ledger, LEDGER_MEMORY, q->reserved);
 	q->reserved = 0;
+	/* No command has it: the application that waits for none is told. */
+	if (q->shared && !(q->flags & REMOTE_WAITS))
+		server_pend(s, &(struct pending){
+			.status = status < 0 ? status : -1, .seq = q->seq, .shared = true,
+		});
 	free_arena(s);
 	return status;
 }
@@ -622,6 +691,59 @@ static ssize_t receive(struct server *s, void *p, size_t min, size_t max)
 	return (ssize_t)len;
 }
 
+/* Share memory, if it cannot become smaller and is not too much. */
+static void share(struct server *s, int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+	void *p;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || !st.st_size ||
+	    (uint64_t)st.st_size > s->limits.pending)
+		return;
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return;
+	s->shared = p;
+	s->shared_len = (uint64_t)st.st_size;
+}
+
+/* Receive the first message, and what descriptor comes with it. */
+static ssize_t receive_hello(struct server *s, struct remote_hello *h)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { .iov_base = h, .iov_len = sizeof(*h) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	const struct cmsghdr *c;
+	ssize_t n, more = 0;
+	int fd;
+
+	do {
+		n = recvmsg(s->fd, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n ? -errno : 0;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(fd))) {
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+		share(s, fd);
+		close(fd);
+	}
+	if ((size_t)n < sizeof(*h)) {
+		more = receive(s, (uint8_t *)h + n, sizeof(*h) - (size_t)n, sizeof(*h) - (size_t)n);
+		if (more <= 0)
+			return more ? more : -EPROTO;
+	}
+	return n + more;
+}
+
 static int welcome(struct server *s)
 {
 	struct remote_welcome w = {
@@ -629,10 +751,11 @@ static int welcome(struct server *s)
 		.max_message = s->limits.message,
 	};
 	struct remote_hello h;
-	ssize_t n = receive(s, &h, sizeof(h), sizeof(h));
+	ssize_t n = receive_hello(s, &h);
 
 	if (n <= 0)
 		return n ? (int)n : -ECONNRESET;
+	w.shared = s->shared_len;
 	ledger_set(&s->ledger, LEDGER_API, s->api->number);
 	w.refused = h.magic != REMOTE_MAGIC || h.version != REMOTE_VERSION ||
 		h.api != s->api->number || h.digest != s->api->digest;
@@ -722,10 +845,13 @@ void server_free(struct server *s)
 		struct pending *t = s->pending;
 
 		s->pending = t->next;
-		s->api->forget(s, t->event);
+		if (t->event)
+			s->api->forget(s, t->event);
 		free(t->data);
 		free(t);
 	}
+	if (s->shared)
+		munmap(s->shared, s->shared_len);
 	for (unsigned int i = 0; i < SERVER_CHAINS; i++)
 		while (s->objects[i])
 			server_remove(s, s->objects[i]);

@@ -115,6 +115,8 @@ struct server_api {
  * @status: error of an argument, the first one
  * @first: the first object that was read
  * @later: the reply is another thread's
+ * @shared: memory of its data that the application has, too; NULL for none, and once a transfer
+ *	has it
  * @reserved: bytes of objects that are charged, and that no object has yet
  * @owned: memory that the arguments are in, for a call that takes it and sets it to NULL; NULL if
  *	they are in the server's own
@@ -127,25 +129,30 @@ struct request {
 	int32_t status;
 	const struct served *first;
 	bool later;
+	void *shared;
 	uint64_t reserved;
 	void **owned;
 };
 
 /**
  * struct pending - a transfer that nothing waits for
- * @event: native event of its command
- * @data: memory that the command uses
+ * @event: native event of its command; NULL if there is none
+ * @status: error of a command that is none
+ * @data: memory that the command uses; NULL if that is shared
  * @len: its bytes
  * @seq: number of the request
  * @read: @data go to the application
+ * @shared: the application is told when it has its memory back
  * @next: the one after
  */
 struct pending {
 	void *event;
+	int32_t status;
 	void *data;
 	uint64_t len;
 	uint32_t seq;
 	bool read;
+	bool shared;
 	struct pending *next;
 };
 
@@ -170,6 +177,8 @@ struct pending {
  * @lock: covers sending, @pending and @nr_jobs
  * @pending: transfers, the oldest first
  * @pending_end: where the next one goes
+ * @shared: memory that the application has, too; NULL for none
+ * @shared_len: its bytes
  * @nr_jobs: threads that wait
  * @idle: signalled when there is none
  * @groups_told: groups whose errors were named
@@ -190,6 +199,8 @@ struct server {
 	pthread_mutex_t lock;
 	struct pending *pending;
 	struct pending **pending_end;
+	uint8_t *shared;
+	uint64_t shared_len;
 	unsigned int nr_jobs;
 	pthread_cond_t idle;
 	unsigned int groups_told;
@@ -225,6 +236,12 @@ void *server_objects(struct server *s, struct request *q, uint32_t kind, uint64_
 
 /* Read an "in", which must have @len bytes unless it is NULL and may be. */
 const void *server_in(struct server *s, struct request *q, uint64_t len, bool maybe);
+
+/* Read an "in" of data, which may be in shared memory, and which the library does not interpret. */
+const void *server_data(struct server *s, struct request *q, uint64_t len);
+
+/* Read whether data are asked for, which may go to shared memory. */
+bool server_wish(struct server *s, struct request *q, uint64_t len);
 
 /* Read texts. Return pointers to copies that end with a NUL, and their lengths. */
 char **server_texts(struct server *s, struct request *q, uint64_t nr, size_t **lengths);

@@ -17,6 +17,11 @@
  *	new		id of the object to be made, or 0
  *	returned object	its id, behind all arguments
  *
+ * In place of the length of data that are written, and in place of the 1 for data that are read,
+ * there may be the offset of the data in memory that both sides share, with REMOTE_SHARED.  No
+ * bytes follow then.  When the command has ended, or if there is none, a REMOTE_DATA without bytes
+ * says so, and the front end has that part of the memory back.
+ *
  * The payload of a reply whose status is 0 has each "out" that was asked for, as an "in".
  */
 #ifndef REMOTE_WIRE_H
@@ -30,12 +35,16 @@ _Static_assert(sizeof(void *) == 8, "handles and sizes have 8 bytes");
 #define REMOTE_MAGIC	0x6f6d65727570676dull	/* "mgpuremo" */
 #define REMOTE_VERSION	2
 #define REMOTE_NULL	UINT64_MAX
+#define REMOTE_SHARED	(1ull << 62)
 
 /* Ids of objects that the server names have this bit; the front end names all others. */
 #define REMOTE_ROOT	(1ull << 63)
 
 /**
  * struct remote_hello - first message of a front end
+ *
+ * The descriptor of memory to be shared may come with it: of a memfd that cannot become smaller.
+ *
  * @magic: REMOTE_MAGIC
  * @version: REMOTE_VERSION
  * @api: number of the API
@@ -54,12 +63,14 @@ struct remote_hello {
  * @version: REMOTE_VERSION
  * @refused: 0, or the server speaks another version or has no such API, and ends
  * @max_message: bytes that a request may have behind its header
+ * @shared: bytes of the memory that is shared, 0 for none
  */
 struct remote_welcome {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t refused;
 	uint64_t max_message;
+	uint64_t shared;
 };
 
 /* The front end waits for a reply. */
@@ -87,6 +98,12 @@ struct remote_request {
  * reply, and the request's number is 0.
  */
 #define REMOTE_REPORT	0xffffu
+
+/*
+ * A function of every API, too: wait for a while until a transfer in shared memory has ended.
+ * There are no arguments, and the reply has no payload.
+ */
+#define REMOTE_ROOM	0xfffeu
 
 /* A reply, or the data that a request without a reply asked for. */
 #define REMOTE_REPLY	1

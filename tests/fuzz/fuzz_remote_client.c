@@ -19,6 +19,7 @@ static uint32_t seq;		/* of the call that waits */
 /* Socket calls of the front end. */
 ssize_t __wrap_recv(int fd, void *p, size_t len, int flags);
 ssize_t __wrap_send(int fd, const void *p, size_t len, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
 
 /* Remember the last request; the front end sends whole ones, but for large data. */
 ssize_t __wrap_send(int fd, const void *p, size_t len, int flags)
@@ -32,9 +33,15 @@ ssize_t __wrap_send(int fd, const void *p, size_t len, int flags)
 		memcpy(&h, at + i, sizeof(h));
 		if (h.len > len - i - sizeof(h))
 			break;
-		seq = h.seq;
+		if (h.function != REMOTE_REPORT)
+			seq = h.seq;
 	}
 	return (ssize_t)len;
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return __wrap_send(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len, flags);
 }
 
 static void next_message(void)
@@ -114,6 +121,7 @@ static void ask(cl_platform_id platform, cl_device_id device)
 static void transfer(cl_device_id device)
 {
 	const size_t zero[3] = { 0 }, region[3] = { 4, 4, 1 };
+	static uint8_t large[256u << 10];
 	uint8_t bytes[64], more[8 * 4];
 	cl_command_queue queue;
 	cl_context context;
@@ -134,6 +142,15 @@ static void transfer(cl_device_id device)
 					   &event);
 		remote_clEnqueueReadBufferRect(queue, m, CL_FALSE, zero, zero, region, 4, 0, 8, 0,
 					       more, 0, NULL, NULL);
+		/* Through shared memory, if the server takes it. */
+		object_of(m)->size = sizeof(large);
+		remote_clEnqueueWriteBuffer(queue, m, CL_TRUE, 0, sizeof(large), large, 0, NULL,
+					    NULL);
+		remote_clEnqueueReadBuffer(queue, m, CL_FALSE, 0, sizeof(large), large, 0, NULL,
+					   NULL);
+		remote_clEnqueueReadBuffer(queue, m, CL_TRUE, 0, sizeof(large), large, 0, NULL,
+					   NULL);
+		object_of(m)->size = sizeof(bytes);
 		p = front_clEnqueueMapBuffer(queue, m, CL_FALSE, CL_MAP_WRITE, 8, 16, 0, NULL, NULL,
 					     &err);
 		if (p)
@@ -153,6 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct remote_welcome welcome = {
 		.magic = REMOTE_MAGIC, .version = REMOTE_VERSION, .max_message = 1u << 16,
+		.shared = size % 2,
 	};
 	static FILE *quiet;
 	FILE *loud = stderr;
@@ -162,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!quiet)
 		quiet = fopen("/dev/null", "w");
-	FUZZ_ASSERT(quiet);
+	FUZZ_ASSERT(quiet && !setenv("MGPU_REMOTE_SHARED", "1", 1));
 	/* That the connection is lost is said in each run. */
 	stderr = quiet;
 	memcpy(message, &welcome, sizeof(welcome));

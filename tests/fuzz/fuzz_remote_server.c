@@ -4,11 +4,14 @@
  * flags, number of words, then as many words of arguments; with an odd first byte it is what comes
  * through the socket.  The library is played, and reads all memory that it is handed.
  */
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "fuzz.h"
 #include "play.h"
+
+#define SHARED	4096u	/* bytes of the shared memory */
 
 atomic_int played_objects;
 
@@ -19,6 +22,7 @@ static unsigned int fails;
 
 /* Socket calls of the server. */
 ssize_t __wrap_recv(int fd, void *p, size_t len, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
 
 ssize_t __wrap_recv(int fd, void *p, size_t len, int flags)
@@ -30,6 +34,12 @@ ssize_t __wrap_recv(int fd, void *p, size_t len, int flags)
 	in += len;
 	in_len -= len;
 	return (ssize_t)len;
+}
+
+ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	msg->msg_controllen = 0;
+	return __wrap_recv(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len, flags);
 }
 
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
@@ -80,7 +90,8 @@ static size_t stream(uint8_t *to, const uint8_t *data, size_t size)
 
 	memcpy(to, &hello, len);
 	while (size >= 4) {
-		h.function = data[0] == 0xff ? REMOTE_REPORT : data[0];
+		h.function = data[0] == 0xff ? REMOTE_REPORT : data[0] == 0xfe ? REMOTE_ROOM :
+			data[0];
 		h.flags = data[1] & 3;
 		h.seq++;
 		h.len = 8ull * (data[2] | data[3] << 8);
@@ -129,6 +140,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s->limits = (struct limits){
 		.memory = 1u << 20, .objects = 64, .message = 1u << 16, .pending = 1u << 16,
 	};
+	/* What is read behind it is not there. */
+	s->shared = mmap(NULL, 2 * SHARED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
+	FUZZ_ASSERT(s->shared != MAP_FAILED && !munmap(s->shared + SHARED, SHARED));
+	s->shared_len = SHARED;
 	server_serve(s);
 	FUZZ_ASSERT(has(s, LEDGER_OBJECTS) <= s->limits.objects);
 	FUZZ_ASSERT(has(s, LEDGER_MEMORY) <= s->limits.memory);
@@ -224,6 +240,11 @@ static void seeds(const char *dir)
 	REQUEST(clWaitForEvents, 1, 1, 8, 12);
 	REQUEST(clWaitForEvents, 3, 2, 16, 12, 13);
 	fuzz_seed(dir, "transfers", seed, seed_len);
+	REQUEST(clEnqueueWriteBuffer, 0, 2, 5, 0, 8, 8, 0, REMOTE_SHARED | (SHARED - 8), NONE, 20);
+	REQUEST(clEnqueueReadBuffer, 0, 2, 5, 0, 0, 64, 0, REMOTE_SHARED, NONE, 21);
+	request(0xfe, 1, (const uint64_t[]){ 0 }, 0);
+	REQUEST(clEnqueueReadBuffer, 1, 2, 5, 1, 0, 64, 0, REMOTE_SHARED | 8, NONE, 0);
+	fuzz_seed(dir, "shared", seed, seed_len);
 	REQUEST(clCreateImage, 0, 1, 0, 8, CL_RGBA | (uint64_t)CL_UNSIGNED_INT8 << 32, 72,
 		CL_MEM_OBJECT_IMAGE2D, 8, 4, 0, 0, 0, 0, 0, 0, NONE, 14);
 	REQUEST(clEnqueueReadImage, 1, 2, 14, 1, 0, 0, 0, 24, 0, 0, 0, 24, 2, 2, 1, 1, NONE, 0);

@@ -8,6 +8,7 @@ deferred.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -29,7 +30,7 @@ FRONT = os.path.join(BUILD, "ctl", "libmgpu-opencl.so")
 GPUCTL = os.path.join(BUILD, "ctl", "gpuctl")
 DEFER = os.path.join(BUILD, "ctl", "mgpu-defer")
 LOOPS = ("loops-constant", "loops-induction", "loops-results")
-PROGRAMS = ("vecadd", "stencil", "bfs", "cg", "maps", "images", "events", "errors", "builds", *LOOPS)
+PROGRAMS = ("vecadd", "stencil", "bfs", "cg", "bulk", "maps", "images", "events", "errors", "builds", *LOOPS)
 MODES = ("one", "batched", "deferred")
 
 tmp = tempfile.TemporaryDirectory()
@@ -328,11 +329,45 @@ def hostile_programs_lose_their_process():
                 (9, 1, 1, b"\0" * 9),               # no multiple of 8
                 (24, 1, 4, b"\0" * 24)):            # unknown flag
             got = speak(server, hello(), struct.pack("<QIHH", length, 1, function, flags) + body)
-            assert got[:16] == welcome and len(got) == 24, (length, function, got)
+            assert got[:16] == welcome and len(got) == 32, (length, function, got)
         assert server.said().count("no front end sends") >= 7, server.said()
         assert other.poll() is None
         other.kill()
         finish(other)
+
+
+def shared(server, fd):
+    """Offer memory with the first message; return how much the server shares."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(20 * SLOW)
+        sock.connect(server.socket)
+        socket.send_fds(sock, [hello()], [fd])
+        return struct.unpack("<8sIIQQ", sock.recv(64))[4]
+
+
+def memory_that_can_shrink_is_not_shared():
+    with serving("--pending", "2") as server:
+        for size, seals, taken in ((4096, fcntl.F_SEAL_SHRINK, 4096), (4096, fcntl.F_SEAL_GROW, 0),
+                                   (3 << 20, fcntl.F_SEAL_SHRINK, 0), (0, fcntl.F_SEAL_SHRINK, 0)):
+            fd = os.memfd_create("shared", os.MFD_ALLOW_SEALING)
+            os.truncate(fd, size)
+            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+            assert shared(server, fd) == taken, (size, seals)
+            os.close(fd)
+        with open(path("file"), "wb+") as file:
+            file.truncate(4096)
+            assert shared(server, file.fileno()) == 0
+
+
+def large_data_go_through_shared_memory():
+    with serving() as server:
+        env = dict(server.env("batched"), MGPU_REMOTE_COUNTS="1")
+        native = run(program("bulk")).stdout
+        for size, most in ((128, 1 << 17), (0, 1 << 30), (1, 1 << 26)):
+            done = run(program("bulk"), env=dict(env, MGPU_REMOTE_SHARED=str(size)))
+            assert done.stdout == native, (size, done, server.said())
+            assert counts(done)["bytes"] < most, (size, done)
+            assert size or counts(done)["bytes"] > 1 << 24, (size, done)
 
 
 def processes_have_few_rights():
@@ -342,7 +377,7 @@ def processes_have_few_rights():
             sock.settimeout(20 * SLOW)
             sock.connect(server.socket)
             sock.sendall(hello())
-            assert len(sock.recv(64)) == 24
+            assert len(sock.recv(64)) == 32
             process = f"/proc/{server.programs()[0]}"
             with open(process + "/status", encoding="ascii") as file:
                 status = file.read()
@@ -496,6 +531,8 @@ if __name__ == "__main__":
             (gpuctl_tells_what_programs_do, "gpuctl tells what programs do"),
             (others_may_not_ask, "the control socket is closed to others, or not there"),
             (accounts_have_limits, "programs of an account have limits together"),
+            (large_data_go_through_shared_memory, "large data go through shared memory"),
+            (memory_that_can_shrink_is_not_shared, "memory that can shrink is not shared"),
             (programs_are_turned_away, "programs are turned away when there are too many"),
             (without_a_server_there_is_no_platform, "without a server there is no platform"),
             (wrong_calls_are_refused, "calls that make no sense are refused"),

@@ -40,6 +40,7 @@ int32_t played_done(void)
 static struct opencl_calls library;
 static struct server *server;
 static pthread_t thread;
+static uint64_t pending = 1u << 16;	/* the limit */
 static int served;	/* what server_serve() returned */
 
 static cl_platform_id platform;
@@ -70,7 +71,7 @@ static int begin(void)
 	server->native = &library;
 	server->fd = fds[1];
 	server->limits = (struct limits){
-		.memory = 1u << 20, .objects = 100, .message = 1u << 20, .pending = 1u << 16,
+		.memory = 1u << 20, .objects = 100, .message = 1u << 20, .pending = pending,
 	};
 	pthread_create(&thread, NULL, serve, NULL);
 	return fds[0];
@@ -730,6 +731,136 @@ static void limits_hold(void)
 	close_all();
 }
 
+/* ---- shared memory ---- */
+
+#define BULK	(400u << 10)	/* two are a MiB, which is all there is, at most */
+
+static uint8_t bulk[2][BULK];
+static uint8_t device_memory[BULK];
+static __typeof__(((struct opencl_calls *)0)->clEnqueueWriteBuffer) played_write;
+static __typeof__(((struct opencl_calls *)0)->clEnqueueReadBuffer) played_read_buffer;
+
+static cl_int keep_data(cl_command_queue q, cl_mem m, cl_bool blocking, size_t offset, size_t size,
+			const void *p, cl_uint nr, const cl_event *wait, cl_event *event)
+{
+	memcpy(device_memory + offset, p, size);
+	return played_write(q, m, blocking, offset, size, p, nr, wait, event);
+}
+
+static cl_int give_data(cl_command_queue q, cl_mem m, cl_bool blocking, size_t offset, size_t size,
+			void *p, cl_uint nr, const cl_event *wait, cl_event *event)
+{
+	cl_int status = played_read_buffer(q, m, blocking, offset, size, p, nr, wait, event);
+
+	memcpy(p, device_memory + offset, size);
+	return status;
+}
+
+static cl_int write_bulk(unsigned int which)
+{
+	return remote_clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, BULK, bulk[which], 0, NULL,
+					   NULL);
+}
+
+static cl_int read_bulk(cl_bool blocking)
+{
+	memset(bulk[1], 0, BULK);
+	return remote_clEnqueueReadBuffer(queue, buffer, blocking, 0, BULK, bulk[1], 0, NULL, NULL);
+}
+
+/* Return how many large transfers went another way since the last look. */
+static unsigned int sent_otherwise(void)
+{
+	static uint64_t before;
+	struct remote_counts counts;
+	uint64_t bytes;
+
+	remote_count(&counts);
+	bytes = counts.bytes > before ? counts.bytes - before : counts.bytes;
+	before = counts.bytes;
+	return (unsigned int)(bytes / BULK);
+}
+
+static void open_shared(void)
+{
+	cl_int err;
+
+	setenv("MGPU_REMOTE_SHARED", "1", 1);
+	pending = 1u << 21;
+	open_all(REMOTE_BATCHED);
+	remote_clReleaseMemObject(buffer);
+	buffer = front_clCreateBuffer(context, 0, BULK, NULL, &err);
+	TAP_NEED(buffer);
+	played_write = library.clEnqueueWriteBuffer;
+	played_read_buffer = library.clEnqueueReadBuffer;
+	library.clEnqueueWriteBuffer = keep_data;
+	library.clEnqueueReadBuffer = give_data;
+	for (size_t i = 0; i < BULK; i++)
+		bulk[0][i] = (uint8_t)(i * 31 + i / 256);
+	sent_otherwise();
+}
+
+static void large_data_are_shared(void)
+{
+	open_shared();
+	for (int i = 0; i < 10; i++) {
+		bulk[0][i] = (uint8_t)~i;
+		TAP_EQ(write_bulk(0), 0);
+		TAP_EQ(read_bulk(i % 2), 0);
+		TAP_EQ(remote_clFinish(queue), 0);
+		TAP_CHECK(!memcmp(bulk[0], bulk[1], BULK));
+	}
+	TAP_EQ(sent_otherwise(), 0);
+	close_all();
+	unsetenv("MGPU_REMOTE_SHARED");
+}
+
+static void shared_memory_is_free_after_the_command(void)
+{
+	open_shared();
+	TAP_EQ(write_bulk(0), 0);
+	TAP_EQ(remote_clFinish(queue), 0);
+	/* These are still reading: what comes must not change what they read. */
+	done = 0;
+	TAP_EQ(write_bulk(0), 0);
+	TAP_EQ(write_bulk(0), 0);
+	TAP_EQ(sent_otherwise(), 0);
+	TAP_EQ(write_bulk(0), 0);
+	TAP_EQ(remote_clFinish(queue), 0);
+	TAP_EQ(sent_otherwise(), 1);
+	done = 1;
+	TAP_EQ(remote_clFinish(queue), 0);
+	TAP_EQ(write_bulk(0), 0);
+	TAP_EQ(write_bulk(0), 0);
+	TAP_EQ(sent_otherwise(), 0);
+	close_all();
+}
+
+static void failed_transfers_give_memory_back(void)
+{
+	open_shared();
+	TAP_EQ(write_bulk(0), 0);
+	TAP_EQ(read_bulk(CL_FALSE), 0);
+	TAP_EQ(remote_clFinish(queue), 0);
+	for (int i = 0; i < 10; i++) {
+		/* One that is not waited for, and one that is. */
+		strcpy(failing, i % 2 ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer");
+		fails_in = 0;
+		TAP_EQ(i % 2 ? write_bulk(0) : read_bulk(CL_FALSE), 0);
+		TAP_EQ(remote_clFinish(queue), RESULT);
+		TAP_EQ(i % 2 ? 0 : bulk[1][5], 0);
+		strcpy(failing, "clEnqueueReadBuffer");
+		fails_in = 0;
+		TAP_EQ(read_bulk(CL_TRUE), RESULT);
+		*failing = '\0';
+		TAP_EQ(write_bulk(0), 0);
+		TAP_EQ(read_bulk(CL_TRUE), 0);
+		TAP_CHECK(!memcmp(bulk[0], bulk[1], BULK));
+	}
+	TAP_EQ(sent_otherwise(), 0);
+	close_all();
+}
+
 /* ---- messages that no front end sends ---- */
 
 static void send_to(int fd, const void *p, size_t len)
@@ -786,6 +917,15 @@ static void malformed_requests_end_the_server(void)
 	say(&(struct remote_request){ .len = 80, .function = CALL_remoteGroup, .flags = 1 }, group,
 	    10);
 	TAP_EQ(served, -EPROTO);
+	/* Shared memory, of which there is none. */
+	say(&(struct remote_request){ .len = 72, .function = CALL_clEnqueueWriteBuffer },
+	    (const uint64_t[]){ 2, 5, 0, 0, 8, 0, REMOTE_SHARED, REMOTE_NULL, 0 }, 9);
+	TAP_EQ(served, -EPROTO);
+	say(&(struct remote_request){ .len = 72, .function = CALL_clEnqueueReadBuffer },
+	    (const uint64_t[]){ 2, 5, 0, 0, 8, 0, REMOTE_SHARED | 1, REMOTE_NULL, 0 }, 9);
+	TAP_EQ(served, -EPROTO);
+	say(&(struct remote_request){ .len = 8, .function = REMOTE_ROOM, .flags = 1 }, args, 1);
+	TAP_EQ(served, -EPROTO);
 	/* The request is cut off. */
 	say(&(struct remote_request){ .len = 24, .function = CALL_clGetPlatformIDs }, args, 1);
 	TAP_EQ(served, -EPROTO);
@@ -811,6 +951,10 @@ int main(void)
 	tap_run(data_come_before_the_answer, "data come before the answer that says so");
 	tap_run(ranges_are_checked, "ranges are checked on both sides");
 	tap_run(limits_hold, "limits of memory and of objects hold");
+	tap_run(large_data_are_shared, "large data go through shared memory");
+	tap_run(shared_memory_is_free_after_the_command,
+		"shared memory is the front end's again after the command");
+	tap_run(failed_transfers_give_memory_back, "so it is after a command that failed");
 	tap_run(malformed_requests_end_the_server, "a malformed request ends the server");
 	return tap_done();
 }

@@ -168,6 +168,27 @@ static void pend(struct server *s, struct request *q, void *data, uint64_t len, 
 	});
 }
 
+/* Have the command use the memory that the application shares. */
+static int32_t move_shared(struct server *s, struct request *q, const struct transfer *t,
+			   cl_bool blocking, cl_event *event)
+{
+	cl_event own = NULL;
+	int32_t status = t->enqueue(calls(s), t, blocking, q->shared, &own);
+
+	if (status)
+		return status;
+	/* The memory is to be free again without a further call. */
+	if (!blocking)
+		calls(s)->clFlush(t->queue);
+	if (event) {
+		calls(s)->clRetainEvent(own);
+		*event = own;
+	}
+	q->shared = NULL;
+	server_pend(s, &(struct pending){ .event = own, .seq = q->seq, .shared = true });
+	return 0;
+}
+
 static int32_t read_mem(struct server *s, struct request *q, const struct transfer *t,
 			cl_bool blocking, uint64_t len, cl_event *event)
 {
@@ -176,6 +197,8 @@ static int32_t read_mem(struct server *s, struct request *q, const struct transf
 	int32_t status;
 	void *p;
 
+	if (q->shared)
+		return move_shared(s, q, t, blocking, event);
 	if (blocking && q->flags & REMOTE_ASIDE)
 		return read_aside(s, q, t, len, event);
 	if (blocking) {
@@ -201,6 +224,9 @@ static int32_t write_mem(struct server *s, struct request *q, const struct trans
 	cl_event own = NULL;
 	int32_t status;
 
+	/* The front end has the program's bytes already: nothing waits. */
+	if (q->shared)
+		return move_shared(s, q, t, CL_FALSE, event);
 	if (!may_pend(s, t->queue, len))
 		return CL_OUT_OF_HOST_MEMORY;
 	if (q->owned) {
