@@ -28,6 +28,7 @@
 #include "apps.h"
 #include "cmdline.h"
 #include "complain.h"
+#include "confine.h"
 #include "control.h"
 #include "memory.h"
 #include "notify.h"
@@ -61,6 +62,11 @@ static const char usage_text[] =
 	"      --account-pending MIB\n"
 	"                       the same limits (none)\n"
 	"\n"
+	"      --confine WHAT   forbid the programs' processes what no driver needs: all, calls\n"
+	"                       (of the system, and no files), or none (all)\n"
+	"      --read PATH      with all: they may read that, too; may be repeated\n"
+	"      --write PATH     with all: they may write below that, too; may be repeated\n"
+	"\n"
 	"      --control PATH   tell 'gpuctl remote' there what programs do; none: nowhere\n"
 	"                       (the path of the socket and " CONTROL ")\n"
 	"      --group NAME     group that may ask (mgpu if it exists, or else root only)\n"
@@ -81,6 +87,9 @@ static const struct option options[] = {
 	{ "account-memory", required_argument, NULL, 'b' },
 	{ "account-objects", required_argument, NULL, 'c' },
 	{ "account-pending", required_argument, NULL, 'd' },
+	{ "confine", required_argument, NULL, 'f' },
+	{ "read", required_argument, NULL, 'r' },
+	{ "write", required_argument, NULL, 'w' },
 	{ "control", required_argument, NULL, 'C' },
 	{ "group", required_argument, NULL, 'g' },
 	{ "help", no_argument, NULL, 'h' },
@@ -92,8 +101,8 @@ static const struct option options[] = {
 
 static const char *const names[] = {
 	"socket", "mode", "user", "library", "programs", "memory", "objects", "message", "pending",
-	"account-programs", "account-memory", "account-objects", "account-pending", "control",
-	"group", "help", "version", NULL
+	"account-programs", "account-memory", "account-objects", "account-pending", "confine",
+	"read", "write", "control", "group", "help", "version", NULL
 };
 
 static struct {
@@ -102,6 +111,8 @@ static struct {
 	const char *library;
 	const char *control;
 	const char *group;
+	const char *confine;
+	struct confine files;
 	unsigned int mode;
 	unsigned int programs;
 	unsigned int account_programs;
@@ -110,7 +121,7 @@ static struct {
 	struct limits limits;
 } opt = {
 	.socket = SOCKET, .library = "libOpenCL.so.1", .group = "auto", .mode = 0660,
-	.programs = 64, .account_programs = UINT_MAX,
+	.confine = "all", .programs = 64, .account_programs = UINT_MAX,
 	.account = {
 		[LEDGER_MEMORY] = UINT64_MAX, [LEDGER_OBJECTS] = UINT64_MAX,
 		[LEDGER_PENDING] = UINT64_MAX,
@@ -144,6 +155,37 @@ static int drop_rights(void)
 		return -errno;
 	}
 	return 0;
+}
+
+/* Add a path to a list. */
+static bool add_path(const char *text, const char **list)
+{
+	for (unsigned int i = 0; i < CONFINE_PATHS; i++) {
+		if (!list[i]) {
+			list[i] = text;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int confine(void)
+{
+	int ret = 0;
+
+	if (!strcmp(opt.confine, "none"))
+		return 0;
+	if (!strcmp(opt.confine, "all") && confine_has_files()) {
+		/* With a slash the library is a file, and no name to look for in the system. */
+		if (strchr(opt.library, '/'))
+			add_path(opt.library, opt.files.read);
+		ret = confine_files(&opt.files);
+	}
+	if (!ret)
+		ret = confine_calls();
+	if (ret)
+		complain("cannot confine the process: %s", strerror(-ret));
+	return ret;
 }
 
 static int limit(void)
@@ -209,6 +251,9 @@ static int serve(void)
 		ret = drop_rights();
 	if (!ret)
 		ret = limit();
+	if (ret)
+		return ret;
+	ret = confine();
 	if (ret)
 		return ret;
 	/* The library must not find this project's front end, which would come back here. */
@@ -361,6 +406,8 @@ static int listener(int argc, char **argv)
 	fd = listen_on(opt.socket);
 	if (fd < 0)
 		return fd;
+	if (!strcmp(opt.confine, "all") && !confine_has_files())
+		complain("the kernel has no Landlock: programs' processes see the files that their account sees");
 	ret = open_control(&control, &apps);
 	if (ret) {
 		unlink(opt.socket);
@@ -445,6 +492,13 @@ static bool take_option(int c, const char *text)
 		return number(text, 1, most, &opt.account[LEDGER_OBJECTS]);
 	case 'd':
 		return number(text, mib, most, &opt.account[LEDGER_PENDING]);
+	case 'f':
+		opt.confine = text;
+		return !strcmp(text, "all") || !strcmp(text, "calls") || !strcmp(text, "none");
+	case 'r':
+		return add_path(text, opt.files.read);
+	case 'w':
+		return add_path(text, opt.files.write);
 	case 'C':
 		opt.control = text;
 		return true;

@@ -8,7 +8,7 @@ remote-cflags := -Iremote -Iremote/opencl -I$(remote-gen) -Idefer -fvisibility=h
 remote-front-objs := $(addprefix $(OUT)/obj/pic/,analyse.o client.o group.o marks.o shared.o \
 	predict.o opencl/front.o opencl/icd.o \
 	opencl/lengths.o opencl_front.o cache.o)
-remote-back-objs := $(addprefix $(OUT)/obj/remote/,apps.o control.o group.o ledger.o main.o \
+remote-back-objs := $(addprefix $(OUT)/obj/remote/,apps.o confine.o control.o group.o ledger.o main.o \
 	server.o usage.o opencl/back.o opencl/lengths.o opencl_server.o) \
 	$(addprefix $(OUT)/obj/mgpud/server/,access.o budget.o server.o)
 
@@ -45,4 +45,4 @@ $(OUT)/libmgpu-opencl.so: $(remote-front-objs)
 
 $(OUT)/mgpu-remoted: $(remote-back-objs) $(OUT)/libmgpu.a
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl \
-		$(shell $(PKG_CONFIG) --libs json-c)
+		$(shell $(PKG_CONFIG) --libs json-c libseccomp)

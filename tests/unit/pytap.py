@@ -3,11 +3,16 @@
 
 A test is a function without arguments that says what must be so with assert.
 It fails if an assertion fails, if it raises anything, and if it executes no
-assert statement of its file: such a test checks nothing.
+assert statement of its file: such a test checks nothing.  It raises Skip where a prerequisite is
+missing.
 """
 import ast
 import sys
 import traceback
+
+
+class Skip(Exception):
+    """The test cannot run here, and the reason."""
 
 
 def _assertions(path):
@@ -50,6 +55,8 @@ def run(tests):
             if not watch.executed:
                 raise AssertionError("no assertion was executed")
             print(f"ok {i} - {what}")
+        except Skip as why:
+            print(f"ok {i} - {what} # SKIP {why}")
         except Exception:  # pylint: disable=broad-except
             failed = 1
             for line in traceback.format_exc().splitlines():

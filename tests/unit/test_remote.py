@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
+# timeout: 300
 """OpenCL through mgpu-remoted: the same results, the same errors, and an end for each process.
 
 The programs are tests/remote/*.c; PoCL executes their kernels on the processor. Each is run on PoCL
@@ -57,7 +58,7 @@ def run(*args, env=None, seconds=60):
 def program(name):
     """Return a program below tests/remote, built."""
     if not os.path.exists(path(name)):
-        done = run("gcc", "-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror",
+        done = run("gcc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
                    os.path.join(TOP, "tests", "remote", name + ".c"), "-o", path(name), "-lOpenCL",
                    "-lpthread")
         if done.returncode:
@@ -394,6 +395,52 @@ def processes_have_few_rights():
         assert "adduser" in server.said(), server.said()
 
 
+FORBIDDEN = ("ptrace", "process_vm_readv", "mount", "chroot", "init_module", "kexec_load", "swapon",
+             "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "keyctl", "unshare",
+             "setns", "clone", "iopl", "packets")
+
+
+def escape(folder, *options):
+    """Have a kernel make system calls, some with paths in a folder; return what each returned."""
+    for name in ("read", "write"):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write("not the program's\n")
+    with serving(*options) as server:
+        done = run(program("escape"), os.path.join(folder, "read"), os.path.join(folder, "write"),
+                   env=server.env("batched"))
+        assert done.returncode == 0, (options, done, server.said())
+        return dict(line.rsplit(" ", 1) for line in done.stdout.splitlines()), server.said()
+
+
+def kernels_cannot_call_what_no_driver_needs():
+    for what in ("all", "calls"):
+        got, _ = escape(tmp.name, "--confine", what)
+        for name in FORBIDDEN:
+            assert got[name] == "EPERM", (what, name, got)
+        assert got["threads"] == "good", got
+    got, _ = escape(tmp.name, "--confine", "none")
+    for name in FORBIDDEN:
+        assert got[name] != "EPERM" or os.geteuid(), (name, got)
+
+
+def kernels_see_files_of_the_system_only():
+    # Not below /tmp, where temporary files are.
+    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+        assert not folder.startswith(("/tmp/", "/var/tmp/"))
+        got, said = escape(folder)
+        if "no Landlock" in said:
+            raise pytap.Skip("this kernel has no Landlock")
+        files = {name: got[name] for name in ("read", "write", "remove", "read /etc")}
+        assert files == {"read": "EACCES", "write": "EACCES", "remove": "EACCES",
+                         "read /etc": "good"}, files
+        got, _ = escape(folder, "--read", folder)
+        assert (got["read"], got["write"], got["remove"]) == ("good", "EACCES", "EACCES"), got
+        got, _ = escape(folder, "--write", folder)
+        assert (got["read"], got["write"], got["remove"]) == ("good",) * 3, got
+        got, _ = escape(folder, "--confine", "calls")
+        assert (got["read"], got["write"], got["remove"]) == ("good",) * 3, got
+
+
 def programs_are_turned_away():
     for limit in ("--programs", "--account-programs"):
         with serving(limit, "1") as server:
@@ -487,7 +534,7 @@ def without_a_server_there_is_no_platform():
 def wrong_calls_are_refused():
     assert "--socket" in run(SERVER, "--help").stdout
     for args, error in ((["--sockets"], "--socket"), (["--memory", "0"], "not allowed"),
-                        (["--memory", "9x"], "not allowed"), (["--mode", "9"], "not allowed"),
+                        (["--memory", "9x"], "not allowed"), (["--confine", "x"], "not allowed"), (["--mode", "9"], "not allowed"),
                         (["more"], "unknown command"), (["--objects"], "--objects")):
         done = run(SERVER, *args)
         assert done.returncode == 2 and error in done.stderr, (args, done)
@@ -533,6 +580,8 @@ if __name__ == "__main__":
             (accounts_have_limits, "programs of an account have limits together"),
             (large_data_go_through_shared_memory, "large data go through shared memory"),
             (memory_that_can_shrink_is_not_shared, "memory that can shrink is not shared"),
+            (kernels_cannot_call_what_no_driver_needs, "kernels cannot make most system calls"),
+            (kernels_see_files_of_the_system_only, "kernels see files of the system only"),
             (programs_are_turned_away, "programs are turned away when there are too many"),
             (without_a_server_there_is_no_platform, "without a server there is no platform"),
             (wrong_calls_are_refused, "calls that make no sense are refused"),
