@@ -457,10 +457,20 @@ static void put_held(void)
 		put_word(g.nr_steps * sizeof(*g.steps));
 		put_raw(g.steps, g.nr_steps * sizeof(*g.steps));
 		remote.counts.groups++;
+		remote.loop->groups++;
 		remote.counts.grouped += g.count * p->nr_calls;
 		predict_sent(p);
 	}
 	put_raw(p->requests, p->at);
+}
+
+static void give_up(const struct mark_loop *loop)
+{
+	note(LEDGER_GIVEN_UP);
+	marks_say(loop,
+		  "no longer deferred: %u times it was left, or a call differed, before %u iterations were as predicted; at last at 0x%llx",
+		  MARK_SHORT, STAY_GOOD,
+		  (unsigned long long)((uintptr_t)remote_place.site - loop->base));
 }
 
 /* The program has left the loop, or does there what was not predicted. */
@@ -472,7 +482,7 @@ static void leave_loop(void)
 	if (remote.stay >= STAY_GOOD)
 		remote.loop->short_stays = 0;
 	else if (++remote.loop->short_stays == MARK_SHORT)
-		note(LEDGER_GIVEN_UP);
+		give_up(remote.loop);
 	remote.loop = NULL;
 	predict_reset(&remote.predict);
 }
@@ -554,6 +564,7 @@ static void begin_request(const struct call *c, uint64_t len)
 	if (remote.mode != REMOTE_DEFERRED)
 		return;
 	len += sizeof(struct remote_request);
+	marks_tell(remote_place.site);
 	if (!c->how && len <= GROUP_BYTES)
 		loop = marks_find(remote_place.site);
 	if (remote.loop && remote.loop != loop)
@@ -585,6 +596,7 @@ static bool take_request(void)
 		break;
 	case PREDICTED_WRONG:
 		note(LEDGER_WRONG);
+		loop->wrong++;
 		memcpy(request, remote.out + remote.begun, len);
 		remote.out_len = remote.begun;
 		leave_loop();
@@ -599,6 +611,7 @@ static bool take_request(void)
 	remote.out_len = remote.begun;
 	if (!p->call) {
 		remote.stay++;
+		loop->iterations++;
 		if (p->count * p->nr_calls >= GROUP_AT) {
 			put_held();
 			flush_calls();
@@ -1195,6 +1208,8 @@ __attribute__((destructor)) static void say_counts(void)
 {
 	const struct remote_counts *c = &remote.counts;
 
+	if (remote.fd >= 0)
+		marks_tell_all();
 	if (remote.fd >= 0 && getenv("MGPU_REMOTE_COUNTS"))
 		fprintf(stderr, "mgpu: requests=%llu waits=%llu bytes=%llu groups=%llu grouped=%llu\n",
 			(unsigned long long)c->requests, (unsigned long long)c->waits,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <json-c/json.h>
 #include <link.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct place {
 /* Loops of a report. */
 struct loops {
 	struct loops *next;
+	size_t nr;
 	struct mark_loop loop[];
 };
 
@@ -32,6 +34,7 @@ static struct {
 	size_t size;			/* a power of two */
 	size_t used;
 	struct loops *reports;
+	bool log;
 } marks;
 
 /* ---- the table ---- */
@@ -91,7 +94,7 @@ struct mark_loop *marks_find(const void *site)
 		return NULL;
 	p = slot(site);
 	for (unsigned int i = 0; i < MARK_LOOPS && p->loops[i]; i++)
-		if (p->loops[i]->short_stays < MARK_SHORT)
+		if (!p->loops[i]->why && p->loops[i]->short_stays < MARK_SHORT)
 			return p->loops[i];
 	return NULL;
 }
@@ -105,7 +108,56 @@ void marks_free(void)
 		struct loops *l = marks.reports;
 
 		marks.reports = l->next;
+		for (size_t i = 0; i < l->nr; i++) {
+			free(l->loop[i].name);
+			free(l->loop[i].why);
+		}
 		free(l);
+	}
+}
+
+/* ---- the log ---- */
+
+void marks_say(const struct mark_loop *loop, const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+
+	if (!marks.log)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	/* A line in one piece, since threads may speak. */
+	fprintf(stderr, "mgpu: %s: %s\n", loop->name ? loop->name : "a loop", text);
+}
+
+void marks_tell(const void *site)
+{
+	const struct place *p;
+
+	if (!marks.log || !marks.used || !site)
+		return;
+	p = slot(site);
+	for (unsigned int i = 0; i < MARK_LOOPS && p->loops[i]; i++)
+		if (p->loops[i]->why && !atomic_exchange(&p->loops[i]->told, true))
+			marks_say(p->loops[i], "not deferred: %s", p->loops[i]->why);
+}
+
+void marks_tell_all(void)
+{
+	for (const struct loops *l = marks.reports; l; l = l->next) {
+		for (size_t i = 0; i < l->nr; i++) {
+			const struct mark_loop *loop = &l->loop[i];
+
+			if (loop->seen)
+				marks_say(loop,
+					  "class %u, %llu iterations as predicted, %llu groups, %llu mispredictions%s",
+					  loop->class, (unsigned long long)loop->iterations,
+					  (unsigned long long)loop->groups,
+					  (unsigned long long)loop->wrong,
+					  loop->short_stays >= MARK_SHORT ? ", given up" : "");
+		}
 	}
 }
 
@@ -164,6 +216,32 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static const char *string(struct json_object *o, const char *key)
+{
+	struct json_object *value = json_object_object_get(o, key);
+
+	return value ? json_object_get_string(value) : "?";
+}
+
+/* Name a loop for the log, and say why it is none that can be deferred. */
+static void describe(struct mark_loop *loop, struct json_object *report)
+{
+	size_t nr;
+	struct json_object *reasons = list(report, "reasons", &nr), *first;
+
+	if (asprintf(&loop->name, "%s, loop at %s", string(report, "function"),
+		     string(report, "header")) < 0)
+		loop->name = NULL;
+	if (loop->class || !nr)
+		return;
+	first = json_object_array_get_idx(reasons, 0);
+	if (nr == 1)
+		loop->why = strdup(string(first, "text"));
+	else if (asprintf(&loop->why, "%s; and %zu other reasons, which mgpu-defer has",
+			  string(first, "text"), nr - 1) < 0)
+		loop->why = NULL;
+}
+
 int marks_add(struct json_object *report, uintptr_t base, const uint8_t *start, const uint8_t *end)
 {
 	size_t nr, good = 0;
@@ -178,7 +256,9 @@ int marks_add(struct json_object *report, uintptr_t base, const uint8_t *start, 
 		free(own);
 		return -ENOMEM;
 	}
+	marks.log = getenv("MGPU_REMOTE_LOG");
 	own->next = marks.reports;
+	own->nr = nr;
 	marks.reports = own;
 	for (size_t i = 0; i < nr; i++) {
 		struct json_object *loop = json_object_array_get_idx(loops, i);
@@ -187,10 +267,21 @@ int marks_add(struct json_object *report, uintptr_t base, const uint8_t *start, 
 			sorted[good++] = loop;
 	}
 	qsort(sorted, good, sizeof(*sorted), compare);
+	/* Of those behind, which only the log is for, none takes the place of a good one. */
+	for (size_t i = 0; i < nr && marks.log; i++)
+		if (!number(json_object_array_get_idx(loops, i), "class"))
+			sorted[good++] = json_object_array_get_idx(loops, i);
 	for (size_t i = 0; i < good && added >= 0; i++) {
 		size_t nr_calls;
 		struct json_object *calls = list(sorted[i], "calls", &nr_calls);
+		struct mark_loop *loop = &own->loop[i];
 
+		loop->class = (unsigned int)number(sorted[i], "class");
+		loop->base = base;
+		if (marks.log)
+			describe(loop, sorted[i]);
+		if (!loop->class && !loop->why)
+			continue;
 		for (size_t k = 0; k < nr_calls && added >= 0; k++) {
 			uintptr_t at = base + number(json_object_array_get_idx(calls, k),
 						     "address");
@@ -200,8 +291,7 @@ int marks_add(struct json_object *report, uintptr_t base, const uint8_t *start, 
 				len = marks_call_len((const uint8_t *)at, (uintptr_t)end - at);
 			if (!len)
 				continue;
-			own->loop[i].class = (unsigned int)number(sorted[i], "class");
-			added = marks_add_place((const void *)(at + len), &own->loop[i]) ?
+			added = marks_add_place((const void *)(at + len), loop) ?
 				added + 1 : -ENOMEM;
 		}
 	}
@@ -281,6 +371,10 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
 		return 0;
 	/* The front end answers for calls that it puts off, so that their status may be tested. */
 	report = cache_get(id, true);
+	if (!report && getenv("MGPU_REMOTE_LOG"))
+		fprintf(stderr,
+			"mgpu: %s: there is no report, so that no loop is deferred; mgpu-defer makes one for the next start\n",
+			program ? "the program" : info->dlpi_name);
 	if (report)
 		marks_add(report, info->dlpi_addr, start, end);
 	else

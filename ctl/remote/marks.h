@@ -20,13 +20,27 @@ struct json_object;
 /**
  * struct mark_loop - a loop
  * @class: its class, 1 to 3
+ * @name: function and address, if there is a log; or NULL
+ * @why: why its calls are not deferred, for the log; NULL if they are
+ * @base: what addresses in the report are relative to
  * @short_stays: stays without gain since the last one with
  * @seen: it has been recorded
+ * @told: the log has @why
+ * @iterations: those that were as predicted
+ * @groups: groups that were sent
+ * @wrong: requests that were not as predicted
  */
 struct mark_loop {
 	unsigned int class;
+	char *name;
+	char *why;
+	uintptr_t base;
 	atomic_uint short_stays;
 	bool seen;
+	atomic_bool told;
+	uint64_t iterations;
+	uint64_t groups;
+	uint64_t wrong;
 };
 
 /**
@@ -49,6 +63,16 @@ bool marks_add_place(const void *site, struct mark_loop *loop);
  * kept reports of.  Of those without a report one is made for the next start.
  */
 void marks_load(void);
+
+/* Have the log say once why the calls of a loop at a place are not deferred. */
+void marks_tell(const void *site);
+
+/* Have the log say of each loop that was recorded what became of it. */
+void marks_tell_all(void);
+
+/* Write a line of the log, which $MGPU_REMOTE_LOG asks for. */
+void marks_say(const struct mark_loop *loop, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Forget all. */
 void marks_free(void);

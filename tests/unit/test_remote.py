@@ -31,7 +31,8 @@ FRONT = os.path.join(BUILD, "ctl", "libmgpu-opencl.so")
 GPUCTL = os.path.join(BUILD, "ctl", "gpuctl")
 DEFER = os.path.join(BUILD, "ctl", "mgpu-defer")
 LOOPS = ("loops-constant", "loops-induction", "loops-results")
-PROGRAMS = ("vecadd", "stencil", "bfs", "cg", "bulk", "maps", "images", "events", "errors", "builds", *LOOPS)
+PROGRAMS = ("vecadd", "stencil", "bfs", "cg", "bulk", "maps", "images", "events", "errors", "builds",
+            *LOOPS)
 MODES = ("one", "batched", "deferred")
 
 tmp = tempfile.TemporaryDirectory()
@@ -45,7 +46,8 @@ def path(name):
 # PoCL's device that computes in threads: the other one waits for user events for ever.
 NATIVE = dict(os.environ, POCL_DEVICES="pthread", POCL_CACHE_DIR=path("cache"),
               XDG_CACHE_HOME=path("reports"))
-for variable in ("MGPU_REMOTE", "MGPU_REMOTE_MODE", "MGPU_REMOTE_COUNTS", "OCL_ICD_VENDORS"):
+for variable in ("MGPU_REMOTE", "MGPU_REMOTE_MODE", "MGPU_REMOTE_COUNTS", "MGPU_REMOTE_LOG",
+                 "OCL_ICD_VENDORS"):
     NATIVE.pop(variable, None)
 
 
@@ -203,6 +205,29 @@ def errors_of_deferred_loops_are_named():
         assert done.stdout == "finished -6\n", (done, server.said())
         assert re.search(r"call 2 of iteration \d+ of \d+ in a loop: error -6\n", server.said()), \
             server.said()
+
+
+def the_log_says_why_loops_are_not_deferred():
+    with serving() as server:
+        def log(name, **more):
+            env = dict(server.env("deferred"), **more)
+            quiet = run(program(name), env=env)
+            assert quiet.returncode == 0 and not quiet.stderr, quiet
+            done = run(program(name), env=dict(env, MGPU_REMOTE_LOG="1"))
+            assert done.stdout == quiet.stdout, done
+            return done.stderr
+
+        said = log("cg")
+        assert re.fullmatch(r"mgpu: main, loop at 0x\w+: not deferred: \w+ of clSetKernelArg is "
+                            r"computed from a result.*; and \d+ other reasons.*\n", said), said
+        said = log("loops-constant")
+        assert re.search(r"loop at 0x\w+: class 1, \d{3,} iterations as predicted, [1-9]\d* groups, "
+                         r"0 mispredictions\n", said), said
+        said = log("loops-short")
+        assert said.count("not deferred: clFinish has to be answered at once\n") == 1, said
+        assert said.count("no longer deferred") == 1 and said.endswith(", given up\n"), said
+        said = log("cg", XDG_CACHE_HOME=path("no reports"))
+        assert said.count("there is no report") == 1, said
 
 
 def clinfo_runs_unmodified():
@@ -467,6 +492,7 @@ def applications(server, verb="list"):
 
 def gpuctl_tells_what_programs_do():
     with serving() as server:
+        wait_until(lambda: os.path.exists(server.socket + ".control"))
         assert applications(server) == []
         programs = {mode: start("launches", "0", env=server.env(mode)) for mode in MODES}
 
@@ -566,6 +592,7 @@ if __name__ == "__main__":
             (loops_are_deferred, "loops of each class are sent as groups"),
             (missing_reports_are_made, "a program without a report has one at its next start"),
             (errors_of_deferred_loops_are_named, "the first error of a group is named"),
+            (the_log_says_why_loops_are_not_deferred, "the log says why loops are not deferred"),
             (clinfo_runs_unmodified, "clinfo finds the device, and only what is remoted"),
             (late_errors_are_reported, "an error of a call that was put off is reported"),
             (a_child_gets_errors, "a child of a program gets errors"),
