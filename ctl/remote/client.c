@@ -5,15 +5,13 @@
  * remote.lock covers what is sent: requests are put into remote.out, and sent when an answer is
  * needed or FLUSH_AT bytes are there.  Those of a loop that are as predicted are taken out again,
  * and remote.predict has them: what is put after them has them sent first.  remote.in_lock covers
- * who waits for what; one of the threads that wait reads the socket, for all of them.
+ * who waits for what; one of the threads that wait reads the connection, for all of them.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +21,7 @@
 #include "marks.h"
 #include "predict.h"
 #include "shared.h"
+#include "transport.h"
 
 #define OUT_SIZE	(64u << 10)
 #define FLUSH_AT	(16u << 10)
@@ -63,7 +62,7 @@ static struct {
 	uint64_t max_message;
 
 	pthread_mutex_t lock;
-	int fd;
+	struct transport *t;
 	uint32_t seq;
 	size_t out_len;
 	uint8_t out[OUT_SIZE];
@@ -106,7 +105,6 @@ static struct {
 	.in_lock = PTHREAD_MUTEX_INITIALIZER,
 	.in_cond = PTHREAD_COND_INITIALIZER,
 	.find_lock = PTHREAD_MUTEX_INITIALIZER,
-	.fd = -1,
 };
 
 static void complain(const char *what, const char *why)
@@ -114,14 +112,14 @@ static void complain(const char *what, const char *why)
 	fprintf(stderr, "mgpu: %s: %s\n", what, why);
 }
 
-/* ---- the socket ---- */
+/* ---- sending and receiving ---- */
 
 /* The connection is no longer: threads that read or write it see its end. */
 static void lose(const char *why)
 {
 	if (atomic_exchange(&remote.up, false)) {
 		complain("the connection to the GPU's server is lost", why);
-		shutdown(remote.fd, SHUT_RDWR);
+		remote.t->ops->shut(remote.t);
 	}
 }
 
@@ -130,10 +128,8 @@ static bool send_all(const void *p, size_t len)
 	const uint8_t *at = p;
 
 	while (len) {
-		ssize_t n = send(remote.fd, at, len, MSG_NOSIGNAL);
+		ssize_t n = remote.t->ops->send(remote.t, at, len);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n <= 0)
 			return false;
 		remote.counts.bytes += (uint64_t)n;
@@ -203,9 +199,8 @@ static bool receive(void *p, size_t len)
 		} else {
 			bool direct = len >= IN_SIZE;
 
-			got = recv(remote.fd, direct ? at : remote.in, direct ? len : IN_SIZE, 0);
-			if (got < 0 && errno == EINTR)
-				continue;
+			got = remote.t->ops->receive(remote.t, direct ? at : remote.in,
+						     direct ? len : IN_SIZE);
 			if (got <= 0) {
 				lose(got ? strerror(errno) : "it has ended");
 				return false;
@@ -1037,10 +1032,10 @@ void object_release(struct object *o)
  */
 static void in_child(void)
 {
-	if (remote.fd < 0)
+	if (!remote.t)
 		return;
-	close(remote.fd);
-	remote.fd = -1;
+	remote.t->ops->close(remote.t);
+	remote.t = NULL;
 	atomic_store(&remote.up, false);
 	remote.out_len = 0;
 	remote.loop = NULL;
@@ -1055,30 +1050,17 @@ static void in_child(void)
 	pthread_cond_init(&remote.held, NULL);
 }
 
-/* Send the first message, and the descriptor of memory to be shared. */
+/* Send the first message, and memory to be shared if the transport carries files. */
 static bool send_hello(const struct remote_hello *hello)
 {
 	const char *text = getenv("MGPU_REMOTE_SHARED");
 	uint64_t size = text ? strtoull(text, NULL, 10) << 20 : SHARE_SIZE;
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)hello, .iov_len = sizeof(*hello) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c = &control.align;
-	int fd = size ? shared_open(size) : -1;
+	const struct transport_ops *ops = remote.t->ops;
+	int fd = size && ops->send_file ? shared_open(size) : -1;
 	ssize_t n = -1;
 
 	if (fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		*c = (struct cmsghdr){
-			.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS,
-		};
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-		n = sendmsg(remote.fd, &msg, MSG_NOSIGNAL);
+		n = ops->send_file(remote.t, hello, sizeof(*hello), fd);
 		close(fd);
 		if (n < 0)
 			shared_close();
@@ -1089,7 +1071,8 @@ static bool send_hello(const struct remote_hello *hello)
 	return send_all((const uint8_t *)hello + n, sizeof(*hello) - (size_t)n);
 }
 
-int remote_open(const struct remote_api *api, int fd, enum remote_mode mode)
+/* Speak with the server at the other end of a transport, which is the connection's. */
+static int open_on(const struct remote_api *api, struct transport *t, enum remote_mode mode)
 {
 	const struct remote_hello hello = {
 		.magic = REMOTE_MAGIC, .version = REMOTE_VERSION,
@@ -1099,7 +1082,7 @@ int remote_open(const struct remote_api *api, int fd, enum remote_mode mode)
 	struct remote_welcome welcome;
 	int ret = 0;
 
-	remote.fd = fd;
+	remote.t = t;
 	remote.in_at = remote.in_len = 0;
 	remote.api = api;
 	remote.mode = mode;
@@ -1116,8 +1099,8 @@ int remote_open(const struct remote_api *api, int fd, enum remote_mode mode)
 		 welcome.refused)
 		ret = -EPROTO;
 	if (ret) {
-		close(fd);
-		remote.fd = -1;
+		t->ops->close(t);
+		remote.t = NULL;
 		return ret;
 	}
 	remote.max_message = welcome.max_message;
@@ -1129,20 +1112,62 @@ int remote_open(const struct remote_api *api, int fd, enum remote_mode mode)
 	return 0;
 }
 
+int remote_open(const struct remote_api *api, int fd, enum remote_mode mode)
+{
+	struct transport *t = transport_socket(fd);
+
+	return t ? open_on(api, t, mode) : -ENOMEM;
+}
+
+/* Return what follows a prefix, or NULL. */
+static const char *behind(const char *text, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return strncmp(text, prefix, len) ? NULL : text + len;
+}
+
+/* Connect to what $MGPU_REMOTE names, or without it to what there is. */
+static int reach(struct transport **t, const char *where)
+{
+	const char *rest;
+
+	if (!where)
+		return transport_vgpu(t, NULL) ? transport_unix(t, REMOTE_SOCKET) : 0;
+	if (!strcmp(where, "vgpu"))
+		return transport_vgpu(t, NULL);
+	rest = behind(where, "vgpu:");
+	if (rest)
+		return transport_vgpu(t, rest);
+	rest = behind(where, "unix:");
+	return transport_unix(t, rest ? rest : where);
+}
+
+static const char *why(int err)
+{
+	switch (err) {
+	case -ENAMETOOLONG:
+		return "the name of the socket is too long";
+	case -EOPNOTSUPP:
+		return "the vGPU has no remoted OpenCL: start mgpu-renderd with --remote";
+	default:
+		return strerror(-err);
+	}
+}
+
 int remote_connect(const struct remote_api *api)
 {
-	const char *path = getenv("MGPU_REMOTE"), *mode = getenv("MGPU_REMOTE_MODE");
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const char *where = getenv("MGPU_REMOTE"), *mode = getenv("MGPU_REMOTE_MODE");
 	static const char *const modes[] = {
 		[REMOTE_ONE] = "one", [REMOTE_BATCHED] = "batched", [REMOTE_DEFERRED] = "deferred",
 	};
 	enum remote_mode how = REMOTE_BATCHED;
-	bool asked = path, known = !mode;
-	int fd, ret;
+	struct transport *t;
+	bool known = !mode;
+	int ret;
 
-	if (path && !strcmp(path, "off"))
+	if (where && !strcmp(where, "off"))
 		return -ENOENT;
-	path = path ? path : REMOTE_SOCKET;
 	for (unsigned int i = 0; mode && i < sizeof(modes) / sizeof(*modes); i++) {
 		if (!strcmp(mode, modes[i])) {
 			how = i;
@@ -1151,26 +1176,17 @@ int remote_connect(const struct remote_api *api)
 	}
 	if (!known)
 		complain("MGPU_REMOTE_MODE is not one, batched or deferred, but", mode);
-	if (strlen(path) >= sizeof(addr.sun_path)) {
-		complain(path, "the name of the socket is too long");
-		return -ENAMETOOLONG;
-	}
-	strcpy(addr.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
-		ret = -errno;
-		close(fd);
-		if (asked)
-			complain(path, strerror(-ret));
+	ret = reach(&t, where);
+	if (ret) {
+		if (where)
+			complain(where, why(ret));
 		return ret;
 	}
-	ret = remote_open(api, fd, how);
+	ret = open_on(api, t, how);
 	if (!ret && how == REMOTE_DEFERRED)
 		marks_load();
 	if (ret)
-		complain(path, ret == -EPROTO ?
+		complain(where ? where : "OpenCL of another process", ret == -EPROTO ?
 			 "the server and this library are not of the same version" :
 			 "the server does not take this program");
 	return ret;
@@ -1181,9 +1197,9 @@ void remote_close(void)
 	struct object *o;
 
 	atomic_store(&remote.up, false);
-	if (remote.fd >= 0)
-		close(remote.fd);
-	remote.fd = -1;
+	if (remote.t)
+		remote.t->ops->close(remote.t);
+	remote.t = NULL;
 	pthread_mutex_lock(&remote.lock);
 	remote.out_len = 0;
 	remote.loop = NULL;
@@ -1208,9 +1224,9 @@ __attribute__((destructor)) static void say_counts(void)
 {
 	const struct remote_counts *c = &remote.counts;
 
-	if (remote.fd >= 0)
+	if (remote.t)
 		marks_tell_all();
-	if (remote.fd >= 0 && getenv("MGPU_REMOTE_COUNTS"))
+	if (remote.t && getenv("MGPU_REMOTE_COUNTS"))
 		fprintf(stderr, "mgpu: requests=%llu waits=%llu bytes=%llu groups=%llu grouped=%llu\n",
 			(unsigned long long)c->requests, (unsigned long long)c->waits,
 			(unsigned long long)c->bytes, (unsigned long long)c->groups,

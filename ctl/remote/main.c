@@ -30,6 +30,7 @@
 #include "complain.h"
 #include "confine.h"
 #include "control.h"
+#include "launch.h"
 #include "memory.h"
 #include "notify.h"
 #include "opencl/opencl_back.h"
@@ -38,7 +39,8 @@
 #define SOCKET		"/run/mgpu/remote.sock"
 #define CONTROL		".control"	/* what the control socket's name ends with */
 #define APPLICATION	3	/* descriptor of the connection in a process for an application */
-#define LEDGER		4	/* of the memory of its account's ledger */
+#define LEDGER		4	/* of the memory of its account's ledger, unless --serve says none */
+#define RESTS		4	/* of its file of server.rests, with --rests, which has no ledger */
 #define SPARE		(4ull << 30)	/* memory of such a process beside the objects, bytes */
 
 static const char usage_text[] =
@@ -94,8 +96,10 @@ static const struct option options[] = {
 	{ "group", required_argument, NULL, 'g' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
-	/* of a process for an application: its entry in the ledger */
+	/* of a process for an application: its entry in the ledger, or none */
 	{ "serve", required_argument, NULL, 'S' },
+	{ "rests", no_argument, NULL, 'R' },
+	{ "launch", no_argument, NULL, 'L' },	/* of mgpu-renderd, see launch.h */
 	{ 0 }
 };
 
@@ -118,6 +122,8 @@ static struct {
 	unsigned int account_programs;
 	uint64_t account[LEDGER_LIMITS];
 	const char *serve;
+	bool rests;
+	bool launch;
 	struct limits limits;
 } opt = {
 	.socket = SOCKET, .library = "libOpenCL.so.1", .group = "auto", .mode = 0660,
@@ -207,8 +213,11 @@ static int open_ledger(struct ledger *l)
 {
 	struct ucred cred = { .uid = (uid_t)-1 };
 	socklen_t len = sizeof(cred);
-	int ret = ledger_open(l, LEDGER, (unsigned int)strtoul(opt.serve, NULL, 10));
+	int ret;
 
+	if (!strcmp(opt.serve, "none"))
+		return 0;
+	ret = ledger_open(l, LEDGER, (unsigned int)strtoul(opt.serve, NULL, 10));
 	if (ret) {
 		complain("the ledger: %s", strerror(-ret));
 		return ret;
@@ -265,6 +274,7 @@ static int serve(void)
 	}
 	opencl_load(&calls, library);
 	server.limits = opt.limits;
+	server.rests = opt.rests ? RESTS : 0;
 	ret = pthread_create(&thread, NULL, watch, NULL);
 	if (ret) {
 		complain("cannot start a thread: %s", strerror(ret));
@@ -557,6 +567,12 @@ int main(int argc, char **argv)
 		case 'S':
 			opt.serve = optarg;
 			break;
+		case 'R':
+			opt.rests = true;
+			break;
+		case 'L':
+			opt.launch = true;
+			break;
 		default:
 			if (!take_option(c, optarg)) {
 				complain("--%s: '%s' is not allowed; see 'mgpu-remoted --help'",
@@ -570,5 +586,7 @@ int main(int argc, char **argv)
 	/* Libraries have threads, and nothing is left to be done for a program. */
 	if (opt.serve)
 		_exit(serve() ? 1 : 0);
+	if (opt.launch)
+		return launch(argc, argv, opt.programs) ? 1 : 0;
 	return listener(argc, argv) ? 1 : 0;
 }

@@ -6,10 +6,10 @@
 remote-gen := $(OUT)/gen
 remote-cflags := -Iremote -Iremote/opencl -I$(remote-gen) -Idefer -fvisibility=hidden -pthread
 remote-front-objs := $(addprefix $(OUT)/obj/pic/,analyse.o client.o group.o marks.o shared.o \
-	predict.o opencl/front.o opencl/icd.o \
+	predict.o socket.o vgpu.o opencl/front.o opencl/icd.o \
 	opencl/lengths.o opencl_front.o cache.o)
-remote-back-objs := $(addprefix $(OUT)/obj/remote/,apps.o confine.o control.o group.o ledger.o main.o \
-	server.o usage.o opencl/back.o opencl/lengths.o opencl_server.o) \
+remote-back-objs := $(addprefix $(OUT)/obj/remote/,apps.o confine.o control.o group.o launch.o ledger.o \
+	main.o server.o usage.o opencl/back.o opencl/lengths.o opencl_server.o) \
 	$(addprefix $(OUT)/obj/mgpud/server/,access.o budget.o server.o)
 
 api := api

@@ -165,6 +165,9 @@ struct pending {
  * @api: its API
  * @native: the API's functions
  * @fd: the connection
+ * @rests: file that is told how many bytes were received so far, 8 bytes, when all requests in them
+ *	have been executed; 0 for none
+ * @received: their number
  * @limits: what the application may have
  * @ledger: what it has, for its account's limits and the control socket
  * @objects: table by id
@@ -187,6 +190,8 @@ struct server {
 	const struct server_api *api;
 	const void *native;
 	int fd;
+	int rests;
+	uint64_t received;
 	struct limits limits;
 	struct ledger ledger;
 	struct served *objects[SERVER_CHAINS];
@@ -208,8 +213,8 @@ struct server {
 
 /**
  * server_serve() - serve an application until it goes
- * @s: the server, of which api, native, fd and limits are set, and the ledger where the application
- *	has an account; the rest is 0
+ * @s: the server, of which api, native, fd, limits and perhaps rests are set, and the ledger where the
+ *	application has an account; the rest is 0
  *
  * Return: 0, or a negative errno: the application sent what no front end sends (-EPROTO), or the
  * connection failed.

@@ -244,7 +244,8 @@ remote-played := $(addprefix $(remote-gen)/,opencl_gen.h opencl_front.c opencl_s
 # Both sides, and a library that the test plays.
 test_remote_calls-deps := $(remote-played)
 test_remote_calls-srcs := $(addprefix $(remote)/,analyse.c client.c group.c ledger.c marks.c \
-	predict.c server.c shared.c opencl/front.c opencl/icd.c opencl/back.c opencl/lengths.c) \
+	predict.c server.c shared.c socket.c vgpu.c opencl/front.c opencl/icd.c opencl/back.c \
+	opencl/lengths.c) \
 	../../ctl/defer/cache.c ../../ctl/lib/complain.c $(filter %.c,$(remote-played))
 test_remote_calls-cflags := $(lib-cflags) -I../../ctl/lib -I$(remote) -I$(remote)/opencl \
 	-I$(remote-gen) -I$(remote-tests) -I../../ctl/defer

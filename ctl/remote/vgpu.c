@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A context of a vGPU as the transport, by the ioctls of Linux's virtio_gpu; vgpu.h has the protocol.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "codec.h"
+#include "transport.h"
+#include "vgpu.h"
+
+#define IN_LEN		(1u << 20)	/* ring of bytes from the server */
+#define SLOT_LEN	(256u << 10)	/* bytes for the server in a stream */
+#define SLOTS		2u
+#define INLINE_MAX	4096u		/* more bytes are not copied through the stream */
+#define TOTAL		(REMOTE_VGPU_PAGE + IN_LEN + SLOTS * SLOT_LEN)
+#define NODES		64u
+#define AHEAD_MS	(REMOTE_VGPU_SLICE_NS / 2000000)	/* when the next stream is sent */
+#define PAUSE_MIN_NS	50000
+#define PAUSE_MAX_NS	2000000
+
+/* ---- Linux's interface, which libdrm of older distributions lacks in part ---- */
+
+#define PARAM_CAPSETS		7	/* a bit each */
+#define EXEC_FENCE_OUT		0x02
+#define EXEC_RING		0x04
+#define CONTEXT_CAPSET		1
+#define CONTEXT_RINGS		2
+#define FORMAT_R8		64	/* PIPE_FORMAT_R8_UNORM */
+#define BIND_STAGING		(1u << 19)	/* its memory is the guest's alone */
+
+struct drm_version {
+	int32_t major, minor, patch;
+	uint64_t name_len, name, date_len, date, desc_len, desc;
+};
+
+struct virtgpu_map {
+	uint64_t offset;
+	uint32_t handle;
+	uint32_t pad;
+};
+
+struct virtgpu_exec {
+	uint32_t flags;
+	uint32_t size;
+	uint64_t command;
+	uint64_t bo_handles;
+	uint32_t num_bo_handles;
+	int32_t fence_fd;
+	uint32_t ring_idx;
+	uint32_t pad;
+};
+
+struct virtgpu_param {
+	uint64_t param;
+	uint64_t value;
+};
+
+struct virtgpu_resource {
+	uint32_t target, format, bind, width, height, depth, array_size, last_level, nr_samples,
+		 flags, bo_handle, res_handle, size, stride;
+};
+
+struct virtgpu_caps {
+	uint32_t id;
+	uint32_t version;
+	uint64_t addr;
+	uint32_t size;
+	uint32_t pad;
+};
+
+struct virtgpu_context {
+	uint32_t num_params;
+	uint32_t pad;
+	uint64_t params;
+};
+
+#define IOCTL_VERSION	_IOWR('d', 0x00, struct drm_version)
+#define IOCTL_MAP	_IOWR('d', 0x41, struct virtgpu_map)
+#define IOCTL_EXEC	_IOWR('d', 0x42, struct virtgpu_exec)
+#define IOCTL_PARAM	_IOWR('d', 0x43, struct virtgpu_param)
+#define IOCTL_RESOURCE	_IOWR('d', 0x44, struct virtgpu_resource)
+#define IOCTL_CAPS	_IOWR('d', 0x49, struct virtgpu_caps)
+#define IOCTL_CONTEXT	_IOWR('d', 0x4b, struct virtgpu_context)
+
+static int call(int fd, unsigned long request, void *arg)
+{
+	int ret;
+
+	do {
+		ret = ioctl(fd, request, arg);
+	} while (ret && (errno == EINTR || errno == EAGAIN));
+	return ret ? -errno : 0;
+}
+
+static uint64_t address(const void *p)
+{
+	return (uintptr_t)p;
+}
+
+/* ---- the connection ---- */
+
+/**
+ * struct vgpu - a context
+ * @t: the transport
+ * @fd: render node
+ * @page: beginning of the resource's memory
+ * @taken: bytes that were taken from the ring
+ * @sent: bytes for the server that were sent
+ * @slot_fence: fence of the stream that used a slot last, or -1
+ * @slot: the next one
+ * @newest: fence of a stream for the server that nothing has waited for, or -1
+ * @shut: the connection is no longer
+ */
+struct vgpu {
+	struct transport t;
+	int fd;
+	struct remote_vgpu_page *page;
+	uint64_t taken;
+	uint64_t sent;
+	int slot_fence[SLOTS];
+	unsigned int slot;
+	atomic_int newest;
+	atomic_bool shut;
+};
+
+static struct vgpu *vgpu_of(struct transport *t)
+{
+	return (struct vgpu *)t;
+}
+
+/* Send a stream. Return its fence, or -1 with errno. */
+static int submit(const struct vgpu *v, const void *stream, size_t len)
+{
+	struct virtgpu_exec exec = {
+		.flags = EXEC_FENCE_OUT | EXEC_RING, .size = (uint32_t)len,
+		.command = address(stream), .fence_fd = -1,
+	};
+	int ret = call(v->fd, IOCTL_EXEC, &exec);
+
+	errno = -ret;
+	return ret ? -1 : exec.fence_fd;
+}
+
+static int submit_wait(const struct vgpu *v)
+{
+	const struct remote_vgpu_op op = { .op = REMOTE_VGPU_WAIT };
+
+	return submit(v, &op, sizeof(op));
+}
+
+/* Wait for a fence for some time. Return whether it is signalled. */
+static bool signalled(int fence, int timeout_ms)
+{
+	struct pollfd fd = { .fd = fence, .events = POLLIN };
+	int n;
+
+	do {
+		n = poll(&fd, 1, timeout_ms);
+	} while (n < 0 && errno == EINTR);
+	return n;
+}
+
+/*
+ * Let the server work until a stream has ended: one that is there, or one that only waits.  Another
+ * one follows before that, so that the vGPU has always a job that the scheduler can choose.
+ */
+static bool let_work(struct vgpu *v, int *ahead)
+{
+	int fence = *ahead >= 0 ? *ahead : atomic_exchange(&v->newest, -1);
+
+	*ahead = -1;
+	if (fence < 0)
+		fence = submit_wait(v);
+	if (fence < 0)
+		return false;
+	if (!signalled(fence, AHEAD_MS)) {
+		*ahead = submit_wait(v);
+		signalled(fence, -1);
+	}
+	close(fence);
+	return true;
+}
+
+static uint64_t put_of(const struct vgpu *v)
+{
+	return __atomic_load_n(&v->page->put, __ATOMIC_ACQUIRE);
+}
+
+static bool has_ended(struct vgpu *v)
+{
+	return atomic_load(&v->shut) || __atomic_load_n(&v->page->ended, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Wait until the ring has bytes, or @until have been received by the server if that is not 0, or
+ * the server has ended.  Return false on an error.
+ */
+static bool wait_for(struct vgpu *v, uint64_t until)
+{
+	struct timespec pause = { .tv_nsec = PAUSE_MIN_NS };
+	bool good = true;
+	int ahead = -1;
+
+	for (;;) {
+		uint64_t put = put_of(v), sent = __atomic_load_n(&v->page->sent, __ATOMIC_ACQUIRE);
+
+		if (until ? sent >= until : put != v->taken)
+			break;
+		if (has_ended(v))
+			break;
+		good = let_work(v, &ahead);
+		if (!good)
+			break;
+		/* Without a job ahead the stream had nothing to wait for: the server rests. */
+		if (ahead < 0 && put_of(v) == put) {
+			nanosleep(&pause, NULL);
+			if (pause.tv_nsec < PAUSE_MAX_NS)
+				pause.tv_nsec *= 2;
+		}
+	}
+	if (ahead >= 0)
+		close(ahead);
+	return good;
+}
+
+static ssize_t vgpu_receive(struct transport *t, void *p, size_t len)
+{
+	struct vgpu *v = vgpu_of(t);
+	const uint8_t *ring = (const uint8_t *)v->page + REMOTE_VGPU_PAGE;
+	uint64_t there, at = v->taken % IN_LEN;
+
+	if (!wait_for(v, 0))
+		return -1;
+	there = put_of(v) - v->taken;
+	if (!there)
+		return 0;
+	if (there > IN_LEN) {
+		errno = EPROTO;
+		return -1;
+	}
+	if (len > there)
+		len = there;
+	if (len > IN_LEN - at)
+		len = IN_LEN - at;
+	memcpy(p, ring + at, len);
+	v->taken += len;
+	__atomic_store_n(&v->page->taken, v->taken, __ATOMIC_RELEASE);
+	return (ssize_t)len;
+}
+
+/* Have the next thread that waits do so for this stream first. */
+static void set_newest(struct vgpu *v, int fence)
+{
+	fence = atomic_exchange(&v->newest, fence);
+	if (fence >= 0)
+		close(fence);
+}
+
+/* Have bytes in a slot sent; its memory is used again when the fence is signalled. */
+static int send_slot(struct vgpu *v, const void *p, size_t len)
+{
+	unsigned int slot = v->slot++ % SLOTS;
+	uint32_t offset = REMOTE_VGPU_PAGE + IN_LEN + slot * SLOT_LEN;
+	struct {
+		struct remote_vgpu_op op;
+		struct remote_vgpu_data data;
+	} stream = {
+		.op = { .op = REMOTE_VGPU_DATA, .len = sizeof(stream.data) },
+		.data = { .offset = offset, .len = (uint32_t)len },
+	};
+
+	if (v->slot_fence[slot] >= 0) {
+		signalled(v->slot_fence[slot], -1);
+		close(v->slot_fence[slot]);
+	}
+	memcpy((uint8_t *)v->page + offset, p, len);
+	v->slot_fence[slot] = submit(v, &stream, sizeof(stream));
+	if (v->slot_fence[slot] < 0)
+		return -1;
+	set_newest(v, fcntl(v->slot_fence[slot], F_DUPFD_CLOEXEC, 0));
+	return 0;
+}
+
+static int send_inline(struct vgpu *v, const void *p, size_t len)
+{
+	struct {
+		struct remote_vgpu_op op;
+		uint8_t bytes[INLINE_MAX];
+	} stream = { .op = { .op = REMOTE_VGPU_SEND, .len = (uint32_t)len } };
+	int fence;
+
+	memcpy(stream.bytes, p, len);
+	memset(stream.bytes + len, 0, padded(len) - len);
+	fence = submit(v, &stream, sizeof(stream.op) + padded(len));
+	if (fence < 0)
+		return -1;
+	set_newest(v, fence);
+	return 0;
+}
+
+static ssize_t vgpu_send(struct transport *t, const void *p, size_t len)
+{
+	struct vgpu *v = vgpu_of(t);
+	int ret;
+
+	if (len > SLOT_LEN)
+		len = SLOT_LEN;
+	/* Not more is under way than the worker keeps for a server that does not read. */
+	if (v->sent + len > REMOTE_VGPU_WINDOW &&
+	    !wait_for(v, v->sent + len - REMOTE_VGPU_WINDOW))
+		return -1;
+	if (has_ended(v)) {
+		errno = EPIPE;
+		return -1;
+	}
+	ret = len > INLINE_MAX ? send_slot(v, p, len) : send_inline(v, p, len);
+	if (ret)
+		return -1;
+	v->sent += len;
+	return (ssize_t)len;
+}
+
+/* Streams end soon, and threads that wait for one see it then. */
+static void vgpu_shut(struct transport *t)
+{
+	atomic_store(&vgpu_of(t)->shut, true);
+}
+
+static void vgpu_close(struct transport *t)
+{
+	struct vgpu *v = vgpu_of(t);
+
+	for (unsigned int i = 0; i < SLOTS; i++)
+		if (v->slot_fence[i] >= 0)
+			close(v->slot_fence[i]);
+	set_newest(v, -1);
+	if (v->page)
+		munmap(v->page, TOTAL);
+	close(v->fd);
+	free(v);
+}
+
+static const struct transport_ops vgpu_ops = {
+	.send = vgpu_send, .receive = vgpu_receive, .shut = vgpu_shut, .close = vgpu_close,
+};
+
+/* ---- opening ---- */
+
+/* Find out whether a node is that of a vGPU with remoted OpenCL. */
+static int check(int fd)
+{
+	char name[16] = "";
+	struct drm_version version = { .name_len = sizeof(name) - 1, .name = address(name) };
+	uint32_t sets = 0;
+	struct virtgpu_param param = { .param = PARAM_CAPSETS, .value = address(&sets) };
+	struct remote_vgpu_caps caps = { 0 };
+	struct virtgpu_caps get = {
+		.id = REMOTE_VGPU_CAPSET, .version = REMOTE_VGPU_VERSION, .addr = address(&caps),
+		.size = sizeof(caps),
+	};
+	int ret = call(fd, IOCTL_VERSION, &version);
+
+	if (ret || strcmp(name, "virtio_gpu") || call(fd, IOCTL_PARAM, &param) ||
+	    !(sets & 1u << REMOTE_VGPU_CAPSET))
+		return -EOPNOTSUPP;
+	ret = call(fd, IOCTL_CAPS, &get);
+	if (!ret && caps.version != REMOTE_VGPU_VERSION)
+		ret = -EPROTO;
+	return ret;
+}
+
+/* Have a context, and the resource. */
+static int make(struct vgpu *v)
+{
+	struct virtgpu_param params[] = {
+		{ CONTEXT_CAPSET, REMOTE_VGPU_CAPSET }, { CONTEXT_RINGS, 1 },
+	};
+	struct virtgpu_context context = { .num_params = 2, .params = address(params) };
+	struct virtgpu_resource res = {
+		.format = FORMAT_R8, .bind = BIND_STAGING, .width = TOTAL, .height = 1, .depth = 1,
+		.array_size = 1, .size = TOTAL,
+	};
+	struct virtgpu_map map = { 0 };
+	struct {
+		struct remote_vgpu_op op;
+		struct remote_vgpu_open open;
+	} stream = {
+		.op = { .op = REMOTE_VGPU_OPEN, .len = sizeof(stream.open) },
+		.open.in_len = IN_LEN,
+	};
+	void *p;
+	int ret;
+
+	ret = call(v->fd, IOCTL_CONTEXT, &context);
+	if (!ret)
+		ret = call(v->fd, IOCTL_RESOURCE, &res);
+	map.handle = res.bo_handle;
+	if (!ret)
+		ret = call(v->fd, IOCTL_MAP, &map);
+	if (ret)
+		return ret;
+	p = mmap(NULL, TOTAL, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, (off_t)map.offset);
+	if (p == MAP_FAILED)
+		return -errno;
+	v->page = p;
+	memset(v->page, 0, sizeof(*v->page));
+	stream.open.resource = res.res_handle;
+	ret = submit(v, &stream, sizeof(stream));
+	if (ret < 0)
+		return -errno;
+	close(ret);
+	return 0;
+}
+
+static int open_node(struct transport **t, const char *node)
+{
+	struct vgpu *v = calloc(1, sizeof(*v));
+	int ret;
+
+	if (!v)
+		return -ENOMEM;
+	v->t.ops = &vgpu_ops;
+	for (unsigned int i = 0; i < SLOTS; i++)
+		v->slot_fence[i] = -1;
+	atomic_init(&v->newest, -1);
+	v->fd = open(node, O_RDWR | O_CLOEXEC);
+	if (v->fd < 0) {
+		ret = -errno;
+		free(v);
+		return ret;
+	}
+	ret = check(v->fd);
+	if (!ret)
+		ret = make(v);
+	if (ret)
+		vgpu_close(&v->t);
+	else
+		*t = &v->t;
+	return ret;
+}
+
+int transport_vgpu(struct transport **t, const char *node)
+{
+	char path[32];
+	int ret = -ENOENT, err;
+
+	if (node)
+		return open_node(t, node);
+	for (unsigned int i = 0; i < NODES; i++) {
+		snprintf(path, sizeof(path), "/dev/dri/renderD%u", 128 + i);
+		err = open_node(t, path);
+		if (!err)
+			return 0;
+		if (err != -ENOENT)
+			ret = err;
+	}
+	return ret;
+}
