@@ -99,7 +99,7 @@ struct probe {
 /* The server of the probe, which ends with it. */
 static int probe_server(void *arg)
 {
-	static struct venus venus;
+	static struct processes venus;
 
 	(void)arg;
 	return venus_start(&venus, false, 0);

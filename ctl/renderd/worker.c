@@ -54,7 +54,7 @@ struct worker {
 	bool timed;
 	uint64_t told_ns;
 	const struct worker_options *o;
-	struct venus venus;
+	struct processes venus;
 	struct turns turns;
 	uint32_t turn;
 };
@@ -72,7 +72,7 @@ static void *map(void *arg, uint64_t offset, uint64_t len)
 static uint64_t worked_ns(struct worker *w)
 {
 	return (w->timed ? virgl_time_ns(w->v) : engine_clock_ns(&w->clock)) +
-	       venus_ns(&w->venus);
+	       processes_ns(&w->venus);
 }
 
 static int show(void *arg, uint32_t seq, void *p, size_t len, uint32_t cache)
@@ -126,9 +126,9 @@ static void export(struct worker *w, uint32_t id)
 static void stop_or_run(struct worker *w, unsigned int what)
 {
 	if (what & TURNS_STOP)
-		venus_stop(&w->venus);
+		processes_stop(&w->venus);
 	if (what & TURNS_RUN)
-		venus_continue(&w->venus);
+		processes_continue(&w->venus);
 }
 
 /* Look at what Venus does. Return the time until the next look, milliseconds, or an errno. */
@@ -143,7 +143,7 @@ static int look_at_venus(struct worker *w)
 		stop_or_run(w, turns_run(&w->turns));
 		return WAIT_MS;
 	}
-	what = turns_look(&w->turns, now_ns(), venus_ns(&w->venus), virgl_busy(w->v));
+	what = turns_look(&w->turns, now_ns(), processes_ns(&w->venus), virgl_busy(w->v));
 	if (what & TURNS_END) {
 		done(w, w->turn, VIRTIO_GPU_RESP_OK_NODATA);
 		/* The module gives the next turn when it knows that this one is over. */
@@ -167,7 +167,7 @@ static void execute(struct worker *w)
 	while (channel_take(&w->ch, &cmd)) {
 		if (cmd.flags & MGPU_USER_CMD_TURN) {
 			w->turn = cmd.seq;
-			stop_or_run(w, turns_given(&w->turns, now_ns(), venus_ns(&w->venus)));
+			stop_or_run(w, turns_given(&w->turns, now_ns(), processes_ns(&w->venus)));
 			continue;
 		}
 		/* The server answers some commands of Venus: it must not be stopped meanwhile. */

@@ -214,10 +214,8 @@ test_spare-cflags := -I../../ctl/renderd
 test_turns-srcs := ../../ctl/renderd/turns.c
 test_turns-cflags := -I../../ctl/renderd
 
-test_venus-srcs := $(addprefix ../../ctl/renderd/,sandbox.c venus.c engine_clock.c) \
-	$(addprefix ../../ctl/lib/,complain.c memory.c)
-test_venus-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd
-test_venus-pkgs := libseccomp libcap-ng
+test_processes-srcs := $(addprefix ../../ctl/renderd/,processes.c engine_clock.c)
+test_processes-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd
 
 # ---- ctl/defer
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CPU time of the processes of a server of Venus, for which this program's child stands. */
+/* CPU time of a server's processes; the server is this program's child. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -7,15 +7,15 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "processes.h"
 #include "tap.h"
-#include "venus.h"
 
 #define MS		1000000ull
 #define TICK		(10 * MS)	/* unit of the times in /proc */
 #define CONTEXTS	30
 #define WORK		(4 * MS)
 
-static struct venus venus;
+static struct processes processes;
 static int orders[2], answers[2];
 
 static uint64_t cpu_ns(void)
@@ -56,11 +56,11 @@ static void serve(void)
 
 static void up(void)
 {
-	memset(&venus, 0, sizeof(venus));
+	memset(&processes, 0, sizeof(processes));
 	TAP_NEED(!pipe(orders) && !pipe(answers));
-	venus.server = fork();
-	TAP_NEED(venus.server >= 0);
-	if (!venus.server) {
+	processes.server = fork();
+	TAP_NEED(processes.server >= 0);
+	if (!processes.server) {
 		close(orders[1]);
 		close(answers[0]);
 		serve();
@@ -72,7 +72,7 @@ static void up(void)
 static void down(void)
 {
 	close(orders[1]);
-	TAP_EQ(waitpid(venus.server, NULL, 0), venus.server);
+	TAP_EQ(waitpid(processes.server, NULL, 0), processes.server);
 	close(answers[0]);
 }
 
@@ -93,9 +93,9 @@ static uint64_t look(void)
 {
 	uint64_t now = now_ns();
 
-	while (now_ns() - now <= VENUS_LOOK_NS)
+	while (now_ns() - now <= PROCESSES_LOOK_NS)
 		;
-	return venus_ns(&venus);
+	return processes_ns(&processes);
 }
 
 /* Contexts that nobody saw. */
