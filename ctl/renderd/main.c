@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "../../include/uapi/linux/mgpu_user.h"
+#include "../remote/vgpu.h"
 #include "backoff.h"
 #include "clock.h"
 #include "cmdline.h"
@@ -64,6 +65,7 @@ static const char usage_text[] =
 	"  -d, --dmabuf       have VMMs show screens by dma-buf, without copies to memory: each\n"
 	"                     QEMU then needs a display with OpenGL, as -display gtk,gl=on\n"
 	"      --venus        have guests use Vulkan, by Venus\n"
+	"      --remote       have guests use the host's OpenCL, by libmgpu-opencl.so\n"
 	"  -r, --record DIR   record what each worker executes to a file in DIR\n"
 	"  -h, --help         print this help\n"
 	"  -V, --version      print the version\n"
@@ -192,24 +194,32 @@ static const char *no_parent(int err)
 }
 
 /* Make a device below the GPU of the record, or else one of its own. */
-static int make_device(int control, const struct probe *p, bool dmabuf, struct renderd *record)
+static int make_device(int control, const struct probe *p, const struct worker_options *o,
+		       struct renderd *record)
 {
-	struct mgpu_user_capset capsets[3] = { 0 };
+	const struct remote_vgpu_caps remote = { .version = REMOTE_VGPU_VERSION, .api = 1 };
+	struct mgpu_user_capset capsets[4] = { 0 };
 	struct mgpu_user_create c = {
 		.size = sizeof(c), .flags = MGPU_USER_CREATE_CONTEXT_INIT |
 			(p->blobs ? MGPU_USER_CREATE_BLOB : 0) |
-			(dmabuf ? MGPU_USER_CREATE_EXPORT : 0),
+			(o->dmabuf ? MGPU_USER_CREATE_EXPORT : 0),
 		.engines = 1, .depth = DEPTH, .vgpu_depth = DEPTH - 1,
 		.max_vgpus = MAX_VGPUS,
 		.nr_capsets = p->nr, .capsets = (uintptr_t)capsets,
 	};
-	struct mgpu_user_create own = c;
+	struct mgpu_user_create own;
 
 	for (uint32_t i = 0; i < p->nr; i++)
 		capsets[i] = (struct mgpu_user_capset){
 			.id = p->set[i].id, .version = p->set[i].version,
 			.len = p->set[i].len, .data = (uintptr_t)p->set[i].data,
 		};
+	if (o->remote)
+		capsets[c.nr_capsets++] = (struct mgpu_user_capset){
+			.id = REMOTE_VGPU_CAPSET, .version = REMOTE_VGPU_VERSION,
+			.len = sizeof(remote), .data = (uintptr_t)&remote,
+		};
+	own = c;
 	if (name_gpu(&c, record->gpu)) {
 		if (!ioctl(control, MGPU_USER_CREATE, &c)) {
 			strcpy(record->device, record->gpu);
@@ -292,7 +302,7 @@ static void exec_worker(const struct worker_options *o, int fd)
 	char fd_text[16];
 	const char *argv[] = {
 		"mgpu-renderd", WORKER, "-f", fd_text, o->sandbox ? "-s" : "-S",
-		o->venus ? "-v" : "-V",
+		o->venus ? "-v" : "-V", o->remote ? "-o" : "-O",
 		"-n", o->node ? o->node : "", "-u", o->user ? o->user : "", NULL,
 	};
 	sigset_t none;
@@ -419,7 +429,7 @@ static int worker(int argc, char **argv)
 	struct worker_options o = { .sandbox = true };
 	int fd = -1, c, ret;
 
-	while ((c = getopt(argc, argv, "f:sSvVn:u:")) != -1) {
+	while ((c = getopt(argc, argv, "f:sSvVoOn:u:")) != -1) {
 		switch (c) {
 		case 'f':
 			fd = atoi(optarg);
@@ -435,6 +445,12 @@ static int worker(int argc, char **argv)
 			break;
 		case 'V':
 			o.venus = false;
+			break;
+		case 'o':
+			o.remote = true;
+			break;
+		case 'O':
+			o.remote = false;
 			break;
 		case 'n':
 			o.node = *optarg ? optarg : NULL;
@@ -674,7 +690,7 @@ static int serve_device(const struct worker_options *o, struct renderd *record)
 	}
 	/* A device that an mgpu-renderd left when it died has the vGPUs of its VMs. */
 	if (!*record->device)
-		ret = make_device(control, &p, o->dmabuf, record);
+		ret = make_device(control, &p, o, record);
 	if (ret) {
 		complain("cannot make a device: %s", strerror(-ret));
 		return ret;
@@ -752,13 +768,14 @@ int main(int argc, char **argv)
 		{ "no-sandbox", no_argument, NULL, 'S' },
 		{ "dmabuf", no_argument, NULL, 'd' },
 		{ "venus", no_argument, NULL, 'v' },
+		{ "remote", no_argument, NULL, 'o' },
 		{ "record", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
 	static const char *const names[] = { "gpu", "node", "user", "no-sandbox", "dmabuf",
-						   "venus", "record", "help", "version", NULL };
+						   "venus", "remote", "record", "help", "version", NULL };
 	struct options o = { .worker.sandbox = true };
 	char text[256];
 	struct stat st;
@@ -788,6 +805,9 @@ int main(int argc, char **argv)
 			break;
 		case 'v':
 			o.worker.venus = true;
+			break;
+		case 'o':
+			o.worker.remote = true;
 			break;
 		case 'r':
 			o.worker.record = optarg;

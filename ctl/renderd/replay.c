@@ -360,7 +360,7 @@ static int start(struct replayer *p, uint64_t memory)
 
 	ret = virgl_open_node(p->o->node, &drm);
 	if (!ret && root)
-		ret = sandbox_prepare(&s, p->o->node, NULL);
+		ret = sandbox_prepare(&s, p->o->node, NULL, false);
 	if (!ret && root)
 		ret = sandbox_enter(&s);
 	/* The kernel has dropped the request for this signal with the change of the user. */

@@ -61,6 +61,9 @@ static const char *const readable[] = {
 	"/etc/egl", "/etc/glvnd", "/etc/ld.so.cache", "/etc/nvidia", "/etc/vulkan",
 };
 
+/* Further ones of programs that use OpenCL. */
+static const char *const of_programs[] = { "/etc/OpenCL", "/etc/ld.so.conf", "/etc/ld.so.conf.d" };
+
 static const char *const devices[] = {
 	"/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero",
 };
@@ -141,7 +144,7 @@ static int show_gpu(const char *node, const struct stat *st)
 	glob_t found;
 	int ret = 0;
 
-	if (show(node, true) || show("/sys", false))
+	if (show(node, true))
 		return -1;
 	if (!is_nvidia(st) || glob("/dev/nvidia*", 0, NULL, &found))
 		return 0;
@@ -151,8 +154,21 @@ static int show_gpu(const char *node, const struct stat *st)
 	return ret;
 }
 
-/* Have a root that has only what the renderer reads. */
-static int change_root(const char *node, const struct stat *st)
+/* Show what programs need beside the renderer, and give them room for files. */
+static int show_for_programs(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(of_programs); i++)
+		if (show(of_programs[i], false))
+			return -1;
+	if (mkdir(ROOT SANDBOX_FILES, 0755))
+		return -1;
+	/* They link what they have compiled, and load that. */
+	return mount("tmpfs", ROOT SANDBOX_FILES, "tmpfs", MS_NOSUID | MS_NODEV,
+		     "mode=1777,size=" SANDBOX_FILES_SIZE);
+}
+
+/* Have a root that has only what the renderer and programs read. */
+static int change_root(const char *node, const struct stat *st, bool programs)
 {
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("tmpfs", ROOT, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
@@ -166,6 +182,10 @@ static int change_root(const char *node, const struct stat *st)
 			return failed(devices[i]);
 	if (node && show_gpu(node, st))
 		return failed(node);
+	if ((node || programs) && show("/sys", false))
+		return failed("/sys");
+	if (programs && show_for_programs())
+		return failed(SANDBOX_FILES);
 	if (mkdir(ROOT "/proc", 0555) ||
 	    mount("proc", ROOT "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY,
 		  NULL))
@@ -207,7 +227,7 @@ static void on_abort(int sig)
 	_exit(SANDBOX_ABORTED + sig);
 }
 
-int sandbox_prepare(struct sandbox *s, const char *node, const char *user)
+int sandbox_prepare(struct sandbox *s, const char *node, const char *user, bool programs)
 {
 	const struct rlimit none = { 0, 0 };
 	struct stat st = { 0 };
@@ -221,7 +241,7 @@ int sandbox_prepare(struct sandbox *s, const char *node, const char *user)
 	s->node_gid = st.st_gid;
 	if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS))
 		return failed("namespaces");
-	ret = change_root(node, &st);
+	ret = change_root(node, &st, programs);
 	if (ret)
 		return ret;
 	if (setrlimit(RLIMIT_CORE, &none))
@@ -297,6 +317,20 @@ static const int server_calls[] = {
 	SCMP_SYS(signalfd4), SCMP_SYS(kill), SCMP_SYS(tgkill),
 };
 
+/*
+ * Further calls of programs that use OpenCL, whose drivers start compilers and linkers and keep
+ * files.
+ */
+static const int program_calls[] = {
+	SCMP_SYS(execveat), SCMP_SYS(vfork), SCMP_SYS(pipe), SCMP_SYS(recvfrom), SCMP_SYS(sendto),
+	SCMP_SYS(mkdir), SCMP_SYS(mkdirat), SCMP_SYS(rmdir), SCMP_SYS(unlink), SCMP_SYS(unlinkat),
+	SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(chmod),
+	SCMP_SYS(fchmod), SCMP_SYS(fchmodat), SCMP_SYS(umask), SCMP_SYS(utimensat),
+	SCMP_SYS(flock), SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(fadvise64),
+	SCMP_SYS(copy_file_range), SCMP_SYS(chdir), SCMP_SYS(mlock), SCMP_SYS(getpgrp),
+	SCMP_SYS(eventfd), SCMP_SYS(getpgid), SCMP_SYS(get_mempolicy),
+};
+
 /* Flags that make a namespace, in which a process would have capabilities. */
 #define NAMESPACES	(CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | \
 			 CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
@@ -344,7 +378,7 @@ static int add_worker(scmp_filter_ctx ctx)
 	return ret;
 }
 
-/* A worker speaks with the server, and stops it; in its PID namespace there is nothing else. */
+/* A worker speaks with servers, and stops them; in its PID namespace there is nothing else. */
 static int add_worker_of_server(scmp_filter_ctx ctx)
 {
 	static const int list[] = {
@@ -367,16 +401,31 @@ static int add_server(scmp_filter_ctx ctx)
 	return ret;
 }
 
-/* Bound memory, and the system calls of all threads to those that @add allows. */
-static int seal(uint64_t memory, int (*add)(scmp_filter_ctx ctx))
+/* A server of programs; the process of each bounds its memory, and ends with the server. */
+static int add_programs(scmp_filter_ctx ctx)
 {
-	uint64_t bytes = data_bytes() + memory + SANDBOX_SPARE;
-	const struct rlimit data = { bytes, bytes };
+	int ret = add_server(ctx);
+
+	if (!ret)
+		ret = add_calls(ctx, program_calls, ARRAY_LEN(program_calls));
+	if (!ret)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
+				       SCMP_A0(SCMP_CMP_EQ, 0));
+	if (!ret)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
+				       SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG));
+	if (!ret)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
+				       SCMP_A0(SCMP_CMP_EQ, PR_SET_NO_NEW_PRIVS));
+	return ret;
+}
+
+/* Bound the system calls of all threads to those that @add allows. */
+static int bound_calls(int (*add)(scmp_filter_ctx ctx))
+{
 	scmp_filter_ctx ctx;
 	int ret;
 
-	if (setrlimit(RLIMIT_DATA, &data))
-		return failed("limits");
 	ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	if (!ctx)
 		return failed("system calls");
@@ -391,12 +440,28 @@ static int seal(uint64_t memory, int (*add)(scmp_filter_ctx ctx))
 	return ret ? failed("system calls") : 0;
 }
 
-int sandbox_seal(uint64_t memory, bool venus)
+/* Bound memory, and system calls. */
+static int seal(uint64_t memory, int (*add)(scmp_filter_ctx ctx))
 {
-	return seal(memory, venus ? add_worker_of_server : add_worker);
+	uint64_t bytes = data_bytes() + memory + SANDBOX_SPARE;
+	const struct rlimit data = { bytes, bytes };
+
+	if (setrlimit(RLIMIT_DATA, &data))
+		return failed("limits");
+	return bound_calls(add);
+}
+
+int sandbox_seal(uint64_t memory, bool servers)
+{
+	return seal(memory, servers ? add_worker_of_server : add_worker);
 }
 
 int sandbox_server(uint64_t memory)
 {
 	return seal(memory, add_server);
+}
+
+int sandbox_programs(void)
+{
+	return bound_calls(add_programs);
 }

@@ -13,6 +13,10 @@
 /* Memory of a worker beyond the resources of its guest, bytes. */
 #define SANDBOX_SPARE	(96ull << 20)
 
+/* Folder in which programs can make files, if there are programs, and their size. */
+#define SANDBOX_FILES		"/tmp"
+#define SANDBOX_FILES_SIZE	"256m"
+
 /* A process in a sandbox that aborts ends with this status and the number of the signal. */
 #define SANDBOX_ABORTED	128
 
@@ -42,6 +46,8 @@ struct sandbox {
  * @s: result
  * @node: path of the render node that it uses; NULL for none
  * @user: account to run as; NULL for mgpu-renderd, or nobody where that is missing
+ * @programs: a server of programs will be started: there are /sys, OpenCL's settings, and room for
+ *	files
  *
  * Afterwards the process has namespaces and a session of its own, without a network, and a file
  * system for reading, which has libraries, the node and little else.  It is still root. The
@@ -49,7 +55,7 @@ struct sandbox {
  *
  * Return: 0 or a negative errno after a message on standard error.
  */
-int sandbox_prepare(struct sandbox *s, const char *node, const char *user);
+int sandbox_prepare(struct sandbox *s, const char *node, const char *user, bool programs);
 
 /**
  * sandbox_enter() - give up what a renderer does not need to start
@@ -65,7 +71,7 @@ int sandbox_enter(const struct sandbox *s);
 /**
  * sandbox_seal() - give up what a renderer that has started does not need
  * @memory: bytes that the resources of the guest may have
- * @venus: it has started a server of Venus
+ * @servers: it has started servers, of Venus or of programs
  *
  * Afterwards the process can make threads and no other processes, makes only system calls
  * of a list, and can allocate @memory and SANDBOX_SPARE bytes more than it has.  A call
@@ -73,7 +79,7 @@ int sandbox_enter(const struct sandbox *s);
  *
  * Return: 0 or a negative errno after a message on standard error.
  */
-int sandbox_seal(uint64_t memory, bool venus);
+int sandbox_seal(uint64_t memory, bool servers);
 
 /**
  * sandbox_server() - give up what a server of Venus does not need
@@ -86,5 +92,16 @@ int sandbox_seal(uint64_t memory, bool venus);
  * Return: 0 or a negative errno after a message on standard error.
  */
 int sandbox_server(uint64_t memory);
+
+/**
+ * sandbox_programs() - give up what a server of programs that use OpenCL does not need
+ *
+ * The caller is a child of a worker, after sandbox_enter() with programs. Afterwards it makes only
+ * system calls of a list, which has those of sandbox_server() and those that compilers and linkers
+ * make. The program's process bounds its memory itself, and the VM's cgroup all of it.
+ *
+ * Return: 0 or a negative errno after a message on standard error.
+ */
+int sandbox_programs(void);
 
 #endif /* RENDERD_SANDBOX_H */

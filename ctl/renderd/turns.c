@@ -46,7 +46,7 @@ unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool
 	much = used_ns - t->from_used_ns >= TURNS_FREE_NS;
 	switch (t->state) {
 	case TURNS_IDLE:
-		if (much)
+		if (much || t->stopped)
 			what = ask(t, used_ns);
 		break;
 	case TURNS_WAIT:
@@ -74,6 +74,11 @@ unsigned int turns_given(struct turns *t, uint64_t now_ns, uint64_t used_ns)
 	t->from_used_ns = used_ns;
 	t->looked_used_ns = used_ns;
 	return set_stopped(t, false);
+}
+
+unsigned int turns_hold(struct turns *t)
+{
+	return t->state == TURNS_HAS ? 0 : set_stopped(t, true);
 }
 
 unsigned int turns_run(struct turns *t)

@@ -250,6 +250,20 @@ void *virgl_memory(struct virgl *v, uint32_t id, size_t *len)
 	return r->map ? r->map : r->host;
 }
 
+void *virgl_one_piece(struct virgl *v, uint32_t id, size_t *len)
+{
+	struct resource *r = *find(v, id);
+	size_t sum = 0;
+
+	if (!r || !r->map)
+		return NULL;
+	for (uint32_t i = 0; i < r->nr; sum += r->iov[i++].iov_len)
+		if (r->iov[i].iov_base != (char *)r->map + sum)
+			return NULL;
+	*len = sum;
+	return r->map;
+}
+
 /* ---- blobs ---- */
 
 static uint64_t pages(uint64_t bytes)
@@ -618,6 +632,14 @@ uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const v
 	type = run(v, cmd, buf);
 	if (timed)
 		gl_clock_finish(v->clock);
+	return virgl_answer(v, cmd, buf, type);
+}
+
+uint32_t virgl_answer(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf,
+		      uint32_t type)
+{
+	const struct virtio_gpu_ctrl_hdr *hdr = buf;
+
 	if (!(cmd->flags & MGPU_USER_CMD_FENCED))
 		return type;
 	v->type[cmd->seq % FENCES] = type;

@@ -103,6 +103,20 @@ size_t virgl_capset(uint32_t id, uint32_t *version, void *data, size_t size);
 uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf);
 
 /**
+ * virgl_answer() - answer a command that another renderer has executed
+ * @v: renderer
+ * @cmd: from the channel
+ * @buf: its bytes
+ * @type: VIRTIO_GPU_RESP_*
+ *
+ * The fence of a fenced command is behind those of the commands before.
+ *
+ * Return: as virgl_execute().
+ */
+uint32_t virgl_answer(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf,
+		      uint32_t type);
+
+/**
  * virgl_export() - export a resource as a dma-buf
  * @v: renderer
  * @id: number of the resource
@@ -127,6 +141,9 @@ bool virgl_can_share(void);
  * NULL for none.
  */
 void *virgl_memory(struct virgl *v, uint32_t id, size_t *len);
+
+/* The same, if it is the guest's memory, and its pieces follow each other in @len bytes. */
+void *virgl_one_piece(struct virgl *v, uint32_t id, size_t *len);
 
 /* Return whether fenced commands are not complete. */
 bool virgl_busy(const struct virgl *v);

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +18,7 @@
 #include "complain.h"
 #include "engine_clock.h"
 #include "record.h"
+#include "remote.h"
 #include "sandbox.h"
 #include "spare.h"
 #include "turns.h"
@@ -43,6 +45,9 @@
  * @told_ns: its time that the module was told of
  * @o: options
  * @venus: the server of Venus, if there is one
+ * @program: mgpu-remoted, open; -1 for none
+ * @programs: the server of programs that use remoted OpenCL, if there is one
+ * @remote: their contexts; NULL for none
  * @turns: when it may work
  * @turn: command of its turn
  */
@@ -55,6 +60,9 @@ struct worker {
 	uint64_t told_ns;
 	const struct worker_options *o;
 	struct processes venus;
+	int program;
+	struct processes programs;
+	struct remote *remote;
 	struct turns turns;
 	uint32_t turn;
 };
@@ -68,11 +76,17 @@ static void *map(void *arg, uint64_t offset, uint64_t len)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* Return the time of the servers. */
+static uint64_t servers_ns(struct worker *w)
+{
+	return processes_ns(&w->venus) + processes_ns(&w->programs);
+}
+
 /* Return engine time so far; 0 if nothing tells it, and the module's clock counts. */
 static uint64_t worked_ns(struct worker *w)
 {
 	return (w->timed ? virgl_time_ns(w->v) : engine_clock_ns(&w->clock)) +
-	       processes_ns(&w->venus);
+	       servers_ns(w);
 }
 
 static int show(void *arg, uint32_t seq, void *p, size_t len, uint32_t cache)
@@ -121,29 +135,50 @@ static void export(struct worker *w, uint32_t id)
 		complain("the VMM gets no dma-buf of its screen: %s", strerror(-ret));
 }
 
-/* ---- turns of Venus ---- */
+/* ---- turns of servers ---- */
 
 static void stop_or_run(struct worker *w, unsigned int what)
 {
-	if (what & TURNS_STOP)
+	if (what & TURNS_STOP) {
 		processes_stop(&w->venus);
-	if (what & TURNS_RUN)
+		processes_stop(&w->programs);
+	}
+	if (what & TURNS_RUN) {
 		processes_continue(&w->venus);
+		processes_continue(&w->programs);
+	}
 }
 
-/* Look at what Venus does. Return the time until the next look, milliseconds, or an errno. */
-static int look_at_venus(struct worker *w)
+/* Return whether commands of the guest are not complete. */
+static bool is_busy(const struct worker *w)
+{
+	return virgl_busy(w->v) || remote_busy(w->remote);
+}
+
+/* Carry bytes of programs. Return the time until the next look, milliseconds; -1 for none. */
+static int carry(struct worker *w)
+{
+	uint64_t left = remote_poll(w->remote, now_ns());
+
+	/* Jobs have a bounded length; what goes on behind them is another's time. */
+	if (!is_busy(w) && remote_works(w->remote))
+		stop_or_run(w, turns_hold(&w->turns));
+	return left == UINT64_MAX ? -1 : (int)(left / 1000000 + 1);
+}
+
+/* Look at what servers do. Return the time until the next look, milliseconds, or an errno. */
+static int look_at_servers(struct worker *w)
 {
 	unsigned int what;
 	int ret = 0;
 
-	if (!virgl_has_venus(w->v) && w->turns.state != TURNS_HAS) {
+	if (!virgl_has_venus(w->v) && !remote_used(w->remote) && w->turns.state != TURNS_HAS) {
 		/* Of contexts that have ended; the module may still give the turn. */
 		w->turns.state = TURNS_IDLE;
 		stop_or_run(w, turns_run(&w->turns));
 		return WAIT_MS;
 	}
-	what = turns_look(&w->turns, now_ns(), processes_ns(&w->venus), virgl_busy(w->v));
+	what = turns_look(&w->turns, now_ns(), servers_ns(w), is_busy(w));
 	if (what & TURNS_END) {
 		done(w, w->turn, VIRTIO_GPU_RESP_OK_NODATA);
 		/* The module gives the next turn when it knows that this one is over. */
@@ -167,14 +202,17 @@ static void execute(struct worker *w)
 	while (channel_take(&w->ch, &cmd)) {
 		if (cmd.flags & MGPU_USER_CMD_TURN) {
 			w->turn = cmd.seq;
-			stop_or_run(w, turns_given(&w->turns, now_ns(), processes_ns(&w->venus)));
+			stop_or_run(w, turns_given(&w->turns, now_ns(), servers_ns(w)));
 			continue;
 		}
-		/* The server answers some commands of Venus: it must not be stopped meanwhile. */
+		/* A server answers some commands: it must not be stopped meanwhile. */
 		stop_or_run(w, turns_run(&w->turns));
 		buf = w->ch.arena + cmd.offset;
 		recorder_before(w->rec, &cmd, buf);
-		type = virgl_execute(w->v, &cmd, buf);
+		if (remote_execute(w->remote, cmd.seq, buf, &type))
+			type = type ? virgl_answer(w->v, &cmd, buf, type) : 0;
+		else
+			type = virgl_execute(w->v, &cmd, buf);
 		recorder_after(w->rec, buf);
 		if (cmd.flags & MGPU_USER_CMD_EXPORT && type == VIRTIO_GPU_RESP_OK_NODATA)
 			export(w, ((const struct virtio_gpu_resource_create_3d *)buf)->resource_id);
@@ -183,18 +221,19 @@ static void execute(struct worker *w)
 	}
 }
 
-/* Wait for a command or a fence. */
-static int wait_for_both(struct worker *w, int timeout_ms)
+/* Wait for a command, a fence, or bytes of programs. */
+static int wait_for_all(struct worker *w, int timeout_ms)
 {
-	struct pollfd fds[] = {
+	struct pollfd fds[2 + REMOTE_FDS] = {
 		{ .fd = w->ch.fd, .events = POLLIN },
 		{ .fd = virgl_fd(w->v), .events = POLLIN },
 	};
+	unsigned int nr = 2 + remote_fds(w->remote, fds + 2);
 
 	/* Fences of Venus have files of their own. */
-	if (fds[1].fd < 0 || virgl_has_venus(w->v))
+	if ((fds[1].fd < 0 && virgl_busy(w->v)) || virgl_has_venus(w->v))
 		timeout_ms = LOOK_MS;
-	if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR)
+	if (poll(fds, nr, timeout_ms) < 0 && errno != EINTR)
 		return -errno;
 	virgl_poll(w->v);
 	return 0;
@@ -203,17 +242,20 @@ static int wait_for_both(struct worker *w, int timeout_ms)
 /* Serve until an error: a negative errno. */
 static int serve(struct worker *w)
 {
-	int ret = 0, wait_ms;
+	int ret = 0, wait_ms, carry_ms;
 
 	while (!ret) {
 		execute(w);
-		wait_ms = look_at_venus(w);
+		carry_ms = carry(w);
+		wait_ms = look_at_servers(w);
 		if (wait_ms < 0) {
 			ret = wait_ms;
-		} else if (virgl_busy(w->v)) {
+		} else if (is_busy(w)) {
+			if (carry_ms >= 0 && carry_ms < wait_ms)
+				wait_ms = carry_ms;
 			ret = channel_enter(&w->ch, 0);
-			if (!ret && virgl_busy(w->v))
-				ret = wait_for_both(w, wait_ms);
+			if (!ret && is_busy(w))
+				ret = wait_for_all(w, wait_ms);
 		} else {
 			ret = channel_enter(&w->ch, (uint32_t)wait_ms);
 		}
@@ -260,6 +302,27 @@ static int start_watch(struct worker *w)
 	return ret;
 }
 
+static void *memory(void *arg, uint32_t resource, size_t *len)
+{
+	const struct worker *w = arg;
+
+	return virgl_one_piece(w->v, resource, len);
+}
+
+static int start_programs(struct worker *w)
+{
+	static const struct remote_ops remote_ops = { .memory = memory, .done = done };
+	int fd = remote_start(&w->programs, w->program, w->o->sandbox, w->ch.a.mem_limit);
+
+	close(w->program);
+	if (fd < 0)
+		return fd;
+	w->remote = remote_new(fd, &remote_ops, w);
+	/* A process that has ended is a write's error. */
+	signal(SIGPIPE, SIG_IGN);
+	return w->remote ? 0 : -ENOMEM;
+}
+
 /* Start the renderer, with no more rights than it needs. */
 static int start(struct worker *w, const struct spare_order *order, int drm,
 		 const struct worker_options *o, const struct sandbox *s)
@@ -270,6 +333,8 @@ static int start(struct worker *w, const struct spare_order *order, int drm,
 	w->o = o;
 	if (o->sandbox)
 		ret = sandbox_enter(s);
+	if (!ret && o->remote)
+		ret = start_programs(w);
 	if (!ret)
 		ret = start_watch(w);
 	if (!ret)
@@ -279,25 +344,29 @@ static int start(struct worker *w, const struct spare_order *order, int drm,
 	if (!o->node)
 		engine_clock_start_cpu(&w->clock);
 	else if (engine_clock_start(&w->clock, "/proc/self/fdinfo"))
-		w->venus.engines = true;
+		w->venus.engines = w->programs.engines = true;
 	else
 		w->timed = virgl_time(w->v);
 	w->told_ns = worked_ns(w);
 	w->rec = recorder_new(order->record, order->vgpu, w->v);
 	/* A recorder has a copy of the guest's memory. */
 	if (o->sandbox)
-		ret = sandbox_seal(w->rec ? 2 * memory : memory, o->venus);
+		ret = sandbox_seal(w->rec ? 2 * memory : memory, o->venus || o->remote);
 	return ret;
 }
 
 /* Wait for a vGPU, with all done that can be done without one. */
-static int get_order(int orders, const struct worker_options *o, struct sandbox *s,
-		     struct spare_order *order)
+static int get_order(int orders, const struct worker_options *o, struct worker *w,
+		     struct sandbox *s, struct spare_order *order)
 {
 	int ret = 0;
 
-	if (o->sandbox)
-		ret = sandbox_prepare(s, o->node, o->user);
+	/* The sandbox does not show it. */
+	w->program = o->remote ? remote_open_program() : -1;
+	if (o->remote && w->program < 0)
+		ret = w->program;
+	if (!ret && o->sandbox)
+		ret = sandbox_prepare(s, o->node, o->user, o->remote);
 	if (!ret)
 		ret = spare_prepare(orders);
 	prctl(PR_SET_NAME, "mgpu-spare");
@@ -315,7 +384,7 @@ int worker_main(int orders, const struct worker_options *o)
 	struct sandbox s;
 	int drm, ret;
 
-	ret = get_order(orders, o, &s, &order);
+	ret = get_order(orders, o, &w, &s, &order);
 	/* Without an order, the supervisor has no use for this worker, or has died. */
 	if (ret)
 		return ret == -ENODEV ? 0 : ret;
@@ -335,6 +404,7 @@ int worker_main(int orders, const struct worker_options *o)
 			complain("vGPU %u: %s", order.vgpu, strerror(-ret));
 	}
 	recorder_free(w.rec);
+	remote_free(w.remote);
 	virgl_free(w.v);
 	channel_close(&w.ch);
 	return ret == -ENODEV ? 0 : ret;

@@ -13,6 +13,7 @@
  * @sandbox: give up what a renderer does not need
  * @dmabuf: VMMs show dma-bufs: what the supervisor makes the device for
  * @venus: guests get Vulkan
+ * @remote: guests get remoted OpenCL
  * @record: folder for recordings, which the supervisor creates; NULL for none
  */
 struct worker_options {
@@ -21,6 +22,7 @@ struct worker_options {
 	bool sandbox;
 	bool dmabuf;
 	bool venus;
+	bool remote;
 	const char *record;
 };
 

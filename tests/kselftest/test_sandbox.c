@@ -65,7 +65,7 @@ static int in_sandbox(int (*checks)(void))
 		return CANNOT;
 	pid = fork();
 	if (!pid)
-		_exit(setgroups(1, &group) || sandbox_prepare(&s, NULL, NULL) ||
+		_exit(setgroups(1, &group) || sandbox_prepare(&s, NULL, NULL, false) ||
 		      sandbox_enter(&s) ? CANNOT : checks());
 	if (waitpid(pid, &status, 0) != pid)
 		return CANNOT;
@@ -341,8 +341,8 @@ TEST(an_account_that_is_not_there_is_refused)
 {
 	struct sandbox s;
 
-	EXPECT_EQ(-ENOENT, sandbox_prepare(&s, NULL, "no-such-account"));
-	EXPECT_EQ(-EPERM, sandbox_prepare(&s, NULL, "root"));
+	EXPECT_EQ(-ENOENT, sandbox_prepare(&s, NULL, "no-such-account", false));
+	EXPECT_EQ(-EPERM, sandbox_prepare(&s, NULL, "root", false));
 }
 
 TEST_HARNESS_MAIN
