@@ -157,6 +157,42 @@ def programs_print_the_same():
                 assert remote.stdout == native.stdout, (name, mode, remote.stdout, native.stdout)
 
 
+def programs_print_the_same_by_a_vgpu():
+    name = path("vgpu.so")
+    folder = os.path.join(TOP, "ctl")
+    sources = [os.path.join(folder, "renderd", source + ".c")
+               for source in ("remote", "processes", "engine_clock", "sandbox")]
+    sources += [os.path.join(folder, "lib", source + ".c") for source in ("complain", "memory")]
+    done = run("gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC",
+               "-shared", "-o", name, "-I", os.path.join(folder, "renderd"),
+               "-I", os.path.join(folder, "lib"), os.path.join(TOP, "tests", "remote", "vgpu.c"),
+               *sources, "-lseccomp", "-lcap-ng", "-lpthread")
+    assert not done.returncode, done.stderr
+    env = dict(NATIVE, OCL_ICD_VENDORS=path("vendors"), MGPU_REMOTE="vgpu:/dev/dri/renderD191",
+               LD_PRELOAD=name, MGPU_REMOTED=SERVER)
+    for name in PROGRAMS:
+        native = run(program(name))
+        remote = run(program(name), env=env)
+        assert remote.returncode == 0 and remote.stdout == native.stdout, (name, native, remote)
+    # It waits for nothing, and sends more than a vGPU keeps.
+    done = run(program("launches"), "1", "50000", env=env)
+    assert done.returncode == 0 and "sum 50000" in done.stdout, done
+    # Blocks of data that are larger than a stream.
+    done = run(program("bulk"), env=env)
+    assert done.returncode == 0 and done.stdout == run(program("bulk")).stdout, done
+
+
+def vgpus_are_looked_for():
+    env = dict(NATIVE, OCL_ICD_VENDORS=path("vendors"))
+    done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE="vgpu:" + path("nothing")))
+    assert not done.stdout.strip() and "No such file" in done.stderr, done
+    done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE="vgpu:/dev/null"))
+    assert not done.stdout.strip() and "start mgpu-renderd with --remote" in done.stderr, done
+    with serving() as server:
+        done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE="unix:" + server.socket))
+        assert "Portable Computing" in done.stdout, done
+
+
 def counts(done):
     """Return what the front end counted."""
     line = re.search(r"^mgpu: requests=.*", done.stderr, re.M)
@@ -589,6 +625,8 @@ if __name__ == "__main__":
             icd.write(FRONT + "\n")
         sys.exit(pytap.run([
             (programs_print_the_same, "programs print the same as without a server between"),
+            (programs_print_the_same_by_a_vgpu, "programs print the same by a vGPU"),
+            (vgpus_are_looked_for, "a vGPU is taken if it has remoted OpenCL"),
             (loops_are_deferred, "loops of each class are sent as groups"),
             (missing_reports_are_made, "a program without a report has one at its next start"),
             (errors_of_deferred_loops_are_named, "the first error of a group is named"),

@@ -183,6 +183,29 @@ static void a_request_is_repeated(void)
 	TAP_CHECK(sim.asked && sim.stopped);
 }
 
+/* The commands that it worked for are over. */
+static void a_server_that_is_held_stops(void)
+{
+	reset();
+	apply(turns_hold(&sim.t));
+	TAP_CHECK(sim.stopped && !sim.asked);
+	TAP_EQ(turns_next(&sim.t), TURNS_IDLE_NS);
+	pass(10 * MS, 1 * MS);
+	TAP_CHECK(sim.stopped && sim.asked);
+	give();
+	TAP_CHECK(!sim.stopped);
+	/* In a turn it goes on. */
+	apply(turns_hold(&sim.t));
+	TAP_CHECK(!sim.stopped);
+	pass(10 * MS, 10 * MS);
+	TAP_CHECK(sim.asked && !sim.stopped && sim.turns == 1);
+	/* It has none, and what it did for a command is the command's. */
+	apply(turns_hold(&sim.t));
+	TAP_CHECK(sim.stopped);
+	apply(turns_run(&sim.t));
+	TAP_CHECK(!sim.stopped);
+}
+
 int main(void)
 {
 	tap_run(a_server_that_rests_is_left_alone, "a server that rests is left alone");
@@ -194,6 +217,7 @@ int main(void)
 	tap_run(a_turn_with_nothing_to_do_ends, "a turn with nothing to do ends");
 	tap_run(a_look_at_once_ends_no_turn, "a look at once ends no turn");
 	tap_run(a_command_that_waits_has_it_go_on, "a command that waits has the server go on");
+	tap_run(a_server_that_is_held_stops, "a server that is held stops until it has a turn");
 	tap_run(a_request_is_repeated, "a request is repeated until it is granted");
 	return tap_done();
 }

@@ -211,6 +211,11 @@ test_samplers-pkgs := $(renderer-pkgs)
 test_spare-srcs := ../../ctl/renderd/spare.c
 test_spare-cflags := -I../../ctl/renderd
 
+test_renderd_remote-srcs := $(addprefix ../../ctl/renderd/,engine_clock.c processes.c remote.c sandbox.c) \
+	$(addprefix ../../ctl/lib/,complain.c memory.c)
+test_renderd_remote-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd
+test_renderd_remote-pkgs := libseccomp libcap-ng
+
 test_turns-srcs := ../../ctl/renderd/turns.c
 test_turns-cflags := -I../../ctl/renderd
 
