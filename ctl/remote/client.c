@@ -1150,6 +1150,8 @@ static const char *why(int err)
 		return "the name of the socket is too long";
 	case -EOPNOTSUPP:
 		return "the vGPU has no remoted OpenCL: start mgpu-renderd with --remote";
+	case -ECONNRESET:
+		return "the host starts no process for this program: mgpu-renderd says why";
 	default:
 		return strerror(-err);
 	}

@@ -113,15 +113,29 @@ static uint64_t address(const void *p)
 /* ---- the connection ---- */
 
 /**
+ * struct fence - that of a stream
+ * @fd: file that is readable when it is signalled; -1 for none
+ * @stream: number of the stream, from 1
+ */
+struct fence {
+	int fd;
+	uint64_t stream;
+};
+
+#define NO_FENCE	((struct fence){ .fd = -1 })
+
+/**
  * struct vgpu - a context
  * @t: the transport
  * @fd: render node
  * @page: beginning of the resource's memory
  * @taken: bytes that were taken from the ring
  * @sent: bytes for the server that were sent
- * @slot_fence: fence of the stream that used a slot last, or -1
+ * @slot_fence: fence of the stream that used a slot last
  * @slot: the next one
- * @newest: fence of a stream for the server that nothing has waited for, or -1
+ * @lock: covers @streams and @newest
+ * @streams: number of the last stream
+ * @newest: fence of a stream for the server that nothing has waited for
  * @shut: the connection is no longer
  */
 struct vgpu {
@@ -130,9 +144,11 @@ struct vgpu {
 	struct remote_vgpu_page *page;
 	uint64_t taken;
 	uint64_t sent;
-	int slot_fence[SLOTS];
+	struct fence slot_fence[SLOTS];
 	unsigned int slot;
-	atomic_int newest;
+	pthread_mutex_t lock;
+	uint64_t streams;
+	struct fence newest;
 	atomic_bool shut;
 };
 
@@ -141,30 +157,41 @@ static struct vgpu *vgpu_of(struct transport *t)
 	return (struct vgpu *)t;
 }
 
-/* Send a stream. Return its fence, or -1 with errno. */
-static int submit(const struct vgpu *v, const void *stream, size_t len)
+static void close_fence(struct fence f)
+{
+	if (f.fd >= 0)
+		close(f.fd);
+}
+
+/* Send a stream. Set its fence, or return false with errno. */
+static bool submit(struct vgpu *v, const void *stream, size_t len, struct fence *fence)
 {
 	struct virtgpu_exec exec = {
 		.flags = EXEC_FENCE_OUT | EXEC_RING, .size = (uint32_t)len,
 		.command = address(stream), .fence_fd = -1,
 	};
-	int ret = call(v->fd, IOCTL_EXEC, &exec);
+	int ret;
 
+	pthread_mutex_lock(&v->lock);
+	ret = call(v->fd, IOCTL_EXEC, &exec);
+	if (!ret)
+		*fence = (struct fence){ .fd = exec.fence_fd, .stream = ++v->streams };
+	pthread_mutex_unlock(&v->lock);
 	errno = -ret;
-	return ret ? -1 : exec.fence_fd;
+	return !ret;
 }
 
-static int submit_wait(const struct vgpu *v)
+static bool submit_wait(struct vgpu *v, struct fence *fence)
 {
 	const struct remote_vgpu_op op = { .op = REMOTE_VGPU_WAIT };
 
-	return submit(v, &op, sizeof(op));
+	return submit(v, &op, sizeof(op), fence);
 }
 
 /* Wait for a fence for some time. Return whether it is signalled. */
-static bool signalled(int fence, int timeout_ms)
+static bool signalled(struct fence f, int timeout_ms)
 {
-	struct pollfd fd = { .fd = fence, .events = POLLIN };
+	struct pollfd fd = { .fd = f.fd, .events = POLLIN };
 	int n;
 
 	do {
@@ -173,25 +200,45 @@ static bool signalled(int fence, int timeout_ms)
 	return n;
 }
 
+/* Wait for a fence, which goes. Return false with errno if the context is lost. */
+static bool finish(const struct vgpu *v, struct fence f)
+{
+	signalled(f, -1);
+	close_fence(f);
+	if (__atomic_load_n(&v->page->streams, __ATOMIC_ACQUIRE) >= f.stream)
+		return true;
+	errno = ECONNRESET;
+	return false;
+}
+
+/* Have the next thread that waits do so for this stream first. Return what it did so for. */
+static struct fence set_newest(struct vgpu *v, struct fence f)
+{
+	struct fence old;
+
+	pthread_mutex_lock(&v->lock);
+	old = v->newest;
+	v->newest = f;
+	pthread_mutex_unlock(&v->lock);
+	return old;
+}
+
 /*
  * Let the server work until a stream has ended: one that is there, or one that only waits.  Another
  * one follows before that, so that the vGPU has always a job that the scheduler can choose.
  */
-static bool let_work(struct vgpu *v, int *ahead)
+static bool let_work(struct vgpu *v, struct fence *ahead)
 {
-	int fence = *ahead >= 0 ? *ahead : atomic_exchange(&v->newest, -1);
+	struct fence f = ahead->fd >= 0 ? *ahead : set_newest(v, NO_FENCE);
 
-	*ahead = -1;
-	if (fence < 0)
-		fence = submit_wait(v);
-	if (fence < 0)
+	*ahead = NO_FENCE;
+	if (f.fd < 0 && !submit_wait(v, &f))
 		return false;
-	if (!signalled(fence, AHEAD_MS)) {
-		*ahead = submit_wait(v);
-		signalled(fence, -1);
+	if (!signalled(f, AHEAD_MS) && !submit_wait(v, ahead)) {
+		close_fence(f);
+		return false;
 	}
-	close(fence);
-	return true;
+	return finish(v, f);
 }
 
 static uint64_t put_of(const struct vgpu *v)
@@ -211,8 +258,8 @@ static bool has_ended(struct vgpu *v)
 static bool wait_for(struct vgpu *v, uint64_t until)
 {
 	struct timespec pause = { .tv_nsec = PAUSE_MIN_NS };
+	struct fence ahead = NO_FENCE;
 	bool good = true;
-	int ahead = -1;
 
 	for (;;) {
 		uint64_t put = put_of(v), sent = __atomic_load_n(&v->page->sent, __ATOMIC_ACQUIRE);
@@ -225,14 +272,13 @@ static bool wait_for(struct vgpu *v, uint64_t until)
 		if (!good)
 			break;
 		/* Without a job ahead the stream had nothing to wait for: the server rests. */
-		if (ahead < 0 && put_of(v) == put) {
+		if (ahead.fd < 0 && put_of(v) == put) {
 			nanosleep(&pause, NULL);
 			if (pause.tv_nsec < PAUSE_MAX_NS)
 				pause.tv_nsec *= 2;
 		}
 	}
-	if (ahead >= 0)
-		close(ahead);
+	close_fence(ahead);
 	return good;
 }
 
@@ -261,16 +307,8 @@ static ssize_t vgpu_receive(struct transport *t, void *p, size_t len)
 	return (ssize_t)len;
 }
 
-/* Have the next thread that waits do so for this stream first. */
-static void set_newest(struct vgpu *v, int fence)
-{
-	fence = atomic_exchange(&v->newest, fence);
-	if (fence >= 0)
-		close(fence);
-}
-
 /* Have bytes in a slot sent; its memory is used again when the fence is signalled. */
-static int send_slot(struct vgpu *v, const void *p, size_t len)
+static bool send_slot(struct vgpu *v, const void *p, size_t len)
 {
 	unsigned int slot = v->slot++ % SLOTS;
 	uint32_t offset = REMOTE_VGPU_PAGE + IN_LEN + slot * SLOT_LEN;
@@ -281,40 +319,40 @@ static int send_slot(struct vgpu *v, const void *p, size_t len)
 		.op = { .op = REMOTE_VGPU_DATA, .len = sizeof(stream.data) },
 		.data = { .offset = offset, .len = (uint32_t)len },
 	};
+	struct fence f;
 
-	if (v->slot_fence[slot] >= 0) {
-		signalled(v->slot_fence[slot], -1);
-		close(v->slot_fence[slot]);
-	}
+	f = v->slot_fence[slot];
+	v->slot_fence[slot] = NO_FENCE;
+	if (f.fd >= 0 && !finish(v, f))
+		return false;
 	memcpy((uint8_t *)v->page + offset, p, len);
-	v->slot_fence[slot] = submit(v, &stream, sizeof(stream));
-	if (v->slot_fence[slot] < 0)
-		return -1;
-	set_newest(v, fcntl(v->slot_fence[slot], F_DUPFD_CLOEXEC, 0));
-	return 0;
+	if (!submit(v, &stream, sizeof(stream), &f))
+		return false;
+	v->slot_fence[slot] = f;
+	f.fd = fcntl(f.fd, F_DUPFD_CLOEXEC, 0);
+	close_fence(set_newest(v, f));
+	return true;
 }
 
-static int send_inline(struct vgpu *v, const void *p, size_t len)
+static bool send_inline(struct vgpu *v, const void *p, size_t len)
 {
 	struct {
 		struct remote_vgpu_op op;
 		uint8_t bytes[INLINE_MAX];
 	} stream = { .op = { .op = REMOTE_VGPU_SEND, .len = (uint32_t)len } };
-	int fence;
+	struct fence f;
 
 	memcpy(stream.bytes, p, len);
 	memset(stream.bytes + len, 0, padded(len) - len);
-	fence = submit(v, &stream, sizeof(stream.op) + padded(len));
-	if (fence < 0)
-		return -1;
-	set_newest(v, fence);
-	return 0;
+	if (!submit(v, &stream, sizeof(stream.op) + padded(len), &f))
+		return false;
+	close_fence(set_newest(v, f));
+	return true;
 }
 
 static ssize_t vgpu_send(struct transport *t, const void *p, size_t len)
 {
 	struct vgpu *v = vgpu_of(t);
-	int ret;
 
 	if (len > SLOT_LEN)
 		len = SLOT_LEN;
@@ -326,8 +364,7 @@ static ssize_t vgpu_send(struct transport *t, const void *p, size_t len)
 		errno = EPIPE;
 		return -1;
 	}
-	ret = len > INLINE_MAX ? send_slot(v, p, len) : send_inline(v, p, len);
-	if (ret)
+	if (!(len > INLINE_MAX ? send_slot(v, p, len) : send_inline(v, p, len)))
 		return -1;
 	v->sent += len;
 	return (ssize_t)len;
@@ -344,9 +381,8 @@ static void vgpu_close(struct transport *t)
 	struct vgpu *v = vgpu_of(t);
 
 	for (unsigned int i = 0; i < SLOTS; i++)
-		if (v->slot_fence[i] >= 0)
-			close(v->slot_fence[i]);
-	set_newest(v, -1);
+		close_fence(v->slot_fence[i]);
+	close_fence(v->newest);
 	if (v->page)
 		munmap(v->page, TOTAL);
 	close(v->fd);
@@ -401,6 +437,7 @@ static int make(struct vgpu *v)
 		.op = { .op = REMOTE_VGPU_OPEN, .len = sizeof(stream.open) },
 		.open.in_len = IN_LEN,
 	};
+	struct fence f;
 	void *p;
 	int ret;
 
@@ -418,11 +455,8 @@ static int make(struct vgpu *v)
 	v->page = p;
 	memset(v->page, 0, sizeof(*v->page));
 	stream.open.resource = res.res_handle;
-	ret = submit(v, &stream, sizeof(stream));
-	if (ret < 0)
-		return -errno;
-	close(ret);
-	return 0;
+	/* Without a process for the program there is no context. */
+	return submit(v, &stream, sizeof(stream), &f) && finish(v, f) ? 0 : -errno;
 }
 
 static int open_node(struct transport **t, const char *node)
@@ -434,8 +468,9 @@ static int open_node(struct transport **t, const char *node)
 		return -ENOMEM;
 	v->t.ops = &vgpu_ops;
 	for (unsigned int i = 0; i < SLOTS; i++)
-		v->slot_fence[i] = -1;
-	atomic_init(&v->newest, -1);
+		v->slot_fence[i] = NO_FENCE;
+	v->newest = NO_FENCE;
+	pthread_mutex_init(&v->lock, NULL);
 	v->fd = open(node, O_RDWR | O_CLOEXEC);
 	if (v->fd < 0) {
 		ret = -errno;

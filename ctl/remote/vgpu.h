@@ -49,6 +49,8 @@ struct remote_vgpu_caps {
  * @put: bytes from the server that were put into the ring so far; the worker writes this last
  * @taken: bytes that the front end has taken from the ring so far; it writes this
  * @sent: bytes for the server that it has received so far; the worker writes this
+ * @streams: streams that are complete; the worker writes this before it signals the fence of each, so
+ *	that a fence without it says that the worker has no such context
  * @ended: not 0 if the server has ended, which the worker writes behind its last bytes
  * @reserved: 0
  */
@@ -56,6 +58,7 @@ struct remote_vgpu_page {
 	uint64_t put;
 	uint64_t taken;
 	uint64_t sent;
+	uint64_t streams;
 	uint32_t ended;
 	uint32_t reserved;
 };

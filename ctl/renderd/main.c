@@ -835,6 +835,10 @@ int main(int argc, char **argv)
 		complain("give --record or --venus, not both: commands of Venus cannot be recorded");
 		return STATUS_USAGE;
 	}
+	if (o.worker.record && o.worker.remote) {
+		complain("give --record or --remote, not both: programs' processes cannot be recorded");
+		return STATUS_USAGE;
+	}
 	if (o.worker.record && (stat(o.worker.record, &st) || !S_ISDIR(st.st_mode))) {
 		complain("--record %s: there is no such folder; make it first",
 			 o.worker.record);

@@ -55,6 +55,7 @@ struct job {
  * @job: streams, the oldest first
  * @nr: their number
  * @since_ns: when the first one began
+ * @streams: those that are complete
  */
 struct context {
 	uint32_t id;
@@ -72,6 +73,7 @@ struct context {
 	struct job job[JOBS];
 	unsigned int nr;
 	uint64_t since_ns;
+	uint64_t streams;
 };
 
 struct remote {
@@ -119,6 +121,7 @@ int remote_open_program(void)
 static void exec_program(int fd, const void *arg)
 {
 	const struct start *s = arg;
+	int program = fcntl(s->program, F_DUPFD_CLOEXEC, LAUNCH_CONTROL + 1);
 	char memory[32], programs[16];
 	char *argv[] = {
 		(char *)PROGRAM, (char *)"--launch", (char *)"--memory", memory,
@@ -133,7 +136,7 @@ static void exec_program(int fd, const void *arg)
 		return;
 	if (dup2(fd, LAUNCH_CONTROL) < 0 || (fd == LAUNCH_CONTROL && fcntl(fd, F_SETFD, 0)))
 		return;
-	fexecve(s->program, argv, environ);
+	fexecve(program, argv, environ);
 	complain("cannot start " PROGRAM ": %s", strerror(errno));
 }
 
@@ -489,7 +492,7 @@ bool remote_execute(struct remote *r, uint32_t seq, const struct virtio_gpu_ctrl
 /* Complete the first streams of which nothing more is to be waited for. */
 static void complete(const struct remote *r, struct context *c, uint64_t now_ns)
 {
-	const struct remote_vgpu_page *page;
+	struct remote_vgpu_page *page;
 	unsigned int nr = 0;
 	bool unread;
 	size_t len;
@@ -498,6 +501,9 @@ static void complete(const struct remote *r, struct context *c, uint64_t now_ns)
 	unread = page && __atomic_load_n(&page->taken, __ATOMIC_ACQUIRE) != c->put;
 	while (nr < c->nr && (c->fd < 0 || unread || c->done >= c->job[nr].upto ||
 			      now_ns - c->since_ns >= REMOTE_VGPU_SLICE_NS)) {
+		c->streams++;
+		if (page)
+			__atomic_store_n(&page->streams, c->streams, __ATOMIC_RELEASE);
 		r->ops->done(r->arg, c->job[nr++].seq, VIRTIO_GPU_RESP_OK_NODATA);
 		c->since_ns = now_ns;
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A vGPU for programs outside of a VM: with this library in LD_PRELOAD, NODE is one whose driver and
- * whose worker are threads of the program.  The worker's part is that of mgpu-renderd.
+ * whose worker are threads of the program.  The worker's part is that of mgpu-renderd.  With
+ * MGPU_VGPU_LOSES=N it does not know the context any more from the Nth stream on.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,6 +44,7 @@ static struct {
 	struct stream stream[STREAMS];
 	unsigned int put, taken;
 	int fence[STREAMS];
+	unsigned int loses;
 	struct processes processes;
 	struct remote *remote;
 } vgpu = { .lock = PTHREAD_MUTEX_INITIALIZER, .node = -1 };
@@ -88,7 +90,9 @@ static void execute_all(void)
 		}
 		s = vgpu.stream[vgpu.taken % STREAMS];
 		vgpu.fence[vgpu.taken % STREAMS] = s.fence;
-		if (!remote_execute(vgpu.remote, vgpu.taken, &s.cmd->hdr, &type))
+		type = VIRTIO_GPU_RESP_ERR_UNSPEC;
+		if (vgpu.taken < vgpu.loses &&
+		    !remote_execute(vgpu.remote, vgpu.taken, &s.cmd->hdr, &type))
 			abort();
 		if (type)
 			signal_fence(s.fence);
@@ -126,6 +130,7 @@ static void start(void)
 	uint32_t type;
 
 	signal(SIGPIPE, SIG_IGN);
+	vgpu.loses = getenv("MGPU_VGPU_LOSES") ? (unsigned int)atoi(getenv("MGPU_VGPU_LOSES")) : -1u;
 	vgpu.wake = eventfd(0, EFD_CLOEXEC);
 	/* The server has the environment of a worker. */
 	unsetenv("LD_PRELOAD");

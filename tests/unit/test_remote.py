@@ -182,6 +182,14 @@ def programs_print_the_same_by_a_vgpu():
     assert done.returncode == 0 and done.stdout == run(program("bulk")).stdout, done
 
 
+    # A worker that is another one has none of the context.
+    done = run(program("launches"), "0", env=dict(env, MGPU_VGPU_LOSES="60"))
+    assert done.returncode == 2 and "error -2" in done.stdout, done
+    assert "connection to the GPU's server is lost" in done.stderr, done
+    done = run("clinfo", "-l", env=dict(env, MGPU_VGPU_LOSES="0"))
+    assert not done.stdout.strip() and "starts no process" in done.stderr, done
+
+
 def vgpus_are_looked_for():
     env = dict(NATIVE, OCL_ICD_VENDORS=path("vendors"))
     done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE="vgpu:" + path("nothing")))

@@ -63,6 +63,7 @@ no_gpu()
 		--node /dev/dri/renderD0
 	refused "$renderd" 2 'give --gpu or --node, not both' -g none -n /dev/dri/renderD128
 	refused "$renderd" 2 'give --record or --venus, not both' --venus -r /tmp
+	refused "$renderd" 2 'give --record or --remote, not both' --remote -r /tmp
 	refused "$renderd" 2 'did you mean --gpu' --gpuu none
 	refused "$renderd" 2 'wants a value' --gpu
 }

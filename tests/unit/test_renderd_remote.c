@@ -149,7 +149,7 @@ static void up_and_open(void)
 	up();
 	TAP_EQ(begin(RES, IN), 0);
 	remote_poll(remote, now_ns());
-	TAP_EQ(answered, 1);
+	TAP_CHECK(answered == 1 && page->streams == 1);
 }
 
 static void down(void)
@@ -189,7 +189,7 @@ static void bytes_pass(void)
 	TAP_CHECK(answered == 1 && remote_works(remote) && remote_busy(remote));
 	TAP_EQ(write(process, "reply", 5), 5);
 	remote_poll(remote, now_ns());
-	TAP_CHECK(answered == 2 && page->put == 5 && !page->ended);
+	TAP_CHECK(answered == 2 && page->streams == 2 && page->put == 5 && !page->ended);
 	TAP_CHECK(!memcmp(memory + REMOTE_VGPU_PAGE, "reply", 5));
 	say_rests(13);
 	remote_poll(remote, now_ns());
