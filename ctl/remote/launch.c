@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes for programs in a VM.  A worker of mgpu-renderd can start none: this process, in the same
- * sandbox, does so for it.
+ * Processes for programs in a VM.  A worker of mgpu-renderd can start none: this process, in the
+ * same sandbox, does so for it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -13,8 +13,8 @@
  * @most: programs at a time
  *
  * The worker sends a byte for each program.  The answer is a byte that comes with two files: the
- * connection to the program's process, and the reader of what server.rests tells.  Both do not block.
- * Without files the process could not be started.
+ * connection to the program's process, and the reader of what server.rests tells.  Both do not
+ * block.  Without files the process could not be started.
  *
  * Return: 0 when the worker has ended, or a negative errno.
  */

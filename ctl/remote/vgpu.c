@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * A context of a vGPU as the transport, by the ioctls of Linux's virtio_gpu; vgpu.h has the protocol.
- */
+/* A context of a vGPU as the transport, by the ioctls of Linux's virtio_gpu. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -2,15 +2,15 @@
 /*
  * How a front end in a VM and a worker of mgpu-renderd speak, by a context of the VM's vGPU.
  *
- * The context has the capset REMOTE_VGPU_CAPSET, and one ring.  The front end makes a resource, whose
- * memory is the guest's, and names it in the context's first stream.  It has
+ * The context has the capset REMOTE_VGPU_CAPSET, and one ring.  The front end makes a resource,
+ * whose memory is the guest's, and names it in the context's first stream.  It has
  *
  *	struct remote_vgpu_page		at 0
- *	bytes from the server		at REMOTE_VGPU_PAGE, of which @in_len are a ring
+ *	bytes from the server		at REMOTE_VGPU_PAGE, a ring of @in_len
  *	bytes for the server		behind those, where the front end likes
  *
- * Streams of SUBMIT_3D have operations, each a struct remote_vgpu_op and as many bytes as that says,
- * padded to 8.  Bytes to and from the server are those of a socket (wire.h).
+ * Streams of SUBMIT_3D have operations, each a struct remote_vgpu_op and as many bytes as that
+ * says, padded to 8.  Bytes to and from the server are those of a socket (wire.h).
  *
  * A stream's fence, on ring 0, is signalled when its bytes were taken and
  *
@@ -49,8 +49,8 @@ struct remote_vgpu_caps {
  * @put: bytes from the server that were put into the ring so far; the worker writes this last
  * @taken: bytes that the front end has taken from the ring so far; it writes this
  * @sent: bytes for the server that it has received so far; the worker writes this
- * @streams: streams that are complete; the worker writes this before it signals the fence of each, so
- *	that a fence without it says that the worker has no such context
+ * @streams: streams that are complete; the worker writes this before it signals the fence of each,
+ *	so that a fence without it says that the worker has no such context
  * @ended: not 0 if the server has ended, which the worker writes behind its last bytes
  * @reserved: 0
  */

@@ -774,8 +774,10 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	static const char *const names[] = { "gpu", "node", "user", "no-sandbox", "dmabuf",
-						   "venus", "remote", "record", "help", "version", NULL };
+	static const char *const names[] = {
+		"gpu", "node", "user", "no-sandbox", "dmabuf", "venus", "remote", "record", "help",
+		"version", NULL,
+	};
 	struct options o = { .worker.sandbox = true };
 	char text[256];
 	struct stat st;
@@ -836,7 +838,7 @@ int main(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	if (o.worker.record && o.worker.remote) {
-		complain("give --record or --remote, not both: programs' processes cannot be recorded");
+		complain("give --record or --remote, not both: OpenCL cannot be recorded");
 		return STATUS_USAGE;
 	}
 	if (o.worker.record && (stat(o.worker.record, &st) || !S_ISDIR(st.st_mode))) {

@@ -75,9 +75,9 @@ void processes_stop(const struct processes *ps);
 void processes_continue(const struct processes *ps);
 
 /*
- * Return the time that all children have used, nanoseconds; as of up to PROCESSES_LOOK_NS ago, since
- * a look at each process takes some system calls. A child opens the GPU some time after it has
- * begun: files are looked for every PROCESSES_FIND_NS.
+ * Return the time that all children have used, nanoseconds; as of up to PROCESSES_LOOK_NS ago,
+ * since a look at each process takes some system calls. A child opens the GPU some time after it
+ * has begun: files are looked for every PROCESSES_FIND_NS.
  */
 uint64_t processes_ns(struct processes *ps);
 

@@ -2,8 +2,9 @@
 /*
  * Contexts of a guest's programs that use remoted OpenCL.
  *
- * Neither side is trusted: the guest's streams and its memory are checked each time, and a program's
- * process executes the kernels of the guest.  A context of which something is wrong ends alone.
+ * Neither side is trusted: the guest's streams and its memory are checked each time, and a
+ * program's process executes the kernels of the guest.  A context of which something is wrong ends
+ * alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -333,6 +334,7 @@ static void take_bytes(const struct remote *r, struct context *c)
 {
 	struct remote_vgpu_page *page;
 	uint64_t used;
+	uint8_t *ring;
 	size_t len;
 	ssize_t n;
 
@@ -343,6 +345,7 @@ static void take_bytes(const struct remote *r, struct context *c)
 		end(r, c);
 		return;
 	}
+	ring = (uint8_t *)page + REMOTE_VGPU_PAGE;
 	for (;;) {
 		used = c->put - __atomic_load_n(&page->taken, __ATOMIC_ACQUIRE);
 		if (used > c->in_len) {
@@ -352,8 +355,7 @@ static void take_bytes(const struct remote *r, struct context *c)
 		len = c->in_len - used;
 		if (len > c->in_len - c->put % c->in_len)
 			len = c->in_len - c->put % c->in_len;
-		n = len ? read(c->fd, (uint8_t *)page + REMOTE_VGPU_PAGE + c->put % c->in_len, len) :
-			-1;
+		n = len ? read(c->fd, ring + c->put % c->in_len, len) : -1;
 		if (n <= 0)
 			break;
 		c->put += (uint64_t)n;

