@@ -48,10 +48,10 @@ static bool read_namespace(size_t kind, char name[64])
 }
 
 /*
- * Run @checks in a sandbox, which a process with a group more than it needs has entered.
- * Return the number of the first that is not so, or 0.
+ * Run @checks in a sandbox, which a process with a group more than it needs has entered; with
+ * @programs it is one that starts programs.  Return the number of the first that is not so, or 0.
  */
-static int in_sandbox(int (*checks)(void))
+static int in_sandbox_for(bool programs, int (*checks)(void))
 {
 	const gid_t group = 4;
 	struct sandbox s;
@@ -65,11 +65,16 @@ static int in_sandbox(int (*checks)(void))
 		return CANNOT;
 	pid = fork();
 	if (!pid)
-		_exit(setgroups(1, &group) || sandbox_prepare(&s, NULL, NULL, false) ||
+		_exit(setgroups(1, &group) || sandbox_prepare(&s, NULL, NULL, programs) ||
 		      sandbox_enter(&s) ? CANNOT : checks());
 	if (waitpid(pid, &status, 0) != pid)
 		return CANNOT;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int in_sandbox(int (*checks)(void))
+{
+	return in_sandbox_for(false, checks);
 }
 
 /* The number of the first check that fails is the result. */
@@ -250,6 +255,43 @@ static int server_calls(void)
 	return 0;
 }
 
+/* A server of programs that use OpenCL: the same, and files and programs of its own. */
+static int program_calls(void)
+{
+	const struct rlimit more = { RLIM_INFINITY, RLIM_INFINITY }, less = { MEMORY, MEMORY };
+	char *argv[] = { (char *)"true", NULL };
+	int status, fds[2], fd;
+	pid_t pid;
+
+	CHECK(1, !sandbox_programs());
+	CHECK(2, !socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	pid = fork();
+	if (!pid) {
+		execv("/usr/bin/true", argv);
+		_exit(1);
+	}
+	CHECK(3, pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+	fd = opens(SANDBOX_FILES "/file", O_RDWR | O_CREAT);
+	CHECK(4, fd >= 0 && write(fd, "a", 1) == 1);
+	/* What was linked is loaded. */
+	CHECK(5, mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+	CHECK(6, !rename(SANDBOX_FILES "/file", SANDBOX_FILES "/other"));
+	FAILS(7, EROFS, opens("/usr/file", O_RDWR | O_CREAT));
+	FAILS(8, EROFS, chmod("/usr", 0777));
+	FAILS(9, ENOENT, opens("/etc/passwd", O_RDONLY));
+	CHECK(10, opens("/etc/OpenCL", O_RDONLY | O_DIRECTORY) >= 0);
+	FAILS(11, EPERM, socket(AF_UNIX, SOCK_STREAM, 0));
+	FAILS(12, EPERM, socket(AF_INET, SOCK_STREAM, 0));
+	FAILS(13, EPERM, (int)ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+	FAILS(14, EPERM, unshare(CLONE_NEWUSER));
+	FAILS(15, EPERM, mount("tmpfs", "/proc", "tmpfs", 0, NULL));
+	FAILS(16, EPERM, (int)syscall(SYS_bpf, 0, NULL, 0));
+	FAILS(17, EPERM, prctl(PR_SET_DUMPABLE, 1));
+	CHECK(18, !setrlimit(RLIMIT_DATA, &less));
+	FAILS(19, EPERM, setrlimit(RLIMIT_DATA, &more));
+	return 0;
+}
+
 /* Threads that were there before are sealed, too. */
 static void *wait_and_call(void *arg)
 {
@@ -288,6 +330,11 @@ static int memory(void)
 TEST(a_worker_sees_libraries_and_devices_that_do_nothing)
 {
 	EXPECT_EQ(0, in_sandbox(files));
+}
+
+TEST(a_server_of_programs_makes_a_few_calls)
+{
+	EXPECT_EQ(0, in_sandbox_for(true, program_calls));
 }
 
 TEST(a_worker_is_not_root_and_has_no_capability)
