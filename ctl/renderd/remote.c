@@ -235,7 +235,7 @@ static void destroy(struct remote *r, struct context **at)
 {
 	struct context *c = *at;
 
-	/* The module answers streams of the context before. */
+	/* Its streams have an answer each, too. */
 	for (unsigned int i = 0; i < c->nr; i++)
 		r->ops->done(r->arg, c->job[i].seq, VIRTIO_GPU_RESP_OK_NODATA);
 	c->resource = 0;
