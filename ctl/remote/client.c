@@ -1139,6 +1139,9 @@ static int reach(struct transport **t, const char *where)
 	rest = behind(where, "vgpu:");
 	if (rest)
 		return transport_vgpu(t, rest);
+	rest = behind(where, "vsock:");
+	if (rest)
+		return transport_vsock(t, rest);
 	rest = behind(where, "unix:");
 	return transport_unix(t, rest ? rest : where);
 }

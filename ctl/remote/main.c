@@ -25,6 +25,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/vm_sockets.h>
+
 #include "apps.h"
 #include "cmdline.h"
 #include "complain.h"
@@ -50,6 +52,7 @@ static const char usage_text[] =
 	"Execute the OpenCL calls of programs that run elsewhere.\n"
 	"\n"
 	"      --socket PATH    listen there (" SOCKET ")\n"
+	"      --vsock PORT     listen at this port for VMs, too\n"
 	"      --mode OCTAL     rights of the socket (0660)\n"
 	"      --user NAME      run the programs' processes as this account\n"
 	"      --library PATH   the OpenCL library (libOpenCL.so.1)\n"
@@ -77,6 +80,7 @@ static const char usage_text[] =
 
 static const struct option options[] = {
 	{ "socket", required_argument, NULL, 's' },
+	{ "vsock", required_argument, NULL, 'v' },
 	{ "mode", required_argument, NULL, 'm' },
 	{ "user", required_argument, NULL, 'u' },
 	{ "library", required_argument, NULL, 'l' },
@@ -104,9 +108,9 @@ static const struct option options[] = {
 };
 
 static const char *const names[] = {
-	"socket", "mode", "user", "library", "programs", "memory", "objects", "message", "pending",
-	"account-programs", "account-memory", "account-objects", "account-pending", "confine",
-	"read", "write", "control", "group", "help", "version", NULL
+	"socket", "vsock", "mode", "user", "library", "programs", "memory", "objects", "message",
+	"pending", "account-programs", "account-memory", "account-objects", "account-pending",
+	"confine", "read", "write", "control", "group", "help", "version", NULL
 };
 
 static struct {
@@ -117,6 +121,7 @@ static struct {
 	const char *group;
 	const char *confine;
 	struct confine files;
+	uint64_t vsock;
 	unsigned int mode;
 	unsigned int programs;
 	unsigned int account_programs;
@@ -326,6 +331,23 @@ failed:
 	return fd;
 }
 
+/* Listen for all VMs of this machine. */
+static int listen_on_vsock(unsigned int port)
+{
+	const struct sockaddr_vm addr = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = port,
+	};
+	int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0), ret;
+
+	if (fd >= 0 && !bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, 64))
+		return fd;
+	ret = -errno;
+	complain("vsock port %u: %s", port, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
 /* Have the descriptors that a process for a program has. */
 static bool place(int program, int ledger)
 {
@@ -403,9 +425,9 @@ static int listener(int argc, char **argv)
 	char **own = calloc((size_t)argc + 2, sizeof(*own));
 	struct signalfd_siginfo info;
 	struct control_socket *control;
-	struct pollfd fds[3];
+	struct pollfd fds[4];
+	int fd, vsock = -1, ret;
 	sigset_t set;
-	int fd, ret;
 
 	if (!own)
 		return -ENOMEM;
@@ -414,8 +436,10 @@ static int listener(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		own[i + 1] = argv[i];
 	fd = listen_on(opt.socket);
-	if (fd < 0)
-		return fd;
+	if (fd >= 0 && opt.vsock)
+		vsock = listen_on_vsock((unsigned int)opt.vsock);
+	if (fd < 0 || (opt.vsock && vsock < 0))
+		return fd < 0 ? fd : vsock;
 	if (!strcmp(opt.confine, "all") && !confine_has_files())
 		complain("the kernel has no Landlock: programs' processes see the files that their account sees");
 	ret = open_control(&control, &apps);
@@ -430,19 +454,21 @@ static int listener(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fds[0] = (struct pollfd){ .fd = signalfd(-1, &set, SFD_CLOEXEC), .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	fds[2] = (struct pollfd){ .fd = control ? control_fd(control) : -1, .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = vsock, .events = POLLIN };
+	fds[3] = (struct pollfd){ .fd = control ? control_fd(control) : -1, .events = POLLIN };
 	notify("READY=1\nSTATUS=listening on %s", opt.socket);
 	for (;;) {
-		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+		if (poll(fds, 4, -1) < 0 && errno != EINTR)
 			return -errno;
 		if (fds[0].revents && read(fds[0].fd, &info, sizeof(info)) == sizeof(info)) {
 			if (info.ssi_signo != SIGCHLD)
 				break;
 			reap(&apps);
 		}
-		if (fds[1].revents)
-			take_program(fd, &apps, own);
-		if (fds[2].revents)
+		for (int i = 1; i < 3; i++)
+			if (fds[i].revents)
+				take_program(fds[i].fd, &apps, own);
+		if (fds[3].revents)
 			control_run(control);
 	}
 	notify("STOPPING=1");
@@ -477,6 +503,8 @@ static bool take_option(int c, const char *text)
 	case 's':
 		opt.socket = text;
 		return true;
+	case 'v':
+		return number(text, 1, UINT32_MAX - 1, &opt.vsock);
 	case 'u':
 		opt.user = text;
 		return true;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Sockets as the transport. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include <linux/vm_sockets.h>
 
 #include "transport.h"
 
@@ -87,22 +90,37 @@ struct transport *transport_socket(int fd)
 	return &s->t;
 }
 
-int transport_unix(struct transport **t, const char *path)
+static int reach(struct transport **t, const struct sockaddr *addr, socklen_t len)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd, ret;
+	int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), ret;
 
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(addr.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+	if (connect(fd, addr, len)) {
 		ret = -errno;
 		close(fd);
 		return ret;
 	}
 	*t = transport_socket(fd);
 	return *t ? 0 : -ENOMEM;
+}
+
+int transport_unix(struct transport **t, const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(addr.sun_path, path);
+	return reach(t, (struct sockaddr *)&addr, sizeof(addr));
+}
+
+int transport_vsock(struct transport **t, const char *where)
+{
+	struct sockaddr_vm addr = { .svm_family = AF_VSOCK };
+	int end = 0;
+
+	if (sscanf(where, "%u:%u%n", &addr.svm_cid, &addr.svm_port, &end) != 2 || where[end])
+		return -EINVAL;
+	return reach(t, (struct sockaddr *)&addr, sizeof(addr));
 }

@@ -54,6 +54,15 @@ struct transport *transport_socket(int fd);
 int transport_unix(struct transport **t, const char *path);
 
 /**
+ * transport_vsock() - connect to a socket of another machine, as of a VM's host
+ * @t: result
+ * @where: its CID and its port, CID:PORT
+ *
+ * Return: 0 or a negative errno.
+ */
+int transport_vsock(struct transport **t, const char *where);
+
+/**
  * transport_vgpu() - make a context of a vGPU
  * @t: result
  * @node: render node, or NULL for the first vGPU that has remoted OpenCL

@@ -199,6 +199,9 @@ def vgpus_are_looked_for():
     assert not done.stdout.strip() and "No such file" in done.stderr, done
     done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE="vgpu:/dev/null"))
     assert not done.stdout.strip() and "start mgpu-renderd with --remote" in done.stderr, done
+    for where in ("1", "1:", "1:2:3", "a:b"):
+        done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE="vsock:" + where))
+        assert not done.stdout.strip() and "Invalid argument" in done.stderr, done
     with serving() as server:
         done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE="unix:" + server.socket))
         assert "Portable Computing" in done.stdout, done
@@ -607,7 +610,8 @@ def without_a_server_there_is_no_platform():
 def wrong_calls_are_refused():
     assert "--socket" in run(SERVER, "--help").stdout
     for args, error in ((["--sockets"], "--socket"), (["--memory", "0"], "not allowed"),
-                        (["--memory", "9x"], "not allowed"), (["--confine", "x"], "not allowed"), (["--mode", "9"], "not allowed"),
+                        (["--memory", "9x"], "not allowed"), (["--mode", "9"], "not allowed"),
+                        (["--vsock", "0"], "not allowed"), (["--confine", "x"], "not allowed"),
                         (["more"], "unknown command"), (["--objects"], "--objects")):
         done = run(SERVER, *args)
         assert done.returncode == 2 and error in done.stderr, (args, done)
