@@ -112,9 +112,9 @@ int remote_open(const struct remote_api *api, int fd, enum remote_mode mode);
  * @api: the API
  *
  * $MGPU_REMOTE is unix:PATH or a PATH, vgpu, vgpu:NODE, vsock:CID:PORT, or "off"; without it a vGPU
- * that has remoted OpenCL is taken, or else REMOTE_SOCKET.  $MGPU_REMOTE_MODE is one, batched (the default),
- * or deferred; with $MGPU_REMOTE_COUNTS what was counted is named on standard error in the end.
- * Errors are named on standard error if $MGPU_REMOTE is set.
+ * that has remoted OpenCL is taken, or else REMOTE_SOCKET.  $MGPU_REMOTE_MODE is one, batched (the
+ * default), or deferred; with $MGPU_REMOTE_COUNTS what was counted is named on standard error in
+ * the end.  Errors are named on standard error if $MGPU_REMOTE is set.
  *
  * Return: 0 or a negative errno.
  */
