@@ -46,7 +46,7 @@ unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool
 	much = used_ns - t->from_used_ns >= TURNS_FREE_NS;
 	switch (t->state) {
 	case TURNS_IDLE:
-		if (much || t->stopped)
+		if (much)
 			what = ask(t, used_ns);
 		break;
 	case TURNS_WAIT:
@@ -76,9 +76,11 @@ unsigned int turns_given(struct turns *t, uint64_t now_ns, uint64_t used_ns)
 	return set_stopped(t, false);
 }
 
-unsigned int turns_hold(struct turns *t)
+unsigned int turns_hold(struct turns *t, uint64_t used_ns)
 {
-	return t->state == TURNS_HAS ? 0 : set_stopped(t, true);
+	unsigned int what = t->state == TURNS_IDLE ? ask(t, used_ns) : 0;
+
+	return t->state == TURNS_HAS ? 0 : what | set_stopped(t, true);
 }
 
 unsigned int turns_run(struct turns *t)

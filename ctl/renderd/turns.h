@@ -67,9 +67,9 @@ unsigned int turns_given(struct turns *t, uint64_t now_ns, uint64_t used_ns);
 
 /*
  * The commands that the server worked for are over, and it has more to do: unless it has a turn, it
- * stops at once, and the next look asks for one. Return TURNS_STOP or 0.
+ * stops at once, and waits for one. Return TURNS_*.
  */
-unsigned int turns_hold(struct turns *t);
+unsigned int turns_hold(struct turns *t, uint64_t used_ns);
 
 /* Have the server go on until the next look. Return TURNS_RUN or 0. */
 unsigned int turns_run(struct turns *t);

@@ -159,10 +159,15 @@ static bool is_busy(const struct worker *w)
 static int carry(struct worker *w)
 {
 	uint64_t left = remote_poll(w->remote, now_ns());
+	unsigned int what;
 
 	/* Jobs have a bounded length; what goes on behind them is another's time. */
-	if (!is_busy(w) && remote_works(w->remote))
-		stop_or_run(w, turns_hold(&w->turns));
+	if (!is_busy(w) && remote_works(w->remote)) {
+		what = turns_hold(&w->turns, servers_ns(w));
+		if (what & TURNS_ASK)
+			channel_turn(&w->ch);
+		stop_or_run(w, what);
+	}
 	return left == UINT64_MAX ? -1 : (int)(left / 1000000 + 1);
 }
 

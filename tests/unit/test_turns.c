@@ -187,20 +187,18 @@ static void a_request_is_repeated(void)
 static void a_server_that_is_held_stops(void)
 {
 	reset();
-	apply(turns_hold(&sim.t));
-	TAP_CHECK(sim.stopped && !sim.asked);
-	TAP_EQ(turns_next(&sim.t), TURNS_IDLE_NS);
-	pass(10 * MS, 1 * MS);
+	apply(turns_hold(&sim.t, sim.used));
 	TAP_CHECK(sim.stopped && sim.asked);
+	TAP_EQ(turns_next(&sim.t), TURNS_IDLE_NS);
 	give();
 	TAP_CHECK(!sim.stopped);
 	/* In a turn it goes on. */
-	apply(turns_hold(&sim.t));
+	apply(turns_hold(&sim.t, sim.used));
 	TAP_CHECK(!sim.stopped);
 	pass(10 * MS, 10 * MS);
 	TAP_CHECK(sim.asked && !sim.stopped && sim.turns == 1);
 	/* It has none, and what it did for a command is the command's. */
-	apply(turns_hold(&sim.t));
+	apply(turns_hold(&sim.t, sim.used));
 	TAP_CHECK(sim.stopped);
 	apply(turns_run(&sim.t));
 	TAP_CHECK(!sim.stopped);
