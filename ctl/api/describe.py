@@ -12,9 +12,16 @@ A description is a mapping:
       callbacks: {NAME: C}      C declarations of functions, with %s for the name
       called: [NAME]            callbacks that the front end calls after the call, with the object
                                 that it made or was about
+      addresses: [TYPE]         numbers that name memory which a call makes
+      named: [TYPE]             handles that the API has special values of
       status: C                 the type of errors
-      dispatch: C               the type of the table of all functions, for the API's loader
+      dispatch: C               the type of the table of all functions, for the API's loader; without
+                                it the front end has the functions as symbols, and no object keeps
+                                the one that it was made from
+      library: NAME             what the library's name begins with that programs are linked with
+      current: TYPE             objects of which each thread of the program has a current one
     errors: {lost, missing, value, list, memory, device_memory: ERROR,
+             early: ERROR       before the front end is connected
              lists: {ARGUMENT: ERROR}}
     unlike: [ARGUMENT]          never compared, see below
     functions:
@@ -26,7 +33,7 @@ A description is a mapping:
         blocks: true | NAME     it waits for its data; or: unless the argument NAME is 0
     inner:                      functions between front end and server, in the same form
     outside:                    functions that fail: {SYMBOL: {returns: C, args: C}}; an argument
-                                errcode_ret gets the error
+                                errcode_ret gets the error; or [SYMBOL], where all return status
 
 FORM is one of
 
@@ -49,6 +56,11 @@ Keys for remoting:
 
     like: all | [NAME]          put off the call if one with the same values of these arguments
                                 succeeded: then only a lack of resources lets it fail
+    current: true               the request has the thread's current object; the server makes it
+                                its own
+    early: true                 the front end need not be connected
+    late: true                  what the call writes comes after it, before the next reply
+    ranges: {NAME: EXPR}        as many bytes from the address NAME on must be the application's
     bounds: {NAME: EXPR}        EXPR must not be more than the size of the object NAME
     size, unit: EXPR            of the object that is made: its bytes, and those of a pixel
     shape: EXPR                 where the bytes of the argument of type void lie in its memory
@@ -80,7 +92,8 @@ FORM = re.compile(r"(?P<maybe>maybe )?(?:(?P<way>in|out|new|texts|list|callback)
                   r"(?: \* (?P<length>.+?))?(?: by (?P<by>\w+))?")
 TOKEN = re.compile(r"\s*(?:(\d+)|(\w+)|([+*(),]))")
 KEYS = {"args", "returns", "answers", "blocks", "like", "bounds", "size", "unit", "memory",
-        "refuse", "list", "shape", "flushes", "waits", "prototype", "names", "info", "retains", "releases", "front", "server", "outside"}
+        "refuse", "list", "shape", "flushes", "waits", "prototype", "names", "info", "retains",
+        "releases", "front", "server", "outside", "current", "early", "late", "ranges"}
 
 
 def fail(where, what):
@@ -229,9 +242,15 @@ class Api:
         self.handles, self.roots = types["handles"], types.get("roots") or []
         self.callbacks, self.called = types.get("callbacks") or {}, types.get("called") or []
         self.status, self.dispatch = types.get("status", "int"), types.get("dispatch")
+        self.addresses, self.current = types.get("addresses") or [], types.get("current")
+        self.library = types.get("library")
+        self.named = types.get("named") or []
         self.errors, self.unlike = desc.get("errors") or {}, desc.get("unlike") or []
         self.functions = [Function(self, symbol, text)
                           for symbol, text in desc["functions"].items()]
         self.inner = [Function(self, symbol, text)
                       for symbol, text in (desc.get("inner") or {}).items()]
         self.outside = desc.get("outside") or {}
+        if isinstance(self.outside, list):
+            self.outside = {name: {"returns": self.status, "args": "void"}
+                            for name in self.outside}

@@ -1015,7 +1015,7 @@ void object_release(struct object *o)
 		return;
 	if (remote.api->gone)
 		remote.api->gone(o);
-	call_init(&c, CALL_DEFER);
+	call_init(&c, remote.api->waits & 1u << o->kind ? CALL_WAIT : CALL_DEFER);
 	if (!call_begin(&c, remote.api->release[o->kind], 8)) {
 		put_u64(&c, o->id);
 		call_end(&c);
@@ -1189,7 +1189,7 @@ int remote_connect(const struct remote_api *api)
 	}
 	ret = open_on(api, t, how);
 	if (!ret && how == REMOTE_DEFERRED)
-		marks_load();
+		marks_load(api->library);
 	if (ret)
 		complain(where ? where : "OpenCL of another process", ret == -EPROTO ?
 			 "the server and this library are not of the same version" :

@@ -49,8 +49,8 @@ extern _Thread_local struct remote_place remote_place __attribute__((tls_model("
  * @parent: object that it was made from, and that lives as long; NULL for none
  * @size: bytes, for calls whose ranges are checked
  * @unit: bytes of a pixel
- * @like: key of the call that made it in a loop that is deferred, or 0: there, calls on objects
- *	that were made alike are alike
+ * @like: key of the call that made it, or 0: calls on objects that were made alike are alike; of
+ *	some APIs only in a loop that is deferred
  * @list: properties that it was made with, NULL for none
  * @nr_list: their number, the 0 at the end included
  * @own: of the API's own part; NULL
@@ -80,7 +80,9 @@ struct object {
  * @digest: of its description
  * @group: number of the function that executes groups
  * @dispatch: table for objects
+ * @library: what the name of the library begins with that programs are linked with
  * @release: by kind, the function that releases an object; 0 for none
+ * @waits: bits of kinds whose release is waited for
  * @lost: error if there is no server, or no longer
  * @no_memory: error if memory is short here
  * @gone: called before an object goes; may be NULL
@@ -90,7 +92,9 @@ struct remote_api {
 	uint64_t digest;
 	uint16_t group;
 	void *dispatch;
+	const char *library;
 	const uint16_t *release;
+	uint32_t waits;
 	int32_t lost;
 	int32_t no_memory;
 	void (*gone)(struct object *o);

@@ -35,7 +35,6 @@
 #include "launch.h"
 #include "memory.h"
 #include "notify.h"
-#include "opencl/opencl_back.h"
 #include "server.h"
 
 #define SOCKET		"/run/mgpu/remote.sock"
@@ -245,15 +244,30 @@ static void *watch(void *arg)
 	_exit(0);
 }
 
+/* Load the library of the API that the program asks for. */
+static int choose(struct server *s, uint32_t number)
+{
+	void *library;
+
+	if (number != opencl_server.number)
+		return -ENOENT;
+	s->api = &opencl_server;
+	/* The library must not find this project's front end, which would come back here. */
+	setenv("MGPU_REMOTE", "off", 1);
+	library = dlopen(opt.library, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		complain("%s", dlerror());
+		return -ELIBACC;
+	}
+	s->native = s->api->open(library);
+	return 0;
+}
+
 static int serve(void)
 {
-	static struct opencl_calls calls;
-	static struct server server = {
-		.api = &opencl_server, .native = &calls, .fd = APPLICATION,
-	};
+	static struct server server = { .choose = choose, .fd = APPLICATION };
 	pthread_t thread;
 	sigset_t none;
-	void *library;
 	int ret;
 
 	sigemptyset(&none);
@@ -270,14 +284,6 @@ static int serve(void)
 	ret = confine();
 	if (ret)
 		return ret;
-	/* The library must not find this project's front end, which would come back here. */
-	setenv("MGPU_REMOTE", "off", 1);
-	library = dlopen(opt.library, RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		complain("%s", dlerror());
-		return -ENOENT;
-	}
-	opencl_load(&calls, library);
 	server.limits = opt.limits;
 	server.rests = opt.rests ? RESTS : 0;
 	ret = pthread_create(&thread, NULL, watch, NULL);
@@ -288,7 +294,7 @@ static int serve(void)
 	ret = server_serve(&server);
 	if (ret == -EPROTO)
 		complain("program %d sent what no front end sends", getpid());
-	else if (ret && ret != -ECONNRESET && ret != -EPIPE)
+	else if (ret && ret != -ECONNRESET && ret != -EPIPE && ret != -ELIBACC)
 		complain("program %d: %s", getpid(), strerror(-ret));
 	return ret;
 }

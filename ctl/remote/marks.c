@@ -343,17 +343,21 @@ static bool needs(const Elf64_Dyn *dynamic, Elf64_Addr base, const char *library
 	return false;
 }
 
+struct marks_search {
+	const char *library;
+	unsigned int nr;		/* objects that were looked at; the program is the first */
+};
+
 static int look(struct dl_phdr_info *info, size_t size, void *data)
 {
 	const uint8_t *start = NULL, *end = NULL;
 	const Elf64_Dyn *dynamic = NULL;
 	struct json_object *report;
-	bool *first = data;
-	bool program = *first;
+	struct marks_search *search = data;
+	bool program = !search->nr++;
 	char id[65] = "";
 
 	(void)size;
-	*first = false;
 	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
 		const Elf64_Phdr *h = &info->dlpi_phdr[i];
 		const uint8_t *p = (const uint8_t *)(info->dlpi_addr + h->p_vaddr);
@@ -367,7 +371,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
 			end = p + h->p_memsz;
 		}
 	}
-	if (!*id || !start || !dynamic || !needs(dynamic, info->dlpi_addr, "libOpenCL.so"))
+	if (!*id || !start || !dynamic || !needs(dynamic, info->dlpi_addr, search->library))
 		return 0;
 	/* The front end answers for calls that it puts off, so that their status may be tested. */
 	report = cache_get(id, true);
@@ -383,9 +387,9 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-void marks_load(void)
+void marks_load(const char *library)
 {
-	bool first = true;
+	struct marks_search search = { .library = library };
 
-	dl_iterate_phdr(look, &first);
+	dl_iterate_phdr(look, &search);
 }

@@ -59,10 +59,11 @@ int marks_add(struct json_object *report, uintptr_t base, const uint8_t *start,
 bool marks_add_place(const void *site, struct mark_loop *loop);
 
 /*
- * Add the loops of the program and of the libraries that it was started with, which mgpu-defer has
- * kept reports of.  Of those without a report one is made for the next start.
+ * Add the loops of the program and of the libraries that it was started with, as far as they are
+ * linked with a library whose name begins with @library, and mgpu-defer has kept reports of them.
+ * Of those without a report one is made for the next start.
  */
-void marks_load(void);
+void marks_load(const char *library);
 
 /* Have the log say once why the calls of a loop at a place are not deferred. */
 void marks_tell(const void *site);

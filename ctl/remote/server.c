@@ -156,6 +156,24 @@ void server_remove(struct server *s, struct served *o)
 	free(o);
 }
 
+void server_remove_children(struct server *s, const struct served *parent)
+{
+	for (unsigned int i = 0; i < SERVER_CHAINS; i++) {
+		struct served *o = s->objects[i];
+
+		while (o) {
+			if (o->parent != parent) {
+				o = o->next;
+				continue;
+			}
+			o->parent = NULL;
+			server_remove(s, o);
+			/* Others of the chain may have gone with it. */
+			o = s->objects[i];
+		}
+	}
+}
+
 uint64_t server_root(struct server *s, uint32_t kind, void *native)
 {
 	unsigned int i;
@@ -602,8 +620,13 @@ static int32_t serve(struct server *s, struct request *q)
 	return status;
 }
 
-int32_t server_group(struct server *s, struct request *q, const struct request_group *g)
+int32_t back_remoteGroup(struct server *s, struct request *q, uint64_t count, size_t size,
+			 size_t nr_steps, const void *list, const void *steps)
 {
+	const struct request_group group = {
+		.count = count, .requests = list, .size = size,
+		.steps = steps, .nr_steps = nr_steps,
+	}, *g = &group;
 	uint8_t *requests = NULL;
 	struct remote_request h;
 	bool told = false;
@@ -769,13 +792,19 @@ static int welcome(struct server *s)
 	};
 	struct remote_hello h;
 	ssize_t n = receive_hello(s, &h);
+	int ret = 0;
 
 	if (n <= 0)
 		return n ? (int)n : -ECONNRESET;
 	w.shared = s->shared_len;
-	ledger_set(&s->ledger, LEDGER_API, s->api->number);
-	w.refused = h.magic != REMOTE_MAGIC || h.version != REMOTE_VERSION ||
-		h.api != s->api->number || h.digest != s->api->digest;
+	w.refused = h.magic != REMOTE_MAGIC || h.version != REMOTE_VERSION;
+	if (!w.refused && s->choose)
+		ret = s->choose(s, h.api);
+	if (ret && ret != -ENOENT)
+		return ret;
+	if (s->api)
+		ledger_set(&s->ledger, LEDGER_API, s->api->number);
+	w.refused |= ret || (s->api && (h.api != s->api->number || h.digest != s->api->digest));
 	n = send_all(s, &w, sizeof(w), NULL, 0);
 	return w.refused ? -EPROTO : (int)n;
 }

@@ -28,6 +28,7 @@ struct request;
  * @size: bytes, for calls whose ranges are checked
  * @unit: bytes of a pixel
  * @charged: bytes that count for the application's limit
+ * @parent: object that it goes with; NULL: none, or it has gone
  * @next: in the table
  */
 struct served {
@@ -38,6 +39,7 @@ struct served {
 	uint64_t size;
 	uint32_t unit;
 	uint64_t charged;
+	struct served *parent;
 	struct served *next;
 };
 
@@ -85,11 +87,12 @@ struct server_call {
  * @functions: by number
  * @nr_functions: their number
  * @errors: its errors
+ * @open: find the functions of a library that dlopen() opened, once; return struct server's @native
  * @invalid: by kind, the error of an argument that is no such object
  * @release: release an object that has a native handle
  * @failed: make a native handle that stands for an object that a call on @target did not make;
  *	NULL if there is none
- * @finished: find out whether the command of a native event has ended: 0, 1, or an error
+ * @finished: find out whether the command of a native event has ended: 0, 1, or a negative error
  * @forget: release a native event
  */
 struct server_api {
@@ -99,12 +102,16 @@ struct server_api {
 	const struct server_call *functions;
 	unsigned int nr_functions;
 	struct server_errors errors;
+	void *(*open)(void *library);
 	const int32_t *invalid;
 	void (*release)(struct server *s, struct served *o);
 	void *(*failed)(struct server *s, uint32_t kind, struct served *target, int32_t error);
 	int32_t (*finished)(struct server *s, void *event);
 	void (*forget)(struct server *s, void *event);
 };
+
+extern const struct server_api opencl_server;
+extern const struct server_api cuda_server;
 
 /**
  * struct request - a request that is being executed
@@ -163,7 +170,9 @@ struct pending {
 /**
  * struct server - an application's server
  * @api: its API
- * @native: the API's functions
+ * @native: the API's functions, and what else its own part has
+ * @choose: set @api and @native to those of the number that the application asks for.  Return 0,
+ *	-ENOENT: there is no such API, or another negative errno.  NULL: they are set
  * @fd: the connection
  * @rests: file that is told how many bytes were received so far, 8 bytes, when all requests in them
  *	have been executed; 0 for none
@@ -188,7 +197,8 @@ struct pending {
  */
 struct server {
 	const struct server_api *api;
-	const void *native;
+	void *native;
+	int (*choose)(struct server *s, uint32_t number);
 	int fd;
 	int rests;
 	uint64_t received;
@@ -213,8 +223,8 @@ struct server {
 
 /**
  * server_serve() - serve an application until it goes
- * @s: the server, of which api, native, fd, limits and perhaps rests are set, and the ledger where the
- *	application has an account; the rest is 0
+ * @s: the server, of which fd, limits, perhaps rests, and either choose or api and native are set, and
+ *	the ledger where the application has an account; the rest is 0
  *
  * Return: 0, or a negative errno: the application sent what no front end sends (-EPROTO), or the
  * connection failed.
@@ -274,6 +284,9 @@ void server_charge(struct request *q, struct served *o);
 /* Release an object. */
 void server_remove(struct server *s, struct served *o);
 
+/* Release the objects that go with @parent; the API's release() finds no parent of theirs. */
+void server_remove_children(struct server *s, const struct served *parent);
+
 /* Return the id of a native object that the server names. */
 uint64_t server_root(struct server *s, uint32_t kind, void *native);
 
@@ -303,7 +316,8 @@ void server_add_failed(struct server *s, uint32_t kind, uint64_t id, struct serv
  * Execute a group of requests, each as if it had come by itself.  Errors of them are kept as those
  * of requests that nothing waits for.
  */
-int32_t server_group(struct server *s, struct request *q, const struct request_group *g);
+int32_t back_remoteGroup(struct server *s, struct request *q, uint64_t count, size_t size,
+			 size_t nr_steps, const void *list, const void *steps);
 
 /* ---- what goes on beside ---- */
 

@@ -11,8 +11,9 @@ static const struct opencl_calls *calls(struct server *s)
 	return s->native;
 }
 
-void opencl_load(struct opencl_calls *c, void *library)
+void *opencl_open(void *library)
 {
+	static struct opencl_calls c;
 	static const struct {
 		const char *name;
 		size_t at;
@@ -21,8 +22,9 @@ void opencl_load(struct opencl_calls *c, void *library)
 	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) {
 		void *p = dlsym(library, list[i].name);
 
-		memcpy((uint8_t *)c + list[i].at, &p, sizeof(p));
+		memcpy((uint8_t *)&c + list[i].at, &p, sizeof(p));
 	}
+	return &c;
 }
 
 /* ---- events ---- */
@@ -504,17 +506,6 @@ int32_t back_remoteSetKernelArgSampler(struct server *s, struct request *q, cl_k
 {
 	(void)q;
 	return calls(s)->clSetKernelArg(kernel, index, sizeof(sampler), &sampler);
-}
-
-int32_t back_remoteGroup(struct server *s, struct request *q, cl_ulong count, size_t size,
-			 size_t nr_steps, const void *requests, const void *steps)
-{
-	const struct request_group g = {
-		.count = count, .requests = requests, .size = size,
-		.steps = steps, .nr_steps = nr_steps,
-	};
-
-	return server_group(s, q, &g);
 }
 
 int32_t back_remoteGetProgramBinary(struct server *s, struct request *q, cl_program program,

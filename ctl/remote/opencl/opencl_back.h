@@ -10,11 +10,7 @@
 #include "opencl_gen.h"
 #include "server.h"
 
-extern const struct server_api opencl_server;
-
-/* Find the functions of an OpenCL library, of dlopen(). */
-void opencl_load(struct opencl_calls *calls, void *library);
-
+void *opencl_open(void *library);
 void *opencl_failed(struct server *s, uint32_t kind, struct served *target, int32_t error);
 int32_t opencl_finished(struct server *s, void *event);
 void opencl_forget(struct server *s, void *event);
@@ -54,8 +50,6 @@ int32_t back_remoteSetKernelArgMem(struct server *s, struct request *q, cl_kerne
 				   cl_uint index, cl_bool image, cl_mem mem);
 int32_t back_remoteSetKernelArgSampler(struct server *s, struct request *q, cl_kernel kernel,
 				       cl_uint index, cl_sampler sampler);
-int32_t back_remoteGroup(struct server *s, struct request *q, cl_ulong count, size_t size,
-			 size_t nr_steps, const void *requests, const void *steps);
 int32_t back_remoteGetProgramBinary(struct server *s, struct request *q, cl_program program,
 				    cl_uint index, size_t size, uint64_t len);
 
