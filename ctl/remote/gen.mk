@@ -13,6 +13,6 @@ $(remote-gen)/$(2): $(api)/$(1).yaml $(remote-generator)
 	@mv $$@.tmp $$@
 endef
 
-$(foreach a,opencl,$(eval $(call remote-generated,$(a),$(a)_gen.h,header)) \
+$(foreach a,opencl cuda,$(eval $(call remote-generated,$(a),$(a)_gen.h,header)) \
 	$(eval $(call remote-generated,$(a),$(a)_front.c,front)) \
 	$(eval $(call remote-generated,$(a),$(a)_server.c,server)))

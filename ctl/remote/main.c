@@ -48,13 +48,14 @@ static const char usage_text[] =
 	"usage: mgpu-remoted [OPTION]...\n"
 	"       mgpu-remoted help | version\n"
 	"\n"
-	"Execute the OpenCL calls of programs that run elsewhere.\n"
+	"Execute the OpenCL and CUDA calls of programs that run elsewhere.\n"
 	"\n"
 	"      --socket PATH    listen there (" SOCKET ")\n"
 	"      --vsock PORT     listen at this port for VMs, too\n"
 	"      --mode OCTAL     rights of the socket (0660)\n"
 	"      --user NAME      run the programs' processes as this account\n"
 	"      --library PATH   the OpenCL library (libOpenCL.so.1)\n"
+	"      --cuda PATH      the library of CUDA's driver (libcuda.so.1)\n"
 	"      --programs N     at most so many programs at a time (64)\n"
 	"      --memory MIB     memory objects of a program (4096)\n"
 	"      --objects N      objects of a program (1000000)\n"
@@ -83,6 +84,7 @@ static const struct option options[] = {
 	{ "mode", required_argument, NULL, 'm' },
 	{ "user", required_argument, NULL, 'u' },
 	{ "library", required_argument, NULL, 'l' },
+	{ "cuda", required_argument, NULL, 'n' },
 	{ "programs", required_argument, NULL, 'p' },
 	{ "memory", required_argument, NULL, 'M' },
 	{ "objects", required_argument, NULL, 'o' },
@@ -107,15 +109,16 @@ static const struct option options[] = {
 };
 
 static const char *const names[] = {
-	"socket", "vsock", "mode", "user", "library", "programs", "memory", "objects", "message",
-	"pending", "account-programs", "account-memory", "account-objects", "account-pending",
-	"confine", "read", "write", "control", "group", "help", "version", NULL
+	"socket", "vsock", "mode", "user", "library", "cuda", "programs", "memory", "objects",
+	"message", "pending", "account-programs", "account-memory", "account-objects",
+	"account-pending", "confine", "read", "write", "control", "group", "help", "version", NULL
 };
 
 static struct {
 	const char *socket;
 	const char *user;
 	const char *library;
+	const char *cuda;
 	const char *control;
 	const char *group;
 	const char *confine;
@@ -130,8 +133,8 @@ static struct {
 	bool launch;
 	struct limits limits;
 } opt = {
-	.socket = SOCKET, .library = "libOpenCL.so.1", .group = "auto", .mode = 0660,
-	.confine = "all", .programs = 64, .account_programs = UINT_MAX,
+	.socket = SOCKET, .library = "libOpenCL.so.1", .cuda = "libcuda.so.1", .group = "auto",
+	.mode = 0660, .confine = "all", .programs = 64, .account_programs = UINT_MAX,
 	.account = {
 		[LEDGER_MEMORY] = UINT64_MAX, [LEDGER_OBJECTS] = UINT64_MAX,
 		[LEDGER_PENDING] = UINT64_MAX,
@@ -189,6 +192,8 @@ static int confine(void)
 		/* With a slash the library is a file, and no name to look for in the system. */
 		if (strchr(opt.library, '/'))
 			add_path(opt.library, opt.files.read);
+		if (strchr(opt.cuda, '/'))
+			add_path(opt.cuda, opt.files.read);
 		ret = confine_files(&opt.files);
 	}
 	if (!ret)
@@ -247,14 +252,18 @@ static void *watch(void *arg)
 /* Load the library of the API that the program asks for. */
 static int choose(struct server *s, uint32_t number)
 {
+	const char *name = number == cuda_server.number ? opt.cuda : opt.library;
 	void *library;
 
-	if (number != opencl_server.number)
+	if (number == cuda_server.number)
+		s->api = &cuda_server;
+	else if (number == opencl_server.number)
+		s->api = &opencl_server;
+	else
 		return -ENOENT;
-	s->api = &opencl_server;
 	/* The library must not find this project's front end, which would come back here. */
 	setenv("MGPU_REMOTE", "off", 1);
-	library = dlopen(opt.library, RTLD_NOW | RTLD_LOCAL);
+	library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		complain("%s", dlerror());
 		return -ELIBACC;
@@ -414,13 +423,14 @@ static void take_program(int fd, struct apps *apps, char **argv)
 
 static int open_control(struct control_socket **control, const struct apps *apps)
 {
-	static struct control_api apis[2];
+	static struct control_api apis[3];
 	char path[PATH_MAX];
 
 	*control = NULL;
 	if (opt.control && !strcmp(opt.control, "none"))
 		return 0;
 	apis[0] = (struct control_api){ opencl_server.number, opencl_server.name };
+	apis[1] = (struct control_api){ cuda_server.number, cuda_server.name };
 	snprintf(path, sizeof(path), "%s" CONTROL, opt.socket);
 	return control_open(control, opt.control ? opt.control : path, opt.group, apps, apis);
 }
@@ -516,6 +526,9 @@ static bool take_option(int c, const char *text)
 		return true;
 	case 'l':
 		opt.library = text;
+		return true;
+	case 'n':
+		opt.cuda = text;
 		return true;
 	case 'm':
 		opt.mode = (unsigned int)strtoul(text, &end, 8);

@@ -1,26 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The front end, libmgpu-opencl.so, and the server, mgpu-remoted. A generator
+# The front ends, libmgpu-opencl.so and cuda/libcuda.so.1, and the server, mgpu-remoted. A generator
 # writes most of their functions from the API's description.
 
 remote-gen := $(OUT)/gen
-remote-cflags := -Iremote -Iremote/opencl -I$(remote-gen) -Idefer -fvisibility=hidden -pthread
-remote-front-objs := $(addprefix $(OUT)/obj/pic/,analyse.o client.o group.o marks.o shared.o \
-	predict.o socket.o vgpu.o opencl/front.o opencl/icd.o \
-	opencl/lengths.o opencl_front.o cache.o)
+remote-cflags := -Iremote -Iremote/opencl -Iremote/cuda -I$(remote-gen) -Idefer -fvisibility=hidden -pthread
+remote-client-objs := $(addprefix $(OUT)/obj/pic/,analyse.o client.o group.o marks.o predict.o shared.o \
+	socket.o vgpu.o cache.o)
+remote-opencl-objs := $(remote-client-objs) $(addprefix $(OUT)/obj/pic/,opencl/front.o \
+	opencl/icd.o opencl/lengths.o opencl_front.o)
+remote-cuda-objs := $(remote-client-objs) $(addprefix $(OUT)/obj/pic/,cuda/errors.o cuda/front.o \
+	cuda/image.o cuda/launch.o cuda/memory.o cuda/ranges.o cuda_front.o)
 remote-back-objs := $(addprefix $(OUT)/obj/remote/,apps.o confine.o control.o group.o launch.o ledger.o \
-	main.o server.o usage.o opencl/back.o opencl/lengths.o opencl_server.o) \
+	main.o server.o usage.o opencl/back.o opencl/lengths.o opencl_server.o cuda/back.o \
+	cuda/image.o cuda/ranges.o cuda_server.o) \
 	$(addprefix $(OUT)/obj/mgpud/server/,access.o budget.o server.o)
+remote-headers := $(remote-gen)/opencl_gen.h $(remote-gen)/cuda_gen.h
 
 api := api
 remote := remote
 include remote/gen.mk
 
-$(OUT)/obj/pic/%.o: remote/%.c Makefile remote/remote.mk | $(remote-gen)/opencl_gen.h
+$(OUT)/obj/pic/%.o: remote/%.c Makefile remote/remote.mk | $(remote-headers)
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) -fPIC $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(OUT)/obj/pic/%.o: $(remote-gen)/%.c $(remote-gen)/opencl_gen.h
+$(OUT)/obj/pic/%.o: $(remote-gen)/%.c $(remote-headers)
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) -fPIC $(CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -28,18 +33,23 @@ $(OUT)/obj/pic/%.o: defer/%.c Makefile remote/remote.mk
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(defer-cflags) $(remote-cflags) -fPIC $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(OUT)/obj/remote/%.o: remote/%.c Makefile remote/remote.mk | $(remote-gen)/opencl_gen.h
+$(OUT)/obj/remote/%.o: remote/%.c Makefile remote/remote.mk | $(remote-headers)
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # mgpud's socket
 $(OUT)/obj/remote/control.o: remote-cflags += -Imgpud -Ialloc
 
-$(OUT)/obj/remote/%.o: $(remote-gen)/%.c $(remote-gen)/opencl_gen.h
+$(OUT)/obj/remote/%.o: $(remote-gen)/%.c $(remote-headers)
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(OUT)/libmgpu-opencl.so: $(remote-front-objs)
+$(OUT)/cuda/libcuda.so.1: $(remote-cuda-objs)
+	@mkdir -p $(@D)
+	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-z,now \
+		-Wl,-soname,$(@F) -o $@ $^ $(shell $(PKG_CONFIG) --libs json-c)
+
+$(OUT)/libmgpu-opencl.so: $(remote-opencl-objs)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-z,now \
 		-o $@ $^ $(shell $(PKG_CONFIG) --libs json-c)
 
