@@ -718,6 +718,15 @@ static void limits_hold(void)
 	open_all(REMOTE_BATCHED);
 	TAP_CHECK(!front_clCreateBuffer(context, 0, 1u << 20, NULL, &err));
 	TAP_EQ(err, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	/* What was not made takes no memory. */
+	strcpy(failing, "clCreateBuffer");
+	fails_in = 0;
+	for (n = 0; n < 3; n++)
+		TAP_CHECK(!front_clCreateBuffer(context, 0, 600u << 10, NULL, &err));
+	*failing = '\0';
+	TAP_EQ(err, RESULT);
+	remote_clReleaseMemObject(front_clCreateBuffer(context, 0, 600u << 10, NULL, &err));
+	TAP_EQ(err, 0);
 	for (n = 0; n < 128; n++)
 		if (launch(64, &events[n]))
 			break;

@@ -74,9 +74,12 @@ static void a_program_that_ends_gives_all_back(void)
 static void numbers_of_others_may_be_wrong(void)
 {
 	begin();
+	/* As if there were entries behind the memory. */
+	memory->high = ~0u;
+	TAP_CHECK(ledger_take(&programs[1], LEDGER_MEMORY, 1, NONE));
+	ledger_sub(&programs[1], LEDGER_MEMORY, 1);
 	ledger_set(&programs[0], LEDGER_MEMORY, NONE);
 	ledger_set(&programs[2], LEDGER_MEMORY, 7);
-	memory->high = ~0u;
 	TAP_CHECK(!ledger_take(&programs[1], LEDGER_MEMORY, 1, NONE));
 	TAP_EQ(ledger_get(programs[1].own, LEDGER_MEMORY), 0);
 	/* The memory stays as large as it is. */
