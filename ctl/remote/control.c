@@ -68,7 +68,8 @@ static struct json_object *app_object(const struct control_socket *c, const stru
 {
 	struct json_object *o = json_object_new_object();
 	const struct ledger_entry *e = app_entry(app);
-	uint64_t calls = ledger_get(e, LEDGER_CALLS), replies = ledger_get(e, LEDGER_REPLIES);
+	/* In this order: each that was replied to is among the calls. */
+	uint64_t replies = ledger_get(e, LEDGER_REPLIES), calls = ledger_get(e, LEDGER_CALLS);
 	uint64_t mode = ledger_get(e, LEDGER_MODE);
 	struct usage u;
 

@@ -561,7 +561,8 @@ def gpuctl_tells_what_programs_do():
             assert app["received_bytes"] > 24 * app["round_trips"] > 0, app
             assert app["sent_bytes"] > 24 * app["round_trips"], app
             assert app["round_trips"] + app["round_trips_saved"] == app["calls"], app
-            assert (app["round_trips_saved"] > 0) == (mode != "one"), app
+            # Some calls may have no reply yet.
+            assert (app["round_trips_saved"] > app["calls"] / 2) == (mode != "one"), app
             assert (app["groups"] > 0) == (mode == "deferred"), app
             assert app["loops_by_class"] == [int(mode == "deferred"), 0, 0], app
         text = remote(server, "remote", "list").stdout
