@@ -71,6 +71,10 @@ static void add_user(struct table *table, struct json_object *app)
 {
 	const struct passwd *pw = NULL;
 
+	if (json_object_object_get(app, "cid")) {
+		table_cell(table, "VM %s", text(app, "cid"));
+		return;
+	}
 	if (json_object_object_get(app, "uid"))
 		pw = getpwuid((uid_t)count(app, "uid"));
 	table_cell(table, "%s", pw ? pw->pw_name : text(app, "uid"));
@@ -301,7 +305,7 @@ static struct json_object *rates_object(struct json_object *before, struct json_
 	struct json_object *object = json_object_new_object();
 
 	static const char *const same[] = {
-		"pid", "uid", "command", "process", "api", "mode", "busy_source", "memory_bytes",
+		"pid", "uid", "cid", "command", "process", "api", "mode", "busy_source", "memory_bytes",
 		"handles",
 	};
 

@@ -3,24 +3,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "apps.h"
 #include "clock.h"
 #include "complain.h"
 
-static struct account *find_account(struct apps *a, uid_t uid)
+static struct account *find_account(struct apps *a, const struct owner *owner)
 {
 	struct account *account;
 
 	for (account = a->accounts; account; account = account->next)
-		if (account->uid == uid)
+		if (account->owner.uid == owner->uid && account->owner.cid == owner->cid)
 			return account;
 	account = calloc(1, sizeof(*account));
 	if (!account)
 		return NULL;
-	account->uid = uid;
+	account->owner = *owner;
 	account->room = a->account_max < a->max ? a->account_max : a->max;
 	account->fd = ledger_create(account->room, &account->memory);
 	if (account->fd < 0) {
@@ -79,18 +78,18 @@ static unsigned int free_entry(const struct apps *a, const struct account *accou
 
 struct app *apps_add(struct apps *a, int fd)
 {
-	struct ucred cred = { .uid = (uid_t)-1 };
-	socklen_t len = sizeof(cred);
 	struct account *account;
+	char text[OWNER_TEXT];
+	struct owner owner;
 	struct app *app;
+	pid_t pid;
 
 	if (a->nr >= a->max) {
 		complain("a program is turned away: there are %u already (--programs)", a->nr);
 		return NULL;
 	}
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-		cred = (struct ucred){ .uid = (uid_t)-1 };
-	account = find_account(a, cred.uid);
+	pid = owner_of(&owner, fd);
+	account = find_account(a, &owner);
 	app = account ? calloc(1, sizeof(*app)) : NULL;
 	if (!app) {
 		complain("a program is turned away: %s", strerror(errno));
@@ -99,12 +98,12 @@ struct app *apps_add(struct apps *a, int fd)
 		return NULL;
 	}
 	if (account->nr >= a->account_max) {
-		complain("a program is turned away: account %u has %u already (--account-programs)",
-			 account->uid, account->nr);
+		complain("a program is turned away: %s has %u already (--account-programs)",
+			 owner_text(text, &owner), account->nr);
 		free(app);
 		return NULL;
 	}
-	app->pid = cred.pid;
+	app->pid = pid;
 	app->since_ns = now_ns();
 	app->account = account;
 	app->entry = free_entry(a, account);

@@ -8,8 +8,8 @@
 #define APP_COMMAND	64
 
 /**
- * struct account - the programs of a user, as their sockets' credentials say
- * @uid: the user
+ * struct account - the programs of a user or a VM, as their sockets say
+ * @owner: the user or VM
  * @fd: memory of the ledger
  * @memory: the same
  * @room: its entries
@@ -17,7 +17,7 @@
  * @next: another account
  */
 struct account {
-	uid_t uid;
+	struct owner owner;
 	int fd;
 	struct ledger_memory *memory;
 	unsigned int room;

@@ -68,6 +68,7 @@ static struct json_object *app_object(const struct control_socket *c, const stru
 {
 	struct json_object *o = json_object_new_object();
 	const struct ledger_entry *e = app_entry(app);
+	const struct owner *owner = &app->account->owner;
 	/* In this order: each that was replied to is among the calls. */
 	uint64_t replies = ledger_get(e, LEDGER_REPLIES), calls = ledger_get(e, LEDGER_CALLS);
 	uint64_t mode = ledger_get(e, LEDGER_MODE);
@@ -75,8 +76,9 @@ static struct json_object *app_object(const struct control_socket *c, const stru
 
 	usage_read("", app->process, &u);
 	json_object_object_add(o, "pid", app->pid ? json_object_new_int64(app->pid) : NULL);
-	json_object_object_add(o, "uid", app->account->uid == (uid_t)-1 ? NULL :
-			       json_object_new_int64(app->account->uid));
+	json_object_object_add(o, "uid", owner->uid == (uid_t)-1 ? NULL :
+			       json_object_new_int64(owner->uid));
+	json_object_object_add(o, "cid", owner->cid ? json_object_new_int64(owner->cid) : NULL);
 	add_text(o, "command", app->command);
 	add_number(o, "process", (uint64_t)app->process);
 	add_text(o, "api", api_name(c, ledger_get(e, LEDGER_API)));

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <linux/vm_sockets.h>
 
 #include "complain.h"
 #include "ledger.h"
@@ -17,6 +21,33 @@ static const struct {
 	[LEDGER_OBJECTS] = { "objects", "objects" },
 	[LEDGER_PENDING] = { "transfers on their way", "pending" },
 };
+
+pid_t owner_of(struct owner *o, int fd)
+{
+	struct ucred cred = { 0 };
+	struct sockaddr_vm peer;
+	socklen_t len = sizeof(peer);
+
+	*o = (struct owner){ .uid = (uid_t)-1 };
+	if (!getpeername(fd, (struct sockaddr *)&peer, &len) && peer.svm_family == AF_VSOCK) {
+		o->cid = peer.svm_cid;
+		return 0;
+	}
+	len = sizeof(cred);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return 0;
+	o->uid = cred.uid;
+	return cred.pid;
+}
+
+const char *owner_text(char buf[OWNER_TEXT], const struct owner *o)
+{
+	if (o->cid)
+		snprintf(buf, OWNER_TEXT, "VM %u", o->cid);
+	else
+		snprintf(buf, OWNER_TEXT, "account %u", o->uid);
+	return buf;
+}
 
 static size_t bytes(unsigned int room)
 {
@@ -87,12 +118,15 @@ static uint64_t sum(const struct ledger *l, enum ledger_number which)
 /* Return false, and have the log name the limit once. */
 static bool refuse(struct ledger *l, enum ledger_number which, bool account)
 {
+	char owner[OWNER_TEXT];
+
 	if (l->told[account][which])
 		return false;
 	l->told[account][which] = true;
 	if (account)
-		complain("program %d: the programs of account %u have as much as they may together: %s (--account-%s)",
-			 getpid(), l->uid, limits[which].what, limits[which].option);
+		complain("program %d: the programs of %s have as much as they may together: %s (--account-%s)",
+			 getpid(), owner_text(owner, &l->owner), limits[which].what,
+			 limits[which].option);
 	else
 		complain("program %d has as much as a program may: %s (--%s)", getpid(),
 			 limits[which].what, limits[which].option);

@@ -12,6 +12,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/**
+ * struct owner - to whom programs belong, and with whom they share limits
+ * @uid: account; (uid_t)-1 if it is not of this machine
+ * @cid: VM, by its number for vsock; 0 if they are programs of this machine
+ */
+struct owner {
+	uid_t uid;
+	unsigned int cid;
+};
+
+/* Find out who is at the other end of a socket. Return its process ID, or 0 if it has none here. */
+pid_t owner_of(struct owner *o, int fd);
+
+#define OWNER_TEXT	32	/* bytes of a text about an owner */
+
+/* Say who that is, for a sentence. Return @buf. */
+const char *owner_text(char buf[OWNER_TEXT], const struct owner *o);
+
 /* Numbers of an entry; the first LEDGER_LIMITS have limits. */
 enum ledger_number {
 	LEDGER_MEMORY,		/* bytes of objects */
@@ -60,7 +78,7 @@ struct ledger_memory {
  * @memory: of its account, NULL for none
  * @room: entries of @memory
  * @limits: what the account's programs may have together; UINT64_MAX for no limit
- * @uid: the account
+ * @owner: the account
  * @told: limits that were reached, and that the log has
  * @alone: entry of a program without an account
  */
@@ -69,7 +87,7 @@ struct ledger {
 	struct ledger_memory *memory;
 	unsigned int room;
 	uint64_t limits[LEDGER_LIMITS];
-	uid_t uid;
+	struct owner owner;
 	bool told[2][LEDGER_LIMITS];
 	struct ledger_entry alone;
 };

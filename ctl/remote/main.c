@@ -40,7 +40,7 @@
 #define SOCKET		"/run/mgpu/remote.sock"
 #define CONTROL		".control"	/* what the control socket's name ends with */
 #define APPLICATION	3	/* descriptor of the connection in a process for an application */
-#define LEDGER		4	/* of the memory of its account's ledger, unless --serve says none */
+#define LEDGER		4	/* of the memory of its account's ledger, unless it has none */
 #define RESTS		4	/* of its file of server.rests, with --rests, which has no ledger */
 #define SPARE		(4ull << 30)	/* memory of such a process beside the objects, bytes */
 
@@ -220,8 +220,6 @@ static int limit(void)
 /* Take the program's entry in its account's ledger. */
 static int open_ledger(struct ledger *l)
 {
-	struct ucred cred = { .uid = (uid_t)-1 };
-	socklen_t len = sizeof(cred);
 	int ret;
 
 	if (!strcmp(opt.serve, "none"))
@@ -233,8 +231,7 @@ static int open_ledger(struct ledger *l)
 	}
 	close(LEDGER);
 	memcpy(l->limits, opt.account, sizeof(l->limits));
-	if (!getsockopt(APPLICATION, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-		l->uid = cred.uid;
+	owner_of(&l->owner, APPLICATION);
 	return 0;
 }
 
@@ -451,23 +448,23 @@ static int listener(int argc, char **argv)
 	own[0] = argv[0];
 	for (int i = 1; i < argc; i++)
 		own[i + 1] = argv[i];
-	fd = listen_on(opt.socket);
-	if (fd >= 0 && opt.vsock)
-		vsock = listen_on_vsock((unsigned int)opt.vsock);
-	if (fd < 0 || (opt.vsock && vsock < 0))
-		return fd < 0 ? fd : vsock;
-	if (!strcmp(opt.confine, "all") && !confine_has_files())
-		complain("the kernel has no Landlock: programs' processes see the files that their account sees");
-	ret = open_control(&control, &apps);
-	if (ret) {
-		unlink(opt.socket);
-		return ret;
-	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (!strcmp(opt.confine, "all") && !confine_has_files())
+		complain("the kernel has no Landlock: programs' processes see the files that their account sees");
+	if (opt.vsock)
+		vsock = listen_on_vsock((unsigned int)opt.vsock);
+	fd = vsock < 0 && opt.vsock ? vsock : listen_on(opt.socket);
+	if (fd < 0)
+		return fd;
+	ret = open_control(&control, &apps);
+	if (ret) {
+		unlink(opt.socket);
+		return ret;
+	}
 	fds[0] = (struct pollfd){ .fd = signalfd(-1, &set, SFD_CLOEXEC), .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	fds[2] = (struct pollfd){ .fd = vsock, .events = POLLIN };

@@ -414,6 +414,12 @@ static int send_all(struct server *s, const void *head, size_t head_len, const v
 	return 0;
 }
 
+/* Return 1 if a transfer's data are there, its error, or 0 while it goes on. */
+static int32_t finished(struct server *s, const struct pending *t)
+{
+	return t->event ? s->api->finished(s, t->event) : t->status;
+}
+
 /* Send what transfers to the application have read, and let go of all that have ended. */
 static int send_data(struct server *s)
 {
@@ -422,7 +428,7 @@ static int send_data(struct server *s)
 
 	while (*at && !ret) {
 		struct pending *t = *at;
-		int32_t done = t->event ? s->api->finished(s, t->event) : t->status;
+		int32_t done = finished(s, t);
 		struct {
 			struct remote_reply h;
 			uint64_t len;
@@ -483,7 +489,7 @@ bool server_may_pend(struct server *s, uint64_t len)
 	while (s->pending && !s->pending->read && !s->pending->shared) {
 		struct pending *t = s->pending;
 
-		if (!s->api->finished(s, t->event))
+		if (!finished(s, t))
 			break;
 		ledger_sub(&s->ledger, LEDGER_PENDING, t->len);
 		s->api->forget(s, t->event);
@@ -584,7 +590,7 @@ static int32_t make_room(struct server *s, struct request *q)
 		any = false;
 		for (struct pending *t = s->pending; t && !found; t = t->next) {
 			any |= t->shared;
-			found = t->shared && (!t->event || s->api->finished(s, t->event));
+			found = t->shared && finished(s, t);
 		}
 		pthread_mutex_unlock(&s->lock);
 	}

@@ -144,7 +144,7 @@ struct request {
 /**
  * struct pending - a transfer that nothing waits for
  * @event: native event of its command; NULL if there is none
- * @status: error of a command that is none
+ * @status: of a transfer without an event: 1, or its error
  * @data: memory that the command uses; NULL if that is shared
  * @len: its bytes
  * @seq: number of the request
@@ -223,8 +223,8 @@ struct server {
 
 /**
  * server_serve() - serve an application until it goes
- * @s: the server, of which fd, limits, perhaps rests, and either choose or api and native are set, and
- *	the ledger where the application has an account; the rest is 0
+ * @s: the server, of which fd, limits, perhaps rests, and either choose or api and native are
+ *	set, and the ledger where the application has an account; the rest is 0
  *
  * Return: 0, or a negative errno: the application sent what no front end sends (-EPROTO), or the
  * connection failed.

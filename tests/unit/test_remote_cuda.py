@@ -326,7 +326,7 @@ def hostile_programs_lose_their_process():
     digest = int(generated(r"(CUDA_DIGEST) 0x(\w+)ull")["CUDA_DIGEST"], 16)
     calls = {name: int(number) for name, number in
              generated(r"CALL_(\w+) = (\d+),").items()}
-    hello = struct.pack("<8sIIQ", b"mgpuremo", 1, 2, digest)
+    hello = struct.pack("<8sIIQ", b"mgpuremo", 2, 2, digest)
 
     def request(name, *words):
         return struct.pack(f"<QIHH{len(words)}Q", 8 * len(words), 1, calls[name], 1, *words)

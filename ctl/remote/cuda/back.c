@@ -311,7 +311,9 @@ int32_t back_cuMemcpyDtoHAsync_v2(struct server *s, struct request *q, uint64_t 
 		free(data);
 		return (int32_t)status;
 	}
-	server_pend(s, &(struct pending){ .data = data, .len = len, .seq = q->seq, .read = true });
+	server_pend(s, &(struct pending){
+		.status = 1, .data = data, .len = len, .seq = q->seq, .read = true,
+	});
 	return 0;
 }
 
