@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -143,8 +144,30 @@ static void time_of_engines_counts(void)
 	TAP_CHECK(!system(command));
 }
 
+static void owners_are_accounts_and_vms(void)
+{
+	const struct owner vm = { .uid = (uid_t)-1, .cid = 42 };
+	char text[OWNER_TEXT], want[OWNER_TEXT];
+	struct owner o;
+	int ends[2];
+
+	TAP_CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	TAP_EQ(owner_of(&o, ends[0]), getpid());
+	TAP_EQ(o.uid, geteuid());
+	TAP_EQ(o.cid, 0);
+	snprintf(want, sizeof(want), "account %u", geteuid());
+	TAP_CHECK(!strcmp(owner_text(text, &o), want));
+	TAP_CHECK(!strcmp(owner_text(text, &vm), "VM 42"));
+	close(ends[0]);
+	close(ends[1]);
+	/* No socket: nobody's. */
+	TAP_EQ(owner_of(&o, ends[0]), 0);
+	TAP_EQ(o.uid, (uid_t)-1);
+}
+
 int main(void)
 {
+	tap_run(owners_are_accounts_and_vms, "programs are of accounts and of VMs");
 	tap_run(limits_are_of_all, "a limit of an account is of all its programs together");
 	tap_run(a_program_that_ends_gives_all_back, "what a program had is free when it has ended");
 	tap_run(numbers_of_others_may_be_wrong, "wrong numbers of another program do no harm");
