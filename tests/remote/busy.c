@@ -2,11 +2,12 @@
 /*
  * Have the device work: busy NAME [KERNELS].  Launches so many kernels without waiting, and prints
  * what they have computed; without a number, or with 0, prints each second how many have ended, and
- * waits for each, until a call fails.
+ * waits for AHEAD at a time, until a call fails.
  */
 #include "common.h"
 
 #define ITEMS	64u
+#define AHEAD	32u
 
 static const char source[] =
 	"kernel void work(global uint *a, uint rounds)\n"
@@ -33,8 +34,10 @@ static void count(const char *name)
 {
 	double start = now_us(), said = start;
 
-	for (unsigned int kernels = 1;; kernels++) {
-		launch(20000);
+	for (unsigned int kernels = AHEAD;; kernels += AHEAD) {
+		/* A program that waits for each leaves the device to others meanwhile. */
+		for (unsigned int i = 0; i < AHEAD; i++)
+			launch(20000);
 		CL(clFinish(queue));
 		if (now_us() - said < 1e6)
 			continue;
