@@ -1036,6 +1036,7 @@ static void in_child(void)
 		return;
 	remote.t->ops->close(remote.t);
 	remote.t = NULL;
+	shared_in_child();
 	atomic_store(&remote.up, false);
 	remote.out_len = 0;
 	remote.loop = NULL;
@@ -1191,7 +1192,7 @@ int remote_connect(const struct remote_api *api)
 	if (!ret && how == REMOTE_DEFERRED)
 		marks_load(api->library);
 	if (ret)
-		complain(where ? where : "OpenCL of another process", ret == -EPROTO ?
+		complain(where ? where : "the GPU of another process", ret == -EPROTO ?
 			 "the server and this library are not of the same version" :
 			 "the server does not take this program");
 	return ret;

@@ -35,7 +35,7 @@ int shared_open(uint64_t size)
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		goto failed;
-	/* A child has no connection. */
+	/* shared_in_child() */
 	madvise(p, size, MADV_DONTFORK);
 	shared.memory = p;
 	shared.size = size;
@@ -51,6 +51,14 @@ void shared_close(void)
 {
 	if (shared.memory)
 		munmap(shared.memory, shared.size);
+	shared.memory = NULL;
+	shared.size = 0;
+	shared.nr = 0;
+}
+
+void shared_in_child(void)
+{
+	pthread_mutex_init(&shared.lock, NULL);
 	shared.memory = NULL;
 	shared.size = 0;
 	shared.nr = 0;

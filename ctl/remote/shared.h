@@ -23,6 +23,9 @@ int shared_open(uint64_t size);
 
 void shared_close(void);
 
+/* Forget the memory in a child process, which has neither it nor a connection. */
+void shared_in_child(void);
+
 /* Have a region; return its offset, or SHARED_NONE if there is none of this size. */
 uint64_t shared_take(uint64_t len);
 

@@ -12,15 +12,19 @@ static void CL_CALLBACK told(cl_event event, cl_int status, void *data)
 	(void)data;
 }
 
+#define LARGE	(256u << 10)	/* bytes that go through shared memory, which a child does not have */
+
 int main(void)
 {
+	static char large[LARGE];
 	int value = 7, result = 0, status;
 	cl_event event;
-	cl_mem m;
+	cl_mem m, more;
 	pid_t pid;
 
 	cl_open(NULL, 0);
 	m = cl_buffer(CL_MEM_COPY_HOST_PTR, sizeof(value), &value);
+	more = cl_buffer(CL_MEM_READ_WRITE, LARGE, NULL);
 	event = clCreateUserEvent(context, &err);
 	good(err, "clCreateUserEvent");
 	CL(clSetEventCallback(event, CL_COMPLETE, told, NULL));
@@ -31,6 +35,10 @@ int main(void)
 					     NULL);
 		clReleaseMemObject(m);
 		_exit(result == CL_DEVICE_NOT_AVAILABLE && clFinish(queue) == result &&
+		      clEnqueueWriteBuffer(queue, more, CL_TRUE, 0, LARGE, large, 0, NULL,
+					   NULL) == result &&
+		      clEnqueueReadBuffer(queue, more, CL_TRUE, 0, LARGE, large, 0, NULL,
+					  NULL) == result &&
 		      clSetEventCallback(event, CL_COMPLETE, told, NULL) == result ? 0 : 1);
 	}
 	waitpid(pid, &status, 0);
@@ -39,6 +47,7 @@ int main(void)
 	printf("child: %s\n", status ? "other" : "not available");
 	CL(clEnqueueReadBuffer(queue, m, CL_TRUE, 0, sizeof(result), &result, 0, NULL, NULL));
 	printf("read %d\n", result);
+	CL(clReleaseMemObject(more));
 	CL(clReleaseMemObject(m));
 	cl_close();
 	return 0;
