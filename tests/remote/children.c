@@ -12,7 +12,8 @@ static void CL_CALLBACK told(cl_event event, cl_int status, void *data)
 	(void)data;
 }
 
-#define LARGE	(256u << 10)	/* bytes that go through shared memory, which a child does not have */
+/* Bytes that go through shared memory, which a child does not have. */
+#define LARGE	(256u << 10)
 
 int main(void)
 {
