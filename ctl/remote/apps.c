@@ -108,7 +108,7 @@ struct app *apps_add(struct apps *a, int fd)
 	app->account = account;
 	app->entry = free_entry(a, account);
 	read_command(app);
-	/* What the last program with this entry had is gone with its process. */
+	/* The objects of this entry's last program ended with its process. */
 	memset(&account->memory->entries[app->entry], 0, sizeof(struct ledger_entry));
 	if (app->entry >= account->memory->high)
 		account->memory->high = app->entry + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a program's process, and the compilers and linkers that a driver starts in it, may not do:
- * system calls that no driver needs, and files beyond the system's.
+ * Confinement of a program's process, and of the compilers and linkers that a driver starts in it:
+ * they have no system calls that no driver needs, and no files beyond the system's.
  */
 #ifndef REMOTE_CONFINE_H
 #define REMOTE_CONFINE_H

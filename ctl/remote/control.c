@@ -48,7 +48,7 @@ static const char *api_name(const struct control_socket *c, uint64_t number)
 	return NULL;
 }
 
-/* What the front end says of loops. */
+/* Loops, as the front end reports them. */
 static void add_loops(struct json_object *o, const struct ledger_entry *e)
 {
 	struct json_object *classes = json_object_new_array();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs of an account have and have done: numbers in memory that their processes and
- * the listener share.  A process writes its own entry, and adds up all of them where the account
- * has a limit.  The listener believes none of the numbers: it adds and prints them.
+ * Objects, memory and requests of the programs of an account: numbers in memory that their
+ * processes and the listener share.  A process writes its own entry, and adds up all of them where
+ * the account has a limit.  The listener believes none of the numbers: it adds and prints them.
  */
 #ifndef REMOTE_LEDGER_H
 #define REMOTE_LEDGER_H

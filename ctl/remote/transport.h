@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What carries the bytes between a front end and its server: a socket, or a vGPU. */
+/* A transport carries the bytes between a front end and its server: a socket, or a vGPU. */
 #ifndef REMOTE_TRANSPORT_H
 #define REMOTE_TRANSPORT_H
 

@@ -36,7 +36,7 @@ int processes_start(struct processes *ps, int type, void (*run)(int fd, const vo
 		close(fds[0]);
 		return ret;
 	}
-	/* Whoever is first: processes_stop() must find the group. */
+	/* The child does the same; the first call counts: processes_stop() must find the group. */
 	setpgid(ps->server, ps->server);
 	return ret;
 }

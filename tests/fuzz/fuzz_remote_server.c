@@ -140,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s->limits = (struct limits){
 		.memory = 1u << 20, .objects = 64, .message = 1u << 16, .pending = 1u << 16,
 	};
-	/* What is read behind it is not there. */
+	/* The page behind it is not mapped: a read beyond the end is a fault. */
 	s->shared = mmap(NULL, 2 * SHARED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			 0);
 	FUZZ_ASSERT(s->shared != MAP_FAILED && !munmap(s->shared + SHARED, SHARED));

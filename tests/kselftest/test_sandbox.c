@@ -273,7 +273,7 @@ static int program_calls(void)
 	CHECK(3, pid > 0 && waitpid(pid, &status, 0) == pid && !status);
 	fd = opens(SANDBOX_FILES "/file", O_RDWR | O_CREAT);
 	CHECK(4, fd >= 0 && write(fd, "a", 1) == 1);
-	/* What was linked is loaded. */
+	/* A driver loads the code that it has linked. */
 	CHECK(5, mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED);
 	CHECK(6, !rename(SANDBOX_FILES "/file", SANDBOX_FILES "/other"));
 	FAILS(7, EROFS, opens("/usr/file", O_RDWR | O_CREAT));

@@ -718,7 +718,7 @@ static void limits_hold(void)
 	open_all(REMOTE_BATCHED);
 	TAP_CHECK(!front_clCreateBuffer(context, 0, 1u << 20, NULL, &err));
 	TAP_EQ(err, CL_MEM_OBJECT_ALLOCATION_FAILURE);
-	/* What was not made takes no memory. */
+	/* Objects that could not be created take no memory. */
 	strcpy(failing, "clCreateBuffer");
 	fails_in = 0;
 	for (n = 0; n < 3; n++)
@@ -852,7 +852,7 @@ static void failed_transfers_give_memory_back(void)
 	TAP_EQ(read_bulk(CL_FALSE), 0);
 	TAP_EQ(remote_clFinish(queue), 0);
 	for (int i = 0; i < 10; i++) {
-		/* One that is not waited for, and one that is. */
+		/* The write is not waited for; the read is. */
 		strcpy(failing, i % 2 ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer");
 		fails_in = 0;
 		TAP_EQ(i % 2 ? write_bulk(0) : read_bulk(CL_FALSE), 0);

@@ -148,7 +148,7 @@ CUresult front_cuGetExportTable(const void **table, const CUuuid *id)
 
 /* ---- devices ---- */
 
-/* What a device may have, and that is not remoted. */
+/* A feature that devices may have, and that is not remoted. */
 static bool is_outside(CUdevice_attribute attrib)
 {
 	static const uint8_t outside[] = {

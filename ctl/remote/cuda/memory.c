@@ -12,7 +12,7 @@
 
 #define PAGE	4096u
 
-/* What host memory is. */
+/* The kinds of host memory. */
 #define HOST_ALLOCATED	((void *)1)
 #define HOST_REGISTERED	((void *)2)
 

@@ -2,7 +2,7 @@
 /* Load each image, a file or the text of a program, and launch what it has: modules FILE... */
 #include "common.h"
 
-/* What the kernels of the images take, in tests/remote/cuda/kernels.cu, too. */
+/* The arguments are those of all images' kernels, in tests/remote/cuda/kernels.cu, too. */
 static void use(CUmodule m)
 {
 	struct {

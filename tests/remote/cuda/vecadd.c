@@ -130,7 +130,7 @@ int main(void)
 	r = cuda_memory(sizeof(c));
 	CU(cuMemcpyHtoD_v2(p, a, sizeof(a)));
 	CU(cuMemcpyHtoDAsync_v2(q, b, sizeof(b), NULL));
-	/* What was sent is the program's again. */
+	/* The program may write to memory that was sent. */
 	memset(a, 0, sizeof(a));
 	cuda_launch(cuda_kernel("add"), N / 64, NULL, params);
 	CU(cuMemcpyDtoD_v2(r + 400, p + 100, 400));
