@@ -8,7 +8,6 @@ itself and through the front end: with a round trip for each call, batched, and 
 deferred.
 """
 
-import contextlib
 import fcntl
 import json
 import os
@@ -22,128 +21,38 @@ import tempfile
 import time
 
 import pytap
+import remoted
+from remoted import (BUILD, CTL, MODES, PLAIN, SLOW, TOP, analyse, build, counts, finish, path,
+                     start, wait_until)
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
-SLOW = int(os.environ.get("MGPU_SLOW", "1"))
-SERVER = os.path.join(BUILD, "ctl", "mgpu-remoted")
-FRONT = os.path.join(BUILD, "ctl", "libmgpu-opencl.so")
-GPUCTL = os.path.join(BUILD, "ctl", "gpuctl")
-DEFER = os.path.join(BUILD, "ctl", "mgpu-defer")
+SERVER, GPUCTL = os.path.join(CTL, "mgpu-remoted"), os.path.join(CTL, "gpuctl")
 LOOPS = ("loops-constant", "loops-induction", "loops-results")
 PROGRAMS = ("vecadd", "stencil", "bfs", "cg", "bulk", "maps", "images", "events", "errors", "builds",
             *LOOPS)
-MODES = ("one", "batched", "deferred")
-
-tmp = tempfile.TemporaryDirectory()
-
-
-def path(name):
-    """Return the name of a file for this test."""
-    return os.path.join(tmp.name, name)
-
 
 # PoCL's device that computes in threads: the other one waits for user events for ever.
-NATIVE = dict(os.environ, POCL_DEVICES="pthread", POCL_CACHE_DIR=path("cache"),
-              XDG_CACHE_HOME=path("reports"))
-for variable in ("MGPU_REMOTE", "MGPU_REMOTE_MODE", "MGPU_REMOTE_COUNTS", "MGPU_REMOTE_LOG",
-                 "OCL_ICD_VENDORS"):
-    NATIVE.pop(variable, None)
+NATIVE = dict(PLAIN, POCL_DEVICES="pthread", POCL_CACHE_DIR=path("cache"))
+CLIENT = dict(NATIVE, OCL_ICD_VENDORS=path("vendors"))
 
 
-def run(*args, env=None, seconds=60):
-    """Run a program and return what it left."""
-    return subprocess.run(args, capture_output=True, text=True, check=False, env=env or NATIVE,
-                          timeout=seconds * SLOW)
+def run(*args, env=None):
+    """Run a program, on PoCL itself if no environment is given; return what it left."""
+    return remoted.run(*args, env=env or NATIVE)
+
+
+def serving(*options):
+    """Have a server of PoCL."""
+    return remoted.serving(*options, env=NATIVE, client=CLIENT)
 
 
 def program(name):
     """Return a program below tests/remote, built."""
     if not os.path.exists(path(name)):
-        done = run("gcc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
-                   os.path.join(TOP, "tests", "remote", name + ".c"), "-o", path(name), "-lOpenCL",
-                   "-lpthread")
-        if done.returncode:
-            raise RuntimeError(done.stderr)
-        # The deferred mode needs a report.
-        done = run(DEFER, "analyse", "--assume-success", path(name))
-        if done.returncode:
-            raise RuntimeError(done.stderr)
+        build("gcc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
+              os.path.join(TOP, "tests", "remote", name + ".c"), "-o", path(name), "-lOpenCL",
+              "-lpthread")
+        analyse(name)
     return path(name)
-
-
-def wait_until(what, seconds=20):
-    """Wait until a function returns something true; return that."""
-    end = time.monotonic() + seconds * SLOW
-    while time.monotonic() < end:
-        result = what()
-        if result:
-            return result
-        time.sleep(0.02)
-    raise AssertionError(f"{what.__name__} is not so after {seconds} s")
-
-
-class Server:
-    """A running mgpu-remoted."""
-
-    def __init__(self, options):
-        self.socket, self.log = path("socket"), path("log")
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen([SERVER, "--socket", self.socket, *options],
-                                            env=NATIVE, stderr=log)
-        wait_until(self.is_up)
-
-    def is_up(self):
-        """Return whether it listens."""
-        return os.path.exists(self.socket)
-
-    def env(self, mode):
-        """Return the environment of a program that uses it."""
-        return dict(NATIVE, OCL_ICD_VENDORS=path("vendors"), MGPU_REMOTE=self.socket,
-                    MGPU_REMOTE_MODE=mode)
-
-    def programs(self):
-        """Return the processes that it has for programs."""
-        name = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        with open(name, encoding="ascii") as file:
-            return [int(pid) for pid in file.read().split()]
-
-    def has_none(self):
-        """Return whether it has no process for a program."""
-        return not self.programs()
-
-    def said(self):
-        """Return what it wrote to standard error."""
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
-
-
-@contextlib.contextmanager
-def serving(*options):
-    """Have a server, which must be alive and without programs in the end."""
-    server = Server(options)
-    try:
-        yield server
-        wait_until(server.has_none)
-        assert server.process.poll() is None, server.said()
-    finally:
-        server.process.terminate()
-        assert server.process.wait(20 * SLOW) == 0
-        assert not server.is_up()
-
-
-def start(name, *args, env):
-    """Start a program that says when it is running."""
-    process = subprocess.Popen([program(name), *args], env=env, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "running\n", process.stderr.read()
-    return process
-
-
-def finish(process):
-    """Wait for a program; return its output and status."""
-    out, error = process.communicate(timeout=60 * SLOW)
-    return out, error, process.returncode
 
 
 def programs_print_the_same():
@@ -168,7 +77,7 @@ def programs_print_the_same_by_a_vgpu():
                "-I", os.path.join(folder, "lib"), os.path.join(TOP, "tests", "remote", "vgpu.c"),
                *sources, "-lseccomp", "-lcap-ng", "-lpthread")
     assert not done.returncode, done.stderr
-    env = dict(NATIVE, OCL_ICD_VENDORS=path("vendors"), MGPU_REMOTE="vgpu:/dev/dri/renderD191",
+    env = dict(CLIENT, MGPU_REMOTE="vgpu:/dev/dri/renderD191",
                LD_PRELOAD=name, MGPU_REMOTED=SERVER)
     for name in PROGRAMS:
         # On PoCL itself its references depend on how far PoCL's threads have come.
@@ -183,8 +92,6 @@ def programs_print_the_same_by_a_vgpu():
     # Blocks of data that are larger than a stream.
     done = run(program("bulk"), env=env)
     assert done.returncode == 0 and done.stdout == run(program("bulk")).stdout, done
-
-
     # A worker that is another one has none of the context.
     done = run(program("launches"), "0", env=dict(env, MGPU_VGPU_LOSES="60"))
     assert done.returncode == 2 and "error -2" in done.stdout, done
@@ -194,7 +101,7 @@ def programs_print_the_same_by_a_vgpu():
 
 
 def vgpus_are_looked_for():
-    env = dict(NATIVE, OCL_ICD_VENDORS=path("vendors"))
+    env = CLIENT
     done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE="vgpu:" + path("nothing")))
     assert not done.stdout.strip() and "No such file" in done.stderr, done
     done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE="vgpu:/dev/null"))
@@ -205,12 +112,6 @@ def vgpus_are_looked_for():
     with serving() as server:
         done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE="unix:" + server.socket))
         assert "Portable Computing" in done.stdout, done
-
-
-def counts(done):
-    """Return what the front end counted."""
-    line = re.search(r"^mgpu: requests=.*", done.stderr, re.M)
-    return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line[0])}
 
 
 def loops_are_deferred():
@@ -238,7 +139,7 @@ def loops_are_deferred():
 def missing_reports_are_made():
     with serving() as server:
         env = dict(server.env("deferred"), XDG_CACHE_HOME=path("made"), MGPU_REMOTE_COUNTS="1",
-                   PATH=os.path.dirname(DEFER) + ":" + os.environ["PATH"])
+                   PATH=CTL + ":" + os.environ["PATH"])
         assert counts(run(program(LOOPS[0]), env=env))["groups"] == 0
 
         def report_is_there():
@@ -326,7 +227,7 @@ def a_killed_server_is_an_error():
     with serving() as server:
         for mode in MODES:
             for name, args in (("launches", ("0",)), ("stuck", ("event",))):
-                process = start(name, *args, env=server.env(mode))
+                process = start(program(name), *args, env=server.env(mode))
                 time.sleep(0.2)
                 os.kill(server.programs()[0], signal.SIGKILL)
                 out, error, status = finish(process)
@@ -341,7 +242,7 @@ def a_killed_program_ends_its_process():
         for mode in MODES:
             for name, args in (("launches", ("0",)), ("stuck", ("event",)),
                                ("stuck", ("kernel",))):
-                process = start(name, *args, env=server.env(mode))
+                process = start(program(name), *args, env=server.env(mode))
                 time.sleep(0.2)
                 assert len(server.programs()) == 1
                 process.kill()
@@ -350,8 +251,8 @@ def a_killed_program_ends_its_process():
 
 
 def the_listener_ends_all():
-    server = Server([])
-    process = start("launches", "0", env=server.env("batched"))
+    server = remoted.Server([], NATIVE, CLIENT)
+    process = start(program("launches"), "0", env=server.env("batched"))
     server.process.terminate()
     out, _, status = finish(process)
     assert status == 2 and "error -2" in out, out
@@ -365,35 +266,18 @@ def hello(version=2, api=1, digest=None, magic=b"mgpuremo"):
 
 def the_digest():
     """Return the digest of the description, as the build has it."""
-    name = os.path.join(BUILD, "ctl", "gen", "opencl_gen.h")
+    name = os.path.join(CTL, "gen", "opencl_gen.h")
     with open(name, encoding="utf-8") as file:
         return int(re.search(r"DIGEST 0x(\w+)ull", file.read())[1], 16)
 
 
-def speak(server, *messages):
-    """Send messages, and return what comes until the other side closes or is silent for long."""
-    with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(20 * SLOW)
-        sock.connect(server.socket)
-        got = b""
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            for message in messages:
-                sock.sendall(message)
-            while True:
-                data = sock.recv(65536)
-                if not data:
-                    break
-                got += data
-        return got
-
-
 def hostile_programs_lose_their_process():
     with serving() as server:
-        other = start("launches", "0", env=server.env("batched"))
+        other = start(program("launches"), "0", env=server.env("batched"))
         welcome = struct.pack("<8sII", b"mgpuremo", 2, 0)
         refused = struct.pack("<8sII", b"mgpuremo", 2, 1)
         for message in (hello(magic=b"garbage!"), hello(version=1), hello(api=99), hello(digest=1)):
-            assert speak(server, message)[:16] == refused, message
+            assert server.talk(message)[:16] == refused, message
         for length, function, flags, body in (
                 (8, 60000, 1, b"x" * 8),            # no such function
                 (8, 0, 1, b"x" * 8),                # none has this number
@@ -404,7 +288,7 @@ def hostile_programs_lose_their_process():
                 (40, 0xffff, 0, b"\0" * 40),         # one that is too short
                 (9, 1, 1, b"\0" * 9),               # no multiple of 8
                 (24, 1, 4, b"\0" * 24)):            # unknown flag
-            got = speak(server, hello(), struct.pack("<QIHH", length, 1, function, flags) + body)
+            got = server.talk(hello(), struct.pack("<QIHH", length, 1, function, flags) + body)
             assert got[:16] == welcome and len(got) == 32, (length, function, got)
         assert server.said().count("no front end sends") >= 7, server.said()
         assert other.poll() is None
@@ -466,7 +350,7 @@ def processes_have_few_rights():
         assert re.search(r"^Max core file size +0 +0 ", limits, re.M), limits
         assert re.search(r"^Max data size +\d+ +\d+ ", limits, re.M), limits
     with serving("--user", "no-such-account") as server:
-        assert speak(server, hello()) == b""
+        assert server.talk(hello()) == b""
         assert "adduser" in server.said(), server.said()
 
 
@@ -489,11 +373,11 @@ def escape(folder, *options):
 
 def kernels_cannot_call_what_no_driver_needs():
     for what in ("all", "calls"):
-        got, _ = escape(tmp.name, "--confine", what)
+        got, _ = escape(path(""), "--confine", what)
         for name in FORBIDDEN:
             assert got[name] == "EPERM", (what, name, got)
         assert got["threads"] == "good", got
-    got, _ = escape(tmp.name, "--confine", "none")
+    got, _ = escape(path(""), "--confine", "none")
     for name in FORBIDDEN:
         assert got[name] != "EPERM" or os.geteuid(), (name, got)
 
@@ -519,7 +403,7 @@ def kernels_see_files_of_the_system_only():
 def programs_are_turned_away():
     for limit in ("--programs", "--account-programs"):
         with serving(limit, "1") as server:
-            first = start("launches", "0", env=server.env("batched"))
+            first = start(program("launches"), "0", env=server.env("batched"))
             done = run("clinfo", "-l", env=server.env("batched"))
             assert not done.stdout.strip() and "does not take" in done.stderr, done
             assert "turned away" in server.said() and f"({limit})" in server.said()
@@ -544,7 +428,7 @@ def gpuctl_tells_what_programs_do():
     with serving() as server:
         wait_until(lambda: os.path.exists(server.socket + ".control"))
         assert applications(server) == []
-        programs = {mode: start("launches", "0", env=server.env(mode)) for mode in MODES}
+        programs = {mode: start(program("launches"), "0", env=server.env(mode)) for mode in MODES}
 
         def all_have_called():
             return all(app["mode"] and app["calls"] > 100 for app in applications(server))
@@ -604,7 +488,7 @@ def accounts_have_limits():
 
 
 def without_a_server_there_is_no_platform():
-    env = dict(NATIVE, OCL_ICD_VENDORS=path("vendors"))
+    env = CLIENT
     assert run("clinfo", "-l", env=dict(env, MGPU_REMOTE="off")).stderr == ""
     done = run("clinfo", "-l", env=dict(env, MGPU_REMOTE=path("nothing")))
     assert not done.stdout.strip() and done.stderr.count("No such file") == 1, done
@@ -618,7 +502,7 @@ def wrong_calls_are_refused():
                         (["more"], "unknown command"), (["--objects"], "--objects")):
         done = run(SERVER, *args)
         assert done.returncode == 2 and error in done.stderr, (args, done)
-    done = run(SERVER, "--socket", os.path.join(tmp.name, "no", "folder"))
+    done = run(SERVER, "--socket", path("no/folder"))
     assert done.returncode == 1 and "No such file" in done.stderr, done
 
 
@@ -637,10 +521,10 @@ if __name__ == "__main__":
     subprocess.run(["make", "-s", "-C", os.path.join(TOP, "ctl"), "remote", "defer", "gpuctl",
                     f"BUILD={BUILD}"],
                    check=True)
-    with tmp:
+    with remoted.tmp:
         os.mkdir(path("vendors"))
         with open(path("vendors/mgpu.icd"), "w", encoding="utf-8") as icd:
-            icd.write(FRONT + "\n")
+            icd.write(os.path.join(CTL, "libmgpu-opencl.so") + "\n")
         sys.exit(pytap.run([
             (programs_print_the_same, "programs print the same as without a server between"),
             (programs_print_the_same_by_a_vgpu, "programs print the same by a vGPU"),

@@ -7,59 +7,28 @@ the programs themselves and by mgpu-remoted: the records and what the programs p
 with a round trip for each call, batched, and with loops deferred.
 """
 
-import contextlib
 import os
 import random
 import re
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
 import pytap
+import remoted
+from remoted import (BUILD, CTL, MODES, PLAIN, TOP, analyse, build, counts, finish, path, run, start,
+                     wait_until)
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
-SLOW = int(os.environ.get("MGPU_SLOW", "1"))
-CTL = os.path.join(BUILD, "ctl")
-SERVER, DEFER = os.path.join(CTL, "mgpu-remoted"), os.path.join(CTL, "mgpu-defer")
 HERE, REMOTE = os.path.join(TOP, "tests", "remote", "cuda"), os.path.join(TOP, "ctl", "remote")
 INCLUDES = ["-I" + os.path.join(REMOTE, "cuda"), "-I" + os.path.join(CTL, "gen")]
 STRICT = ["-std=gnu17", "-D_GNU_SOURCE", "-g", "-O1", "-Wall", "-Wextra", "-Werror"]
 PROGRAMS = ("vecadd", "loops", "search", "streams", "modules", "errors")
-MODES = ("one", "batched", "deferred")
 TOOLKIT = os.environ.get("CUDA_HOME", "/usr/local/cuda")
 OTHERS = 0x7000000000           # as in record.c
 NVCC = shutil.which("nvcc") or os.path.join(TOOLKIT, "bin", "nvcc")
-
-tmp = tempfile.TemporaryDirectory()
-
-
-def path(name):
-    """Return the name of a file for this test."""
-    return os.path.join(tmp.name, name)
-
-
-PLAIN = {key: value for key, value in os.environ.items()
-         if not key.startswith(("MGPU_REMOTE", "MGPU_CUDA"))}
-PLAIN["XDG_CACHE_HOME"] = path("reports")
-
-
-def run(*args, env=None, seconds=60):
-    """Run a program and return what it left."""
-    return subprocess.run(args, capture_output=True, text=True, check=False, env=env or PLAIN,
-                          timeout=seconds * SLOW)
-
-
-def build(*args):
-    """Run a compiler, which must succeed."""
-    done = run(*args, seconds=120)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
 
 
 def recorder(name="recorder", *flags):
@@ -79,20 +48,8 @@ def program(name):
     if not os.path.exists(path(name)):
         build("gcc", *STRICT, *INCLUDES, os.path.join(HERE, name + ".c"), "-o", path(name),
               "-L" + recorder(), "-l:libcuda.so.1", "-lpthread")
-        # The deferred mode needs a report.
-        build(DEFER, "analyse", "--assume-success", path(name))
+        analyse(name)
     return path(name)
-
-
-def wait_until(what, seconds=20):
-    """Wait until a function returns something true; return that."""
-    end = time.monotonic() + seconds * SLOW
-    while time.monotonic() < end:
-        result = what()
-        if result:
-            return result
-        time.sleep(0.02)
-    raise AssertionError(f"{what.__name__} is not so after {seconds} s")
 
 
 def taken(name):
@@ -105,59 +62,13 @@ def taken(name):
     return lines
 
 
-class Server:
-    """A running mgpu-remoted, with a library that records."""
-
-    def __init__(self, folder, options):
-        self.socket, self.log = path("socket"), path("log")
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(
-                [SERVER, "--socket", self.socket, "--cuda", os.path.join(folder, "libcuda.so.1"),
-                 *options], env=dict(PLAIN, MGPU_CUDA_RECORD=path("remoted")), stderr=log)
-        wait_until(self.is_up)
-
-    def is_up(self):
-        """Return whether it listens."""
-        return os.path.exists(self.socket)
-
-    def env(self, mode):
-        """Return the environment of a program that uses it."""
-        return dict(PLAIN, LD_LIBRARY_PATH=os.path.join(CTL, "cuda"), MGPU_REMOTE=self.socket,
-                    MGPU_REMOTE_MODE=mode, MGPU_REMOTE_COUNTS="1")
-
-    def programs(self):
-        """Return the processes that it has for programs."""
-        name = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        with open(name, encoding="ascii") as file:
-            return [int(pid) for pid in file.read().split()]
-
-    def has_none(self):
-        """Return whether it has no process for a program."""
-        return not self.programs()
-
-    def said(self):
-        """Return what it wrote to standard error."""
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
-
-
-@contextlib.contextmanager
 def serving(*options, folder=None):
-    """Have a server, which must be alive and without programs in the end."""
-    server = Server(folder or recorder(), options)
-    try:
-        yield server
-        wait_until(server.has_none)
-        assert server.process.poll() is None, server.said()
-    finally:
-        server.process.terminate()
-        assert server.process.wait(20 * SLOW) == 0
-
-
-def counts(done):
-    """Return what the front end counted."""
-    line = re.search(r"^mgpu: requests=.*", done.stderr, re.M)
-    return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line[0])}
+    """Have a server with a library of the driver: the one that records if none is given."""
+    library = os.path.join(folder or recorder(), "libcuda.so.1")
+    return remoted.serving("--cuda", library, *options,
+                           env=dict(PLAIN, MGPU_CUDA_RECORD=path("remoted")),
+                           client=dict(PLAIN, LD_LIBRARY_PATH=os.path.join(CTL, "cuda"),
+                                       MGPU_REMOTE_COUNTS="1"))
 
 
 def compare(server, name, *args, modes=MODES, least=10):
@@ -271,22 +182,14 @@ def the_runtime_library_ends_with_an_error():
         assert done.stderr.count("cuGetExportTable") == 1, done
 
 
-def start(name, *args, env):
-    """Start a program that says when it is running."""
-    process = subprocess.Popen([program(name), *args], env=env, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "running\n", process.stderr.read()
-    return process
-
-
 def a_killed_server_is_an_error():
     with serving() as server:
         for mode in MODES:
-            process = start("launches", "0", env=server.env(mode))
+            process = start(program("launches"), "0", env=server.env(mode))
             time.sleep(0.1)
             os.kill(server.programs()[0], signal.SIGKILL)
-            out, error = process.communicate(timeout=60 * SLOW)
-            assert process.returncode == 2 and "error 46, then 46 46\n" in out, (mode, out, error)
+            out, error, status = finish(process)
+            assert status == 2 and "error 46, then 46 46\n" in out, (mode, out, error)
             assert error.count("is lost") == 1, error
             wait_until(server.has_none)
         taken("remoted")
@@ -295,10 +198,10 @@ def a_killed_server_is_an_error():
 def a_killed_program_ends_its_process():
     with serving() as server:
         for mode in MODES:
-            process = start("launches", "0", env=server.env(mode))
+            process = start(program("launches"), "0", env=server.env(mode))
             assert len(server.programs()) == 1
             process.kill()
-            process.communicate(timeout=60 * SLOW)
+            finish(process)
             wait_until(server.has_none)
         taken("remoted")
 
@@ -311,15 +214,7 @@ def generated(pattern):
 
 def speak(server, *messages):
     """Send messages, and one that no front end sends; return what comes until the end."""
-    got = b""
-    with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(20 * SLOW)
-        sock.connect(server.socket)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            sock.sendall(b"".join(messages) + struct.pack("<QIHHQ", 8, 1, 60000, 1, 0))
-            while data := sock.recv(65536):
-                got += data
-    return got
+    return server.talk(*messages, struct.pack("<QIHHQ", 8, 1, 60000, 1, 0))
 
 
 def hostile_programs_lose_their_process():
@@ -372,7 +267,7 @@ def without_a_server_or_a_driver_there_is_no_device():
 if __name__ == "__main__":
     subprocess.run(["make", "-s", "-C", os.path.join(TOP, "ctl"), "remote", "defer",
                     f"BUILD={BUILD}"], check=True)
-    with tmp:
+    with remoted.tmp:
         sys.exit(pytap.run([
             (programs_do_the_same, "programs have the same calls executed, and print the same"),
             (loops_are_deferred, "loops of each class are sent as groups"),
