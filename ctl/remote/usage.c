@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "drm_usage.h"
 #include "usage.h"
 
 #define CLIENTS	64u	/* DRM files of a process that are told apart */
@@ -30,68 +29,28 @@ static void read_cpu(const char *root, pid_t pid, struct usage *u)
 	fclose(file);
 }
 
-/**
- * struct clients - DRM files of a process: those that were duplicated have the same counters
- * @seen: device and id
- * @nr: their number
- */
-struct clients {
-	char seen[CLIENTS][96];
-	unsigned int nr;
-};
-
-/* Add the counters of a file, as drm-usage-stats.rst of the kernel has them. */
-static void read_info(FILE *file, struct clients *c, struct usage *u)
-{
-	char line[256], id[32] = "", device[48] = "", key[96];
-	unsigned long long ns, sum = 0;
-	bool counts = false;
-
-	while (fgets(line, sizeof(line), file)) {
-		if (!strncmp(line, "drm-engine-capacity-", 20))
-			continue;
-		if (sscanf(line, "drm-client-id: %31s", id) == 1 ||
-		    sscanf(line, "drm-pdev: %47s", device) == 1)
-			continue;
-		if (sscanf(line, "drm-engine-%*[^:]: %llu ns", &ns) == 1) {
-			sum += ns;
-			counts = true;
-		}
-	}
-	if (!counts)
-		return;
-	u->has_engine = true;
-	snprintf(key, sizeof(key), "%s %s", device, id);
-	for (unsigned int i = 0; i < c->nr; i++)
-		if (!strcmp(c->seen[i], key))
-			return;
-	if (c->nr < CLIENTS)
-		strcpy(c->seen[c->nr++], key);
-	u->engine_ns += sum;
-}
-
 static void read_engines(const char *root, pid_t pid, struct usage *u)
 {
-	struct clients c = { .nr = 0 };
+	struct drm_usage clients[CLIENTS], client;
 	const struct dirent *entry;
-	char path[PATH_MAX];
-	FILE *file;
+	char folder[PATH_MAX / 2], path[PATH_MAX];
+	unsigned int nr = 0, i;
 	DIR *dir;
-	int fd;
 
-	snprintf(path, sizeof(path), "%s/proc/%d/fdinfo", root, pid);
-	dir = opendir(path);
+	snprintf(folder, sizeof(folder), "%s/proc/%d/fdinfo", root, pid);
+	dir = opendir(folder);
 	while (dir && (entry = readdir(dir))) {
-		if (*entry->d_name == '.')
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		if (*entry->d_name == '.' || !drm_usage_read(path, &client))
 			continue;
-		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC);
-		file = fd < 0 ? NULL : fdopen(fd, "r");
-		if (file) {
-			read_info(file, &c, u);
-			fclose(file);
-		} else if (fd >= 0) {
-			close(fd);
-		}
+		for (i = 0; i < nr && !drm_usage_same(&clients[i], &client); i++)
+			;
+		if (i < nr)
+			continue;
+		if (nr < CLIENTS)
+			clients[nr++] = client;
+		u->has_engine = true;
+		u->engine_ns += client.engine_ns;
 	}
 	if (dir)
 		closedir(dir);

@@ -24,16 +24,6 @@ struct engine_clock {
 };
 
 /**
- * engine_clock_parse() - read a DRM client's engine time
- * @text: contents of /proc/PID/fdinfo/FD (Documentation/gpu/drm-usage-stats.rst of the kernel)
- * @client: set to the number of the client; 0 for none
- * @ns: set to the sum over its engines, nanoseconds
- *
- * Return: false if the driver tells none, or is mgpu itself.
- */
-bool engine_clock_parse(const char *text, uint64_t *client, uint64_t *ns);
-
-/**
  * engine_clock_start() - find the clock of a process that uses a GPU
  * @c: result
  * @fdinfo: /proc/PID/fdinfo or /proc/self/fdinfo

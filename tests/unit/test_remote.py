@@ -71,7 +71,8 @@ def programs_print_the_same_by_a_vgpu():
     folder = os.path.join(TOP, "ctl")
     sources = [os.path.join(folder, "renderd", source + ".c")
                for source in ("remote", "processes", "engine_clock", "sandbox")]
-    sources += [os.path.join(folder, "lib", source + ".c") for source in ("complain", "memory")]
+    sources += [os.path.join(folder, "lib", source + ".c")
+                for source in ("complain", "drm_usage", "memory")]
     done = run("gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC",
                "-shared", "-o", name, "-I", os.path.join(folder, "renderd"),
                "-I", os.path.join(folder, "lib"), os.path.join(TOP, "tests", "remote", "vgpu.c"),
