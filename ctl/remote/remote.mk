@@ -4,7 +4,8 @@
 # writes most of their functions from the API's description.
 
 remote-gen := $(OUT)/gen
-remote-cflags := -Iremote -Iremote/opencl -Iremote/cuda -I$(remote-gen) -Idefer -fvisibility=hidden -pthread
+remote-cflags := -Iremote -Iremote/opencl -Iremote/cuda -I$(remote-gen) -Idefer -fvisibility=hidden -pthread \
+	$(shell $(PKG_CONFIG) --cflags libdrm)
 remote-client-objs := $(addprefix $(OUT)/obj/pic/,analyse.o client.o group.o marks.o predict.o shared.o \
 	socket.o vgpu.o cache.o)
 remote-opencl-objs := $(remote-client-objs) $(addprefix $(OUT)/obj/pic/,opencl/front.o \

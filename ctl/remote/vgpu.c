@@ -18,6 +18,7 @@
 #include "codec.h"
 #include "transport.h"
 #include "vgpu.h"
+#include "virtgpu.h"
 
 #define IN_LEN		(1u << 20)	/* ring of bytes from the server */
 #define SLOT_LEN	(256u << 10)	/* bytes for the server in a stream */
@@ -29,69 +30,8 @@
 #define PAUSE_MIN_NS	50000
 #define PAUSE_MAX_NS	2000000
 
-/* ---- Linux's interface, which libdrm of older distributions lacks in part ---- */
-
-#define PARAM_CAPSETS		7	/* a bit each */
-#define EXEC_FENCE_OUT		0x02
-#define EXEC_RING		0x04
-#define CONTEXT_CAPSET		1
-#define CONTEXT_RINGS		2
-#define FORMAT_R8		64	/* PIPE_FORMAT_R8_UNORM */
-#define BIND_STAGING		(1u << 19)	/* its memory is the guest's alone */
-
-struct drm_version {
-	int32_t major, minor, patch;
-	uint64_t name_len, name, date_len, date, desc_len, desc;
-};
-
-struct virtgpu_map {
-	uint64_t offset;
-	uint32_t handle;
-	uint32_t pad;
-};
-
-struct virtgpu_exec {
-	uint32_t flags;
-	uint32_t size;
-	uint64_t command;
-	uint64_t bo_handles;
-	uint32_t num_bo_handles;
-	int32_t fence_fd;
-	uint32_t ring_idx;
-	uint32_t pad;
-};
-
-struct virtgpu_param {
-	uint64_t param;
-	uint64_t value;
-};
-
-struct virtgpu_resource {
-	uint32_t target, format, bind, width, height, depth, array_size, last_level, nr_samples,
-		 flags, bo_handle, res_handle, size, stride;
-};
-
-struct virtgpu_caps {
-	uint32_t id;
-	uint32_t version;
-	uint64_t addr;
-	uint32_t size;
-	uint32_t pad;
-};
-
-struct virtgpu_context {
-	uint32_t num_params;
-	uint32_t pad;
-	uint64_t params;
-};
-
-#define IOCTL_VERSION	_IOWR('d', 0x00, struct drm_version)
-#define IOCTL_MAP	_IOWR('d', 0x41, struct virtgpu_map)
-#define IOCTL_EXEC	_IOWR('d', 0x42, struct virtgpu_exec)
-#define IOCTL_PARAM	_IOWR('d', 0x43, struct virtgpu_param)
-#define IOCTL_RESOURCE	_IOWR('d', 0x44, struct virtgpu_resource)
-#define IOCTL_CAPS	_IOWR('d', 0x49, struct virtgpu_caps)
-#define IOCTL_CONTEXT	_IOWR('d', 0x4b, struct virtgpu_context)
+#define FORMAT_R8	64		/* PIPE_FORMAT_R8_UNORM */
+#define BIND_STAGING	(1u << 19)	/* its memory is the guest's alone */
 
 static int call(int fd, unsigned long request, void *arg)
 {
@@ -164,14 +104,14 @@ static void close_fence(struct fence f)
 /* Send a stream. Set its fence, or return false with errno. */
 static bool submit(struct vgpu *v, const void *stream, size_t len, struct fence *fence)
 {
-	struct virtgpu_exec exec = {
-		.flags = EXEC_FENCE_OUT | EXEC_RING, .size = (uint32_t)len,
+	struct virtgpu_execbuffer exec = {
+		.flags = VIRTGPU_FENCE_OUT | VIRTGPU_RING, .size = (uint32_t)len,
 		.command = address(stream), .fence_fd = -1,
 	};
 	int ret;
 
 	pthread_mutex_lock(&v->lock);
-	ret = call(v->fd, IOCTL_EXEC, &exec);
+	ret = call(v->fd, VIRTGPU_IOCTL_EXECBUFFER, &exec);
 	if (!ret)
 		*fence = (struct fence){ .fd = exec.fence_fd, .stream = ++v->streams };
 	pthread_mutex_unlock(&v->lock);
@@ -397,20 +337,20 @@ static const struct transport_ops vgpu_ops = {
 static int check(int fd)
 {
 	char name[16] = "";
-	struct drm_version version = { .name_len = sizeof(name) - 1, .name = address(name) };
+	struct drm_version version = { .name_len = sizeof(name) - 1, .name = name };
 	uint32_t sets = 0;
-	struct virtgpu_param param = { .param = PARAM_CAPSETS, .value = address(&sets) };
+	struct drm_virtgpu_getparam param = { .param = VIRTGPU_CAPSETS, .value = address(&sets) };
 	struct remote_vgpu_caps caps = { 0 };
-	struct virtgpu_caps get = {
-		.id = REMOTE_VGPU_CAPSET, .version = REMOTE_VGPU_VERSION, .addr = address(&caps),
-		.size = sizeof(caps),
+	struct drm_virtgpu_get_caps get = {
+		.cap_set_id = REMOTE_VGPU_CAPSET, .cap_set_ver = REMOTE_VGPU_VERSION,
+		.addr = address(&caps), .size = sizeof(caps),
 	};
-	int ret = call(fd, IOCTL_VERSION, &version);
+	int ret = call(fd, DRM_IOCTL_VERSION, &version);
 
-	if (ret || strcmp(name, "virtio_gpu") || call(fd, IOCTL_PARAM, &param) ||
+	if (ret || strcmp(name, "virtio_gpu") || call(fd, DRM_IOCTL_VIRTGPU_GETPARAM, &param) ||
 	    !(sets & 1u << REMOTE_VGPU_CAPSET))
 		return -EOPNOTSUPP;
-	ret = call(fd, IOCTL_CAPS, &get);
+	ret = call(fd, DRM_IOCTL_VIRTGPU_GET_CAPS, &get);
 	if (!ret && caps.version != REMOTE_VGPU_VERSION)
 		ret = -EPROTO;
 	return ret;
@@ -419,15 +359,15 @@ static int check(int fd)
 /* Have a context, and the resource. */
 static int make(struct vgpu *v)
 {
-	struct virtgpu_param params[] = {
-		{ CONTEXT_CAPSET, REMOTE_VGPU_CAPSET }, { CONTEXT_RINGS, 1 },
+	struct virtgpu_context_param params[] = {
+		{ VIRTGPU_CONTEXT_CAPSET, REMOTE_VGPU_CAPSET }, { VIRTGPU_CONTEXT_RINGS, 1 },
 	};
-	struct virtgpu_context context = { .num_params = 2, .params = address(params) };
-	struct virtgpu_resource res = {
+	struct virtgpu_context_init context = { .num_params = 2, .params = address(params) };
+	struct drm_virtgpu_resource_create res = {
 		.format = FORMAT_R8, .bind = BIND_STAGING, .width = TOTAL, .height = 1, .depth = 1,
 		.array_size = 1, .size = TOTAL,
 	};
-	struct virtgpu_map map = { 0 };
+	struct drm_virtgpu_map map = { 0 };
 	struct {
 		struct remote_vgpu_op op;
 		struct remote_vgpu_open open;
@@ -439,12 +379,12 @@ static int make(struct vgpu *v)
 	void *p;
 	int ret;
 
-	ret = call(v->fd, IOCTL_CONTEXT, &context);
+	ret = call(v->fd, VIRTGPU_IOCTL_CONTEXT_INIT, &context);
 	if (!ret)
-		ret = call(v->fd, IOCTL_RESOURCE, &res);
+		ret = call(v->fd, DRM_IOCTL_VIRTGPU_RESOURCE_CREATE, &res);
 	map.handle = res.bo_handle;
 	if (!ret)
-		ret = call(v->fd, IOCTL_MAP, &map);
+		ret = call(v->fd, DRM_IOCTL_VIRTGPU_MAP, &map);
 	if (ret)
 		return ret;
 	p = mmap(NULL, TOTAL, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, (off_t)map.offset);

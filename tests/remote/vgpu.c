@@ -23,6 +23,7 @@
 
 #include "clock.h"
 #include "remote.h"
+#include "virtgpu.h"
 #include "../../ctl/remote/vgpu.h"
 
 #define NODE		"/dev/dri/renderD191"
@@ -145,18 +146,7 @@ static void start(void)
 
 /* ---- the driver ---- */
 
-struct exec {
-	uint32_t flags;
-	uint32_t size;
-	uint64_t command;
-	uint64_t bo_handles;
-	uint32_t num_bo_handles;
-	int32_t fence_fd;
-	uint32_t ring_idx;
-	uint32_t pad;
-};
-
-static int submit(struct exec *e)
+static int submit(struct virtgpu_execbuffer *e)
 {
 	struct virtio_gpu_cmd_submit *cmd = calloc(1, sizeof(*cmd) + e->size);
 	const uint64_t one = 1;
@@ -178,42 +168,40 @@ static int submit(struct exec *e)
 	return write(vgpu.wake, &one, sizeof(one)) == sizeof(one) ? 0 : -1;
 }
 
-static int make_resource(uint32_t *res)
+static int make_resource(struct drm_virtgpu_resource_create *res)
 {
-	vgpu.len = res[3];
+	vgpu.len = res->width;
 	vgpu.memory = memfd_create("resource", MFD_CLOEXEC);
 	if (ftruncate(vgpu.memory, (off_t)vgpu.len))
 		return -1;
 	vgpu.map = mmap(NULL, vgpu.len, PROT_READ | PROT_WRITE, MAP_SHARED, vgpu.memory, 0);
-	res[10] = 1;
-	res[11] = RESOURCE;
+	res->bo_handle = 1;
+	res->res_handle = RESOURCE;
 	return 0;
 }
 
 static int driver(unsigned long request, void *arg)
 {
-	uint64_t *words = arg;
-
-	switch (request & 0xff) {
-	case 0x00:
-		memcpy((void *)(uintptr_t)words[3], "virtio_gpu", 11);
+	switch (request) {
+	case DRM_IOCTL_VERSION:
+		memcpy(((struct drm_version *)arg)->name, "virtio_gpu", 11);
 		return 0;
-	case 0x41:
-		words[0] = MAP_OFFSET;
+	case DRM_IOCTL_VIRTGPU_MAP:
+		((struct drm_virtgpu_map *)arg)->offset = MAP_OFFSET;
 		return 0;
-	case 0x42:
+	case VIRTGPU_IOCTL_EXECBUFFER:
 		return submit(arg);
-	case 0x43:
-		*(int *)(uintptr_t)words[1] = 1 << REMOTE_VGPU_CAPSET;
+	case DRM_IOCTL_VIRTGPU_GETPARAM:
+		*(int *)(uintptr_t)((struct drm_virtgpu_getparam *)arg)->value =
+			1 << REMOTE_VGPU_CAPSET;
 		return 0;
-	case 0x44:
+	case DRM_IOCTL_VIRTGPU_RESOURCE_CREATE:
 		return make_resource(arg);
-	case 0x49:
-		*(struct remote_vgpu_caps *)(uintptr_t)words[1] = (struct remote_vgpu_caps){
-			.version = REMOTE_VGPU_VERSION, .api = 1,
-		};
+	case DRM_IOCTL_VIRTGPU_GET_CAPS:
+		*(struct remote_vgpu_caps *)(uintptr_t)((struct drm_virtgpu_get_caps *)arg)->addr =
+			(struct remote_vgpu_caps){ .version = REMOTE_VGPU_VERSION, .api = 1 };
 		return 0;
-	case 0x4b:
+	case VIRTGPU_IOCTL_CONTEXT_INIT:
 		start();
 		return 0;
 	}

@@ -76,10 +76,11 @@ def programs_print_the_same_by_a_vgpu():
     done = run("gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC",
                "-shared", "-o", name, "-I", os.path.join(folder, "renderd"),
                "-I", os.path.join(folder, "lib"), os.path.join(TOP, "tests", "remote", "vgpu.c"),
-               *sources, "-lseccomp", "-lcap-ng", "-lpthread")
+               *sources, *run("pkg-config", "--cflags", "libdrm").stdout.split(), "-lseccomp",
+               "-lcap-ng", "-lpthread")
     assert not done.returncode, done.stderr
-    env = dict(CLIENT, MGPU_REMOTE="vgpu:/dev/dri/renderD191",
-               LD_PRELOAD=name, MGPU_REMOTED=SERVER)
+    env = dict(CLIENT, MGPU_REMOTE="vgpu:/dev/dri/renderD191", LD_PRELOAD=name,
+               MGPU_REMOTED=SERVER)
     for name in PROGRAMS:
         # On PoCL itself its references depend on how far PoCL's threads have come.
         if name == "maps":

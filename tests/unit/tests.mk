@@ -253,7 +253,7 @@ test_remote_calls-srcs := $(addprefix $(remote)/,analyse.c client.c group.c ledg
 	../../ctl/defer/cache.c ../../ctl/lib/complain.c $(filter %.c,$(remote-played))
 test_remote_calls-cflags := $(lib-cflags) -I../../ctl/lib -I$(remote) -I$(remote)/opencl \
 	-I$(remote-gen) -I$(remote-tests) -I../../ctl/defer
-test_remote_calls-pkgs := json-c capstone
+test_remote_calls-pkgs := json-c capstone libdrm
 test_remote_calls-libs := -lpthread -ldl
 
 test_remote_loops-srcs := $(addprefix $(remote)/,analyse.c group.c marks.c predict.c) \

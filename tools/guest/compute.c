@@ -17,60 +17,10 @@
 #include <unistd.h>
 
 #include <linux/sync_file.h>
-#include <virtgpu_drm.h>
 #include <xf86drm.h>
 
 #include "compute.h"
-
-/*
- * Definitions that the driver has had since Linux 5.16 and a distribution's libdrm may
- * lack; under other names, so that libdrm may have them.
- */
-#define PARAM_CAPSETS		7	/* a bit each */
-#define EXEC_FENCE_OUT		0x02
-#define EXEC_RING		0x04
-#define BLOB_GUEST		1
-#define BLOB_MAPPABLE		1
-#define CONTEXT_CAPSET		1
-#define CONTEXT_RINGS		2
-
-struct execbuffer {
-	uint32_t flags;
-	uint32_t size;
-	uint64_t command;
-	uint64_t bo_handles;
-	uint32_t num_bo_handles;
-	int32_t fence_fd;
-	uint32_t ring_idx;
-	uint32_t pad;
-};
-
-struct create_blob {
-	uint32_t blob_mem;
-	uint32_t blob_flags;
-	uint32_t bo_handle;
-	uint32_t res_handle;
-	uint64_t size;
-	uint32_t pad;
-	uint32_t cmd_size;
-	uint64_t cmd;
-	uint64_t blob_id;
-};
-
-struct context_param {
-	uint64_t param;
-	uint64_t value;
-};
-
-struct context_init {
-	uint32_t num_params;
-	uint32_t pad;
-	uint64_t params;
-};
-
-#define IOCTL_EXECBUFFER	DRM_IOWR(DRM_COMMAND_BASE + 0x02, struct execbuffer)
-#define IOCTL_CREATE_BLOB	DRM_IOWR(DRM_COMMAND_BASE + 0x0a, struct create_blob)
-#define IOCTL_CONTEXT_INIT	DRM_IOWR(DRM_COMMAND_BASE + 0x0b, struct context_init)
+#include "virtgpu.h"
 
 __attribute__((format(printf, 3, 4)))
 static int fail(struct compute *c, int err, const char *fmt, ...)
@@ -98,7 +48,7 @@ static int get_capset(struct compute *c, const char *device)
 	struct mgpu_capset_compute cap = { 0 };
 	int capsets = 0;
 	struct drm_virtgpu_getparam which = {
-		.param = PARAM_CAPSETS,
+		.param = VIRTGPU_CAPSETS,
 		.value = address(&capsets),
 	};
 	struct drm_virtgpu_get_caps get = {
@@ -130,16 +80,16 @@ static int get_capset(struct compute *c, const char *device)
 
 static int init_context(struct compute *c, const char *device)
 {
-	struct context_param params[] = {
-		{ CONTEXT_CAPSET, MGPU_CAPSET_COMPUTE },
-		{ CONTEXT_RINGS, 1 },
+	struct virtgpu_context_param params[] = {
+		{ VIRTGPU_CONTEXT_CAPSET, MGPU_CAPSET_COMPUTE },
+		{ VIRTGPU_CONTEXT_RINGS, 1 },
 	};
-	struct context_init init = {
+	struct virtgpu_context_init init = {
 		.num_params = 2,
 		.params = address(params),
 	};
 
-	if (!drmIoctl(c->fd, IOCTL_CONTEXT_INIT, &init))
+	if (!drmIoctl(c->fd, VIRTGPU_IOCTL_CONTEXT_INIT, &init))
 		return 0;
 	if (errno == EINVAL)
 		return fail(c, -EOPNOTSUPP,
@@ -192,9 +142,9 @@ void compute_close(struct compute *c)
 
 int compute_alloc(struct compute *c, uint64_t size, struct compute_buffer *b)
 {
-	struct create_blob blob = {
-		.blob_mem = BLOB_GUEST,
-		.blob_flags = BLOB_MAPPABLE,
+	struct virtgpu_create_blob blob = {
+		.blob_mem = VIRTGPU_BLOB_GUEST,
+		.blob_flags = VIRTGPU_BLOB_MAPPABLE,
 		.size = size,
 	};
 	struct drm_virtgpu_map map = { 0 };
@@ -203,7 +153,7 @@ int compute_alloc(struct compute *c, uint64_t size, struct compute_buffer *b)
 	memset(b, 0, sizeof(*b));
 	if (!size)
 		return fail(c, -EINVAL, "a buffer of 0 bytes is none");
-	if (drmIoctl(c->fd, IOCTL_CREATE_BLOB, &blob))
+	if (drmIoctl(c->fd, VIRTGPU_IOCTL_CREATE_BLOB, &blob))
 		return fail(c, -errno, "cannot create a buffer of %llu bytes: %s",
 			    (unsigned long long)size, strerror(errno));
 	b->handle = blob.bo_handle;
@@ -392,8 +342,8 @@ int compute_submit(struct compute *c, const struct compute_job *job, int *fence)
 {
 	uint32_t op = le32toh(job->cmd.op), nr = le32toh(job->cmd.nr_res), i;
 	uint32_t handles[MGPU_COMPUTE_MAX_BUFS], used = 0, j;
-	struct execbuffer exec = {
-		.flags = EXEC_FENCE_OUT | EXEC_RING,
+	struct virtgpu_execbuffer exec = {
+		.flags = VIRTGPU_FENCE_OUT | VIRTGPU_RING,
 		.size = sizeof(job->cmd),
 		.command = address(&job->cmd),
 		.bo_handles = address(handles),
@@ -412,7 +362,7 @@ int compute_submit(struct compute *c, const struct compute_job *job, int *fence)
 			handles[used++] = job->buffers[i]->handle;
 	}
 	exec.num_bo_handles = used;
-	if (drmIoctl(c->fd, IOCTL_EXECBUFFER, &exec))
+	if (drmIoctl(c->fd, VIRTGPU_IOCTL_EXECBUFFER, &exec))
 		return fail(c, -errno, "cannot submit a job: %s",
 			    strerror(errno));
 	*fence = exec.fence_fd;
