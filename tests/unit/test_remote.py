@@ -432,10 +432,15 @@ def gpuctl_tells_what_programs_do():
         assert applications(server) == []
         programs = {mode: start(program("launches"), "0", env=server.env(mode)) for mode in MODES}
 
-        def all_have_called():
-            return all(app["mode"] and app["calls"] > 100 for app in applications(server))
+        # Front ends report their loops ten times a second.
+        def all_have_reported():
+            listed = applications(server)
+            return len(listed) == len(MODES) and all(
+                app["calls"] > 100 and app["busy_s"] > 0 and
+                app["mode"] and (app["mode"] != "deferred" or any(app["loops_by_class"]))
+                for app in listed)
 
-        wait_until(all_have_called)
+        wait_until(all_have_reported)
         told = {app["mode"]: app for app in applications(server)}
         for mode, process in programs.items():
             app = told[mode]
