@@ -61,47 +61,30 @@ static struct process *find(struct processes *ps, pid_t pid)
 	struct process *p = ps->process;
 
 	for (; p < ps->process + ps->nr; p++)
-		if (p->pid == pid)
+		if (p->clock.pid == pid)
 			return p;
 	if (ps->nr == PROCESSES)
 		return NULL;
-	*p = (struct process){ .pid = pid };
-	if (clock_getcpuclockid(pid, &p->clock))
+	*p = (struct process){ .ns = 0 };
+	if (!process_clock_start(&p->clock, pid))
 		return NULL;
 	ps->nr++;
 	return p;
-}
-
-/* Read the engine time of a process. */
-static void look_at_engines(struct processes *ps, struct process *p)
-{
-	char fdinfo[32];
-	uint64_t ns;
-
-	if (!p->found_ns || ps->looked_ns - p->found_ns >= PROCESSES_FIND_NS) {
-		snprintf(fdinfo, sizeof(fdinfo), "/proc/%d/fdinfo", p->pid);
-		engine_clock_start(&p->engines, fdinfo);
-		p->found_ns = ps->looked_ns;
-	}
-	ns = engine_clock_ns(&p->engines);
-	/* A file that the process has closed took its time along. */
-	if (ns > p->ns)
-		p->ns = ns;
 }
 
 /* Read the clock of a process. */
 static void look(struct processes *ps, pid_t pid)
 {
 	struct process *p = find(ps, pid);
-	struct timespec ts;
+	uint64_t ns;
 
 	if (!p)
 		return;
 	p->seen = true;
-	if (ps->engines)
-		look_at_engines(ps, p);
-	else if (!clock_gettime(p->clock, &ts))
-		p->ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+	ns = ps->engines ? process_clock_engine_ns(&p->clock, ps->looked_ns) :
+			   process_clock_cpu_ns(&p->clock);
+	if (ns > p->ns)
+		p->ns = ns;
 }
 
 /*
@@ -171,4 +154,12 @@ uint64_t processes_ns(struct processes *ps)
 		look_at_all(ps);
 	}
 	return ps->ns;
+}
+
+bool processes_are_ready(const struct processes *ps)
+{
+	for (size_t i = 0; i < ps->nr && !ps->engines; i++)
+		if (process_clock_is_ready(&ps->process[i].clock))
+			return true;
+	return false;
 }

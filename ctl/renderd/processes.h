@@ -10,28 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <time.h>
 
-#include "engine_clock.h"
+#include "process_clock.h"
 
 #define PROCESSES		128
 #define PROCESSES_LOOK_NS	1000000u
-#define PROCESSES_FIND_NS	50000000u
 
 /**
  * struct process - a child of the server
- * @pid: its ID
- * @clock: its CPU time
- * @engines: its engine time, where that counts
- * @found_ns: when its files of the GPU were looked for, CLOCK_MONOTONIC
+ * @clock: its clock
  * @ns: its time at the last look
  * @seen: it was there at the last look
  */
 struct process {
-	pid_t pid;
-	clockid_t clock;
-	struct engine_clock engines;
-	uint64_t found_ns;
+	struct process_clock clock;
 	uint64_t ns;
 	bool seen;
 };
@@ -75,9 +67,14 @@ void processes_stop(const struct processes *ps);
 void processes_continue(const struct processes *ps);
 
 /*
+ * Return whether a child has work, though its time may not show that: where CPU time counts, and a
+ * thread of it runs, or waits for a processor.
+ */
+bool processes_are_ready(const struct processes *ps);
+
+/*
  * Return the time that all children have used, nanoseconds; as of up to PROCESSES_LOOK_NS ago,
- * since a look at each process takes some system calls. A child opens the GPU some time after it
- * has begun: files are looked for every PROCESSES_FIND_NS.
+ * since a look at each process takes some system calls.
  */
 uint64_t processes_ns(struct processes *ps);
 

@@ -82,6 +82,11 @@ static uint64_t servers_ns(struct worker *w)
 	return processes_ns(&w->venus) + processes_ns(&w->programs);
 }
 
+static bool servers_are_ready(const struct worker *w)
+{
+	return processes_are_ready(&w->venus) || processes_are_ready(&w->programs);
+}
+
 /* Return engine time so far; 0 if nothing tells it, and the module's clock counts. */
 static uint64_t worked_ns(struct worker *w)
 {
@@ -174,6 +179,7 @@ static int carry(struct worker *w)
 /* Look at what servers do. Return the time until the next look, milliseconds, or an errno. */
 static int look_at_servers(struct worker *w)
 {
+	uint64_t now, used;
 	unsigned int what;
 	int ret = 0;
 
@@ -183,7 +189,10 @@ static int look_at_servers(struct worker *w)
 		stop_or_run(w, turns_run(&w->turns));
 		return WAIT_MS;
 	}
-	what = turns_look(&w->turns, now_ns(), servers_ns(w), is_busy(w));
+	now = now_ns();
+	used = servers_ns(w);
+	what = turns_look(&w->turns, now, used, is_busy(w),
+			  turns_seems_to_rest(&w->turns, now, used) && servers_are_ready(w));
 	if (what & TURNS_END) {
 		done(w, w->turn, VIRTIO_GPU_RESP_OK_NODATA);
 		/* The module gives the next turn when it knows that this one is over. */

@@ -70,9 +70,10 @@ def programs_print_the_same_by_a_vgpu():
     name = path("vgpu.so")
     folder = os.path.join(TOP, "ctl")
     sources = [os.path.join(folder, "renderd", source + ".c")
-               for source in ("remote", "processes", "engine_clock", "sandbox")]
+               for source in ("remote", "processes", "sandbox")]
     sources += [os.path.join(folder, "lib", source + ".c")
-                for source in ("complain", "drm_usage", "memory")]
+                for source in ("complain", "drm_usage", "engine_clock", "memory",
+                               "process_clock")]
     done = run("gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC",
                "-shared", "-o", name, "-I", os.path.join(folder, "renderd"),
                "-I", os.path.join(folder, "lib"), os.path.join(TOP, "tests", "remote", "vgpu.c"),

@@ -11,7 +11,7 @@
 static struct {
 	struct turns t;
 	uint64_t now, used;
-	bool stopped, asked, owed;
+	bool stopped, asked, owed, ready;
 	unsigned int turns;
 } sim;
 
@@ -39,7 +39,7 @@ static void pass(uint64_t ns, uint64_t work)
 	sim.now += ns;
 	if (!sim.stopped)
 		sim.used += work;
-	apply(turns_look(&sim.t, sim.now, sim.used, sim.owed));
+	apply(turns_look(&sim.t, sim.now, sim.used, sim.owed, sim.ready));
 }
 
 static void give(void)
@@ -151,6 +151,21 @@ static void a_turn_with_nothing_to_do_ends(void)
 	TAP_CHECK(!sim.asked && sim.t.state == TURNS_IDLE && !sim.stopped);
 }
 
+/* The server had no processor: it has work all the same. */
+static void a_starved_server_keeps_its_turn(void)
+{
+	stopped_server();
+	sim.ready = true;
+	give();
+	for (int i = 0; i < 4; i++)
+		pass(2 * MS, 0);
+	TAP_EQ(sim.turns, 0);
+	TAP_CHECK(turns_seems_to_rest(&sim.t, sim.now + 2 * MS, sim.used));
+	pass(2 * MS, 0);
+	TAP_EQ(sim.turns, 1);
+	TAP_CHECK(sim.asked && !sim.stopped);
+}
+
 /* A look at once, behind a command, sees no time in which the server could have worked. */
 static void a_look_at_once_ends_no_turn(void)
 {
@@ -213,6 +228,7 @@ int main(void)
 	tap_run(turns_without_a_pause, "the only VM is never stopped");
 	tap_run(turns_bound_the_work, "turns bound the work");
 	tap_run(a_turn_with_nothing_to_do_ends, "a turn with nothing to do ends");
+	tap_run(a_starved_server_keeps_its_turn, "a server that has no processor keeps its turn");
 	tap_run(a_look_at_once_ends_no_turn, "a look at once ends no turn");
 	tap_run(a_command_that_waits_has_it_go_on, "a command that waits has the server go on");
 	tap_run(a_server_that_is_held_stops, "a server that is held stops until it has a turn");

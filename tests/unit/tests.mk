@@ -182,8 +182,8 @@ test_renderd-pkgs := libnl-genl-3.0
 
 # ---- ctl/renderd
 
-test_engine_clock-srcs := ../../ctl/renderd/engine_clock.c ../../ctl/lib/drm_usage.c
-test_engine_clock-cflags := -I../../ctl/renderd -I../../ctl/lib
+test_engine_clock-srcs := $(addprefix ../../ctl/lib/,drm_usage.c engine_clock.c)
+test_engine_clock-cflags := -I../../ctl/lib
 
 test_replay-srcs := $(addprefix ../../ctl/renderd/,gl_clock.c record.c recording.c replay.c sandbox.c virgl.c) \
 	$(addprefix ../../ctl/lib/,cmdline.c complain.c memory.c) ../kselftest/lib/stream.c
@@ -211,16 +211,16 @@ test_samplers-pkgs := $(renderer-pkgs)
 test_spare-srcs := ../../ctl/renderd/spare.c
 test_spare-cflags := -I../../ctl/renderd
 
-test_renderd_remote-srcs := $(addprefix ../../ctl/renderd/,engine_clock.c processes.c remote.c sandbox.c) \
-	$(addprefix ../../ctl/lib/,complain.c drm_usage.c memory.c)
+test_renderd_remote-srcs := $(addprefix ../../ctl/renderd/,processes.c remote.c sandbox.c) \
+	$(addprefix ../../ctl/lib/,complain.c drm_usage.c engine_clock.c memory.c process_clock.c)
 test_renderd_remote-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd
 test_renderd_remote-pkgs := libseccomp libcap-ng
 
-test_turns-srcs := ../../ctl/renderd/turns.c
-test_turns-cflags := -I../../ctl/renderd
+test_turns-srcs := ../../ctl/lib/turns.c
+test_turns-cflags := -I../../ctl/lib
 
-test_processes-srcs := $(addprefix ../../ctl/renderd/,processes.c engine_clock.c) \
-	../../ctl/lib/drm_usage.c
+test_processes-srcs := ../../ctl/renderd/processes.c \
+	$(addprefix ../../ctl/lib/,drm_usage.c engine_clock.c process_clock.c)
 test_processes-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd
 
 # ---- ctl/defer

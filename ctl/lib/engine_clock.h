@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* How long a GPU worked for a process, or the processors in its place for this one. */
-#ifndef RENDERD_ENGINE_CLOCK_H
-#define RENDERD_ENGINE_CLOCK_H
+#ifndef MGPU_ENGINE_CLOCK_H
+#define MGPU_ENGINE_CLOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,4 +38,4 @@ void engine_clock_start_cpu(struct engine_clock *c);
 /* Return engine time of the process so far, nanoseconds; 0 if the driver tells none. */
 uint64_t engine_clock_ns(const struct engine_clock *c);
 
-#endif /* RENDERD_ENGINE_CLOCK_H */
+#endif /* MGPU_ENGINE_CLOCK_H */

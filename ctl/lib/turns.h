@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When a server may work for a VM that gives it work past the module: in turns, which the
- * module schedules (MGPU_USER_TURN).
+ * When a server may work for a VM or an account: in turns, which a scheduler gives.  That is the
+ * module, for work of a VM that does not pass it (MGPU_USER_TURN), or mgpu-remoted's shares.
  */
-#ifndef RENDERD_TURNS_H
-#define RENDERD_TURNS_H
+#ifndef MGPU_TURNS_H
+#define MGPU_TURNS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ enum turns_state { TURNS_IDLE, TURNS_WAIT, TURNS_HAS };
 
 /* Actions of the caller. */
 #define TURNS_END	0x1	/* answer the turn */
-#define TURNS_ASK	0x2	/* ask the module for a turn, if it was not asked */
+#define TURNS_ASK	0x2	/* ask for a turn, if it was not asked */
 #define TURNS_STOP	0x4	/* stop the server */
 #define TURNS_RUN	0x8	/* have it go on */
 
@@ -57,12 +57,19 @@ struct turns {
  * @now_ns: time, monotonic
  * @used_ns: engine time that the server has used so far, which never goes back
  * @owed: commands of the guest wait for the server: their jobs pay for what it does
+ * @ready: the server has work, though it may have used no time: its turn goes on
  *
  * Return: TURNS_*, to be done in the order of their values.
  */
-unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool owed);
+unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool owed, bool ready);
 
-/* The module has given a turn. Return TURNS_RUN or 0. */
+/*
+ * Return whether the server has a turn, and worked for less than a tenth of the time since the last
+ * look: the turn ends, unless turns_look() is told that the server is ready.
+ */
+bool turns_seems_to_rest(const struct turns *t, uint64_t now_ns, uint64_t used_ns);
+
+/* The scheduler has given a turn. Return TURNS_RUN or 0. */
 unsigned int turns_given(struct turns *t, uint64_t now_ns, uint64_t used_ns);
 
 /*
@@ -77,4 +84,4 @@ unsigned int turns_run(struct turns *t);
 /* Return the time until the next look, nanoseconds. */
 uint64_t turns_next(const struct turns *t);
 
-#endif /* RENDERD_TURNS_H */
+#endif /* MGPU_TURNS_H */

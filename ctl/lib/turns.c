@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* When a server may work for a VM that gives it work past the module. */
+/* When a server may work. */
 #include "turns.h"
 
 static unsigned int set_stopped(struct turns *t, bool stop)
@@ -17,17 +17,17 @@ static unsigned int ask(struct turns *t, uint64_t used_ns)
 	return TURNS_ASK;
 }
 
-/* Return whether the server worked for less than a tenth of the time since the last look. */
-static bool rests(const struct turns *t, uint64_t now_ns, uint64_t used_ns)
+bool turns_seems_to_rest(const struct turns *t, uint64_t now_ns, uint64_t used_ns)
 {
-	return (used_ns - t->looked_used_ns) * 10 < now_ns - t->looked_ns;
+	return t->state == TURNS_HAS && now_ns - t->looked_ns >= TURNS_LOOK_NS &&
+		(used_ns - t->looked_used_ns) * 10 < now_ns - t->looked_ns;
 }
 
 /* A turn ends after its time, or when there is nothing to do; one behind it may be needed. */
-static unsigned int end(struct turns *t, uint64_t now_ns, uint64_t used_ns)
+static unsigned int end(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool ready)
 {
 	bool over = now_ns - t->from_ns >= TURNS_TURN_NS;
-	bool rest = now_ns - t->looked_ns >= TURNS_LOOK_NS && rests(t, now_ns, used_ns);
+	bool rest = !ready && turns_seems_to_rest(t, now_ns, used_ns);
 
 	if (!over && !rest)
 		return 0;
@@ -38,7 +38,7 @@ static unsigned int end(struct turns *t, uint64_t now_ns, uint64_t used_ns)
 	return TURNS_END;
 }
 
-unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool owed)
+unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool owed, bool ready)
 {
 	unsigned int what = 0;
 	bool much;
@@ -58,7 +58,7 @@ unsigned int turns_look(struct turns *t, uint64_t now_ns, uint64_t used_ns, bool
 			what |= set_stopped(t, true);
 		break;
 	case TURNS_HAS:
-		what = end(t, now_ns, used_ns);
+		what = end(t, now_ns, used_ns, ready);
 		break;
 	}
 	t->looked_ns = now_ns;
