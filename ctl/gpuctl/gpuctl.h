@@ -198,6 +198,7 @@ extern const char *const ctx_list_keys[];
 extern const char *const ctx_preempt_keys[];
 extern const char *const ctx_resume_keys[];
 extern const char *const monitor_keys[];
+extern const char *const remote_set_keys[];
 #define CTL_SETTINGS_MAX	32
 extern const char *ctl_set_keys[CTL_SETTINGS_MAX + 1];	/* filled by ctl_init() */
 /* The same, "sla" and "default"; filled by ctl_init(). */
@@ -219,6 +220,8 @@ int render_stop(const struct gpuctl *ctl, int argc, char **argv);
 int remote_list(const struct gpuctl *ctl, int argc, char **argv);
 int remote_show(const struct gpuctl *ctl, int argc, char **argv);
 int remote_stats(const struct gpuctl *ctl, int argc, char **argv);
+int remote_accounts(const struct gpuctl *ctl, int argc, char **argv);
+int remote_set(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_list(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_show(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_set(const struct gpuctl *ctl, int argc, char **argv);

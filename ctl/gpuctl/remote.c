@@ -20,10 +20,10 @@ static const struct mgpud_service remoted = {
 
 /* ---- reading ---- */
 
-/* Read the list of applications, which the caller must put. */
-static int get_apps(struct json_object **apps, struct mgpu_error *err)
+/* Read a list of the state, which the caller must put. */
+static int get_list(struct json_object **list, const char *name, struct mgpu_error *err)
 {
-	struct json_object *state = NULL, *list;
+	struct json_object *state = NULL, *found;
 	struct mgpud *client;
 	int ret;
 
@@ -34,14 +34,20 @@ static int get_apps(struct json_object **apps, struct mgpu_error *err)
 	mgpud_close(client);
 	if (ret)
 		return ret;
-	if (json_object_object_get_ex(state, "applications", &list) &&
-	    json_object_is_type(list, json_type_array))
-		*apps = json_object_get(list);
+	if (json_object_object_get_ex(state, name, &found) &&
+	    json_object_is_type(found, json_type_array))
+		*list = json_object_get(found);
 	else
 		ret = mgpu_fail(err, -EBADMSG,
-				"mgpu-remoted's answer has no applications: it is of another version than this program");
+				"mgpu-remoted's answer has no %s: it is of another version than this program",
+				name);
 	json_object_put(state);
 	return ret;
+}
+
+static int get_apps(struct json_object **apps, struct mgpu_error *err)
+{
+	return get_list(apps, "applications", err);
 }
 
 static uint64_t count(struct json_object *app, const char *key)
@@ -369,4 +375,111 @@ int remote_stats(const struct gpuctl *ctl, int argc, char **argv)
 	} while (!ctl->count || --left);
 	json_object_put(before);
 	return ret ? failed(&err) : EXIT_OK;
+}
+
+/* ---- accounts ---- */
+
+static const char *const account_columns[] = {
+	"ACCOUNT", ">WEIGHT", ">GPU-LIMIT", ">PROGRAMS", "WAITS", NULL
+};
+
+const char *const remote_set_keys[] = { "weight", "gpu-limit", NULL };
+
+static void add_account(struct table *table, struct json_object *account)
+{
+	double limit = json_number(account, "gpu_limit_share");
+	const char *name = text(account, "account");
+	const struct passwd *pw = NULL;
+	char buf[OUT_CELL];
+
+	if (!strncmp(name, "user:", 5))
+		pw = getpwuid((uid_t)strtoul(name + 5, NULL, 10));
+	if (pw)
+		table_cell(table, "user:%s", pw->pw_name);
+	else
+		table_cell(table, "%s", name);
+	table_cell(table, "%" PRIu64, count(account, "weight"));
+	table_cell(table, "%s", isnan(limit) ? "none" :
+		   out_share(buf, sizeof(buf), (uint64_t)(limit * 1e6 + 0.5)));
+	table_cell(table, "%" PRIu64, count(account, "programs"));
+	table_cell(table, "%s", json_object_get_boolean(json_object_object_get(account, "waits")) ?
+		   "yes" : "no");
+}
+
+int remote_accounts(const struct gpuctl *ctl, int argc, char **argv)
+{
+	struct table table = { .columns = account_columns };
+	struct json_object *accounts, *all;
+	struct mgpu_error err;
+
+	if (argc)
+		return usage_error("remote accounts takes no '%s': it lists all", argv[0]);
+	if (get_list(&accounts, "accounts", &err))
+		return failed(&err);
+	if (ctl->json) {
+		all = json_object_new_object();
+		json_object_object_add(all, "accounts", accounts);
+		return out_json(ctl, all);
+	}
+	for (size_t i = 0; i < json_object_array_length(accounts); i++)
+		add_account(&table, json_object_array_get_idx(accounts, i));
+	table_print(&table, SIZE_MAX);
+	json_object_put(accounts);
+	return EXIT_OK;
+}
+
+/* Add a setting. Return 0 or an exit status. */
+static int add_setting(struct json_object *part, const char *key, const char *value)
+{
+	uint32_t number;
+
+	if (!is_word(key, remote_set_keys))
+		return usage_error("remote set: unknown setting '%s', but weight and gpu-limit", key);
+	if (!value)
+		return usage_error("%s needs a value", key);
+	if (!strcmp(key, "weight")) {
+		if (parse_u32(value, MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX, &number))
+			return usage_error("weight '%s': use a whole number from %d to %d", value,
+					   MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX);
+		json_object_object_add(part, "weight", json_object_new_int64(number));
+		return 0;
+	}
+	if (parse_share(value, &number))
+		return usage_error("gpu-limit '%s': use a part of an engine's time from 0.1%% to 100%%, as in 30.5%%, or 'none'",
+				   value);
+	json_object_object_add(part, "gpu_limit_share",
+			       number ? json_object_new_double(number / 1e6) : NULL);
+	return 0;
+}
+
+static int set_part(struct json_object *settings, struct mgpu_error *err)
+{
+	struct mgpud *client;
+	int ret = mgpud_connect_to(&client, &remoted, NULL, err);
+
+	if (ret)
+		return ret;
+	ret = mgpud_set(client, settings, NULL, err);
+	mgpud_close(client);
+	return ret;
+}
+
+int remote_set(const struct gpuctl *ctl, int argc, char **argv)
+{
+	struct json_object *settings, *part;
+	struct mgpu_error err;
+	int ret = EXIT_OK;
+
+	(void)ctl;
+	if (argc < 2)
+		return usage_error("remote set: name an account and what to set, as in 'gpuctl remote set vm:3 weight 300'");
+	settings = json_object_new_object();
+	part = json_object_new_object();
+	json_object_object_add(settings, argv[0], part);
+	for (int i = 1; i < argc && !ret; i += 2)
+		ret = add_setting(part, argv[i], i + 1 < argc ? argv[i + 1] : NULL);
+	if (!ret && set_part(settings, &err))
+		ret = failed(&err);
+	json_object_put(settings);
+	return ret;
 }

@@ -4,6 +4,8 @@
 #define REMOTE_APPS_H
 
 #include "ledger.h"
+#include "process_clock.h"
+#include "shares.h"
 
 #define APP_COMMAND	64
 
@@ -14,6 +16,9 @@
  * @memory: the same
  * @room: its entries
  * @nr: programs
+ * @share: its part of the engine time
+ * @used_ns: engine time of its programs so far
+ * @apps: all programs
  * @next: another account
  */
 struct account {
@@ -22,7 +27,24 @@ struct account {
 	struct ledger_memory *memory;
 	unsigned int room;
 	unsigned int nr;
+	struct share share;
+	uint64_t used_ns;
+	const struct apps *apps;
 	struct account *next;
+};
+
+/**
+ * struct part - what accounts may have of the engine time
+ * @owner: the account; one that cannot be, for all that have no part of their own
+ * @weight: as struct share has it
+ * @limit_ppm: the same
+ * @next: another one
+ */
+struct part {
+	struct owner owner;
+	uint32_t weight;
+	uint32_t limit_ppm;
+	struct part *next;
 };
 
 /**
@@ -33,6 +55,9 @@ struct account {
  * @since_ns: when it came, CLOCK_MONOTONIC
  * @account: its account
  * @entry: its entry in the ledger
+ * @clock: time of the process
+ * @engines: that is engine time, and not CPU time
+ * @looked_ns: what it was at the last look
  * @next: another program
  */
 struct app {
@@ -42,6 +67,9 @@ struct app {
 	uint64_t since_ns;
 	struct account *account;
 	unsigned int entry;
+	struct process_clock clock;
+	bool engines;
+	uint64_t looked_ns;
 	struct app *next;
 };
 
@@ -52,6 +80,8 @@ struct app {
  * @accounts: their accounts
  * @max: programs that there may be
  * @account_max: programs of an account
+ * @shares: the accounts' shares of the engine time
+ * @parts: what they may have of it
  */
 struct apps {
 	struct app *list;
@@ -59,7 +89,12 @@ struct apps {
 	struct account *accounts;
 	unsigned int max;
 	unsigned int account_max;
+	struct shares shares;
+	struct part *parts;
 };
+
+/* Have @engines accounts work at a time, UINT_MAX for all. Before apps_add(). */
+void apps_init(struct apps *a, unsigned int engines);
 
 /**
  * apps_add() - add the program at the other end of a socket
@@ -71,6 +106,21 @@ struct apps {
 struct app *apps_add(struct apps *a, int fd);
 
 void apps_remove(struct apps *a, struct app *app);
+
+/* The program's process, a group of its own, has been started. */
+void apps_started(struct app *app, pid_t process);
+
+/* Have the processes of all accounts go on, which end with this one. */
+void apps_end(struct apps *a);
+
+/*
+ * Return the part of an account, or of all that have none of their own with OWNER_OTHERS; they may have
+ * the defaults.
+ */
+struct part apps_part(const struct apps *a, const struct owner *owner);
+
+/* Set an account's part, which may have no programs yet. Return 0 or -ENOMEM. */
+int apps_set_part(struct apps *a, const struct part *part);
 
 /* Return the program of a process, or NULL. */
 struct app *apps_find(const struct apps *a, pid_t process);

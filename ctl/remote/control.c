@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <json-c/json.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,11 @@
 
 struct control_socket {
 	struct server *server;
-	const struct apps *apps;
+	struct apps *apps;
 	const struct control_api *apis;
 };
+
+#define PPM	1e6
 
 static const char *const modes[] = { NULL, "one", "batched", "deferred" };
 
@@ -100,6 +103,46 @@ static struct json_object *app_object(const struct control_socket *c, const stru
 	return o;
 }
 
+static struct json_object *account_object(const struct apps *apps, const struct part *part)
+{
+	struct json_object *o = json_object_new_object();
+	const struct account *account;
+	char name[OWNER_TEXT];
+
+	for (account = apps->accounts; account; account = account->next)
+		if (owner_same(&account->owner, &part->owner))
+			break;
+	add_text(o, "account", owner_name(name, &part->owner));
+	add_number(o, "weight", part->weight);
+	json_object_object_add(o, "gpu_limit_share", part->limit_ppm ?
+			       json_object_new_double((double)part->limit_ppm / PPM) : NULL);
+	add_number(o, "programs", account ? account->nr : 0);
+	json_object_object_add(o, "waits", json_object_new_boolean(account &&
+								   account->share.turns.stopped));
+	return o;
+}
+
+/* The accounts that have programs, or a part of their own. */
+static struct json_object *account_list(const struct apps *apps)
+{
+	struct json_object *list = json_object_new_array();
+	const struct account *account;
+
+	for (account = apps->accounts; account; account = account->next) {
+		const struct part part = apps_part(apps, &account->owner);
+
+		json_object_array_add(list, account_object(apps, &part));
+	}
+	for (const struct part *part = apps->parts; part; part = part->next) {
+		for (account = apps->accounts; account; account = account->next)
+			if (owner_same(&account->owner, &part->owner))
+				break;
+		if (!account)
+			json_object_array_add(list, account_object(apps, part));
+	}
+	return list;
+}
+
 static struct json_object *state(void *arg)
 {
 	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
@@ -109,21 +152,87 @@ static struct json_object *state(void *arg)
 	for (const struct app *app = c->apps->list; app; app = app->next)
 		json_object_array_add(list, app_object(c, app));
 	json_object_object_add(o, "applications", list);
+	json_object_object_add(o, "accounts", account_list(c->apps));
 	return o;
 }
 
+/* ---- changes ---- */
+
+__attribute__((format(printf, 3, 4)))
+static int wrong(struct settings_error *err, const char *key, const char *fmt, ...)
+{
+	va_list ap;
+
+	snprintf(err->key, sizeof(err->key), "%s", key);
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+/* Read a number in units of 1 / @factor. */
+static bool read_number(struct json_object *value, double factor, uint32_t min, uint32_t max,
+			uint32_t *result)
+{
+	double v = json_object_get_double(value) * factor;
+
+	if ((!json_object_is_type(value, json_type_int) &&
+	     !json_object_is_type(value, json_type_double)) || !(v >= min && v <= max))
+		return false;
+	*result = (uint32_t)(v + 0.5);
+	return true;
+}
+
+/* Read what is to be changed of an account's part. */
+static int read_part(struct part *part, struct json_object *value, struct settings_error *err)
+{
+	if (!json_object_is_type(value, json_type_object))
+		return wrong(err, "settings", "an account's part is an object with weight or gpu_limit_share");
+	json_object_object_foreach(value, key, v) {
+		if (!strcmp(key, "weight")) {
+			if (!read_number(v, 1, MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX, &part->weight))
+				return wrong(err, key, "a weight is a number from %d to %d",
+					     MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX);
+		} else if (!strcmp(key, "gpu_limit_share")) {
+			part->limit_ppm = 0;
+			if (v && !read_number(v, PPM, MGPU_GPU_LIMIT_MIN, MGPU_GPU_LIMIT_MAX,
+					      &part->limit_ppm))
+				return wrong(err, key, "a limit is a number from 0.001 to 1, or null");
+		} else {
+			return wrong(err, "settings", "an account has a weight and a gpu_limit_share");
+		}
+	}
+	return 0;
+}
+
+/* The settings are those of one account. */
 static int change(void *arg, const struct peer *peer, enum server_change what,
 		  struct json_object *value, uint64_t *ticket, struct settings_error *err)
 {
-	(void)arg;
+	const struct control_socket *c = arg;
+	struct json_object_iterator it;
+	struct owner owner;
+	struct part part;
+	int ret;
+
 	(void)peer;
-	(void)what;
-	(void)value;
 	(void)ticket;
-	snprintf(err->key, sizeof(err->key), "request");
-	snprintf(err->text, sizeof(err->text),
-		 "mgpu-remoted has no settings to change: start it with other options");
-	return -EINVAL;
+	if (what != SERVER_SET)
+		return wrong(err, "request",
+			     "mgpu-remoted keeps no earlier settings: set those that are to be in force");
+	if (!json_object_is_type(value, json_type_object) || json_object_object_length(value) != 1)
+		return wrong(err, "settings", "settings are an object with one account");
+	it = json_object_iter_begin(value);
+	if (!owner_parse(&owner, json_object_iter_peek_name(&it)))
+		return wrong(err, "account",
+			     "an account is user:NAME, vm:CID, or others for all that are not named");
+	part = apps_part(c->apps, &owner);
+	ret = read_part(&part, json_object_iter_peek_value(&it), err);
+	if (!ret)
+		ret = apps_set_part(c->apps, &part);
+	if (ret == -ENOMEM)
+		wrong(err, "settings", "out of memory");
+	return ret;
 }
 
 static const struct server_ops ops = {
@@ -131,7 +240,7 @@ static const struct server_ops ops = {
 };
 
 int control_open(struct control_socket **control, const char *path, const char *group,
-		 const struct apps *apps, const struct control_api *apis)
+		 struct apps *apps, const struct control_api *apis)
 {
 	struct control_socket *c = calloc(1, sizeof(*c));
 	struct access access = { .everyone = false };

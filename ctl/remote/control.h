@@ -31,7 +31,7 @@ struct control_api {
  * Return: 0, or a negative errno after a line in the log.
  */
 int control_open(struct control_socket **control, const char *path, const char *group,
-		 const struct apps *apps, const struct control_api *apis);
+		 struct apps *apps, const struct control_api *apis);
 void control_close(struct control_socket *control);
 
 /* For poll(): readable when control_run() must be called. */

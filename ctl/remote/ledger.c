@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -46,6 +50,50 @@ const char *owner_text(char buf[OWNER_TEXT], const struct owner *o)
 		snprintf(buf, OWNER_TEXT, "VM %u", o->cid);
 	else
 		snprintf(buf, OWNER_TEXT, "account %u", o->uid);
+	return buf;
+}
+
+/* Read all of a text as a number below that of no owner. */
+static bool read_number(unsigned int *n, const char *text)
+{
+	unsigned long v;
+	char *end;
+
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (errno || *text < '0' || *text > '9' || *end || v >= UINT_MAX)
+		return false;
+	*n = (unsigned int)v;
+	return true;
+}
+
+bool owner_parse(struct owner *o, const char *text)
+{
+	const struct passwd *pw;
+
+	*o = OWNER_OTHERS;
+	if (!strcmp(text, "others"))
+		return true;
+	if (!strncmp(text, "vm:", 3))
+		return read_number(&o->cid, text + 3) && o->cid;
+	if (strncmp(text, "user:", 5))
+		return false;
+	pw = getpwnam(text + 5);
+	if (pw)
+		o->uid = pw->pw_uid;
+	return pw || read_number(&o->uid, text + 5);
+}
+
+const char *owner_name(char buf[OWNER_TEXT], const struct owner *o)
+{
+	const struct owner others = OWNER_OTHERS;
+
+	if (owner_same(o, &others))
+		strcpy(buf, "others");
+	else if (o->cid)
+		snprintf(buf, OWNER_TEXT, "vm:%u", o->cid);
+	else
+		snprintf(buf, OWNER_TEXT, "user:%u", o->uid);
 	return buf;
 }
 

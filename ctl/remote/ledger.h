@@ -22,6 +22,14 @@ struct owner {
 	unsigned int cid;
 };
 
+/* Stands for all owners that are not named. */
+#define OWNER_OTHERS	((struct owner){ .uid = (uid_t)-1, .cid = 0 })
+
+static inline bool owner_same(const struct owner *a, const struct owner *b)
+{
+	return a->uid == b->uid && a->cid == b->cid;
+}
+
 /* Find out who is at the other end of a socket. Return its process ID, or 0 if it has none here. */
 pid_t owner_of(struct owner *o, int fd);
 
@@ -29,6 +37,12 @@ pid_t owner_of(struct owner *o, int fd);
 
 /* Say who that is, for a sentence. Return @buf. */
 const char *owner_text(char buf[OWNER_TEXT], const struct owner *o);
+
+/* Read "user:NAME", "user:UID", "vm:CID" or "others". Return false if it is none of these. */
+bool owner_parse(struct owner *o, const char *text);
+
+/* Write what owner_parse() reads. Return @buf. */
+const char *owner_name(char buf[OWNER_TEXT], const struct owner *o);
 
 /* Numbers of an entry; the first LEDGER_LIMITS have limits. */
 enum ledger_number {

@@ -28,6 +28,7 @@
 #include <linux/vm_sockets.h>
 
 #include "apps.h"
+#include "clock.h"
 #include "cmdline.h"
 #include "complain.h"
 #include "confine.h"
@@ -66,6 +67,11 @@ static const char usage_text[] =
 	"      --account-programs N, --account-memory MIB, --account-objects N,\n"
 	"      --account-pending MIB\n"
 	"                       the same limits (none)\n"
+	"      --engines N      so many accounts compute at a time, in turns by their weights (all)\n"
+	"      --share ACCOUNT[,weight=N][,gpu-limit=P%]\n"
+	"                       what user:NAME, vm:CID or others have of the engines' time: a weight\n"
+	"                       from 1 to 10000 (100), and a part of an engine (no limit); may be\n"
+	"                       repeated\n"
 	"\n"
 	"      --confine WHAT   forbid the programs' processes what no driver needs: all, calls\n"
 	"                       (of the system, and no files), or none (all)\n"
@@ -94,6 +100,8 @@ static const struct option options[] = {
 	{ "account-memory", required_argument, NULL, 'b' },
 	{ "account-objects", required_argument, NULL, 'c' },
 	{ "account-pending", required_argument, NULL, 'd' },
+	{ "engines", required_argument, NULL, 'E' },
+	{ "share", required_argument, NULL, 'H' },
 	{ "confine", required_argument, NULL, 'f' },
 	{ "read", required_argument, NULL, 'r' },
 	{ "write", required_argument, NULL, 'w' },
@@ -111,7 +119,7 @@ static const struct option options[] = {
 static const char *const names[] = {
 	"socket", "vsock", "mode", "user", "library", "cuda", "programs", "memory", "objects",
 	"message", "pending", "account-programs", "account-memory", "account-objects",
-	"account-pending", "confine", "read", "write", "control", "group", "help", "version", NULL
+	"account-pending", "engines", "share", "confine", "read", "write", "control", "group", "help", "version", NULL
 };
 
 static struct {
@@ -128,6 +136,8 @@ static struct {
 	unsigned int programs;
 	unsigned int account_programs;
 	uint64_t account[LEDGER_LIMITS];
+	unsigned int engines;
+	struct apps apps;
 	const char *serve;
 	bool rests;
 	bool launch;
@@ -135,6 +145,7 @@ static struct {
 } opt = {
 	.socket = SOCKET, .library = "libOpenCL.so.1", .cuda = "libcuda.so.1", .group = "auto",
 	.mode = 0660, .confine = "all", .programs = 64, .account_programs = UINT_MAX,
+	.engines = UINT_MAX,
 	.account = {
 		[LEDGER_MEMORY] = UINT64_MAX, [LEDGER_OBJECTS] = UINT64_MAX,
 		[LEDGER_PENDING] = UINT64_MAX,
@@ -374,12 +385,15 @@ static bool place(int program, int ledger)
 static bool start(int fd, struct app *app, char **argv)
 {
 	char entry[32];
+	pid_t pid = fork();
 
-	app->process = fork();
-	if (app->process < 0)
+	if (pid < 0)
 		complain("cannot start a process: %s", strerror(errno));
-	if (app->process)
-		return app->process > 0;
+	if (pid > 0)
+		apps_started(app, pid);
+	if (pid)
+		return pid > 0;
+	setpgid(0, 0);
 	snprintf(entry, sizeof(entry), "--serve=%u", app->entry);
 	argv[1] = entry;
 	if (!place(fd, app->account->fd))
@@ -418,7 +432,7 @@ static void take_program(int fd, struct apps *apps, char **argv)
 	close(program);
 }
 
-static int open_control(struct control_socket **control, const struct apps *apps)
+static int open_control(struct control_socket **control, struct apps *apps)
 {
 	static struct control_api apis[3];
 	char path[PATH_MAX];
@@ -432,9 +446,21 @@ static int open_control(struct control_socket **control, const struct apps *apps
 	return control_open(control, opt.control ? opt.control : path, opt.group, apps, apis);
 }
 
+/* Wait for a descriptor, and at most so long, nanoseconds. */
+static int poll_until(struct pollfd *fds, nfds_t nr, uint64_t wait_ns)
+{
+	const struct timespec wait = {
+		.tv_sec = (time_t)(wait_ns / NSEC), .tv_nsec = (long)(wait_ns % NSEC),
+	};
+
+	return ppoll(fds, nr, wait_ns == UINT64_MAX ? NULL : &wait, NULL);
+}
+
 static int listener(int argc, char **argv)
 {
-	struct apps apps = { .max = opt.programs, .account_max = opt.account_programs };
+	/* A process that is stopped, or goes on, has not ended. */
+	const struct sigaction ended = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP };
+	struct apps *apps = &opt.apps;
 	char **own = calloc((size_t)argc + 2, sizeof(*own));
 	struct signalfd_siginfo info;
 	struct control_socket *control;
@@ -453,6 +479,10 @@ static int listener(int argc, char **argv)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigaction(SIGCHLD, &ended, NULL);
+	apps->max = opt.programs;
+	apps->account_max = opt.account_programs;
+	apps_init(apps, opt.engines);
 	if (!strcmp(opt.confine, "all") && !confine_has_files())
 		complain("the kernel has no Landlock: programs' processes see the files that their account sees");
 	if (opt.vsock)
@@ -460,7 +490,7 @@ static int listener(int argc, char **argv)
 	fd = vsock < 0 && opt.vsock ? vsock : listen_on(opt.socket);
 	if (fd < 0)
 		return fd;
-	ret = open_control(&control, &apps);
+	ret = open_control(&control, apps);
 	if (ret) {
 		unlink(opt.socket);
 		return ret;
@@ -471,20 +501,21 @@ static int listener(int argc, char **argv)
 	fds[3] = (struct pollfd){ .fd = control ? control_fd(control) : -1, .events = POLLIN };
 	notify("READY=1\nSTATUS=listening on %s", opt.socket);
 	for (;;) {
-		if (poll(fds, 4, -1) < 0 && errno != EINTR)
+		if (poll_until(fds, 4, shares_look(&apps->shares, now_ns())) < 0 && errno != EINTR)
 			return -errno;
 		if (fds[0].revents && read(fds[0].fd, &info, sizeof(info)) == sizeof(info)) {
 			if (info.ssi_signo != SIGCHLD)
 				break;
-			reap(&apps);
+			reap(apps);
 		}
 		for (int i = 1; i < 3; i++)
 			if (fds[i].revents)
-				take_program(fds[i].fd, &apps, own);
+				take_program(fds[i].fd, apps, own);
 		if (fds[3].revents)
 			control_run(control);
 	}
 	notify("STOPPING=1");
+	apps_end(apps);
 	control_close(control);
 	unlink(opt.socket);
 	free(own);
@@ -504,6 +535,49 @@ static bool number(const char *text, uint64_t unit, uint64_t max, uint64_t *resu
 		return false;
 	*result = v * unit;
 	return true;
+}
+
+/* Read a part of an engine's time, as "30.5%" or "none". */
+static bool read_limit(const char *text, uint32_t *ppm)
+{
+	double part;
+	char *end;
+
+	*ppm = 0;
+	if (!strcmp(text, "none"))
+		return true;
+	part = strtod(text, &end) * MGPU_GPU_LIMIT_MAX / 100;
+	if (end == text || strcmp(end, "%") != 0 || !(part >= MGPU_GPU_LIMIT_MIN) ||
+	    !(part <= MGPU_GPU_LIMIT_MAX))
+		return false;
+	*ppm = (uint32_t)(part + 0.5);
+	return true;
+}
+
+/* Read ACCOUNT[,weight=N][,gpu-limit=P%]. */
+static bool take_share(const char *text)
+{
+	struct part part = { .weight = SHARES_WEIGHT };
+	char copy[256], *word, *rest = copy;
+	uint64_t weight;
+
+	if (strlen(text) >= sizeof(copy))
+		return false;
+	strcpy(copy, text);
+	word = strsep(&rest, ",");
+	if (!owner_parse(&part.owner, word))
+		return false;
+	while ((word = strsep(&rest, ","))) {
+		if (!strncmp(word, "weight=", 7)) {
+			if (!number(word + 7, 1, MGPU_WEIGHT_MAX, &weight))
+				return false;
+			part.weight = (uint32_t)weight;
+		} else if (strncmp(word, "gpu-limit=", 10) != 0 ||
+			   !read_limit(word + 10, &part.limit_ppm)) {
+			return false;
+		}
+	}
+	return !apps_set_part(&opt.apps, &part);
 }
 
 static bool take_option(int c, const char *text)
@@ -546,6 +620,13 @@ static bool take_option(int c, const char *text)
 		return number(text, 1, most, &opt.account[LEDGER_OBJECTS]);
 	case 'd':
 		return number(text, mib, most, &opt.account[LEDGER_PENDING]);
+	case 'E':
+		if (!number(text, 1, 100000, &v))
+			return false;
+		opt.engines = (unsigned int)v;
+		return true;
+	case 'H':
+		return take_share(text);
 	case 'f':
 		opt.confine = text;
 		return !strcmp(text, "all") || !strcmp(text, "calls") || !strcmp(text, "none");

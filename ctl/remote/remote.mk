@@ -13,7 +13,7 @@ remote-opencl-objs := $(remote-client-objs) $(addprefix $(OUT)/obj/pic/,opencl/f
 remote-cuda-objs := $(remote-client-objs) $(addprefix $(OUT)/obj/pic/,cuda/errors.o cuda/front.o \
 	cuda/image.o cuda/launch.o cuda/memory.o cuda/ranges.o cuda_front.o)
 remote-back-objs := $(addprefix $(OUT)/obj/remote/,apps.o confine.o control.o group.o launch.o ledger.o \
-	main.o server.o usage.o opencl/back.o opencl/lengths.o opencl_server.o cuda/back.o \
+	main.o server.o shares.o usage.o opencl/back.o opencl/lengths.o opencl_server.o cuda/back.o \
 	cuda/image.o cuda/ranges.o cuda_server.o) \
 	$(addprefix $(OUT)/obj/mgpud/server/,access.o budget.o server.o)
 remote-headers := $(remote-gen)/opencl_gen.h $(remote-gen)/cuda_gen.h

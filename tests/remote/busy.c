@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Have the device work: busy NAME [KERNELS].  Launches so many kernels without waiting, and prints
- * what they have computed; without a number, or with 0, prints each second how many have ended, and
- * waits for AHEAD at a time, until a call fails.
+ * what they have computed; without a number, or with 0, prints each second how many have ended,
+ * until a call fails, and has always some that have not.
  */
 #include "common.h"
 
 #define ITEMS	64u
-#define AHEAD	32u
+#define BATCH	32u	/* kernels that are waited for at a time */
 
 static const char source[] =
 	"kernel void work(global uint *a, uint rounds)\n"
@@ -22,27 +22,34 @@ static const char source[] =
 static cl_kernel work;
 static cl_mem m;
 
-static void launch(cl_uint rounds)
+static void launch(cl_uint rounds, cl_event *event)
 {
 	const size_t items = ITEMS;
 
 	cl_arg(work, 1, sizeof(rounds), &rounds);
-	CL(clEnqueueNDRangeKernel(queue, work, 1, NULL, &items, NULL, 0, NULL, NULL));
+	CL(clEnqueueNDRangeKernel(queue, work, 1, NULL, &items, NULL, 0, NULL, event));
 }
 
+/* A program that waits for all that it has launched leaves the device to others meanwhile. */
 static void count(const char *name)
 {
 	double start = now_us(), said = start;
+	cl_event events[2] = { NULL, NULL };
 
-	for (unsigned int kernels = AHEAD;; kernels += AHEAD) {
-		/* A program that waits for each leaves the device to others meanwhile. */
-		for (unsigned int i = 0; i < AHEAD; i++)
-			launch(20000);
-		CL(clFinish(queue));
+	for (unsigned int batch = 0;; batch++) {
+		cl_event *oldest = &events[(batch + 1) % 2];
+
+		for (unsigned int i = 1; i < BATCH; i++)
+			launch(20000, NULL);
+		launch(20000, &events[batch % 2]);
+		if (!*oldest)
+			continue;
+		CL(clWaitForEvents(1, oldest));
+		CL(clReleaseEvent(*oldest));
 		if (now_us() - said < 1e6)
 			continue;
 		said = now_us();
-		printf("busy name=%s kernels=%u t=%.1f\n", name, kernels, (said - start) / 1e6);
+		printf("busy name=%s kernels=%u t=%.1f\n", name, batch * BATCH, (said - start) / 1e6);
 		fflush(stdout);
 	}
 }
@@ -60,7 +67,7 @@ int main(int argc, char **argv)
 	if (!kernels)
 		count(argv[1]);
 	for (cl_uint i = 0; i < kernels; i++)
-		launch(i % 100);
+		launch(i % 100, NULL);
 	CL(clEnqueueReadBuffer(queue, m, CL_TRUE, 0, sizeof(a), a, 0, NULL, NULL));
 	printf("%u kernels: %016llx\n", kernels, (unsigned long long)digest(a, sizeof(a)));
 	return 0;

@@ -141,6 +141,8 @@ missing_and_surplus()
 	refused "$gpuctl" 2 "remote list takes no '7'" remote list 7
 	refused "$gpuctl" 2 "'gpuctl remote list' lists them" remote show
 	refused "$gpuctl" 2 "'x' is no process ID" remote show x
+	refused "$gpuctl" 2 "remote accounts takes no 'vm:3'" remote accounts vm:3
+	refused "$gpuctl" 2 'name an account and what to set' remote set vm:3
 	MGPU_REMOTE_CONTROL=/nonexistent/s refused "$gpuctl" 1 \
 		'mgpu-remoted does not run .*/nonexistent/s.: start it, or set MGPU_REMOTE_CONTROL' \
 		remote list
@@ -581,7 +583,7 @@ completion()
 		echo "render start: $(complete_words render start '')"
 	[ "$(complete_words render stop '')" = 'all none force 0000:03:00.0' ] ||
 		echo "render stop: $(complete_words render stop '')"
-	[ "$(complete_words remote '')" = 'list show stats' ] ||
+	[ "$(complete_words remote '')" = 'list show stats accounts set' ] ||
 		echo "remote: $(complete_words remote '')"
 	[ "$(complete_words remote show '')" = 17 ] ||
 		echo "remote show: $(complete_words remote show '')"

@@ -42,6 +42,8 @@ OUTPUTS = {
     ("remote", "list"): "remote_list",
     ("remote", "show", "1000"): "remote_show",
     ("remote", "stats", "-n", "2", "-d", "0.1"): "remote_stats",
+    ("remote", "accounts"): "remote_accounts",
+    ("remote", "set", "vm:3", "weight", "300", "gpu-limit", "10%"): None,
     ("status",): "status",
     ("monitor", "contexts", "-n", "2"): "monitor_event",
     ("top", "-n", "2", "-d", "1"): "top_sample",
@@ -254,8 +256,10 @@ def mgpud_keys():
 
 def remoted_keys():
     """The state of mgpu-remoted has the keys that the schema describes."""
+    account = SCHEMA["$defs"]["remote_accounts"]["properties"]["accounts"]
     described = set(SCHEMA["$defs"]["remote_app"]["properties"])
-    got = keys_of("ctl/remote/control.c") - {"version", "applications"}
+    described |= set(account["items"]["properties"])
+    got = keys_of("ctl/remote/control.c") - {"version", "applications", "accounts"}
     assert got == described, got ^ described
 
 
@@ -287,6 +291,8 @@ if __name__ == "__main__":
         os.environ["MGPUD_SOCKET"] = os.path.join(folder, "mgpud.sock")
         Mgpud(os.environ["MGPUD_SOCKET"], example(SCHEMA["$defs"]["state"])).start()
         os.environ["MGPU_REMOTE_CONTROL"] = os.path.join(folder, "remote.sock")
-        Mgpud(os.environ["MGPU_REMOTE_CONTROL"], example(SCHEMA["$defs"]["remote_list"])).start()
+        Mgpud(os.environ["MGPU_REMOTE_CONTROL"],
+              {**example(SCHEMA["$defs"]["remote_list"]),
+               **example(SCHEMA["$defs"]["remote_accounts"])}).start()
         status = pytap.run(TESTS)
     sys.exit(status)

@@ -11,6 +11,7 @@ deferred.
 import fcntl
 import json
 import os
+import pwd
 import re
 import signal
 import socket
@@ -495,6 +496,63 @@ def accounts_have_limits():
         assert server.said().count("(--account-objects)") == 1, server.said()
 
 
+def busy(server, seconds):
+    """Return the engine time that each account's programs use in some time, parts of an engine."""
+    def used():
+        return {app["uid"]: (app["busy_s"], app["age_s"]) for app in applications(server)}
+    before = used()
+    time.sleep(seconds)
+    return {uid: (ns - before[uid][0]) / (age - before[uid][1])
+            for uid, (ns, age) in used().items()}
+
+
+def accounts_share_engines_by_weight():
+    if os.geteuid():
+        raise pytap.Skip("needs root, to have programs of two accounts")
+    os.chmod(path(""), 0o755)
+    with serving("--mode", "666", "--engines", "1", "--share", "user:nobody,weight=300") as server:
+        env = server.env("batched")
+        nobody = pwd.getpwnam("nobody").pw_uid
+        programs = [subprocess.Popen([program("busy"), "x"], env=env, user=user,
+                                     stdout=subprocess.PIPE, text=True) for user in (0, nobody)]
+        for process in programs:
+            assert process.stdout.readline().startswith("busy"), server.said()
+        part = busy(server, 6)
+        assert 2.6 < part[nobody] / part[0] < 3.4, part
+        accounts = json.loads(remote(server, "-j", "remote", "accounts").stdout)["accounts"]
+        assert {account["account"]: account["weight"] for account in accounts} == {
+            "user:0": 100, f"user:{nobody}": 300}, accounts
+        done = remote(server, "remote", "set", "user:nobody", "gpu-limit", "10%")
+        assert not done.returncode, done
+        time.sleep(1)
+        part = busy(server, 6)
+        assert 0 < part[nobody] < 0.12 and part[0] > 3 * part[nobody], part
+        text = remote(server, "remote", "accounts").stdout
+        assert re.search(r"^user:nobody +300 +10% +1 +(yes|no)$", text, re.M), text
+        for process in programs:
+            process.kill()
+            process.communicate()
+        wait_until(server.has_none)
+
+
+def wrong_shares_are_refused():
+    with serving() as server:
+        for words, why in ((("vm:0", "weight", "3"), "an account is user:NAME, vm:CID"),
+                           (("user:0", "weight", "0"), "whole number from 1 to 10000"),
+                           (("user:0", "gpu-limit", "200%"), "0.1% to 100%"),
+                           (("user:0", "weight"), "weight needs a value"),
+                           (("user:0", "colour", "3"), "unknown setting 'colour'")):
+            done = remote(server, "remote", "set", *words)
+            assert done.returncode and why in done.stderr, (words, done)
+        assert not remote(server, "remote", "set", "vm:7", "weight", "3").returncode
+        text = remote(server, "remote", "accounts").stdout
+        assert re.search(r"^vm:7 +3 +none +0 +no$", text, re.M), text
+    for share in ("vm:0", "nobody", "user:nobody,weight=0", "others,gpu-limit=0.01%",
+                  "others,gpu-limit=5", "others,colour=3"):
+        done = run(SERVER, "--share", share)
+        assert done.returncode == 2 and "is not allowed" in done.stderr, (share, done)
+
+
 def without_a_server_there_is_no_platform():
     env = CLIENT
     assert run("clinfo", "-l", env=dict(env, MGPU_REMOTE="off")).stderr == ""
@@ -553,6 +611,8 @@ if __name__ == "__main__":
             (gpuctl_tells_what_programs_do, "gpuctl tells what programs do"),
             (others_may_not_ask, "the control socket is closed to others, or not there"),
             (accounts_have_limits, "programs of an account have limits together"),
+            (accounts_share_engines_by_weight, "accounts share engines by weight, below limits"),
+            (wrong_shares_are_refused, "shares that make no sense are refused"),
             (large_data_go_through_shared_memory, "large data go through shared memory"),
             (memory_that_can_shrink_is_not_shared, "memory that can shrink is not shared"),
             (kernels_cannot_call_what_no_driver_needs, "kernels cannot make most system calls"),
