@@ -69,6 +69,7 @@ static uint64_t elf_len(const uint8_t *image, uint64_t max)
 		return 0;
 	len = later(sat_add(h.e_shoff, h.e_shnum * sizeof(s)),
 		    sat_add(h.e_phoff, h.e_phnum * sizeof(p)));
+	len = later(len, sizeof(h));
 	if (len > max)
 		return len;
 	for (unsigned int i = 0; i < h.e_shnum; i++) {
@@ -215,7 +216,8 @@ static bool ptx_params(struct text *t, struct cuda_param *params, unsigned int *
 			bytes = sat_mul(bytes, number(next_word(t)));
 		} else if (is(w, ",") || is(w, ")")) {
 			if (bytes) {
-				if (*nr == CUDA_PARAMS || align > 256 || bytes > CUDA_PARAM_BYTES)
+				if (*nr == CUDA_PARAMS || !align || align > 256 ||
+				    bytes > CUDA_PARAM_BYTES)
 					return false;
 				at = (at + align - 1) / align * align;
 				params[(*nr)++] = (struct cuda_param){ (uint32_t)at,
@@ -333,6 +335,14 @@ static bool elf_kernels(const uint8_t *image, uint64_t len, found_fn *found, voi
 
 /* ---- all ---- */
 
+/* None lies within another one: the depth is bounded. */
+static bool is_fat(const uint8_t *code, uint64_t len)
+{
+	uint32_t magic;
+
+	return get(code, len, 0, &magic, sizeof(magic)) && magic == FAT_MAGIC;
+}
+
 static bool fat_kernels(const uint8_t *image, uint64_t len, found_fn *found, void *arg)
 {
 	struct fat_header fat;
@@ -347,7 +357,7 @@ static bool fat_kernels(const uint8_t *image, uint64_t len, found_fn *found, voi
 			return false;
 		code = image + at + e.header_len;
 		if (!(e.flags & FAT_COMPRESSED) && (e.kind == FAT_ELF || e.kind == FAT_PTX) &&
-		    cuda_image_len(code, e.len) <= e.len)
+		    cuda_image_len(code, e.len) <= e.len && !is_fat(code, e.len))
 			return cuda_image_kernels(code, e.len, found, arg);
 		at += e.header_len + e.len;
 	}
