@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Conjugate gradients on a band matrix: two sums are read back in each step. */
+/*
+ * Conjugate gradients on a band matrix: two sums are read back in each step.  cg [TIMES] solves it so
+ * many times.
+ */
 #include "common.h"
 
 #define N	2048u
@@ -53,21 +56,44 @@ static void add(cl_mem y, cl_mem x, double a, double b)
 	CL(clEnqueueNDRangeKernel(queue, axpy, 1, NULL, &n, NULL, 0, NULL, NULL));
 }
 
-int main(void)
+/* Solve it. Return the number of steps. */
+static int solve(cl_mem x, cl_mem r, cl_mem p, cl_mem q, double *rest)
 {
-	static double b[N];
-	const int size = N, each = N / GROUPS;
-	double rr, next, a;
-	cl_mem x, r, p, q;
+	double rr = dot_of(r, r), next, a;
 	int i;
 
+	for (i = 0; i < 200 && rr > 1e-12; i++) {
+		CL(clEnqueueNDRangeKernel(queue, apply, 1, NULL, &n, NULL, 0, NULL, NULL));
+		a = rr / dot_of(p, q);
+		add(x, p, a, 1);
+		add(r, q, -a, 1);
+		next = dot_of(r, r);
+		add(p, r, 1, next / rr);
+		rr = next;
+	}
+	*rest = rr;
+	return i;
+}
+
+static void set(cl_mem m, const double *value)
+{
+	CL(clEnqueueWriteBuffer(queue, m, CL_FALSE, 0, N * sizeof(*value), value, 0, NULL, NULL));
+}
+
+int main(int argc, char **argv)
+{
+	static double b[N], zero[N];
+	const int size = N, each = N / GROUPS;
+	int times = number(argc, argv, 1), steps = 0;
+	cl_mem x, r, p, q;
+	double rest;
+
 	cl_open(source, 0);
-	for (i = 0; i < (int)N; i++)
+	for (size_t i = 0; i < N; i++)
 		b[i] = (double)(random_number() % 100);
 	r = cl_buffer(CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof(b), b);
 	p = cl_buffer(CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof(b), b);
-	memset(b, 0, sizeof(b));
-	x = cl_buffer(CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof(b), b);
+	x = cl_buffer(CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof(zero), zero);
 	q = cl_buffer(CL_MEM_READ_WRITE, sizeof(b), NULL);
 	sums = cl_buffer(CL_MEM_READ_WRITE, GROUPS * sizeof(double), NULL);
 	apply = cl_kernel_of("apply");
@@ -78,18 +104,15 @@ int main(void)
 	cl_arg(apply, 0, sizeof(p), &p);
 	cl_arg(apply, 1, sizeof(q), &q);
 	cl_arg(apply, 2, sizeof(size), &size);
-	rr = dot_of(r, r);
-	for (i = 0; i < 200 && rr > 1e-12; i++) {
-		CL(clEnqueueNDRangeKernel(queue, apply, 1, NULL, &n, NULL, 0, NULL, NULL));
-		a = rr / dot_of(p, q);
-		add(x, p, a, 1);
-		add(r, q, -a, 1);
-		next = dot_of(r, r);
-		add(p, r, 1, next / rr);
-		rr = next;
+	steps = solve(x, r, p, q, &rest);
+	while (--times > 0) {
+		set(r, b);
+		set(p, b);
+		set(x, zero);
+		steps += solve(x, r, p, q, &rest);
 	}
 	CL(clEnqueueReadBuffer(queue, x, CL_TRUE, 0, sizeof(b), b, 0, NULL, NULL));
-	printf("steps %d, rest %.17g, x %016llx\n", i, rr,
+	printf("steps %d, rest %.17g, x %016llx\n", steps, rest,
 	       (unsigned long long)digest(b, sizeof(b)));
 	CL(clReleaseMemObject(x));
 	CL(clReleaseMemObject(r));

@@ -75,6 +75,12 @@ static inline void cl_arg(cl_kernel k, cl_uint index, size_t size, const void *v
 	good(clSetKernelArg(k, index, size, value), "clSetKernelArg");
 }
 
+/* Return the first argument, a number, or another one if there is none. */
+static inline int number(int argc, char **argv, int otherwise)
+{
+	return argc > 1 ? atoi(argv[1]) : otherwise;
+}
+
 /* Microseconds since some moment. */
 static inline double now_us(void)
 {

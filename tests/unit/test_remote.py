@@ -28,8 +28,8 @@ from remoted import (BUILD, CTL, MODES, PLAIN, SLOW, TOP, analyse, build, counts
 
 SERVER, GPUCTL = os.path.join(CTL, "mgpu-remoted"), os.path.join(CTL, "gpuctl")
 LOOPS = ("loops-constant", "loops-induction", "loops-results")
-PROGRAMS = ("vecadd", "stencil", "bfs", "cg", "bulk", "maps", "images", "events", "errors", "builds",
-            *LOOPS)
+PROGRAMS = ("vecadd", "stencil", "bfs", "cg", "nbody", "kmeans", "fft", "lstm", "bulk", "maps",
+            "images", "events", "errors", "builds", *LOOPS)
 
 # PoCL's device that computes in threads: the other one waits for user events for ever.
 NATIVE = dict(PLAIN, POCL_DEVICES="pthread", POCL_CACHE_DIR=path("cache"))
