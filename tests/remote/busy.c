@@ -7,7 +7,8 @@
 #include "common.h"
 
 #define ITEMS	64u
-#define BATCH	32u	/* kernels that are waited for at a time */
+#define BATCH	8u	/* kernels that are waited for at a time */
+#define LONG	100000u	/* rounds of a kernel that takes milliseconds */
 
 static const char source[] =
 	"kernel void work(global uint *a, uint rounds)\n"
@@ -40,8 +41,8 @@ static void count(const char *name)
 		cl_event *oldest = &events[(batch + 1) % 2];
 
 		for (unsigned int i = 1; i < BATCH; i++)
-			launch(20000, NULL);
-		launch(20000, &events[batch % 2]);
+			launch(LONG, NULL);
+		launch(LONG, &events[batch % 2]);
 		if (!*oldest)
 			continue;
 		CL(clWaitForEvents(1, oldest));
