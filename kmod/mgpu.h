@@ -18,7 +18,7 @@
  *   context->merge	mutex; results that the shards of a work share.
  *   readback.lock	mutex; the module's context and resource on the GPU for
  *			reading a vGPU's screen.
- *   vgpu->turn.lock	mutex; the submission of a turn.
+ *   vgpu->turns.lock	mutex; the submission of a turn.
  *   vgpu->hostmem.lock	mutex; the BAR with memory of the device, and what the VMM has mapped
  *			of it.  Faults of the VMM take it, under mmap_lock.
  *   host_pages.lock	mutex; what of a driver's memory the VMM has mapped.  MMU notifiers
@@ -282,7 +282,7 @@ struct mgpu_vgpu {
 	bool quarantine;		/* jobs end with an error; read with READ_ONCE */
 	bool quarantine_changed;	/* user space has not been told */
 	u64 last_frame_ns;		/* engine thread; when a frame was complete */
-	struct mgpu_turn turn;		/* has its own lock */
+	struct mgpu_turns turns;	/* have their own lock */
 
 	/*
 	 * Settings: written under mgpu_registry_lock, read with READ_ONCE; @fps and @gpu:

@@ -27,8 +27,8 @@
 enum turns_state { TURNS_IDLE, TURNS_WAIT, TURNS_HAS };
 
 /* Actions of the caller. */
-#define TURNS_END	0x1	/* answer the turn */
-#define TURNS_ASK	0x2	/* ask for a turn, if it was not asked */
+#define TURNS_ASK	0x1	/* ask for a turn, if none is waited for */
+#define TURNS_END	0x2	/* answer the turn */
 #define TURNS_STOP	0x4	/* stop the server */
 #define TURNS_RUN	0x8	/* have it go on */
 

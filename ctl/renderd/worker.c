@@ -193,14 +193,16 @@ static int look_at_servers(struct worker *w)
 	used = servers_ns(w);
 	what = turns_look(&w->turns, now, used, is_busy(w),
 			  turns_seems_to_rest(&w->turns, now, used) && servers_are_ready(w));
-	if (what & TURNS_END) {
-		done(w, w->turn, VIRTIO_GPU_RESP_OK_NODATA);
-		/* The module gives the next turn when it knows that this one is over. */
-		ret = channel_enter(&w->ch, 0);
-	}
-	/* It refuses a second request, and any while the guest has no driver. */
+	/*
+	 * Before the end of a turn, so that the vGPU has a job when the scheduler chooses the next
+	 * one.  The module refuses a second request, and any while the guest has no driver.
+	 */
 	if (what & TURNS_ASK)
 		channel_turn(&w->ch);
+	if (what & TURNS_END) {
+		done(w, w->turn, VIRTIO_GPU_RESP_OK_NODATA);
+		ret = channel_enter(&w->ch, 0);
+	}
 	stop_or_run(w, what);
 	return ret ? ret : (int)(turns_next(&w->turns) / 1000000);
 }
@@ -215,6 +217,9 @@ static void execute(struct worker *w)
 
 	while (channel_take(&w->ch, &cmd)) {
 		if (cmd.flags & MGPU_USER_CMD_TURN) {
+			/* It was asked for once more when the last one was on its way. */
+			if (w->turns.state == TURNS_HAS)
+				done(w, w->turn, VIRTIO_GPU_RESP_OK_NODATA);
 			w->turn = cmd.seq;
 			stop_or_run(w, turns_given(&w->turns, now_ns(), servers_ns(w)));
 			continue;

@@ -5,7 +5,9 @@
  * A guest may write work into memory that it shares with the process that executes for it,
  * as with Venus.  That work does not pass the ring.  So the back end asks for turns: a turn
  * is a job, which waits, is limited and is charged as those of commands, and lasts until the
- * back end completes it.  A vGPU has one, behind the commands that it has submitted before.
+ * back end completes it.  It is queued behind the commands that the guest has submitted before.
+ * The back end asks for the next turn before it completes one, so that the vGPU has a job that
+ * the scheduler can choose then.
  */
 #include <linux/export.h>
 #include <linux/ktime.h>
@@ -22,13 +24,14 @@ static struct mgpu_turn *to_turn(struct mgpu_job *job)
 static struct mgpu_msg *turn_msgs(struct mgpu_job *job, u32 *nr)
 {
 	*nr = 1;
+	WRITE_ONCE(to_turn(job)->begun, true);
 	return &to_turn(job)->msg;
 }
 
 /* ops->done */
 static void turn_done(struct mgpu_job *job)
 {
-	/* The next turn is submitted behind this; pairs with mgpu_vgpu_turn(). */
+	/* It may be submitted again behind this; pairs with find_turn(). */
 	smp_store_release(&to_turn(job)->busy, false);
 }
 
@@ -40,7 +43,7 @@ static const struct mgpu_job_ops turn_ops = {
 
 void mgpu_turn_init(struct mgpu_vgpu *vgpu)
 {
-	mutex_init(&vgpu->turn.lock);
+	mutex_init(&vgpu->turns.lock);
 }
 
 /*
@@ -49,25 +52,43 @@ void mgpu_turn_init(struct mgpu_vgpu *vgpu)
  */
 void mgpu_turn_quiesce(struct mgpu_vgpu *vgpu)
 {
-	mutex_lock(&vgpu->turn.lock);
-	mutex_unlock(&vgpu->turn.lock);
+	mutex_lock(&vgpu->turns.lock);
+	mutex_unlock(&vgpu->turns.lock);
 }
 
-/* Forget the turn of a vGPU that has no job in flight: one that waited was dropped. */
+/* Forget the turns of a vGPU that has no job in flight: one that waited was dropped. */
 void mgpu_turn_stop(struct mgpu_vgpu *vgpu)
 {
-	mutex_lock(&vgpu->turn.lock);
-	vgpu->turn.busy = false;
-	mutex_unlock(&vgpu->turn.lock);
+	int i;
+
+	mutex_lock(&vgpu->turns.lock);
+	for (i = 0; i < MGPU_TURNS; i++)
+		vgpu->turns.turn[i].busy = false;
+	mutex_unlock(&vgpu->turns.lock);
 }
 
-static void submit(struct mgpu_vgpu *vgpu)
+/* Return a turn that can be submitted; NULL if one waits already. */
+static struct mgpu_turn *find_turn(struct mgpu_vgpu *vgpu)
 {
-	struct mgpu_turn *turn = &vgpu->turn;
+	struct mgpu_turn *turn, *unused = NULL;
+
+	for (turn = vgpu->turns.turn; turn < vgpu->turns.turn + MGPU_TURNS; turn++) {
+		/* Pairs with the release in turn_done(). */
+		if (!smp_load_acquire(&turn->busy))
+			unused = turn;
+		else if (!READ_ONCE(turn->begun))
+			return NULL;
+	}
+	return unused;
+}
+
+static void submit(struct mgpu_vgpu *vgpu, struct mgpu_turn *turn)
+{
 	struct mgpu_job *job = &turn->job;
 
-	lockdep_assert_held(&turn->lock);
+	lockdep_assert_held(&vgpu->turns.lock);
 	turn->busy = true;
+	turn->begun = false;
 	turn->cmd = (struct virtio_gpu_ctrl_hdr){};
 	turn->msg = (struct mgpu_msg){
 		.buf = &turn->cmd, .len = sizeof(turn->cmd), .resp = &turn->resp,
@@ -89,24 +110,25 @@ static void submit(struct mgpu_vgpu *vgpu)
  * The back end gets a job with one message, which has @turn and no command.
  *
  * Context: may sleep.
- * Return: 0; -EBUSY if the last turn is not over; -EAGAIN while the guest has no driver;
+ * Return: 0; -EBUSY if a turn waits already, or too many are not over; -EAGAIN while the guest has no driver;
  * -EACCES under quarantine.
  */
 int mgpu_vgpu_turn(struct mgpu_vgpu *vgpu)
 {
+	struct mgpu_turn *turn;
 	int ret = 0;
 
-	mutex_lock(&vgpu->turn.lock);
-	/* Pairs with the release in turn_done(). */
-	if (smp_load_acquire(&vgpu->turn.busy))
+	mutex_lock(&vgpu->turns.lock);
+	turn = find_turn(vgpu);
+	if (!turn)
 		ret = -EBUSY;
 	else if (!READ_ONCE(vgpu->live))
 		ret = -EAGAIN;
 	else if (READ_ONCE(vgpu->quarantine))
 		ret = -EACCES;
 	else
-		submit(vgpu);
-	mutex_unlock(&vgpu->turn.lock);
+		submit(vgpu, turn);
+	mutex_unlock(&vgpu->turns.lock);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(mgpu_vgpu_turn);

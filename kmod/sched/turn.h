@@ -11,22 +11,35 @@
 #include "backend.h"
 #include "sched/sched.h"
 
+/* One that the back end has, and the next one. */
+#define MGPU_TURNS	2
+
 /**
- * struct mgpu_turn - the turn of a vGPU
- * @lock: held while a turn is submitted
+ * struct mgpu_turn - a turn of a vGPU
  * @busy: the scheduler or the back end has the job
+ * @begun: the back end has had it
  * @job: job of the turn
  * @msg: its only message
  * @cmd: what @msg has: nothing but a type of 0
  * @resp: the answer
  */
 struct mgpu_turn {
-	struct mutex lock;	/* see above */
 	bool busy;
+	bool begun;
 	struct mgpu_job job;
 	struct mgpu_msg msg;
 	struct virtio_gpu_ctrl_hdr cmd;
 	struct virtio_gpu_ctrl_hdr resp;
+};
+
+/**
+ * struct mgpu_turns - the turns of a vGPU
+ * @lock: held while a turn is submitted
+ * @turn: turns, of which one may wait
+ */
+struct mgpu_turns {
+	struct mutex lock;	/* see above */
+	struct mgpu_turn turn[MGPU_TURNS];
 };
 
 void mgpu_turn_init(struct mgpu_vgpu *vgpu);

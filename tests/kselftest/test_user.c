@@ -681,11 +681,27 @@ static bool has_turns(const struct worker *w, unsigned int nr, uint64_t ms)
 	return w->turns >= nr;
 }
 
+static uint64_t jobs_of(struct pair *p)
+{
+	return nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_JOBS);
+}
+
+/* Wait until so many jobs of the vGPU have ended, turns among them, and are charged. */
+static bool jobs_end(struct pair *p, uint64_t jobs)
+{
+	uint64_t end = now_ms() + VMM_TIMEOUT;
+
+	while (jobs_of(p) < jobs && now_ms() < end)
+		sleep_ms(1);
+	return jobs_of(p) >= jobs;
+}
+
 /* Take turns until the last one was charged, and return what all were. */
 static uint64_t charge_turns(struct pair *p, unsigned int nr)
 {
 	uint64_t from = nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_ENGINE_NS);
 	uint64_t end = now_ms() + VMM_TIMEOUT;
+	uint64_t jobs = jobs_of(p) + (p->w.turn != TURN_NONE);
 	unsigned int i, taken = p->w.turns;
 
 	for (i = 1; i <= nr; i++) {
@@ -694,9 +710,8 @@ static uint64_t charge_turns(struct pair *p, unsigned int nr)
 		if (!has_turns(&p->w, taken + i, VMM_TIMEOUT))
 			return 0;
 	}
-	/* The next one is behind the answer to the last one. */
-	while (worker_turn(&p->w) == -EBUSY && now_ms() < end)
-		sleep_ms(1);
+	if (!jobs_end(p, jobs + nr))
+		return 0;
 	return nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_ENGINE_NS) - from;
 }
 
@@ -718,7 +733,6 @@ TEST_F(user, a_turn_is_a_job)
 	p->w.keep_turn = true;
 	EXPECT_EQ(0, worker_turn(&p->w));
 	EXPECT_TRUE(has_turns(&p->w, 1, VMM_TIMEOUT));
-	EXPECT_EQ(-EBUSY, worker_turn(&p->w));
 	/* Commands go on meanwhile. */
 	EXPECT_TRUE(keeps(&p->g, pixels, 5));
 	p->w.keep_turn = false;
@@ -734,7 +748,7 @@ TEST_F(user, a_turn_is_a_job)
 TEST_F(user, a_turn_beside_jobs_of_others_is_charged_whole)
 {
 	struct pair *p = &self->p[0], *other = &self->p[1];
-	uint64_t from[2], begin, passed, ns;
+	uint64_t from[2], begin, passed, jobs, ns;
 	uint32_t *pixels;
 
 	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
@@ -743,6 +757,7 @@ TEST_F(user, a_turn_beside_jobs_of_others_is_charged_whole)
 	ASSERT_NE(NULL, pixels);
 	p->w.busy_ns = UINT64_MAX;
 	p->w.keep_turn = true;
+	jobs = jobs_of(p);
 	from[0] = nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_ENGINE_NS);
 	ASSERT_EQ(0, worker_turn(&p->w));
 	ASSERT_TRUE(has_turns(&p->w, 1, VMM_TIMEOUT));
@@ -757,8 +772,7 @@ TEST_F(user, a_turn_beside_jobs_of_others_is_charged_whole)
 	sleep_ms(50);
 	p->w.keep_turn = false;
 	passed = now_ns() - begin;
-	while (worker_turn(&p->w) == -EBUSY)
-		sleep_ms(1);
+	ASSERT_TRUE(jobs_end(p, jobs + 1));
 	ns = nl_stat(&p->g.nl, p->g.vm.uuid, MGPU_A_STATS_ENGINE_NS) - from[0];
 	TH_LOG("turn: %lu us of %lu us", ns / 1000, passed / 1000);
 	EXPECT_LE(passed, ns);
@@ -769,15 +783,51 @@ TEST_F(user, a_turn_beside_jobs_of_others_is_charged_whole)
 	EXPECT_LE(100000000, ns);
 }
 
+/*
+ * The next turn waits while one lasts, and no third one.  A vGPU of more weight has it before the
+ * jobs of another one, which have waited for longer.
+ */
+TEST_F(user, a_turn_follows_a_turn)
+{
+	struct pair *p = &self->p[0], *other = &self->p[1];
+	struct nl_vgpu v;
+	unsigned int seen;
+
+	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
+	ASSERT_EQ(0, pair_new(other, &self->d, NULL));
+	ASSERT_NE(NULL, picture(&other->g));
+	ASSERT_EQ(0, nl_vgpu_get(&p->g.nl, p->g.vm.uuid, &v));
+	ASSERT_EQ(0, nl_dev_set_slots(&p->g.nl, v.dev_id, 1));
+	ASSERT_EQ(0, nl_vgpu_set(&p->g.nl, p->g.vm.uuid, MGPU_WEIGHT_MAX, NL_KEEP));
+	p->w.keep_turn = true;
+	ASSERT_EQ(0, worker_turn(&p->w));
+	ASSERT_TRUE(has_turns(&p->w, 1, VMM_TIMEOUT));
+	other->w.pause_us = 100000;
+	seen = other->w.seen;
+	for (int i = 0; i < 3; i++)
+		ASSERT_LE(0, move_send(&other->g));
+	sleep_ms(20);
+	EXPECT_EQ(0, worker_turn(&p->w));
+	EXPECT_EQ(-EBUSY, worker_turn(&p->w));
+	EXPECT_EQ(1, p->w.turns);
+	p->w.keep_turn = false;
+	EXPECT_TRUE(has_turns(&p->w, 2, VMM_TIMEOUT));
+	EXPECT_EQ(seen, other->w.seen);
+	other->w.pause_us = 0;
+	EXPECT_EQ(OK, move(&other->g, true));
+}
+
 /* A vGPU that has used its engine time gets no turn. */
 TEST_F(user, a_turn_waits_for_engine_time)
 {
 	struct pair *p = &self->p[0];
 	struct worker *w = &p->w;
+	uint64_t jobs;
 
 	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
 	ASSERT_EQ(0, nl_vgpu_set_full(&p->g.nl, p->g.vm.uuid, NL_KEEP, NL_KEEP, 10000, 100000,
 				      0));
+	jobs = jobs_of(p);
 	w->busy_ns = UINT64_MAX;
 	w->keep_turn = true;
 	ASSERT_EQ(0, worker_turn(w));
@@ -785,8 +835,8 @@ TEST_F(user, a_turn_waits_for_engine_time)
 	/* One percent of the time: this is as much as it may have in 5 s. */
 	sleep_ms(50);
 	w->keep_turn = false;
-	while (worker_turn(w) == -EBUSY)
-		sleep_ms(1);
+	ASSERT_TRUE(jobs_end(p, jobs + 1));
+	EXPECT_EQ(0, worker_turn(w));
 	EXPECT_FALSE(has_turns(w, 2, 500));
 	ASSERT_EQ(0, nl_vgpu_set_full(&p->g.nl, p->g.vm.uuid, NL_KEEP, NL_KEEP, 0, NL_KEEP,
 				      NL_KEEP));
@@ -799,17 +849,19 @@ TEST_F(user, a_reset_ends_a_turn)
 	struct pair *p = &self->p[0];
 	struct vm *vm = &p->g.vm;
 	struct worker *w = &p->w;
+	uint64_t jobs;
 
 	ASSERT_EQ(0, pair_new(p, &self->d, NULL));
 	ASSERT_EQ(0, nl_vgpu_set_full(&p->g.nl, vm->uuid, NL_KEEP, NL_KEEP, 10000, 100000, 0));
+	jobs = jobs_of(p);
 	w->busy_ns = UINT64_MAX;
 	w->keep_turn = true;
 	ASSERT_EQ(0, worker_turn(w));
 	ASSERT_TRUE(has_turns(w, 1, VMM_TIMEOUT));
 	sleep_ms(20);
 	w->keep_turn = false;
-	while (worker_turn(w) == -EBUSY)
-		sleep_ms(1);
+	ASSERT_TRUE(jobs_end(p, jobs + 1));
+	EXPECT_EQ(0, worker_turn(w));
 	ASSERT_EQ(0, ioctl(vm->device, VFIO_DEVICE_RESET));
 	EXPECT_EQ(-EAGAIN, worker_turn(w));
 	ASSERT_EQ(0, nl_vgpu_set_full(&p->g.nl, vm->uuid, NL_KEEP, NL_KEEP, 0, NL_KEEP,

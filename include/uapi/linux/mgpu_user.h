@@ -269,9 +269,10 @@ struct mgpu_user_export {
  * commands that the guest has submitted before, and when the scheduler has come to it puts a
  * command with MGPU_USER_CMD_TURN.  The turn lasts until the worker answers that, which says how
  * long the engine has worked, and must be within the device's job-timeout.  Without a turn, the
- * worker has such work wait.  Errors: EBUSY, the vGPU has a turn, or waits for one; EAGAIN, the
- * guest has no driver, or has reset the vGPU; EACCES, the vGPU is under quarantine; ENODEV, as of
- * MGPU_USER_ENTER.
+ * worker has such work wait.  It may ask for the next turn before it answers, so that the vGPU has
+ * a job that the scheduler can choose then.  Errors: EBUSY, the vGPU waits for a turn, or has two
+ * that are not answered; EAGAIN, the guest has no driver, or has reset the vGPU; EACCES, the vGPU
+ * is under quarantine; ENODEV, as of MGPU_USER_ENTER.
  */
 struct mgpu_user_turn {
 	__u32 size;

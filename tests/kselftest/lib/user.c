@@ -429,6 +429,9 @@ static bool take_turn(struct worker *w, const struct mgpu_user_cmd *cmd)
 {
 	if (!(cmd->flags & MGPU_USER_CMD_TURN))
 		return false;
+	/* The next one has come: the one before is over. */
+	if (w->turn != TURN_NONE)
+		answer(w, (uint32_t)w->turn, VIRTIO_GPU_RESP_OK_NODATA);
 	w->turn = cmd->seq;
 	w->turns++;
 	return true;
