@@ -8,6 +8,7 @@
 
 #define ITEMS	64u
 #define BATCH	8u	/* kernels that are waited for at a time */
+#define AHEAD	4u	/* batches that have not ended */
 #define LONG	100000u	/* rounds of a kernel that takes milliseconds */
 
 static const char source[] =
@@ -35,22 +36,23 @@ static void launch(cl_uint rounds, cl_event *event)
 static void count(const char *name)
 {
 	double start = now_us(), said = start;
-	cl_event events[2] = { NULL, NULL };
+	cl_event events[AHEAD] = { NULL };
 
 	for (unsigned int batch = 0;; batch++) {
-		cl_event *oldest = &events[(batch + 1) % 2];
+		cl_event *oldest = &events[batch % AHEAD];
 
+		if (*oldest) {
+			CL(clWaitForEvents(1, oldest));
+			CL(clReleaseEvent(*oldest));
+		}
 		for (unsigned int i = 1; i < BATCH; i++)
 			launch(LONG, NULL);
-		launch(LONG, &events[batch % 2]);
-		if (!*oldest)
-			continue;
-		CL(clWaitForEvents(1, oldest));
-		CL(clReleaseEvent(*oldest));
-		if (now_us() - said < 1e6)
+		launch(LONG, oldest);
+		if (batch < AHEAD || now_us() - said < 1e6)
 			continue;
 		said = now_us();
-		printf("busy name=%s kernels=%u t=%.1f\n", name, batch * BATCH, (said - start) / 1e6);
+		printf("busy name=%s kernels=%u t=%.1f\n", name, (batch + 1 - AHEAD) * BATCH,
+		       (said - start) / 1e6);
 		fflush(stdout);
 	}
 }
