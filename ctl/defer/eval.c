@@ -1656,12 +1656,13 @@ void eval_function_start(struct syms *syms, struct state *start)
 }
 
 /* Whether every symbol of it is a base of addresses on the stack. */
-static bool is_settled(const struct syms *syms, const struct value *v)
+static bool is_settled(const struct syms *syms, unsigned int nr_frames, const struct value *v)
 {
 	unsigned int i;
 
+	/* Numbers of other symbols have another meaning now, or none. */
 	for (i = 0; i < v->nr; i++)
-		if (syms->sym[v->terms[i].sym].kind != SYM_FRAME)
+		if (v->terms[i].sym >= nr_frames || syms->sym[v->terms[i].sym].kind != SYM_FRAME)
 			return false;
 	return v->linear;
 }
@@ -1674,9 +1675,9 @@ void eval_loop_start(struct syms *syms, unsigned int nr_frames, const struct sta
 	syms_cut(syms, nr_frames);
 	eval_function_start(syms, start);
 	for (i = 0; i < NR_REGS; i++)
-		if (is_settled(syms, &at->reg[i]))
+		if (is_settled(syms, nr_frames, &at->reg[i]))
 			start->reg[i] = at->reg[i];
 	for (i = 0; i < at->nr_slots; i++)
-		if (is_settled(syms, &at->slots[i].v))
+		if (is_settled(syms, nr_frames, &at->slots[i].v))
 			start->slots[start->nr_slots++] = at->slots[i];
 }

@@ -109,7 +109,9 @@ struct value value_const(int64_t c)
 
 struct value value_sym(uint16_t sym)
 {
-	struct value v = { .linear = sym != NO_SYM, .nr = 1, .terms = { { sym, 1 } } };
+	struct value v = {
+		.linear = sym != NO_SYM, .nr = sym != NO_SYM, .terms = { { sym, 1 } },
+	};
 
 	symset_add(&v.deps, sym);
 	return v;
