@@ -30,6 +30,9 @@
 #define PITCH		512u
 #define OTHERS		0x7000000000ull	/* where a page is that no program has got */
 #define DEPTH		16u
+#ifndef DEVICES
+#define DEVICES		1
+#endif
 
 struct code;
 
@@ -40,6 +43,7 @@ struct thing {
 	unsigned int nr;
 	unsigned int flags;
 	int priority;
+	int device;			/* of a context */
 	bool recorded;			/* an event */
 	struct code *code;		/* of a module, a library, a function or a kernel */
 	struct thing *next;		/* of the same code */
@@ -50,6 +54,7 @@ struct thing {
 
 /* An image, and the functions and kernels that were asked for. */
 struct code {
+	const struct thing *context;	/* NULL: of all */
 	uint8_t *image;
 	uint64_t len;
 	struct thing *kernels;
@@ -59,16 +64,21 @@ static struct {
 	pthread_mutex_t lock;
 	FILE *file;
 	struct cuda_ranges memory;
+	struct cuda_ranges host;
 	unsigned int made[NR_KINDS];
 	unsigned int allocations;
 	CUresult fault;
 	bool initialised;
-	struct thing *primary;
-	unsigned int retained;
+	struct thing *primary[DEVICES];
+	unsigned int retained[DEVICES];
+	unsigned int primary_flags[DEVICES];
+	CUfunc_cache cache;
+	size_t limits[8];
 } rec = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static _Thread_local struct thing *stack[DEPTH];
 static _Thread_local unsigned int depth;
+static _Thread_local struct thing *own_stream;
 
 /* ---- the record ---- */
 
@@ -141,12 +151,33 @@ static bool is(const void *handle, uint32_t kind)
 {
 	const struct thing *t = handle;
 
-	return t && handle != CU_STREAM_LEGACY && t->magic == MAGIC && t->kind == kind;
+	return t && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD &&
+		t->magic == MAGIC && t->kind == kind;
 }
 
 static unsigned int nr_of(const void *handle)
 {
 	return handle && handle != CU_STREAM_LEGACY ? ((const struct thing *)handle)->nr : 0;
+}
+
+static struct thing *new_stream(unsigned int flags, int priority)
+{
+	struct thing *t = new_thing(KIND_CUSTREAM);
+
+	t->flags = flags;
+	t->priority = priority;
+	note("stream s%u flags %u priority %d\n", t->nr, flags, priority);
+	return t;
+}
+
+/* A thread's default stream is made when it is first used, as the front end does. */
+static CUstream named(CUstream stream)
+{
+	if (stream != CU_STREAM_PER_THREAD)
+		return stream;
+	if (!own_stream)
+		own_stream = new_stream(0, 0);
+	return (CUstream)own_stream;
 }
 
 /* Objects stay, so that a wrong handle is found to be one. */
@@ -174,9 +205,14 @@ static CUresult current(void)
 }
 
 #define NEED(condition, error) do { if (!(condition)) return (error); } while (0)
+#define NEED_DEVICE(dev) NEED((dev) >= 0 && (dev) < DEVICES, CUDA_ERROR_INVALID_DEVICE)
 #define NEED_CURRENT() do { CUresult ret_ = current(); if (ret_) return ret_; } while (0)
-#define NEED_STREAM(s) NEED(!(s) || (s) == CU_STREAM_LEGACY || is(s, KIND_CUSTREAM),	\
-			    CUDA_ERROR_INVALID_HANDLE)
+#define NEED_STREAM(s)									\
+	do {										\
+		(s) = named(s);								\
+		NEED(!(s) || (s) == CU_STREAM_LEGACY || is(s, KIND_CUSTREAM),		\
+		     CUDA_ERROR_INVALID_HANDLE);					\
+	} while (0)
 
 static bool has(CUdeviceptr p, uint64_t len)
 {
@@ -230,8 +266,8 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
 	NEED(!ready(), ready());
 	NEED(device, CUDA_ERROR_INVALID_VALUE);
-	NEED(!ordinal, CUDA_ERROR_INVALID_DEVICE);
-	*device = 0;
+	NEED_DEVICE(ordinal);
+	*device = ordinal;
 	return 0;
 }
 
@@ -239,7 +275,7 @@ CUresult cuDeviceGetCount(int *count)
 {
 	NEED(!ready(), ready());
 	NEED(count, CUDA_ERROR_INVALID_VALUE);
-	*count = 1;
+	*count = DEVICES;
 	return 0;
 }
 
@@ -247,7 +283,7 @@ CUresult cuDeviceGetName(char *name, int room, CUdevice dev)
 {
 	NEED(!ready(), ready());
 	NEED(name && room > 0, CUDA_ERROR_INVALID_VALUE);
-	NEED(!dev, CUDA_ERROR_INVALID_DEVICE);
+	NEED_DEVICE(dev);
 	snprintf(name, (size_t)room, "mgpu recorder");
 	return 0;
 }
@@ -256,7 +292,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
 	NEED(!ready(), ready());
 	NEED(uuid, CUDA_ERROR_INVALID_VALUE);
-	NEED(!dev, CUDA_ERROR_INVALID_DEVICE);
+	NEED_DEVICE(dev);
 	memcpy(uuid->bytes, "mgpu recorder 00", sizeof(uuid->bytes));
 	return 0;
 }
@@ -265,13 +301,34 @@ CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
 	NEED(!ready(), ready());
 	NEED(pi && attrib && attrib < 256, CUDA_ERROR_INVALID_VALUE);
-	NEED(!dev, CUDA_ERROR_INVALID_DEVICE);
+	NEED_DEVICE(dev);
 	switch (attrib) {
 	case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
 		*pi = 1024;
 		break;
 	case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
 		*pi = 32;
+		break;
+	/* Those of blocks, grids, and shared memory. */
+	case 2:
+	case 3:
+		*pi = 1024;
+		break;
+	case 4:
+		*pi = 64;
+		break;
+	case 5:
+		*pi = 0x7fffffff;
+		break;
+	case 6:
+	case 7:
+		*pi = 65535;
+		break;
+	case 8:
+		*pi = 49152;
+		break;
+	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+		*pi = 4;
 		break;
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
 		*pi = 8;
@@ -294,11 +351,29 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 		cuDeviceGetAttribute(minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev);
 }
 
+CUresult cuDeviceGetPCIBusId(char *id, int room, CUdevice dev)
+{
+	NEED(!ready(), ready());
+	NEED(id && room > 0, CUDA_ERROR_INVALID_VALUE);
+	NEED_DEVICE(dev);
+	snprintf(id, (size_t)room, "0000:01:00.0");
+	return 0;
+}
+
+CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
+{
+	NEED(!ready(), ready());
+	NEED(dev && id, CUDA_ERROR_INVALID_VALUE);
+	NEED(!strcmp(id, "0000:01:00.0"), CUDA_ERROR_INVALID_DEVICE);
+	*dev = 0;
+	return 0;
+}
+
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
 	NEED(!ready(), ready());
 	NEED(bytes, CUDA_ERROR_INVALID_VALUE);
-	NEED(!dev, CUDA_ERROR_INVALID_DEVICE);
+	NEED_DEVICE(dev);
 	*bytes = TOTAL;
 	return 0;
 }
@@ -309,12 +384,13 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
 	NEED(!ready(), ready());
 	NEED(pctx, CUDA_ERROR_INVALID_VALUE);
-	NEED(!dev, CUDA_ERROR_INVALID_DEVICE);
-	if (!rec.retained++) {
-		rec.primary = new_thing(KIND_CUCONTEXT);
-		note("primary context c%u\n", rec.primary->nr);
+	NEED_DEVICE(dev);
+	if (!rec.retained[dev]++) {
+		rec.primary[dev] = new_thing(KIND_CUCONTEXT);
+		rec.primary[dev]->device = dev;
+		note("primary context c%u of device %d\n", rec.primary[dev]->nr, dev);
 	}
-	*pctx = (CUcontext)rec.primary;
+	*pctx = (CUcontext)rec.primary[dev];
 	return 0;
 }
 
@@ -326,19 +402,27 @@ static void end_context(struct thing *c)
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
-	NEED(!dev, CUDA_ERROR_INVALID_DEVICE);
-	NEED(rec.retained, CUDA_ERROR_INVALID_CONTEXT);
-	if (!--rec.retained)
-		end_context(rec.primary);
+	NEED_DEVICE(dev);
+	NEED(rec.retained[dev], CUDA_ERROR_INVALID_CONTEXT);
+	if (!--rec.retained[dev])
+		end_context(rec.primary[dev]);
+	return 0;
+}
+
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+	NEED_DEVICE(dev);
+	rec.primary_flags[dev] = flags;
+	note("flags of the primary context: %u\n", flags);
 	return 0;
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
 	NEED(flags && active, CUDA_ERROR_INVALID_VALUE);
-	NEED(!dev, CUDA_ERROR_INVALID_DEVICE);
-	*flags = 0;
-	*active = rec.retained > 0;
+	NEED_DEVICE(dev);
+	*flags = rec.primary_flags[dev];
+	*active = rec.retained[dev] > 0;
 	return 0;
 }
 
@@ -348,10 +432,11 @@ CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 
 	NEED(!ready(), ready());
 	NEED(pctx, CUDA_ERROR_INVALID_VALUE);
-	NEED(!dev, CUDA_ERROR_INVALID_DEVICE);
+	NEED_DEVICE(dev);
 	NEED(depth < DEPTH, CUDA_ERROR_OUT_OF_MEMORY);
 	c = new_thing(KIND_CUCONTEXT);
 	c->flags = flags;
+	c->device = dev;
 	note("context c%u flags %u\n", c->nr, flags);
 	stack[depth++] = c;
 	*pctx = (CUcontext)c;
@@ -410,7 +495,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 CUresult cuCtxGetDevice(CUdevice *device)
 {
 	NEED_CURRENT();
-	*device = 0;
+	*device = stack[depth - 1]->device;
 	return 0;
 }
 
@@ -428,6 +513,38 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 		*least = 0;
 	if (greatest)
 		*greatest = -5;
+	return 0;
+}
+
+CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+	NEED_CURRENT();
+	NEED(value && limit < 8, CUDA_ERROR_INVALID_VALUE);
+	*value = rec.limits[limit];
+	return 0;
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	NEED_CURRENT();
+	NEED(limit < 8, CUDA_ERROR_INVALID_VALUE);
+	rec.limits[limit] = value;
+	note("limit %u: %zu\n", limit, value);
+	return 0;
+}
+
+CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
+{
+	NEED_CURRENT();
+	*config = rec.cache;
+	return 0;
+}
+
+CUresult cuCtxSetCacheConfig(CUfunc_cache config)
+{
+	NEED_CURRENT();
+	rec.cache = config;
+	note("cache %u\n", config);
 	return 0;
 }
 
@@ -483,6 +600,7 @@ static CUresult load(uint32_t kind, const char *what, void *made, const void *im
 		abort();
 	memcpy(t->code->image, image, len);
 	t->code->len = len;
+	t->code->context = kind == KIND_CUMODULE ? stack[depth - 1] : NULL;
 	note("%s %u: %llu bytes #%llx\n", what, t->nr, (unsigned long long)len,
 	     (unsigned long long)digest(image, len));
 	*(void **)made = t;
@@ -593,10 +711,30 @@ CUresult cuModuleGetFunctionCount(unsigned int *nr, CUmodule module)
 	return count(nr, (const struct thing *)module);
 }
 
+/* Return the first code of a fat binary that is not compressed, or the image itself. */
+static const uint8_t *inner(const struct code *c)
+{
+	static const uint8_t magic[] = { 0x50, 0xed, 0x55, 0xba };
+	uint64_t at = sizeof(magic) * 4, len, flags;
+	uint32_t header_len;
+
+	if (memcmp(c->image, magic, sizeof(magic)))
+		return c->image;
+	while (at + 64 <= c->len) {
+		memcpy(&header_len, c->image + at + 4, sizeof(header_len));
+		memcpy(&len, c->image + at + 8, sizeof(len));
+		memcpy(&flags, c->image + at + 40, sizeof(flags));
+		if (!(flags & 0xa000))
+			return c->image + at + header_len;
+		at += header_len + len;
+	}
+	return (const uint8_t *)"";
+}
+
 /* Bytes of a variable: in PTX its declaration is a line, in a cubin it is a symbol. */
 static uint64_t variable_len(const struct code *c, const char *name)
 {
-	const uint8_t *p = c->image;
+	const uint8_t *p = inner(c);
 	Elf64_Shdr s, names;
 	Elf64_Ehdr h;
 	Elf64_Sym sym;
@@ -613,7 +751,8 @@ static uint64_t variable_len(const struct code *c, const char *name)
 
 			while (begin > text && begin[-1] != '\n')
 				begin--;
-			if (!strstr(begin, ".global") || strstr(begin, ".global") > line)
+			if ((!strstr(begin, ".global") || strstr(begin, ".global") > line) &&
+			    (!strstr(begin, ".const") || strstr(begin, ".const") > line))
 				continue;
 			while (*begin != '.' || !strchr("bsuf", begin[1]) ||
 			       begin[2] < '1' || begin[2] > '9')
@@ -749,7 +888,8 @@ CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction f)
 	NEED_CURRENT();
 	NEED(pi && attrib < 16, CUDA_ERROR_INVALID_VALUE);
 	NEED(function_of(f), CUDA_ERROR_INVALID_HANDLE);
-	*pi = attrib ? 0 : 1024;
+	/* That of threads, of registers, and the versions; others are their own numbers. */
+	*pi = !attrib ? 1024 : attrib == 4 ? 32 : attrib == 5 || attrib == 6 ? 80 : (int)attrib;
 	return 0;
 }
 
@@ -794,6 +934,24 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction f, 
 	return 0;
 }
 
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction f,
+							      int block_size, size_t shared,
+							      unsigned int flags)
+{
+	NEED(flags < 2, CUDA_ERROR_INVALID_VALUE);
+	return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, f, block_size, shared);
+}
+
+CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *shared, CUfunction f, int blocks,
+						 int block_size)
+{
+	NEED_CURRENT();
+	NEED(function_of(f), CUDA_ERROR_INVALID_HANDLE);
+	NEED(shared && blocks > 0 && block_size > 0, CUDA_ERROR_INVALID_VALUE);
+	*shared = 49152 / (size_t)blocks;
+	return 0;
+}
+
 /* Mix a launch into what its pointers point to. */
 static void leave(uint64_t h, const struct thing *t, const uint8_t *params)
 {
@@ -826,11 +984,14 @@ static CUresult run(struct thing *t, const CUlaunchConfig *c, bool cooperative, 
 	static uint8_t params[CUDA_PARAM_BYTES];
 	char text[4096];
 	size_t len = 0, size = 0;
+	CUstream stream = c->hStream;
 	uint64_t word;
 
 	NEED_CURRENT();
 	NEED(t, CUDA_ERROR_INVALID_HANDLE);
-	NEED_STREAM(c->hStream);
+	NEED(!t->code || !t->code->context || t->code->context == stack[depth - 1],
+	     CUDA_ERROR_INVALID_HANDLE);
+	NEED_STREAM(stream);
 	NEED(c->gridDimX && c->gridDimY && c->gridDimZ && c->blockDimX && c->blockDimY &&
 	     c->blockDimZ && c->blockDimX * c->blockDimY * c->blockDimZ <= 1024,
 	     CUDA_ERROR_INVALID_VALUE);
@@ -862,7 +1023,7 @@ static CUresult run(struct thing *t, const CUlaunchConfig *c, bool cooperative, 
 	}
 	note("launch %s %u,%u,%u %u,%u,%u shared %u stream s%u%s:%s\n", t->name, c->gridDimX,
 	     c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ,
-	     c->sharedMemBytes, nr_of(c->hStream), cooperative ? " cooperative" : "", text);
+	     c->sharedMemBytes, nr_of(stream), cooperative ? " cooperative" : "", text);
 	leave(digest(t->name, strlen(t->name)) ^ digest(text, strlen(text)) ^
 	      digest(c, offsetof(CUlaunchConfig, sharedMemBytes)), t, params);
 	if (!strcmp(t->name, "fault"))
@@ -940,11 +1101,14 @@ CUresult cuMemFree_v2(CUdeviceptr dptr)
 
 CUresult cuMemHostAlloc(void **pp, size_t bytes, unsigned int flags)
 {
-	(void)flags;
+	struct cuda_range r = { .len = bytes };
+
 	NEED_CURRENT();
 	NEED(pp && bytes, CUDA_ERROR_INVALID_VALUE);
+	NEED(!(flags & CU_MEMHOSTALLOC_DEVICEMAP), CUDA_ERROR_NOT_SUPPORTED);
 	*pp = malloc(bytes);
-	return *pp ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
+	r.start = (uintptr_t)*pp;
+	return *pp && cuda_ranges_add(&rec.host, &r) ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuMemAllocHost_v2(void **pp, size_t bytes)
@@ -954,8 +1118,60 @@ CUresult cuMemAllocHost_v2(void **pp, size_t bytes)
 
 CUresult cuMemFreeHost(void *p)
 {
+	const struct cuda_range *r = cuda_ranges_find(&rec.host, (uintptr_t)p, 1);
+
+	NEED(r && !r->owner && cuda_ranges_remove(&rec.host, (uintptr_t)p),
+	     CUDA_ERROR_INVALID_VALUE);
 	free(p);
 	return 0;
+}
+
+CUresult cuMemHostRegister_v2(void *p, size_t bytes, unsigned int flags)
+{
+	/* Memory that was allocated has no owner. */
+	const struct cuda_range r = { .start = (uintptr_t)p, .len = bytes, .owner = &rec };
+
+	(void)flags;
+	NEED_CURRENT();
+	NEED(p && bytes, CUDA_ERROR_INVALID_VALUE);
+	NEED(!cuda_ranges_find(&rec.host, r.start, 1), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	return cuda_ranges_add(&rec.host, &r) ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemHostUnregister(void *p)
+{
+	const struct cuda_range *r = cuda_ranges_find(&rec.host, (uintptr_t)p, 1);
+
+	NEED(r && r->owner && cuda_ranges_remove(&rec.host, (uintptr_t)p),
+	     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	return 0;
+}
+
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr p)
+{
+	bool device = cuda_ranges_find(&rec.memory, p, 1);
+
+	NEED(data && (device || cuda_ranges_find(&rec.host, p, 1)), CUDA_ERROR_INVALID_VALUE);
+	switch (attribute) {
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		*(unsigned int *)data = device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+		return 0;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(bool *)data = false;
+		return 0;
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+		NEED(!device, CUDA_ERROR_INVALID_VALUE);
+		*(CUdeviceptr *)data = p;
+		return 0;
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		NEED(device, CUDA_ERROR_INVALID_VALUE);
+		*(CUdeviceptr *)data = p;
+		return 0;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = 0;
+		return 0;
+	}
+	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /* ---- copies and memsets ---- */
@@ -1140,15 +1356,9 @@ CUresult cuMemsetD2D32_v2(CUdeviceptr dst, size_t pitch, unsigned int v, size_t 
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
-	struct thing *t;
-
 	NEED_CURRENT();
 	NEED(stream && flags < 2, CUDA_ERROR_INVALID_VALUE);
-	t = new_thing(KIND_CUSTREAM);
-	t->flags = flags;
-	t->priority = priority;
-	note("stream s%u flags %u priority %d\n", t->nr, flags, priority);
-	*stream = (CUstream)t;
+	*stream = (CUstream)new_stream(flags, priority);
 	return 0;
 }
 
