@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The front ends, libmgpu-opencl.so and cuda/libcuda.so.1, and the server, mgpu-remoted. A generator
-# writes most of their functions from the API's description.
+# writes most of their functions from the API's description. cuda/libcudart.so.13 is a library for
+# programs of CUDA's runtime API, which uses any libcuda.so.1.
 
 remote-gen := $(OUT)/gen
-remote-cflags := -Iremote -Iremote/opencl -Iremote/cuda -I$(remote-gen) -Idefer -fvisibility=hidden -pthread \
+remote-cflags := -Iremote -Iremote/opencl -Iremote/cuda -Iremote/cuda/runtime -I$(remote-gen) -Idefer -fvisibility=hidden -pthread \
 	$(shell $(PKG_CONFIG) --cflags libdrm)
 remote-client-objs := $(addprefix $(OUT)/obj/pic/,analyse.o client.o group.o marks.o predict.o shared.o \
 	socket.o vgpu.o cache.o)
@@ -12,6 +13,8 @@ remote-opencl-objs := $(remote-client-objs) $(addprefix $(OUT)/obj/pic/,opencl/f
 	opencl/icd.o opencl/lengths.o opencl_front.o)
 remote-cuda-objs := $(remote-client-objs) $(addprefix $(OUT)/obj/pic/,cuda/errors.o cuda/front.o \
 	cuda/image.o cuda/launch.o cuda/memory.o cuda/ranges.o cuda_front.o)
+remote-runtime-objs := $(addprefix $(OUT)/obj/pic/cuda/,errors.o image.o \
+	$(addprefix runtime/,code.o device.o driver.o launch.o memory.o names.o outside.o streams.o))
 remote-back-objs := $(addprefix $(OUT)/obj/remote/,apps.o confine.o control.o group.o launch.o ledger.o \
 	main.o server.o shares.o usage.o opencl/back.o opencl/lengths.o opencl_server.o cuda/back.o \
 	cuda/image.o cuda/ranges.o cuda_server.o) \
@@ -49,6 +52,11 @@ $(OUT)/cuda/libcuda.so.1: $(remote-cuda-objs)
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-z,now \
 		-Wl,-soname,$(@F) -o $@ $^ $(shell $(PKG_CONFIG) --libs json-c)
+
+$(OUT)/cuda/libcudart.so.13: $(remote-runtime-objs) remote/cuda/runtime/exports.map
+	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-z,now \
+		-Wl,-soname,$(@F) -Wl,--version-script,$(filter %.map,$^) -o $@ \
+		$(filter %.o,$^) -ldl
 
 $(OUT)/libmgpu-opencl.so: $(remote-opencl-objs)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-z,now \
