@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """CUDA's driver API through mgpu-remoted: the same calls, the same results, the same errors.
 
-The programs are tests/remote/cuda/*.c. A library of the driver that records its calls is used by
+The programs are tests/remote/cuda/*.c, and for the runtime API, on our own library of it, those in
+tests/remote/cuda/runtime. A library of the driver that records its calls is used by
 the programs themselves and by mgpu-remoted: the records and what the programs print must be the same
 with a round trip for each call, batched, and with loops deferred.
 """
 
+import contextlib
+import ctypes
 import os
 import random
 import re
@@ -23,7 +26,9 @@ from remoted import (BUILD, CTL, MODES, PLAIN, TOP, analyse, build, counts, fini
                      wait_until)
 
 HERE, REMOTE = os.path.join(TOP, "tests", "remote", "cuda"), os.path.join(TOP, "ctl", "remote")
-INCLUDES = ["-I" + os.path.join(REMOTE, "cuda"), "-I" + os.path.join(CTL, "gen")]
+RUNTIME = os.path.join(HERE, "runtime")
+INCLUDES = ["-I" + os.path.join(REMOTE, "cuda"), "-I" + os.path.join(REMOTE, "cuda", "runtime"),
+            "-I" + os.path.join(CTL, "gen")]
 STRICT = ["-std=gnu17", "-D_GNU_SOURCE", "-g", "-O1", "-Wall", "-Wextra", "-Werror"]
 PROGRAMS = ("vecadd", "loops", "search", "streams", "modules", "errors")
 TOOLKIT = os.environ.get("CUDA_HOME", "/usr/local/cuda")
@@ -52,6 +57,16 @@ def program(name):
     return path(name)
 
 
+def runtime_program(name):
+    """Return a program in C of the runtime API, built."""
+    built = "runtime-" + name
+    if not os.path.exists(path(built)):
+        build("gcc", *STRICT, *INCLUDES, os.path.join(RUNTIME, name + ".c"), "-o", path(built),
+              "-L" + os.path.join(CTL, "cuda"), "-l:libcudart.so.13", "-lpthread")
+        analyse(built)
+    return built
+
+
 def taken(name):
     """Return a record, and remove it."""
     if not os.path.exists(path(name)):
@@ -71,12 +86,19 @@ def serving(*options, folder=None):
                                        MGPU_REMOTE_COUNTS="1"))
 
 
-def compare(server, name, *args, modes=MODES, least=10):
-    """Compare what a program does by itself with what is done for it; return the last counts."""
-    native = run(program(name), *args, env=dict(PLAIN, LD_LIBRARY_PATH=recorder(),
-                                                MGPU_CUDA_RECORD=path("native")))
+def alone(name, *args, folder=None):
+    """Run a program by itself, with a library of the driver that records; return the record."""
+    # The runtime library is beside the front end, which is not to be found.
+    env = dict(PLAIN, LD_LIBRARY_PATH=f"{folder or recorder()}:{os.path.join(CTL, 'cuda')}",
+               MGPU_CUDA_RECORD=path("native"))
+    native = run(program(name), *args, env=env)
     assert native.returncode == 0, (name, native)
-    record = taken("native")
+    return native, taken("native")
+
+
+def compare(server, name, *args, modes=MODES, least=10, folder=None):
+    """Compare what a program does by itself with what is done for it; return the last counts."""
+    native, record = alone(name, *args, folder=folder)
     assert len(record) >= least, (name, record)
     for mode in modes:
         remote = run(program(name), *args, env=server.env(mode))
@@ -144,6 +166,8 @@ def declarations_are_those_of_the_toolkit():
         ours = run(program("vecadd"), env=server.env("batched"))
         theirs = run(path("toolkit"), env=server.env("batched"))
         assert theirs.returncode == 0 and ours.stdout == theirs.stdout, (ours, theirs)
+        wait_until(server.has_none)
+        taken("remoted")
     sizes = {"CUDA_MEMCPY2D": 128, "CUlaunchConfig": 56, "CUlaunchAttribute": 72}
     for include in ("<cuda.h>", '"cuda_api.h"'):
         with open(path("sizes.c"), "w", encoding="utf-8") as file:
@@ -168,7 +192,234 @@ def functions_are_found_in_a_loaded_library():
     assert done.stderr.count("cuGetExportTable") == 1, done
 
 
-def the_runtime_library_ends_with_an_error():
+# Calls of the driver that the program calls.c makes, among others, in this order.
+CALLS = """flags of the primary context: 4
+primary context c1 of device 0
+copy m2+16 m1+0: 4080 stream s0
+copy m1+0 m2+8: 4088 stream s0
+rectangle m3+5 host: 30 4 stream s0
+rectangle m3+0 m3+1024: 50 2 stream s0
+variable factors of 1: m5+0 32
+write m5+16: 16 stream s0
+launch step 7,1,1 1,1,1 shared 0 stream s0: m8+0 0x1
+launch step 5,1,1 64,1,1 shared 32 stream s0: m8+0 0x2
+launch mixed 1,2,3 4,5,6 shared 0 stream s0: 0x7 m8+0 0x12c 0x1.0x2.0x3 0x3fc00000
+launch none 2,3,1 8,2,1 shared 1024 stream s0:
+launch none 2,3,1 8,2,1 shared 1024 stream s0 cooperative:
+launch none 1,1,1 32,1,1 shared 0 stream s0 cooperative:
+attribute 8 of step: 65536
+stream s2 flags 1 priority -5
+write async m9+0: 4096 stream s1
+launch step 1,1,1 32,1,1 shared 0 stream s2: m9+0 0x3
+launch step 2,1,1 32,1,1 shared 0 stream s3: m9+0 0x3
+event e2 on s3 flags 0
+module 1 ends
+context c1 ends
+primary context c2 of device 0
+variable factors of 2: m11+0 32
+launch step 9,1,1 1,1,1 shared 0 stream s0: m12+0 0x9
+module 2 ends""".split("\n")
+
+
+def runtime_programs_do_the_same():
+    with serving() as server:
+        for name in ("calls", "mistakes", "loops"):
+            compare(server, runtime_program(name))
+
+
+def runtime_calls_are_the_drivers():
+    native, record = alone(runtime_program("calls"))
+    rest = iter(re.sub(r" #\w+$", "", line) for line in record)
+    for wanted in CALLS:
+        assert wanted in rest, (wanted, record)
+    assert sum(line.startswith("module") for line in record) == 4, record
+    assert sum(line.startswith("function") for line in record) == 4, record
+    assert native.stdout.endswith("done\n") and not native.stderr, native
+
+
+def mistakes_get_their_errors():
+    native = alone(runtime_program("mistakes"))[0]
+    errors = dict(re.findall(r"^(.*): (\d+) cuda\w+, [a-z ]+$", native.stdout, re.M))
+    wanted = {"cudaSetDevice(1)": 101, "cudaMalloc(&p, (size_t)1 << 40)": 2,
+              "cudaMemcpy(p, bytes, 65, cudaMemcpyHostToDevice)": 1,
+              "cudaMemcpy(p, bytes, 8, (enum cudaMemcpyKind)5)": 21,
+              "cudaMemcpy2D(p, 4, bytes, 8, 8, 2, cudaMemcpyHostToDevice)": 12,
+              "cudaMemcpyToSymbol(factors, bytes, 8, 25, cudaMemcpyHostToDevice)": 1,
+              "cudaMemcpyToSymbol(factors, bytes, 8, (size_t)-4, cudaMemcpyHostToDevice)": 1,
+              "cudaMemcpyToSymbol(factors, bytes, 8, 0, cudaMemcpyDeviceToHost)": 21,
+              "cudaMemcpyToSymbol(&step, bytes, 8, 0, cudaMemcpyHostToDevice)": 13,
+              "cudaMallocManaged(&q, 64, 1)": 801,
+              "cudaLaunchKernel(total, dim(1, 1, 1), dim(1, 1, 1), args, 0, NULL)": 98,
+              "cudaLaunchKernel(&lost, dim(1, 1, 1), dim(1, 1, 1), args, 0, NULL)": 98,
+              "cudaLaunchKernel(&step, dim(0, 1, 1), dim(1, 1, 1), args, 0, NULL)": 9,
+              "cudaLaunchKernel(&step, dim(1, 1, 1), dim(32, 32, 2), args, 0, NULL)": 9,
+              "cudaLaunchKernel(&step, dim(1, 1, 1), dim(1, 1, 1), NULL, 0, NULL)": 1,
+              "__cudaPopCallConfiguration(&a, &b, &shared, &stream)": 52,
+              "__cudaPushCallConfiguration(dim(1, 1, 1), dim(1, 1, 1), 0, NULL)": 9,
+              "cudaStreamDestroy(NULL)": 400, "cudaDeviceSynchronize()": 719}
+    for call, number in wanted.items():
+        assert errors[call] == str(number), (call, number, errors[call])
+    assert errors["cudaLaunchKernel(&kernel, dim(1, 1, 1), dim(1, 1, 1), args, 0, NULL)"] == "801"
+    assert native.stderr.count("mgpu: ") == 2, native
+    assert native.stderr.count("cudaMallocManaged: ") == 1, native
+
+
+def runtime_launches_are_batched():
+    with serving() as server:
+        batched = compare(server, runtime_program("loops"), modes=("batched",))
+        deferred = compare(server, runtime_program("loops"), modes=("deferred",))
+        assert batched["requests"] > 1200 and batched["waits"] < 30, batched
+        # Calls return to the library, and not to a loop of the program.
+        assert deferred["groups"] == 0, deferred
+
+
+def devices_have_modules_of_their_own():
+    folder = recorder("two", "-DDEVICES=2")
+    with serving(folder=folder) as server:
+        compare(server, runtime_program("devices"), folder=folder)
+    record = alone(runtime_program("devices"), folder=folder)[1]
+    assert [line for line in record if line.startswith(("primary", "launch", "context"))] == [
+        "primary context c1 of device 0",
+        "launch step 1,1,1 1,1,1 shared 0 stream s0: m1+0 0",
+        "primary context c2 of device 1",
+        "launch step 2,1,1 1,1,1 shared 0 stream s0: m3+0 0x1",
+        "launch step 1,1,1 1,1,1 shared 0 stream s0: m1+0 0",
+        "launch step 1,1,1 1,1,1 shared 0 stream s0: m1+0 0",
+        "context c2 ends", "primary context c3 of device 1",
+        "launch step 2,1,1 1,1,1 shared 0 stream s0: m6+0 0x1",
+        "launch step 1,1,1 1,1,1 shared 0 stream s0: m1+0 0"], record
+
+
+def threads_share_a_module():
+    with serving() as server:
+        done = run(path(runtime_program("threads")), env=server.env("batched"))
+        assert done.returncode == 0 and done.stdout == "done\n", done
+        wait_until(server.has_none)
+        record = taken("remoted")
+    nr = {start: sum(line.startswith(start) for line in record)
+          for start in ("primary context", "module 1:", "module 1 ends", "module", "function step",
+                        "launch step ", "launch step 3,1,1 ")}
+    assert list(nr.values()) == [1, 1, 1, 2, 1, 800, 200], nr
+
+
+def the_runtime_library_is_clean():
+    # The library that records keeps objects to its end.
+    env = dict(PLAIN, LD_LIBRARY_PATH=recorder(),
+               ASAN_OPTIONS="detect_leaks=0:protect_shadow_gap=0")
+    folder = os.path.join(REMOTE, "cuda", "runtime")
+    sources = [os.path.join(folder, name) for name in sorted(os.listdir(folder))
+               if name.endswith(".c")]
+    sources += [os.path.join(REMOTE, "cuda", name) for name in ("errors.c", "image.c")]
+    for name in ("calls", "mistakes"):
+        build("gcc", *STRICT, "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+              "-I" + REMOTE, *INCLUDES, os.path.join(RUNTIME, name + ".c"), *sources,
+              "-o", path("clean-" + name), "-lpthread", "-ldl")
+        done = run(path("clean-" + name), env=env)
+        assert done.returncode == 0 and done.stdout == alone(runtime_program(name))[0].stdout, done
+
+
+def nvccs_programs_run():
+    if not os.path.exists(NVCC):
+        raise pytap.Skip("CUDA's toolkit is not installed: no nvcc")
+    source = os.path.join(RUNTIME, "samples.cu")
+    ways = {"cubin": ["-arch=sm_80"], "ptx": ["-gencode", "arch=compute_80,code=compute_80"],
+            "linked": ["-arch=sm_80", "-rdc=true"],
+            "own": ["-arch=sm_80", "--default-stream", "per-thread"]}
+    with serving() as server:
+        for way, flags in ways.items():
+            build(NVCC, "-cudart", "shared", "--no-compress", "-O1", "-std=c++17", *flags, source,
+                  "-o", path("samples-" + way))
+            compare(server, "samples-" + way, least=60)
+            native, record = alone("samples-" + way)
+            assert "invalid configuration argument\n" in native.stdout, native
+            assert re.search(r"64 bytes, \d+ calls\n", native.stdout), native
+            assert not native.stderr, native
+            launches = [line for line in record if line.startswith("launch ")]
+            # The streams that are made are s1 to s3, or one more where the thread has its own.
+            assert len(launches) == 11, launches
+            stream = "s1" if way == "own" else "s0"
+            assert re.fullmatch(r"launch \w+ 8,1,1 128,1,1 shared 0 stream " + stream +
+                                r": m\d\+0 m\d\+0 m\d\+0 0x400", launches[0]), launches
+            assert f"4,1,1 64,1,1 shared 256 stream {stream}: " in launches[1], launches
+            assert launches[4].endswith(" 0x3.0x3ff8000000000000.0x100000064"), launches
+
+
+def the_runtimes_declarations_are_those_of_the_toolkit():
+    header = os.path.join(TOOLKIT, "include", "cuda_runtime_api.h")
+    if not os.path.exists(header):
+        raise pytap.Skip("CUDA's toolkit is not installed: no cuda_runtime_api.h")
+    include = "-I" + os.path.dirname(header)
+    with open(path("both.c"), "w", encoding="utf-8") as file:
+        # Each prototype again, with the toolkit's types.
+        file.write('#include <cuda_runtime_api.h>\n#include <cuda_profiler_api.h>\n'
+                   '#include "cudart_api.h"\n')
+    build("gcc", "-std=gnu17", "-fsyntax-only", "-Wall", "-Werror", "-Wno-deprecated-declarations",
+          *INCLUDES, include, path("both.c"))
+    # Members and values, by those that our header has.
+    with open(os.path.join(REMOTE, "cuda", "runtime", "cudart_api.h"), encoding="utf-8") as file:
+        ours = file.read()
+    lines = []
+    for kind, name, body in re.findall(r"^(?:typedef )?(struct|enum) ?(\w*) \{\n(.*?)^\}", ours,
+                                       re.M | re.S):
+        if kind == "enum":
+            lines += [f'printf("%s %ld\\n", "{value}", (long){value});'
+                      for value in re.findall(r"^\t(cuda\w+) =", body, re.M)]
+            continue
+        lines.append(f'printf("%s %zu\\n", "{name}", sizeof(struct {name}));')
+        for members in re.findall(r"^\t\w[\w ]*?[ *](\w+(?:\[\d+\])?(?:, \w+)*);", body, re.M):
+            lines += [f'printf("%s %zu\\n", "{name}.{member}", offsetof(struct {name}, {member}));'
+                      for member in re.sub(r"\[\d+\]", "", members).split(", ")
+                      if (name, member) not in (("cudaLaunchAttribute_st", "pad"),
+                                                ("cudaLaunchAttribute_st", "cooperative"),
+                                                ("cudaDeviceProp", "bytes"))]
+    assert len(lines) > 150, lines
+    printed = []
+    for header in ("<cuda_runtime_api.h>", '"cudart_api.h"'):
+        with open(path("layout.c"), "w", encoding="utf-8") as file:
+            file.write(f"#include {header}\n#include <stddef.h>\n#include <stdio.h>\n"
+                       "int main(void)\n{\n" + "\n".join(lines) + "\n}\n")
+        build("gcc", "-std=gnu17", *INCLUDES, include, path("layout.c"), "-o", path("layout"))
+        printed.append(run(path("layout")).stdout.splitlines())
+    assert len(printed[0]) == len(lines) and printed[0] == printed[1], \
+        [pair for pair in zip(*printed) if pair[0] != pair[1]]
+
+
+def the_runtime_library_is_as_the_toolkits():
+    library = os.path.join(TOOLKIT, "lib64", "libcudart.so.13")
+    if not os.path.exists(library):
+        raise pytap.Skip("CUDA's toolkit is not installed: no libcudart.so.13")
+    with open(path("names.c"), "w", encoding="utf-8") as file:
+        file.write('#include <stdio.h>\n#include "cudart_api.h"\nint main(void)\n{\n'
+                   "\tfor (int i = 0; i < 1100; i++)\n"
+                   '\t\tprintf("%d %s\\n", i, cudaGetErrorName((cudaError_t)i));\n'
+                   "\treturn 0;\n}\n")
+    build("gcc", *STRICT, *INCLUDES, path("names.c"), "-o", path("names"),
+          "-L" + os.path.join(CTL, "cuda"), "-l:libcudart.so.13")
+    said, symbols = [], []
+    for folder in (os.path.dirname(library), os.path.join(CTL, "cuda")):
+        said.append(run(path("names"), env=dict(PLAIN, LD_LIBRARY_PATH=folder)).stdout)
+        done = run("nm", "-D", "--defined-only", os.path.join(folder, "libcudart.so.13"))
+        symbols.append(set(re.findall(r" [TW] (\w+@@libcudart\.so\.13)$", done.stdout, re.M)))
+    assert said[0] == said[1] and said[0].count("cudaError") > 100, said
+    assert symbols[0] == symbols[1] and len(symbols[0]) > 400, symbols[0] ^ symbols[1]
+
+
+def runtime_programs_need_a_driver():
+    env = dict(PLAIN, LD_LIBRARY_PATH=os.path.join(CTL, "cuda"))
+    done = run(path(runtime_program("loops")), env=dict(env, MGPU_REMOTE="off"))
+    assert done.returncode == 1 and "cudaErrorNoDevice" in done.stderr, done
+    with contextlib.suppress(OSError):
+        # A driver of this machine would be found.
+        ctypes.CDLL("libcuda.so.1")
+        return
+    os.mkdir(path("bare"))
+    os.symlink(os.path.join(CTL, "cuda", "libcudart.so.13"), path("bare/libcudart.so.13"))
+    done = run(path(runtime_program("loops")), env=dict(env, LD_LIBRARY_PATH=path("bare")))
+    assert done.returncode == 1 and "cudaErrorInsufficientDriver" in done.stderr, done
+    assert "libcuda.so.1: cannot open" in done.stderr, done
+
+
+def nvidias_runtime_library_ends_with_an_error():
     if not os.path.exists(NVCC):
         raise pytap.Skip("CUDA's toolkit is not installed: no nvcc")
     with open(path("runtime.cu"), "w", encoding="utf-8") as file:
@@ -275,7 +526,20 @@ if __name__ == "__main__":
             (nvccs_images_are_launched, "images of all kinds that nvcc makes are launched"),
             (declarations_are_those_of_the_toolkit, "declarations are those of the toolkit"),
             (functions_are_found_in_a_loaded_library, "a library that is loaded finds functions"),
-            (the_runtime_library_ends_with_an_error, "CUDA's runtime library gets an error"),
+            (runtime_programs_do_the_same, "programs of the runtime API do the same"),
+            (runtime_calls_are_the_drivers, "calls of the runtime API become those of the driver"),
+            (mistakes_get_their_errors, "mistakes get the errors of the runtime API"),
+            (runtime_launches_are_batched, "launches by the runtime API do not wait"),
+            (devices_have_modules_of_their_own, "each device has a module of its own"),
+            (threads_share_a_module, "threads that use a kernel at once load its module once"),
+            (the_runtime_library_is_clean, "the runtime library is clean with sanitizers"),
+            (nvccs_programs_run, "programs run that nvcc has compiled"),
+            (the_runtimes_declarations_are_those_of_the_toolkit,
+             "declarations of the runtime API are those of the toolkit"),
+            (the_runtime_library_is_as_the_toolkits,
+             "the runtime library has the symbols and errors of the toolkit's"),
+            (runtime_programs_need_a_driver, "the runtime library finds no driver or device"),
+            (nvidias_runtime_library_ends_with_an_error, "NVIDIA's runtime library gets an error"),
             (a_killed_server_is_an_error, "calls fail when the server is killed"),
             (a_killed_program_ends_its_process, "a program that is killed ends its process"),
             (hostile_programs_lose_their_process, "a hostile program loses its own process"),
