@@ -66,14 +66,15 @@ class Server:
 
     def __init__(self, options, env, client):
         self.socket, self.log, self.client = path("socket"), path("log"), client
-        with open(self.log, "w", encoding="utf-8") as log:
+        with open(self.log, "w", encoding="utf-8") as log, \
+                socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+            notify.bind(path("notify"))
             self.process = subprocess.Popen([os.path.join(CTL, "mgpu-remoted"), "--socket",
-                                             self.socket, *options], env=env, stderr=log)
-        wait_until(self.is_up)
-
-    def is_up(self):
-        """Return whether it listens."""
-        return os.path.exists(self.socket)
+                                             self.socket, *options], stderr=log,
+                                            env=dict(env, NOTIFY_SOCKET=path("notify")))
+            notify.settimeout(20 * SLOW)
+            assert notify.recv(100).startswith(b"READY=1"), self.said()
+        os.unlink(path("notify"))
 
     def env(self, mode):
         """Return the environment of a program that uses it."""
@@ -119,7 +120,7 @@ def serving(*options, env, client):
     finally:
         server.process.terminate()
         assert server.process.wait(20 * SLOW) == 0
-        assert not server.is_up()
+        assert not os.path.exists(server.socket)
 
 
 def start(*args, env):
