@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Our library of CUDA's runtime API, libcudart.so.13.  It uses the public functions of whichever
+ * A library of CUDA's runtime API, libcudart.so.13.  It uses the public functions of whichever
  * libcuda.so.1 is loaded: the front end, a driver of NVIDIA's, or the tests' library.
  */
 #ifndef REMOTE_CUDA_RUNTIME_H
