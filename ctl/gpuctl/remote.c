@@ -434,7 +434,8 @@ static int add_setting(struct json_object *part, const char *key, const char *va
 	uint32_t number;
 
 	if (!is_word(key, remote_set_keys))
-		return usage_error("remote set: unknown setting '%s', but weight and gpu-limit", key);
+		return usage_error("remote set: unknown setting '%s', but weight and gpu-limit",
+				   key);
 	if (!value)
 		return usage_error("%s needs a value", key);
 	if (!strcmp(key, "weight")) {

@@ -33,8 +33,8 @@ struct process_clock {
 bool process_clock_start(struct process_clock *c, pid_t pid);
 
 /*
- * Return its engine time, nanoseconds, as GPUs' drivers tell it for the files that it has open; a file
- * that was closed takes its time along, and the last sum counts until there is more.
+ * Return its engine time, nanoseconds, as GPUs' drivers tell it for the files that it has open; a
+ * file that was closed takes its time along, and the last sum counts until there is more.
  */
 uint64_t process_clock_engine_ns(struct process_clock *c, uint64_t now_ns);
 
@@ -42,8 +42,8 @@ uint64_t process_clock_engine_ns(struct process_clock *c, uint64_t now_ns);
 uint64_t process_clock_cpu_ns(const struct process_clock *c);
 
 /*
- * Return whether a thread of it runs, or waits for a processor. A process that used no time may have
- * had none.
+ * Return whether a thread of it runs, or waits for a processor. A process that used no time may
+ * have had none.
  */
 bool process_clock_is_ready(const struct process_clock *c);
 

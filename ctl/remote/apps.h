@@ -114,8 +114,8 @@ void apps_started(struct app *app, pid_t process);
 void apps_end(struct apps *a);
 
 /*
- * Return the part of an account, or of all that have none of their own with OWNER_OTHERS; they may have
- * the defaults.
+ * Return the part of an account, or of all that have none of their own with OWNER_OTHERS; they may
+ * have the defaults.
  */
 struct part apps_part(const struct apps *a, const struct owner *owner);
 

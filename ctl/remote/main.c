@@ -119,7 +119,8 @@ static const struct option options[] = {
 static const char *const names[] = {
 	"socket", "vsock", "mode", "user", "library", "cuda", "programs", "memory", "objects",
 	"message", "pending", "account-programs", "account-memory", "account-objects",
-	"account-pending", "engines", "share", "confine", "read", "write", "control", "group", "help", "version", NULL
+	"account-pending", "engines", "share", "confine", "read", "write", "control", "group",
+	"help", "version", NULL
 };
 
 static struct {

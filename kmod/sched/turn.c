@@ -110,8 +110,8 @@ static void submit(struct mgpu_vgpu *vgpu, struct mgpu_turn *turn)
  * The back end gets a job with one message, which has @turn and no command.
  *
  * Context: may sleep.
- * Return: 0; -EBUSY if a turn waits already, or too many are not over; -EAGAIN while the guest has no driver;
- * -EACCES under quarantine.
+ * Return: 0; -EBUSY if a turn waits already, or too many are not over; -EAGAIN while the guest
+ * has no driver; -EACCES under quarantine.
  */
 int mgpu_vgpu_turn(struct mgpu_vgpu *vgpu)
 {

@@ -480,7 +480,7 @@ TEST_F_TIMEOUT(races, everything_at_once_on_the_same_descriptors, 400)
 	while (!last) {
 		for (k = 0; k < NR_KINDS && good[k]; k++)
 			;
-		/* A slow machine goes on, with more and more calm, until each has done something. */
+		/* A slow machine goes on, with more and more calm, until each has done it once. */
 		last = now_ms() >= end + (k == NR_KINDS ? 0 : 4 * (uint64_t)VMM_TIMEOUT);
 		stop = false;
 		rounds++;

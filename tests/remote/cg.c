@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Conjugate gradients on a band matrix: two sums are read back in each step.  cg [TIMES] solves it so
- * many times.
+ * Conjugate gradients on a band matrix: two sums are read back in each step.  cg [TIMES] solves it
+ * so many times.
  */
 #include "common.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * K-means: each step ends with a number that is read, and decides about the next one; kmeans [LEAST]
- * goes on for so many steps at least.
+ * K-means: each step ends with a number that is read, and decides about the next one; kmeans
+ * [LEAST] goes on for so many steps at least.
  */
 #include "common.h"
 
@@ -66,13 +66,16 @@ int main(int argc, char **argv)
 	cl_arg(mean, 2, sizeof(mo), &mo);
 	cl_arg(mean, 3, sizeof(nr), &nr);
 	for (steps = 0; (moved || steps < least) && steps < 100000; steps++) {
-		CL(clEnqueueWriteBuffer(queue, mc, CL_FALSE, 0, sizeof(zero), &zero, 0, NULL, NULL));
+		CL(clEnqueueWriteBuffer(queue, mc, CL_FALSE, 0, sizeof(zero), &zero, 0, NULL,
+					NULL));
 		CL(clEnqueueNDRangeKernel(queue, assign, 1, NULL, &n, NULL, 0, NULL, NULL));
 		CL(clEnqueueNDRangeKernel(queue, mean, 1, NULL, &clusters, NULL, 0, NULL, NULL));
-		CL(clEnqueueReadBuffer(queue, mc, CL_TRUE, 0, sizeof(moved), &moved, 0, NULL, NULL));
+		CL(clEnqueueReadBuffer(queue, mc, CL_TRUE, 0, sizeof(moved), &moved, 0, NULL,
+				       NULL));
 	}
 	CL(clEnqueueReadBuffer(queue, mm, CL_TRUE, 0, sizeof(means), means, 0, NULL, NULL));
-	printf("steps %d, means %016llx\n", steps, (unsigned long long)digest(means, sizeof(means)));
+	printf("steps %d, means %016llx\n", steps,
+	       (unsigned long long)digest(means, sizeof(means)));
 	CL(clReleaseMemObject(mp));
 	CL(clReleaseMemObject(mm));
 	CL(clReleaseMemObject(mo));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A recurrent network, two small launches a step, whose output of each step is read: lstm [STEPS]. */
+/* A recurrent network, two small launches a step, each of which has an output: lstm [STEPS]. */
 #include "common.h"
 
 #define CELLS	64u

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Bodies that attract each other: two launches a step, with the same arguments each time: nbody [STEPS]. */
+/* Bodies that attract each other, two launches a step with the same arguments: nbody [STEPS]. */
 #include "common.h"
 
 #define N	256u
