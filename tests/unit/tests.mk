@@ -234,6 +234,15 @@ test_defer_graph-srcs := $(addprefix ../../ctl/defer/,api.c cfg.c image.c value.
 test_defer_graph-cflags := -I../../ctl/defer
 test_defer_graph-pkgs := capstone libelf libdw
 
+# ---- ctl/place
+
+place := ../../ctl/place
+place-pure := $(addprefix $(place)/,place.c policies.c potential.c)
+
+test_place-srcs := $(place-pure)
+test_place-cflags := -I$(place)
+test_place-libs := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+
 # ---- ctl/remote
 
 remote := ../../ctl/remote
