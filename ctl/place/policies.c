@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "draw.h"
 #include "place.h"
 #include "potential.h"
-#include "random.h"
 
 #define PARTS	1000000		/* of an amount that is divided by the largest node's */
 #define STEP	((int64_t)POTENTIAL_ONE * PLACE_WHOLE / 100)	/* of a potential */

@@ -154,15 +154,15 @@ static void seeds(const char *dir)
 {
 	static const char *const inputs[] = {
 		"n" NODES,
-		"t" NODES "\xff" "cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
+		"t" NODES "\xff\ncpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
 		"1000,1024,1,500,\n64000,1024,1,1000,G2|P100\n1,1,0,0,\n8,8,8,1000,G2\n",
-		"t" NODES "\xff" "gpu_milli,num_gpu,memory_mib,cpu_milli,creation_time,deletion_time\r\n"
+		"t" NODES "\xff\ngpu_milli,num_gpu,memory_mib,cpu_milli,creation_time,deletion_time\r\n"
 		"1000,2,1,1,0,9\r\n250,1,1,1,5,\r\n",
-		"s{\"types\":[{\"name\":\"x\",\"gpu_milli\":125,\"gpu_memory_mib\":1}],\"nodes\":["
-		"{\"name\":\"a\",\"model\":\"A\",\"cpu_milli\":9,\"memory_mib\":9,\"cpu_free_milli\":1,"
-		"\"memory_free_mib\":1,\"gpu_memory_mib\":8,\"gpus\":[{},{\"free_milli\":5,"
-		"\"memory_free_mib\":2,\"compute\":1,\"memory\":1}],\"tasks\":[1,2],"
-		"\"types\":[\"x\"],\"capabilities\":[\"gl\"]}]}",
+		"s{\"types\":[{\"name\":\"x\",\"gpu_milli\":125,\"gpu_memory_mib\":1}],\n"
+		"\"nodes\":[{\"name\":\"a\",\"model\":\"A\",\"cpu_milli\":9,\"memory_mib\":9,\n"
+		"\"cpu_free_milli\":1,\"memory_free_mib\":1,\"gpu_memory_mib\":8,\n"
+		"\"gpus\":[{},{\"free_milli\":5,\"memory_free_mib\":2,\"compute\":1,\"memory\":1}],\n"
+		"\"tasks\":[1,2],\"types\":[\"x\"],\"capabilities\":[\"gl\"]}]}",
 		"wmgpu-place-weights 1\nsize-to-250 1\nsize-to-500 -5\n",
 	};
 	struct place_weights w = { .value = { 1, 2, 3 } };

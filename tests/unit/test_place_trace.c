@@ -59,7 +59,8 @@ static void good(void)
 	TAP_EQ(t.nodes[1].nr_full, 8);
 	TAP_EQ(t.nodes[0].gpu_total, 2000);
 	TAP_EQ(tasks(&t, TASKS "x,1000,2048,1,460,,5,9\ny,1000,2048,1,460,G2|P100,7,7\n"
-		     "z,1000,2048,8,1000,G2|none,0,\nc,1,1,0,0,G2,1,2\nx,1000,2048,1,460,,6,9\n"), 0);
+		     "z,1000,2048,8,1000,G2|none,0,\nc,1,1,0,0,G2,1,2\n"
+		     "x,1000,2048,1,460,,6,9\n"), 0);
 	TAP_EQ(t.nr_tasks, 5);
 	TAP_CHECK(t.timed);
 	TAP_EQ(t.tasks[0].r.gpu_milli, 460);
@@ -103,12 +104,14 @@ static void refused(void)
 		{ "", "n.csv:1:1: the file is empty; its first line must name its columns" },
 		{ NODES, "n.csv:1:1: no nodes; each line after the first is a node" },
 		{ "cpu_milli,gpu\n",
-		  "n.csv:1:1: no column 'memory_mib'; a file of nodes needs the columns cpu_milli, memory_mib, gpu, model" },
+		  "n.csv:1:1: no column 'memory_mib'; a file of nodes needs the columns cpu_milli, memory_mib, gpu, model",
+		},
 		{ "gpu,cpu_milli,gpu\n", "n.csv:1:15: duplicate column 'gpu'" },
 		{ NODES "a,64000,1,2\n",
 		  "n.csv:2:11: 4 fields; the first line names 5 columns" },
 		{ NODES "a,1,1,1,G\na,64000,1.5,2,P\n",
-		  "n.csv:3:9: memory_mib is '1.5'; it must be a whole number from 0 to 1000000000" },
+		  "n.csv:3:9: memory_mib is '1.5'; it must be a whole number from 0 to 1000000000",
+		},
 		{ NODES "a,1,1,17,P\n",
 		  "n.csv:2:7: gpu is '17'; it must be a whole number from 0 to 16" },
 		{ NODES "a,-1,1,1,P\n",
@@ -116,7 +119,8 @@ static void refused(void)
 		{ NODES "a, 1,1,1,P\n",
 		  "n.csv:2:3: cpu_milli is ' 1'; it must be a whole number from 0 to 1000000000" },
 		{ NODES "a,99999999999999999999,1,1,P\n",
-		  "n.csv:2:3: cpu_milli is '99999999999999999999'; it must be a whole number from 0 to 1000000000" },
+		  "n.csv:2:3: cpu_milli is '99999999999999999999'; it must be a whole number from 0 to 1000000000",
+		},
 		{ NODES "a,,1,1,P\n",
 		  "n.csv:2:3: cpu_milli is ''; it must be a whole number from 0 to 1000000000" },
 		{ NODES "a,1,1,1,P|Q\n",
@@ -129,7 +133,8 @@ static void refused(void)
 		{ TASKS "a,1,1,0,5,,1,2\n",
 		  "t.csv:2:9: gpu_milli is '5'; it must be a whole number from 0 to 0" },
 		{ TASKS "a,1,1,1,5,,7,6\n",
-		  "t.csv:2:14: deletion_time is '6'; it must be a whole number from 7 to 1000000000000" },
+		  "t.csv:2:14: deletion_time is '6'; it must be a whole number from 7 to 1000000000000",
+		},
 	};
 	struct place_trace t = { 0 };
 	FILE *f;
@@ -216,16 +221,21 @@ static void change(char *content, const char *from, const char *to)
 static void weights_refused(void)
 {
 	static const struct { const char *from, *to, *error; } changes[] = {
-		{ "weights 1", "weights 2", "w:1: version 2; this mgpu-place reads version 1: train again" },
+		{ "weights 1", "weights 2",
+		  "w:1: version 2; this mgpu-place reads version 1: train again",
+		},
 		{ "mgpu", "MGPU", "w:1: not a file of weights; 'mgpu-place train' writes one" },
 		{ "size-2 ", "size-3 ",
-		  "w:6: 'size-3 12345' instead of the weight of size-2: the features differ; train again" },
+		  "w:6: 'size-3 12345' instead of the weight of size-2: the features differ; train again",
+		},
 		{ "size-2 12345", "size-2 22345",
 		  "w:6: the weight of size-2 is 22345; it must be from -20000 to 20000" },
 		{ "size-2 12345", "size-2 1234x",
-		  "w:6: 'size-2 1234x' instead of the weight of size-2: the features differ; train again" },
+		  "w:6: 'size-2 1234x' instead of the weight of size-2: the features differ; train again",
+		},
 		{ "size-2 12345", "size-2 12346",
-		  "w:49: the checksum is wrong: the file was changed; train again, or get a whole copy" },
+		  "w:49: the checksum is wrong: the file was changed; train again, or get a whole copy",
+		},
 	};
 	struct place_weights w = { .value[FEATURE_SIZE + 4] = 12345 };
 	char *content, *longer;
@@ -257,11 +267,17 @@ static void weights_refused(void)
 
 /* ---- states ---- */
 
+/* @content: with ' in place of " */
 static int state(struct place_state *s, const char *content)
 {
-	FILE *f = text(content);
+	char json[1024];
+	FILE *f;
 	int ret;
 
+	snprintf(json, sizeof(json), "%s", content);
+	for (char *at = json; (at = strchr(at, '\''));)
+		*at = '"';
+	f = text(json);
 	*s = (struct place_state){ 0 };
 	ret = state_read(s, f, "s.json", why, sizeof(why));
 	fclose(f);
@@ -270,17 +286,18 @@ static int state(struct place_state *s, const char *content)
 
 static void states(void)
 {
+	static const char json[] =
+		"{'types': [{'name': 'small', 'gpu_milli': 125},\n"
+		"{'name': 'large', 'gpu_milli': 500, 'gpu_memory_mib': 4096}],\n"
+		"'nodes': [{'name': 'a', 'model': 'A10', 'cpu_milli': 32000,\n"
+		"'memory_mib': 65536, 'cpu_free_milli': 1000, 'gpu_memory_mib': 8192,\n"
+		"'gpus': [{}, {'free_milli': 500, 'memory_free_mib': 1024, 'compute': 2}],\n"
+		"'types': ['large'], 'capabilities': ['opengl', 'vulkan'], 'tasks': [2, 1]},\n"
+		"{'name': 'b', 'model': 'T4', 'cpu_milli': 1, 'memory_mib': 1}]}";
 	static struct place_state s;
 	const struct place_node *n;
 
-	TAP_EQ(state(&s, "{\"types\": [{\"name\": \"small\", \"gpu_milli\": 125},"
-		     "{\"name\": \"large\", \"gpu_milli\": 500, \"gpu_memory_mib\": 4096}],"
-		     "\"nodes\": [{\"name\": \"a\", \"model\": \"A10\", \"cpu_milli\": 32000,"
-		     "\"memory_mib\": 65536, \"cpu_free_milli\": 1000, \"gpu_memory_mib\": 8192,"
-		     "\"gpus\": [{}, {\"free_milli\": 500, \"memory_free_mib\": 1024, \"compute\": 2}],"
-		     "\"types\": [\"large\"], \"capabilities\": [\"opengl\", \"vulkan\"],"
-		     "\"tasks\": [2, 1]},"
-		     "{\"name\": \"b\", \"model\": \"T4\", \"cpu_milli\": 1, \"memory_mib\": 1}]}"), 0);
+	TAP_EQ(state(&s, json), 0);
 	TAP_STR(why, "");
 	TAP_EQ(s.trace.nr_nodes, 2);
 	TAP_EQ(s.nr_types, 2);
@@ -303,29 +320,30 @@ static void states(void)
 	trace_free(&s.trace);
 }
 
-#define NODE	"\"name\": \"a\", \"model\": \"A\", \"cpu_milli\": 1, \"memory_mib\": 1"
+#define TYPE(name, milli)	"{'name': '" #name "', 'gpu_milli': " #milli "}"
+#define NODE	"'name': 'a', 'model': 'A', 'cpu_milli': 1, 'memory_mib': 1"
 
 static void states_refused(void)
 {
 	static const struct { const char *content, *error; } bad[] = {
 		{ "[]", "s.json: it must be an object" },
-		{ "{\"nodes\": []}", "s.json: no nodes; 'nodes' must be a list of at least one" },
-		{ "{\"nodes\": {}}", "s.json: nodes must be a list of up to 65536" },
-		{ "{\"nodes\": [3]}", "s.json: nodes[0]: it must be an object" },
-		{ "{\"nodes\": [{\"name\": \"a\"}]}", "s.json: nodes[0]: no 'cpu_milli'" },
-		{ "{\"nodes\": [{\"nam\": \"a\"}]}",
+		{ "{'nodes': []}", "s.json: no nodes; 'nodes' must be a list of at least one" },
+		{ "{'nodes': {}}", "s.json: nodes must be a list of up to 65536" },
+		{ "{'nodes': [3]}", "s.json: nodes[0]: it must be an object" },
+		{ "{'nodes': [{'name': 'a'}]}", "s.json: nodes[0]: no 'cpu_milli'" },
+		{ "{'nodes': [{'nam': 'a'}]}",
 		  "s.json: nodes[0]: unknown key 'nam'; mgpu-place(1) lists the keys" },
-		{ "{\"nodes\": [{" NODE ", \"cpu_free_milli\": 2}]}",
+		{ "{'nodes': [{" NODE ", 'cpu_free_milli': 2}]}",
 		  "s.json: nodes[0]: cpu_free_milli must be a whole number from 0 to 1" },
-		{ "{\"nodes\": [{" NODE ", \"gpus\": [{\"free_milli\": 1001}]}]}",
+		{ "{'nodes': [{" NODE ", 'gpus': [{'free_milli': 1001}]}]}",
 		  "s.json: nodes[0].gpus[0]: free_milli must be a whole number from 0 to 1000" },
-		{ "{\"nodes\": [{" NODE ", \"types\": [\"x\"]}]}",
+		{ "{'nodes': [{" NODE ", 'types': ['x']}]}",
 		  "s.json: nodes[0]: types: 'x' is not known; list it first" },
-		{ "{\"nodes\": [{" NODE ", \"tasks\": [-1]}]}",
+		{ "{'nodes': [{" NODE ", 'tasks': [-1]}]}",
 		  "s.json: nodes[0]: tasks[0] must be a whole number from 0 to 65535" },
-		{ "{\"types\": [{\"name\": \"x\", \"gpu_milli\": 2}, {\"name\": \"y\", \"gpu_milli\": 1}]}",
+		{ "{'types': [" TYPE(x, 2) ", " TYPE(y, 1) "]}",
 		  "s.json: types[1]: types must be in ascending order of gpu_milli" },
-		{ "{\"types\": [{\"name\": \"x\", \"gpu_milli\": 2}, {\"name\": \"x\", \"gpu_milli\": 2}]}",
+		{ "{'types': [" TYPE(x, 2) ", " TYPE(x, 2) "]}",
 		  "s.json: types[1]: duplicate type 'x'" },
 	};
 	static struct place_state s;
@@ -335,7 +353,7 @@ static void states_refused(void)
 		TAP_STR(why, bad[i].error);
 		trace_free(&s.trace);
 	}
-	TAP_EQ(state(&s, "{\"nodes\": [}"), -EINVAL);
+	TAP_EQ(state(&s, "{'nodes': [}"), -EINVAL);
 	TAP_CHECK(strstr(why, "s.json: not JSON at byte 11"));
 	TAP_EQ(state(&s, ""), -EINVAL);
 	TAP_EQ(state(&s, "{"), -EINVAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Repeatable random numbers (splitmix64), the same on every machine. */
-#ifndef MGPU_PLACE_RANDOM_H
-#define MGPU_PLACE_RANDOM_H
+#ifndef MGPU_PLACE_DRAW_H
+#define MGPU_PLACE_DRAW_H
 
 #include <stdint.h>
 
@@ -27,4 +27,4 @@ static inline double random_part(uint64_t *state)
 	return (double)(random_next(state) >> 11) * 0x1p-53;
 }
 
-#endif /* MGPU_PLACE_RANDOM_H */
+#endif /* MGPU_PLACE_DRAW_H */
