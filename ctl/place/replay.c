@@ -199,6 +199,82 @@ int replay_inflate(const struct replay *rp, struct replay_result *result)
 }
 
 /**
+ * struct tenant - a task of a replay with churn
+ * @task: its index
+ * @placed: it was placed
+ * @choice: where
+ */
+struct tenant {
+	size_t task;
+	bool placed;
+	struct place_choice choice;
+};
+
+static int churn(struct run *run, struct tenant *tenants, size_t room)
+{
+	const struct place_trace *t = run->rp->trace;
+	int64_t arrived = 0, measured = 0, refused = 0, alive = 0;
+	double unallocated = 0, fragmentation = 0;
+	uint64_t random = run->rp->seed;
+	size_t nr = 0, samples = 0;
+
+	while (arrived < REPLAY_TURNOVERS * run->capacity) {
+		size_t task = random_below(&random, t->nr_tasks);
+		const struct place_request *r = &t->tasks[task].r;
+
+		alive += demand(r);
+		while (nr && (nr == room || alive * 100 > run->capacity * run->rp->points[0])) {
+			size_t gone = random_below(&random, nr--);
+			const struct place_request *old = &t->tasks[tenants[gone].task].r;
+
+			if (tenants[gone].placed)
+				leave(run, old, &tenants[gone].choice);
+			alive -= demand(old);
+			tenants[gone] = tenants[nr];
+		}
+		tenants[nr].task = task;
+		tenants[nr].placed = !arrive(run, r, &tenants[nr].choice);
+		arrived += demand(r);
+		note_peak(run);
+		if (arrived > run->capacity) {
+			measured += demand(r);
+			refused += tenants[nr].placed ? 0 : demand(r);
+			unallocated += unallocated_pct(run);
+			fragmentation += fragmentation_pct(run);
+			samples++;
+		}
+		nr++;
+	}
+	run->result->unallocated_pct[0] = samples ? unallocated / (double)samples : 0;
+	run->result->fragmentation_pct[0] = samples ? fragmentation / (double)samples : 0;
+	run->result->refused_gpu_pct = measured ? 100.0 * (double)refused / (double)measured : 0;
+	return 0;
+}
+
+int replay_churn(const struct replay *rp, struct replay_result *result)
+{
+	struct tenant *tenants;
+	struct run run;
+	size_t room;
+	int ret = run_begin(&run, rp, result);
+
+	/* enough for the smallest parts that are usual */
+	room = (size_t)(run.capacity / 50) + 1024;
+	tenants = calloc(room, sizeof(*tenants));
+	if (!ret && !tenants)
+		ret = -ENOMEM;
+	if (!ret && !any_gpu(rp->trace))
+		ret = -EINVAL;
+	if (!ret)
+		ret = churn(&run, tenants, room);
+	if (!ret)
+		sum_up(&run);
+	free(tenants);
+	run_end(&run);
+	return ret;
+}
+
+/**
  * struct event - a task comes or goes
  * @at_s: when
  * @task: its index

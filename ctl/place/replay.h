@@ -7,6 +7,7 @@
 
 #define REPLAY_MAX_POINTS	16
 #define REPLAY_MAX_DEMAND	300	/* per cent */
+#define REPLAY_TURNOVERS	3	/* with churn; the first is not measured */
 
 /**
  * struct replay - what is replayed
@@ -42,13 +43,14 @@ struct replay {
  * @fragmentation_pct: fragmentation at each point, per cent of the cluster's GPU
  * @placed: tasks placed
  * @refused: tasks that no node could take, which are dropped
- * @refused_gpu_pct: their GPU demand (over their life, in a replay by time), per cent of all
+ * @refused_gpu_pct: their GPU demand (over their life, in a replay by time), per cent of all;
+ *	with churn, after the first turnover
  * @peak_pct: largest allocated GPU, per cent of the cluster's
  * @median_ns: time of a decision and of its account, median
  * @p99_ns: 99th percentile of that time
  *
- * A replay by time has one value in @unallocated_pct and @fragmentation_pct each, the mean
- * over time.
+ * A replay by time, or with churn, has one value in @unallocated_pct and @fragmentation_pct
+ * each, the mean over time or over arrivals.
  */
 struct replay_result {
 	double gpus;
@@ -67,6 +69,14 @@ struct replay_result {
  * point. No task ends. Return 0, -ENOMEM, or -EINVAL if the cluster or the tasks have no GPU.
  */
 int replay_inflate(const struct replay *rp, struct replay_result *result);
+
+/*
+ * Draw tasks likewise, and have a random one end whenever the GPU demand of those that have
+ * not ended exceeds @points[0]. A task that was refused takes part, as if it ran elsewhere. When
+ * the arrived demand is REPLAY_TURNOVERS times the cluster's GPU the replay ends. Return as
+ * replay_inflate().
+ */
+int replay_churn(const struct replay *rp, struct replay_result *result);
 
 /* Replay the tasks from creation to deletion, each once. Return as replay_inflate(). */
 int replay_times(const struct replay *rp, struct replay_result *result);

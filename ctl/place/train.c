@@ -30,12 +30,14 @@ static const unsigned int points[] = { 90, 95, 100, 105, 115 };
  * @classes: its workload
  * @nr_classes: number of classes
  * @seed: its order of arrival
+ * @load: demand of the tasks that come and go, per cent of capacity
  */
 struct scenario {
 	struct place_trace trace;
 	struct place_class *classes;
 	size_t nr_classes;
 	uint64_t seed;
+	unsigned int load;
 };
 
 /**
@@ -99,6 +101,7 @@ static int scenario_draw(struct scenario *s, const struct place_trace *t, uint64
 		factor[k] = exp(0.5 * normal(random));
 		most = fmax(most, factor[k]);
 	}
+	s->load = 80 + (unsigned int)random_below(random, 21);
 	bound = random_part(random) < 0.5 ? 0.25 * random_part(random) : 0;
 	for (size_t i = 0; i < t->nr_tasks;) {
 		struct place_task *task = &s->trace.tasks[i];
@@ -120,7 +123,10 @@ static int scenario_draw(struct scenario *s, const struct place_trace *t, uint64
 	return s->classes ? 0 : -ENOMEM;
 }
 
-/* The cost: GPU that is not allocated although tasks want it, the mean over the points. */
+/*
+ * The cost: GPU that is not allocated although tasks want it, the mean over the points; and the
+ * demand that is refused while tasks come and go.
+ */
 static int judge(const struct job *job, size_t replay, double *cost)
 {
 	const struct scenario *s = &job->scenarios[replay % job->nr_scenarios];
@@ -136,6 +142,11 @@ static int judge(const struct job *job, size_t replay, double *cost)
 	*cost = 0;
 	for (size_t k = 0; k < POINTS; k++)
 		*cost += (result.unallocated_pct[k] - fmax(0, 100.0 - points[k])) / POINTS;
+	if (ret)
+		return ret;
+	rp.points = &s->load;
+	ret = replay_churn(&rp, &result);
+	*cost += result.refused_gpu_pct;
 	return ret;
 }
 
@@ -364,8 +375,8 @@ static int choose(const struct train *t, const struct place_weights *weights, si
 		if (cost[k] < cost[best])
 			best = k;
 	result->weights = weights[best];
-	result->zero_pct = cost[0];
-	result->learned_pct = cost[best];
+	result->zero = cost[0];
+	result->learned = cost[best];
 	return 0;
 }
 

@@ -16,8 +16,8 @@
  * @replays: replays for each candidate, from 1
  * @part: each @part-th node is in the cluster of a replay, from 1
  * @threads: threads, from 1; the result is the same for any number
- * @progress: called after each generation with the generation, and with the mean GPU, per cent
- *	of capacity, that candidates and zero weights did not allocate; NULL: not called
+ * @progress: called after each generation with the generation, and with the mean cost of the
+ *	candidates and of zero weights; NULL: not called
  */
 struct train {
 	const struct place_trace *trace;
@@ -33,13 +33,14 @@ struct train {
 /**
  * struct train_result - what training reached on replays of the trace that it did not learn from
  * @weights: the weights; all 0 if nothing was better
- * @zero_pct: unallocated GPU with weights of 0, per cent of capacity
- * @learned_pct: unallocated GPU with the weights
+ * @zero: cost with weights of 0: unallocated GPU, per cent of capacity, and refused demand, per
+ *	cent of the demand
+ * @learned: cost with the weights
  */
 struct train_result {
 	struct place_weights weights;
-	double zero_pct;
-	double learned_pct;
+	double zero;
+	double learned;
 };
 
 /* Train. Return 0, or -errno. */

@@ -125,6 +125,35 @@ static void times(void)
 	free((void *)rp.classes);
 }
 
+/* One node of two GPUs, tasks of one: at 100 % all find room, at 150 % a third does not. */
+static void churn(void)
+{
+	struct place_node nodes[] = { make_node(2, 64, 0) };
+	struct place_task tasks[] = { make_task(1, 1000, 1, 0, 1) };
+	struct place_trace t = { .nodes = nodes, .nr_nodes = 1, .tasks = tasks, .nr_tasks = 1 };
+	struct replay rp = make_replay(&t, "fgd");
+	struct replay_result r;
+	unsigned int load = 100;
+
+	rp.points = &load;
+	TAP_EQ(replay_churn(&rp, &r), 0);
+	TAP_EQ(r.placed, 2 * REPLAY_TURNOVERS);
+	TAP_EQ(r.refused, 0);
+	TAP_NEAR(r.unallocated_pct[0], 0, 1e-9);
+	TAP_NEAR(r.refused_gpu_pct, 0, 1e-9);
+	load = 50;
+	TAP_EQ(replay_churn(&rp, &r), 0);
+	TAP_NEAR(r.unallocated_pct[0], 50, 1e-9);
+	TAP_NEAR(r.peak_pct, 50, 1e-9);
+	load = 150;
+	TAP_EQ(replay_churn(&rp, &r), 0);
+	TAP_CHECK(r.refused > 0);
+	TAP_EQ(r.placed + r.refused, 2 * REPLAY_TURNOVERS);
+	tasks[0] = make_task(0, 0, 1, 0, 1);
+	TAP_EQ(replay_churn(&rp, &r), -EINVAL);
+	free((void *)rp.classes);
+}
+
 /* ---- a cluster that has something to learn ---- */
 
 #define NODES	48
@@ -196,15 +225,15 @@ static void learns(void)
 	make_trace(&t);
 	TAP_EQ(train(&what, &one), 0);
 	TAP_EQ(generations, 24);
-	tap_diag("unallocated: %.3f %% without weights, %.3f %% with them", one.zero_pct,
-		 one.learned_pct);
-	TAP_CHECK(one.learned_pct < one.zero_pct);
+	tap_diag("cost: %.3f without weights, %.3f with them", one.zero,
+		 one.learned);
+	TAP_CHECK(one.learned < one.zero);
 	/* the same for any number of threads */
 	what.threads = 2;
 	what.progress = NULL;
 	TAP_EQ(train(&what, &two), 0);
 	TAP_MEM(&one.weights, &two.weights, sizeof(one.weights));
-	TAP_NEAR(one.learned_pct, two.learned_pct, 0);
+	TAP_NEAR(one.learned, two.learned, 0);
 }
 
 /* Without a generation that helps the weights stay 0. */
@@ -231,6 +260,7 @@ int main(void)
 	tap_run(fragments, "what tasks cannot use is counted as fragmentation");
 	tap_run(nothing_to_measure, "a cluster or a workload without GPUs is refused");
 	tap_run(times, "in a replay by time what goes makes room for what comes");
+	tap_run(churn, "with churn the demand stays at its load");
 	tap_run(repeatable, "a replay is the same for a seed, and another for another");
 	tap_run(learns, "training learns, and the same on any number of threads");
 	tap_run(learns_nothing, "training keeps weights of 0 where nothing is better");
