@@ -37,7 +37,7 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 .PHONY: help deps kernel kmod libbpf bpf ctl guest debian13 sim all unit fuzz \
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
-	bench-virtio bench-render bench-deferred \
+	bench-virtio bench-render bench-deferred bench-place \
 	check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
 	check-debug mutations coverage vm-shell clean distclean
@@ -159,6 +159,10 @@ bench-render: all debian13 ## measure guests of mgpu-renderd; writes build/bench
 bench-deferred: ## measure remoted OpenCL (some five minutes); writes build/bench/deferred.json
 	$(SUB) -C ctl remote defer
 	@tools/bench/deferred/run
+
+bench-place: ## compare placements on traces (NODES=, TASKS=, TRAIN=); writes build/bench/place.json
+	$(SUB) -C ctl place
+	@tools/bench/place/run --nodes "$(NODES)" --tasks $(TASKS) --train "$(TRAIN)"
 
 check: all unit fuzz-targets kselftest ## run the tests, all but the longest (30 minutes)
 	@tests/run

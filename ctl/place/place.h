@@ -20,7 +20,7 @@
 #define PLACE_WHOLE		1000	/* thousandths of a GPU */
 #define PLACE_ANY_MODEL		UINT32_MAX
 
-/* What bounds the speed of a request's GPU work: neighbours of another kind are better. */
+/* The bound of a request's GPU work: neighbours of another kind are better. */
 enum place_kind {
 	PLACE_KIND_ANY,
 	PLACE_KIND_COMPUTE,

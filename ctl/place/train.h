@@ -31,7 +31,7 @@ struct train {
 };
 
 /**
- * struct train_result - what training reached on replays of the trace that it did not learn from
+ * struct train_result - the result of training, measured on replays that it did not learn from
  * @weights: the weights; all 0 if nothing was better
  * @zero: cost with weights of 0: unallocated GPU, per cent of capacity, and refused demand, per
  *	cent of the demand

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fuzz mgpu-place's readers.  The first byte of the input selects one: w weights, s a state,
- * n nodes, t nodes and tasks with a byte 0xff between them.  What a reader takes is in its
- * ranges, and requests can be placed on it.
+ * n nodes, t nodes and tasks with a byte 0xff between them.  A cluster that a reader
+ * takes is in its ranges, and requests can be placed on it.
  */
 #include <errno.h>
 

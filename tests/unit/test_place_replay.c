@@ -29,7 +29,7 @@ static struct place_task make_task(unsigned int gpus, unsigned int milli, int cp
 	};
 }
 
-/* What most replays here have in common; the test frees the classes. */
+/* The common part of most replays here; the test frees the classes. */
 static struct replay make_replay(const struct place_trace *t, const char *policy)
 {
 	static const unsigned int points[] = { 50, 100, 150 };
