@@ -286,12 +286,11 @@ int command_replay(struct place_options *o)
 
 /* ---- train, inspect ---- */
 
-static void progress(unsigned int generation, double candidates, double zero)
+static void progress(unsigned int generation, double cost)
 {
 	if (generation != 1 && generation % 10)
 		return;
-	printf("generation %u: cost %.3f, without weights %.3f\n", generation,
-	       candidates, zero);
+	printf("generation %u: cost %.3f of fgd's, mean of the candidates\n", generation, cost);
 	fflush(stdout);
 }
 
@@ -342,8 +341,8 @@ int command_train(struct place_options *o)
 	trace_free(&t);
 	if (ret)
 		return 1;
-	printf("on other draws from the trace, the whole cluster: cost %.3f, without weights %.3f\n",
-	       result.learned, result.zero);
+	printf("on other draws from the trace, the whole cluster: cost %.3f of fgd's\n",
+	       result.cost);
 	return end_output();
 }
 

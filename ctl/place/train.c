@@ -16,8 +16,9 @@
 
 #define N		PLACE_FEATURES
 #define MAX		TRAIN_MAX_POPULATION
-#define SNAPSHOTS	8	/* means that are compared at the end */
-#define CHECKS		6	/* replays of the whole cluster for each */
+#define SNAPSHOTS	5	/* means that are compared at the end */
+#define CHECKS		4	/* replays of the whole cluster for each */
+#define CHURN		0.5	/* weight of churn, beside that of inflation */
 
 /* Demand at which candidates are judged, per cent of capacity. */
 static const unsigned int points[] = { 90, 95, 100, 105, 115 };
@@ -41,13 +42,25 @@ struct scenario {
 };
 
 /**
+ * struct loss - a candidate's result on a scenario
+ * @inflation: GPU that is not allocated although tasks want it, the mean over the points, per
+ *	cent of capacity
+ * @churn: demand that is refused while tasks come and go, per cent
+ */
+struct loss {
+	double inflation;
+	double churn;
+};
+
+/**
  * struct job - candidates that are judged on scenarios, by threads
  * @part: of the cluster
  * @scenarios: the scenarios
  * @nr_scenarios: how many
  * @weights: the candidates
  * @nr: how many
- * @cost: the cost of each candidate on each scenario
+ * @zero: the candidate whose weights are all 0
+ * @loss: of each candidate on each scenario
  * @next: next replay that no thread has begun
  * @error: -errno of a replay, or 0
  * @lock: for @next and @error
@@ -58,7 +71,8 @@ struct job {
 	size_t nr_scenarios;
 	const struct place_weights *weights;
 	size_t nr;
-	double *cost;
+	size_t zero;
+	struct loss *loss;
 	size_t next;
 	int error;
 	pthread_mutex_t lock;
@@ -123,11 +137,7 @@ static int scenario_draw(struct scenario *s, const struct place_trace *t, uint64
 	return s->classes ? 0 : -ENOMEM;
 }
 
-/*
- * The cost: GPU that is not allocated although tasks want it, the mean over the points; and the
- * demand that is refused while tasks come and go.
- */
-static int judge(const struct job *job, size_t replay, double *cost)
+static int judge(const struct job *job, size_t replay, struct loss *loss)
 {
 	const struct scenario *s = &job->scenarios[replay % job->nr_scenarios];
 	struct replay rp = {
@@ -139,14 +149,15 @@ static int judge(const struct job *job, size_t replay, double *cost)
 	struct replay_result result;
 	int ret = replay_inflate(&rp, &result);
 
-	*cost = 0;
+	loss->inflation = 0;
 	for (size_t k = 0; k < POINTS; k++)
-		*cost += (result.unallocated_pct[k] - fmax(0, 100.0 - points[k])) / POINTS;
+		loss->inflation += (result.unallocated_pct[k] - fmax(0, 100.0 - points[k])) /
+			POINTS;
 	if (ret)
 		return ret;
 	rp.points = &s->load;
 	ret = replay_churn(&rp, &result);
-	*cost += result.refused_gpu_pct;
+	loss->churn = result.refused_gpu_pct;
 	return ret;
 }
 
@@ -160,7 +171,7 @@ static void *work(void *data)
 		int ret;
 
 		pthread_mutex_unlock(&job->lock);
-		ret = judge(job, replay, &job->cost[replay]);
+		ret = judge(job, replay, &job->loss[replay]);
 		pthread_mutex_lock(&job->lock);
 		if (ret)
 			job->error = ret;
@@ -169,7 +180,14 @@ static void *work(void *data)
 	return NULL;
 }
 
-/* Set the mean cost of each of @nr candidates. */
+/* The loss over that of weights of 0, a per cent added to each: that of some is near 0. */
+static double relative(const struct loss *loss, const struct loss *zero)
+{
+	return ((loss->inflation + 1) / (zero->inflation + 1) +
+		CHURN * (loss->churn + 1) / (zero->churn + 1)) / (1 + CHURN);
+}
+
+/* Set the cost of each candidate, the mean of its relative losses. */
 static int judge_all(struct job *job, unsigned int threads, double *mean)
 {
 	pthread_t others[64];
@@ -177,8 +195,8 @@ static int judge_all(struct job *job, unsigned int threads, double *mean)
 
 	job->next = 0;
 	job->error = 0;
-	job->cost = calloc(job->nr * job->nr_scenarios, sizeof(*job->cost));
-	if (!job->cost)
+	job->loss = calloc(job->nr * job->nr_scenarios, sizeof(*job->loss));
+	if (!job->loss)
 		return -ENOMEM;
 	pthread_mutex_init(&job->lock, NULL);
 	while (started + 1 < threads && started < 64 &&
@@ -191,9 +209,11 @@ static int judge_all(struct job *job, unsigned int threads, double *mean)
 	for (size_t i = 0; i < job->nr; i++) {
 		mean[i] = 0;
 		for (size_t k = 0; k < job->nr_scenarios; k++)
-			mean[i] += job->cost[i * job->nr_scenarios + k] / (double)job->nr_scenarios;
+			mean[i] += relative(&job->loss[i * job->nr_scenarios + k],
+					    &job->loss[job->zero * job->nr_scenarios + k]) /
+				(double)job->nr_scenarios;
 	}
-	free(job->cost);
+	free(job->loss);
 	return job->error;
 }
 
@@ -315,7 +335,7 @@ static int one_generation(const struct train *t, struct strategy *s, struct gene
 	struct scenario *scenarios = calloc(t->replays, sizeof(*scenarios));
 	struct job job = {
 		.part = t->part, .scenarios = scenarios, .nr_scenarios = t->replays,
-		.weights = g->weights, .nr = t->population + 1,
+		.weights = g->weights, .nr = t->population + 1, .zero = t->population,
 	};
 	unsigned int order[MAX];
 	double mean = 0;
@@ -345,7 +365,7 @@ static int one_generation(const struct train *t, struct strategy *s, struct gene
 	for (unsigned int k = 0; k < t->population; k++)
 		mean += g->cost[k] / t->population;
 	if (t->progress)
-		t->progress(nr + 1, mean, g->cost[t->population]);
+		t->progress(nr + 1, mean);
 	return 0;
 }
 
@@ -362,7 +382,7 @@ static int choose(const struct train *t, const struct place_weights *weights, si
 	size_t best = 0;
 	int ret = 0;
 
-	/* half of them as the trace is */
+	/* half of them as the trace is; job.zero is 0 */
 	for (unsigned int i = 0; !ret && i < CHECKS; i++)
 		ret = scenario_draw(&scenarios[i], t->trace, random, i % 2);
 	if (!ret)
@@ -375,8 +395,7 @@ static int choose(const struct train *t, const struct place_weights *weights, si
 		if (cost[k] < cost[best])
 			best = k;
 	result->weights = weights[best];
-	result->zero = cost[0];
-	result->learned = cost[best];
+	result->cost = cost[best];
 	return 0;
 }
 

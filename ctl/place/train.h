@@ -16,8 +16,8 @@
  * @replays: replays for each candidate, from 1
  * @part: each @part-th node is in the cluster of a replay, from 1
  * @threads: threads, from 1; the result is the same for any number
- * @progress: called after each generation with the generation, and with the mean cost of the
- *	candidates and of zero weights; NULL: not called
+ * @progress: called after each generation with the generation, and with the mean cost of its
+ *	candidates, relative to weights of 0; NULL: not called
  */
 struct train {
 	const struct place_trace *trace;
@@ -27,20 +27,17 @@ struct train {
 	unsigned int replays;
 	unsigned int part;
 	unsigned int threads;
-	void (*progress)(unsigned int generation, double candidates, double zero);
+	void (*progress)(unsigned int generation, double cost);
 };
 
 /**
  * struct train_result - the result of training, measured on replays that it did not learn from
  * @weights: the weights; all 0 if nothing was better
- * @zero: cost with weights of 0: unallocated GPU, per cent of capacity, and refused demand, per
- *	cent of the demand
- * @learned: cost with the weights
+ * @cost: cost with the weights, relative to weights of 0; 1 if nothing was better
  */
 struct train_result {
 	struct place_weights weights;
-	double zero;
-	double learned;
+	double cost;
 };
 
 /* Train. Return 0, or -errno. */
