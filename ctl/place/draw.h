@@ -24,7 +24,7 @@ static inline uint64_t random_below(uint64_t *state, uint64_t n)
 /* Return a number from 0 to below 1. */
 static inline double random_part(uint64_t *state)
 {
-	return (double)(random_next(state) >> 11) * 0x1p-53;
+	return (double)(random_next(state) >> 11) / (double)(UINT64_C(1) << 53);
 }
 
 #endif /* MGPU_PLACE_DRAW_H */
