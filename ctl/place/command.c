@@ -324,7 +324,8 @@ int command_train(struct place_options *o)
 	const struct train what = {
 		.trace = &t, .seed = o->seed, .generations = o->generations,
 		.population = o->population, .replays = o->replays,
-		.part = o->part ? o->part : 8, .threads = o->threads, .progress = progress,
+		.part = o->part ? o->part : 8, .churn_pct = o->churn_weight,
+		.threads = o->threads, .progress = progress,
 	};
 	struct train_result result;
 	int ret = 1;

@@ -31,6 +31,7 @@ struct place_options {
 	unsigned int generations;
 	unsigned int population;
 	unsigned int replays;
+	unsigned int churn_weight;
 	unsigned int threads;
 	struct place_request r;
 	const char *spec;

@@ -18,7 +18,7 @@ static const char usage_text[] =
 	"                        [REQUEST] [-j]\n"
 	"       mgpu-place train --nodes FILE --tasks FILE --output FILE [--seed N]\n"
 	"                        [--generations N] [--population N] [--replays N] [--part N]\n"
-	"                        [--threads N]\n"
+	"                        [--churn-weight N] [--threads N]\n"
 	"       mgpu-place inspect WEIGHTS [-j]\n"
 	"       mgpu-place policies [-j]\n"
 	"       mgpu-place help | version\n"
@@ -40,6 +40,7 @@ static const char usage_text[] =
 	"      --output FILE   where weights go\n"
 	"      --generations N, --population N, --replays N, --threads N\n"
 	"                      how long to train (150, 24, 4, 1)\n"
+	"      --churn-weight N  weight of replays with churn, per cent (50)\n"
 	"  -j, --json          print JSON\n"
 	"  -h, --help          print this help\n"
 	"  -V, --version       print the version\n"
@@ -60,8 +61,8 @@ static const char usage_text[] =
 enum {
 	OPT_NODES = 256, OPT_TASKS, OPT_POLICY, OPT_WEIGHTS, OPT_SEED, OPT_SEEDS, OPT_DEMAND,
 	OPT_CHURN, OPT_TIME, OPT_PART, OPT_STATE, OPT_OUTPUT, OPT_GENERATIONS, OPT_POPULATION,
-	OPT_REPLAYS, OPT_THREADS, OPT_CPU, OPT_MEMORY, OPT_GPUS, OPT_MILLI, OPT_GPU_MEMORY,
-	OPT_SPEC, OPT_CAPABILITY, OPT_VGPU, OPT_KIND, OPT_END,
+	OPT_REPLAYS, OPT_WEIGHT, OPT_THREADS, OPT_CPU, OPT_MEMORY, OPT_GPUS, OPT_MILLI,
+	OPT_GPU_MEMORY, OPT_SPEC, OPT_CAPABILITY, OPT_VGPU, OPT_KIND, OPT_END,
 };
 
 static const struct option options[] = {
@@ -80,6 +81,7 @@ static const struct option options[] = {
 	{ "generations", required_argument, NULL, OPT_GENERATIONS },
 	{ "population", required_argument, NULL, OPT_POPULATION },
 	{ "replays", required_argument, NULL, OPT_REPLAYS },
+	{ "churn-weight", required_argument, NULL, OPT_WEIGHT },
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "cpu-milli", required_argument, NULL, OPT_CPU },
 	{ "memory-mib", required_argument, NULL, OPT_MEMORY },
@@ -127,8 +129,8 @@ static const struct command {
 		BIT(OPT_SEED) | REQUEST, BIT(OPT_STATE), 0, command_place },
 	{ "train", BIT(OPT_NODES) | BIT(OPT_TASKS) | BIT(OPT_OUTPUT) | BIT(OPT_SEED) |
 		BIT(OPT_GENERATIONS) | BIT(OPT_POPULATION) | BIT(OPT_REPLAYS) | BIT(OPT_PART) |
-		BIT(OPT_THREADS), BIT(OPT_NODES) | BIT(OPT_TASKS) | BIT(OPT_OUTPUT), 0,
-		command_train },
+		BIT(OPT_WEIGHT) | BIT(OPT_THREADS),
+		BIT(OPT_NODES) | BIT(OPT_TASKS) | BIT(OPT_OUTPUT), 0, command_train },
 	{ "inspect", 0, 0, 1, command_inspect },
 	{ "policies", 0, 0, 0, command_policies },
 };
@@ -294,6 +296,9 @@ static void read_option(struct place_options *o, int option)
 	case OPT_REPLAYS:
 		o->replays = (unsigned int)read_number(option, 1, 1000);
 		break;
+	case OPT_WEIGHT:
+		o->churn_weight = (unsigned int)read_number(option, 0, 1000);
+		break;
 	case OPT_THREADS:
 		o->threads = (unsigned int)read_number(option, 1, 64);
 		break;
@@ -337,7 +342,8 @@ int main(int argc, char **argv)
 	const char *words[COMMANDS + 3] = { NULL };
 	struct place_options o = {
 		.seed = 1, .seeds = 1, .points = { 95, 100, 105, 130 }, .nr_points = 4,
-		.generations = 150, .population = 24, .replays = 4, .threads = 1,
+		.generations = 150, .population = 24, .replays = 4, .churn_weight = 50,
+		.threads = 1,
 		.r = { .nr_gpus = 1, .gpu_milli = PLACE_WHOLE, .models = PLACE_ANY_MODEL },
 	};
 	uint32_t given = 0;

@@ -18,7 +18,6 @@
 #define MAX		TRAIN_MAX_POPULATION
 #define SNAPSHOTS	5	/* means that are compared at the end */
 #define CHECKS		4	/* replays of the whole cluster for each */
-#define CHURN		0.5	/* weight of churn, beside that of inflation */
 
 /* Demand at which candidates are judged, per cent of capacity. */
 static const unsigned int points[] = { 90, 95, 100, 105, 115 };
@@ -55,6 +54,7 @@ struct loss {
 /**
  * struct job - candidates that are judged on scenarios, by threads
  * @part: of the cluster
+ * @churn: weight of the loss with churn, beside 1 for inflation
  * @scenarios: the scenarios
  * @nr_scenarios: how many
  * @weights: the candidates
@@ -67,6 +67,7 @@ struct loss {
  */
 struct job {
 	unsigned int part;
+	double churn;
 	const struct scenario *scenarios;
 	size_t nr_scenarios;
 	const struct place_weights *weights;
@@ -153,7 +154,8 @@ static int judge(const struct job *job, size_t replay, struct loss *loss)
 	for (size_t k = 0; k < POINTS; k++)
 		loss->inflation += (result.unallocated_pct[k] - fmax(0, 100.0 - points[k])) /
 			POINTS;
-	if (ret)
+	loss->churn = 0;
+	if (ret || job->churn <= 0)
 		return ret;
 	rp.points = &s->load;
 	ret = replay_churn(&rp, &result);
@@ -181,10 +183,10 @@ static void *work(void *data)
 }
 
 /* The loss over that of weights of 0, a per cent added to each: that of some is near 0. */
-static double relative(const struct loss *loss, const struct loss *zero)
+static double relative(const struct loss *loss, const struct loss *zero, double churn)
 {
 	return ((loss->inflation + 1) / (zero->inflation + 1) +
-		CHURN * (loss->churn + 1) / (zero->churn + 1)) / (1 + CHURN);
+		churn * (loss->churn + 1) / (zero->churn + 1)) / (1 + churn);
 }
 
 /* Set the cost of each candidate, the mean of its relative losses. */
@@ -210,7 +212,8 @@ static int judge_all(struct job *job, unsigned int threads, double *mean)
 		mean[i] = 0;
 		for (size_t k = 0; k < job->nr_scenarios; k++)
 			mean[i] += relative(&job->loss[i * job->nr_scenarios + k],
-					    &job->loss[job->zero * job->nr_scenarios + k]) /
+					    &job->loss[job->zero * job->nr_scenarios + k],
+					    job->churn) /
 				(double)job->nr_scenarios;
 	}
 	free(job->loss);
@@ -334,7 +337,8 @@ static int one_generation(const struct train *t, struct strategy *s, struct gene
 {
 	struct scenario *scenarios = calloc(t->replays, sizeof(*scenarios));
 	struct job job = {
-		.part = t->part, .scenarios = scenarios, .nr_scenarios = t->replays,
+		.part = t->part, .churn = t->churn_pct / 100.0,
+		.scenarios = scenarios, .nr_scenarios = t->replays,
 		.weights = g->weights, .nr = t->population + 1, .zero = t->population,
 	};
 	unsigned int order[MAX];
@@ -375,7 +379,8 @@ static int choose(const struct train *t, const struct place_weights *weights, si
 {
 	struct scenario scenarios[CHECKS] = { 0 };
 	struct job job = {
-		.part = 1, .scenarios = scenarios, .nr_scenarios = CHECKS,
+		.part = 1, .churn = t->churn_pct / 100.0,
+		.scenarios = scenarios, .nr_scenarios = CHECKS,
 		.weights = weights, .nr = nr,
 	};
 	double cost[SNAPSHOTS + 1];

@@ -15,6 +15,7 @@
  * @population: candidates of a generation, 4 to TRAIN_MAX_POPULATION
  * @replays: replays for each candidate, from 1
  * @part: each @part-th node is in the cluster of a replay, from 1
+ * @churn_pct: weight of the loss with churn, per cent of that of inflation; 0: no such replays
  * @threads: threads, from 1; the result is the same for any number
  * @progress: called after each generation with the generation, and with the mean cost of its
  *	candidates, relative to weights of 0; NULL: not called
@@ -26,6 +27,7 @@ struct train {
 	unsigned int population;
 	unsigned int replays;
 	unsigned int part;
+	unsigned int churn_pct;
 	unsigned int threads;
 	void (*progress)(unsigned int generation, double cost);
 };

@@ -219,7 +219,8 @@ static void learns(void)
 {
 	struct place_trace t;
 	struct train what = { .trace = &t, .seed = 3, .generations = 24, .population = 10,
-			      .replays = 2, .part = 1, .threads = 1, .progress = progress };
+			      .replays = 2, .part = 1, .churn_pct = 50, .threads = 1,
+			      .progress = progress };
 	struct train_result one, two;
 
 	make_trace(&t);
@@ -233,6 +234,10 @@ static void learns(void)
 	TAP_EQ(train(&what, &two), 0);
 	TAP_MEM(&one.weights, &two.weights, sizeof(one.weights));
 	TAP_NEAR(one.cost, two.cost, 0);
+	/* churn counts */
+	what.churn_pct = 0;
+	TAP_EQ(train(&what, &two), 0);
+	TAP_CHECK(memcmp(&one.weights, &two.weights, sizeof(one.weights)));
 }
 
 /* Without a generation that helps the weights stay 0. */
@@ -243,7 +248,7 @@ static void learns_nothing(void)
 	struct place_trace t = { .nodes = nodes, .nr_nodes = 2, .nr_models = 1, .tasks = tasks,
 				 .nr_tasks = 1 };
 	struct train what = { .trace = &t, .seed = 3, .generations = 2, .population = 4,
-			      .replays = 1, .part = 1, .threads = 1 };
+			      .replays = 1, .part = 1, .churn_pct = 50, .threads = 1 };
 	static const struct place_weights zero;
 	struct train_result r;
 
