@@ -39,8 +39,8 @@ static const char usage_text[] =
 	"      --state FILE    the cluster: JSON, or CSV (.csv) of nodes that are free\n"
 	"      --output FILE   where weights go\n"
 	"      --generations N, --population N, --replays N, --threads N\n"
-	"                      how long to train (150, 24, 4, 1)\n"
-	"      --churn-weight N  weight of replays with churn, per cent (50)\n"
+	"                      how long to train (120, 24, 4, 1)\n"
+	"      --churn-weight N  weight of replays with churn, per cent (15)\n"
 	"  -j, --json          print JSON\n"
 	"  -h, --help          print this help\n"
 	"  -V, --version       print the version\n"
@@ -342,7 +342,7 @@ int main(int argc, char **argv)
 	const char *words[COMMANDS + 3] = { NULL };
 	struct place_options o = {
 		.seed = 1, .seeds = 1, .points = { 95, 100, 105, 130 }, .nr_points = 4,
-		.generations = 150, .population = 24, .replays = 4, .churn_weight = 50,
+		.generations = 120, .population = 24, .replays = 4, .churn_weight = 15,
 		.threads = 1,
 		.r = { .nr_gpus = 1, .gpu_milli = PLACE_WHOLE, .models = PLACE_ANY_MODEL },
 	};
