@@ -799,6 +799,10 @@ TEST_F(user, a_turn_follows_a_turn)
 	ASSERT_EQ(0, nl_vgpu_get(&p->g.nl, p->g.vm.uuid, &v));
 	ASSERT_EQ(0, nl_dev_set_slots(&p->g.nl, v.dev_id, 1));
 	ASSERT_EQ(0, nl_vgpu_set(&p->g.nl, p->g.vm.uuid, MGPU_WEIGHT_MAX, NL_KEEP));
+	/* The other one has used more than its share. */
+	ASSERT_EQ(0, nl_vgpu_set(&p->g.nl, other->g.vm.uuid, MGPU_WEIGHT_MIN, NL_KEEP));
+	other->w.pause_us = 20000;
+	ASSERT_EQ(OK, move(&other->g, true));
 	p->w.keep_turn = true;
 	ASSERT_EQ(0, worker_turn(&p->w));
 	ASSERT_TRUE(has_turns(&p->w, 1, VMM_TIMEOUT));
