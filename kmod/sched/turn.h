@@ -11,7 +11,7 @@
 #include "backend.h"
 #include "sched/sched.h"
 
-/* One that the back end has, and the next one. */
+/* The back end may have a turn while the next one waits. */
 #define MGPU_TURNS	2
 
 /**
