@@ -54,6 +54,7 @@ $(OUT)/cuda/libcuda.so.1: $(remote-cuda-objs)
 		-Wl,-soname,$(@F) -o $@ $^ $(shell $(PKG_CONFIG) --libs json-c)
 
 $(OUT)/cuda/libcudart.so.13: $(remote-runtime-objs) remote/cuda/runtime/exports.map
+	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-z,now \
 		-Wl,-soname,$(@F) -Wl,--version-script,$(filter %.map,$^) -o $@ \
 		$(filter %.o,$^) -ldl
