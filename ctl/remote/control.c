@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <json-c/json.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,18 +157,6 @@ static struct json_object *state(void *arg)
 
 /* ---- changes ---- */
 
-__attribute__((format(printf, 3, 4)))
-static int wrong(struct settings_error *err, const char *key, const char *fmt, ...)
-{
-	va_list ap;
-
-	snprintf(err->key, sizeof(err->key), "%s", key);
-	va_start(ap, fmt);
-	vsnprintf(err->text, sizeof(err->text), fmt, ap);
-	va_end(ap);
-	return -EINVAL;
-}
-
 /* Read a number in units of 1 / @factor. */
 static bool read_number(struct json_object *value, double factor, uint32_t min, uint32_t max,
 			uint32_t *result)
@@ -187,19 +174,23 @@ static bool read_number(struct json_object *value, double factor, uint32_t min, 
 static int read_part(struct part *part, struct json_object *value, struct settings_error *err)
 {
 	if (!json_object_is_type(value, json_type_object))
-		return wrong(err, "settings", "an account's part is an object with weight or gpu_limit_share");
+		return settings_wrong(err, "settings",
+				      "an account's part is an object with weight or gpu_limit_share");
 	json_object_object_foreach(value, key, v) {
 		if (!strcmp(key, "weight")) {
 			if (!read_number(v, 1, MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX, &part->weight))
-				return wrong(err, key, "a weight is a number from %d to %d",
-					     MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX);
+				return settings_wrong(err, key,
+						      "a weight is a number from %d to %d",
+						      MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX);
 		} else if (!strcmp(key, "gpu_limit_share")) {
 			part->limit_ppm = 0;
 			if (v && !read_number(v, PPM, MGPU_GPU_LIMIT_MIN, MGPU_GPU_LIMIT_MAX,
 					      &part->limit_ppm))
-				return wrong(err, key, "a limit is a number from 0.001 to 1, or null");
+				return settings_wrong(err, key,
+						      "a limit is a number from 0.001 to 1, or null");
 		} else {
-			return wrong(err, "settings", "an account has a weight and a gpu_limit_share");
+			return settings_wrong(err, "settings",
+					      "an account has a weight and a gpu_limit_share");
 		}
 	}
 	return 0;
@@ -218,20 +209,20 @@ static int change(void *arg, const struct peer *peer, enum server_change what,
 	(void)peer;
 	(void)ticket;
 	if (what != SERVER_SET)
-		return wrong(err, "request",
-			     "mgpu-remoted keeps no earlier settings: set those that are to be in force");
+		return settings_wrong(err, "request",
+				      "mgpu-remoted keeps no earlier settings: set those that are to be in force");
 	if (!json_object_is_type(value, json_type_object) || json_object_object_length(value) != 1)
-		return wrong(err, "settings", "settings are an object with one account");
+		return settings_wrong(err, "settings", "settings are an object with one account");
 	it = json_object_iter_begin(value);
 	if (!owner_parse(&owner, json_object_iter_peek_name(&it)))
-		return wrong(err, "account",
-			     "an account is user:NAME, vm:CID, or others for all that are not named");
+		return settings_wrong(err, "account",
+				      "an account is user:NAME, vm:CID, or others for all that are not named");
 	part = apps_part(c->apps, &owner);
 	ret = read_part(&part, json_object_iter_peek_value(&it), err);
 	if (!ret)
 		ret = apps_set_part(c->apps, &part);
 	if (ret == -ENOMEM)
-		wrong(err, "settings", "out of memory");
+		settings_wrong(err, "settings", "out of memory");
 	return ret;
 }
 

@@ -3,24 +3,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <json-c/json.h>
 
 #include "config/settings.h"
-
-int settings_wrong(struct settings_error *err, const char *key, const char *fmt, ...)
-{
-	va_list ap;
-
-	snprintf(err->key, sizeof(err->key), "%s", key);
-	va_start(ap, fmt);
-	vsnprintf(err->text, sizeof(err->text), fmt, ap);
-	va_end(ap);
-	return -EINVAL;
-}
 
 int settings_copy(struct settings *to, const struct settings *from)
 {

@@ -6,6 +6,10 @@
 #ifndef MGPUD_SETTINGS_H
 #define MGPUD_SETTINGS_H
 
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "decide.h"
 
 struct json_object;
@@ -55,8 +59,17 @@ struct settings_error {
 };
 
 /* Fill @err with a key and a sentence; returns -EINVAL. */
-int settings_wrong(struct settings_error *err, const char *key, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+__attribute__((format(printf, 3, 4)))
+static inline int settings_wrong(struct settings_error *err, const char *key, const char *fmt, ...)
+{
+	va_list ap;
+
+	snprintf(err->key, sizeof(err->key), "%s", key);
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
 
 /* Copy settings, which own their list of vGPUs. Returns 0 or -ENOMEM. */
 int settings_copy(struct settings *to, const struct settings *from);
