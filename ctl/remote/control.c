@@ -11,7 +11,6 @@
 #include "control.h"
 #include "mgpud_client.h"
 #include "server/server.h"
-#include "usage.h"
 
 struct control_socket {
 	struct server *server;
@@ -66,7 +65,7 @@ static void add_loops(struct json_object *o, const struct ledger_entry *e)
 	add_number(o, "loops_demoted", ledger_get(e, LEDGER_GIVEN_UP));
 }
 
-static struct json_object *app_object(const struct control_socket *c, const struct app *app)
+static struct json_object *app_object(const struct control_socket *c, struct app *app)
 {
 	struct json_object *o = json_object_new_object();
 	const struct ledger_entry *e = app_entry(app);
@@ -74,9 +73,9 @@ static struct json_object *app_object(const struct control_socket *c, const stru
 	/* In this order: each that was replied to is among the calls. */
 	uint64_t replies = ledger_get(e, LEDGER_REPLIES), calls = ledger_get(e, LEDGER_CALLS);
 	uint64_t mode = ledger_get(e, LEDGER_MODE);
-	struct usage u;
+	uint64_t engine_ns = process_clock_engine_ns(&app->clock, now_ns());
+	bool engines = process_clock_has_engines(&app->clock);
 
-	usage_read("", app->process, &u);
 	json_object_object_add(o, "pid", app->pid ? json_object_new_int64(app->pid) : NULL);
 	json_object_object_add(o, "uid", owner->uid == (uid_t)-1 ? NULL :
 			       json_object_new_int64(owner->uid));
@@ -91,8 +90,8 @@ static struct json_object *app_object(const struct control_socket *c, const stru
 	add_number(o, "round_trips_saved", calls > replies ? calls - replies : 0);
 	add_number(o, "received_bytes", ledger_get(e, LEDGER_RECEIVED));
 	add_number(o, "sent_bytes", ledger_get(e, LEDGER_SENT));
-	add_text(o, "busy_source", u.has_engine ? "engine" : "cpu");
-	add_seconds(o, "busy_s", u.has_engine ? u.engine_ns : u.cpu_ns);
+	add_text(o, "busy_source", engines ? "engine" : "cpu");
+	add_seconds(o, "busy_s", engines ? engine_ns : process_clock_cpu_ns(&app->clock));
 	add_number(o, "memory_bytes", ledger_get(e, LEDGER_MEMORY));
 	add_number(o, "pending_bytes", ledger_get(e, LEDGER_PENDING));
 	add_number(o, "handles", ledger_get(e, LEDGER_OBJECTS));
@@ -148,7 +147,7 @@ static struct json_object *state(void *arg)
 	const struct control_socket *c = arg;
 
 	json_object_object_add(o, "version", json_object_new_int(MGPU_JSON_VERSION));
-	for (const struct app *app = c->apps->list; app; app = app->next)
+	for (struct app *app = c->apps->list; app; app = app->next)
 		json_object_array_add(list, app_object(c, app));
 	json_object_object_add(o, "applications", list);
 	json_object_object_add(o, "accounts", account_list(c->apps));

@@ -16,7 +16,7 @@ remote-cuda-objs := $(remote-client-objs) $(addprefix $(OUT)/obj/pic/,cuda/error
 remote-runtime-objs := $(addprefix $(OUT)/obj/pic/cuda/,errors.o image.o \
 	$(addprefix runtime/,code.o device.o driver.o launch.o memory.o names.o outside.o streams.o))
 remote-back-objs := $(addprefix $(OUT)/obj/remote/,apps.o confine.o control.o group.o launch.o ledger.o \
-	main.o server.o shares.o usage.o opencl/back.o opencl/lengths.o opencl_server.o cuda/back.o \
+	main.o server.o shares.o opencl/back.o opencl/lengths.o opencl_server.o cuda/back.o \
 	cuda/image.o cuda/ranges.o cuda_server.o) \
 	$(addprefix $(OUT)/obj/mgpud/server/,access.o budget.o server.o)
 remote-headers := $(remote-gen)/opencl_gen.h $(remote-gen)/cuda_gen.h

@@ -86,10 +86,12 @@ static void clients_of_a_process_add_up(void)
 	file_of(dir, 12, "drm-client-id:\t1\ndrm-engine-gfx:\t5 ns\n");
 	/* The channel's time comes from this clock. */
 	file_of(dir, 13, "drm-driver:\tmgpu\ndrm-client-id:\t3\ndrm-engine-render:\t9 ns\n");
+	/* A client of another device has numbers of its own. */
+	file_of(dir, 5, "drm-pdev:\t0000:03:00.0\ndrm-client-id:\t2\ndrm-engine-gfx:\t100 ns\n");
 	TAP_CHECK(engine_clock_start(&c, dir));
-	TAP_EQ(engine_clock_ns(&c), 11);
+	TAP_EQ(engine_clock_ns(&c), 111);
 	file_of(dir, 4, "drm-client-id:\t2\ndrm-engine-gfx:\t60 ns\n");
-	TAP_EQ(engine_clock_ns(&c), 65);
+	TAP_EQ(engine_clock_ns(&c), 165);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	TAP_EQ(system(command), 0);
 	TAP_EQ(engine_clock_ns(&c), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Limits that an account's programs have together, and the time that a process has used. */
+/* Limits that an account's programs have together. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 
 #include "ledger.h"
 #include "tap.h"
-#include "usage.h"
 
 #define ROOM	3u
 #define NONE	UINT64_MAX
@@ -89,60 +88,7 @@ static void numbers_of_others_may_be_wrong(void)
 	end();
 }
 
-/* ---- time ---- */
-
-static char root[] = "/tmp/mgpu-usage-XXXXXX";
-
-static void write_file(const char *name, const char *text)
-{
-	char path[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/proc/17/%s", root, name);
-	file = fopen(path, "w");
-	TAP_CHECK(file);
-	fputs(text, file);
-	fclose(file);
-}
-
-static void time_of_engines_counts(void)
-{
-	const uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	char path[256], command[300];
-	struct usage u;
-
-	TAP_CHECK(mkdtemp(root));
-	snprintf(path, sizeof(path), "%s/proc", root);
-	TAP_CHECK(!mkdir(path, 0755));
-	strcat(path, "/17");
-	TAP_CHECK(!mkdir(path, 0755));
-	strcat(path, "/fdinfo");
-	TAP_CHECK(!mkdir(path, 0755));
-	write_file("stat", "17 (a) b c) S 1 2 3 4 5 6 7 8 9 10 300 20 11 12\n");
-	write_file("fdinfo/0", "pos:\t0\nflags:\t02\n");
-	usage_read(root, 17, &u);
-	TAP_EQ(u.cpu_ns, 320 * tick);
-	TAP_CHECK(!u.has_engine);
-
-	write_file("fdinfo/3",
-		   "pos:\t0\ndrm-driver:\ti915\ndrm-client-id:\t7\ndrm-pdev:\t0000:00:02.0\n"
-		   "drm-engine-capacity-video:\t2\ndrm-engine-render:\t1000 ns\n"
-		   "drm-engine-copy:\t200 ns\ndrm-memory-vram:\t16 KiB\n");
-	/* A duplicate of it, another file of the same device, and one of another. */
-	write_file("fdinfo/4",
-		   "drm-pdev:\t0000:00:02.0\ndrm-client-id:\t7\ndrm-engine-render:\t1200 ns\n");
-	write_file("fdinfo/5",
-		   "drm-pdev:\t0000:00:02.0\ndrm-client-id:\t8\ndrm-engine-render:\t30000 ns\n");
-	write_file("fdinfo/6",
-		   "drm-pdev:\t0000:03:00.0\ndrm-client-id:\t8\ndrm-engine-gfx:\t400000 ns\n");
-	usage_read(root, 17, &u);
-	TAP_CHECK(u.has_engine);
-	TAP_CHECK(u.engine_ns == 431200);
-	usage_read(root, 18, &u);
-	TAP_CHECK(!u.has_engine && !u.engine_ns && !u.cpu_ns);
-	snprintf(command, sizeof(command), "rm -r %s", root);
-	TAP_CHECK(!system(command));
-}
+/* ---- owners ---- */
 
 static void owners_are_accounts_and_vms(void)
 {
@@ -171,6 +117,5 @@ int main(void)
 	tap_run(limits_are_of_all, "a limit of an account is of all its programs together");
 	tap_run(a_program_that_ends_gives_all_back, "what a program had is free when it has ended");
 	tap_run(numbers_of_others_may_be_wrong, "wrong numbers of another program do no harm");
-	tap_run(time_of_engines_counts, "the time of engines is that of a process's DRM files");
 	return tap_done();
 }

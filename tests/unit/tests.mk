@@ -281,8 +281,7 @@ test_remote_loops-pkgs := json-c capstone
 test_remote_shares-srcs := $(remote)/shares.c ../../ctl/lib/turns.c
 test_remote_shares-cflags := -I$(remote) -I../../ctl/lib
 
-test_remote_ledger-srcs := $(addprefix $(remote)/,ledger.c usage.c) \
-	$(addprefix ../../ctl/lib/,complain.c drm_usage.c)
+test_remote_ledger-srcs := $(remote)/ledger.c ../../ctl/lib/complain.c
 test_remote_ledger-cflags := -I$(remote) -I../../ctl/lib
 
 # ---- tools/
