@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From estimates to expectations: what is known of each vGPU over its life, the questions to
+ * a model, and the watch over its answers. Pure: no clock, no input or output.
+ *
+ * A model that is wrong costs VMs their shares, so nothing depends on it alone:
+ *
+ *  - answers are projected on what there is beside the floors of others, kept within the
+ *    vGPU's own floor and ceiling, and change by a bounded factor per period;
+ *  - an answer that is not finite, an error that drifts above that of the control "static",
+ *    and a model that is older than it may be end its use, within the period: nothing is
+ *    expected then, and the allocator works as without a model;
+ *  - new weights only predict (LEARNER_SHADOW) until they are let act.
+ */
+#ifndef MGPU_LEARN_LEARNER_H
+#define MGPU_LEARN_LEARNER_H
+
+#include "expect.h"
+#include "estimate.h"
+#include "learn.h"
+#include "sla.h"
+
+/* What comes of a model's answers. */
+enum learner_mode {
+	LEARNER_OFF,		/* there is no model */
+	LEARNER_SHADOW,		/* it predicts, and errors are measured */
+	LEARNER_ACTS,		/* expectations are for decide() */
+	LEARNER_FAILED,		/* as LEARNER_SHADOW, because of what struct learner_report has */
+};
+
+/**
+ * struct learner_model - a model in use
+ * @ops: its kind, NULL for none
+ * @data: what @ops->load() made; the caller's
+ * @acts: its answers are for decide(), else it is in shadow
+ */
+struct learner_model {
+	const struct learn_model_ops *ops;
+	void *data;
+	bool acts;
+};
+
+/**
+ * struct learner_report - how a model does
+ * @mode: what comes of its answers
+ * @why: sentence about the failure, "" without one
+ * @answers: number of answers so far
+ * @checked: answers that were compared with the allocator's plan
+ * @error: mean absolute error of these, parts of a resource; NAN before there is one.
+ *	Averages forget with 1/256 per answer
+ * @control: the same of the control "static" on the same questions
+ */
+struct learner_report {
+	enum learner_mode mode;
+	char why[160];
+	uint64_t answers;
+	uint64_t checked;
+	double error;
+	double control;
+};
+
+struct learner;
+
+/* NULL when out of memory. */
+struct learner *learner_new(void);
+void learner_free(struct learner *l);
+
+/* Use another model from now on; errors are counted anew, what is known of vGPUs stays. */
+void learner_use(struct learner *l, const struct learner_model *model);
+
+/**
+ * learner_update() - learn from a period, and say what is expected of vGPUs
+ * @l: what is known; updated. vGPUs that are no longer in @e are forgotten; a vGPU whose VM
+ *	was shut down is not
+ * @e: the estimate of the period
+ * @text: descriptions of the vGPUs, in their order; NULL for none, as each may be
+ * @sla: agreements of the vGPUs, in their order; NULL for none
+ * @param: parameters of f, for the plan that answers are compared with
+ * @expect: result, one per vGPU of @e: EXPECT_NONE for all unless the model acts
+ *
+ * Return: 0 or -ENOMEM, with EXPECT_NONE for all.
+ */
+int learner_update(struct learner *l, const struct estimate *e, const char *const *text,
+		   const struct sla *sla, const struct fds_param *param,
+		   struct expect *expect);
+
+const struct learner_report *learner_report(const struct learner *l);
+
+#endif /* MGPU_LEARN_LEARNER_H */
