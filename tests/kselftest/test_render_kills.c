@@ -219,13 +219,16 @@ static pid_t find_worker(uint32_t vgpu)
 	return find_process("mgpu-worker", vgpu);
 }
 
-/* The same, which may take the time of a start, or longer after a pause: 0 then. */
-static pid_t wait_for_worker(uint32_t vgpu)
+/*
+ * Find a process as find_process() does. It may take the time of a start, or longer after a
+ * pause: 0 then.
+ */
+static pid_t wait_for_process(const char *name, uint32_t vgpu)
 {
 	uint64_t end = now_ms() + 5000 * (uint64_t)vmm_slow();
 	pid_t found;
 
-	while (!(found = find_worker(vgpu)) && now_ms() < end)
+	while (!(found = find_process(name, vgpu)) && now_ms() < end)
 		usleep(1000);
 	return found;
 }
@@ -434,8 +437,9 @@ static void kills_of(struct __test_metadata *_metadata, kills_data *self, unsign
 		kind = (unsigned int)rand_r(seed) % KINDS;
 		if (rand_r(seed) % 2)
 			usleep((unsigned int)rand_r(seed) % (SHORT_MS * 1000));
-		pid = kind == 0 ? wait_for_worker(v->vgpu) :
-			kind == 3 ? find_process("mgpu-spare", 0) : 0;
+		/* A spare comes a while after the last one has become a worker. */
+		pid = kind == 0 ? wait_for_process("mgpu-worker", v->vgpu) :
+			kind == 3 ? wait_for_process("mgpu-spare", 0) : 0;
 		if (pid) {
 			kill(pid, SIGKILL);
 			kills[kind]++;
