@@ -37,15 +37,27 @@ static void wait_for_trial(struct rest *r)
 	turn(r, true);
 }
 
+/*
+ * What was learned of other vGPUs counts for less: an engine whose order was not fair to them
+ * hardly is to these, but it may be.
+ */
+static void change_vgpus(struct rest *r)
+{
+	if (r->measured > REST_OTHERS_PERIODS)
+		r->measured = REST_OTHERS_PERIODS;
+	if (r->wait > REST_OTHERS_TRIAL)
+		r->wait = REST_OTHERS_TRIAL;
+}
+
 bool rest_update(struct rest *r, double gap, size_t active, bool allowed)
 {
-	/* what was learned of other vGPUs, or under a promise, does not count */
-	if (active != r->active || !allowed) {
-		r->active = active;
+	if (active != r->active)
+		change_vgpus(r);
+	r->active = active;
+	/* what was learned under a promise does not count */
+	if (!allowed) {
 		r->wait = REST_TRIAL_MIN;
 		r->measured = 0;
-	}
-	if (!allowed) {
 		turn(r, true);
 		return false;
 	}

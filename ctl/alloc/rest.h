@@ -20,7 +20,8 @@
  * REST_GAP. A distance in force above REST_FAR counts as REST_FAR, so that a machine that
  * disturbs both states gets its limits. After some periods limits rest again, as a trial:
  * after REST_TRIAL_MIN at first, and twice as many after each trial that ended before as many
- * periods, up to REST_TRIAL_MAX.
+ * periods, up to REST_TRIAL_MAX. When other vGPUs become active, the average in force counts as
+ * that of REST_OTHERS_PERIODS, and the next trial is due after REST_OTHERS_TRIAL at most.
  */
 #define REST_LEAD	10.0
 #define REST_GAP	0.02
@@ -30,6 +31,8 @@
 #define REST_FORCE_PERIODS	20
 #define REST_TRIAL_MIN	10
 #define REST_TRIAL_MAX	640
+#define REST_OTHERS_PERIODS	5
+#define REST_OTHERS_TRIAL	80
 #define REST_SETTLE	2	/* periods after a change that count for neither */
 
 /**
