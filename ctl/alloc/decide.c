@@ -93,6 +93,34 @@ static int divide(struct division *d, const struct estimate *e, bool past)
 	return 0;
 }
 
+static bool is_expected(const struct estimate *e, const struct expect *expect, size_t vgpu)
+{
+	return expect && e->vgpus[vgpu].state != VGPU_ACTIVE && expect[vgpu].cpu >= 0 &&
+		expect[vgpu].gpu >= 0;
+}
+
+/*
+ * Set aside what is expected of vGPUs that start: they show frames, and nothing is known of
+ * these before the next period.
+ */
+static void make_room(struct division *d, const struct estimate *e, const struct expect *expect)
+{
+	double left[MGPU_MAX_RES];
+
+	for (size_t i = 0; i < d->m; i++)
+		left[i] = 1;
+	for (size_t j = 0; j < e->nr_vgpus; j++) {
+		if (!is_expected(e, expect, j) || !expect[j].starting)
+			continue;
+		left[RES_CPU] -= expect[j].cpu;
+		for (size_t i = 1; i < d->m; i++)
+			if (d->dev[i] == e->vgpus[j].last.dev)
+				left[i] -= expect[j].gpu;
+	}
+	for (size_t i = 0; i < d->m; i++)
+		d->capacity[i] *= fmax(left[i], DECIDE_MEASURED);
+}
+
 static struct fds_problem problem(const struct division *d,
 				  const struct decide_param *param)
 {
@@ -418,8 +446,26 @@ static void set_targets(const struct division *d, const struct fds_problem *p,
 	}
 }
 
+/* Limit vGPUs that are not measured to what is expected of them. */
+static void limit_expected(const struct estimate *e, const struct expect *expect,
+			   const struct sla *sla, bool rest, struct plan *plan)
+{
+	for (size_t j = 0; j < e->nr_vgpus; j++) {
+		struct target *t = &plan->targets[j];
+
+		if (!is_expected(e, expect, j))
+			continue;
+		t->keep = false;
+		t->fps = fmin(expect[j].fps, ceiling(e, sla, j));
+		t->limit = limit(fmin(t->fps * (rest ? REST_LEAD : DECIDE_LEAD_MAX),
+				      ceiling(e, sla, j)));
+		t->gpu = rest ? INFINITY : expect[j].gpu;
+	}
+}
+
 int decide(struct estimate *e, const struct decide_param *param,
-	   const struct sla *sla, struct control *control, struct plan *plan)
+	   const struct sla *sla, const struct expect *expect, struct control *control,
+	   struct plan *plan)
 {
 	const struct alloc_ops *allocator = param->allocator;
 	struct fds_problem p;
@@ -459,12 +505,17 @@ int decide(struct estimate *e, const struct decide_param *param,
 	}
 	if (!allocator->fds)
 		memset(&control->rest, 0, sizeof(control->rest));
+	if (allocator->reach)
+		limit_expected(e, expect, sla, allocator->fds && !control->rest.in_force,
+			       plan);
 	if (!allocator->allocate || !plan->active)
 		return 0;
 
 	ret = divide(&d, e, false);
 	if (ret)
 		return ret;
+	if (allocator->reach)
+		make_room(&d, e, expect);
 	p = problem(&d, param);
 	tight = keep_agreements(&d, &p, e, param, sla, plan);
 	if (allocator->reach) {

@@ -8,6 +8,7 @@
 
 #include "alloc.h"
 #include "estimate.h"
+#include "expect.h"
 #include "rest.h"
 #include "sla.h"
 
@@ -44,6 +45,9 @@
 #define DECIDE_LEAD_MAX		2.0
 #define DECIDE_LEAD_DECAY	0.9	/* of what a lead is above 1 */
 #define DECIDE_LEAD_STEP	2.0	/* most that target / rate counts for, and least */
+
+/* Part of each capacity that vGPUs which are measured have beside those that start. */
+#define DECIDE_MEASURED	0.1
 
 #define DECIDE_AT_DEMAND	1e-3	/* below demand that counts as at it */
 
@@ -120,13 +124,16 @@ struct plan {
  * @e: the estimate of the last period; what the vGPUs keep of the plan is updated
  * @param: how rates are divided
  * @sla: the agreement of each vGPU of @e, in its order; NULL if there are none
+ * @expect: what is expected of each vGPU of @e, in its order, while it is not active; NULL
+ *	for nothing. Counts for allocators whose targets are to be reached
  * @control: state kept from one period to the next; updated
  * @plan: result, to be freed with plan_free() in any case
  *
  * Return: 0, -ENOMEM, or what the allocator returned.
  */
 int decide(struct estimate *e, const struct decide_param *param,
-	   const struct sla *sla, struct control *control, struct plan *plan);
+	   const struct sla *sla, const struct expect *expect, struct control *control,
+	   struct plan *plan);
 void plan_free(struct plan *plan);
 
 /* Return a limit in the module's units: frames in 1000 seconds; 0 for none. */

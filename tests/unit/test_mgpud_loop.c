@@ -166,7 +166,7 @@ static void live(struct model *m, const struct alloc_ops *policy, unsigned int p
 		run(m);
 		observe(m, &s);
 		TAP_NEED(!estimate_update(&e, &s, ESTIMATE_HEADROOM));
-		TAP_NEED(!decide(&e, &param, NULL, &control, &plan));
+		TAP_NEED(!decide(&e, &param, NULL, NULL, &control, &plan));
 		TAP_EQ(plan.nr, m->n);
 		for (size_t j = 0; j < plan.nr; j++)
 			if (!plan.targets[j].keep)
@@ -394,7 +394,7 @@ static void best_is_between(void)
 			machine_run(m, k * SEC);
 			machine_sample(m, &s);
 			TAP_NEED(!estimate_update(&e, &s, ESTIMATE_HEADROOM));
-			TAP_NEED(!decide(&e, &param, NULL, &control, &plan));
+			TAP_NEED(!decide(&e, &param, NULL, NULL, &control, &plan));
 			for (size_t j = 0; j < plan.nr; j++)
 				if (!plan.targets[j].keep)
 					machine_set_limit(m, j, plan.targets[j].limit > 1e4 ? 0 :

@@ -256,7 +256,7 @@ static void from_plans(void)
 			vgpus[j].demand = INFINITY;
 		}
 		est.now_ns = k * S;
-		TAP_EQ(decide(&est, &param, own, &control, &made), 0);
+		TAP_EQ(decide(&est, &param, own, NULL, &control, &made), 0);
 		TAP_EQ(sla_watch_update(&watch, &est, &made, &events, &nr), 0);
 		all += nr;
 		if (k == 1) {

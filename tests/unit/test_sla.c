@@ -277,7 +277,7 @@ static void plan_floors(void)
 
 		observe(busy_fps, heavy_us, true);
 		own[0].floor = 40;
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		TAP_EQ(plan.nr_short, 0);
 		TAP_CHECK(plan.targets[0].fps >= 40 * (1 - 1e-9));
 		TAP_NEAR(plan.targets[0].granted, 40, 1e-9);
@@ -288,7 +288,7 @@ static void plan_floors(void)
 		/* 80 + 40 of 100: each gets the same part, and says so */
 		own[0].floor = 80;
 		own[1].floor = 40;
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		TAP_EQ(plan.nr_short, 2);
 		TAP_NEAR(plan.targets[0].granted / 80, plan.targets[1].granted / 40, 1e-6);
 		TAP_CHECK(plan.targets[0].granted < 80 && plan.targets[0].granted > 60);
@@ -340,7 +340,7 @@ static void plan_lead(void)
 		observe(busy_fps, cases[i].us, true);
 		for (unsigned int k = 0; k < 60; k++) {
 			control.rest.periods = 0;
-			TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+			TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 			for (size_t j = 0; j < VMS; j++) {
 				const struct target *t = &plan.targets[j];
 
@@ -369,7 +369,7 @@ static void plan_rest(void)
 	for (unsigned int k = 0; k < 50; k++) {
 		observe(busy_fps, heavy_us, true);
 		own[0].floor = k < 25 ? 0 : 20;
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		for (size_t j = 0; j < VMS; j++) {
 			double lead = plan.targets[j].limit / plan.targets[j].fps;
 
@@ -384,13 +384,13 @@ static void plan_rest(void)
 	}
 	/* what was learned under one allocator does not count under the next one */
 	param.allocator = &alloc_maxmin;
-	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 	TAP_EQ(control.rest.in_force, false);
 	plan_free(&plan);
 	param.allocator = &alloc_exact;
 	own[0].floor = 0;
 	observe(greedy_fps, heavy_us, true);
-	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 	TAP_CHECK(plan.targets[0].limit < plan.targets[0].fps * 1.2);
 	plan_free(&plan);
 }
@@ -409,7 +409,7 @@ static void plan_engine_time(void)
 
 			observe(busy_fps, heavy_us, true);
 			own[0].floor = k == 1 ? 40 : 0;
-			TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+			TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 			TAP_CHECK(isinf(plan.targets[0].gpu));
 			sum = plan.targets[0].fps * 0.010;
 			for (size_t j = 1; j < VMS; j++) {
@@ -458,7 +458,7 @@ static void plan_rest_for_f_only(void)
 		if (!(*ops)->allocate)
 			continue;
 		observe(busy_fps, heavy_us, true);
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		for (size_t j = 0; j < VMS; j++)
 			TAP_EQ(plan.targets[j].limit > plan.targets[j].fps * DECIDE_LEAD_MAX, f);
 		plan_free(&plan);
@@ -479,7 +479,7 @@ static void plan_margin(void)
 	observe(busy_fps, heavy_us, true);
 	own[0].floor = 40;
 	for (unsigned int k = 0; k < 40; k++) {
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		TAP_NEAR(plan.targets[0].granted, 40, 1e-9);
 		TAP_CHECK(plan.targets[0].fps >= before * (1 - 1e-9));
 		before = plan.targets[0].fps;
@@ -489,7 +489,7 @@ static void plan_margin(void)
 	}
 	TAP_NEAR(before, 40 * SLA_MARGIN_MAX, 1e-6);
 	for (unsigned int k = 0; k < 2 * SLA_PERIODS; k++) {
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		e.vgpus[0].fps = 41;
 		plan_free(&plan);
 	}
@@ -498,7 +498,7 @@ static void plan_margin(void)
 	/* what is far above the floor takes less time */
 	before = e.vgpus[0].planned.margin;
 	for (unsigned int k = 0; k < 20; k++) {
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		e.vgpus[0].fps = 40 * SLA_AMPLE + 1;
 		plan_free(&plan);
 	}
@@ -508,7 +508,7 @@ static void plan_margin(void)
 	observe(busy_fps, heavy_us, true);
 	own[0].floor = 40;
 	for (unsigned int k = 0; k < 10; k++) {
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		TAP_CHECK(plan.targets[0].fps <= 40 * SLA_MARGIN_START * (1 + 1e-6));
 		e.vgpus[0].fps = 36;
 		e.vgpus[0].reach = 1.05;
@@ -516,7 +516,7 @@ static void plan_margin(void)
 	}
 	/* the promise ends, and so does its margin */
 	own[0].floor = 0;
-	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 	TAP_NEAR(e.vgpus[0].planned.margin, 0, 0);
 	plan_free(&plan);
 }
@@ -532,7 +532,7 @@ static void plan_margins(void)
 	own[0].floor = 40;
 	own[1].floor = 40;
 	for (unsigned int k = 0; k < 40; k++) {
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		TAP_EQ(plan.nr_short, 0);
 		TAP_CHECK(plan.targets[0].fps >= 40 * (1 - 1e-9));
 		TAP_CHECK(plan.targets[1].fps >= 40 * (1 - 1e-9));
@@ -550,7 +550,7 @@ static void plan_margins(void)
 	own[0].floor = 80;
 	own[1].floor = 80;
 	for (unsigned int k = 0; k < 10; k++) {
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		TAP_EQ(plan.nr_short, 2);
 		e.vgpus[0].fps = e.vgpus[1].fps = 45;
 		e.vgpus[0].reach = e.vgpus[1].reach = 2;
@@ -570,7 +570,7 @@ static void plan_lead_ends(void)
 	for (size_t j = 0; j < VMS; j++)
 		e.vgpus[j].planned.lead = 2;
 	for (unsigned int k = 0; k < 5; k++) {
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		follow(&e, &plan, 0.9);
 		plan_free(&plan);
 	}
@@ -595,7 +595,7 @@ static void plan_ceilings(void)
 			own[j] = (struct sla){ 0, 28 };
 			e.vgpus[j].planned.lead = 2;
 		}
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		for (size_t j = 0; j < VMS; j++) {
 			TAP_CHECK(plan.targets[j].fps <= 28 + 1e-9);
 			TAP_CHECK(plan.targets[j].limit <= 28 + 1e-9);
@@ -603,7 +603,7 @@ static void plan_ceilings(void)
 		plan_free(&plan);
 		/* one may have more */
 		own[2] = SLA_NONE;
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		TAP_CHECK(plan.targets[2].limit > 28);
 		plan_free(&plan);
 	}
@@ -619,7 +619,7 @@ static void plan_operator(void)
 	observe(busy_fps, heavy_us, true);
 	e.vgpus[0].last.fps_limit = 10000;
 	own[0] = (struct sla){ 20, INFINITY };
-	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 	TAP_NEAR(plan.targets[0].fps, 10, 1e-9);
 	TAP_CHECK(plan.targets[0].limit <= 10 + 1e-9);
 	for (size_t j = 1; j < VMS; j++)
@@ -641,7 +641,7 @@ static void plan_lead_operator(void)
 		e.vgpus[j].last.fps_limit = 25000;
 	for (unsigned int k = 0; k < 10; k++) {
 		control.rest.periods = 0;
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		plan_free(&plan);
 	}
 	for (size_t j = 0; j < VMS; j++)
@@ -661,7 +661,7 @@ static void plan_weights(void)
 		observe(busy_fps, heavy_us, true);
 		for (size_t j = 0; j < VMS; j++)
 			e.vgpus[j].last.weight = weight[j];
-		TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+		TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 		/* f by weight too: equal shares are not fair, and -4 is the best */
 		TAP_NEAR(plan.fds_best, -4, 1e-3);
 		TAP_CHECK(plan.fds < -4.5);
@@ -684,7 +684,7 @@ static void plan_unknown_weight(void)
 	observe(busy_fps, heavy_us, true);
 	e.vgpus[1].last.weight = 100;
 	e.vgpus[3].last.weight = 200;
-	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 	for (size_t j = 0; j < VMS; j++)
 		TAP_NEAR(plan.targets[j].fps, j == 3 ? 40 : 20, 0.01);
 	plan_free(&plan);
@@ -716,14 +716,14 @@ static void plan_keeps_room(void)
 	struct plan plan;
 
 	observe(fps, heavy_us, false);
-	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 	TAP_NEAR(plan.targets[0].fps, 25, 1e-6);
 	for (size_t j = 1; j < VMS; j++)
 		TAP_CHECK(plan.targets[j].fps > 31);
 	plan_free(&plan);
 	for (size_t j = 0; j < VMS; j++)
 		e.vgpus[j].last.weight = j ? 100 : 300;
-	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 	TAP_NEAR(plan.targets[0].fps, 50, 1e-6);
 	plan_free(&plan);
 }
@@ -763,7 +763,7 @@ static void plan_many_devices(void)
 			own_vmms[j].cpu_ns += 200 * MS;
 		}
 		TAP_EQ(estimate_update(&of, &s, ESTIMATE_HEADROOM), 0);
-		TAP_EQ(decide(&of, &param, NULL, &control, &plan), 0);
+		TAP_EQ(decide(&of, &param, NULL, NULL, &control, &plan), 0);
 		TAP_EQ(plan.active, n < MGPU_MAX_RES ? n : MGPU_MAX_RES - 1);
 		TAP_CHECK(plan.fds <= plan.fds_best);
 		for (size_t j = 0; j < n; j++)
@@ -783,14 +783,14 @@ static void plan_no_shortfall(void)
 
 	observe(fps, heavy_us, true);
 	own[0].floor = 5000;
-	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 	TAP_EQ(plan.nr_short, 0);
 	TAP_NEAR(plan.targets[0].granted, 5000, 0);
 	plan_free(&plan);
 	observe(busy_fps, heavy_us, true);
 	own[0].floor = 5000;
 	param.allocator = &alloc_static;
-	TAP_EQ(decide(&e, &param, own, &control, &plan), 0);
+	TAP_EQ(decide(&e, &param, own, NULL, &control, &plan), 0);
 	TAP_EQ(plan.nr_short, 0);
 	TAP_NEAR(plan.targets[0].floor, 0, 0);
 	plan_free(&plan);

@@ -73,6 +73,9 @@ test_fea-cflags := -I../../ctl/alloc
 test_rest-srcs := ../../ctl/alloc/rest.c
 test_rest-cflags := -I../../ctl/alloc
 
+test_expect-srcs := $(alloc)
+test_expect-cflags := -I../../ctl/alloc
+
 test_sla-srcs := $(alloc)
 test_sla-cflags := -I../../ctl/alloc
 

@@ -195,7 +195,7 @@ static int live(const struct sim *s, struct machine *m, const struct alloc_ops *
 		ret = estimate_update(&e, &sample, s->headroom);
 		if (ret)
 			break;
-		ret = decide(&e, &param, sla, &control, &plan);
+		ret = decide(&e, &param, sla, NULL, &control, &plan);
 		if (!ret)
 			observe(s, &e, &plan, period, points);
 		for (size_t j = 0; !ret && j < plan.nr && param.allocator->allocate; j++)

@@ -238,7 +238,7 @@ int settings_decide(const struct settings *set, struct estimate *e,
 	}
 	for (size_t j = 0; j < e->nr_vgpus; j++)
 		sla[j] = *settings_sla(set, e->vgpus[j].last.uuid);
-	ret = decide(e, &param, sla, control, plan);
+	ret = decide(e, &param, sla, NULL, control, plan);
 	free(sla);
 	return ret;
 }

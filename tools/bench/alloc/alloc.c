@@ -365,7 +365,7 @@ static void period_one(struct json_object *all, size_t n)
 			need(NULL);
 		estimate[k] = (now() - t) * 1e6;
 		t = now();
-		if (decide(&e, &param, NULL, &control, &p))
+		if (decide(&e, &param, NULL, NULL, &control, &p))
 			need(NULL);
 		plan[k] = (now() - t) * 1e6;
 		plan_free(&p);
