@@ -5,8 +5,9 @@
  *
  * A model that is wrong costs VMs their shares, so nothing depends on it alone:
  *
- *  - answers are projected on what there is beside the floors of others, kept within the
- *    vGPU's own floor and ceiling, and change by a bounded factor per period;
+ *  - answers change by a bounded factor per period, are kept within the vGPU's own floor and
+ *    ceiling, and are projected on what there is beside the floors of others: those of all
+ *    vGPUs that start together;
  *  - an answer that is not finite, an error that drifts above that of the control "static",
  *    and a model that is older than it may be end its use, within the period: nothing is
  *    expected then, and the allocator works as without a model;
@@ -19,6 +20,13 @@
 #include "estimate.h"
 #include "learn.h"
 #include "sla.h"
+
+#define LEARNER_QUESTIONS	64	/* to a model in a period, at most; more wait their turn */
+#define LEARNER_KEEP		32	/* active periods that smooth use is the average of */
+#define LEARNER_STEP		1.5	/* factor by which an expectation changes in a period */
+#define LEARNER_PART_MIN	0.01	/* least expectation, a part of a resource */
+#define LEARNER_ROUNDING	1e-6	/* of an answer, beyond 0 and 1 */
+#define LEARNER_STARTING	3	/* periods for which a vGPU is starting, at most */
 
 /* What comes of a model's answers. */
 enum learner_mode {
@@ -59,14 +67,43 @@ struct learner_report {
 	double control;
 };
 
+/**
+ * struct learner_known - what is known of a vGPU over its life
+ * @uuid: UUID of the vGPU, text in lower case
+ * @periods: periods in which it was active
+ * @cost: what a frame costs of each resource, seconds; averaged, 0 unless @periods
+ * @smooth: part of each resource that it used, averaged over these periods
+ */
+struct learner_known {
+	char uuid[SAMPLE_UUID_LEN];
+	double periods;
+	double cost[LEARN_RESOURCES];
+	double smooth[LEARN_RESOURCES];
+};
+
 struct learner;
 
 /* NULL when out of memory. */
 struct learner *learner_new(void);
 void learner_free(struct learner *l);
 
-/* Use another model from now on; errors are counted anew, what is known of vGPUs stays. */
+/*
+ * Use another model from now on; errors are counted anew, what is known of vGPUs stays. This
+ * also ends a failure.
+ */
 void learner_use(struct learner *l, const struct learner_model *model);
+
+/* End the use of the model, because of @why, a sentence. There may be none. */
+void learner_fail(struct learner *l, const char *why);
+
+/* The vGPUs of the last period, in their order; NULL behind the last one. */
+const struct learner_known *learner_known(const struct learner *l, size_t i);
+
+/*
+ * Begin with what another learner knew, before the first period. What is not a number of
+ * periods, costs and parts is refused. Return 0, -EINVAL or -ENOMEM, with @l as it was.
+ */
+int learner_know(struct learner *l, const struct learner_known *known, size_t n);
 
 /**
  * learner_update() - learn from a period, and say what is expected of vGPUs
@@ -77,6 +114,9 @@ void learner_use(struct learner *l, const struct learner_model *model);
  * @sla: agreements of the vGPUs, in their order; NULL for none
  * @param: parameters of f, for the plan that answers are compared with
  * @expect: result, one per vGPU of @e: EXPECT_NONE for all unless the model acts
+ *
+ * At most LEARNER_QUESTIONS questions are asked. While the set of vGPUs and of devices is the
+ * same, memory is only allocated by the solver of the plan, for the time of the call.
  *
  * Return: 0 or -ENOMEM, with EXPECT_NONE for all.
  */

@@ -86,6 +86,14 @@ test_preempt_learn-srcs := ../../ctl/mgpud/config/learned.c $(preempt)
 test_preempt_learn-cflags := -I../../ctl/mgpud -I../../ctl/preempt
 test_preempt_learn-pkgs := json-c
 
+# ---- ctl/learn
+
+learn-learner := $(addprefix ../../ctl/learn/,learner.c due.c drift.c controls.c model.c file.c)
+
+test_learn_learner-srcs := $(learn-learner) $(alloc)
+test_learn_learner-cflags := -I../../ctl/learn -I../../ctl/alloc
+test_learn_learner-libs := -Wl,--wrap=calloc,--wrap=malloc
+
 # ---- ctl/mgpud
 
 mgpud-config := $(addprefix ../../ctl/mgpud/config/,config.c settings.c table.c) \
