@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "complain.h"
+#include "output.h"
 #include "weights.h"
 
 #define NAME_LEN	32
@@ -59,22 +60,6 @@ int read_tasks(struct place_trace *t, const char *path)
 int read_weights(struct place_weights *w, const char *path)
 {
 	return read_file(path, w, weights_from);
-}
-
-int end_output(void)
-{
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
-	complain("standard output: %s", strerror(errno));
-	return 1;
-}
-
-int print_json(json_object *json)
-{
-	puts(json_object_to_json_string_ext(json, JSON_C_TO_STRING_PRETTY |
-					    JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(json);
-	return end_output();
 }
 
 static json_object *rounded(double value, int digits)

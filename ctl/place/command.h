@@ -50,8 +50,6 @@ int command_policies(struct place_options *o);
 
 /* ---- shared by commands ---- */
 
-struct json_object;
-
 /* Open a file and have @read read it; complains. Return 0 or -1. */
 int read_file(const char *path, void *data,
 	      int (*read)(void *data, FILE *f, const char *file, char *why, size_t size));
@@ -59,11 +57,5 @@ int read_file(const char *path, void *data,
 int read_nodes(struct place_trace *t, const char *path);
 int read_tasks(struct place_trace *t, const char *path);
 int read_weights(struct place_weights *w, const char *path);
-
-/* Print JSON and free it. Return the exit status. */
-int print_json(struct json_object *json);
-
-/* Flush standard output. Return the exit status. */
-int end_output(void);
 
 #endif /* MGPU_PLACE_COMMAND_H */

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "complain.h"
+#include "output.h"
 #include "state.h"
 
 #define SHOWN	4	/* nodes that the text names for each reason */

@@ -251,11 +251,11 @@ place := ../../ctl/place
 place-pure := $(addprefix $(place)/,place.c policies.c potential.c)
 
 test_place-srcs := $(place-pure)
-test_place-cflags := -I$(place)
+test_place-cflags := -I$(place) $(lib-cflags)
 test_place-libs := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 test_place_replay-srcs := $(place-pure) $(addprefix $(place)/,place_trace.c replay.c train.c)
-test_place_replay-cflags := -I$(place)
+test_place_replay-cflags := -I$(place) $(lib-cflags)
 test_place_replay-libs := -lpthread
 
 test_place_trace-srcs := $(place-pure) $(addprefix $(place)/,place_trace.c state.c weights.c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Repeatable random numbers (splitmix64), the same on every machine. */
-#ifndef MGPU_PLACE_DRAW_H
-#define MGPU_PLACE_DRAW_H
+#ifndef LIBMGPU_DRAW_H
+#define LIBMGPU_DRAW_H
 
 #include <stdint.h>
 
@@ -27,4 +27,4 @@ static inline double random_part(uint64_t *state)
 	return (double)(random_next(state) >> 11) / (double)(UINT64_C(1) << 53);
 }
 
-#endif /* MGPU_PLACE_DRAW_H */
+#endif /* LIBMGPU_DRAW_H */

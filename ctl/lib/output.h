@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Ends of programs that print results. */
+#ifndef LIBMGPU_OUTPUT_H
+#define LIBMGPU_OUTPUT_H
+
+struct json_object;
+
+/* Print JSON and free it. Return the exit status. */
+int print_json(struct json_object *json);
+
+/* Flush standard output; complains. Return the exit status. */
+int end_output(void);
+
+#endif /* LIBMGPU_OUTPUT_H */
