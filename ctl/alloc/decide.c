@@ -446,14 +446,17 @@ static void set_targets(const struct division *d, const struct fds_problem *p,
 	}
 }
 
-/* Limit vGPUs that are not measured to what is expected of them. */
+/*
+ * Limit vGPUs that are not measured to what is expected of them. One whose frame is late is
+ * measured: it keeps its limit.
+ */
 static void limit_expected(const struct estimate *e, const struct expect *expect,
 			   const struct sla *sla, bool rest, struct plan *plan)
 {
 	for (size_t j = 0; j < e->nr_vgpus; j++) {
 		struct target *t = &plan->targets[j];
 
-		if (!is_expected(e, expect, j))
+		if (!is_expected(e, expect, j) || (t->keep && e->vgpus[j].kept.frames > 0))
 			continue;
 		t->keep = false;
 		t->fps = fmin(expect[j].fps, ceiling(e, sla, j));

@@ -105,6 +105,25 @@ static void others_make_room(void)
 	estimate_free(&e);
 }
 
+/* A frame that is late changes nothing; a longer pause does. */
+static void a_late_frame(void)
+{
+	struct plan plan = { 0 };
+
+	observe();
+	e.vgpus[NEW].kept.frames = 10;
+	e.vgpus[NEW].idle_ns = DECIDE_RELEASE_NS / 2;
+	expect[NEW] = (struct expect){ .cpu = 0.1, .gpu = 0.25, .fps = 20 };
+	plan_with(expect, &plan, false);
+	TAP_CHECK(plan.targets[NEW].keep);
+	e.vgpus[NEW].idle_ns = DECIDE_RELEASE_NS;
+	plan_with(expect, &plan, false);
+	TAP_CHECK(!plan.targets[NEW].keep);
+	TAP_NEAR(plan.targets[NEW].gpu, 0.25, 0);
+	plan_free(&plan);
+	estimate_free(&e);
+}
+
 /* Where limits rest, an expectation is no reason for one. */
 static void limits_rest(void)
 {
@@ -158,6 +177,7 @@ int main(void)
 {
 	tap_run(the_newcomer_is_limited, "a vGPU is limited to what is expected of it");
 	tap_run(others_make_room, "once it starts, others make room for it");
+	tap_run(a_late_frame, "a vGPU whose frame is late keeps its limit");
 	tap_run(limits_rest, "its limits rest as those of others");
 	tap_run(nothing_is_expected, "without an expectation nothing changes");
 	tap_run(other_allocators, "no limits, no expectations");
