@@ -65,6 +65,7 @@ struct resource {
  * @next_check: the same of the answer that is checked
  * @due: the plan that answers are compared with
  * @in: the question
+ * @who: index of each of its VMs in the estimate
  */
 struct learner {
 	struct learner_model model;
@@ -80,6 +81,7 @@ struct learner {
 	size_t next, next_check;
 	struct due due;
 	struct learn_input in;
+	size_t who[LEARN_CLIENTS];
 };
 
 struct learner *learner_new(void)
@@ -345,10 +347,11 @@ struct period {
 
 static void add_task(struct learner *l, const struct period *p, size_t j, bool newcomer)
 {
-	struct learn_task *t = &l->in.task[l->in.n++];
+	struct learn_task *t = &l->in.task[l->in.n];
 	const struct sample_vgpu *v = &p->e->vgpus[j].last;
 	const struct vm *vm = &l->vms[j];
 
+	l->who[l->in.n++] = j;
 	memset(t, 0, sizeof(*t));
 	if (p->text && p->text[j])
 		snprintf(t->text, sizeof(t->text), "%s", p->text[j]);
@@ -390,13 +393,9 @@ static void add_past(struct learner *l, const struct vm *vm, const struct resour
 	l->in.now[g] = 1;
 }
 
-/*
- * Make the question for a vGPU. One that is active is asked for as a newcomer, as if nothing
- * were known of it.
- */
-static void make_question(struct learner *l, const struct period *p, size_t j)
+/* Make the question for a vGPU; @newcomer: as if nothing were known of it. */
+static void make_question(struct learner *l, const struct period *p, size_t j, bool newcomer)
 {
-	bool newcomer = p->e->vgpus[j].state == VGPU_ACTIVE;
 	uint32_t dev[LEARN_CLIENTS];
 
 	l->in.n = 0;
@@ -409,6 +408,16 @@ static void make_question(struct learner *l, const struct period *p, size_t j)
 			l->in.distance[a][b] = a == b ? 0 : dev[a] == dev[b] ? 1 : 2;
 	add_past(l, &l->vms[j], &l->cpu, LEARN_CPU);
 	add_past(l, &l->vms[j], find_dev(l, dev[0]), LEARN_ENGINE);
+}
+
+void learner_question(struct learner *l, const struct estimate *e, const char *const *text,
+		      size_t vgpu, struct learn_input *in, size_t who[LEARN_CLIENTS])
+{
+	const struct period p = { .e = e, .text = text };
+
+	make_question(l, &p, vgpu, false);
+	*in = l->in;
+	memcpy(who, l->who, l->in.n * sizeof(*who));
 }
 
 /* Let the model answer the question. Return false if its answer is none. */
@@ -440,7 +449,7 @@ static bool ask(struct learner *l, const struct period *p, size_t j)
 	struct vm *vm = &l->vms[j];
 
 	vm->asked = l->periods;
-	make_question(l, p, j);
+	make_question(l, p, j, false);
 	if (answer(l, vm, vm->answer))
 		return true;
 	forget_answers(vm);
@@ -482,13 +491,28 @@ static double mean_error(const double *share, const double *due)
 	return sum / LEARN_RESOURCES;
 }
 
+/*
+ * The part that an active vGPU has of what the plan gives out of a resource: a plan leaves
+ * capacity idle where nobody can use it, and models do not predict how much.
+ */
+static double part_of_plan(const struct learner *l, const struct estimate *e, size_t j, int g)
+{
+	double sum = 0;
+
+	for (size_t k = 0; k < e->nr_vgpus; k++)
+		if (isfinite(l->due.share[k][g]) &&
+		    (g == LEARN_CPU || e->vgpus[k].last.dev == e->vgpus[j].last.dev))
+			sum += l->due.share[k][g];
+	return sum > 0 ? l->due.share[j][g] / sum : 0;
+}
+
 /* Compare the answer for an active vGPU, and the control's, with the plan. */
 static void check(struct learner *l, const struct period *p)
 {
 	double share[LEARN_RESOURCES], control[LEARN_RESOURCES];
 	char why[sizeof(l->report.why)];
 	size_t n = l->nr_vms, j = 0, k;
-	const double *due;
+	double due[LEARN_RESOURCES];
 
 	for (k = 0; k < n; k++) {
 		j = (l->next_check + k) % n;
@@ -499,8 +523,9 @@ static void check(struct learner *l, const struct period *p)
 	if (k == n)
 		return;
 	l->next_check = j + 1;
-	due = l->due.share[j];
-	make_question(l, p, j);
+	for (int g = 0; g < LEARN_RESOURCES; g++)
+		due[g] = part_of_plan(l, p->e, j, g);
+	make_question(l, p, j, true);
 	if (!answer(l, &l->vms[j], share))
 		return;
 	learn_static.share(NULL, &l->in, control);

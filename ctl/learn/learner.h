@@ -124,6 +124,18 @@ int learner_update(struct learner *l, const struct estimate *e, const char *cons
 		   const struct sla *sla, const struct fds_param *param,
 		   struct expect *expect);
 
+/**
+ * learner_question() - make the question for a vGPU, as after learner_update()
+ * @l: what is known
+ * @e: the estimate that learner_update() was given last
+ * @text: descriptions, as there
+ * @vgpu: index of the vGPU, active or not
+ * @in: result
+ * @who: result: index of each VM of @in in @e
+ */
+void learner_question(struct learner *l, const struct estimate *e, const char *const *text,
+		      size_t vgpu, struct learn_input *in, size_t who[LEARN_CLIENTS]);
+
 const struct learner_report *learner_report(const struct learner *l);
 
 #endif /* MGPU_LEARN_LEARNER_H */

@@ -431,6 +431,9 @@ static void modes(void)
 static void starting(void)
 {
 	begin(3, 1, true);
+	/* as right as the control for a VM that is alone */
+	stub.share[LEARN_CPU] = 1;
+	stub.share[LEARN_ENGINE] = 1;
 	active(0, 50, 0.25, 0.5);
 	quiet(1, VGPU_CLOSED);
 	vms[1].last.frames = UINT64_MAX;	/* counters begin anywhere */
@@ -663,7 +666,7 @@ static void errors(void)
 	const struct decide_param param = {
 		.allocator = &alloc_exact, .iterations = 1, .fds = standard,
 	};
-	double error = 0, of_control = 0, rates[2];
+	double error = 0, of_control = 0, rates[2], sum[LEARN_RESOURCES] = { 0 };
 	struct control control = { 0 };
 	struct due due = { 0 };
 	struct plan plan;
@@ -682,6 +685,14 @@ static void errors(void)
 
 		TAP_CHECK(fabs(due.share[j][LEARN_CPU] - cpu) < 1e-6);
 		TAP_CHECK(fabs(due.share[j][LEARN_ENGINE] - gpu) < 1e-6);
+		sum[LEARN_CPU] += cpu;
+		sum[LEARN_ENGINE] += gpu;
+	}
+	/* parts of what the plan gives out */
+	for (size_t j = 0; j < 2; j++) {
+		double cpu = due.share[j][LEARN_CPU] / sum[LEARN_CPU];
+		double gpu = due.share[j][LEARN_ENGINE] / sum[LEARN_ENGINE];
+
 		error += (fabs(0.3 - cpu) + fabs(0.4 - gpu)) / 4;
 		of_control += (fabs(0.5 - cpu) + fabs(0.5 - gpu)) / 4;
 	}
