@@ -167,6 +167,51 @@ promise()
 }
 behaves 'a promise is kept in 99 of 100 periods' promise
 
+drawn()
+{
+	for s in churn bursts diurnal; do
+		"$sim" --scenario $s --seed 7 --seconds 30 --allocator exact --json "$tmp/1.json" \
+			>/dev/null || echo "$s: status $?"
+		"$sim" --scenario $s --seed 7 --seconds 30 --allocator exact --json "$tmp/2.json" \
+			>/dev/null || echo "$s: status $?"
+		"$sim" --scenario $s --seed 8 --seconds 30 --allocator exact --json "$tmp/3.json" \
+			>/dev/null || echo "$s: status $?"
+		look "$tmp/1.json" "d['vms'] == json.load(open('$tmp/2.json'))['vms']"
+		look "$tmp/1.json" "d['vms'] != json.load(open('$tmp/3.json'))['vms']"
+		look "$tmp/1.json" '4 <= len(d["vms"]) <= 10'
+	done
+}
+behaves 'a seed draws the same scenario each time, another seed another one' drawn
+
+# On seeds that nothing was tuned on. The steady state is that of the allocator alone.
+expectations()
+{
+	for s in churn bursts diurnal; do
+		for seed in 73 74 75; do
+			"$sim" --scenario $s --allocator exact,exact+static --seed $seed \
+				--json "$tmp/x$seed.json" >/dev/null || echo "$s: status $?"
+		done
+		look "$tmp/x73.json" "sum(r['first_mean'] * (2 * ('+' in r['policy']) - 1) for n in (73, 74, 75) for r in json.load(open(f'$tmp/x{n}.json'))['runs']) > 0.3"
+	done
+	"$sim" --allocator exact,exact+static --seed 73 --json "$tmp/x.json" >/dev/null ||
+		echo "status $?"
+	look "$tmp/x.json" 'runs["exact"]["mean"] == runs["exact+static"]["mean"]'
+	look "$tmp/x.json" 'runs["exact"]["first_mean"] is None'
+}
+behaves 'with expectations the first seconds of a VM are fairer, and no others change' expectations
+
+log()
+{
+	"$sim" --scenario churn --seed 7 --seconds 20 --allocator exact --log "$tmp/log" >/dev/null ||
+		echo "status $?"
+	[ "$(wc -l <"$tmp/log")" -eq 25 ] || echo "$(wc -l <"$tmp/log") lines"
+	jq -es 'all(.[]; .capacity.gpu_engines == 1 and (.vgpus | length) >= 4) and
+		any(.[].vgpus[]; .state == "active" and .fps > 0 and .reach_fps >= .fps) and
+		any(.[].vgpus[]; .description != "")' "$tmp/log" >/dev/null || head -2 "$tmp/log"
+	refused "$sim" 1 'No such file' --log "$tmp/no/log"
+}
+behaves 'it writes a log as mgpud does' log
+
 awk 'BEGIN {
 	print "time_s,vgpu,frame,frames,cpu_s,engine_s,held_s"
 	for (i = 1; i <= 4000; i++)
@@ -204,6 +249,10 @@ wrong_calls()
 	refused "$sim" 1 "order must be weighted" --order fixed
 	refused "$sim" 1 'beta' --beta 1
 	refused "$sim" 2 "unknown allocator; --list" --allocator nobody
+	refused "$sim" 2 "unknown allocator; --list" --allocator nobody+static
+	refused "$sim" 2 "unknown model; --list" --allocator exact+nobody
+	refused "$sim" 1 "not a file of learned weights" --weights "$tmp/t.csv"
+	refused "$sim" 1 'No such file' --weights "$tmp/none"
 	refused "$sim" 2 'whole number from 100 to 60000' --period-ms 99
 	refused "$sim" 2 'from 1 to 100000' --seconds nan
 	refused "$sim" 2 'VM=VALUE' --floor 30

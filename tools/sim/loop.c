@@ -116,10 +116,106 @@ out:
 
 /* ---- a period ---- */
 
-static void observe(const struct sim *s, const struct estimate *e,
-		    const struct plan *plan, struct sim_period *period,
+static void set_limits(struct machine *m, size_t vm, const struct target *t)
+{
+	if (t->keep)
+		return;
+	machine_set_limit(m, vm, decide_millihertz(t->limit));
+	machine_set_gpu_limit(m, vm, decide_ppm(t->gpu));
+}
+
+/**
+ * struct live - a run
+ * @s: what is simulated
+ * @m: the machine
+ * @allocator: NULL for the clairvoyant, which measures like none, and sets limits of its own
+ * @param: how rates are divided
+ * @learner: NULL for an allocator without expectations
+ * @e: the estimate of the last period
+ * @control: what decide() keeps
+ * @sla: agreements
+ * @text: descriptions
+ * @expect: what is expected of each VM
+ * @x: the clairvoyant's rates
+ * @was: who was present in the period before
+ * @came_s: when a VM came last, seconds
+ * @now: begin of the period, nanoseconds
+ */
+struct live {
+	const struct sim *s;
+	struct machine *m;
+	const struct alloc_ops *allocator;
+	struct decide_param param;
+	struct learner *learner;
+	struct estimate e;
+	struct control control;
+	struct sla *sla;
+	const char **text;
+	struct expect *expect;
+	double *x;
+	bool *was;
+	double came_s;
+	uint64_t now;
+};
+
+static void live_end(struct live *l)
+{
+	estimate_free(&l->e);
+	learner_free(l->learner);
+	machine_free(l->m);
+	free(l->sla);
+	free(l->text);
+	free(l->expect);
+	free(l->x);
+	free(l->was);
+}
+
+static int live_begin(struct live *l, const struct learner_model *model)
+{
+	const struct sim *s = l->s;
+	struct sample sample;
+
+	l->param = s->param;
+	l->param.allocator = l->allocator ? l->allocator : &alloc_none;
+	l->came_s = -INFINITY;
+	l->sla = calloc(s->nr_vms, sizeof(*l->sla));
+	l->text = calloc(s->nr_vms, sizeof(*l->text));
+	l->expect = calloc(s->nr_vms, sizeof(*l->expect));
+	l->x = calloc(s->nr_vms, sizeof(*l->x));
+	l->was = calloc(s->nr_vms, sizeof(*l->was));
+	if (!l->sla || !l->text || !l->expect || !l->x || !l->was)
+		return -ENOMEM;
+	/* vGPUs are sampled in the order of the VMs */
+	for (size_t j = 0; j < s->nr_vms; j++) {
+		l->sla[j] = s->vms[j].sla;
+		l->text[j] = s->vms[j].text;
+	}
+	if (model) {
+		l->learner = learner_new();
+		if (!l->learner)
+			return -ENOMEM;
+		learner_use(l->learner, model);
+	}
+	machine_sample(l->m, &sample);
+	return estimate_update(&l->e, &sample, s->headroom);
+}
+
+/* Note when VMs come. */
+static void note_comers(struct live *l, const struct sim_point *points)
+{
+	for (size_t j = 0; j < l->s->nr_vms; j++) {
+		if (points[j].present && !l->was[j])
+			l->came_s = (double)l->now * 1e-9;
+		l->was[j] = points[j].present;
+	}
+}
+
+static void observe(const struct live *l, const struct plan *plan, struct sim_period *period,
 		    struct sim_point *points)
 {
+	const struct estimate *e = &l->e;
+	const struct sim *s = l->s;
+	double end_s = (double)e->now_ns * 1e-9 - 1;
 	bool all = plan->active > 0;
 
 	for (size_t j = 0; j < s->nr_vms; j++) {
@@ -135,122 +231,150 @@ static void observe(const struct sim *s, const struct estimate *e,
 		p->below = p->present && v->fps * e->seconds < floor * e->seconds - 1;
 		all &= p->active == p->present;
 	}
-	period->end_s = (double)e->now_ns * 1e-9 - 1;
+	period->end_s = end_s;
 	period->fds = all ? plan->fds : NAN;
+	period->first = end_s - l->came_s <= SIM_FIRST_S ? period->fds : NAN;
 	period->best = all ? plan->fds_best : NAN;
 	if (!all)
 		period->bound = NAN;
 	period->nr_short = plan->nr_short;
 }
 
-static void set_limits(struct machine *m, size_t vm, const struct target *t)
+/* Plan the next period, as mgpud does. */
+static int plan_next(struct live *l, struct plan *plan)
 {
-	if (t->keep)
-		return;
-	machine_set_limit(m, vm, decide_millihertz(t->limit));
-	machine_set_gpu_limit(m, vm, decide_ppm(t->gpu));
+	int ret = 0;
+
+	if (l->learner)
+		ret = learner_update(l->learner, &l->e, l->text, l->sla, &l->param.fds,
+				     l->expect);
+	return ret ? ret : decide(&l->e, &l->param, l->sla, l->learner ? l->expect : NULL,
+				  &l->control, plan);
 }
 
-static int live(const struct sim *s, struct machine *m, const struct alloc_ops *allocator,
-		struct sim_run *run)
+static int live_period(struct live *l, struct sim_period *period, struct sim_point *points)
 {
-	uint64_t step = s->period_ms * 1000000ULL, now = 0;
-	size_t settle = (size_t)ceil(SIM_SETTLE_S * 1000 / s->period_ms);
-	double *x = calloc(s->nr_vms, sizeof(*x));
-	struct sim_point *spare = calloc(s->nr_vms, sizeof(*spare));
-	struct sim_period unused;
-	struct decide_param param = s->param;
-	struct sla *sla = calloc(s->nr_vms, sizeof(*sla));
-	struct control control = { 0 };
-	struct estimate e = { 0 };
+	const struct sim *s = l->s;
+	uint64_t end = l->now + s->period_ms * 1000000ULL;
+	struct plan plan = { 0 };
 	struct sample sample;
-	int ret = x && spare && sla ? 0 : -ENOMEM;
+	int ret;
 
-	/* the clairvoyant measures like none, and sets limits of its own */
-	param.allocator = allocator ? allocator : &alloc_none;
-	if (!ret) {
-		/* vGPUs are sampled in the order of the VMs */
+	come_and_go(s, l->m, l->now, end, points);
+	note_comers(l, points);
+	if (!l->allocator) {
+		foresee(s, points, l->now, end, true, l->x);
 		for (size_t j = 0; j < s->nr_vms; j++)
-			sla[j] = s->vms[j].sla;
-		machine_sample(m, &sample);
-		ret = estimate_update(&e, &sample, s->headroom);
+			machine_set_limit(l->m, j, decide_millihertz(l->x[j]));
 	}
-	for (size_t k = 0; !ret && k < settle + run->nr; k++) {
-		bool counts = k >= settle;
-		struct sim_period *period = counts ? &run->periods[k - settle] : &unused;
-		struct sim_point *points = counts ?
-			&run->points[(k - settle) * s->nr_vms] : spare;
-		struct plan plan;
-
-		come_and_go(s, m, now, now + step, points);
-		if (!allocator) {
-			foresee(s, points, now, now + step, true, x);
-			for (size_t j = 0; j < s->nr_vms; j++)
-				machine_set_limit(m, j, decide_millihertz(x[j]));
-		}
-		period->bound = counts ? foresee(s, points, now, now + step, false, x) : NAN;
-		now += step;
-		machine_run(m, now);
-		machine_sample(m, &sample);
-		ret = estimate_update(&e, &sample, s->headroom);
-		if (ret)
-			break;
-		ret = decide(&e, &param, sla, NULL, &control, &plan);
-		if (!ret)
-			observe(s, &e, &plan, period, points);
-		for (size_t j = 0; !ret && j < plan.nr && param.allocator->allocate; j++)
-			set_limits(m, j, &plan.targets[j]);
-		plan_free(&plan);
-	}
-	estimate_free(&e);
-	free(spare);
-	free(sla);
-	free(x);
+	period->bound = foresee(s, points, l->now, end, false, l->x);
+	machine_run(l->m, end);
+	l->now = end;
+	machine_sample(l->m, &sample);
+	ret = estimate_update(&l->e, &sample, s->headroom);
+	if (!ret)
+		ret = plan_next(l, &plan);
+	if (!ret)
+		observe(l, &plan, period, points);
+	if (!ret && s->log)
+		ret = sim_log_period(s, &l->e);
+	for (size_t j = 0; !ret && j < plan.nr && l->param.allocator->allocate; j++)
+		set_limits(l->m, j, &plan.targets[j]);
+	plan_free(&plan);
 	return ret;
 }
 
-const struct alloc_ops *sim_allocator(const char *name)
+static int live(struct live *l, struct sim_run *run)
 {
-	return strcmp(name, alloc_fea_printed.name) ? alloc_find(name) : &alloc_fea_printed;
+	size_t settle = (size_t)ceil(SIM_SETTLE_S * 1000 / l->s->period_ms);
+	struct sim_point *spare = calloc(l->s->nr_vms, sizeof(*spare));
+	struct sim_period unused;
+	int ret = spare ? 0 : -ENOMEM;
+
+	for (size_t k = 0; !ret && k < settle; k++)
+		ret = live_period(l, &unused, spare);
+	for (size_t k = 0; !ret && k < run->nr; k++)
+		ret = live_period(l, &run->periods[k], &run->points[k * l->s->nr_vms]);
+	free(spare);
+	return ret;
 }
 
-int sim_run(const struct sim *s, const char *allocator, struct sim_run *run)
+bool sim_policy(const char *policy, const struct alloc_ops **allocator,
+		const struct learn_model_ops **model)
 {
-	const struct alloc_ops *ops = sim_allocator(allocator);
-	struct machine_config cfg = s->machine;
-	struct machine_vm *vms = calloc(s->nr_vms, sizeof(*vms));
-	double began = cpu_clock();
-	struct machine *m = NULL;
-	int ret = -ENOMEM;
+	const char *with = strchr(policy, SIM_WITH);
+	char name[SIM_NAME_LEN] = "";
+	size_t len = with ? (size_t)(with - policy) : strlen(policy);
 
-	memset(run, 0, sizeof(*run));
-	if (!ops && strcmp(allocator, SIM_CLAIRVOYANT)) {
-		free(vms);
-		return -ENOENT;
-	}
-	run->allocator = ops ? ops->name : SIM_CLAIRVOYANT;
-	run->nr = (size_t)fmax(floor(s->seconds * 1000 / s->period_ms), 1);
-	run->periods = calloc(run->nr, sizeof(*run->periods));
-	run->points = calloc(run->nr * s->nr_vms, sizeof(*run->points));
-	if (!vms || !run->periods || !run->points)
-		goto out;
-	for (size_t j = 0; j < s->nr_vms; j++)
+	*allocator = NULL;
+	*model = NULL;
+	if (!strcmp(policy, SIM_CLAIRVOYANT))
+		return true;
+	if (len >= sizeof(name))
+		return false;
+	memcpy(name, policy, len);
+	*allocator = strcmp(name, alloc_fea_printed.name) ? alloc_find(name) : &alloc_fea_printed;
+	if (with)
+		*model = learn_model_find(with + 1);
+	return *allocator && (!with || *model);
+}
+
+/* Find a model that the caller has; NULL for none. */
+static const struct learner_model *find_model(const struct sim *s,
+					      const struct learn_model_ops *ops)
+{
+	for (size_t i = 0; i < s->nr_models; i++)
+		if (s->models[i].ops == ops)
+			return &s->models[i];
+	return NULL;
+}
+
+static struct machine *make_machine(const struct sim *s)
+{
+	struct machine_vm *vms = calloc(s->nr_vms, sizeof(*vms));
+	struct machine_config cfg = s->machine;
+	struct machine *m = NULL;
+
+	for (size_t j = 0; vms && j < s->nr_vms; j++)
 		vms[j] = s->vms[j].machine;
 	cfg.vms = vms;
 	cfg.nr_vms = s->nr_vms;
 	cfg.frame = costs_frame;
 	cfg.data = s->costs;
-	costs_rewind(s->costs);
-	m = machine_new(&cfg);
-	if (!m)
-		goto out;
-	ret = live(s, m, ops, run);
-	run->use = *machine_use(m);
-	run->simulated_s = (double)run->use.now_ns * 1e-9;
-	run->cpu_s = cpu_clock() - began;
-out:
-	machine_free(m);
+	if (vms)
+		m = machine_new(&cfg);
 	free(vms);
+	return m;
+}
+
+int sim_run(const struct sim *s, const char *policy, struct sim_run *run)
+{
+	const struct learn_model_ops *with;
+	const struct learner_model *model;
+	struct live l = { .s = s };
+	double began = cpu_clock();
+	int ret;
+
+	memset(run, 0, sizeof(*run));
+	if (!sim_policy(policy, &l.allocator, &with))
+		return -EINVAL;
+	model = find_model(s, with);
+	if (with && !model)
+		return -ENOENT;
+	run->allocator = policy;
+	run->nr = (size_t)fmax(floor(s->seconds * 1000 / s->period_ms), 1);
+	run->periods = calloc(run->nr, sizeof(*run->periods));
+	run->points = calloc(run->nr * s->nr_vms, sizeof(*run->points));
+	costs_rewind(s->costs);
+	l.m = make_machine(s);
+	ret = run->periods && run->points && l.m ? live_begin(&l, model) : -ENOMEM;
+	if (!ret) {
+		ret = live(&l, run);
+		run->use = *machine_use(l.m);
+		run->simulated_s = (double)run->use.now_ns * 1e-9;
+		run->cpu_s = cpu_clock() - began;
+	}
+	live_end(&l);
 	return ret;
 }
 

@@ -6,19 +6,21 @@
 #include <string.h>
 
 #include "fea_printed.h"
+#include "file.h"
 #include "options.h"
 #include "sim.h"
 
 #define MAX_ALLOCATORS	16
 #define MAX_TRACES	16
 #define MAX_VM_OPTIONS	64
+#define MAX_MODELS	16
 
 enum {
 	OPT_ALLOCATOR, OPT_TRACE, OPT_SCENARIO, OPT_SECONDS, OPT_PERIOD,
 	OPT_ITERATIONS, OPT_BETA, OPT_LAMBDA, OPT_CPUS, OPT_HOST, OPT_ENGINES,
 	OPT_ORDER, OPT_AHEAD, OPT_ON_CPUS, OPT_SEED, OPT_FLOOR, OPT_CEILING, OPT_THREADS,
-	OPT_RATE, OPT_WEIGHT,
-	OPT_JSON, OPT_CSV, OPT_PLOT,
+	OPT_RATE, OPT_WEIGHT, OPT_WEIGHTS,
+	OPT_JSON, OPT_CSV, OPT_LOG, OPT_PLOT,
 };
 
 static const struct sim_option options[] = {
@@ -26,7 +28,8 @@ static const struct sim_option options[] = {
 	{ OPT_TRACE, "trace", "FILE",
 	  "replay a recording of mgpu-trace; several run together" },
 	{ OPT_ALLOCATOR, "allocator", "NAME,...",
-	  "one or several, or all (none,vgasa,fea,exact,clairvoyant)" },
+	  "one or several, or all (none,vgasa,fea,exact,clairvoyant); exact+MODEL has expectations" },
+	{ OPT_WEIGHTS, "weights", "FILE", "a learned model; several can be there" },
 	{ SIM_OPTION_LIST, "list", NULL, "print scenarios and allocators, and exit" },
 	{ OPT_SECONDS, "seconds", "S",
 	  "measured time, after 5 s of settling (the scenario's)" },
@@ -43,7 +46,7 @@ static const struct sim_option options[] = {
 	  "frames that a VM hands over while it makes another, 0 to 3 (traces: 1)" },
 	{ OPT_ON_CPUS, "engines-on-cpus", NULL,
 	  "run engines as threads on the CPUs, as mgpu_soft does" },
-	{ OPT_SEED, "seed", "N", "seed of random costs (1)" },
+	{ OPT_SEED, "seed", "N", "seed of random costs and of drawn scenarios (1)" },
 	{ OPT_FLOOR, "floor", "VM=FPS", "promise a VM at least this rate" },
 	{ OPT_CEILING, "ceiling", "VM=FPS", "limit a VM to this rate" },
 	{ OPT_RATE, "rate", "VM=FPS", "rate that a VM can use at most" },
@@ -51,6 +54,7 @@ static const struct sim_option options[] = {
 	{ OPT_WEIGHT, "weight", "VM=N", "weight of a VM, 1 to 10000 (the scenario's, or 100)" },
 	{ OPT_JSON, "json", "FILE", "write the result" },
 	{ OPT_CSV, "csv", "FILE", "write each period" },
+	{ OPT_LOG, "log", "FILE", "write a log as mgpud does, which mgpu-learn reads" },
 	{ OPT_PLOT, "plot", "FILE.png", "plot rates and f; needs gnuplot" },
 	{ SIM_OPTION_HELP, "help", NULL, "print this" },
 };
@@ -62,7 +66,9 @@ struct vm_option {
 };
 
 struct options {
-	const char *scenario, *json, *csv, *plot, *order;
+	const char *scenario, *json, *csv, *log, *plot, *order;
+	const char *weights[MAX_MODELS];
+	size_t nr_weights;
 	const char *traces[MAX_TRACES];
 	size_t nr_traces;
 	char allocators[512];
@@ -88,6 +94,10 @@ static void list(void)
 	printf("  %-12s %s\n", alloc_fea_printed.name, alloc_fea_printed.summary);
 	printf("  %-12s %s\n", SIM_CLAIRVOYANT,
 	       "is told the costs of the coming period, and takes its optimum");
+	puts("Models, for an allocator with expectations such as exact+static:");
+	for (size_t i = 0; learn_models[i]; i++)
+		printf("  %-12s %s%s\n", learn_models[i]->name, learn_models[i]->summary,
+		       learn_models[i]->learned ? " (needs --weights)" : "");
 }
 
 static int vm_option(struct options *o, int opt, const char *option, const char *s,
@@ -111,10 +121,12 @@ static int vm_option(struct options *o, int opt, const char *option, const char 
 
 static int add_allocator(struct options *o, const char *name)
 {
-	const struct alloc_ops *ops = sim_allocator(name);
+	const struct alloc_ops *allocator;
+	const struct learn_model_ops *model;
 
-	if (!ops && strcmp(name, SIM_CLAIRVOYANT))
-		return sim_bad("--allocator '%s': unknown allocator; --list names all", name);
+	if (!sim_policy(name, &allocator, &model))
+		return sim_bad("--allocator '%s': unknown %s; --list names all", name,
+			       allocator ? "model" : "allocator");
 	for (size_t i = 0; i < o->nr_allocators; i++)
 		if (!strcmp(o->allocator[i], name))
 			return 0;
@@ -195,6 +207,14 @@ static int set_option(void *data, const struct sim_option *option, const char *v
 		return vm_option(o, option->id, name, value, 1, 1024);
 	case OPT_WEIGHT:
 		return vm_option(o, option->id, name, value, 1, 10000);
+	case OPT_WEIGHTS:
+		if (o->nr_weights == MAX_MODELS)
+			return sim_bad("--weights '%s': more than %d files", value, MAX_MODELS);
+		o->weights[o->nr_weights++] = value;
+		return 0;
+	case OPT_LOG:
+		o->log = value;
+		return 0;
 	case OPT_JSON:
 		o->json = value;
 		return 0;
@@ -279,7 +299,7 @@ static int set_up(const struct options *o, const struct trace *t, struct sim *s)
 	int ret;
 
 	ret = o->nr_traces ? sim_from_trace(s, t, why, sizeof(why)) :
-		sim_from_scenario(s, o->scenario, why, sizeof(why));
+		sim_from_scenario(s, o->scenario, (uint64_t)o->seed, why, sizeof(why));
 	if (ret)
 		return sim_bad("%s", why);
 	if (o->seconds > 0)
@@ -309,6 +329,84 @@ static int set_up(const struct options *o, const struct trace *t, struct sim *s)
 	return ret ? sim_bad("%s", why) : 0;
 }
 
+/* ---- models ---- */
+
+static int load_model(const char *path, struct learner_model *m)
+{
+	struct learn_file file;
+	FILE *f = fopen(path, "re");
+	char why[256];
+	int ret;
+
+	if (!f)
+		return sim_bad("%s: %s", path, strerror(errno));
+	ret = learn_file_read(&file, f, path, why, sizeof(why));
+	fclose(f);
+	if (ret)
+		return sim_bad("%s", why);
+	m->acts = true;
+	m->ops = learn_model_find(file.model);
+	if (!m->ops || !m->ops->learned)
+		ret = sim_bad("%s: \"%s\" is no model for an allocator", path, file.model);
+	else if (m->ops->load(&m->data, file.payload, file.size, why, sizeof(why)))
+		ret = sim_bad("%s: %s", path, why);
+	learn_file_free(&file);
+	return ret;
+}
+
+/* Make all controls, and load what there are files of. */
+static int load_models(const struct options *o, struct learner_model *models, size_t *nr)
+{
+	int ret = 0;
+
+	for (size_t i = 0; learn_models[i] && *nr < MAX_MODELS; i++)
+		if (!learn_models[i]->learned)
+			models[(*nr)++] = (struct learner_model){
+				.ops = learn_models[i], .acts = true,
+			};
+	for (size_t i = 0; !ret && i < o->nr_weights; i++) {
+		if (*nr == MAX_MODELS)
+			return sim_bad("--weights '%s': more than %d models", o->weights[i],
+				       MAX_MODELS);
+		ret = load_model(o->weights[i], &models[*nr]);
+		*nr += !ret;
+	}
+	return ret;
+}
+
+static void free_models(struct learner_model *models, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (models[i].ops->free)
+			models[i].ops->free(models[i].data);
+}
+
+/* Return 0, or -EINVAL after a complaint. */
+static int run_all(const struct options *o, struct sim *s, struct sim_run *runs, size_t *nr)
+{
+	int ret = 0;
+
+	if (o->log) {
+		s->log = fopen(o->log, "we");
+		if (!s->log)
+			return sim_bad("%s: %s", o->log, strerror(errno));
+	}
+	for (; !ret && *nr < o->nr_allocators; (*nr)++) {
+		const char *name = o->allocator[*nr];
+
+		ret = sim_run(s, name, &runs[*nr]);
+		if (ret == -ENOENT)
+			ret = sim_bad("allocator %s: there are no weights of this model; name a file with --weights",
+				      name);
+		else if (ret)
+			ret = sim_bad("allocator %s: %s", name, strerror(-ret));
+	}
+	if (s->log && fclose(s->log) && !ret)
+		ret = sim_bad("%s: %s", o->log, strerror(errno));
+	s->log = NULL;
+	return ret;
+}
+
 static int write_all(const struct options *o, const struct sim *s,
 		     const struct sim_run *runs, size_t nr)
 {
@@ -336,9 +434,10 @@ int main(int argc, char **argv)
 		.lambda = FDS_LAMBDA_DEFAULT, .seed = 1, .ahead = -1,
 	};
 	struct sim_run runs[MAX_ALLOCATORS] = { 0 };
+	struct learner_model models[MAX_MODELS] = { 0 };
 	struct trace trace = { 0 };
 	struct sim s = { 0 };
-	size_t nr = 0;
+	size_t nr = 0, nr_models = 0;
 	int ret;
 
 	ret = parse(&o, argc, argv);
@@ -348,11 +447,13 @@ int main(int argc, char **argv)
 		o.scenario = "reference";
 	ret = read_traces(&o, &trace);
 	if (!ret)
+		ret = load_models(&o, models, &nr_models);
+	if (!ret)
 		ret = set_up(&o, &trace, &s);
-	for (; !ret && nr < o.nr_allocators; nr++) {
-		ret = sim_run(&s, o.allocator[nr], &runs[nr]);
-		if (ret)
-			sim_bad("allocator %s: %s", o.allocator[nr], strerror(-ret));
+	if (!ret) {
+		s.models = models;
+		s.nr_models = nr_models;
+		ret = run_all(&o, &s, runs, &nr);
 	}
 	if (!ret) {
 		sim_print(&s, runs, nr);
@@ -360,6 +461,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < MAX_ALLOCATORS; i++)
 		sim_run_free(&runs[i]);
+	free_models(models, nr_models);
 	sim_free(&s);
 	trace_free(&trace);
 	return ret ? 1 : 0;

@@ -226,7 +226,7 @@ void sim_print(const struct sim *s, const struct sim_run *runs, size_t nr)
 	puts("                             mean      sd");
 	for (size_t i = 0; i < nr; i++)
 		print_vms(s, &runs[i]);
-	puts("\nallocator     f: mean      sd  of the mean of 30  below clairvoyant  below bound    best f  without f");
+	puts("\nallocator     f: mean      sd  of the mean of 30  below clairvoyant  below bound    best f  first 5 s  without f");
 	for (size_t i = 0; i < nr; i++) {
 		struct sim_stat f = sim_stat_fds(&runs[i]);
 
@@ -237,7 +237,8 @@ void sim_print(const struct sim *s, const struct sim_run *runs, size_t nr)
 		printf("%-13s %8s %7s %12s %18s", runs[i].allocator, a, b, d, c);
 		percent(c, sizeof(c), distance(&runs[i], NULL));
 		fixed(a, sizeof(a), stat_of(&runs[i], &runs[i].periods[0].best).mean);
-		printf(" %12s %9s %10zu", c, a, runs[i].nr - f.n);
+		fixed(b, sizeof(b), stat_of(&runs[i], &runs[i].periods[0].first).mean);
+		printf(" %12s %9s %10s %10zu", c, a, b, runs[i].nr - f.n);
 		if (periods_short(&runs[i]))
 			printf("   promises not granted in %zu", periods_short(&runs[i]));
 		putchar('\n');
@@ -306,6 +307,7 @@ static struct json_object *run_json(const struct sim *s, const struct sim_run *r
 	put(o, "average_mean", average.mean);
 	put(o, "average_std", average.std);
 	put(o, "best_mean", stat_of(run, &run->periods[0].best).mean);
+	put(o, "first_mean", stat_of(run, &run->periods[0].first).mean);
 	put(o, "bound_mean", stat_of(run, &run->periods[0].bound).mean);
 	put(o, "below_clairvoyant", best ? distance(run, best) : NAN);
 	put(o, "below_bound", distance(run, NULL));

@@ -251,7 +251,7 @@ static const struct scenario scenarios[] = {
 const char *sim_scenario(size_t i, const char **summary)
 {
 	if (i >= NR_SCENARIOS)
-		return NULL;
+		return drawn_scenario(i - NR_SCENARIOS, summary);
 	*summary = scenarios[i].summary;
 	return scenarios[i].name;
 }
@@ -285,25 +285,28 @@ static const struct scenario *find(const char *name)
 	return NULL;
 }
 
-int sim_from_scenario(struct sim *s, const char *name, char *why, size_t len)
+static int begin_drawn(struct sim *s, const char *name, uint64_t seed)
 {
-	const struct scenario *from = find(name), *vms;
+	int ret = begin(s, name, drawn_vms(seed));
+
+	if (!ret && !drawn_fill(s, name, seed)) {
+		sim_free(s);
+		ret = -ENOENT;
+	}
+	return ret;
+}
+
+static int begin_written(struct sim *s, const struct scenario *from)
+{
+	const struct scenario *vms = from->like ? find(from->like) : from;
 	size_t n = 0;
 	int ret;
 
-	memset(s, 0, sizeof(*s));
-	if (!from) {
-		snprintf(why, len, "unknown scenario '%.40s'; --list names all", name);
-		return -ENOENT;
-	}
-	vms = from->like ? find(from->like) : from;
 	while (n < MAX_SCENARIO_VMS && vms->vms[n].name[0])
 		n++;
-	ret = begin(s, name, n);
-	if (ret) {
-		snprintf(why, len, "out of memory");
+	ret = begin(s, from->name, n);
+	if (ret)
 		return ret;
-	}
 	s->summary = from->summary;
 	s->seconds = from->seconds;
 	s->machine.cpus = from->cpus;
@@ -311,11 +314,30 @@ int sim_from_scenario(struct sim *s, const char *name, char *why, size_t len)
 	s->machine.order = from->order;
 	s->machine.tile_ns = from->tile_ns;
 	for (size_t j = 0; j < n; j++) {
-		s->vms[j] = vms->vms[j];
-		if (!(s->vms[j].sla.ceiling > 0))
-			s->vms[j].sla.ceiling = INFINITY;
+		struct sim_vm *v = &s->vms[j];
+
+		*v = vms->vms[j];
+		if (!(v->sla.ceiling > 0))
+			v->sla.ceiling = INFINITY;
+		memcpy(v->text, v->what, sizeof(v->what));
 	}
 	return 0;
+}
+
+int sim_from_scenario(struct sim *s, const char *name, uint64_t seed, char *why, size_t len)
+{
+	const struct scenario *from = find(name);
+	int ret;
+
+	memset(s, 0, sizeof(*s));
+	ret = from ? begin_written(s, from) : begin_drawn(s, name, seed);
+	if (ret == -ENOENT)
+		snprintf(why, len, "unknown scenario '%.40s'; --list names all", name);
+	else if (ret)
+		snprintf(why, len, "out of memory");
+	if (!ret)
+		s->seed = seed;
+	return ret;
 }
 
 /* As many threads as it ever had busy on average over a second. */

@@ -7,13 +7,17 @@
 #ifndef MGPU_SIM_H
 #define MGPU_SIM_H
 
+#include <stdio.h>
+
 #include "costs.h"
 #include "decide.h"
+#include "learner.h"
 #include "machine.h"
 #include "tracefile.h"
 
 #define SIM_WINDOW	30		/* intervals of the moving average */
 #define SIM_SETTLE_S	5.0		/* at the beginning; not counted */
+#define SIM_FIRST_S	5.0		/* after a VM has come; f of those is told apart */
 #define SIM_NAME_LEN	48
 
 /**
@@ -32,6 +36,7 @@ struct sim_away {
  * struct sim_vm - a VM of a scenario
  * @name: for people
  * @what: what it does, for people
+ * @text: how its owner describes it to mgpud, "" if not at all
  * @machine: how it runs
  * @cost: what its frames cost, unless a trace says
  * @sla: its agreement
@@ -40,6 +45,7 @@ struct sim_away {
 struct sim_vm {
 	char name[SIM_NAME_LEN];
 	char what[SIM_NAME_LEN];
+	char text[LEARN_TEXT];
 	struct machine_vm machine;
 	struct cost_spec cost;
 	struct sla sla;
@@ -59,6 +65,9 @@ struct sim_vm {
  * @period_ms: length of a period of the controller, ms
  * @headroom: demand of a VM that no limit holds back, in measured rates
  * @param: how the controller divides rates; the allocator is that of a run
+ * @models: models that an allocator can have expectations from, the caller's
+ * @nr_models: number of them
+ * @log: gets a line for each period, NULL for none
  */
 struct sim {
 	char name[SIM_NAME_LEN];
@@ -72,6 +81,9 @@ struct sim {
 	unsigned int period_ms;
 	double headroom;
 	struct decide_param param;
+	const struct learner_model *models;
+	size_t nr_models;
+	FILE *log;
 };
 
 /**
@@ -96,16 +108,17 @@ struct sim_point {
  *	nobody else
  * @best: mgpud's fds_best: the largest f that the period allowed, from what it measured
  * @bound: f of the best rates for the true costs, if no time were ever lost
+ * @first: @fds of the periods that end within SIM_FIRST_S of when a VM came; NAN of others
  * @nr_short: floors that mgpud could not grant
  */
 struct sim_period {
-	double end_s, fds, best, bound;
+	double end_s, fds, best, bound, first;
 	size_t nr_short;
 };
 
 /**
  * struct sim_run - the result of an allocator
- * @allocator: name
+ * @allocator: name of the policy
  * @nr: periods that are counted
  * @periods: those
  * @points: of each, one per VM
@@ -125,27 +138,56 @@ struct sim_run {
 /* The allocator that is told the costs of the coming period. */
 #define SIM_CLAIRVOYANT "clairvoyant"
 
+/* Between the name of an allocator and that of the model that it has expectations from. */
+#define SIM_WITH	'+'
+
 /* ---- scenario.c ---- */
 
 /* Names and summaries, NULL at the end. */
 const char *sim_scenario(size_t i, const char **summary);
 
-/* Both return 0, or -errno with a sentence in @why; @s is to be freed. */
-int sim_from_scenario(struct sim *s, const char *name, char *why, size_t len);
+/*
+ * Both return 0, or -errno with a sentence in @why; @s is to be freed. @seed: of scenarios that
+ * are drawn, and of costs.
+ */
+int sim_from_scenario(struct sim *s, const char *name, uint64_t seed, char *why, size_t len);
 int sim_from_trace(struct sim *s, const struct trace *t, char *why, size_t len);
 
 /* When all is set: makes the costs, of @t or of the scenario. */
 int sim_prepare(struct sim *s, const struct trace *t, char *why, size_t len);
 void sim_free(struct sim *s);
 
+/* ---- drawn.c ---- */
+
+/* Names and summaries of scenarios that are drawn from a seed, NULL at the end. */
+const char *drawn_scenario(size_t i, const char **summary);
+
+/* Return how many VMs the seed has. */
+size_t drawn_vms(uint64_t seed);
+
+/* Fill in a scenario that has room for its VMs; false if no drawn one has this name. */
+bool drawn_fill(struct sim *s, const char *name, uint64_t seed);
+
 /* ---- loop.c ---- */
 
-/* Return an allocator of mgpud or fea-printed; NULL if there is none of this name. */
-const struct alloc_ops *sim_allocator(const char *name);
+/*
+ * Find what a policy consists of: an allocator of mgpud or fea-printed, which may be followed by
+ * a model, as in exact+static; or SIM_CLAIRVOYANT, which is neither. False if it is unknown.
+ */
+bool sim_policy(const char *policy, const struct alloc_ops **allocator,
+		const struct learn_model_ops **model);
 
-/* Returns 0 or -errno; @run is to be freed in any case. */
-int sim_run(const struct sim *s, const char *allocator, struct sim_run *run);
+/*
+ * Run a policy, whose name must stay. Returns 0; -ENOENT if @s does not have its model; or
+ * another -errno. @run is to be freed in any case.
+ */
+int sim_run(const struct sim *s, const char *policy, struct sim_run *run);
 void sim_run_free(struct sim_run *run);
+
+/* ---- log.c ---- */
+
+/* Write a line about the period to the log, as mgpud's JSON log has it. 0 or -errno. */
+int sim_log_period(const struct sim *s, const struct estimate *e);
 
 /* ---- report.c ---- */
 
