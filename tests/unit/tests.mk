@@ -94,6 +94,15 @@ test_learn_learner-srcs := $(learn-learner) $(alloc)
 test_learn_learner-cflags := -I../../ctl/learn -I../../ctl/alloc
 test_learn_learner-libs := -Wl,--wrap=calloc,--wrap=malloc
 
+learn := ../../ctl/learn
+learn-trees := $(addprefix $(learn)/,boost.c feature.c file.c forest.c lines.c trees.c \
+	trees_train.c)
+
+test_learn_trees-srcs := $(learn-trees)
+test_learn_trees-cflags := -I$(learn)
+test_learn_trees-libs := -lxgboost -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
+	-Wl,--wrap=XGBoosterFree
+
 # ---- ctl/mgpud
 
 mgpud-config := $(addprefix ../../ctl/mgpud/config/,config.c settings.c table.c) \
