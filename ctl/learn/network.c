@@ -53,11 +53,13 @@ __attribute__((simd("notinbranch"))) double exp(double);
  * @word: of each
  * @rank: place of each in an order by words and surroundings; equal for VMs that these do
  *	not tell apart
+ * @prior: logarithm of the weight of each over the mean
  */
 struct group {
 	size_t n;
 	struct learn_word word[N][L];
 	uint8_t rank[N];
+	float prior[N];
 };
 
 static uint64_t mix(uint64_t x)
@@ -111,6 +113,7 @@ static void group_make(const struct learn_input *in, struct group *g)
 		weight += in->task[j].weight / (double)g->n;
 	for (size_t j = 0; j < g->n; j++) {
 		learn_words(&in->task[j], weight, g->word[j]);
+		g->prior[j] = (float)log(in->task[j].weight / weight);
 		sum[j] = 0;
 		for (size_t l = 0; l < L; l++) {
 			uint32_t part;
@@ -175,6 +178,7 @@ void network_ask(const struct learn_input *in, struct network_question *q,
 	q->n = g.n;
 	for (size_t j = 0; j < g.n; j++) {
 		memcpy(q->word[j], g.word[order[j]], sizeof(q->word[j]));
+		q->prior[j] = g.prior[order[j]];
 		for (size_t k = 0; k < g.n; k++)
 			q->distance[j][k] = (float)in->distance[order[j]][order[k]];
 	}
@@ -488,45 +492,48 @@ static real response(enum network_form form, real factor, real a, real b)
 	}
 }
 
-/* v3 = Mt M1 q, from the right: a product of matrices is not needed. */
+/* v3 = Mt M1 q of a resource, from the right: a product of matrices is not needed. */
 NETWORK_CLONES
-static void need(const struct network_wide *wide, const struct network_square *square, size_t n,
-		 struct network_answer *a)
+static void need(const struct network_wide *wide, const struct network_square *square,
+		 const real *gain, size_t n, real *asked, struct network_positive *needed)
 {
 	const real *query = wide->in + network_row(0, D);
-	real by = 1 / SQRT(D);
+	real by = 1 / SQRT(D), q[D];
 
+	for (size_t k = 0; k < D; k++)
+		q[k] = query[k] * gain[k];
 	for (size_t i = 0; i < n; i++) {
 		const real *row = wide->out + network_row(i, D);
 		real sum = 0;
 
 #pragma omp simd reduction(+ : sum)
 		for (size_t k = 0; k < D; k++)
-			sum += row[k] * query[k];
-		a->asked[i] = sum;
+			sum += row[k] * q[k];
+		asked[i] = sum;
 	}
 	for (size_t i = 0; i < n; i++) {
 		const real *row = square->out + network_row(i, N);
 		real sum = 0;
 
 		for (size_t k = 0; k < n; k++)
-			sum += row[k] * a->asked[k];
-		a->needed.raw[i] = sum * by;
+			sum += row[k] * asked[k];
+		needed->raw[i] = sum * by;
 	}
+	make_positive(needed, n);
 }
 
-/* Logarithm of the softmax of -x. */
-static void decide(const real *x, size_t n, real *log_p)
+/* Logarithm of the softmax of the prior - x: with equal responses, the parts by weight. */
+static void decide(const real *x, const real *prior, size_t n, real *log_p)
 {
-	real least = x[0], sum = 0, log_sum;
+	real least = x[0] - prior[0], sum = 0, log_sum;
 
 	for (size_t i = 1; i < n; i++)
-		least = MIN(least, x[i]);
+		least = MIN(least, x[i] - prior[i]);
 	for (size_t i = 0; i < n; i++)
-		sum += EXP(least - x[i]);
+		sum += EXP(least - x[i] + prior[i]);
 	log_sum = LOG(sum);
 	for (size_t i = 0; i < n; i++)
-		log_p[i] = least - x[i] - log_sum;
+		log_p[i] = least - x[i] + prior[i] - log_sum;
 }
 
 static void answer(const struct network_weights *w, size_t n, struct network_pass *pass)
@@ -534,13 +541,12 @@ static void answer(const struct network_weights *w, size_t n, struct network_pas
 	struct network_answer *a = &pass->a;
 	real factor = EXP(w->p.factor[0]);
 
-	need(&pass->wide, &pass->square, n, a);
-	make_positive(&a->needed, n);
 	for (size_t r = 0; r < LEARN_RESOURCES; r++) {
+		need(&pass->wide, &pass->square, w->p.gain[r], n, a->asked[r], &a->needed[r]);
 		for (size_t i = 0; i < n; i++)
 			a->response[r][i] = response(w->form, factor, a->available[r].value[i],
-						     a->needed.value[i]);
-		decide(a->response[r], n, a->log_p[r]);
+						     a->needed[r].value[i]);
+		decide(a->response[r], a->prior, n, a->log_p[r]);
 	}
 }
 
@@ -580,6 +586,8 @@ void network_forward(const struct network_weights *w, struct network_question *q
 		cnn_clients(&w->p.clients, &pass->wide, q->n);
 	cnn_distances(&w->p.distances, &pass->square, q->n);
 	see_past(&w->p, q->idle, q->n, &pass->a);
+	for (size_t i = 0; i < q->n; i++)
+		pass->a.prior[i] = q->prior[i];
 	answer(w, q->n, pass);
 }
 
@@ -616,6 +624,7 @@ const struct network_block network_blocks[] = {
 	BLOCK(filter_bias, 1, 1),
 	CNN(clients),
 	CNN(distances),
+	BLOCK(gain, LEARN_RESOURCES, D),
 	BLOCK(factor, 1, 1),
 };
 const size_t network_nr_blocks = sizeof(network_blocks) / sizeof(network_blocks[0]);
@@ -819,6 +828,8 @@ static void serve(struct network_model *m, const struct learn_input *in, size_t 
 		mask_cells(pass->square.in, in->n, in->n, N);
 		cnn_distances(&m->w.p.distances, &pass->square, in->n);
 	}
+	for (size_t i = 0; i < in->n; i++)
+		pass->a.prior[i] = m->group.prior[order[i]];
 	answer(&m->w, in->n, pass);
 	for (size_t r = 0; r < LEARN_RESOURCES; r++)
 		share[r] = (double)EXP(pass->a.log_p[r][0]) * in->now[r];

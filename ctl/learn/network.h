@@ -76,6 +76,7 @@ struct network_parameters {
 	real filter_bias[1];
 	struct network_cnn clients;
 	struct network_cnn distances;
+	real gain[LEARN_RESOURCES][NETWORK_WIDTH];	/* of the query, for each resource */
 	real factor[1];			/* of form A, as a logarithm */
 };
 

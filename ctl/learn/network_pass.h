@@ -36,12 +36,14 @@ typedef real lanes[LEARN_CLIENTS];
  * @word: of each client; the served one is the first, the others are in canonical order
  * @distance: between them
  * @idle: as in struct learn_input
+ * @prior: of each client, the logarithm of its weight over the mean
  */
 struct network_question {
 	size_t n;
 	struct learn_word word[LEARN_CLIENTS][LEARN_WORDS];
 	float distance[LEARN_CLIENTS][LEARN_CLIENTS];
 	float idle[LEARN_RESOURCES][LEARN_PAST];
+	float prior[LEARN_CLIENTS];
 };
 
 /**
@@ -114,17 +116,19 @@ struct network_positive {
  * struct network_answer - values behind M1 and Mt
  * @times: after the fully connected layer over time
  * @available: v1 of each resource
- * @asked: M1 q
- * @needed: v3
+ * @asked: M1 q of each resource
+ * @needed: v3 of each resource
  * @response: v4, times the learned factor
+ * @prior: logarithm of each weight over the mean
  * @log_p: logarithm of the probabilities
  */
 struct network_answer {
 	real times[LEARN_RESOURCES][NETWORK_TIMES];
 	struct network_positive available[LEARN_RESOURCES];
-	real asked[LEARN_CLIENTS];
-	struct network_positive needed;
+	real asked[LEARN_RESOURCES][LEARN_CLIENTS];
+	struct network_positive needed[LEARN_RESOURCES];
 	real response[LEARN_RESOURCES][LEARN_CLIENTS];
+	real prior[LEARN_CLIENTS];
 	real log_p[LEARN_RESOURCES][LEARN_CLIENTS];
 };
 

@@ -109,17 +109,18 @@ static void back_times(const struct network_weights *w, const struct example *ex
 	}
 }
 
-/* Of need: M1, Mt and the query, which is a row of M0. */
-static void back_need(struct network_scratch *s, const real *d, size_t n)
+/* Of the need of a resource: M1, Mt, and the query, which is a row of M0, with its gains. */
+static void back_need(const struct network_weights *w, struct network_scratch *s, size_t r,
+		      const real *d, size_t n, struct network_parameters *g)
 {
-	const real *query = s->pass.wide.in + network_row(0, D);
+	const real *query = s->pass.wide.in + network_row(0, D), *gain = w->p.gain[r];
 	real *to_query = s->m0 + network_row(0, D), by = (real)(1 / sqrt(D)), asked[N] = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		const real *mt = s->pass.square.out + network_row(i, N);
 
 		for (size_t k = 0; k < n; k++) {
-			s->mt[network_row(i, N) + k] = d[i] * by * s->pass.a.asked[k];
+			s->mt[network_row(i, N) + k] += d[i] * by * s->pass.a.asked[r][k];
 			asked[k] += d[i] * by * mt[k];
 		}
 	}
@@ -128,8 +129,9 @@ static void back_need(struct network_scratch *s, const real *d, size_t n)
 		real *to = s->m1 + network_row(i, D);
 
 		for (size_t k = 0; k < D; k++) {
-			to[k] = asked[i] * query[k];
-			to_query[k] += asked[i] * m1[k];
+			to[k] += asked[i] * query[k] * gain[k];
+			to_query[k] += asked[i] * m1[k] * gain[k];
+			g->gain[r][k] += asked[i] * m1[k] * query[k];
 		}
 	}
 }
@@ -156,13 +158,17 @@ static double back_softmax(const struct network_answer *a, const struct example 
 static double back_answer(const struct network_weights *w, struct network_scratch *s,
 			  struct network_parameters *g)
 {
-	real d[LEARN_RESOURCES][N], need[N] = { 0 };
 	const struct network_answer *a = &s->pass.a;
 	const struct example *ex = &s->example;
+	real d[LEARN_RESOURCES][N], need[N];
 	bool counts[LEARN_RESOURCES];
 	double loss = 0;
 	size_t rows = 0;
 
+	for (size_t i = 0; i < ex->q.n; i++) {
+		memset(s->mt + network_row(i, N), 0, ex->q.n * sizeof(*s->mt));
+		memset(s->m1 + network_row(i, D), 0, D * sizeof(*s->m1));
+	}
 	for (size_t r = 0; r < LEARN_RESOURCES; r++) {
 		double of_row = back_softmax(a, ex, r, d[r], &counts[r]);
 
@@ -173,19 +179,19 @@ static double back_answer(const struct network_weights *w, struct network_scratc
 		if (!counts[r])
 			continue;
 		for (size_t i = 0; i < ex->q.n; i++) {
-			real have = a->available[r].value[i], want = a->needed.value[i];
+			real have = a->available[r].value[i], want = a->needed[r].value[i];
 			real x = a->response[r][i], by = d[r][i] / (real)rows;
 
 			if (w->form == NETWORK_FORM_A)
 				g->factor[0] += by * x;
-			need[i] += by * slope(w->form, x, want, have);
+			need[i] = by * slope(w->form, x, want, have);
 			d[r][i] = by * slope(w->form, x, have, want);
 		}
 		back_positive(&a->available[r], d[r], ex->q.n);
 		back_times(w, ex, r, a, d[r], g);
+		back_positive(&a->needed[r], need, ex->q.n);
+		back_need(w, s, r, need, ex->q.n, g);
 	}
-	back_positive(&a->needed, need, ex->q.n);
-	back_need(s, need, ex->q.n);
 	return rows ? loss / (double)rows : 0;
 }
 
@@ -565,6 +571,10 @@ void network_init(struct network_weights *w, enum network_form form, uint64_t se
 	SPREAD(distances.narrow, 1 / sqrt(NETWORK_POOLED * TAPS));
 	for (size_t i = 0; i < MODEL; i++)
 		w->p.norm1[i] = w->p.norm2[i] = 1;
+	SPREAD(gain, 0.5);
+	for (size_t r = 0; r < LEARN_RESOURCES; r++)
+		for (size_t i = 0; i < D; i++)
+			w->p.gain[r][i] += 1;
 	w->p.factor[0] = (real)log(20);
 }
 
