@@ -68,10 +68,11 @@ static void trees_share(void *data, const struct learn_input *in, double share[L
 	const struct trees *t = data;
 	float x[LEARN_FEATURES];
 
+	learn_static.share(NULL, in, share);
 	learn_features(in, x);
 	for (int g = 0; g < LEARN_RESOURCES; g++)
-		share[g] = in->now[g] *
-			fmin(fmax((double)forest_value(&t->forest[g], x), 0), 1);
+		share[g] = fmin(share[g] * exp((double)forest_value(&t->forest[g], x)),
+				in->now[g]);
 }
 
 const struct learn_model_ops learn_trees = {

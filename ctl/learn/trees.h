@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Gradient-boosted trees as a model of shares: the control that the response network must be
- * better than. A forest for each resource predicts the part of the whole that is divided.
+ * better than. A forest for each resource predicts the logarithm of the VM's share over its part by
+ * weight (learn_static): most VMs of a GPU that is short get about that.
  * The payload is the line "trees VERSION", a line with the name of each resource, and its forest.
  *
  * The model, learn_trees of learn.h, is pure and needs no library. Training does.
@@ -13,6 +14,7 @@
 #include "sample.h"
 
 #define TREES_VERSION	1
+#define TREES_LEAST	1e-4f	/* lower shares count as this in training */
 
 /* Names of resources in a payload. */
 extern const char *const trees_resource[LEARN_RESOURCES];

@@ -17,10 +17,18 @@ static float *rows_of(const struct learn_sample *samples, size_t n)
 	return x;
 }
 
+/* Logarithms of shares over the part by weight, which is what is due to VMs that want much. */
 static void labels_of(const struct learn_sample *samples, size_t n, int g, float *y)
 {
-	for (size_t i = 0; i < n; i++)
-		y[i] = samples[i].label[g][0];
+	double share[LEARN_RESOURCES];
+
+	for (size_t i = 0; i < n; i++) {
+		float part;
+
+		learn_static.share(NULL, &samples[i].in, share);
+		part = (float)(share[g] / samples[i].in.now[g]);
+		y[i] = logf(fmaxf(samples[i].label[g][0], TREES_LEAST) / part);
+	}
 }
 
 static int write_payload(char **payload, size_t *size, const struct forest *forest)
