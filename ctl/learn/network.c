@@ -492,7 +492,7 @@ static real response(enum network_form form, real factor, real a, real b)
 	}
 }
 
-/* v3 = Mt M1 q of a resource, from the right: a product of matrices is not needed. */
+/* v3 = (Mt + 1) M1 q of a resource, from the right: a product of matrices is not needed. */
 NETWORK_CLONES
 static void need(const struct network_wide *wide, const struct network_square *square,
 		 const real *gain, size_t n, real *asked, struct network_positive *needed)
@@ -513,7 +513,7 @@ static void need(const struct network_wide *wide, const struct network_square *s
 	}
 	for (size_t i = 0; i < n; i++) {
 		const real *row = square->out + network_row(i, N);
-		real sum = 0;
+		real sum = asked[i];
 
 		for (size_t k = 0; k < n; k++)
 			sum += row[k] * asked[k];
@@ -593,7 +593,8 @@ void network_forward(const struct network_weights *w, struct network_question *q
 
 /* ---- files ---- */
 
-#define BLOCK(field, r, c)	{ #field, offsetof(struct network_parameters, field) / sizeof(real), r, c }
+#define BLOCK(field, r, c)							\
+	{ #field, offsetof(struct network_parameters, field) / sizeof(real), r, c }
 #define CNN(field)								\
 	BLOCK(field.wide, NETWORK_CHANNELS, TAPS),				\
 	BLOCK(field.wide_bias, 1, NETWORK_CHANNELS),				\

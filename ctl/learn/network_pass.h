@@ -14,8 +14,10 @@
  * Loops over vectors are compiled for several processors; the loader chooses. The resolvers
  * run too early for a sanitizer.
  */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define NETWORK_CLONES	__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+	!defined(__SANITIZE_ADDRESS__)
+#define NETWORK_CLONES									\
+	__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define NETWORK_CLONES
 #endif

@@ -116,6 +116,8 @@ static void back_need(const struct network_weights *w, struct network_scratch *s
 	const real *query = s->pass.wide.in + network_row(0, D), *gain = w->p.gain[r];
 	real *to_query = s->m0 + network_row(0, D), by = (real)(1 / sqrt(D)), asked[N] = { 0 };
 
+	for (size_t i = 0; i < n; i++)
+		asked[i] = d[i] * by;
 	for (size_t i = 0; i < n; i++) {
 		const real *mt = s->pass.square.out + network_row(i, N);
 
@@ -566,9 +568,9 @@ void network_init(struct network_weights *w, enum network_form form, uint64_t se
 	SPREAD(times, 1 / sqrt(LEARN_PAST));
 	SPREAD(filter, 1 / sqrt(NETWORK_KERNEL));
 	SPREAD(clients.wide, sqrt(2) / 3);
-	SPREAD(clients.narrow, 1 / sqrt(NETWORK_POOLED * TAPS));
+	SPREAD(clients.narrow, 0.3 / sqrt(NETWORK_POOLED * TAPS));
 	SPREAD(distances.wide, sqrt(2) / 3);
-	SPREAD(distances.narrow, 1 / sqrt(NETWORK_POOLED * TAPS));
+	SPREAD(distances.narrow, 0.3 / sqrt(NETWORK_POOLED * TAPS));
 	for (size_t i = 0; i < MODEL; i++)
 		w->p.norm1[i] = w->p.norm2[i] = 1;
 	SPREAD(gain, 0.5);
