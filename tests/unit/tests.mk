@@ -254,6 +254,21 @@ test_defer_graph-srcs := $(addprefix ../../ctl/defer/,api.c cfg.c image.c value.
 test_defer_graph-cflags := -I../../ctl/defer
 test_defer_graph-pkgs := capstone libelf libdw
 
+# ---- ctl/learn
+
+learn := ../../ctl/learn
+network := $(addprefix $(learn)/,network.c network_train.c words.c file.c)
+
+test_learn_file-srcs := $(learn)/file.c
+test_learn_file-cflags := -I$(learn)
+
+test_learn_gradient-srcs := $(network)
+test_learn_gradient-cflags := -I$(learn) -DLEARN_DOUBLE -O2
+
+test_learn_network-srcs := $(network) $(addprefix $(learn)/,controls.c model.c)
+test_learn_network-cflags := -I$(learn) -O2
+test_learn_network-libs := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+
 # ---- ctl/place
 
 place := ../../ctl/place
