@@ -23,6 +23,14 @@
 uint64_t self_cpu_ns(void);		/* CPU time of this process */
 void sleep_until(uint64_t ns);		/* CLOCK_MONOTONIC */
 
+/* ---- the processor's counters ---- */
+
+/* Count this process's instructions from now on. Return a descriptor, or -1 if it cannot. */
+int instructions_open(void);
+
+/* Return the count, 0 for -1. */
+uint64_t instructions_read(int fd);
+
 /* ---- output ---- */
 
 /* Print a line to standard error. */

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Measure the time of a decision, in user space, without a device. */
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../../../ctl/preempt/preempt.h"
@@ -47,26 +44,6 @@ static void make(struct preempt_ctx *c, size_t n, uint64_t *seed)
 	}
 }
 
-static int count_instructions(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_HARDWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_HW_INSTRUCTIONS,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-	};
-
-	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
-}
-
-static uint64_t counted(int fd)
-{
-	uint64_t n = 0;
-
-	return fd >= 0 && read(fd, &n, sizeof(n)) == sizeof(n) ? n : 0;
-}
-
 static int measure(struct bench *b, unsigned int waiting, int fd)
 {
 	const struct preempt_param param = PREEMPT_PARAM_DEFAULT;
@@ -92,7 +69,7 @@ static int measure(struct bench *b, unsigned int waiting, int fd)
 				.n = SLOTS + waiting, .norm = &norm,
 			};
 
-			from = counted(fd);
+			from = instructions_read(fd);
 			t = now_ns();
 			for (unsigned int j = 0; j < batch; j++)
 				if (preempt_decide(&preempt_mgpu, &s, &param, &plan)) {
@@ -104,7 +81,7 @@ static int measure(struct bench *b, unsigned int waiting, int fd)
 			/* the first round warms up */
 			if (i) {
 				ns[n++] = (double)(now_ns() - t) / batch;
-				instructions += (double)(counted(fd) - from);
+				instructions += (double)(instructions_read(fd) - from);
 				calls += batch;
 				decisions += plan.n;
 			}
@@ -123,7 +100,7 @@ static int measure(struct bench *b, unsigned int waiting, int fd)
 
 int part_decide(struct bench *b)
 {
-	int ret = 0, fd = count_instructions();
+	int ret = 0, fd = instructions_open();
 
 	for (size_t i = 0; i < ARRAY_LEN(sizes) && !ret; i++)
 		ret = measure(b, sizes[i], fd);
