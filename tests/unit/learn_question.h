@@ -17,12 +17,14 @@ static inline double unit(void)
 /* VMs of a few kinds on two devices; the text and the costs of a VM go with its kind. */
 static inline void random_task(struct learn_task *t)
 {
-	static const char *const kinds[] = { "game", "Office desktop", "video player", "render job" };
+	static const char *const kinds[] = {
+		"game", "Office desktop", "video player", "render job",
+	};
 	size_t kind = below(4);
 
 	memset(t, 0, sizeof(*t));
-	snprintf(t->text, sizeof(t->text), "%s %ux%u", kinds[kind], 640 * (1 + (unsigned int)below(4)),
-		 480 * (1 + (unsigned int)below(3)));
+	snprintf(t->text, sizeof(t->text), "%s %ux%u", kinds[kind],
+		 640 * (1 + (unsigned int)below(4)), 480 * (1 + (unsigned int)below(3)));
 	t->weight = 100 * (1 + (double)below(4));
 	t->periods = (double)below(4);
 	t->fps = t->periods > 0 && below(2) ? 10 + 50 * unit() : 0;

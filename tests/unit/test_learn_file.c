@@ -109,7 +109,8 @@ static void refuse_text(const char *text, const char *part)
 
 static void versions(void)
 {
-	refuse_text("mgpu-learn 2\nmodel x\n", "version 2; this program reads version 1: train again");
+	refuse_text("mgpu-learn 2\nmodel x\n",
+		    "version 2; this program reads version 1: train again");
 	refuse_text("mgpu-learn 0\n", "version 0");
 	refuse_text("mgpu-learn 99999999999\n", "not a file of learned weights");
 	refuse_text("mgpu-learn -1\n", "not a file of learned weights");
@@ -123,14 +124,16 @@ static void heads(void)
 	char text[600];
 
 	refuse_text("mgpu-learn 1\nmade 1\n", "instead of a line that begins with \"model\"");
-	refuse_text("mgpu-learn 1\nmodel 0123456789012345678901234567890123\n", "longer than 31 bytes");
+	refuse_text("mgpu-learn 1\nmodel 0123456789012345678901234567890123\n",
+		    "longer than 31 bytes");
 	refuse_text("mgpu-learn 1\nmodel m\nmade x\n", "\"made x\" must be a whole number");
 	refuse_text("mgpu-learn 1\nmodel m\nmade  1\n", "must be a whole number");
 	refuse_text(HEAD "size 67108865\n", "at most 67108864");
 	refuse_text(HEAD "size 99999999999999999999\n", "must be a whole number");
 	refuse_text(HEAD "size 4\nab", "ends too early");
 	refuse_text(HEAD "size 1\na", "ends too early");
-	snprintf(text, sizeof(text), "mgpu-learn 1\nmodel m\nmade 1\ndata d\nevaluation %0400d\n", 1);
+	snprintf(text, sizeof(text),
+		 "mgpu-learn 1\nmodel m\nmade 1\ndata d\nevaluation %0400d\n", 1);
 	refuse_text(text, "not a file of learned weights");
 }
 

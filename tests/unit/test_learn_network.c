@@ -119,7 +119,9 @@ static void numbers(void)
 
 static void figures(void)
 {
-	struct learn_task t = { .weight = 100, .periods = 1, .cost = { 0x1p-8, 0x1.8p-6 }, .fps = 60 };
+	struct learn_task t = {
+		.weight = 100, .periods = 1, .cost = { 0x1p-8, 0x1.8p-6 }, .fps = 60,
+	};
 	struct learn_word a[LEARN_WORDS], b[LEARN_WORDS];
 
 	learn_words(&t, 100, a);
@@ -141,7 +143,9 @@ static void figures(void)
 	TAP_CHECK(a[0].id && a[1].id && a[2].id && a[0].id != a[1].id && a[1].id != a[2].id);
 	TAP_CHECK(a[0].id == a[0].next && a[2].id == a[2].next);
 	/* values out of any range stay on their scales */
-	t = (struct learn_task){ .weight = 1e300, .periods = 1, .cost = { NAN, -1 }, .fps = INFINITY };
+	t = (struct learn_task){
+		.weight = 1e300, .periods = 1, .cost = { NAN, -1 }, .fps = INFINITY,
+	};
 	learn_words(&t, 0, a);
 	for (size_t l = 0; l < LEARN_WORDS; l++)
 		TAP_CHECK(a[l].id < LEARN_VOCABULARY && a[l].next < LEARN_VOCABULARY &&
@@ -407,10 +411,12 @@ static void compare_cnn(const struct network_cnn *cnn, const real *in, const rea
 				for (size_t k = 2 * p; k < 2 * p + 2; k++) {
 					double sum = (double)cnn->wide_bias[k];
 
-					for (int t = 0; t < NETWORK_TAPS; t++)
+					for (int t = 0; t < NETWORK_TAPS; t++) {
+						long y = (long)r + t / 3 - 1, x = (long)c + t % 3 - 1;
+
 						sum += (double)cnn->wide[k][t] *
-							cell(in, width, rows, columns,
-							     (long)r + t / 3 - 1, (long)c + t % 3 - 1);
+							cell(in, width, rows, columns, y, x);
+					}
 					pooled[p][r][c] = fmax(pooled[p][r][c], sum);
 				}
 			}
@@ -435,7 +441,8 @@ static void convolutions(void)
 	random_weights(NETWORK_FORM_B, 0.3);
 	for (size_t n = 1; n <= LEARN_CLIENTS; n += 5) {
 		ask(n);
-		compare_cnn(&w.p.clients, pass.wide.in, pass.wide.out, NETWORK_WIDTH, n, NETWORK_WIDTH);
+		compare_cnn(&w.p.clients, pass.wide.in, pass.wide.out, NETWORK_WIDTH, n,
+			    NETWORK_WIDTH);
 		compare_cnn(&w.p.distances, pass.square.in, pass.square.out, LEARN_CLIENTS, n, n);
 	}
 }
@@ -473,7 +480,8 @@ static void extreme_weights(void)
 		memset(&w, 0, sizeof(w));
 		w.form = i % NETWORK_FORMS;
 		for (size_t k = 0; k < NETWORK_PARAMETERS; k++)
-			((real *)&w.p)[k] = below(2) || i < 3 ? NETWORK_MAX_WEIGHT : -NETWORK_MAX_WEIGHT;
+			((real *)&w.p)[k] = below(2) || i < 3 ? NETWORK_MAX_WEIGHT :
+				-NETWORK_MAX_WEIGHT;
 		w.p.factor[0] = i & 1 ? NETWORK_MAX_FACTOR : -NETWORK_MAX_FACTOR;
 		model = model_of(&w);
 		TAP_NEED(model);
