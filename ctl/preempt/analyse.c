@@ -136,10 +136,34 @@ void analyse_memory(struct analyse *a, uint32_t kind, double bound, double miss)
 	average(&a->any.miss, &a->any.seen, miss, 1);
 }
 
-static enum preempt_class class_of(const struct preempt_param *p,
-				   const struct analyse_kind *k)
+/* ---- the prior ---- */
+
+/* What the prior knows of a kind, NULL if it knows nothing. */
+static const struct analyse_kind *prior_of(const struct analyse *a, uint32_t kind)
 {
-	return preempt_classify(p, k && k->seen > 0 ? k->bound : NAN);
+	return a->prior ? find(a->prior, kind) : NULL;
+}
+
+/*
+ * Combine a figure that @seen observations gave with one that @prior_seen observations gave
+ * elsewhere. At least one of both is above 0.
+ */
+static double combine(double value, double seen, double prior, double prior_seen)
+{
+	double weight = fmin(prior_seen, ANALYSE_PRIOR);
+
+	return !(weight > 0) ? value : !(seen > 0) ? prior :
+		(value * seen + prior * weight) / (seen + weight);
+}
+
+/* Part of the time that a kind waits for memory, NAN if unknown. */
+static double bound_of(const struct analyse *a, uint32_t kind, const struct analyse_kind *k)
+{
+	const struct analyse_kind none = { 0 }, *q = prior_of(a, kind);
+
+	k = k ? k : &none;
+	q = q ? q : &none;
+	return k->seen > 0 || q->seen > 0 ? combine(k->bound, k->seen, q->bound, q->seen) : NAN;
 }
 
 void analyse_shared(struct analyse *a, const struct preempt_param *p, uint32_t kind,
@@ -155,7 +179,7 @@ void analyse_shared(struct analyse *a, const struct preempt_param *p, uint32_t k
 		if (!within(others[b], 0, PREEMPT_SLOTS_MAX))
 			return;
 	k = find_or_add(a, kind);
-	class = class_of(p, k);
+	class = preempt_classify(p, bound_of(a, kind, k));
 	if (k->ipc_seen >= 1) {
 		preempt_norm_observe(&a->norm, class, others, ipc / k->ipc);
 		return;
@@ -174,21 +198,29 @@ void analyse_shared(struct analyse *a, const struct preempt_param *p, uint32_t k
 void analyse_guess(const struct analyse *a, const struct preempt_param *p,
 		   uint32_t kind, double size, struct analyse_guess *g)
 {
-	const struct analyse_kind *k = find(a, kind), *any = &a->any;
+	const struct analyse_kind none = { 0 }, *any = &a->any;
+	const struct analyse_kind *k = find(a, kind), *q = prior_of(a, kind);
 	double x = log(fmin(fmax(size, 1), ANALYSE_NUMBER_MAX));
-	const struct analyse_kind *from;
 
-	from = k && k->jobs > 0 ? k : any;
-	g->known = from == k;
-	g->inst = from->jobs > 0 ? exp(predict(from, x)) : ANALYSE_COLD_INST * exp(x);
+	k = k ? k : &none;
+	q = q ? q : &none;
+	g->known = k->jobs > 0 || q->jobs > 0;
+	if (g->known)
+		g->inst = exp(combine(predict(k, x), k->jobs, predict(q, x), q->jobs));
+	else
+		g->inst = any->jobs > 0 ? exp(predict(any, x)) : ANALYSE_COLD_INST * exp(x);
 	g->inst = fmin(fmax(g->inst, 1), ANALYSE_NUMBER_MAX);
-	from = k && k->ipc_seen > 0 ? k : any;
-	g->ipc = from->ipc_seen > 0 ? from->ipc : ANALYSE_COLD_IPC;
+	if (k->ipc_seen > 0 || q->ipc_seen > 0)
+		g->ipc = combine(k->ipc, k->ipc_seen, q->ipc, q->ipc_seen);
+	else
+		g->ipc = any->ipc_seen > 0 ? any->ipc : ANALYSE_COLD_IPC;
 	/* the class of all kinds does not predict an unknown kind; their miss rate may */
-	g->class = class_of(p, k);
-	g->bound = k && k->seen > 0 ? k->bound : NAN;
-	from = k && k->seen > 0 ? k : any;
-	g->miss = from->seen > 0 ? from->miss : ANALYSE_COLD_MISS;
+	g->bound = bound_of(a, kind, k);
+	g->class = preempt_classify(p, g->bound);
+	if (k->seen > 0 || q->seen > 0)
+		g->miss = combine(k->miss, k->seen, q->miss, q->seen);
+	else
+		g->miss = any->seen > 0 ? any->miss : ANALYSE_COLD_MISS;
 }
 
 static bool is_kind(const struct analyse_kind *k, uint64_t now)

@@ -21,6 +21,9 @@
 #define ANALYSE_COLD_IPC	1.0
 #define ANALYSE_COLD_MISS	0.3
 
+/* Observations that what a prior knows of a kind counts as, at most. */
+#define ANALYSE_PRIOR		4.0
+
 /* Sizes and instruction counts are from 1 to this. */
 #define ANALYSE_NUMBER_MAX	1e18
 
@@ -59,6 +62,8 @@ struct analyse_kind {
  * @any: all kinds in one, for unknown kinds
  * @norm: norm_ipc of pairs of classes
  * @guard: what preemptions gained
+ * @prior: what is expected of kinds that were observed too little, such as what another host
+ *	has learned; NULL for nothing. The caller's; not kept over a restart
  */
 struct analyse {
 	uint64_t now;
@@ -67,6 +72,7 @@ struct analyse {
 	struct analyse_kind any;
 	struct preempt_norm norm;
 	struct guard guard;
+	const struct analyse *prior;
 };
 
 /**
@@ -76,7 +82,7 @@ struct analyse {
  * @bound: part of the time spent waiting for memory, NAN if unknown
  * @miss: cache misses per access, 0 to 1
  * @class: class by @bound
- * @known: at least one job of its kind has completed
+ * @known: at least one job of its kind has completed, here or where the prior comes from
  */
 struct analyse_guess {
 	double inst;

@@ -11,7 +11,22 @@ void preempt_norm_cold(struct preempt_norm *t)
 			{ 1 / PREEMPT_COLD_CC - 1, 1 / PREEMPT_COLD_CM - 1 },
 			{ 1 / PREEMPT_COLD_MC - 1, 1 / PREEMPT_COLD_MM - 1 },
 		},
+		.prior = {
+			{ PREEMPT_NORM_PRIOR, PREEMPT_NORM_PRIOR },
+			{ PREEMPT_NORM_PRIOR, PREEMPT_NORM_PRIOR },
+		},
 	};
+}
+
+void preempt_norm_prior(struct preempt_norm *t, enum preempt_class a, enum preempt_class b,
+			double slow, double weight)
+{
+	if (a >= PREEMPT_CLASSES || b >= PREEMPT_CLASSES || isnan(slow) || isnan(weight))
+		return;
+	t->prior[a][b] = fmin(fmax(weight, 0), PREEMPT_NORM_COUNT);
+	if (!(t->count[a][b] > 0))
+		t->slow[a][b] = fmin(fmax(slow, 1 / PREEMPT_NORM_MAX - 1),
+				     1 / PREEMPT_NORM_MIN - 1);
 }
 
 static double slow_of(const struct preempt_norm *t, enum preempt_class a,
@@ -71,7 +86,7 @@ void preempt_norm_observe(struct preempt_norm *t, enum preempt_class class,
 			continue;
 		/* an observation beside both classes weighs less for each */
 		*count = fmin(*count + part, PREEMPT_NORM_COUNT);
-		weight = part / (*count + PREEMPT_NORM_PRIOR);
+		weight = part / (*count + t->prior[class][b]);
 		t->slow[class][b] += weight * (rest * part / others[b] -
 					       t->slow[class][b]);
 	}
@@ -86,6 +101,8 @@ const char *preempt_norm_check(const struct preempt_norm *t)
 				return "a slowdown must be from -0.2 to 100";
 			if (!(t->count[a][b] >= 0 && t->count[a][b] <= PREEMPT_NORM_COUNT))
 				return "a count of observations must be from 0 to 1000";
+			if (!(t->prior[a][b] >= 0 && t->prior[a][b] <= PREEMPT_NORM_COUNT))
+				return "the weight of a prior must be from 0 to 1000 observations";
 		}
 	}
 	return NULL;

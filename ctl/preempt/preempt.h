@@ -70,12 +70,15 @@ enum preempt_reason {
  * @slow: [a][b]: time that one slot of class b adds to a context of class a, relative to
  *	its time alone: norm_ipc = 1 / (1 + slow)
  * @count: number of observations in @slow[a][b], at most PREEMPT_NORM_COUNT
+ * @prior: number of observations that the value before any counts as, 0 to
+ *	PREEMPT_NORM_COUNT; not kept over a restart
  *
  * The times that several slots add are summed up; see preempt_norm_ipc().
  */
 struct preempt_norm {
 	double slow[PREEMPT_CLASSES][PREEMPT_CLASSES];
 	double count[PREEMPT_CLASSES][PREEMPT_CLASSES];
+	double prior[PREEMPT_CLASSES][PREEMPT_CLASSES];
 };
 
 /*
@@ -97,6 +100,19 @@ struct preempt_norm {
 
 /* Reset to the values before any observation. */
 void preempt_norm_cold(struct preempt_norm *t);
+
+/**
+ * preempt_norm_prior() - set what is expected of a pair of classes before any observation
+ * @t: the table
+ * @a: class of the context that is slowed down
+ * @b: class of the other one; with an unknown class nothing is done
+ * @slow: value of preempt_norm.slow, clamped to its range
+ * @weight: number of observations that it counts as, clamped to 0 to PREEMPT_NORM_COUNT
+ *
+ * A pair that was observed keeps its value, and gets the weight.
+ */
+void preempt_norm_prior(struct preempt_norm *t, enum preempt_class a, enum preempt_class b,
+			double slow, double weight);
 
 /**
  * preempt_norm_ipc() - predict the speed of a context beside others

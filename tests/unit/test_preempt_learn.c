@@ -162,6 +162,45 @@ static void learns_norm(void)
 	TAP_NEAR(preempt_norm_ipc(&t, PREEMPT_COMPUTE, one), 1, 0);
 }
 
+static void prior_of_norm(void)
+{
+	double one[3] = { 0, 1, 0 };
+	struct preempt_norm t, cold;
+
+	/* half of it comes from the prior once there are as many observations */
+	preempt_norm_cold(&t);
+	preempt_norm_prior(&t, PREEMPT_MEMORY, PREEMPT_MEMORY, 1, 20);
+	TAP_NEAR(preempt_norm_ipc(&t, PREEMPT_MEMORY, one), 0.5, 1e-12);
+	for (int i = 0; i < 20; i++)
+		preempt_norm_observe(&t, PREEMPT_MEMORY, one, 1 / 1.5);
+	TAP_NEAR(t.slow[PREEMPT_MEMORY][PREEMPT_MEMORY], 0.75, 1e-9);
+	/* history overrules it */
+	for (int i = 0; i < 2000; i++)
+		preempt_norm_observe(&t, PREEMPT_MEMORY, one, 1 / 1.5);
+	TAP_NEAR(t.slow[PREEMPT_MEMORY][PREEMPT_MEMORY], 0.5, 0.01);
+	/* what was observed stays */
+	preempt_norm_prior(&t, PREEMPT_MEMORY, PREEMPT_MEMORY, 7, 1);
+	TAP_NEAR(t.slow[PREEMPT_MEMORY][PREEMPT_MEMORY], 0.5, 0.01);
+	TAP_NEAR(t.prior[PREEMPT_MEMORY][PREEMPT_MEMORY], 1, 0);
+	/* one of no weight is replaced by the first observation */
+	preempt_norm_prior(&t, PREEMPT_COMPUTE, PREEMPT_MEMORY, 3, 0);
+	preempt_norm_observe(&t, PREEMPT_COMPUTE, one, 0.8);
+	TAP_NEAR(t.slow[PREEMPT_COMPUTE][PREEMPT_MEMORY], 0.25, 1e-9);
+	/* no value breaks the table */
+	preempt_norm_cold(&t);
+	cold = t;
+	preempt_norm_prior(&t, PREEMPT_UNKNOWN, PREEMPT_MEMORY, 1, 4);
+	preempt_norm_prior(&t, PREEMPT_MEMORY, PREEMPT_UNKNOWN, 1, 4);
+	preempt_norm_prior(&t, PREEMPT_MEMORY, PREEMPT_MEMORY, NAN, 4);
+	preempt_norm_prior(&t, PREEMPT_MEMORY, PREEMPT_MEMORY, 1, NAN);
+	TAP_MEM(&t, &cold, sizeof(t));
+	preempt_norm_prior(&t, PREEMPT_MEMORY, PREEMPT_MEMORY, 1e9, 1e9);
+	preempt_norm_prior(&t, PREEMPT_COMPUTE, PREEMPT_MEMORY, -1e9, -1e9);
+	TAP_CHECK(!preempt_norm_check(&t));
+	t.prior[0][0] = NAN;
+	TAP_CHECK(preempt_norm_check(&t) != NULL);
+}
+
 /* ---- instructions ---- */
 
 static const struct {
@@ -244,6 +283,64 @@ static void held_out(void)
 		analyse_guess(&a, &p, 0, 1e5, &g);
 		TAP_NEAR(g.inst, 200e5, 60e5);
 	}
+}
+
+/* What another host has learned is expected of a kind, until this one has seen it. */
+static void prior_of_kinds(void)
+{
+	const struct preempt_param p = PREEMPT_PARAM_DEFAULT;
+	static struct analyse a, other;
+	struct analyse_guess g;
+
+	analyse_init(&other);
+	for (int i = 0; i < 10; i++) {
+		analyse_done(&other, 3, 1000, 50e3);
+		analyse_alone(&other, 3, 2);
+		analyse_memory(&other, 3, 0.9, 0.7);
+	}
+	analyse_init(&a);
+	analyse_guess(&a, &p, 3, 1000, &g);
+	TAP_CHECK(!g.known && g.class == PREEMPT_UNKNOWN);
+	a.prior = &other;
+	analyse_guess(&a, &p, 3, 1000, &g);
+	TAP_CHECK(g.known && g.class == PREEMPT_MEMORY);
+	TAP_NEAR(g.inst, 50e3, 1);
+	TAP_NEAR(g.ipc, 2, 1e-9);
+	TAP_NEAR(g.bound, 0.9, 1e-9);
+	TAP_NEAR(g.miss, 0.7, 1e-9);
+	/* a kind that it does not know is a stranger still */
+	analyse_guess(&a, &p, 4, 1000, &g);
+	TAP_CHECK(!g.known && g.class == PREEMPT_UNKNOWN);
+	TAP_NEAR(g.inst, 1000 * ANALYSE_COLD_INST, 1e-6);
+	/* as many observations as it counts as make half of it */
+	for (int i = 0; i < (int)ANALYSE_PRIOR; i++) {
+		analyse_done(&a, 3, 1000, 50e3 * 4);
+		analyse_alone(&a, 3, 1);
+		analyse_memory(&a, 3, 0.1, 0.1);
+	}
+	analyse_guess(&a, &p, 3, 1000, &g);
+	TAP_NEAR(g.inst, 50e3 * 2, 10);
+	TAP_NEAR(g.ipc, 1.5, 1e-9);
+	TAP_NEAR(g.bound, 0.5, 1e-9);
+	TAP_NEAR(g.miss, 0.4, 1e-9);
+	for (int i = 0; i < 200; i++) {
+		analyse_done(&a, 3, 1000, 50e3 * 4);
+		analyse_memory(&a, 3, 0.1, 0.1);
+	}
+	analyse_guess(&a, &p, 3, 1000, &g);
+	TAP_NEAR(g.inst, 50e3 * 4, 50e3 * 0.4);
+	TAP_CHECK(g.class == PREEMPT_COMPUTE && g.bound < 0.16);
+	/* one that knows little weighs little */
+	analyse_init(&other);
+	analyse_memory(&other, 3, 1, 1);
+	analyse_init(&a);
+	a.prior = &other;
+	analyse_memory(&a, 3, 0, 0);
+	analyse_memory(&a, 3, 0, 0);
+	analyse_memory(&a, 3, 0, 0);
+	analyse_guess(&a, &p, 3, 1000, &g);
+	TAP_NEAR(g.bound, 0.25, 1e-9);
+	TAP_CHECK(!g.known);
 }
 
 static void strangers(void)
@@ -703,6 +800,8 @@ int main(void)
 	tap_run(not_negative, "no coefficient is below 0");
 	tap_run(no_fit, "samples that say nothing are refused, and the old fit is kept");
 	tap_run(learns_norm, "norm_ipc of pairs is learned from shared time");
+	tap_run(prior_of_norm, "a prior of pairs counts as many observations as it weighs");
+	tap_run(prior_of_kinds, "a prior of kinds is expected until history overrules it");
 	tap_run(held_out, "instructions of jobs that were not seen are guessed");
 	tap_run(strangers, "kinds that were never seen, and more than can be kept");
 	tap_run(shared_time, "shared time teaches speed alone until that is seen");

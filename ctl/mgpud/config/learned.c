@@ -190,9 +190,11 @@ static const char *parse(struct json_object *o, struct analyse *a)
 
 int learned_from_json(struct json_object *o, struct analyse *a, char *why, size_t size)
 {
-	struct analyse new = { 0 };
-	const char *wrong = parse(o, &new);
+	struct analyse new;
+	const char *wrong;
 
+	analyse_init(&new);
+	wrong = parse(o, &new);
 	if (wrong) {
 		snprintf(why, size, "%s", wrong);
 		return -EBADMSG;
