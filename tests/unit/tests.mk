@@ -103,6 +103,11 @@ test_learn_trees-cflags := -I$(learn)
 test_learn_trees-libs := -lxgboost -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
 	-Wl,--wrap=XGBoosterFree
 
+test_learn_pairs-srcs := $(addprefix $(learn)/,boost.c forest.c lines.c pairs.c pairs_csv.c \
+	pairs_fit.c pairs_prior.c) ../../ctl/preempt/norm.c
+test_learn_pairs-cflags := -I$(learn) -I../../ctl/preempt
+test_learn_pairs-libs := -lxgboost -Wl,--wrap=malloc,--wrap=calloc
+
 # ---- ctl/mgpud
 
 mgpud-config := $(addprefix ../../ctl/mgpud/config/,config.c settings.c table.c) \
