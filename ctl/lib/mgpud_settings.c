@@ -42,6 +42,11 @@ void mgpud_setting_range(const struct mgpud_setting *s, char text[MGPUD_RANGE])
 	case MGPUD_CHOICE:
 		list(s->values, text);
 		break;
+	case MGPUD_MODEL:
+		list(s->values, text);
+		snprintf(text + strlen(text), MGPUD_RANGE - strlen(text),
+			 ", or a path that begins with /");
+		break;
 	case MGPUD_COST:
 		strcpy(text, "fit or A,B");
 		break;

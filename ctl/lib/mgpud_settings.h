@@ -23,6 +23,7 @@
  * @MGPUD_FILE: path of a file, or none
  * @MGPUD_CHOICE: one of the setting's names, kept as its index, unsigned int
  * @MGPUD_GROUP: name of a group of users, or auto
+ * @MGPUD_MODEL: one of the setting's names, or the path of a file
  */
 enum mgpud_setting_kind {
 	MGPUD_WHOLE,
@@ -36,6 +37,7 @@ enum mgpud_setting_kind {
 	MGPUD_FILE,
 	MGPUD_CHOICE,
 	MGPUD_GROUP,
+	MGPUD_MODEL,
 };
 
 /**
@@ -76,6 +78,7 @@ extern const struct mgpud_setting mgpud_settings[];
 /* Sections of the configuration file. */
 #define MGPUD_RATES	"mgpud"
 #define MGPUD_CONTEXTS	"preemption"
+#define MGPUD_EXPECT	"model"
 
 #define MGPUD_RANGE	96
 
@@ -180,5 +183,17 @@ MGPUD_SETTING(preempt.param.min_gain, .section = MGPUD_CONTEXTS, .key = "min_gai
 	      .name = "preempt_min_gain", .arg = "G", .kind = MGPUD_NUMBER,
 	      .min = 0, .max = 1, .initial = "0.02",
 	      .help = "gain that a preemption needs, as a part of the work done without it"),
+MGPUD_SETTING(model.use, .section = MGPUD_EXPECT, .key = "use", .name = "model",
+	      .option = "model", .arg = "MODEL", .kind = MGPUD_MODEL,
+	      .values = "none static proportional persistence smoothing", .initial = "none",
+	      .help = "model of what is due to a virtual machine that was not measured yet"),
+MGPUD_SETTING(model.mode, .section = MGPUD_EXPECT, .key = "mode", .name = "model_mode",
+	      .option = "model-mode", .arg = "MODE", .kind = MGPUD_CHOICE,
+	      .values = "shadow act", .initial = "shadow",
+	      .help = "whether the model limits such a machine, or its errors are only measured"),
+MGPUD_SETTING(model.max_age_days, .section = MGPUD_EXPECT, .key = "max_age_days",
+	      .name = "model_max_age_days", .arg = "DAYS", .kind = MGPUD_WHOLE, .min = 0,
+	      .max = 36500, .unit = "days", .initial = "0",
+	      .help = "age beyond which a file of weights is not used, 0 for any age"),
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -29,6 +30,7 @@ static const char *const works[TROUBLES] = {
 	[TROUBLE_STATE_FILE] = "the state file is written again",
 	[TROUBLE_SOCKET] = "the socket has its group",
 	[TROUBLE_JSON_LOG] = "the JSON log is written again",
+	[TROUBLE_MODEL] = "the model is used as it is set",
 };
 
 static const char *status_text(const struct daemon *d)
@@ -59,6 +61,58 @@ void daemon_trouble(struct daemon *d, enum trouble what, const char *text)
 		log_text(LEVEL_WARNING, "trouble-over", "%s, after %llu failures", works[what],
 			 (unsigned long long)failures);
 	notify("STATUS=%s", status_text(d));
+}
+
+/* ---- the model ---- */
+
+static void model_event(struct daemon *d, const char *event)
+{
+	struct json_object *o = daemon_model_event(d, event);
+
+	if (d->server && o)
+		server_event(d->server, o);
+	else
+		json_object_put(o);
+}
+
+/* Use the model that the settings name. @reread: its file, too, may have changed. */
+static void use_model(struct daemon *d, bool reread)
+{
+	const struct model *m = &d->model;
+	char why[512];
+	enum model_change change;
+
+	change = model_configure(&d->model, &d->config.model, reread, why, sizeof(why));
+	if (change == MODEL_SAME)
+		return;
+	if (change == MODEL_REFUSED) {
+		size_t len = strlen(why);
+
+		snprintf(why + len, sizeof(why) - len, "; nothing is expected until this is corrected");
+	}
+	daemon_trouble(d, TROUBLE_MODEL, why);
+	if (!m->ops)
+		return;
+	log_text(LEVEL_INFO, "model-loaded", "%s is the model, %s%s%s", m->ops->name,
+		 d->config.model.mode == CONFIG_MODEL_ACT ? "and acts" : "in shadow",
+		 m->evaluation[0] ? "; its evaluation: " : "", m->evaluation);
+	model_event(d, "model-loaded");
+	if (d->config.model.mode == CONFIG_MODEL_ACT)
+		model_event(d, "model-acts");
+}
+
+/* Log and publish that the model has failed. */
+static void watch_model(struct daemon *d)
+{
+	const char *why = learner_report(d->model.learner)->why;
+	char text[256];
+
+	if (!model_failed(&d->model))
+		return;
+	log_text(LEVEL_WARNING, "model-failed", "%s", why);
+	snprintf(text, sizeof(text), "the model has failed, and nothing is expected: %s", why);
+	daemon_trouble(d, TROUBLE_MODEL, text);
+	model_event(d, "model-failed");
 }
 
 /* ---- the kernel's side ---- */
@@ -283,8 +337,10 @@ static int period(struct daemon *d)
 	ret = estimate_update(&d->estimate, sample, d->config.set.headroom);
 	if (!ret) {
 		plan_free(&d->plan);
-		ret = settings_decide(&d->config.set, &d->estimate, &d->control,
-				      &d->plan);
+		ret = settings_decide(&d->config.set, &d->estimate,
+				      model_expect(&d->model, &d->config.set, &d->estimate,
+						   (uint64_t)time(NULL)),
+				      &d->control, &d->plan);
 	}
 	if (ret) {
 		mgpu_fail(&err, ret, "no plan for this period: %s", strerror(-ret));
@@ -292,6 +348,7 @@ static int period(struct daemon *d)
 		watch_agreements(d);
 		watch_weights(d);
 		watch_devices(d);
+		watch_model(d);
 		ret = act(d, &err);
 	}
 	daemon_trouble(d, TROUBLE_CONTROL, ret ? err.text : "");
@@ -388,6 +445,7 @@ void daemon_use(struct daemon *d, struct config *config)
 		preempter_configure(d->preempter, &d->config.preempt);
 	if (d->due_ns && period_ms != d->config.set.period_ms)
 		arm(d);
+	use_model(d, false);
 }
 
 static const struct server_ops server_ops = {
@@ -507,6 +565,7 @@ static int take_config(struct daemon *d)
 	config_free(&d->base);
 	d->base = base;
 	daemon_use(d, &new);
+	use_model(d, true);
 	log_set_mode(d->config.log);
 	set_access(d);
 	/* the file at another place lacks what was set at run time */
@@ -740,10 +799,15 @@ int daemon_run(struct options *opt)
 	struct settings_error err;
 	int status, ret;
 
+	if (model_init(&d.model)) {
+		log_text(LEVEL_ERROR, "failed", "out of memory");
+		return END_FAILED;
+	}
 	memset(&opt->config, 0, sizeof(opt->config));
 	if (overlay_apply(&d.base, NULL, &d.config, &err)) {
 		log_text(LEVEL_ERROR, "failed", "out of memory");
 		config_free(&d.base);
+		model_free(&d.model);
 		return END_FAILED;
 	}
 	log_set_mode(d.config.log);
@@ -754,6 +818,7 @@ int daemon_run(struct options *opt)
 	/* run before the VMs that mgpud divides the CPUs among */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
 	log_overridden(&d);
+	use_model(&d, false);
 	period(&d);
 	watchdog_init(&d.watchdog, getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"),
 		      getpid(), now_ns());
@@ -784,6 +849,7 @@ out:
 	statefile_writer_free(d.writer);
 	disconnect(&d);
 	estimate_free(&d.estimate);
+	model_free(&d.model);
 	plan_free(&d.plan);
 	sla_watch_free(&d.sla_watch);
 	json_object_put(d.overlay);

@@ -8,6 +8,7 @@
 #include "frames/apply.h"
 #include "config/config.h"
 #include "config/overlay.h"
+#include "frames/model.h"
 #include "frames/observe.h"
 #include "server/server.h"
 #include "config/settings.h"
@@ -48,6 +49,7 @@ enum trouble {
 	TROUBLE_STATE_FILE,
 	TROUBLE_SOCKET,		/* its group */
 	TROUBLE_JSON_LOG,
+	TROUBLE_MODEL,
 	TROUBLES,
 };
 
@@ -65,6 +67,7 @@ struct daemon {
 	unsigned int contexts_failures;	/* in a row */
 	struct analyse learned;	/* from the state file, while preempter is NULL */
 	struct estimate estimate;
+	struct model model;
 	struct control control;
 	struct plan plan;
 	struct sla_watch sla_watch;
@@ -126,6 +129,8 @@ struct json_object *daemon_state(const struct daemon *d);
 /* Members of the state that change within a period, as JSON without braces. */
 void daemon_fresh(const struct daemon *d, char *text, size_t size);
 struct json_object *daemon_event(const struct daemon *d, const struct sla_event *event);
+/* @event: model-loaded, model-acts or model-failed. */
+struct json_object *daemon_model_event(const struct daemon *d, const char *event);
 void daemon_log(const struct daemon *d, FILE *to);
 void daemon_log_json(const struct daemon *d, FILE *to);
 

@@ -62,7 +62,7 @@ static void read_state(struct daemon *d, const char *path)
 	int ret;
 
 	ret = statefile_read(path, d->boot, &d->estimate, &d->control, &d->learned,
-			     &settings, why, sizeof(why));
+			     d->model.learner, &settings, why, sizeof(why));
 	take_overlay(d, settings);
 	json_object_put(settings);
 	d->restored_kinds = d->learned.n;
@@ -100,7 +100,8 @@ void keep_restore(struct daemon *d)
 static char *make_text(struct daemon *d)
 {
 	struct analyse *work = learned(d);
-	char *text = statefile_make(&d->estimate, &d->control, work, d->overlay, d->boot);
+	char *text = statefile_make(&d->estimate, &d->control, work, d->model.learner,
+				    d->overlay, d->boot);
 
 	if (!text)
 		return NULL;

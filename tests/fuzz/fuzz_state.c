@@ -58,6 +58,7 @@ static void check_learned(const struct analyse *a)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct analyse learned, again;
+	struct learner *known = learner_new(), *known2 = learner_new();
 	struct estimate e = { .cpu_capacity_smooth = 3 }, e2 = { 0 };
 	struct control c = { .alloc.step = 0.5 }, c2 = { 0 };
 	struct json_object *settings, *settings2;
@@ -67,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	analyse_init(&learned);
 	learned.now = 77;
 	ret = statefile_parse((const char *)data, size, BOOT, &e, &c, &learned,
-			      &settings, why, sizeof(why));
+			      known, &settings, why, sizeof(why));
 	check_learned(&learned);
 	if (ret) {
 		FUZZ_ASSERT(ret == -EBADMSG || ret == -EPROTO || ret == -ESTALE);
@@ -75,19 +76,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_ASSERT(!e.vgpus && e.cpu_capacity_smooth == 3 && c.alloc.step == 0.5);
 		FUZZ_ASSERT(ret == -ESTALE || learned.now == 77);
 		json_object_put(settings);
+		learner_free(known);
+		learner_free(known2);
 		return 0;
 	}
 	check_vgpus(&e);
 	check_control(&c);
 
-	text = statefile_make(&e, &c, &learned, settings, BOOT);
+	text = statefile_make(&e, &c, &learned, known, settings, BOOT);
 	FUZZ_ASSERT(text);
 	analyse_init(&again);
-	FUZZ_ASSERT(!statefile_parse(text, strlen(text), BOOT, &e2, &c2, &again, &settings2,
+	FUZZ_ASSERT(!statefile_parse(text, strlen(text), BOOT, &e2, &c2, &again, known2, &settings2,
 				     why, sizeof(why)));
 	FUZZ_ASSERT(json_object_equal(settings, settings2));
 	FUZZ_ASSERT(!why[0] && e2.nr_vgpus == e.nr_vgpus && again.n == learned.n);
-	text2 = statefile_make(&e2, &c2, &again, settings2, BOOT);
+	text2 = statefile_make(&e2, &c2, &again, known2, settings2, BOOT);
 	FUZZ_ASSERT(text2 && !strcmp(text, text2));
 	json_object_put(settings);
 	json_object_put(settings2);
@@ -95,6 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(text2);
 	estimate_free(&e);
 	estimate_free(&e2);
+	learner_free(known);
+	learner_free(known2);
 	return 0;
 }
 
@@ -103,6 +108,11 @@ static void seeds(const char *dir)
 	static struct analyse learned;
 	static const double others[PREEMPT_CLASSES + 1] = { 1, 0.5, 0 };
 	static const char *const boots[] = { BOOT, "another" };
+	static const struct learner_known known = {
+		.uuid = "01234567-89ab-cdef-0123-456789abcdef", .periods = 7,
+		.cost = { 0.25, 0.125 }, .smooth = { 0.5, 0.25 },
+	};
+	struct learner *knows = learner_new();
 	struct json_object *settings =
 		json_tokener_parse("{\"beta\":3,\"sla\":{\"default\":{\"floor\":30}}}");
 	struct estimate_vgpu v[2] = { 0 };
@@ -121,11 +131,13 @@ static void seeds(const char *dir)
 		v[i].planned.margin = 1.125;
 	}
 	analyse_init(&learned);
+	learner_know(knows, &known, 1);
 	for (uint32_t n = 0; n < 4; n++) {
 		char *text, name[16];
 
 		e.nr_vgpus = n < 2 ? n : 2;
-		text = statefile_make(&e, &c, &learned, n & 2 ? settings : NULL, boots[n % 2]);
+		text = statefile_make(&e, &c, &learned, knows, n & 2 ? settings : NULL,
+				      boots[n % 2]);
 		if (!text)
 			abort();
 		snprintf(name, sizeof(name), "%u", n);

@@ -62,8 +62,14 @@ static void everything(void)
 		"class_threshold = 0.75\n"
 		"starve_ms = 1.5\n"
 		"min_gain = 0.5\n"
+		"[model]\n"
+		"use = /var/lib/mgpu/network.weights\n"
+		"mode = act\n"
+		"max_age_days = 30\n"
 		"[vgpu 89ABCDEF-0123-4567-89ab-CDEF01234567]\n"
 		"ceiling = none\n"
+		"[vgpu ffffffff-0123-4567-89ab-cdef01234567]\n"
+		"description = game at 1920x1080 ; a comment\n"
 		"[vgpu " A "]\n"
 		"ceiling = 60";
 	struct config c = { 0 };
@@ -92,7 +98,15 @@ static void everything(void)
 	TAP_NEAR(c.preempt.param.class_threshold, 0.75, 0);
 	TAP_EQ(c.preempt.param.starve_ns, 1500000);
 	TAP_NEAR(c.preempt.param.min_gain, 0.5, 0);
+	TAP_STR(c.model.use, "/var/lib/mgpu/network.weights");
+	TAP_EQ(c.model.mode, CONFIG_MODEL_ACT);
+	TAP_EQ(c.model.max_age_days, 30);
+	/* a description is no agreement */
 	TAP_EQ(c.set.nr_vgpus, 2);
+	TAP_EQ(c.set.nr_descriptions, 1);
+	TAP_STR(settings_description(&c.set, "ffffffff-0123-4567-89ab-cdef01234567"),
+		"game at 1920x1080");
+	TAP_CHECK(!settings_description(&c.set, A));
 	sla = *settings_sla(&c.set, A);
 	TAP_NEAR(sla.floor, 30, 0);
 	TAP_NEAR(sla.ceiling, 60, 0);
@@ -181,6 +195,14 @@ static void wrong(void)
 		{ "[vgpu " A "]\nfloor = 31\n[vgpu " A "]\nfloor = 30\n", 4, "line 2" },
 		{ "[vgpu " A "]\nweight = 3\n", 2, "floor and ceiling" },
 		{ "[sla]\npolicy = fea\n", 2, "floor and ceiling" },
+		{ "[sla]\ndescription = game\n", 2, "floor and ceiling" },
+		{ "[vgpu " A "]\ndescription = a\tb\n", 2, "control characters" },
+		{ "[vgpu " A "]\ndescription = a\n[vgpu " A "]\ndescription = b\n", 4, "line 2" },
+		{ "[model]\nuse = network\n", 2, "a path that begins with /" },
+		{ "[model]\nuse = ./network\n", 2, "a path that begins with /" },
+		{ "[model]\nmode = on\n", 2, "shadow or act" },
+		{ "[model]\nmax_age_days = -1\n", 2, "0 to 36500" },
+		{ "[models]\n", 1, "[model]" },
 		/* the first mistake counts, whichever parser finds it */
 		{ "[mgpud]\nnonsense\nlog = x\n", 2, "key = value" },
 		{ "[mgpud]\nlog = x\nnonsense\n", 2, "log" },
@@ -403,6 +425,14 @@ static void names(void)
 			 *list ? " " : "", (*p)->name);
 	s = table_member(offsetof(struct config, preempt.ops));
 	TAP_STR(s->values, list);
+	/* of the models, those that need no file */
+	strcpy(list, "none");
+	for (const struct learn_model_ops *const *p = learn_models; *p; p++)
+		if (!(*p)->learned)
+			snprintf(list + strlen(list), sizeof(list) - strlen(list), " %s",
+				 (*p)->name);
+	s = table_member(offsetof(struct config, model.use));
+	TAP_STR(s->values, list);
 	s = table_member(offsetof(struct config, log));
 	for (int mode = LOG_AUTO; mode <= LOG_QUIET; mode++)
 		TAP_CHECK(has_word(s->values, log_mode_name((enum log_mode)mode)));
@@ -562,11 +592,107 @@ static void agreements_decide(void)
 	}
 	config_default(&c);
 	TAP_EQ(settings_sla_set(&c.set, A, &sla, &err), 0);
-	TAP_EQ(settings_decide(&c.set, &e, &control, &plan), 0);
+	TAP_EQ(settings_decide(&c.set, &e, NULL, &control, &plan), 0);
 	TAP_CHECK(plan.targets[0].fps > 20);
 	TAP_NEAR(plan.targets[1].fps, 20, 1e-9);
 	plan_free(&plan);
 	config_free(&c);
+}
+
+/* What is expected of a vGPU limits it, as long as it is not active. */
+static void expectations_decide(void)
+{
+	struct estimate_vgpu vgpus[4] = {
+		{ .last = { .id = 1, .uuid = B, .open = true } },
+		{ .last = { .id = 2, .uuid = A, .open = true }, .idle_ns = DECIDE_RELEASE_NS },
+		{ .last = { .id = 3, .uuid = A } },
+		{ .last = { .id = 4, .uuid = A, .open = true } },
+	};
+	struct estimate_dev dev = { .id = 0, .engines = 1 };
+	struct estimate e = {
+		.cpu_capacity = 4, .cpu_capacity_smooth = 4, .seconds = 1,
+		.vgpus = vgpus, .nr_vgpus = 4, .devs = &dev, .nr_devs = 1,
+	};
+	const struct expect expect[4] = {
+		{ .cpu = 0.1, .gpu = 0.1, .fps = 3 },
+		{ .cpu = 0.25, .gpu = 0.5, .fps = 12.5, .starting = true },
+		EXPECT_NONE,
+		{ .cpu = 0.1, .gpu = 0.1, .fps = INFINITY },
+	};
+	struct control control = { 0 };
+	struct config c;
+	struct plan plan;
+
+	vgpus[0].state = VGPU_ACTIVE;
+	vgpus[0].fps = 30;
+	vgpus[0].gpu_cost = vgpus[0].gpu_cost_smooth = 0.01;
+	vgpus[0].demand = INFINITY;
+	vgpus[1].state = VGPU_IDLE;
+	vgpus[3].state = VGPU_IDLE;
+	config_default(&c);
+	TAP_EQ(settings_decide(&c.set, &e, expect, &control, &plan), 0);
+	TAP_CHECK(plan.targets[0].limit > 20);
+	TAP_NEAR(plan.targets[1].limit, 12.5, 1e-9);
+	TAP_NEAR(plan.targets[1].gpu, 0.5, 1e-9);
+	TAP_CHECK(isinf(plan.targets[2].limit) && isinf(plan.targets[2].gpu));
+	/* the limits of one that paused stay as they are */
+	TAP_CHECK(plan.targets[3].keep);
+	plan_free(&plan);
+	c.set.allocator = &alloc_none;
+	TAP_EQ(settings_decide(&c.set, &e, expect, &control, &plan), 0);
+	TAP_CHECK(isinf(plan.targets[1].limit) && isinf(plan.targets[1].gpu));
+	plan_free(&plan);
+	config_free(&c);
+}
+
+static void descriptions(void)
+{
+	static const char *const good[] = {
+		"x", "game at 1920x1080", "Blender \xc3\xbc\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8e\xae",
+	};
+	static const char *const bad[] = {
+		"", "a\tb", "a\nb", "\x7f", "\x1b[31m", "\xc2\x80", "\xc2\x9f", "\xc3", "\xc3(",
+		"\x80", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf8\x88\x80\x80\x80",
+		"\xf4\x90\x80\x80", "\xff",
+	};
+	struct settings set = { .sla = SLA_NONE }, copied;
+	char longest[LEARN_TEXT + 1], uuid[SAMPLE_UUID_LEN];
+	struct settings_error err;
+
+	for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++) {
+		TAP_EQ(settings_describe(&set, "01234567-89AB-cdef-0123-456789abcdef", good[k],
+					 &err), 0);
+		TAP_STR(settings_description(&set, A), good[k]);
+	}
+	for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+		if (!TAP_EQ(settings_describe(&set, A, bad[k], &err), -EINVAL))
+			tap_diag("%zu", k);
+		TAP_STR(err.key, "description");
+		TAP_STR(settings_description(&set, A), good[2]);
+	}
+	memset(longest, 'x', sizeof(longest));
+	longest[LEARN_TEXT] = '\0';
+	TAP_EQ(settings_describe(&set, A, longest, &err), -EINVAL);
+	longest[LEARN_TEXT - 1] = '\0';
+	TAP_EQ(settings_describe(&set, A, longest, &err), 0);
+	TAP_EQ(settings_describe(&set, "me", "x", &err), -EINVAL);
+	/* a description is no agreement */
+	TAP_EQ(set.nr_vgpus, 0);
+	for (unsigned int k = 1; k < SETTINGS_VGPUS_MAX; k++) {
+		snprintf(uuid, sizeof(uuid), "%08x-0000-0000-0000-000000000000", k * 7919);
+		TAP_EQ(settings_describe(&set, uuid, "y", &err), 0);
+	}
+	TAP_EQ(settings_describe(&set, B, "x", &err), -EINVAL);
+	TAP_CHECK(strstr(err.text, "at most"));
+	TAP_STR(settings_description(&set, A), longest);
+	TAP_EQ(settings_copy(&copied, &set), 0);
+	TAP_EQ(settings_describe(&set, A, NULL, &err), 0);
+	TAP_EQ(settings_describe(&set, A, NULL, &err), 0);
+	TAP_CHECK(!settings_description(&set, A));
+	TAP_STR(settings_description(&copied, A), longest);
+	TAP_EQ(settings_describe(&set, B, "x", &err), 0);
+	settings_free(&set);
+	settings_free(&copied);
 }
 
 /* ---- the log ---- */
@@ -676,6 +802,8 @@ int main(void)
 	tap_run(garbage, "garbage is refused with its place");
 	tap_run(many_agreements, "thousands of agreements, in order, and no more than that");
 	tap_run(agreements_decide, "a vGPU's agreement limits that vGPU in a plan");
+	tap_run(expectations_decide, "what is expected of a vGPU limits it until it is active");
+	tap_run(descriptions, "a description is a short text without control characters");
 	tap_run(log_lines, "one event is one line, and quiet is quiet");
 	tap_run(journal_lines, "to the journal lines begin with their priority");
 

@@ -20,6 +20,7 @@
 #include <json-c/json.h>
 
 #include "daemon.h"
+#include "file.h"
 #include "tap.h"
 
 #define A	"01234567-89ab-cdef-0123-456789abcdef"
@@ -254,6 +255,57 @@ int fsync(int fd)
 	while (__atomic_load_n(&world->slow, __ATOMIC_SEQ_CST))
 		usleep(1000);
 	return 0;
+}
+
+/* ---- models ---- */
+
+/* A model whose weights are a number that is added to each answer of the control. */
+static int stub_load(void **data, const char *payload, size_t size, char *why, size_t len)
+{
+	double *add = malloc(sizeof(*add));
+
+	if (!add)
+		return -ENOMEM;
+	if (sscanf(payload, "%lf", add) == 1 && size) {
+		*data = add;
+		return 0;
+	}
+	free(add);
+	snprintf(why, len, "the weights are no number");
+	return -EINVAL;
+}
+
+static void stub_share(void *data, const struct learn_input *in, double share[LEARN_RESOURCES])
+{
+	learn_static.share(NULL, in, share);
+	for (int g = 0; g < LEARN_RESOURCES; g++)
+		share[g] += *(double *)data;
+}
+
+static const struct learn_model_ops stub = {
+	.name = "stub", .learned = true, .load = stub_load, .free = free, .share = stub_share,
+};
+
+const struct learn_model_ops *learn_model_find(const char *name)
+{
+	return !strcmp(name, "stub") ? &stub : !strcmp(name, "static") ? &learn_static : NULL;
+}
+
+/* Write a file of weights that were made so many days ago. */
+static void write_weights(const char *name, const char *model, const char *payload, int days)
+{
+	struct learn_file file = {
+		.made_s = (uint64_t)time(NULL) - (uint64_t)days * 86400, .data = "0",
+		.evaluation = "error 0.01", .payload = (char *)payload,
+		.size = strlen(payload),
+	};
+	FILE *f = fopen(name, "w");
+
+	if (!f)
+		abort();
+	strcpy(file.model, model);
+	TAP_EQ(learn_file_write(&file, f), 0);
+	fclose(f);
 }
 
 /* ---- mgpud ---- */
@@ -735,6 +787,160 @@ static void ends(void)
 	TAP_EQ(world->released, 1);
 }
 
+static void reload(const char *reloads)
+{
+	kill(mgpud, SIGHUP);
+	await(state_is(NULL, "reloads", reloads));
+}
+
+/* A model in shadow, one that acts, fails, is replaced, damaged, and too old. */
+static void models(void)
+{
+	char weights[128], other[128], text[512];
+
+	snprintf(weights, sizeof(weights), "%s/weights", folder);
+	snprintf(other, sizeof(other), "%s/other", folder);
+	write_weights(weights, "stub", "0", 3);
+	begin("[model]\nuse = static\n");
+	start(false);
+	await(get(&world->samples) > 3);
+	TAP_CHECK(state_is("model", "state", "\"shadow\""));
+	TAP_CHECK(state_is("model", "use", "\"static\""));
+	TAP_CHECK(state_is("model", "age_s", "null"));
+	TAP_CHECK(!state_is("model", "error", "null"));
+	TAP_CHECK(!state_is("model", "checked", "0"));
+	TAP_STR(change(SET("{\"model_mode\":\"act\"}")), "");
+	TAP_CHECK(state_is("model", "state", "\"acts\""));
+	TAP_CHECK(state_is("sources", "model_mode", "\"run-time\""));
+	snprintf(text, sizeof(text), SET("{\"model\":\"%s\"}"), weights);
+	TAP_STR(change(text), "");
+	TAP_CHECK(state_is("model", "name", "\"stub\""));
+	TAP_CHECK(state_is("model", "evaluation", "\"error 0.01\""));
+	TAP_CHECK(!state_is("model", "age_s", "null"));
+	TAP_CHECK(logged("stub is the model, and acts"));
+	/* other weights come by a reload, and their answers are none */
+	write_weights(other, "stub", "3", 1);
+	TAP_EQ(rename(other, weights), 0);
+	reload("1");
+	await(state_is("model", "state", "\"failed\""));
+	TAP_CHECK(in_trouble("the model has failed, and nothing is expected: stub expects 4"));
+	await(logged("model-failed") || logged("stub expects 4 of the CPUs"));
+	/* the same ones are not tried again */
+	reload("2");
+	usleep(300000);
+	TAP_CHECK(state_is("model", "state", "\"failed\""));
+	write_weights(other, "stub", "0", 1);
+	TAP_EQ(rename(other, weights), 0);
+	reload("3");
+	TAP_CHECK(state_is("model", "state", "\"acts\""));
+	TAP_CHECK(in_trouble(NULL));
+	/* the same weights go on, with their errors */
+	await(!state_is("model", "checked", "0") && !state_is("model", "checked", "1"));
+	reload("4");
+	TAP_CHECK(!state_is("model", "checked", "0"));
+	/* too old by now */
+	TAP_STR(change(SET("{\"model_max_age_days\":2}")), "");
+	usleep(300000);
+	TAP_CHECK(state_is("model", "state", "\"acts\""));
+	write_weights(other, "stub", "0", 3);
+	TAP_EQ(rename(other, weights), 0);
+	reload("5");
+	await(in_trouble("older than 2 days"));
+	TAP_STR(change(SET("{\"model_max_age_days\":0}")), "");
+	TAP_CHECK(in_trouble(NULL));
+	/* damaged, of another kind, no weights, no file */
+	snprintf(text, sizeof(text), "echo >>%s", weights);
+	TAP_EQ(system(text), 0);
+	reload("6");
+	TAP_CHECK(in_trouble("something follows the checksum"));
+	TAP_CHECK(in_trouble("nothing is expected until this is corrected"));
+	TAP_CHECK(state_is("model", "state", "\"off\"") && state_is("model", "name", "null"));
+	write_weights(weights, "oracle", "0", 1);
+	reload("7");
+	TAP_CHECK(in_trouble("this mgpud has no model \"oracle\""));
+	write_weights(weights, "stub", "x", 1);
+	reload("8");
+	TAP_CHECK(in_trouble("the weights are no number"));
+	TAP_EQ(unlink(weights), 0);
+	reload("9");
+	TAP_CHECK(in_trouble("No such file"));
+	TAP_EQ(mkfifo(weights, 0600), 0);
+	reload("10");
+	TAP_CHECK(in_trouble("not a regular file"));
+	TAP_EQ(unlink(weights), 0);
+	/* control goes on without a model */
+	TAP_STR(change(SET("{\"model\":\"none\"}")), "");
+	TAP_CHECK(in_trouble(NULL));
+	TAP_CHECK(state_is("model", "state", "\"off\""));
+	TAP_CHECK(!logged("control works again"));
+	stop(SIGTERM);
+}
+
+/* A watcher is told of models. */
+static void model_events(void)
+{
+	static const char *const want[] = { "model-loaded", "model-acts", "model-failed" };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char weights[128], text[512], line[65536];
+	size_t next = 0;
+	FILE *f;
+	int fd;
+
+	snprintf(weights, sizeof(weights), "%s/weights", folder);
+	write_weights(weights, "stub", "3", 1);
+	begin("");
+	start(false);
+	TAP_CHECK(state_is("model", "state", "\"off\""));
+	strcpy(addr.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	TAP_EQ(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	dprintf(fd, "{\"request\":\"watch\"}\n");
+	f = fdopen(fd, "r");
+	TAP_NEED(f);
+	TAP_CHECK(fgets(line, sizeof(line), f));
+	snprintf(text, sizeof(text), SET("{\"model\":\"%s\",\"model_mode\":\"act\"}"), weights);
+	TAP_STR(change(text), "");
+	while (next < sizeof(want) / sizeof(want[0]) && fgets(line, sizeof(line), f)) {
+		struct json_object *o = json_tokener_parse(line), *event = member(o, "event");
+
+		if (event) {
+			TAP_STR(json_object_get_string(event), want[next++]);
+			TAP_STR(json_object_get_string(member(o, "model")), "stub");
+			TAP_STR(json_object_get_string(member(o, "file")), weights);
+			TAP_CHECK(!member(o, "why") == (next < 3));
+		}
+		json_object_put(o);
+	}
+	TAP_EQ(next, 3);
+	fclose(f);
+	stop(SIGTERM);
+	unlink(weights);
+}
+
+/* What VMs are for, and what is known of them, lasts. */
+static void vms_last(void)
+{
+	static const char file[] = "[{\"uuid\":\"" A "\",\"description\":\"of the file\",\"source\":\"file\"}]";
+	static const char set[] = "[{\"uuid\":\"" A "\",\"description\":\"a game\",\"source\":\"run-time\"}]";
+
+	begin("[vgpu " A "]\ndescription = of the file");
+	start(false);
+	TAP_CHECK(state_is(NULL, "descriptions", file));
+	TAP_CHECK(state_is(NULL, "agreements", "[]"));
+	TAP_STR(change(SET("{\"descriptions\":{\"" A "\":\"a game\"}}")), "");
+	await(get(&world->samples) > 3);
+	stop(SIGKILL);
+	start(false);
+	TAP_CHECK(state_is(NULL, "descriptions", set));
+	await(get(&world->samples) > 6);
+	stop(SIGTERM);
+	TAP_CHECK(contains(state_file, "\"known\":[{\"uuid\":\"" A "\""));
+	start(false);
+	TAP_STR(change(RESET("[\"" A "\"]")), "");
+	TAP_CHECK(state_is(NULL, "descriptions", file));
+	stop(SIGTERM);
+}
+
 static void many_devices(void)
 {
 	begin("");
@@ -780,6 +986,9 @@ int main(void)
 	tap_run(apart, "failures of preemption do not disturb the rate loop");
 	tap_run(waits, "it waits for the module, and says so");
 	tap_run(ends, "targets are released on a signal, unless they are to stay");
+	tap_run(models, "a model is loaded, acts, fails and is replaced while control goes on");
+	tap_run(model_events, "watchers are told of models");
+	tap_run(vms_last, "descriptions of VMs, and what is known of them, last");
 	tap_run(many_devices, "devices that are not controlled are told");
 
 	snprintf(command, sizeof(command), "rm -rf %s", folder);

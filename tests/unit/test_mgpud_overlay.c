@@ -176,6 +176,38 @@ static void agreements(void)
 	end();
 }
 
+static void descriptions(void)
+{
+	begin();
+	TAP_EQ(settings_describe(&base.set, A, "the file's", &err), 0);
+	TAP_EQ(overlay_apply(&base, NULL, &now, &err), 0);
+	TAP_EQ(set("{\"descriptions\":{\"01234567-89AB-cdef-0123-456789abcdef\":\"a game\",\"" B "\":\"b\"}}"), 0);
+	TAP_CHECK(is("{\"descriptions\":{\"" A "\":\"a game\",\"" B "\":\"b\"}}"));
+	TAP_EQ(overlay_count(overlay), 2);
+	TAP_STR(settings_description(&now.set, A), "a game");
+	/* it is no agreement */
+	TAP_EQ(now.set.nr_vgpus, 1);
+	/* removed: one that the file has, and one that it lacks */
+	TAP_EQ(set("{\"descriptions\":{\"" A "\":null,\"" B "\":null}}"), 0);
+	TAP_CHECK(is("{\"descriptions\":{\"" A "\":null}}"));
+	TAP_CHECK(!settings_description(&now.set, A) && !settings_description(&now.set, B));
+	/* a UUID is both, its agreement and its description */
+	TAP_EQ(set("{\"sla\":{\"" A "\":{\"floor\":15}}}"), 0);
+	TAP_EQ(overlay_count(overlay), 2);
+	TAP_EQ(reset("[\"" A "\"]"), 0);
+	TAP_CHECK(is("{}"));
+	TAP_STR(settings_description(&now.set, A), "the file's");
+	TAP_EQ(set("{\"beta\":3,\"lambda\":-1,\"descriptions\":{\"" B "\":\"b\"}}"), 0);
+	TAP_EQ(reset("[\"descriptions\"]"), 0);
+	TAP_CHECK(is("{\"beta\":3,\"lambda\":-1}"));
+	TAP_EQ(set("{\"descriptions\":3}"), -EINVAL);
+	TAP_EQ(set("{\"descriptions\":{\"" B "\":3}}"), -EINVAL);
+	TAP_EQ(set("{\"descriptions\":{\"" B "\":\"a\\u0000b\"}}"), -EINVAL);
+	TAP_EQ(set("{\"descriptions\":{\"me\":\"b\"}}"), -EINVAL);
+	TAP_CHECK(is("{\"beta\":3,\"lambda\":-1}"));
+	end();
+}
+
 static void refused(void)
 {
 	static const char *const bad[] = {
@@ -244,6 +276,11 @@ static void from_file(void)
 	kept("{\"sla\":null}", "{}", "sla");
 	kept("{\"sla\":{\"89ABCDEF-0123-4567-89ab-CDEF01234567\":{\"floor\":5}}}",
 	     "{\"sla\":{\"" B "\":{\"floor\":5}}}", NULL);
+	kept("{\"descriptions\":{\"" B "\":\"b\",\"01234567-89ab-cdef-0123-456789abcdef\":\"\\n\"}}",
+	     "{\"descriptions\":{\"" B "\":\"b\"}}", A);
+	kept("{\"descriptions\":[],\"iterations\":7}", "{\"iterations\":7}", "descriptions");
+	kept("{\"model\":\"/x\",\"model_mode\":\"act\"}", "{\"model\":\"/x\",\"model_mode\":\"act\"}",
+	     NULL);
 	/* each is valid, and both are not */
 	kept("{\"beta\":0.5,\"iterations\":7}", "{\"iterations\":7}", "beta: ");
 	base.set.param = (struct fds_param){ .beta = 0.5, .lambda = 1 };
@@ -272,6 +309,7 @@ int main(void)
 {
 	tap_run(values, "what is set at run time counts more than the file, until it is reset");
 	tap_run(agreements, "agreements of run time last as a whole");
+	tap_run(descriptions, "descriptions of run time are apart from agreements");
 	tap_run(refused, "a reset that is refused changes nothing");
 	tap_run(from_file, "of a file, values that are refused are dropped and the rest is kept");
 	return tap_done();

@@ -18,6 +18,7 @@
 
 static char folder[64], path[96], why[256];
 static struct analyse learned, l_back;
+static struct learner *known, *k_back;
 static struct json_object *s_back;	/* settings of the last text */
 
 /* Two vGPUs that are open and one that is not. */
@@ -90,14 +91,14 @@ static bool same(const struct analyse *a, const struct analyse *b)
 static int take(const char *text, struct estimate *e, struct control *c)
 {
 	json_object_put(s_back);
-	return statefile_parse(text, strlen(text), BOOT, e, c, &l_back, &s_back, why,
+	return statefile_parse(text, strlen(text), BOOT, e, c, &l_back, k_back, &s_back, why,
 			       sizeof(why));
 }
 
 static int take_file(const char *name, struct estimate *e, struct control *c)
 {
 	json_object_put(s_back);
-	return statefile_read(name, BOOT, e, c, &l_back, &s_back, why, sizeof(why));
+	return statefile_read(name, BOOT, e, c, &l_back, k_back, &s_back, why, sizeof(why));
 }
 
 static struct sample sample(struct sample_vgpu *v, size_t n, uint64_t now)
@@ -117,7 +118,7 @@ static void round_trip(void)
 	char *text;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, &learned, NULL, BOOT);
+	text = statefile_make(&e, &c, &learned, known, NULL, BOOT);
 	TAP_NEED(text);
 	TAP_EQ(take(text, &back, &c_back), 0);
 	TAP_EQ(back.nr_vgpus, 2);
@@ -187,7 +188,7 @@ static void resumes(void)
 	char *text;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, &learned, NULL, BOOT);
+	text = statefile_make(&e, &c, &learned, known, NULL, BOOT);
 	TAP_EQ(take(text, &back, &c_back), 0);
 	free(text);
 	TAP_EQ(estimate_update(&back, &s, ESTIMATE_HEADROOM), 0);
@@ -211,7 +212,7 @@ static int parse(const char *text, const char *boot)
 
 	learn(&l_back);
 	json_object_put(s_back);
-	ret = statefile_parse(text, strlen(text), boot, &e, &c, &l_back, &s_back, why,
+	ret = statefile_parse(text, strlen(text), boot, &e, &c, &l_back, k_back, &s_back, why,
 			      sizeof(why));
 	/* no error loses the values learned before */
 	TAP_CHECK(same(&l_back, &learned));
@@ -253,7 +254,7 @@ static int parse_learned(const char *text, const char *boot)
 
 	analyse_init(&l_back);
 	json_object_put(s_back);
-	ret = statefile_parse(text, strlen(text), boot, &e, &c, &l_back, &s_back, why,
+	ret = statefile_parse(text, strlen(text), boot, &e, &c, &l_back, k_back, &s_back, why,
 			      sizeof(why));
 	if (ret)
 		TAP_CHECK(!e.vgpus);
@@ -272,7 +273,7 @@ static void other_boot(void)
 
 	fill(&e, &c);
 	e.vgpus[2].state = VGPU_CLOSED;
-	text = statefile_make(&e, &c, &learned, NULL, BOOT);
+	text = statefile_make(&e, &c, &learned, known, NULL, BOOT);
 	estimate_free(&e);
 	TAP_NEED(text);
 	TAP_EQ(parse_learned(text, BOOT), 0);
@@ -284,7 +285,7 @@ static void other_boot(void)
 	free(text);
 	fill(&e, &c);
 	analyse_init(&l_back);
-	text = statefile_make(&e, &c, &l_back, NULL, BOOT);
+	text = statefile_make(&e, &c, &l_back, known, NULL, BOOT);
 	estimate_free(&e);
 	TAP_NEED(text);
 	TAP_EQ(parse_learned(text, "another"), -ESTALE);
@@ -443,7 +444,7 @@ static void mutations(void)
 	char *text;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, &learned, NULL, BOOT);
+	text = statefile_make(&e, &c, &learned, known, NULL, BOOT);
 	estimate_free(&e);
 	TAP_NEED(text);
 	len = strlen(text);
@@ -455,7 +456,7 @@ static void mutations(void)
 
 		memcpy(part, text, cut);
 		json_object_put(s_back);
-		TAP_EQ(statefile_parse(part, cut, BOOT, &e, &c, &l_back, &s_back, why,
+		TAP_EQ(statefile_parse(part, cut, BOOT, &e, &c, &l_back, k_back, &s_back, why,
 				       sizeof(why)),
 		       -EBADMSG);
 		free(part);
@@ -471,7 +472,7 @@ static void mutations(void)
 				(char)rand_r(&seed) : "0123456789{}[]\",:-e."[rand_r(&seed) % 20];
 		memset(&e, 0, sizeof(e));
 		json_object_put(s_back);
-		ret = statefile_parse(copy, len, BOOT, &e, &c, &l_back, &s_back, why,
+		ret = statefile_parse(copy, len, BOOT, &e, &c, &l_back, k_back, &s_back, why,
 				      sizeof(why));
 		taken += !ret;
 		TAP_CHECK(l_back.n <= ANALYSE_KINDS_MAX && !preempt_norm_check(&l_back.norm));
@@ -506,7 +507,7 @@ static void files(void)
 	FILE *f;
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, &learned, NULL, BOOT);
+	text = statefile_make(&e, &c, &learned, known, NULL, BOOT);
 	snprintf(name, sizeof(name), "%s/sub/mgpud.state", folder);
 	TAP_EQ(take_file(name, &back, &c_back), -ENOENT);
 	TAP_EQ(statefile_write(name, text), 0);		/* makes the folder */
@@ -601,14 +602,14 @@ static void settings(void)
 	char *text, damaged[256];
 
 	fill(&e, &c);
-	text = statefile_make(&e, &c, &learned, overlay, BOOT);
+	text = statefile_make(&e, &c, &learned, known, overlay, BOOT);
 	estimate_free(&e);
 	TAP_NEED(text);
 	for (unsigned int k = 0; k < 2; k++) {
 		memset(&e, 0, sizeof(e));
 		json_object_put(s_back);
 		TAP_EQ(statefile_parse(text, strlen(text), k ? "another" : BOOT, &e, &c,
-				       &l_back, &s_back, why, sizeof(why)), k ? -ESTALE : 0);
+				       &l_back, k_back, &s_back, why, sizeof(why)), k ? -ESTALE : 0);
 		TAP_CHECK(json_object_equal(s_back, overlay));
 		estimate_free(&e);
 	}
@@ -630,8 +631,64 @@ static void settings(void)
 	json_object_put(overlay);
 }
 
+/* What is known of vGPUs survives reboots, and is whole or none. */
+static void known_vgpus(void)
+{
+	static const struct learner_known some[] = {
+		{ .uuid = A, .periods = 12, .cost = { 1.0 / 3, 1.0 / 7 }, .smooth = { 0.5, 0.25 } },
+		{ .uuid = B, .periods = 0 },
+		{ .uuid = "ffffffff-89ab-cdef-0123-456789abcdef", .periods = 1,
+		  .cost = { 0, 1e-9 }, .smooth = { 0, 1 } },
+	};
+	static const char *const bad[] = {
+		"3", "{}", "[3]", "[{}]",
+		"[{\"uuid\":\"me\",\"periods\":1,\"cpu\":0,\"gpu\":0,\"cpu_share\":0,\"gpu_share\":0}]",
+		"[{\"uuid\":\"" A "\",\"periods\":-1,\"cpu\":0,\"gpu\":0,\"cpu_share\":0,\"gpu_share\":0}]",
+		"[{\"uuid\":\"" A "\",\"periods\":1,\"cpu\":1e300,\"gpu\":0,\"cpu_share\":0,\"gpu_share\":0}]",
+		"[{\"uuid\":\"" A "\",\"periods\":1,\"cpu\":0,\"gpu\":0,\"cpu_share\":0}]",
+	};
+	struct estimate e = { 0 };
+	struct control c = { 0 };
+	char *text, damaged[512];
+
+	TAP_EQ(learner_know(known, some, 3), 0);
+	fill(&e, &c);
+	text = statefile_make(&e, &c, &learned, known, NULL, BOOT);
+	estimate_free(&e);
+	TAP_NEED(text);
+	for (unsigned int k = 0; k < 2; k++) {
+		memset(&e, 0, sizeof(e));
+		json_object_put(s_back);
+		TAP_EQ(learner_know(k_back, NULL, 0), 0);
+		TAP_EQ(statefile_parse(text, strlen(text), k ? "another" : BOOT, &e, &c,
+				       &l_back, k_back, &s_back, why, sizeof(why)),
+		       k ? -ESTALE : 0);
+		TAP_NEED(learner_known(k_back, 1));
+		TAP_CHECK(!learner_known(k_back, 2));
+		TAP_MEM(learner_known(k_back, 0), &some[0], sizeof(some[0]));
+		TAP_MEM(learner_known(k_back, 1), &some[2], sizeof(some[2]));
+		estimate_free(&e);
+	}
+	free(text);
+	for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+		memset(&e, 0, sizeof(e));
+		snprintf(damaged, sizeof(damaged), HEAD GOOD "],\"known\":%s}", bad[k]);
+		TAP_EQ(take(damaged, &e, &c), 0);
+		TAP_EQ(e.nr_vgpus, 1);
+		TAP_CHECK(strstr(why, "what was learned of vGPUs is not used"));
+		TAP_MEM(learner_known(k_back, 0), &some[0], sizeof(some[0]));
+		estimate_free(&e);
+	}
+	/* both doubts are said */
+	memset(&e, 0, sizeof(e));
+	TAP_EQ(take(HEAD GOOD "],\"known\":3,\"learned\":3}", &e, &c), 0);
+	TAP_CHECK(strstr(why, "learned of work is not used") && strstr(why, "; what was learned of vGPUs"));
+	estimate_free(&e);
+}
+
 static void many(void)
 {
+	static struct learner_known all[STATEFILE_VGPUS_MAX];
 	struct estimate e = { .cpu_capacity_smooth = 2 }, back = { 0 };
 	struct control c = { 0 }, c_back;
 	char *text;
@@ -648,12 +705,20 @@ static void many(void)
 		e.vgpus[j].kept.gpu = 1.0 / 7;
 		e.vgpus[j].kept.frames = 1e2 / 3;
 		e.vgpus[j].idle_ns = INT64_MAX;
+		strcpy(all[j].uuid, e.vgpus[j].last.uuid);
+		all[j].periods = 1e9 / 3;
+		for (int g = 0; g < LEARN_RESOURCES; g++) {
+			all[j].cost[g] = 1.0 / 3;
+			all[j].smooth[g] = 1.0 / 7;
+		}
 	}
-	text = statefile_make(&e, &c, &learned, NULL, BOOT);
+	TAP_EQ(learner_know(known, all, STATEFILE_VGPUS_MAX), 0);
+	text = statefile_make(&e, &c, &learned, known, NULL, BOOT);
 	TAP_NEED(text);
-	TAP_CHECK(strlen(text) <= STATEFILE_SIZE_MAX / 3);
+	TAP_CHECK(strlen(text) <= STATEFILE_SIZE_MAX / 2);
 	TAP_EQ(take(text, &back, &c_back), 0);
 	TAP_EQ(back.nr_vgpus, STATEFILE_VGPUS_MAX);
+	TAP_CHECK(learner_known(k_back, STATEFILE_VGPUS_MAX - 1));
 	free(text);
 	estimate_free(&e);
 	estimate_free(&back);
@@ -668,6 +733,10 @@ int main(void)
 		return 1;
 	snprintf(path, sizeof(path), "%s/mgpud.state", folder);
 	learn(&learned);
+	known = learner_new();
+	k_back = learner_new();
+	if (!known || !k_back)
+		return 1;
 
 	tap_run(round_trip, "a written state is read back to the last digit");
 	tap_run(older, "a state file of the previous version is read");
@@ -680,6 +749,7 @@ int main(void)
 	tap_run(files, "a file is there whole or as it was before");
 	tap_run(background, "writing goes on by itself");
 	tap_run(settings, "what was set at run time survives reboots and damage");
+	tap_run(known_vgpus, "what is known of vGPUs survives reboots, and is whole or none");
 	tap_run(many, "4,096 vGPUs fit");
 	statefile_boot(boot);
 	tap_diag("boot %s", boot);
@@ -687,5 +757,7 @@ int main(void)
 	snprintf(why, sizeof(why), "rm -rf %s", folder);
 	if (system(why))
 		return 1;
+	learner_free(known);
+	learner_free(k_back);
 	return tap_done();
 }

@@ -19,7 +19,8 @@ preempt := $(wildcard ../../ctl/preempt/*.c)
 
 # libmgpu has an mgpu.h, as has kmod/: only quoted includes may find it.
 lib-cflags := -iquote ../../ctl/lib
-mgpud-cflags := -I../../ctl/mgpud -I../../ctl/alloc -I../../ctl/preempt $(lib-cflags)
+mgpud-cflags := -I../../ctl/mgpud -I../../ctl/alloc -I../../ctl/preempt -I../../ctl/learn \
+	$(lib-cflags)
 
 # Lists and trees of the run queue are the kernel's own, from the source of a test
 # kernel: machine-tools.
@@ -120,7 +121,8 @@ test_ctx_view-srcs := ../../ctl/mgpud/contexts/ctx_view.c ../../ctl/lib/fields.c
 test_ctx_view-cflags := $(mgpud-cflags) -I../../bpf
 test_ctx_view-pkgs := json-c
 
-test_mgpud_config-srcs := $(mgpud-config) ../../ctl/mgpud/server/log.c $(alloc) $(preempt)
+test_mgpud_config-srcs := $(mgpud-config) ../../ctl/mgpud/server/log.c $(alloc) $(preempt) \
+	$(addprefix ../../ctl/learn/,controls.c model.c)
 test_mgpud_config-cflags := $(mgpud-cflags) \
 	-DEXAMPLE='"$(abspath ../../ctl/mgpud/mgpud.conf)"' \
 	-DMANUAL='"$(abspath ../../Documentation/man/mgpud.8)"'
@@ -129,7 +131,9 @@ test_mgpud_config-pkgs := json-c inih
 # mgpud without what reaches the kernel, which the test plays.
 test_mgpud_daemon-srcs := ../../ctl/mgpud/daemon.c ../../ctl/mgpud/keep.c \
 	$(wildcard ../../ctl/mgpud/config/*.c ../../ctl/mgpud/server/*.c) \
-	../../ctl/mgpud/frames/sla_watch.c ../../ctl/mgpud/contexts/preempt_state.c \
+	$(addprefix ../../ctl/mgpud/frames/,model.c sla_watch.c) \
+	$(filter-out %/model.c,$(learn-learner)) \
+	../../ctl/mgpud/contexts/preempt_state.c \
 	../../ctl/lib/mgpud_settings.c ../../ctl/lib/fields.c ../../ctl/lib/notify.c \
 	../../kmod/compute/compute.c $(alloc) $(preempt)
 test_mgpud_daemon-cflags := $(mgpud-cflags) -I../../include
@@ -155,7 +159,7 @@ test_mgpud_service-srcs := ../../ctl/mgpud/server/watchdog.c \
 	../../ctl/mgpud/frames/sla_watch.c $(alloc)
 test_mgpud_service-cflags := $(mgpud-cflags)
 
-test_mgpud_statefile-srcs := $(alloc) $(preempt) \
+test_mgpud_statefile-srcs := $(alloc) $(preempt) $(learn-learner) \
 	$(addprefix ../../ctl/mgpud/config/,statefile.c learned.c settings.c)
 test_mgpud_statefile-cflags := $(mgpud-cflags) -DDATA='"$(abspath data)"'
 test_mgpud_statefile-pkgs := json-c

@@ -38,16 +38,18 @@ void config_free(struct config *c)
 
 #define FLOOR	0
 #define CEILING	1
+#define TEXT	2
 
 /**
  * struct agreement - section [vgpu UUID] or [sla]
  * @uuid: UUID of the vGPU, "" for [sla]
- * @line: lines of FLOOR and of CEILING, 0 if the section lacks the key
+ * @line: lines of FLOOR, of CEILING and of TEXT, the description, 0 if the section lacks the
+ *	key
  * @sla: floor and ceiling
  */
 struct agreement {
 	char uuid[SAMPLE_UUID_LEN];
-	unsigned int line[2];
+	unsigned int line[3];
 	struct sla sla;
 };
 
@@ -126,7 +128,7 @@ static void check_section(struct reading *r, const char *line)
 		wrong(r, "section", "[%s] has no UUID: write [vgpu 01234567-89ab-cdef-0123-456789abcdef]",
 		      section);
 	else
-		wrong(r, "section", "unknown section [%s]; the sections are [mgpud], [preemption], [sla] and [vgpu UUID]",
+		wrong(r, "section", "unknown section [%s]; the sections are [mgpud], [preemption], [model], [sla] and [vgpu UUID]",
 		      section);
 }
 
@@ -231,18 +233,28 @@ static struct agreement *get_agreement(struct reading *r, const char *uuid)
 	return &list[r->nr++];
 }
 
+/* In a section [vgpu UUID], a key that [sla] lacks. */
+static bool is_description(const char *uuid, const char *key)
+{
+	return *uuid && !strcmp(key, "description");
+}
+
 static int set_agreement(struct reading *r, const char *uuid, const char *key,
 			 const char *value)
 {
 	struct agreement *a = get_agreement(r, uuid);
 	size_t which = strcmp(key, "floor") ? CEILING : FLOOR;
+	bool text = is_description(uuid, key);
 
 	if (!a)
 		return wrong(r, key, "out of memory");
-	if (settings_sla_parse(&a->sla, key, value, &r->err)) {
+	if (text ? settings_describe(&r->c->set, uuid, strcmp(value, "none") ? value : NULL,
+				     &r->err) :
+	    settings_sla_parse(&a->sla, key, value, &r->err)) {
 		r->wrong = r->line;
 		return 0;
 	}
+	which = text ? TEXT : which;
 	if (a->line[which])
 		return wrong(r, key, "duplicate key, first in line %u; remove one",
 			     a->line[which]);
@@ -283,6 +295,9 @@ static int settle_agreements(struct reading *r)
 			struct agreement *a = &r->list[i];
 
 			if (!*a->uuid != !pass)
+				continue;
+			/* a description alone is no agreement */
+			if (*a->uuid && !a->line[FLOOR] && !a->line[CEILING])
 				continue;
 			if (!a->line[FLOOR])
 				a->sla.floor = sla.floor;

@@ -28,6 +28,24 @@ enum config_exit {
 	CONFIG_EXIT_KEEP,
 };
 
+/* Choices of model.mode, likewise. */
+enum config_model_mode {
+	CONFIG_MODEL_SHADOW,
+	CONFIG_MODEL_ACT,
+};
+
+/**
+ * struct config_model - settings of the model
+ * @use: name of a control, or path of a file of weights, which begins with /; "" for none
+ * @mode: enum config_model_mode
+ * @max_age_days: age beyond which a file is not used, days; 0 for any
+ */
+struct config_model {
+	char use[CONFIG_PATH];
+	unsigned int mode;
+	unsigned int max_age_days;
+};
+
 /* Where a value comes from. Each origin counts more than those before it. */
 enum config_origin {
 	ORIGIN_DEFAULT,
@@ -41,6 +59,7 @@ enum config_origin {
  * struct config - all settings; mgpud_settings.h describes each
  * @set: settings of the rate loop, and agreements
  * @preempt: settings of the preemption loop
+ * @model: settings of the model
  * @socket: path of the socket
  * @socket_group: group whose members may use the socket, or ACCESS_AUTO
  * @socket_read: enum config_read, which users may read the state
@@ -56,6 +75,7 @@ enum config_origin {
 struct config {
 	struct settings set;
 	struct preempter_config preempt;
+	struct config_model model;
 	char socket[CONFIG_PATH];
 	char socket_group[CONFIG_GROUP];
 	unsigned int socket_read;

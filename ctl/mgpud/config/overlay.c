@@ -21,13 +21,48 @@ static struct json_object *copy(struct json_object *overlay)
 	return json_object_deep_copy(overlay, &new, NULL) ? NULL : new;
 }
 
-/* The agreements of an overlay; NULL: there are none. */
-static struct json_object *agreements(struct json_object *overlay)
-{
-	struct json_object *sla = NULL;
+/* Values by UUID: the names under which an overlay has them. */
+static const char *const of_vgpus[] = { TABLE_SLA, TABLE_DESCRIPTIONS };
 
-	return json_object_object_get_ex(overlay, TABLE_SLA, &sla) &&
-		json_object_is_type(sla, json_type_object) ? sla : NULL;
+#define NR_OF_VGPUS	(sizeof(of_vgpus) / sizeof(of_vgpus[0]))
+
+static bool is_of_vgpus(const char *name)
+{
+	for (size_t i = 0; i < NR_OF_VGPUS; i++)
+		if (!strcmp(name, of_vgpus[i]))
+			return true;
+	return false;
+}
+
+/* The agreements or the descriptions of an overlay; NULL: there are none. */
+static struct json_object *by_uuid(struct json_object *overlay, const char *name)
+{
+	struct json_object *all = NULL;
+
+	return json_object_object_get_ex(overlay, name, &all) &&
+		json_object_is_type(all, json_type_object) ? all : NULL;
+}
+
+/* The same; made if there are none. NULL when out of memory. */
+static struct json_object *make_by_uuid(struct json_object *overlay, const char *name)
+{
+	struct json_object *all = by_uuid(overlay, name);
+
+	if (all)
+		return all;
+	all = json_object_new_object();
+	if (!all || !json_object_object_add(overlay, name, all))
+		return all;
+	json_object_put(all);
+	return NULL;
+}
+
+static void drop_if_empty(struct json_object *overlay, const char *name)
+{
+	struct json_object *all = by_uuid(overlay, name);
+
+	if (all && !json_object_object_length(all))
+		json_object_object_del(overlay, name);
 }
 
 static int add(struct json_object *o, const char *key, struct json_object *value)
@@ -67,16 +102,12 @@ static int add_agreement(struct json_object *all, const char *key, const struct 
 static int set_agreements(struct json_object *new, const struct config *base,
 			  const struct config *now, struct json_object *set)
 {
-	struct json_object *all = agreements(new);
+	struct json_object *all = make_by_uuid(new, TABLE_SLA);
 	char uuid[SAMPLE_UUID_LEN];
 	int ret = 0;
 
-	if (!all) {
-		all = json_object_new_object();
-		ret = add(new, TABLE_SLA, all);
-	}
-	if (ret)
-		return ret;
+	if (!all)
+		return -ENOMEM;
 	json_object_object_foreach(set, key, value) {
 		if (!settings_uuid(key, uuid))
 			ret = add_agreement(all, OTHERS, &now->set.sla);
@@ -89,8 +120,31 @@ static int set_agreements(struct json_object *new, const struct config *base,
 		if (ret)
 			return ret;
 	}
-	if (!json_object_object_length(all))
-		json_object_object_del(new, TABLE_SLA);
+	drop_if_empty(new, TABLE_SLA);
+	return 0;
+}
+
+static int set_descriptions(struct json_object *new, const struct config *base,
+			    struct json_object *set)
+{
+	struct json_object *all = make_by_uuid(new, TABLE_DESCRIPTIONS);
+	char uuid[SAMPLE_UUID_LEN];
+	int ret = 0;
+
+	if (!all)
+		return -ENOMEM;
+	json_object_object_foreach(set, key, value) {
+		settings_uuid(key, uuid);
+		if (value)
+			ret = add(all, uuid, json_object_get(value));
+		else if (settings_description(&base->set, uuid))
+			ret = json_object_object_add(all, uuid, NULL);
+		else
+			json_object_object_del(all, uuid);
+		if (ret)
+			return ret;
+	}
+	drop_if_empty(new, TABLE_DESCRIPTIONS);
 	return 0;
 }
 
@@ -105,6 +159,8 @@ struct json_object *overlay_set(struct json_object *overlay, const struct config
 			break;
 		if (!strcmp(name, TABLE_SLA))
 			ret = set_agreements(new, base, now, value);
+		else if (!strcmp(name, TABLE_DESCRIPTIONS))
+			ret = set_descriptions(new, base, value);
 		else
 			ret = add(new, name, json_object_get(value));
 	}
@@ -117,7 +173,6 @@ struct json_object *overlay_set(struct json_object *overlay, const struct config
 static int reset_one(struct json_object *new, struct json_object *key,
 		     struct settings_error *err)
 {
-	struct json_object *all = agreements(new);
 	char uuid[SAMPLE_UUID_LEN];
 	const char *name;
 
@@ -125,20 +180,23 @@ static int reset_one(struct json_object *new, struct json_object *key,
 		return settings_wrong(err, "keys", "keys must be an array of names, such as [\"%s\",\"%s\"]",
 				      mgpud_settings[0].name, TABLE_SLA);
 	name = json_object_get_string(key);
-	if (!strcmp(name, TABLE_SLA) || table_name(name)) {
+	if (is_of_vgpus(name) || table_name(name)) {
 		json_object_object_del(new, name);
 		return 0;
 	}
 	if (!strcmp(name, OTHERS))
 		strcpy(uuid, OTHERS);
 	else if (!settings_uuid(name, uuid))
-		return settings_wrong(err, "keys", "\"%.40s\" is neither a setting, nor \"%s\" for all agreements, nor a UUID or \"%s\" for one",
-				      name, TABLE_SLA, OTHERS);
-	if (!all)
-		return 0;
-	json_object_object_del(all, uuid);
-	if (!json_object_object_length(all))
-		json_object_object_del(new, TABLE_SLA);
+		return settings_wrong(err, "keys", "\"%.40s\" is neither a setting, nor \"%s\" for all agreements, \"%s\" for all descriptions, nor a UUID or \"%s\" for one",
+				      name, TABLE_SLA, TABLE_DESCRIPTIONS, OTHERS);
+	for (size_t i = 0; i < NR_OF_VGPUS; i++) {
+		struct json_object *all = by_uuid(new, of_vgpus[i]);
+
+		if (!all)
+			continue;
+		json_object_object_del(all, uuid);
+		drop_if_empty(new, of_vgpus[i]);
+	}
 	return 0;
 }
 
@@ -181,7 +239,7 @@ int overlay_apply(const struct config *base, struct json_object *overlay,
 	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++)
 		if (s->name && json_object_object_get_ex(overlay, s->name, NULL))
 			new.origin[s - mgpud_settings] = ORIGIN_RUN_TIME;
-	if (json_object_object_get_ex(agreements(overlay), OTHERS, NULL))
+	if (json_object_object_get_ex(by_uuid(overlay, TABLE_SLA), OTHERS, NULL))
 		new.sla_origin = ORIGIN_RUN_TIME;
 	config_free(to);
 	*to = new;
@@ -220,16 +278,17 @@ static int take(struct config *try, struct json_object *to, const char *name,
 	return add(to, label, json_object_get(value));
 }
 
-static int take_agreements(struct config *try, struct json_object *to,
-			   struct json_object *from, char *why, size_t size)
+/* Take values by UUID, each by itself. */
+static int take_of_vgpus(struct config *try, struct json_object *to, const char *name,
+			 struct json_object *from, char *why, size_t size)
 {
-	struct json_object *all = json_object_new_object();
-	int ret = add(to, TABLE_SLA, all);
+	struct json_object *all = make_by_uuid(to, name);
+	int ret = 0;
 
-	if (ret)
-		return ret;
+	if (!all)
+		return -ENOMEM;
 	if (!json_object_is_type(from, json_type_object)) {
-		drop(why, size, TABLE_SLA, "it must be an object of agreements");
+		drop(why, size, name, "it must be an object of values by UUID");
 	} else {
 		json_object_object_foreach(from, key, value) {
 			struct json_object *one = json_object_new_object();
@@ -240,14 +299,13 @@ static int take_agreements(struct config *try, struct json_object *to,
 			if (!one || json_object_object_add(one, key, json_object_get(value)))
 				ret = -ENOMEM;
 			else
-				ret = take(try, all, TABLE_SLA, key, value, one, why, size);
+				ret = take(try, all, name, key, value, one, why, size);
 			json_object_put(one);
 			if (ret)
 				return ret;
 		}
 	}
-	if (!json_object_object_length(all))
-		json_object_object_del(to, TABLE_SLA);
+	drop_if_empty(to, name);
 	return 0;
 }
 
@@ -276,8 +334,8 @@ int overlay_keep_valid(struct json_object *overlay, const struct config *base,
 	}
 	if (overlay) {
 		json_object_object_foreach(overlay, name, value) {
-			if (!strcmp(name, TABLE_SLA))
-				ret = take_agreements(&try, new, value, why, size);
+			if (is_of_vgpus(name))
+				ret = take_of_vgpus(&try, new, name, value, why, size);
 			else
 				ret = take(&try, new, name, name, value, value, why, size);
 			if (ret)
@@ -305,10 +363,16 @@ int overlay_keep_valid(struct json_object *overlay, const struct config *base,
 
 size_t overlay_count(struct json_object *overlay)
 {
-	struct json_object *sla = agreements(overlay);
+	size_t count;
 
 	if (!overlay)
 		return 0;
-	return (size_t)json_object_object_length(overlay) - !!sla +
-		(sla ? (size_t)json_object_object_length(sla) : 0);
+	count = (size_t)json_object_object_length(overlay);
+	for (size_t i = 0; i < NR_OF_VGPUS; i++) {
+		struct json_object *all = by_uuid(overlay, of_vgpus[i]);
+
+		if (all)
+			count += (size_t)json_object_object_length(all) - 1;
+	}
+	return count;
 }

@@ -2,9 +2,10 @@
 /*
  * Settings made at run time: values that count more than the configuration file and the
  * command line, until they are reset. An overlay is a JSON object as a client sends it to
- * set settings: values by the names on the socket, and agreements under TABLE_SLA. It
- * holds both values of each agreement, also if the client sent only one of them, and null
- * for a vGPU whose agreement of the file was removed. Pure.
+ * set settings: values by the names on the socket, agreements under TABLE_SLA, and
+ * descriptions under TABLE_DESCRIPTIONS. It holds both values of each agreement, also if the
+ * client sent only one of them, and null for a vGPU whose agreement or description of the
+ * file was removed. Pure.
  */
 #ifndef MGPUD_OVERLAY_H
 #define MGPUD_OVERLAY_H
@@ -28,8 +29,9 @@ struct json_object *overlay_set(struct json_object *overlay, const struct config
 /**
  * overlay_reset() - remove values
  * @overlay: overlay before, NULL for none
- * @keys: array of names of settings, TABLE_SLA for all agreements, a UUID or "default" for
- *	one of them; NULL for all. A name without a value in @overlay changes nothing.
+ * @keys: array of names of settings, TABLE_SLA for all agreements, TABLE_DESCRIPTIONS for
+ *	all descriptions, a UUID for those of one vGPU, or "default" for the agreement of the
+ *	others; NULL for all. A name without a value in @overlay changes nothing.
  * @to: new overlay
  * @err: why a key is refused
  *
@@ -63,7 +65,7 @@ int overlay_apply(const struct config *base, struct json_object *overlay,
 int overlay_keep_valid(struct json_object *overlay, const struct config *base,
 		       struct json_object **to, char *why, size_t size);
 
-/* Number of settings and agreements in an overlay, which may be NULL. */
+/* Number of settings, agreements and descriptions in an overlay, which may be NULL. */
 size_t overlay_count(struct json_object *overlay);
 
 #endif /* MGPUD_OVERLAY_H */

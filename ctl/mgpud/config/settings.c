@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Agreements, and the check of settings that belong together. Pure. */
+/* Agreements, descriptions, and the check of settings that belong together. Pure. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -10,18 +10,30 @@
 
 #include "config/settings.h"
 
+/* An own copy of a list, not NULL; NULL when out of memory. */
+static void *copy(const void *list, size_t n, size_t size)
+{
+	void *to = calloc(n ? n : 1, size);
+
+	if (to && n)
+		memcpy(to, list, n * size);
+	return to;
+}
+
 int settings_copy(struct settings *to, const struct settings *from)
 {
-	struct sla_vgpu *vgpus = NULL;
+	struct description *descriptions = copy(from->descriptions, from->nr_descriptions,
+						sizeof(*descriptions));
+	struct sla_vgpu *vgpus = copy(from->vgpus, from->nr_vgpus, sizeof(*vgpus));
 
-	if (from->nr_vgpus) {
-		vgpus = calloc(from->nr_vgpus, sizeof(*vgpus));
-		if (!vgpus)
-			return -ENOMEM;
-		memcpy(vgpus, from->vgpus, from->nr_vgpus * sizeof(*vgpus));
+	if (!vgpus || !descriptions) {
+		free(vgpus);
+		free(descriptions);
+		return -ENOMEM;
 	}
 	*to = *from;
 	to->vgpus = vgpus;
+	to->descriptions = descriptions;
 	return 0;
 }
 
@@ -30,6 +42,9 @@ void settings_free(struct settings *set)
 	free(set->vgpus);
 	set->vgpus = NULL;
 	set->nr_vgpus = 0;
+	free(set->descriptions);
+	set->descriptions = NULL;
+	set->nr_descriptions = 0;
 }
 
 int settings_check(const struct settings *set, struct settings_error *err)
@@ -82,6 +97,12 @@ bool settings_uuid(const char *text, char uuid[SAMPLE_UUID_LEN])
 	return true;
 }
 
+static int not_a_uuid(struct settings_error *err, const char *key, const char *text)
+{
+	return settings_wrong(err, key, "\"%.40s\" is not a UUID: write 32 hexadecimal digits in groups of 8-4-4-4-12",
+			      text);
+}
+
 static int add_sla(struct settings *set, const char *uuid, const struct sla *sla,
 		   struct settings_error *err)
 {
@@ -121,8 +142,7 @@ int settings_sla_set(struct settings *set, const char *uuid, const struct sla *s
 		return 0;
 	}
 	if (!settings_uuid(uuid, lower))
-		return settings_wrong(err, "sla", "\"%.40s\" is not a UUID: write 32 hexadecimal digits in groups of 8-4-4-4-12",
-				      uuid);
+		return not_a_uuid(err, "sla", uuid);
 	own = find_sla(set, lower);
 	if (own && sla) {
 		own->sla = *sla;
@@ -159,7 +179,7 @@ int settings_sla_parse(struct sla *sla, const char *key, const char *value,
 	char *end;
 
 	if (strcmp(key, "floor") && strcmp(key, "ceiling"))
-		return settings_wrong(err, key, "an agreement has floor and ceiling, not \"%.32s\"",
+		return settings_wrong(err, key, "an agreement has floor and ceiling, and a vGPU also a description, not \"%.32s\"",
 				      key);
 	if (!strcmp(value, "none"))
 		return set_fps(sla, key, NAN, err);
@@ -220,25 +240,164 @@ int settings_sla_json(struct settings *set, struct json_object *obj,
 	return 0;
 }
 
+/* ---- descriptions ---- */
+
+/*
+ * Length of the character of UTF-8 that @c begins with, in bytes; 0 if it is none, or a
+ * control character.
+ */
+static size_t character(const unsigned char *c)
+{
+	static const uint32_t least[] = { 0, 0x20, 0xa0, 0x800, 0x10000 };
+	size_t len = *c < 0x80 ? 1 : *c < 0xc0 ? 0 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 :
+		*c < 0xf8 ? 4 : 0;
+	uint32_t code = len == 1 ? *c : *c & (0x7fu >> len);
+
+	for (size_t i = 1; i < len; i++) {
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (c[i] & 0x3f);
+	}
+	if (!len || code < least[len] || code == 0x7f || code > 0x10ffff ||
+	    (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return len;
+}
+
+static bool is_text(const char *text)
+{
+	while (*text) {
+		size_t len = character((const unsigned char *)text);
+
+		if (!len)
+			return false;
+		text += len;
+	}
+	return true;
+}
+
+static int compare_description(const void *key, const void *entry)
+{
+	const struct description *d = entry;
+
+	return strcmp(key, d->uuid);
+}
+
+static struct description *find_description(const struct settings *set, const char *uuid)
+{
+	if (!set->nr_descriptions)
+		return NULL;
+	return bsearch(uuid, set->descriptions, set->nr_descriptions,
+		       sizeof(*set->descriptions), compare_description);
+}
+
+const char *settings_description(const struct settings *set, const char *uuid)
+{
+	const struct description *d = find_description(set, uuid);
+
+	return d ? d->text : NULL;
+}
+
+static int add_description(struct settings *set, const char *uuid, const char *text,
+			   struct settings_error *err)
+{
+	struct description *more;
+	size_t at = 0;
+
+	if (set->nr_descriptions == SETTINGS_VGPUS_MAX)
+		return settings_wrong(err, "description", "at most %d vGPUs may be described; remove the description of another vGPU first",
+				      SETTINGS_VGPUS_MAX);
+	more = realloc(set->descriptions, (set->nr_descriptions + 1) * sizeof(*more));
+	if (!more) {
+		settings_wrong(err, "description", "out of memory");
+		return -ENOMEM;
+	}
+	set->descriptions = more;
+	while (at < set->nr_descriptions && strcmp(more[at].uuid, uuid) < 0)
+		at++;
+	memmove(more + at + 1, more + at, (set->nr_descriptions - at) * sizeof(*more));
+	strcpy(more[at].uuid, uuid);
+	strcpy(more[at].text, text);
+	set->nr_descriptions++;
+	return 0;
+}
+
+int settings_describe(struct settings *set, const char *uuid, const char *text,
+		      struct settings_error *err)
+{
+	char lower[SAMPLE_UUID_LEN];
+	struct description *own;
+
+	if (!settings_uuid(uuid, lower))
+		return not_a_uuid(err, "description", uuid);
+	if (text && (!*text || strlen(text) >= LEARN_TEXT || !is_text(text)))
+		return settings_wrong(err, "description", "description must be a text of 1 to %d bytes in UTF-8 without control characters, or none",
+				      LEARN_TEXT - 1);
+	own = find_description(set, lower);
+	if (own && text) {
+		strcpy(own->text, text);
+	} else if (text) {
+		return add_description(set, lower, text, err);
+	} else if (own) {
+		set->nr_descriptions--;
+		memmove(own, own + 1, (size_t)(set->descriptions + set->nr_descriptions - own) *
+			sizeof(*own));
+	}
+	return 0;
+}
+
+int settings_describe_json(struct settings *set, struct json_object *obj,
+			   struct settings_error *err)
+{
+	if (!json_object_is_type(obj, json_type_object))
+		return settings_wrong(err, "descriptions", "descriptions must be an object of texts, or null, by UUID");
+	json_object_object_foreach(obj, uuid, value) {
+		const char *text = NULL;
+		int ret;
+
+		if (value && !json_object_is_type(value, json_type_string))
+			return settings_wrong(err, "descriptions", "the description of \"%.40s\" must be a string or null",
+					      uuid);
+		if (value) {
+			text = json_object_get_string(value);
+			/* a string of JSON may have bytes with the value 0 */
+			if (strlen(text) != (size_t)json_object_get_string_len(value))
+				text = "";
+		}
+		ret = settings_describe(set, uuid, text, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
 /* ---- the use ---- */
 
+struct sla *settings_slas(const struct settings *set, const struct estimate *e)
+{
+	struct sla *sla = calloc(e->nr_vgpus ? e->nr_vgpus : 1, sizeof(*sla));
+
+	for (size_t j = 0; sla && j < e->nr_vgpus; j++)
+		sla[j] = *settings_sla(set, e->vgpus[j].last.uuid);
+	return sla;
+}
+
 int settings_decide(const struct settings *set, struct estimate *e,
-		    struct control *control, struct plan *plan)
+		    const struct expect *expect, struct control *control,
+		    struct plan *plan)
 {
 	const struct decide_param param = {
 		.allocator = set->allocator, .iterations = set->iterations,
 		.fds = set->param,
 	};
-	struct sla *sla = calloc(e->nr_vgpus ? e->nr_vgpus : 1, sizeof(*sla));
+	struct sla *sla = settings_slas(set, e);
 	int ret;
 
 	if (!sla) {
 		memset(plan, 0, sizeof(*plan));
 		return -ENOMEM;
 	}
-	for (size_t j = 0; j < e->nr_vgpus; j++)
-		sla[j] = *settings_sla(set, e->vgpus[j].last.uuid);
-	ret = decide(e, &param, sla, NULL, control, plan);
+	ret = decide(e, &param, sla, expect, control, plan);
 	free(sla);
 	return ret;
 }

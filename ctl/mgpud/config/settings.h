@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Agreements of vGPUs as text and JSON, and the check of settings that belong
- * together. Pure.
+ * Agreements and descriptions of vGPUs as text and JSON, and the check of settings that
+ * belong together. Pure.
  */
 #ifndef MGPUD_SETTINGS_H
 #define MGPUD_SETTINGS_H
@@ -11,10 +11,11 @@
 #include <stdio.h>
 
 #include "decide.h"
+#include "learn.h"
 
 struct json_object;
 
-#define SETTINGS_VGPUS_MAX	4096	/* vGPUs with an agreement of their own */
+#define SETTINGS_VGPUS_MAX	4096	/* vGPUs with an agreement of their own; described ones */
 
 /**
  * struct sla_vgpu - the agreement of one vGPU
@@ -27,6 +28,16 @@ struct sla_vgpu {
 };
 
 /**
+ * struct description - what the owner of a vGPU's VM says that it is for
+ * @uuid: UUID of the vGPU, text in lower case
+ * @text: UTF-8 without control characters, not ""
+ */
+struct description {
+	char uuid[SAMPLE_UUID_LEN];
+	char text[LEARN_TEXT];
+};
+
+/**
  * struct settings - what can be set while mgpud runs
  * @allocator: the allocator
  * @period_ms: length of a period, ms
@@ -36,6 +47,8 @@ struct sla_vgpu {
  * @sla: agreement of the vGPUs that are not in @vgpus
  * @vgpus: vGPUs with an agreement of their own, sorted by UUID
  * @nr_vgpus: number of entries of @vgpus
+ * @descriptions: vGPUs that are described, sorted by UUID
+ * @nr_descriptions: number of entries of @descriptions
  */
 struct settings {
 	const struct alloc_ops *allocator;
@@ -46,6 +59,8 @@ struct settings {
 	struct sla sla;
 	struct sla_vgpu *vgpus;
 	size_t nr_vgpus;
+	struct description *descriptions;
+	size_t nr_descriptions;
 };
 
 /**
@@ -71,7 +86,7 @@ static inline int settings_wrong(struct settings_error *err, const char *key, co
 	return -EINVAL;
 }
 
-/* Copy settings, which own their list of vGPUs. Returns 0 or -ENOMEM. */
+/* Copy settings, which own their lists of vGPUs. Returns 0 or -ENOMEM. */
 int settings_copy(struct settings *to, const struct settings *from);
 void settings_free(struct settings *set);
 
@@ -98,11 +113,36 @@ int settings_sla_parse(struct sla *sla, const char *key, const char *value,
 int settings_sla_json(struct settings *set, struct json_object *obj,
 		      struct settings_error *err);
 
+/* ---- descriptions ---- */
+
+/* Return the description of a vGPU, NULL if it has none. */
+const char *settings_description(const struct settings *set, const char *uuid);
+
+/*
+ * Describe a vGPU, or remove its description: @text NULL. Returns 0, or -EINVAL or -ENOMEM
+ * with @set unchanged.
+ */
+int settings_describe(struct settings *set, const char *uuid, const char *text,
+		      struct settings_error *err);
+
+/* An object of descriptions, or null, by UUID. Returns 0, -EINVAL or -ENOMEM. */
+int settings_describe_json(struct settings *set, struct json_object *obj,
+			   struct settings_error *err);
+
+/* ---- the use ---- */
+
 /* Check the settings that belong together: beta and lambda. Returns 0 or -EINVAL. */
 int settings_check(const struct settings *set, struct settings_error *err);
 
-/* Run decide() with these settings. Returns what decide() returns. */
+/* Return the agreement of each vGPU of @e, to be freed; NULL when out of memory. */
+struct sla *settings_slas(const struct settings *set, const struct estimate *e);
+
+/*
+ * Run decide() with these settings. @expect: what is expected of each vGPU of @e, in its
+ * order; NULL for nothing. Returns what decide() returns.
+ */
 int settings_decide(const struct settings *set, struct estimate *e,
-		    struct control *control, struct plan *plan);
+		    const struct expect *expect, struct control *control,
+		    struct plan *plan);
 
 #endif /* MGPUD_SETTINGS_H */

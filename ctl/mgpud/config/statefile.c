@@ -25,6 +25,7 @@
 #define CORES_MAX	1e5
 #define PRICE_MAX	1e30
 #define STREAK_MAX	1000
+#define PERIODS_MAX	1e12
 
 /* ---- writing ---- */
 
@@ -68,9 +69,37 @@ static struct json_object *control_object(const struct control *c)
 	return o;
 }
 
+/* Keys of what is known of each resource. */
+static const char *const cost_key[LEARN_RESOURCES] = { "cpu", "gpu" };
+static const char *const use_key[LEARN_RESOURCES] = { "cpu_share", "gpu_share" };
+
+/* What is known of vGPUs that were active once. */
+static struct json_object *known_list(const struct learner *known)
+{
+	struct json_object *list = json_object_new_array();
+	const struct learner_known *k;
+
+	for (size_t j = 0; list && (k = learner_known(known, j)); j++) {
+		struct json_object *o = k->periods > 0 ? json_object_new_object() : NULL;
+
+		if (!o)
+			continue;
+		json_object_object_add(o, "uuid", json_object_new_string(k->uuid));
+		json_object_object_add(o, "periods", json_object_new_double(k->periods));
+		for (int g = 0; g < LEARN_RESOURCES; g++) {
+			json_object_object_add(o, cost_key[g],
+					       json_object_new_double(k->cost[g]));
+			json_object_object_add(o, use_key[g],
+					       json_object_new_double(k->smooth[g]));
+		}
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
 char *statefile_make(const struct estimate *e, const struct control *c,
-		     const struct analyse *learned, struct json_object *settings,
-		     const char *boot)
+		     const struct analyse *learned, const struct learner *known,
+		     struct json_object *settings, const char *boot)
 {
 	struct json_object *o = json_object_new_object();
 	struct json_object *vgpus = json_object_new_array();
@@ -96,6 +125,7 @@ char *statefile_make(const struct estimate *e, const struct control *c,
 	json_object_object_add(o, "control", control);
 	json_object_object_add(o, "vgpus", vgpus);
 	json_object_object_add(o, "learned", kinds);
+	json_object_object_add(o, "known", known_list(known));
 	if (settings)
 		json_object_object_add(o, "settings", json_object_get(settings));
 	text = json_object_to_json_string_length(o, JSON_C_TO_STRING_PLAIN, &len);
@@ -141,17 +171,23 @@ static bool get_planned(struct json_object *o, const char *key, double max, doub
 		json_get_number(o, key, 0, max, value);
 }
 
+static bool get_uuid(struct json_object *o, char uuid[SAMPLE_UUID_LEN])
+{
+	struct json_object *v;
+
+	return json_object_object_get_ex(o, "uuid", &v) &&
+		json_object_is_type(v, json_type_string) &&
+		settings_uuid(json_object_get_string(v), uuid);
+}
+
 static bool parse_vgpu(struct json_object *o, struct estimate_vgpu *v)
 {
-	struct json_object *uuid;
 	uint64_t id, tgid;
 
 	if (!json_object_is_type(o, json_type_object) ||
 	    !json_get_whole(o, "id", UINT32_MAX, &id) ||
 	    !json_get_whole(o, "tgid", INT_MAX, &tgid) || !tgid ||
-	    !json_object_object_get_ex(o, "uuid", &uuid) ||
-	    !json_object_is_type(uuid, json_type_string) ||
-	    !settings_uuid(json_object_get_string(uuid), v->last.uuid) ||
+	    !get_uuid(o, v->last.uuid) ||
 	    !json_get_number(o, "frames", 0, FRAMES_MAX, &v->kept.frames) ||
 	    !json_get_number(o, "cpu", 0, COST_MAX, &v->kept.cpu) ||
 	    !json_get_number(o, "gpu", 0, COST_MAX, &v->kept.gpu) ||
@@ -229,9 +265,43 @@ static void parse_learned(struct json_object *o, struct analyse *learned, char *
 		fail(why, size, 0, "what was learned of work is not used: %s", wrong);
 }
 
+static bool get_known(struct json_object *o, struct learner_known *k)
+{
+	bool valid = json_object_is_type(o, json_type_object) && get_uuid(o, k->uuid) &&
+		json_get_number(o, "periods", 0, PERIODS_MAX, &k->periods);
+
+	for (int g = 0; valid && g < LEARN_RESOURCES; g++)
+		valid = json_get_number(o, cost_key[g], 0, COST_MAX, &k->cost[g]) &&
+			json_get_number(o, use_key[g], 0, CORES_MAX, &k->smooth[g]);
+	return valid;
+}
+
+/* Fill @known; if that is invalid, @why says so, behind what is there. A file may lack it. */
+static void parse_known(struct json_object *o, struct learner *known, char *why, size_t size)
+{
+	struct json_object *list;
+	struct learner_known *k;
+	size_t n, len = strlen(why);
+	bool valid;
+
+	if (!json_object_object_get_ex(o, "known", NULL))
+		return;
+	list = json_get_array(o, "known", STATEFILE_VGPUS_MAX);
+	n = list ? json_object_array_length(list) : 0;
+	k = calloc(n ? n : 1, sizeof(*k));
+	valid = list && k;
+	for (size_t j = 0; valid && j < n; j++)
+		valid = get_known(json_object_array_get_idx(list, j), &k[j]);
+	if (!valid || learner_know(known, k, n))
+		fail(why + len, size - len, 0, "%swhat was learned of vGPUs is not used: a value is missing or out of range",
+		     len ? "; " : "");
+	free(k);
+}
+
 int statefile_parse(const char *text, size_t len, const char *boot,
 		    struct estimate *e, struct control *c, struct analyse *learned,
-		    struct json_object **settings, char *why, size_t size)
+		    struct learner *known, struct json_object **settings, char *why,
+		    size_t size)
 {
 	struct json_object *o = parse_text(text, len), *list, *v;
 	struct estimate new = { 0 };
@@ -259,6 +329,7 @@ int statefile_parse(const char *text, size_t len, const char *boot,
 	    !json_object_is_type(v, json_type_string) || !*boot ||
 	    strcmp(json_object_get_string(v), boot)) {
 		parse_learned(o, learned, doubts, sizeof(doubts));
+		parse_known(o, known, doubts, sizeof(doubts));
 		ret = fail(why, size, -ESTALE, "it was written before the last boot%s%s",
 			   doubts[0] ? "; " : "", doubts);
 		goto out;
@@ -279,6 +350,7 @@ int statefile_parse(const char *text, size_t len, const char *boot,
 		goto out;
 	}
 	parse_learned(o, learned, doubts, sizeof(doubts));
+	parse_known(o, known, doubts, sizeof(doubts));
 	fail(why, size, 0, "%s", doubts);
 	estimate_free(e);
 	*e = new;
@@ -304,7 +376,7 @@ void statefile_boot(char boot[64])
 }
 
 int statefile_read(const char *path, const char *boot, struct estimate *e,
-		   struct control *c, struct analyse *learned,
+		   struct control *c, struct analyse *learned, struct learner *known,
 		   struct json_object **settings, char *why, size_t size)
 {
 	size_t len = 0, room = STATEFILE_SIZE_MAX + 1;
@@ -344,7 +416,7 @@ int statefile_read(const char *path, const char *boot, struct estimate *e,
 			break;
 		len += (size_t)n;
 	}
-	ret = statefile_parse(text, len, boot, e, c, learned, settings, why, size);
+	ret = statefile_parse(text, len, boot, e, c, learned, known, settings, why, size);
 out:
 	free(text);
 	close(fd);

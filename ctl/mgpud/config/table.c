@@ -144,23 +144,44 @@ static int set_path(struct config *c, const struct mgpud_setting *s, const char 
 	return 0;
 }
 
+/* The index of a name among those that the setting offers, -1 if it is none of them. */
+static int index_of(const struct mgpud_setting *s, const char *name)
+{
+	const char *at_name = s->values;
+
+	for (int i = 0; *at_name; i++) {
+		size_t len = strcspn(at_name, " ");
+
+		if (strlen(name) == len && !strncmp(at_name, name, len))
+			return i;
+		at_name += len + (at_name[len] == ' ');
+	}
+	return -1;
+}
+
 /* A name among those that the setting offers becomes its index. */
 static int set_choice(struct config *c, const struct mgpud_setting *s, const char *as,
 		      const char *value, struct settings_error *err)
 {
-	const char *at_name = s->values;
-	unsigned int i;
+	int i = index_of(s, value);
 
-	for (i = 0; *at_name; i++) {
-		size_t len = strcspn(at_name, " ");
+	if (i < 0)
+		return refuse(s, as, value, err);
+	*(unsigned int *)at(c, s) = (unsigned int)i;
+	return 0;
+}
 
-		if (strlen(value) == len && !strncmp(at_name, value, len)) {
-			*(unsigned int *)at(c, s) = i;
-			return 0;
-		}
-		at_name += len + (at_name[len] == ' ');
-	}
-	return refuse(s, as, value, err);
+/* A relative path would depend on the folder that a service manager starts mgpud in. */
+static int set_model(struct config *c, const struct mgpud_setting *s, const char *as,
+		     const char *value, struct settings_error *err)
+{
+	if (index_of(s, value) < 0 && *value != '/')
+		return refuse(s, as, value, err);
+	if (strlen(value) >= CONFIG_PATH)
+		return settings_wrong(err, as, "%s must be a path of at most %d bytes", as,
+				      CONFIG_PATH - 1);
+	strcpy(at(c, s), strcmp(value, "none") ? value : "");
+	return 0;
 }
 
 static void choice_text(const struct mgpud_setting *s, unsigned int i, char text[TABLE_TEXT])
@@ -208,6 +229,8 @@ static int set_text(struct config *c, const struct mgpud_setting *s, const char 
 		return set_choice(c, s, as, value, err);
 	case MGPUD_GROUP:
 		return set_group(c, s, as, value, err);
+	case MGPUD_MODEL:
+		return set_model(c, s, as, value, err);
 	default:
 		return set_path(c, s, as, value, err);
 	}
@@ -244,7 +267,8 @@ static int unknown(const char *name, struct settings_error *err)
 		if (s->name)
 			snprintf(err->text + len, sizeof(err->text) - len, "%s, ", s->name);
 	}
-	strncat(err->text, TABLE_SLA, sizeof(err->text) - 1 - strlen(err->text));
+	strncat(err->text, TABLE_SLA " and " TABLE_DESCRIPTIONS,
+		sizeof(err->text) - 1 - strlen(err->text));
 	return -EINVAL;
 }
 
@@ -256,6 +280,8 @@ int table_json_one(struct config *c, const char *name, struct json_object *value
 
 	if (!strcmp(name, TABLE_SLA))
 		return settings_sla_json(&c->set, value, err);
+	if (!strcmp(name, TABLE_DESCRIPTIONS))
+		return settings_describe_json(&c->set, value, err);
 	if (!s)
 		return unknown(name, err);
 	if (!mgpud_setting_is_number(s)) {
@@ -343,6 +369,7 @@ void table_text(const struct config *c, const struct mgpud_setting *s,
 	case MGPUD_SOCKET:
 	case MGPUD_FILE:
 	case MGPUD_GROUP:
+	case MGPUD_MODEL:
 		strcpy(text, *(const char *)value ? value : "none");
 		break;
 	}

@@ -12,8 +12,10 @@
 struct json_object;
 
 #define TABLE_TEXT	CONFIG_PATH
-#define TABLE_ALL_TEXT	512
-#define TABLE_SLA	"sla"	/* agreements, among the names on the socket */
+#define TABLE_ALL_TEXT	768
+/* Among the names on the socket: agreements and descriptions of vGPUs. */
+#define TABLE_SLA	"sla"
+#define TABLE_DESCRIPTIONS	"descriptions"
 
 /* NULL: there is none. */
 const struct mgpud_setting *table_key(const char *section, const char *key);
@@ -37,9 +39,9 @@ int table_parse(struct config *c, const struct mgpud_setting *s, const char *as,
 		const char *value, struct settings_error *err);
 
 /**
- * table_json() - set any number of settings, and agreements, from JSON
+ * table_json() - set any number of settings, agreements and descriptions, from JSON
  * @c: configuration, unchanged on error
- * @obj: values by the names on the socket; "sla" for agreements
+ * @obj: values by the names on the socket; TABLE_SLA and TABLE_DESCRIPTIONS for those of vGPUs
  * @err: why one is refused
  *
  * Return: 0, -EINVAL or -ENOMEM.
@@ -47,8 +49,8 @@ int table_parse(struct config *c, const struct mgpud_setting *s, const char *as,
 int table_json(struct config *c, struct json_object *obj, struct settings_error *err);
 
 /*
- * Set a single setting, or agreements, from JSON, without settings_check(). Agreements
- * before one that is refused have changed. Returns as table_json().
+ * Set a single setting, or agreements or descriptions, from JSON, without settings_check().
+ * Those before one that is refused have changed. Returns as table_json().
  */
 int table_json_one(struct config *c, const char *name, struct json_object *value,
 		   struct settings_error *err);

@@ -2,6 +2,7 @@
 /* The state for the socket, events, and lines of the log. */
 #include <math.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <json-c/json.h>
 
@@ -181,6 +182,64 @@ static struct json_object *agreements(const struct daemon *d)
 	return list;
 }
 
+static void add_text(struct json_object *o, const char *key, const char *text)
+{
+	json_object_object_add(o, key, text && *text ? json_object_new_string(text) : NULL);
+}
+
+/* Descriptions of vGPUs, and whether each was set at run time. */
+static struct json_object *descriptions(const struct daemon *d)
+{
+	const struct settings *set = &d->config.set;
+	struct json_object *list = json_object_new_array(), *made = NULL;
+
+	json_object_object_get_ex(d->overlay, TABLE_DESCRIPTIONS, &made);
+	for (size_t i = 0; list && i < set->nr_descriptions; i++) {
+		const struct description *one = &set->descriptions[i];
+		struct json_object *o = json_object_new_object();
+
+		if (!o)
+			continue;
+		add_text(o, "uuid", one->uuid);
+		add_text(o, "description", one->text);
+		add_origin(o, "source", json_object_object_get_ex(made, one->uuid, NULL) ?
+			   ORIGIN_RUN_TIME : ORIGIN_FILE);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+/* The model, its settings by their keys, and how it does. */
+static struct json_object *model(const struct daemon *d)
+{
+	static const char *const names[] = {
+		[LEARNER_OFF] = "off", [LEARNER_SHADOW] = "shadow", [LEARNER_ACTS] = "acts",
+		[LEARNER_FAILED] = "failed",
+	};
+	const struct learner_report *r = learner_report(d->model.learner);
+	const struct model *m = &d->model;
+	struct json_object *o = json_object_new_object();
+
+	if (!o)
+		return NULL;
+	for (const struct mgpud_setting *s = mgpud_settings; s->key; s++)
+		if (!strcmp(s->section, MGPUD_EXPECT))
+			add_setting(o, s->key, s, table_value(&d->config, s));
+	json_object_object_add(o, "state", json_object_new_string(names[r->mode]));
+	add_text(o, "name", m->ops ? m->ops->name : NULL);
+	add_text(o, "file", m->made_s ? m->config.use : NULL);
+	json_object_object_add(o, "made_s", m->made_s ?
+			       json_object_new_uint64(m->made_s) : NULL);
+	json_object_object_add(o, "age_s", number(model_age_s(m, (uint64_t)time(NULL))));
+	add_text(o, "evaluation", m->evaluation);
+	json_object_object_add(o, "answers", json_object_new_uint64(r->answers));
+	json_object_object_add(o, "checked", json_object_new_uint64(r->checked));
+	json_object_object_add(o, "error", number(r->error));
+	json_object_object_add(o, "control_error", number(r->control));
+	add_text(o, "why", r->why);
+	return o;
+}
+
 static struct json_object *vgpu(const struct daemon *d, size_t j)
 {
 	const struct estimate_vgpu *v = &d->estimate.vgpus[j];
@@ -206,6 +265,7 @@ static struct json_object *vgpu(const struct daemon *d, size_t j)
 	json_object_object_add(o, "frames",
 			       json_object_new_uint64(v->last.frames_total));
 	json_object_object_add(o, "state", json_object_new_string(state_name(v->state)));
+	add_text(o, "description", settings_description(&d->config.set, v->last.uuid));
 	add_agreement(o, &sla);
 	json_object_object_add(o, "granted_fps", number(granted(d, j)));
 	json_object_object_add(o, "shortfall",
@@ -281,6 +341,7 @@ struct json_object *daemon_state(const struct daemon *d)
 			       json_object_new_boolean(d->config.set.allocator->weights));
 	json_object_object_add(o, "sla", agreement(&d->config.set.sla));
 	json_object_object_add(o, "agreements", agreements(d));
+	json_object_object_add(o, "descriptions", descriptions(d));
 	json_object_object_add(o, "shortfalls", json_object_new_uint64(d->sla_watch.nr));
 	json_object_object_add(o, "dry_run", json_object_new_boolean(d->opt->dry_run));
 	json_object_object_add(o, "bpf",
@@ -304,6 +365,7 @@ struct json_object *daemon_state(const struct daemon *d)
 	json_object_object_add(o, "fds_optimal", number(d->plan.fds_best));
 	json_object_object_add(o, "gap", number(gap(d)));
 	json_object_object_add(o, "preempt", preemption(d));
+	json_object_object_add(o, "model", model(d));
 	json_object_object_add(o, "sources", sources(&d->config));
 	json_object_object_add(o, "run_time", json_object_get(d->overlay));
 	json_object_object_add(o, "trouble", troubles(d));
@@ -342,6 +404,21 @@ struct json_object *daemon_event(const struct daemon *d, const struct sla_event 
 	json_object_object_add(o, "floor_fps", event->floor > 0 ? number(event->floor) : NULL);
 	json_object_object_add(o, "granted_fps", number(event->granted));
 	json_object_object_add(o, "gone", json_object_new_boolean(event->gone));
+	return o;
+}
+
+struct json_object *daemon_model_event(const struct daemon *d, const char *event)
+{
+	struct json_object *o = json_object_new_object();
+
+	if (!o)
+		return NULL;
+	json_object_object_add(o, "version", json_object_new_int(MGPU_JSON_VERSION));
+	json_object_object_add(o, "event", json_object_new_string(event));
+	json_object_object_add(o, "time_s", precise((double)now_ns() / 1e9));
+	add_text(o, "model", d->model.ops ? d->model.ops->name : NULL);
+	add_text(o, "file", d->model.made_s ? d->model.config.use : NULL);
+	add_text(o, "why", learner_report(d->model.learner)->why);
 	return o;
 }
 
