@@ -14,7 +14,7 @@
 /* Words of mgpud_settings[]: its names with - for _. */
 static char words[CTL_SETTINGS_MAX][32];
 const char *ctl_set_keys[CTL_SETTINGS_MAX + 1];
-const char *ctl_reset_keys[CTL_SETTINGS_MAX + 3];
+const char *ctl_reset_keys[CTL_SETTINGS_MAX + 4];
 
 void ctl_init(void)
 {
@@ -32,6 +32,7 @@ void ctl_init(void)
 		nr++;
 	}
 	ctl_reset_keys[nr++] = "sla";
+	ctl_reset_keys[nr++] = "descriptions";
 	ctl_reset_keys[nr] = "default";
 }
 
@@ -56,6 +57,7 @@ static const struct mgpud_setting *was(const char *word)
 }
 
 const char *const ctl_sla_keys[] = { "default", "floor", "ceiling", NULL };
+const char *const ctl_describe_keys[] = { "none", NULL };
 
 static struct json_object *get(struct json_object *object, const char *key)
 {
@@ -112,7 +114,7 @@ static void print_vgpus(struct json_object *vgpus)
 	static const char *const columns[] = {
 		">ID", "UUID", "STATE", ">FPS", ">TARGET", ">FLOOR", ">CEILING",
 		">CPU%", ">GPU%",
-		">CPU-MS/FRAME", ">GPU-MS/FRAME", ">FRAMES", NULL
+		">CPU-MS/FRAME", ">GPU-MS/FRAME", ">FRAMES", "DESCRIPTION", NULL
 	};
 	struct table table = { .columns = columns };
 	char buf[OUT_CELL];
@@ -138,6 +140,7 @@ static void print_vgpus(struct json_object *vgpus)
 		table_cell(&table, "%s",
 			   number(buf, vgpu, "gpu_s_per_frame", 1e3, 3));
 		table_cell(&table, "%s", number(buf, vgpu, "frames", 1, 0));
+		table_cell(&table, "%s", get_string(vgpu, "description"));
 	}
 	putchar('\n');
 	table_print(&table, SIZE_MAX);
@@ -183,6 +186,26 @@ static void print_preempt(struct json_object *preempt)
 	else
 		printf("as published%s%s\n", get(cost, "no_fit") ? ": " : "",
 		       get(cost, "no_fit") ? get_string(cost, "no_fit") : "");
+}
+
+/* Print the model, its age, and its error beside that of the control. */
+static void print_model(struct json_object *model)
+{
+	char one[OUT_CELL], two[OUT_CELL];
+
+	/* an older mgpud has none */
+	if (!model || !get(model, "name"))
+		return;
+	printf("%-16s%s: %s", "model", get_string(model, "name"), get_string(model, "state"));
+	if (get(model, "age_s"))
+		printf(", %s days old", number(one, model, "age_s", 1 / 86400.0, 1));
+	putchar('\n');
+	printf("%-16s%s, that of the control static %s; ", "model error",
+	       number(one, model, "error", 1, 4), number(two, model, "control_error", 1, 4));
+	printf("%s answers checked of %s\n", count(one, model, "checked"),
+	       count(two, model, "answers"));
+	if (get(model, "why"))
+		printf("%-16s%s\n", "model failed", get_string(model, "why"));
 }
 
 static void print_value(const char *title, struct json_object *value)
@@ -242,7 +265,8 @@ static struct json_object *setting_value(struct json_object *state,
 					 const struct mgpud_setting *setting, double *factor)
 {
 	bool rates = !strcmp(setting->section, MGPUD_RATES);
-	struct json_object *in = rates ? state : get(state, "preempt");
+	bool contexts = !strcmp(setting->section, MGPUD_CONTEXTS);
+	struct json_object *in = rates ? state : get(state, contexts ? "preempt" : "model");
 	const char *key = rates ? setting->name : setting->key;
 	size_t len = strlen(key);
 	char seconds[64];
@@ -319,6 +343,7 @@ static void print_state(struct json_object *state)
 	       number(buf, capacity, "cpu_cores", 1, 2));
 	printf("%s engines\n", number(buf, capacity, "gpu_engines", 1, 2));
 	print_preempt(get(state, "preempt"));
+	print_model(get(state, "model"));
 	print_vgpus(get(state, "vgpus"));
 }
 
@@ -648,9 +673,111 @@ out:
 	return ret;
 }
 
+/* ---- descriptions ---- */
+
+/* Print all descriptions, or that of one vGPU. */
+static void print_descriptions(struct json_object *state, const char *only)
+{
+	static const char *const columns[] = { "VGPU", "DESCRIPTION", NULL };
+	struct json_object *list = get(state, "descriptions");
+	struct table table = { .columns = columns };
+	bool found = false;
+
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+		const char *uuid = get_string(one, "uuid");
+
+		if (only && strcasecmp(uuid, only))
+			continue;
+		table_cell(&table, "%s", uuid);
+		table_cell(&table, "%s", get_string(one, "description"));
+		found = true;
+	}
+	if (only && !found) {
+		table_cell(&table, "%s", only);
+		table_cell(&table, "none");
+	}
+	table_print(&table, SIZE_MAX);
+}
+
+/* For -j: the values that the text shows. */
+static struct json_object *descriptions_object(struct json_object *state)
+{
+	static const char *const keys[] = { "version", "descriptions" };
+	struct json_object *object = json_object_new_object();
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		json_object_object_add(object, keys[i],
+				       json_object_get(get(state, keys[i])));
+	return object;
+}
+
+/* {"descriptions":{"UUID":"text"}}; words are one text. mgpud checks it. */
+static struct json_object *make_description(const char *uuid, int argc, char **argv)
+{
+	struct json_object *settings = json_object_new_object();
+	struct json_object *all = json_object_new_object();
+	char text[1024] = "";
+
+	for (int i = 0; i < argc; i++) {
+		size_t len = strlen(text);
+
+		snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "", argv[i]);
+	}
+	json_object_object_add(all, uuid, strcmp(text, "none") ?
+			       json_object_new_string(text) : NULL);
+	json_object_object_add(settings, "descriptions", all);
+	return settings;
+}
+
+int ctl_describe(const struct gpuctl *ctl, int argc, char **argv)
+{
+	struct json_object *settings = NULL, *state = NULL;
+	const char *who = argc ? argv[0] : NULL;
+	struct mgpud *mgpud = NULL;
+	struct mgpu_error err;
+	char uuid[OUT_CELL];
+	int ret = 0;
+
+	if (mgpud_connect(&mgpud, NULL, &err) || mgpud_get(mgpud, &state, &err)) {
+		ret = failed(&err);
+		goto out;
+	}
+	if (who && !is_uuid(who)) {
+		who = find_uuid(state, who);
+		if (!who) {
+			ret = EXIT_USAGE;
+			goto out;
+		}
+	}
+	if (who) {
+		snprintf(uuid, sizeof(uuid), "%s", who);
+		who = uuid;
+	}
+	if (argc > 1) {
+		settings = make_description(who, argc - 1, argv + 1);
+		json_object_put(state);
+		state = NULL;
+		if (mgpud_set(mgpud, settings, &state, &err)) {
+			ret = failed(&err);
+			goto out;
+		}
+		warn(mgpud);
+	}
+	if (ctl->json)
+		ret = out_json(ctl, descriptions_object(state));
+	else if (argc < 2)
+		print_descriptions(state, who);
+out:
+	json_object_put(state);
+	json_object_put(settings);
+	mgpud_close(mgpud);
+	return ret;
+}
+
 /* ---- resetting ---- */
 
-/* Add a key to those that are reset: a setting, sla, default or a vGPU. */
+/* Add a key to those that are reset: a setting, sla, descriptions, default or a vGPU. */
 static int add_key(struct json_object *keys, const char *word, struct mgpud *mgpud)
 {
 	const struct mgpud_setting *setting = ctl_setting(word);
@@ -733,7 +860,10 @@ static void print_watch_event(struct json_object *event)
 
 	out_time(time, sizeof(time));
 	if (!get(event, "uuid")) {
-		printf("%s %s\n", time, name);
+		printf("%s %s%s%s%s%s\n", time, name, get(event, "model") ? " " : "",
+		       get(event, "model") ? get_string(event, "model") : "",
+		       get(event, "why") ? ": " : "",
+		       get(event, "why") ? get_string(event, "why") : "");
 		return;
 	}
 	printf("%s %s vgpu %s %s floor %s granted %s%s\n", time, name,

@@ -201,9 +201,10 @@ extern const char *const monitor_keys[];
 extern const char *const remote_set_keys[];
 #define CTL_SETTINGS_MAX	32
 extern const char *ctl_set_keys[CTL_SETTINGS_MAX + 1];	/* filled by ctl_init() */
-/* The same, "sla" and "default"; filled by ctl_init(). */
-extern const char *ctl_reset_keys[CTL_SETTINGS_MAX + 3];
+/* The same, "sla", "descriptions" and "default"; filled by ctl_init(). */
+extern const char *ctl_reset_keys[CTL_SETTINGS_MAX + 4];
 extern const char *const ctl_sla_keys[];
+extern const char *const ctl_describe_keys[];
 void ctl_init(void);
 /* The setting of mgpud that a word of ctl_set_keys[] names; NULL: there is none. */
 const struct mgpud_setting *ctl_setting(const char *word);
@@ -237,6 +238,7 @@ int ctl_show(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_set(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_reset(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_sla(const struct gpuctl *ctl, int argc, char **argv);
+int ctl_describe(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_watch(const struct gpuctl *ctl, int argc, char **argv);
 
 #endif /* GPUCTL_H */

@@ -52,6 +52,8 @@ OUTPUTS = {
     ("ctl", "reset", "allocator"): "state",
     ("ctl", "sla"): "agreements",
     ("ctl", "sla", "default", "floor", "30", "ceiling", "none"): "agreements",
+    ("ctl", "describe"): "descriptions",
+    ("ctl", "describe", UUID, "game", "at", "1920x1080"): "descriptions",
     ("ctl", "watch", "-n", "2"): ("state", "watch_event"),
     ("version",): "release",
 }
@@ -236,7 +238,8 @@ def keys_of(path):
 def mgpud_keys():
     """mgpud's state has the keys that the schema describes."""
     described = set()
-    for name in ("state", "watch_event", "agreement", "own_agreement", "preempt", "guard"):
+    for name in ("state", "watch_event", "agreement", "own_agreement", "preempt", "guard",
+                 "description", "model"):
         for _, part in parts(SCHEMA["$defs"][name]):
             described |= set(part.get("properties", {}))
     settings = re.findall(r"\.section = (\w+), *\s*\.key = \"(\w+)\"(?:, *\s*\.name = (\"\w+\"))?",
