@@ -232,10 +232,10 @@ static void set_preempt(void)
 
 	up();
 	table_all(&config, text);
-	TAP_STR(text, "allocator=exact period_ms=1000 iterations=10 headroom=2 beta=2 lambda=-0.5 preempt=mgpu preempt_cost=fit preempt_decay_compute=1 preempt_decay_memory=0.9 preempt_class_threshold=0.5 preempt_starve_ms=500 preempt_min_gain=0.02");
+	TAP_STR(text, "allocator=exact period_ms=1000 iterations=10 headroom=2 beta=2 lambda=-0.5 preempt=mgpu preempt_cost=fit preempt_decay_compute=1 preempt_decay_memory=0.9 preempt_class_threshold=0.5 preempt_starve_ms=500 preempt_min_gain=0.02 model=none model_mode=shadow model_max_age_days=0");
 	fd = dial();
 	/* with others, in any order */
-	put(fd, "{\"request\":\"set\",\"settings\":{\"preempt\":\"drain\",\"allocator\":\"fea\",\"preempt_cost\":\"0.25,0.5\",\"preempt_decay_compute\":0.75,\"preempt_decay_memory\":0.5,\"period_ms\":500,\"preempt_class_threshold\":0.25,\"preempt_starve_ms\":12.5,\"preempt_min_gain\":0}}\n");
+	put(fd, "{\"request\":\"set\",\"settings\":{\"preempt\":\"drain\",\"allocator\":\"fea\",\"preempt_cost\":\"0.25,0.5\",\"preempt_decay_compute\":0.75,\"preempt_decay_memory\":0.5,\"period_ms\":500,\"preempt_class_threshold\":0.25,\"preempt_starve_ms\":12.5,\"preempt_min_gain\":0,\"model\":\"smoothing\",\"model_mode\":\"act\",\"model_max_age_days\":30}}\n");
 	TAP_CHECK(answered(fd, NULL));
 	TAP_STR(config.set.allocator->name, "fea");
 	TAP_EQ(config.set.period_ms, 500);
@@ -248,8 +248,11 @@ static void set_preempt(void)
 	TAP_NEAR(config.preempt.param.class_threshold, 0.25, 0);
 	TAP_EQ(config.preempt.param.starve_ns, 12500000);
 	TAP_NEAR(config.preempt.param.min_gain, 0, 0);
+	TAP_STR(config.model.use, "smoothing");
+	TAP_EQ(config.model.mode, CONFIG_MODEL_ACT);
+	TAP_EQ(config.model.max_age_days, 30);
 	table_all(&config, text);
-	TAP_STR(text, "allocator=fea period_ms=500 iterations=10 headroom=2 beta=2 lambda=-0.5 preempt=drain preempt_cost=0.25,0.5 preempt_decay_compute=0.75 preempt_decay_memory=0.5 preempt_class_threshold=0.25 preempt_starve_ms=12.5 preempt_min_gain=0");
+	TAP_STR(text, "allocator=fea period_ms=500 iterations=10 headroom=2 beta=2 lambda=-0.5 preempt=drain preempt_cost=0.25,0.5 preempt_decay_compute=0.75 preempt_decay_memory=0.5 preempt_class_threshold=0.25 preempt_starve_ms=12.5 preempt_min_gain=0 model=smoothing model_mode=act model_max_age_days=30");
 	/* as if nothing had been set */
 	put(fd, "{\"request\":\"set\",\"settings\":{\"preempt_cost\":\"fit\"}}\n");
 	TAP_CHECK(answered(fd, NULL));
