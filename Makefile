@@ -37,7 +37,7 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 .PHONY: help deps kernel kmod libbpf bpf ctl guest debian13 sim all unit fuzz \
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
-	bench-virtio bench-render bench-deferred bench-place \
+	bench-virtio bench-render bench-deferred bench-place bench-learn learn-weights \
 	check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
 	check-debug mutations coverage vm-shell clean distclean
@@ -163,6 +163,15 @@ bench-deferred: ## measure remoted OpenCL (some five minutes); writes build/benc
 bench-place: ## compare placements on traces (NODES=, TASKS=, TRAIN=); writes build/bench/place.json
 	$(SUB) -C ctl place
 	@tools/bench/place/run --nodes "$(NODES)" --tasks $(TASKS) --train "$(TRAIN)"
+
+bench-learn: ## compare models of shares (NODES=, TASKS=, TRAIN=, PAIRS=); writes build/bench/learn.json
+	$(SUB) sim
+	$(SUB) -C tools/bench learn
+	@tools/bench/learn/run $(if $(PAIRS),--pairs "$(PAIRS)") \
+		$(if $(NODES),--nodes "$(NODES)" --tasks $(TASKS) --train "$(TRAIN)")
+
+learn-weights: sim ## make the weights of models again that the project ships (minutes)
+	@tools/learn/weights ctl/learn/weights
 
 check: all unit fuzz-targets kselftest ## run the tests, all but the longest (30 minutes)
 	@tests/run

@@ -9,6 +9,8 @@ const struct learn_model_ops *const learn_models[] = {
 	&learn_proportional,
 	&learn_persistence,
 	&learn_smoothing,
+	&learn_trees,
+	&learn_network,
 	NULL,
 };
 

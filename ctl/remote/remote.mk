@@ -42,7 +42,7 @@ $(OUT)/obj/remote/%.o: remote/%.c Makefile remote/remote.mk | $(remote-headers)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # mgpud's socket
-$(OUT)/obj/remote/control.o: remote-cflags += -Imgpud -Ialloc
+$(OUT)/obj/remote/control.o: remote-cflags += -Imgpud -Ialloc -Ilearn
 
 $(OUT)/obj/remote/%.o: $(remote-gen)/%.c $(remote-headers)
 	@mkdir -p $(@D)

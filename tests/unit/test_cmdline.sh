@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# gpuctl, mgpud, mgpu-policy, mgpu-trace, mgpu-renderd, mgpu-defer, mgpu-place and mgpu-remoted
-# have one grammar: help, version, and the answer to words and options that they do not know.
+# gpuctl, mgpud, mgpu-policy, mgpu-trace, mgpu-renderd, mgpu-defer, mgpu-place, mgpu-learn and
+# mgpu-remoted have one grammar: help, version, and the answer to words and options that they do not know.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,10 +10,10 @@ BUILD=${BUILD:-$top/build}
 ctl=$BUILD/ctl
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
-tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer mgpu-place mgpu-remoted'
+tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer mgpu-place mgpu-learn mgpu-remoted'
 
 must 'the tools cannot be built' \
-	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place remote BUILD="$BUILD"
+	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn remote BUILD="$BUILD"
 
 help_and_version()
 {
@@ -67,6 +67,8 @@ unknown()
 	refused "$ctl/mgpu-defer" 2 "did you mean 'analyse'" analyze
 	refused "$ctl/mgpu-place" 2 "did you mean 'replay'" rpelay
 	refused "$ctl/mgpu-place" 2 '^mgpu-place: --nodes wants a value' replay --nodes
+	refused "$ctl/mgpu-learn" 2 "did you mean 'evaluate'" evalaute
+	refused "$ctl/mgpu-learn" 2 '^mgpu-learn: --seed wants a value' train --seed
 	refused "$ctl/mgpu-renderd" 2 'make it first' --record /nonexistent
 	refused "$ctl/mgpu-renderd" 2 'replay needs a recording' replay
 }

@@ -342,11 +342,10 @@ static void responses(void)
 {
 	rng = 6;
 	for (unsigned int form = 0; form < NETWORK_FORMS; form++) {
-		const struct network_positive *need = &pass.a.needed;
-
 		random_weights(form, 0.3);
 		ask(9);
 		for (int r = 0; r < LEARN_RESOURCES; r++) {
+			const struct network_positive *need = &pass.a.needed[r];
 			double sum = 0, available = 0, needed = 0, x[9];
 
 			for (size_t i = 0; i < 9; i++) {
@@ -357,39 +356,65 @@ static void responses(void)
 				TAP_NEAR(pass.a.response[r][i], x[i], 1e-5 * x[i]);
 				available += a / 9;
 				needed += (double)need->value[i] / 9;
+				x[i] -= (double)question.prior[i];
 				sum += exp(-x[i]);
 			}
 			TAP_NEAR(available, 1, 1e-5);
 			TAP_NEAR(needed, 1, 1e-5);
-			/* the smaller the response, the larger the share */
+			/* the smaller the response and the larger the weight, the larger the share */
 			for (size_t i = 0; i < 9; i++)
 				TAP_NEAR(exp((double)pass.a.log_p[r][i]), exp(-x[i]) / sum, 1e-4);
 		}
 	}
 }
 
-/* By a product of matrices, as the formula has it. */
-static void need_of_query(void)
+/* (Mt + 1) M1 q, by a product of matrices. */
+static double need_by_formula(int r, size_t i)
 {
 	const real *query = pass.wide.in + network_row(0, NETWORK_WIDTH);
+	double sum = 0;
 
+	for (size_t d = 0; d < NETWORK_WIDTH; d++) {
+		double m2 = (double)pass.wide.out[network_row(i, NETWORK_WIDTH) + d];
+
+		for (size_t k = 0; k < LEARN_CLIENTS; k++)
+			m2 += (double)pass.square.out[network_row(i, LEARN_CLIENTS) + k] *
+				(double)pass.wide.out[network_row(k, NETWORK_WIDTH) + d];
+		sum += m2 * (double)query[d] * (double)w.p.gain[r][d];
+	}
+	return sum / sqrt(NETWORK_WIDTH);
+}
+
+static void need_of_query(void)
+{
 	rng = 7;
 	random_weights(NETWORK_FORM_B, 0.3);
 	ask(LEARN_CLIENTS);
-	for (size_t i = 0; i < LEARN_CLIENTS; i++) {
-		double sum = 0;
+	for (int r = 0; r < LEARN_RESOURCES; r++)
+		for (size_t i = 0; i < LEARN_CLIENTS; i++) {
+			double want = need_by_formula(r, i);
 
-		for (size_t d = 0; d < NETWORK_WIDTH; d++) {
-			double m2 = (double)pass.wide.out[network_row(i, NETWORK_WIDTH) + d];
-
-			for (size_t k = 0; k < LEARN_CLIENTS; k++)
-				m2 += (double)pass.square.out[network_row(i, LEARN_CLIENTS) + k] *
-					(double)pass.wide.out[network_row(k, NETWORK_WIDTH) + d];
-			sum += m2 * (double)query[d];
+			TAP_NEAR(pass.a.needed[r].raw[i], want, 1e-4 * (1 + fabs(want)));
 		}
-		sum /= sqrt(NETWORK_WIDTH);
-		TAP_NEAR(pass.a.needed.raw[i], sum, 1e-4 * (1 + fabs(sum)));
-	}
+}
+
+/* With equal responses a VM has its part by weight. */
+static void begins_with_weights(void)
+{
+	double share[LEARN_RESOURCES], part[LEARN_RESOURCES];
+	struct learn_input in;
+	void *model;
+
+	rng = 8;
+	memset(&w, 0, sizeof(w));
+	model = model_of(&w);
+	TAP_NEED(model);
+	random_question(&in, 7);
+	learn_network.share(model, &in, share);
+	learn_static.share(NULL, &in, part);
+	for (int r = 0; r < LEARN_RESOURCES; r++)
+		TAP_NEAR(share[r], part[r], 1e-5);
+	learn_network.free(model);
 }
 
 static double cell(const real *cells, size_t width, size_t rows, size_t columns, long r, long c)
@@ -783,6 +808,7 @@ int main(void)
 	tap_run(no_memory, "an answer allocates nothing");
 	tap_run(responses, "responses and shares follow the formulas of the three forms");
 	tap_run(need_of_query, "need is the product of Mt + 1, M1 and the query");
+	tap_run(begins_with_weights, "equal responses give parts by weight");
 	tap_run(convolutions, "convolutional networks follow their definition");
 	tap_run(past, "availability follows its definition");
 	tap_run(extreme_weights, "no weights overflow");

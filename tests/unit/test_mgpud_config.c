@@ -619,7 +619,7 @@ static void expectations_decide(void)
 		EXPECT_NONE,
 		{ .cpu = 0.1, .gpu = 0.1, .fps = INFINITY },
 	};
-	struct control control = { 0 };
+	struct control control = { .rest = { .in_force = true, .wait = REST_TRIAL_MIN } };
 	struct config c;
 	struct plan plan;
 
@@ -629,10 +629,11 @@ static void expectations_decide(void)
 	vgpus[0].demand = INFINITY;
 	vgpus[1].state = VGPU_IDLE;
 	vgpus[3].state = VGPU_IDLE;
+	vgpus[3].kept.frames = 10;
 	config_default(&c);
 	TAP_EQ(settings_decide(&c.set, &e, expect, &control, &plan), 0);
 	TAP_CHECK(plan.targets[0].limit > 20);
-	TAP_NEAR(plan.targets[1].limit, 12.5, 1e-9);
+	TAP_NEAR(plan.targets[1].limit, 12.5 * DECIDE_LEAD_MAX, 1e-9);
 	TAP_NEAR(plan.targets[1].gpu, 0.5, 1e-9);
 	TAP_CHECK(isinf(plan.targets[2].limit) && isinf(plan.targets[2].gpu));
 	/* the limits of one that paused stay as they are */

@@ -197,7 +197,7 @@ static void resumes(void)
 	TAP_NEAR(back.vgpus[0].kept.cpu, 1.0 / 3, 0);
 	TAP_NEAR(back.vgpus[1].kept.cpu, 0, 0);		/* not known before */
 	TAP_NEAR(back.vgpus[2].kept.cpu, 0, 0);		/* another VMM now */
-	TAP_EQ(decide(&back, &param, NULL, &c_back, &plan), 0);
+	TAP_EQ(decide(&back, &param, NULL, NULL, &c_back, &plan), 0);
 	TAP_CHECK(plan.targets[0].keep);
 	plan_free(&plan);
 	estimate_free(&e);

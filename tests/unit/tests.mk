@@ -89,17 +89,28 @@ test_preempt_learn-pkgs := json-c
 
 # ---- ctl/learn
 
-learn-learner := $(addprefix ../../ctl/learn/,learner.c due.c drift.c controls.c model.c file.c)
+learn := ../../ctl/learn
+learn-models := $(addprefix $(learn)/,controls.c feature.c file.c forest.c lines.c model.c network.c \
+	trees.c words.c)
+learn-learner := $(addprefix $(learn)/,drift.c due.c learner.c) $(learn-models)
+learn-network := $(addprefix $(learn)/,file.c network.c network_train.c words.c)
+
+test_learn_file-srcs := $(learn)/file.c
+test_learn_file-cflags := -I$(learn)
+
+test_learn_gradient-srcs := $(learn-network)
+test_learn_gradient-cflags := -I$(learn) -DLEARN_DOUBLE -O2
+
+test_learn_network-srcs := $(learn-models) $(learn)/network_train.c
+test_learn_network-cflags := -I$(learn) -O2
+test_learn_network-libs := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 test_learn_learner-srcs := $(learn-learner) $(alloc)
-test_learn_learner-cflags := -I../../ctl/learn -I../../ctl/alloc
+test_learn_learner-cflags := -I$(learn) -I../../ctl/alloc
 test_learn_learner-libs := -Wl,--wrap=calloc,--wrap=malloc
 
-learn := ../../ctl/learn
-learn-trees := $(addprefix $(learn)/,boost.c feature.c file.c forest.c lines.c trees.c \
-	trees_train.c)
-
-test_learn_trees-srcs := $(learn-trees)
+test_learn_trees-srcs := $(addprefix $(learn)/,boost.c controls.c feature.c file.c forest.c lines.c \
+	trees.c trees_train.c)
 test_learn_trees-cflags := -I$(learn)
 test_learn_trees-libs := -lxgboost -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
 	-Wl,--wrap=XGBoosterFree
@@ -108,6 +119,10 @@ test_learn_pairs-srcs := $(addprefix $(learn)/,boost.c forest.c lines.c pairs.c 
 	pairs_fit.c pairs_prior.c) ../../ctl/preempt/norm.c
 test_learn_pairs-cflags := -I$(learn) -I../../ctl/preempt
 test_learn_pairs-libs := -lxgboost -Wl,--wrap=malloc,--wrap=calloc
+
+test_learn_history-srcs := $(addprefix $(learn)/,history.c examples.c) $(learn-learner) $(alloc)
+test_learn_history-cflags := -I$(learn) -I../../ctl/alloc $(lib-cflags)
+test_learn_history-pkgs := json-c
 
 # ---- ctl/mgpud
 
@@ -122,7 +137,7 @@ test_ctx_view-cflags := $(mgpud-cflags) -I../../bpf
 test_ctx_view-pkgs := json-c
 
 test_mgpud_config-srcs := $(mgpud-config) ../../ctl/mgpud/server/log.c $(alloc) $(preempt) \
-	$(addprefix ../../ctl/learn/,controls.c model.c)
+	$(learn-models)
 test_mgpud_config-cflags := $(mgpud-cflags) \
 	-DEXAMPLE='"$(abspath ../../ctl/mgpud/mgpud.conf)"' \
 	-DMANUAL='"$(abspath ../../Documentation/man/mgpud.8)"'
@@ -262,21 +277,6 @@ test_defer_graph-srcs := $(addprefix ../../ctl/defer/,api.c cfg.c image.c value.
 	$(OUT)/api_table.c
 test_defer_graph-cflags := -I../../ctl/defer
 test_defer_graph-pkgs := capstone libelf libdw
-
-# ---- ctl/learn
-
-learn := ../../ctl/learn
-network := $(addprefix $(learn)/,network.c network_train.c words.c file.c)
-
-test_learn_file-srcs := $(learn)/file.c
-test_learn_file-cflags := -I$(learn)
-
-test_learn_gradient-srcs := $(network)
-test_learn_gradient-cflags := -I$(learn) -DLEARN_DOUBLE -O2
-
-test_learn_network-srcs := $(network) $(addprefix $(learn)/,controls.c model.c)
-test_learn_network-cflags := -I$(learn) -O2
-test_learn_network-libs := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 # ---- ctl/place
 
