@@ -94,10 +94,10 @@ static void use_model(struct daemon *d, bool reread)
 	if (!m->ops)
 		return;
 	log_text(LEVEL_INFO, "model-loaded", "%s is the model, %s%s%s", m->ops->name,
-		 d->config.model.mode == CONFIG_MODEL_ACT ? "and acts" : "in shadow",
+		 config_model_acts(&d->config.model) ? "and acts" : "in shadow",
 		 m->evaluation[0] ? "; its evaluation: " : "", m->evaluation);
 	model_event(d, "model-loaded");
-	if (d->config.model.mode == CONFIG_MODEL_ACT)
+	if (config_model_acts(&d->config.model))
 		model_event(d, "model-acts");
 }
 

@@ -813,10 +813,14 @@ static void models(void)
 	snprintf(weights, sizeof(weights), "%s/weights", folder);
 	snprintf(other, sizeof(other), "%s/other", folder);
 	write_weights(weights, "stub", "0", 3);
-	begin("[model]\nuse = static\n");
+	/* a control acts unless it is told otherwise */
+	begin("");
 	start(false);
 	await(get(&world->samples) > 3);
+	TAP_CHECK(state_is("model", "state", "\"acts\""));
+	TAP_STR(change(SET("{\"model_mode\":\"shadow\"}")), "");
 	TAP_CHECK(state_is("model", "state", "\"shadow\""));
+	await(!state_is("model", "checked", "0"));
 	TAP_CHECK(state_is("model", "use", "\"static\""));
 	TAP_CHECK(state_is("model", "age_s", "null"));
 	TAP_CHECK(!state_is("model", "error", "null"));
@@ -824,8 +828,12 @@ static void models(void)
 	TAP_STR(change(SET("{\"model_mode\":\"act\"}")), "");
 	TAP_CHECK(state_is("model", "state", "\"acts\""));
 	TAP_CHECK(state_is("sources", "model_mode", "\"run-time\""));
+	/* weights do not */
+	TAP_STR(change(SET("{\"model_mode\":\"auto\"}")), "");
 	snprintf(text, sizeof(text), SET("{\"model\":\"%s\"}"), weights);
 	TAP_STR(change(text), "");
+	TAP_CHECK(state_is("model", "state", "\"shadow\""));
+	TAP_STR(change(SET("{\"model_mode\":\"act\"}")), "");
 	TAP_CHECK(state_is("model", "name", "\"stub\""));
 	TAP_CHECK(state_is("model", "evaluation", "\"error 0.01\""));
 	TAP_CHECK(!state_is("model", "age_s", "null"));
@@ -901,7 +909,7 @@ static void model_events(void)
 
 	snprintf(weights, sizeof(weights), "%s/weights", folder);
 	write_weights(weights, "stub", "3", 1);
-	begin("");
+	begin("[model]\nuse = none\n");
 	start(false);
 	TAP_CHECK(state_is("model", "state", "\"off\""));
 	strcpy(addr.sun_path, path);

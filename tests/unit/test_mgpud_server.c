@@ -232,7 +232,7 @@ static void set_preempt(void)
 
 	up();
 	table_all(&config, text);
-	TAP_STR(text, "allocator=exact period_ms=1000 iterations=10 headroom=2 beta=2 lambda=-0.5 preempt=mgpu preempt_cost=fit preempt_decay_compute=1 preempt_decay_memory=0.9 preempt_class_threshold=0.5 preempt_starve_ms=500 preempt_min_gain=0.02 model=none model_mode=shadow model_max_age_days=0");
+	TAP_STR(text, "allocator=exact period_ms=1000 iterations=10 headroom=2 beta=2 lambda=-0.5 preempt=mgpu preempt_cost=fit preempt_decay_compute=1 preempt_decay_memory=0.9 preempt_class_threshold=0.5 preempt_starve_ms=500 preempt_min_gain=0.02 model=static model_mode=auto model_max_age_days=0");
 	fd = dial();
 	/* with others, in any order */
 	put(fd, "{\"request\":\"set\",\"settings\":{\"preempt\":\"drain\",\"allocator\":\"fea\",\"preempt_cost\":\"0.25,0.5\",\"preempt_decay_compute\":0.75,\"preempt_decay_memory\":0.5,\"period_ms\":500,\"preempt_class_threshold\":0.25,\"preempt_starve_ms\":12.5,\"preempt_min_gain\":0,\"model\":\"smoothing\",\"model_mode\":\"act\",\"model_max_age_days\":30}}\n");

@@ -30,6 +30,7 @@ enum config_exit {
 
 /* Choices of model.mode, likewise. */
 enum config_model_mode {
+	CONFIG_MODEL_AUTO,	/* a control acts, weights are in shadow */
 	CONFIG_MODEL_SHADOW,
 	CONFIG_MODEL_ACT,
 };
@@ -45,6 +46,19 @@ struct config_model {
 	unsigned int mode;
 	unsigned int max_age_days;
 };
+
+/* Return whether the model is a file of weights. */
+static inline bool config_model_is_file(const struct config_model *c)
+{
+	return *c->use == '/';
+}
+
+/* Return whether the model limits vGPUs, unless it fails. */
+static inline bool config_model_acts(const struct config_model *c)
+{
+	return c->mode == CONFIG_MODEL_ACT ||
+		(c->mode == CONFIG_MODEL_AUTO && !config_model_is_file(c));
+}
 
 /* Where a value comes from. Each origin counts more than those before it. */
 enum config_origin {

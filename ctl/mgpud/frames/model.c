@@ -141,10 +141,10 @@ enum model_change model_configure(struct model *m, const struct config_model *c,
 	enum model_change change = MODEL_NEW;
 
 	why[0] = '\0';
-	if (same && (!reread || *c->use != '/'))
+	if (same && (!reread || !config_model_is_file(c)))
 		return MODEL_SAME;
 	m->config = *c;
-	if (*c->use == '/') {
+	if (config_model_is_file(c)) {
 		change = use_file(m, c->use, same, why, size);
 	} else {
 		drop(m);
@@ -153,7 +153,7 @@ enum model_change model_configure(struct model *m, const struct config_model *c,
 	if (change == MODEL_NEW) {
 		m->told = false;
 		learner_use(m->learner, &(struct learner_model){
-			.ops = m->ops, .data = m->data, .acts = c->mode == CONFIG_MODEL_ACT,
+			.ops = m->ops, .data = m->data, .acts = config_model_acts(c),
 		});
 	}
 	return change;
