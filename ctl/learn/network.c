@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "file.h"
+#include "../place/draw.h"
 #include "network_pass.h"
 
 #define L	LEARN_WORDS
@@ -48,14 +48,14 @@ __attribute__((simd("notinbranch"))) double exp(double);
 /* ---- the order of clients ---- */
 
 /**
- * struct group - VMs, before one is served
+ * struct vm_group - VMs, before one is served
  * @n: their number
  * @word: of each
  * @rank: place of each in an order by words and surroundings; equal for VMs that these do
  *	not tell apart
  * @prior: logarithm of the weight of each over the mean
  */
-struct group {
+struct vm_group {
 	size_t n;
 	struct learn_word word[N][L];
 	uint8_t rank[N];
@@ -64,9 +64,7 @@ struct group {
 
 static uint64_t mix(uint64_t x)
 {
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
+	return random_next(&x);
 }
 
 /*
@@ -84,7 +82,7 @@ static uint64_t surroundings(const struct learn_input *in, const uint64_t *sum, 
 	return all;
 }
 
-static int compare(const struct group *g, const uint64_t *around, size_t a, size_t b)
+static int compare(const struct vm_group *g, const uint64_t *around, size_t a, size_t b)
 {
 	int c = learn_words_compare(g->word[a], g->word[b]);
 
@@ -93,7 +91,7 @@ static int compare(const struct group *g, const uint64_t *around, size_t a, size
 	return around[a] < around[b] ? -1 : around[a] > around[b];
 }
 
-static void rank_clients(struct group *g, const uint64_t *around)
+static void rank_clients(struct vm_group *g, const uint64_t *around)
 {
 	for (size_t j = 0; j < g->n; j++) {
 		g->rank[j] = 0;
@@ -102,7 +100,7 @@ static void rank_clients(struct group *g, const uint64_t *around)
 	}
 }
 
-static void group_make(const struct learn_input *in, struct group *g)
+static void group_make(const struct learn_input *in, struct vm_group *g)
 {
 	uint64_t sum[N], around[N];
 	double weight = 0;
@@ -131,7 +129,7 @@ static void group_make(const struct learn_input *in, struct group *g)
  * Whether @a comes before @b, behind the @placed first of @order. Where nothing else tells
  * them apart, distances to those already placed do.
  */
-static bool before(const struct group *g, const struct learn_input *in, const uint8_t *order,
+static bool before(const struct vm_group *g, const struct learn_input *in, const uint8_t *order,
 		   size_t placed, size_t a, size_t b)
 {
 	const double *da = in->distance[a], *db = in->distance[b];
@@ -147,7 +145,7 @@ static bool before(const struct group *g, const struct learn_input *in, const ui
 	return false;
 }
 
-static void group_order(const struct group *g, const struct learn_input *in, size_t served,
+static void group_order(const struct vm_group *g, const struct learn_input *in, size_t served,
 			uint8_t *order)
 {
 	for (size_t j = 0; j < g->n; j++)
@@ -170,7 +168,7 @@ static void group_order(const struct group *g, const struct learn_input *in, siz
 void network_ask(const struct learn_input *in, struct network_question *q,
 		 uint8_t order[LEARN_CLIENTS])
 {
-	struct group g;
+	struct vm_group g;
 
 	group_make(in, &g);
 	group_order(&g, in, 0, order);
@@ -674,7 +672,7 @@ char *learn_network_write(const struct network_weights *w, size_t *size)
  */
 struct network_model {
 	struct network_weights w;
-	struct group group;
+	struct vm_group group;
 	struct network_pass pass;
 };
 

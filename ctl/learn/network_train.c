@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../place/draw.h"
 #include "network_pass.h"
 #include "network_train.h"
 
@@ -529,23 +530,13 @@ double network_gradient(const struct network_weights *w, const struct learn_samp
 	return learn(w, scratch, gradient);
 }
 
-/* ---- random numbers ---- */
-
-static uint64_t draw(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
+/* ---- the first weights ---- */
 
 /* Uniform, with mean 0 and the given standard deviation. */
 static void spread_out(uint64_t *state, real *x, size_t n, double deviation)
 {
 	for (size_t i = 0; i < n; i++)
-		x[i] = (real)(deviation * 3.4641016151377544 *
-			      ((double)(draw(state) >> 11) * 0x1p-53 - 0.5));
+		x[i] = (real)(deviation * sqrt(12) * (random_part(state) - 0.5));
 }
 
 #define SPREAD(field, deviation)	spread_out(&seed, (real *)w->p.field, \
@@ -690,7 +681,7 @@ static double validate(const struct training *tr)
 static void shuffle(struct training *tr)
 {
 	for (size_t i = tr->n - 1; i > 0; i--) {
-		size_t k = draw(&tr->random) % (i + 1);
+		size_t k = random_below(&tr->random, i + 1);
 		uint32_t swap = tr->order[i];
 
 		tr->order[i] = tr->order[k];
