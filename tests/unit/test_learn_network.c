@@ -630,8 +630,8 @@ static void cut_off(void)
 
 /* ---- training ---- */
 
-#define SAMPLES	500
-#define OTHERS	150
+#define SAMPLES	250
+#define OTHERS	60
 
 static struct learn_sample samples[SAMPLES], others[OTHERS], held_out[OTHERS];
 
@@ -718,8 +718,9 @@ static void training(void)
 	double before, after, validation, by_weight = loss_of_static();
 
 	network_training_defaults(&t);
-	t.epochs = 12;
-	t.batch = 8;
+	t.epochs = 8;
+	t.batch = 4;
+	t.rate = 0.01;
 	t.progress = count_epochs;
 	t.arg = &last;
 	network_init(&w, t.form, t.seed);
@@ -730,7 +731,7 @@ static void training(void)
 	tap_diag("held out: %.3f before, %.3f after, %.3f by weight", before, after, by_weight);
 	TAP_CHECK(after < before);
 	TAP_CHECK(after < 0.8 * by_weight);
-	TAP_EQ(last.epochs, 12);
+	TAP_EQ(last.epochs, 8);
 	TAP_EQ(last.epoch, calls);
 	TAP_CHECK(last.best && last.best <= last.epoch && validation <= last.validation);
 }
@@ -816,8 +817,8 @@ int main(void)
 	tap_run(write_and_load, "weights that were written are loaded");
 	tap_run(refusals, "other weights are refused with the reason");
 	tap_run(cut_off, "weights that were cut off are refused");
-	tap_run(training, "training makes the network better than shares by weight");
-	tap_run(repeatable, "the same seed gives the same weights");
+	tap_run_within(training, "training makes the network better than shares by weight", 180);
+	tap_run_within(repeatable, "the same seed gives the same weights", 180);
 	tap_run(stops, "training stops if it is told to, or gets no better");
 	tap_run(arguments, "arguments out of their range are refused");
 	return tap_done();
