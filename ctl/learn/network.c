@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../place/draw.h"
+#include "draw.h"
 #include "network_pass.h"
 
 #define L	LEARN_WORDS

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../place/draw.h"
+#include "draw.h"
 #include "network_pass.h"
 #include "network_train.h"
 
