@@ -90,38 +90,39 @@ test_preempt_learn-pkgs := json-c
 # ---- ctl/learn
 
 learn := ../../ctl/learn
+learn-cflags := -I$(learn) $(lib-cflags)
 learn-models := $(addprefix $(learn)/,controls.c feature.c file.c forest.c lines.c model.c network.c \
 	trees.c words.c)
 learn-learner := $(addprefix $(learn)/,drift.c due.c learner.c) $(learn-models)
 learn-network := $(addprefix $(learn)/,file.c network.c network_train.c words.c)
 
 test_learn_file-srcs := $(learn)/file.c
-test_learn_file-cflags := -I$(learn)
+test_learn_file-cflags := $(learn-cflags)
 
 test_learn_gradient-srcs := $(learn-network)
-test_learn_gradient-cflags := -I$(learn) -DLEARN_DOUBLE -O2
+test_learn_gradient-cflags := $(learn-cflags) -DLEARN_DOUBLE -O2
 
 test_learn_network-srcs := $(learn-models) $(learn)/network_train.c
-test_learn_network-cflags := -I$(learn) -O2
+test_learn_network-cflags := $(learn-cflags) -O2
 test_learn_network-libs := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 test_learn_learner-srcs := $(learn-learner) $(alloc)
-test_learn_learner-cflags := -I$(learn) -I../../ctl/alloc
+test_learn_learner-cflags := $(learn-cflags) -I../../ctl/alloc
 test_learn_learner-libs := -Wl,--wrap=calloc,--wrap=malloc
 
 test_learn_trees-srcs := $(addprefix $(learn)/,boost.c controls.c feature.c file.c forest.c lines.c \
 	trees.c trees_train.c)
-test_learn_trees-cflags := -I$(learn)
+test_learn_trees-cflags := $(learn-cflags)
 test_learn_trees-libs := -lxgboost -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
 	-Wl,--wrap=XGBoosterFree
 
 test_learn_pairs-srcs := $(addprefix $(learn)/,boost.c forest.c lines.c pairs.c pairs_csv.c \
 	pairs_fit.c pairs_prior.c) ../../ctl/preempt/norm.c
-test_learn_pairs-cflags := -I$(learn) -I../../ctl/preempt
+test_learn_pairs-cflags := $(learn-cflags) -I../../ctl/preempt
 test_learn_pairs-libs := -lxgboost -Wl,--wrap=malloc,--wrap=calloc
 
 test_learn_history-srcs := $(addprefix $(learn)/,history.c examples.c) $(learn-learner) $(alloc)
-test_learn_history-cflags := -I$(learn) -I../../ctl/alloc $(lib-cflags)
+test_learn_history-cflags := $(learn-cflags) -I../../ctl/alloc
 test_learn_history-pkgs := json-c
 
 # ---- ctl/mgpud
