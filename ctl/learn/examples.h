@@ -8,7 +8,7 @@
 
 #include "fds.h"
 #include "history.h"
-#include "sample.h"
+#include "training.h"
 
 /* What a question is about. */
 enum example_kind {

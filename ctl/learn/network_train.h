@@ -4,7 +4,7 @@
 #define MGPU_LEARN_NETWORK_TRAIN_H
 
 #include "network.h"
-#include "sample.h"
+#include "training.h"
 
 /**
  * struct network_progress - how far a training is

@@ -11,7 +11,7 @@
 #define MGPU_LEARN_TREES_H
 
 #include "boost.h"
-#include "sample.h"
+#include "training.h"
 
 #define TREES_VERSION	1
 #define TREES_LEAST	1e-4f	/* lower shares count as this in training */

@@ -293,7 +293,7 @@ test_place_replay-cflags := -I$(place) $(lib-cflags)
 test_place_replay-libs := -lpthread
 
 test_place_trace-srcs := $(place-pure) $(addprefix $(place)/,place_trace.c state.c weights.c)
-test_place_trace-cflags := -I$(place)
+test_place_trace-cflags := -I$(place) $(lib-cflags)
 test_place_trace-pkgs := json-c
 
 # ---- ctl/remote

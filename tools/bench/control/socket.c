@@ -224,6 +224,10 @@ static int set_up(struct bench *b)
 	b->d.start_ns = now_ns();
 	config_default(&b->d.config);
 	analyse_init(&b->d.learned);
+	if (model_init(&b->d.model) ||
+	    model_configure(&b->d.model, &b->d.config.model, false, why, sizeof(why)) ==
+	    MODEL_REFUSED)
+		return -ENOMEM;
 	for (uint32_t j = 0; j < VGPUS; j++) {
 		b->vgpus[j] = (struct sample_vgpu){
 			.id = j, .open = true, .tgid = j + 1, .weight = 100,
@@ -286,7 +290,10 @@ static int period(struct bench *b)
 	ret = estimate_update(&d->estimate, &s, d->config.set.headroom);
 	if (!ret) {
 		plan_free(&d->plan);
-		ret = settings_decide(&d->config.set, &d->estimate, &d->control, &d->plan);
+		ret = settings_decide(&d->config.set, &d->estimate,
+				      model_expect(&d->model, &d->config.set, &d->estimate,
+						   (uint64_t)time(NULL)),
+				      &d->control, &d->plan);
 	}
 	d->periods++;
 	server_publish(d->server, true);
@@ -462,6 +469,7 @@ int main(int argc, char **argv)
 	server_close(b.d.server);
 	estimate_free(&b.d.estimate);
 	plan_free(&b.d.plan);
+	model_free(&b.d.model);
 	config_free(&b.d.config);
 	if (!ret)
 		ret = results_end(b.json);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Examples that models learn from. */
-#ifndef MGPU_LEARN_SAMPLE_H
-#define MGPU_LEARN_SAMPLE_H
+#ifndef MGPU_LEARN_TRAINING_H
+#define MGPU_LEARN_TRAINING_H
 
 #include "learn.h"
 
@@ -16,4 +16,4 @@ struct learn_sample {
 	float label[LEARN_RESOURCES][LEARN_CLIENTS];
 };
 
-#endif /* MGPU_LEARN_SAMPLE_H */
+#endif /* MGPU_LEARN_TRAINING_H */
