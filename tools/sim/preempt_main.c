@@ -6,14 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "file.h"
 #include "options.h"
+#include "pairs.h"
 #include "preempt_sim.h"
 
 #define MAX_POLICIES	16
 
 enum {
 	OPT_STREAM, OPT_POLICY, OPT_COST, OPT_TRUE_COST, OPT_DECAY, OPT_SLOTS, OPT_STARVE,
-	OPT_GAIN, OPT_REST, OPT_SHARING, OPT_JSON, OPT_GENERATE, OPT_JOBS, OPT_LOAD, OPT_WIDE,
+	OPT_GAIN, OPT_REST, OPT_SHARING, OPT_PRIOR_STREAM, OPT_PRIOR_PAIRS, OPT_JSON,
+	OPT_GENERATE, OPT_JOBS, OPT_LOAD, OPT_WIDE,
 };
 
 static const struct sim_option options[] = {
@@ -33,6 +36,10 @@ static const struct sim_option options[] = {
 	{ OPT_REST, "rest-ms", "MS", "least time between two decisions (0)" },
 	{ OPT_SHARING, "sharing", "M,C,A,D",
 	  "true slowdown by waiting for memory, by computing and by anything, and decay" },
+	{ OPT_PRIOR_STREAM, "prior-stream", "FILE.csv",
+	  "begin with what mgpu learns of kinds and classes on another stream" },
+	{ OPT_PRIOR_PAIRS, "prior-pairs", "FILE",
+	  "begin with the table of classes in weights of 'mgpu-learn pairs train'" },
 	{ OPT_JSON, "json", "FILE", "write the result" },
 	{ OPT_GENERATE, "generate", "SEED", "print a generated stream instead" },
 	{ OPT_JOBS, "jobs", "N", "jobs of the generated stream (400)" },
@@ -42,7 +49,7 @@ static const struct sim_option options[] = {
 };
 
 struct options {
-	const char *stream, *json;
+	const char *stream, *json, *prior_stream, *prior_pairs;
 	const char *policy[MAX_POLICIES];
 	size_t nr_policies;
 	char policies[256];
@@ -132,6 +139,12 @@ static int set_option(void *data, const struct sim_option *option, const char *v
 	switch (option->id) {
 	case OPT_STREAM:
 		o->stream = value;
+		break;
+	case OPT_PRIOR_STREAM:
+		o->prior_stream = value;
+		break;
+	case OPT_PRIOR_PAIRS:
+		o->prior_pairs = value;
 		break;
 	case OPT_JSON:
 		o->json = value;
@@ -307,8 +320,84 @@ static int run(struct options *o, const struct psim_stream *s)
 	return ret;
 }
 
+/* ---- priors ---- */
+
+/* Have mgpu learn from a stream, as another host. */
+static int learn_stream(struct options *o, struct analyse *learned, struct preempt_norm *norm)
+{
+	struct psim_stream *s = calloc(1, sizeof(*s));
+	struct psim_setup setup = o->setup;
+	struct psim_result r;
+	char why[512];
+	int ret;
+
+	if (!s)
+		return sim_bad("out of memory");
+	ret = psim_read(s, o->prior_stream, why, sizeof(why));
+	if (ret) {
+		sim_bad("%s", why);
+	} else {
+		setup.policy = &preempt_mgpu;
+		setup.learned = learned;
+		ret = psim_run(s, &setup, &r);
+		if (ret)
+			sim_bad("--prior-stream %s: %s", o->prior_stream, strerror(-ret));
+	}
+	free(s);
+	if (ret)
+		return ret;
+	for (int i = 0; i < PREEMPT_CLASSES * PREEMPT_CLASSES; i++) {
+		enum preempt_class a = i / PREEMPT_CLASSES, b = i % PREEMPT_CLASSES;
+
+		preempt_norm_prior(norm, a, b, learned->norm.slow[a][b], PREEMPT_NORM_PRIOR);
+	}
+	o->setup.prior = learned;
+	return 0;
+}
+
+static int learn_pairs(const char *path, struct preempt_norm *norm)
+{
+	struct learn_pairs *p = NULL;
+	struct learn_file file;
+	FILE *f = fopen(path, "re");
+	char why[512];
+	int ret;
+
+	if (!f)
+		return sim_bad("--prior-pairs %s: %s", path, strerror(errno));
+	ret = learn_file_read(&file, f, path, why, sizeof(why));
+	fclose(f);
+	if (ret)
+		return sim_bad("%s", why);
+	if (strcmp(file.model, "pairs"))
+		ret = sim_bad("%s: weights of the model '%.32s', not of pairs; 'mgpu-learn pairs train' writes some",
+			      path, file.model);
+	else if (learn_pairs_load(&p, file.payload, file.size, why, sizeof(why)))
+		ret = sim_bad("%s: %s", path, why);
+	else
+		learn_pairs_prior(p, norm);
+	learn_pairs_free(p);
+	learn_file_free(&file);
+	return ret;
+}
+
+static int learn_priors(struct options *o, struct analyse *learned, struct preempt_norm *norm)
+{
+	int ret = 0;
+
+	preempt_norm_cold(norm);
+	if (o->prior_stream)
+		ret = learn_stream(o, learned, norm);
+	if (!ret && o->prior_pairs)
+		ret = learn_pairs(o->prior_pairs, norm);
+	o->setup.norm = norm;
+	return ret;
+}
+
 int main(int argc, char **argv)
 {
+	static struct analyse learned;
+	struct preempt_norm norm;
 	struct options o = {
 		.setup = {
 			.param = PREEMPT_PARAM_DEFAULT,
@@ -336,7 +425,9 @@ int main(int argc, char **argv)
 			sim_bad("standard output: cannot be written");
 	} else {
 		ret = psim_read(s, o.stream, why, sizeof(why));
-		ret = ret ? sim_bad("%s", why) : run(&o, s);
+		ret = ret ? sim_bad("%s", why) : learn_priors(&o, &learned, &norm);
+		if (!ret)
+			ret = run(&o, s);
 	}
 	free(s);
 	return ret ? 1 : 0;

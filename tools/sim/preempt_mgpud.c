@@ -33,6 +33,9 @@ struct psim_mgpud *psim_mgpud_new(const struct psim_setup *setup)
 		return NULL;
 	d->setup = setup;
 	ctx_view_init(&d->view, &setup->param);
+	d->view.analyse.prior = setup->prior;
+	if (setup->norm)
+		d->view.analyse.norm = *setup->norm;
 	d->dev = (struct mgpu_dev_info){
 		.present = ~0,	/* a module that tells all attributes */
 		.id = DEV_ID, .engines = setup->slots, .slots = setup->slots,
@@ -47,6 +50,11 @@ void psim_mgpud_free(struct psim_mgpud *d)
 		return;
 	ctx_view_free(&d->view);
 	free(d);
+}
+
+const struct analyse *psim_mgpud_learned(const struct psim_mgpud *d)
+{
+	return &d->view.analyse;
 }
 
 const struct preempt_norm *psim_mgpud_norm(const struct psim_mgpud *d)

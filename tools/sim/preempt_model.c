@@ -317,6 +317,8 @@ int psim_run(const struct psim_stream *s, const struct psim_setup *setup,
 		goto out;
 	}
 	r->guard = *psim_mgpud_guard(mgpud);
+	if (setup->learned)
+		*setup->learned = *psim_mgpud_learned(mgpud);
 	r->norm_ipc = m->sum / r->busy;
 	for (size_t i = 0; i < s->n; i++) {
 		const struct psim_job *j = &s->job[i];

@@ -163,6 +163,9 @@ void psim_module_give(struct psim_device *m);
 struct psim_mgpud *psim_mgpud_new(const struct psim_setup *setup);
 void psim_mgpud_free(struct psim_mgpud *d);
 
+/* Return all that is learned. */
+const struct analyse *psim_mgpud_learned(const struct psim_mgpud *d);
+
 /* Return the table of norm_ipc that is learned. */
 const struct preempt_norm *psim_mgpud_norm(const struct psim_mgpud *d);
 

@@ -102,6 +102,9 @@ struct psim_sharing {
  * @sharing: what is true of sharing; NULL: PSIM_SHARING
  * @rest: least time from one decision to the next, cycles; 0: at each event
  * @horizon: how far the clairvoyant looks, cycles; 0: PSIM_HORIZON
+ * @prior: what mgpud expects of kinds of work in the beginning; NULL: nothing
+ * @norm: its table of norm_ipc in the beginning; NULL: that before any observation
+ * @learned: result: what mgpud has learned in the end; NULL: not wanted
  */
 struct psim_setup {
 	const struct preempt_ops *policy;
@@ -111,6 +114,9 @@ struct psim_setup {
 	const struct psim_sharing *sharing;
 	double rest;
 	double horizon;
+	const struct analyse *prior;
+	const struct preempt_norm *norm;
+	struct analyse *learned;
 };
 
 /**
