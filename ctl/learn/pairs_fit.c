@@ -336,6 +336,18 @@ static uint64_t mixed(uint64_t x)
 	return x ^ x >> 33;
 }
 
+/* The fold of a pair: that of the same jobs, whichever comes first, is the same. */
+static unsigned int fold_of(const struct pairs_table *t, size_t row,
+			    const struct pairs_options *o)
+{
+	const struct pairs_row *r = &t->row[row];
+	size_t first = r->job[0] < r->job[1] ? r->job[0] : r->job[1];
+	size_t second = r->job[0] + r->job[1] - first;
+
+	return (unsigned int)(mixed(o->seed * 1000003 + first * PAIRS_JOBS_MAX + second) %
+			      o->folds);
+}
+
 static bool of_model(const struct pairs_table *t, size_t row, const char *model)
 {
 	return !strcmp(t->job[t->row[row].job[0]].model, model) ||
@@ -353,7 +365,7 @@ static int divide(const struct part *all, struct part *train, struct part *held,
 	for (size_t i = 0; i < all->n; i++) {
 		size_t row = all->row[i];
 		bool out = model ? of_model(all->t, row, model) :
-			mixed(o->seed * 1000003 + row) % o->folds == fold;
+			fold_of(all->t, row, o) == fold;
 		struct part *to = out ? held : train;
 
 		to->row[to->n++] = row;
