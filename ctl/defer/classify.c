@@ -96,7 +96,7 @@ static const struct value *end_of(const struct look *l, const struct sym *place,
 	if (!l->e.end)
 		return NULL;
 	if (place->kind == SYM_REG)
-		return &l->e.end->reg[place->a];
+		return l->e.end->reg[place->a];
 	*room = eval_slot(&l->e, l->e.end, (uint16_t)place->a, place->b, place->size);
 	return room;
 }
@@ -199,8 +199,8 @@ static enum arg_class memory_class(const struct look *l, const struct sym *sym)
 		for (k = 0; k < l->e.sites[i].nr_targets; k++) {
 			const struct target *t = &l->e.sites[i].targets[k];
 
-			if (sym->kind == SYM_GLOBAL && value_is_const(&t->address, &off) &&
-			    may_overlap(l, &t->address, t->size, &at, sym->size))
+			if (sym->kind == SYM_GLOBAL && value_is_const(t->address, &off) &&
+			    may_overlap(l, t->address, t->size, &at, sym->size))
 				return ARG_RESULT;
 		}
 	for (i = 0; i < l->e.nr_notes; i++) {
@@ -380,18 +380,18 @@ static enum arg_class pointee_class(const struct look *l, const struct site *s, 
 	unsigned int i;
 	int64_t off;
 
-	if (value_is_const(&s->args[arg], &off) && !off)
+	if (value_is_const(s->args[arg], &off) && !off)
 		return ARG_CONST;
 	if (!s->pointees[arg] && s->fn->args[arg].type == API_PARAMS &&
-	    names_frame(l, &s->args[arg]))
+	    names_frame(l, s->args[arg]))
 		return ARG_DATA;
 	if (!s->pointees[arg])
-		return value_class(l, &s->args[arg]) == ARG_CONST &&
-		       !may_change(l, &s->args[arg]) ? ARG_CONST : ARG_DATA;
+		return value_class(l, s->args[arg]) == ARG_CONST &&
+		       !may_change(l, s->args[arg]) ? ARG_CONST : ARG_DATA;
 	for (i = 0; i < s->nr_pointees[arg]; i++) {
-		piece = value_class(l, &s->pointees[arg][i].v);
+		piece = value_class(l, s->pointees[arg][i].v);
 		*iv |= piece == ARG_IV;
-		*computed |= piece == ARG_RESULT && !is_expression(l, &s->pointees[arg][i].v);
+		*computed |= piece == ARG_RESULT && !is_expression(l, s->pointees[arg][i].v);
 		if (piece == ARG_UNKNOWN)
 			piece = ARG_DATA;
 		if (strength(piece) > strength(class))
@@ -422,15 +422,15 @@ static void look_at_call(struct look *l, const struct site *s, struct loop_call 
 	if (fn->answers)
 		because(l, s->insn, "%s has to be answered at once", fn->name);
 	c->blocks = fn->blocks || (fn->blocking_arg != API_NO_ARG &&
-				   !(value_is_const(&s->args[fn->blocking_arg], &n) && !n));
+				   !(value_is_const(s->args[fn->blocking_arg], &n) && !n));
 	for (i = 0; i < fn->nr_args; i++) {
-		enum arg_class class = value_class(l, &s->args[i]);
-		bool computed = class == ARG_RESULT && !is_expression(l, &s->args[i]);
+		enum arg_class class = value_class(l, s->args[i]);
+		bool computed = class == ARG_RESULT && !is_expression(l, s->args[i]);
 
 		c->args[i] = class;
 		switch (fn->args[i].type) {
 		case API_CALLBACK:
-			if (!value_is_const(&s->args[i], &n) || n)
+			if (!value_is_const(s->args[i], &n) || n)
 				because(l, s->insn, "%s calls a function of the program back",
 					fn->name);
 			break;
@@ -508,7 +508,7 @@ static bool exposes_results(const struct look *l)
 		for (k = 0; st && k < st->nr_slots; k++)
 			if (st->slots[k].off + (int64_t)st->slots[k].size >
 			    l->e.exposed[st->slots[k].frame] &&
-			    value_class(l, &st->slots[k].v) == ARG_RESULT)
+			    value_class(l, st->slots[k].v) == ARG_RESULT)
 				return true;
 	}
 	return false;
@@ -540,10 +540,10 @@ static void look_at_access(struct look *l, const struct note *n)
 			const struct target *t = &s->targets[k];
 
 			if (t->slot ? !in_frame :
-			    !may_overlap(l, &t->address, t->size, &n->v, n->size))
+			    !may_overlap(l, t->address, t->size, &n->v, n->size))
 				continue;
 			/* Of its own data the front end knows where it lies. */
-			if (is_fixed(&n->v) && !is_fixed(&t->address) && !t->slot) {
+			if (is_fixed(&n->v) && !is_fixed(t->address) && !t->slot) {
 				guard(l, s->insn, "%s of %s lies outside of the program's own data",
 				      s->fn->args[t->arg].name, s->fn->name);
 				continue;
@@ -556,7 +556,7 @@ static void look_at_access(struct look *l, const struct note *n)
 /* A call reads memory that another one writes. */
 static void look_at_flow(struct look *l, const struct site *s, unsigned int arg)
 {
-	const struct value *from = &s->args[arg];
+	const struct value *from = s->args[arg];
 	unsigned int i, k;
 	struct value d;
 	int64_t off;
@@ -568,11 +568,11 @@ static void look_at_flow(struct look *l, const struct site *s, unsigned int arg)
 			const struct site *w = &l->e.sites[i];
 			const struct target *t = &w->targets[k];
 
-			if (names_frame(l, &t->address))
+			if (names_frame(l, t->address))
 				continue;
-			d = value_add(from, &t->address, -1, 0);
+			d = value_add(from, t->address, -1, 0);
 			/* Parts of one array, which another iteration may have written. */
-			if (from->linear && t->address.linear && value_is_const(&d, &off) &&
+			if (from->linear && t->address->linear && value_is_const(&d, &off) &&
 			    (!off || value_class(l, from) != ARG_CONST))
 				because(l, s->insn, "%s of %s may be memory that is %s of %s",
 					s->fn->args[arg].name, s->fn->name,
@@ -731,7 +731,7 @@ static bool is_target(const struct look *l, const struct slot *s)
 
 	for (i = 0; i < l->e.nr_sites; i++)
 		for (k = 0; k < l->e.sites[i].nr_targets; k++)
-			if (eval_is_slot(l->e.syms, &l->e.sites[i].targets[k].address, &frame,
+			if (eval_is_slot(l->e.syms, l->e.sites[i].targets[k].address, &frame,
 					 &off) &&
 			    frame == s->frame && s->off >= off &&
 			    (uint64_t)(s->off - off) + s->size <= l->e.sites[i].targets[k].size)
@@ -766,8 +766,8 @@ static bool is_read_later(const struct look *l, const struct slot *s)
 	for (i = 0; i < l->whole->nr_sites; i++)
 		for (k = 0; k < l->whole->sites[i].fn->nr_args; k++)
 			if (!l->loop->member[l->whole->sites[i].block] &&
-			    names_frame(l, &l->whole->sites[i].args[k]) &&
-			    (!eval_is_slot(l->e.syms, &l->whole->sites[i].args[k], &frame, &off) ||
+			    names_frame(l, l->whole->sites[i].args[k]) &&
+			    (!eval_is_slot(l->e.syms, l->whole->sites[i].args[k], &frame, &off) ||
 			     (frame == s->frame && off < s->off + (int64_t)s->size)))
 				return true;
 	return false;
@@ -790,7 +790,7 @@ static void leave_with_slots(struct look *l, const cs_insn *exit, const struct s
 		if (is_target(l, s) || !is_read_later(l, s))
 			continue;
 		/* Below the stack pointer there is nothing that is still needed. */
-		if (eval_is_slot(l->e.syms, &st->reg[RSP], &frame, &off) &&
+		if (eval_is_slot(l->e.syms, st->reg[RSP], &frame, &off) &&
 		    frame == s->frame && s->off < off)
 			continue;
 		v = eval_slot(&l->e, st, s->frame, s->off, s->size);
@@ -809,10 +809,10 @@ static void look_at_exit(struct look *l, uint32_t block, uint16_t live, struct s
 	for (i = 0; i < NR_GENERAL; i++) {
 		place.a = i;
 		if (live >> i & 1)
-			leave_with(l, last, &st->reg[i], &place, reg_names[i]);
+			leave_with(l, last, st->reg[i], &place, reg_names[i]);
 	}
 	for (i = NR_GENERAL; i < REG_FLAGS; i++)
-		if (value_class(l, &st->reg[i]) == ARG_RESULT)
+		if (value_class(l, st->reg[i]) == ARG_RESULT)
 			because(l, last, "leaves the loop with a result in a vector register");
 	leave_with_slots(l, last, st, st);
 	/* Slots that only an earlier iteration stored to. */
@@ -921,7 +921,7 @@ static int look_at_stack(struct eval *whole, struct syms *syms, struct state *st
 	int ret;
 
 	/* First without any knowledge of it, for the addresses that leave the function. */
-	eval_function_start(syms, start);
+	eval_function_start(&whole->shared->values, syms, start);
 	whole->forgetful = true;
 	ret = eval_run(whole, start);
 	if (ret)
@@ -931,7 +931,7 @@ static int look_at_stack(struct eval *whole, struct syms *syms, struct state *st
 	ret = eval_run(whole, start);
 	if (!ret)
 		eval_collect(whole);
-	return ret || whole->no_memory ? -ENOMEM : 0;
+	return ret || whole->no_memory || whole->shared->values.no_memory ? -ENOMEM : 0;
 }
 
 /* Whether a loop has a call of the API, or of a function that may call it. */
@@ -967,15 +967,16 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 	struct syms *syms = calloc(1, sizeof(*syms));
 	struct state *start = calloc(1, sizeof(*start));
 	struct look *l = calloc(1, sizeof(*l));
+	struct eval_shared *shared = calloc(1, sizeof(*shared));
 	struct eval whole = { .img = img, .cfgs = cfgs, .cfg = g, .capstone = capstone,
-			      .syms = syms };
+			      .syms = syms, .shared = shared };
 	uint16_t *live = NULL;
 	unsigned int nr_frames;
 	int ret = -ENOMEM;
 
 	exposed = calloc(MAX_SYMS, sizeof(*exposed));
 	live = g ? calloc(g->nr_blocks + 1, sizeof(*live)) : NULL;
-	if (!syms || !start || !l || !exposed || !live)
+	if (!syms || !start || !l || !exposed || !live || !shared)
 		goto out;
 	ret = 0;
 	/* A loop has at least what the loops in it have. */
@@ -1003,11 +1004,12 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 		l->live = live;
 		l->whole = &whole;
 		l->e = (struct eval){ .img = img, .cfgs = cfgs, .cfg = g, .capstone = capstone,
-				      .syms = syms,
+				      .syms = syms, .shared = shared,
 				      .member = g->loops[i].member, .entry = g->loops[i].header,
 				      .exposed = exposed };
 		/* The symbols of the function, but for the stack's bases, are no more needed. */
-		eval_loop_start(syms, nr_frames, whole.at[g->loops[i].header], start);
+		eval_loop_start(&shared->values, syms, nr_frames, whole.at[g->loops[i].header],
+				start);
 		l->r = new_loop(report, g, &g->loops[i]);
 		if (!l->r) {
 			ret = -ENOMEM;
@@ -1019,13 +1021,14 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 		else
 			free_loop(l->r);
 		eval_free(&l->e);
-		if (l->no_memory)
+		if (l->no_memory || shared->values.no_memory)
 			ret = -ENOMEM;
 	}
 	if (!ret && o->picture && report->nr_loops > first)
 		o->picture(g, report->loops + first, report->nr_loops - first, o->data);
 out:
 	eval_free(&whole);
+	eval_shared_free(shared);
 	free(live);
 	free(exposed);
 	free(l);

@@ -30,22 +30,37 @@ static struct value other(struct eval *e, const cs_insn *insn, enum other which)
 	return value_sym(sym_intern(e->syms, &sym));
 }
 
-static void set_reg(struct state *st, unsigned int reg, unsigned int size,
+static const struct value *keep(struct eval *e, const struct value *v)
+{
+	return values_keep(&e->shared->values, v);
+}
+
+/* value_mix() of values that are kept. */
+static const struct value *mix(struct eval *e, const struct value *a, const struct value *b,
+			       uint64_t id)
+{
+	const struct value v = value_mix(a, b, id);
+
+	return keep(e, &v);
+}
+
+static void set_reg(struct eval *e, struct state *st, unsigned int reg, unsigned int size,
 		    const struct value *v, uint64_t id)
 {
 	if (reg >= NR_REGS)
 		return;
+	v = keep(e, v);
 	/* Smaller parts leave the rest of a general register as it is. */
 	if (reg == REG_OTHER || (reg < NR_GENERAL && size < 4))
-		st->reg[reg] = value_mix(&st->reg[reg], v, id);
+		st->reg[reg] = mix(e, st->reg[reg], v, id);
 	else
-		st->reg[reg] = *v;
+		st->reg[reg] = v;
 	if (reg < NR_GENERAL) {
 		st->low_size[reg] = size < 4 ? (uint8_t)size : 0;
-		st->low[reg] = *v;
+		st->low[reg] = v;
 	}
 	if (reg_is_vector(reg))
-		st->reg[reg + 1] = *v;
+		st->reg[reg + 1] = v;
 }
 
 /* ---- the stack ---- */
@@ -103,16 +118,16 @@ struct value eval_slot(const struct eval *e, const struct state *st, uint16_t fr
 		    s->off + (int64_t)s->size >= off + (int64_t)size &&
 		    (!all || s->size < all->size))
 			all = s;
-	if (all && (all->off == off || (value_is_const(&all->v, &c) && !c))) {
-		v = all->v;
+	if (all && (all->off == off || (value_is_const(all->v, &c) && !c))) {
+		v = *all->v;
 		v.cut |= size < all->size && v.nr;
 	} else if (all) {
-		v = value_mix(&all->v, NULL, id);
+		v = value_mix(all->v, NULL, id);
 	} else {
 		v = value_sym(sym_intern(e->syms, &sym));
 		for (s = st->slots; s < end; s++)
 			if (overlaps(s, frame, off, size))
-				v = value_mix(&v, &s->v, id);
+				v = value_mix(&v, s->v, id);
 	}
 	if (memcmp(&st->scattered, &none, sizeof(none))) {
 		v = value_mix(&v, NULL, id);
@@ -165,7 +180,7 @@ static void slot_store(struct eval *e, struct state *st, uint16_t frame, int64_t
 			exact = NULL;
 			s = st->slots;
 		} else {
-			s->v = value_mix(&s->v, v, id);
+			s->v = mix(e, s->v, v, id);
 			s++;
 		}
 	}
@@ -179,18 +194,27 @@ static void slot_store(struct eval *e, struct state *st, uint16_t frame, int64_t
 		exact->off = off;
 		exact->size = size;
 	}
-	exact->v = *v;
+	exact->v = keep(e, v);
 }
 
 /* Something is stored to the frame, at a place that is not known. */
-static void mix_into_frame(struct state *st, uint16_t frame, const struct value *v, uint64_t id)
+static void mix_into_frame(struct eval *e, struct state *st, uint16_t frame,
+			   const struct value *v, uint64_t id)
 {
 	unsigned int i;
 
 	symset_union(&st->scattered, &v->deps);
 	for (i = 0; i < st->nr_slots; i++)
 		if (st->slots[i].frame == frame)
-			st->slots[i].v = value_mix(&st->slots[i].v, v, id);
+			st->slots[i].v = mix(e, st->slots[i].v, v, id);
+}
+
+static void expose_from(struct eval *e, uint16_t frame, int64_t off)
+{
+	if (off >= e->exposed[frame])
+		return;
+	e->exposed[frame] = off;
+	e->shared->exposures++;
 }
 
 /* Other code may know the address from now on. */
@@ -200,13 +224,12 @@ static void expose(struct eval *e, const struct value *v)
 	int64_t off;
 
 	if (eval_is_slot(e->syms, v, &frame, &off)) {
-		if (off < e->exposed[frame])
-			e->exposed[frame] = off;
+		expose_from(e, frame, off);
 		return;
 	}
 	for (i = symset_next(&v->deps, &e->syms->frames, 0); i < MAX_SYMS;
 	     i = symset_next(&v->deps, &e->syms->frames, i + 1))
-		e->exposed[i] = INT64_MIN;
+		expose_from(e, i, INT64_MIN);
 }
 
 /* ---- memory ---- */
@@ -220,10 +243,10 @@ static struct value address_of(const struct state *st, const cs_insn *insn,
 	if (mem->base == X86_REG_RIP)
 		v.c = (int64_t)(insn->address + insn->size + (uint64_t)mem->disp);
 	else if (reg < NR_REGS)
-		v = value_add(&v, &st->reg[reg], 1, insn->address);
+		v = value_add(&v, st->reg[reg], 1, insn->address);
 	reg = reg_number(mem->index);
 	if (reg < NR_REGS)
-		v = value_add(&v, &st->reg[reg], mem->scale, insn->address + 1);
+		v = value_add(&v, st->reg[reg], mem->scale, insn->address + 1);
 	return v;
 }
 
@@ -257,7 +280,7 @@ static struct value load_at(struct eval *e, const struct state *st, const cs_ins
 		v = value_mix(address, NULL, insn->address);
 		for (i = 0; i < st->nr_slots; i++)
 			if (st->slots[i].frame == frame)
-				v = value_mix(&v, &st->slots[i].v, insn->address);
+				v = value_mix(&v, st->slots[i].v, insn->address);
 		symset_union(&v.deps, &st->scattered);
 		more = other(e, insn, OTHER_LOADED);
 		return value_mix(&v, &more, insn->address);
@@ -292,8 +315,8 @@ static void store_at(struct eval *e, struct state *st, const cs_insn *insn,
 	if (eval_is_slot(e->syms, address, &frame, &off) && size && size <= INT32_MAX) {
 		for (i = 0; e->collect && !is_given(e->syms, v) && i < st->nr_slots; i++)
 			if (overlaps(&st->slots[i], frame, off, (unsigned int)size) &&
-			    is_given(e->syms, &st->slots[i].v))
-				add_note(e, NOTE_OVERWRITE, insn, &st->slots[i].v);
+			    is_given(e->syms, st->slots[i].v))
+				add_note(e, NOTE_OVERWRITE, insn, st->slots[i].v);
 		slot_store(e, st, frame, off, (unsigned int)size, v);
 		return;
 	}
@@ -303,7 +326,7 @@ static void store_at(struct eval *e, struct state *st, const cs_insn *insn,
 	add_note(e, NOTE_STORE, insn, v);
 	frame = frame_of(e->syms, address);
 	if (frame != NO_SYM)
-		mix_into_frame(st, frame, v, insn->address);
+		mix_into_frame(e, st, frame, v, insn->address);
 }
 
 static bool in_thread_storage(const x86_op_mem *mem)
@@ -325,11 +348,11 @@ static struct value read_op(struct eval *e, const struct state *st, const cs_ins
 		if (reg >= NR_REGS)
 			return value_const(0);
 		if (reg_is_vector(reg) && op->size > 8)
-			return value_mix(&st->reg[reg], &st->reg[reg + 1], insn->address);
-		v = st->reg[reg];
+			return value_mix(st->reg[reg], st->reg[reg + 1], insn->address);
+		v = *st->reg[reg];
 		if (reg < NR_GENERAL && op->size <= st->low_size[reg] &&
 		    !reg_is_second_byte(op->reg))
-			v = st->low[reg];
+			v = *st->low[reg];
 		v.cut |= op->size < 8 && v.nr;
 		return v;
 	case X86_OP_MEM:
@@ -350,7 +373,7 @@ static void write_op(struct eval *e, struct state *st, const cs_insn *insn,
 	if (op->type == X86_OP_REG) {
 		narrow = *v;
 		narrow.cut |= op->size < 8 && v->nr;
-		set_reg(st, reg_number(op->reg), op->size, &narrow, insn->address);
+		set_reg(e, st, reg_number(op->reg), op->size, &narrow, insn->address);
 		if (reg_is_second_byte(op->reg))
 			st->low_size[reg_number(op->reg)] = 0;
 	} else if (op->type == X86_OP_MEM) {
@@ -370,18 +393,39 @@ static bool begins(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
+/*
+ * Return what each register has behind a call that loses it.  Vector registers have the same:
+ * a merge of states then has less to do.
+ */
+static const struct value **lost_values(struct eval *e, const struct value *v)
+{
+	const struct value ***lost = &e->shared->lost[v->linear ? v->terms[0].sym : MAX_SYMS];
+	unsigned int i;
+
+	if (*lost)
+		return *lost;
+	*lost = calloc(NR_REGS, sizeof(**lost));
+	for (i = 0; *lost && i < NR_REGS; i++)
+		(*lost)[i] = mix(e, v, NULL, i < NR_GENERAL ? i : NR_GENERAL);
+	return *lost;
+}
+
 static void lose_registers(struct eval *e, struct state *st, const cs_insn *insn)
 {
 	const struct value v = other(e, insn, OTHER_LOST);
-	struct value lost;
+	const struct value **lost = lost_values(e, &v);
 	unsigned int i;
 
+	if (!lost) {
+		e->no_memory = true;
+		return;
+	}
 	for (i = 0; i < NR(lost_regs); i++) {
-		lost = value_mix(&v, NULL, lost_regs[i]);
-		set_reg(st, lost_regs[i], 8, &lost, 0);
+		st->reg[lost_regs[i]] = lost[lost_regs[i]];
+		st->low_size[lost_regs[i]] = 0;
 	}
 	for (i = NR_GENERAL; i < NR_REGS; i++)
-		st->reg[i] = value_mix(&v, NULL, i);
+		st->reg[i] = lost[i];
 }
 
 /* Forget what code that is called could have changed. */
@@ -403,7 +447,7 @@ static void other_call(struct eval *e, struct state *st, const cs_insn *insn,
 	unsigned int i;
 
 	for (i = 0; i < NR(argument_regs); i++)
-		expose(e, &st->reg[argument_regs[i]]);
+		expose(e, st->reg[argument_regs[i]]);
 	note = add_note(e, computed ? NOTE_COMPUTED_CALL : NOTE_OTHER_CALL, insn, NULL);
 	if (note)
 		note->name = name;
@@ -432,11 +476,11 @@ static bool is_pure(const char *name)
 
 static void pure_call(struct eval *e, struct state *st, const cs_insn *insn)
 {
-	struct value v = st->reg[REG_VECTOR(0)];
+	struct value v = *st->reg[REG_VECTOR(0)];
 	unsigned int i;
 
 	for (i = 1; i < 3; i++)
-		v = value_mix(&v, &st->reg[REG_VECTOR(i)], i);
+		v = value_mix(&v, st->reg[REG_VECTOR(i)], i);
 	add_note(e, NOTE_COMPUTE, insn, &v);
 	lose_registers(e, st, insn);
 }
@@ -451,7 +495,7 @@ static bool memory_call(struct eval *e, struct state *st, const cs_insn *insn, c
 		"memset", "memcpy", "memmove", "sincos", "sincosf", "__memset_chk",
 		"__memcpy_chk", "__memmove_chk",
 	};
-	const struct value to = st->reg[RDI], from = st->reg[RSI];
+	const struct value to = *st->reg[RDI], from = *st->reg[RSI];
 	struct value v = other(e, insn, OTHER_STORED), piece;
 	int64_t size = 0, off;
 	size_t i;
@@ -460,10 +504,10 @@ static bool memory_call(struct eval *e, struct state *st, const cs_insn *insn, c
 		;
 	if (i == NR(names))
 		return false;
-	if (!value_is_const(&st->reg[RDX], &size) || size < 0 || size > INT32_MAX)
+	if (!value_is_const(st->reg[RDX], &size) || size < 0 || size > INT32_MAX)
 		size = 0;
 	if (begins(name, "sincos")) {
-		v = value_mix(&v, &st->reg[REG_VECTOR(0)], insn->address);
+		v = value_mix(&v, st->reg[REG_VECTOR(0)], insn->address);
 		store_at(e, st, insn, &to, name[6] ? 4 : 8, &v);
 		store_at(e, st, insn, &from, name[6] ? 4 : 8, &v);
 	} else if (strstr(name, "set")) {
@@ -480,7 +524,7 @@ static bool memory_call(struct eval *e, struct state *st, const cs_insn *insn, c
 	lose_registers(e, st, insn);
 	/* They return the address that they got. */
 	if (!begins(name, "sincos"))
-		set_reg(st, RAX, 8, &to, 0);
+		set_reg(e, st, RAX, 8, &to, 0);
 	return true;
 }
 
@@ -494,12 +538,12 @@ static struct value result_of(struct eval *e, const cs_insn *insn, unsigned int 
 }
 
 /* Return the number of bytes that an argument points to, 0 if it is not known. */
-static uint64_t pointee_size(const struct api_arg *arg, const struct value *args)
+static uint64_t pointee_size(const struct api_arg *arg, const struct value *const *args)
 {
 	int64_t n = 1;
 
 	if (arg->length_arg != API_NO_ARG &&
-	    (!value_is_const(&args[arg->length_arg], &n) || n < 0 || n > INT32_MAX))
+	    (!value_is_const(args[arg->length_arg], &n) || n < 0 || n > INT32_MAX))
 		return 0;
 	return (uint64_t)n * arg->length_unit;
 }
@@ -517,14 +561,14 @@ static int64_t next_slot(const struct state *st, uint16_t frame, int64_t behind,
 	return next == INT64_MAX ? 0 : next - off;
 }
 
-static struct pointee *add_pointee(struct site *site, unsigned int arg, int64_t off,
-				   unsigned int size, const struct value *v)
+static struct pointee *add_pointee(struct eval *e, struct site *site, unsigned int arg,
+				   int64_t off, unsigned int size, const struct value *v)
 {
 	struct pointee *p = &site->pointees[arg][site->nr_pointees[arg]++];
 
 	p->off = off;
 	p->size = size;
-	p->v = *v;
+	p->v = keep(e, v);
 	return p;
 }
 
@@ -552,7 +596,7 @@ static void look_at_pointee(struct eval *e, const struct state *st, struct site 
 			if (st->slots[i].frame == frame && st->slots[i].off == off)
 				step = st->slots[i].size;
 		v = eval_slot(e, st, frame, off, step);
-		add_pointee(site, arg, 0, step, &v)->limit =
+		add_pointee(e, site, arg, 0, step, &v)->limit =
 			next_slot(st, frame, off + (int64_t)step, off);
 		return;
 	}
@@ -568,7 +612,7 @@ static void look_at_pointee(struct eval *e, const struct state *st, struct site 
 			    st->slots[i].size < step)
 				step = st->slots[i].size;
 		v = eval_slot(e, st, frame, at, step);
-		add_pointee(site, arg, at - off, step, &v);
+		add_pointee(e, site, arg, at - off, step, &v);
 	}
 }
 
@@ -581,7 +625,7 @@ static void look_at_params(struct eval *e, const struct state *st, struct site *
 	int64_t off, value;
 	unsigned int i;
 
-	if (!eval_is_slot(e->syms, &site->args[arg], &frame, &off))
+	if (!eval_is_slot(e->syms, site->args[arg], &frame, &off))
 		return;
 	for (i = 0; i < MAX_POINTEES; i++, off += 8) {	/* a piece each */
 		address = eval_slot(e, st, frame, off, 8);
@@ -602,21 +646,21 @@ static void give_result(struct eval *e, struct state *st, struct site *site,
 	uint16_t frame;
 	int64_t off;
 
-	if (value_is_const(&site->args[arg], &off) && !off)
+	if (value_is_const(site->args[arg], &off) && !off)
 		return;
 	t = &site->targets[site->nr_targets++];
 	t->arg = arg;
 	t->address = site->args[arg];
 	t->size = size;
-	t->slot = eval_is_slot(e->syms, &t->address, &frame, &off);
+	t->slot = eval_is_slot(e->syms, t->address, &frame, &off);
 	if (t->slot && size && size <= INT32_MAX) {
 		slot_store(e, st, frame, off, (unsigned int)size, &v);
 		return;
 	}
-	frame = frame_of(e->syms, &t->address);
+	frame = frame_of(e->syms, t->address);
 	if (frame == NO_SYM)
 		return;
-	mix_into_frame(st, frame, &v, insn->address);
+	mix_into_frame(e, st, frame, &v, insn->address);
 }
 
 /* Of a narrow number the upper half of its place on the stack need not be set. */
@@ -655,13 +699,14 @@ static void api_call(struct eval *e, struct state *st, const cs_insn *insn,
 			continue;
 		}
 		address = value_const(8 * (int64_t)(i - NR(argument_regs)));
-		address = value_add(&st->reg[RSP], &address, 1, insn->address);
-		site.args[i] = load_at(e, st, insn, &address, pushed_size(e, st, &address));
+		address = value_add(st->reg[RSP], &address, 1, insn->address);
+		v = load_at(e, st, insn, &address, pushed_size(e, st, &address));
+		site.args[i] = keep(e, &v);
 	}
 	if (e->collect) {
 		for (i = 0; i < fn->nr_args; i++)
 			if (fn->args[i].type == API_IN)
-				look_at_pointee(e, st, &site, i, &site.args[i],
+				look_at_pointee(e, st, &site, i, site.args[i],
 						pointee_size(&fn->args[i], site.args));
 			else if (fn->args[i].type == API_PARAMS)
 				look_at_params(e, st, &site, i);
@@ -672,11 +717,11 @@ static void api_call(struct eval *e, struct state *st, const cs_insn *insn,
 		if (fn->args[i].type == API_OUT)
 			give_result(e, st, &site, i, insn);
 		else if (fn->args[i].type == API_POINTER)
-			expose(e, &site.args[i]);
+			expose(e, site.args[i]);
 	lose_registers(e, st, insn);
 	if (fn->returns != API_NOTHING) {
 		v = result_of(e, insn, RESULT_RETURNED, fn->returns);
-		set_reg(st, RAX, 8, &v, 0);
+		set_reg(e, st, RAX, 8, &v, 0);
 	}
 	if (!e->collect)
 		return;
@@ -835,8 +880,8 @@ static bool copy_halves(struct eval *e, struct state *st, const cs_insn *insn)
 	case X86_INS_MOVAPS: case X86_INS_MOVUPS: case X86_INS_MOVAPD: case X86_INS_MOVUPD:
 	case X86_INS_MOVDQA: case X86_INS_MOVDQU:
 		if (from->type == X86_OP_REG) {
-			low = st->reg[reg_number(from->reg)];
-			high = st->reg[reg_number(from->reg) + 1];
+			low = *st->reg[reg_number(from->reg)];
+			high = *st->reg[reg_number(from->reg) + 1];
 		} else {
 			address = address_of(st, insn, &from->mem);
 			low = load_at(e, st, insn, &address, 8);
@@ -844,8 +889,8 @@ static bool copy_halves(struct eval *e, struct state *st, const cs_insn *insn)
 			high = load_at(e, st, insn, &address, 8);
 		}
 		if (to->type == X86_OP_REG) {
-			st->reg[reg_number(to->reg)] = low;
-			st->reg[reg_number(to->reg) + 1] = high;
+			st->reg[reg_number(to->reg)] = keep(e, &low);
+			st->reg[reg_number(to->reg) + 1] = keep(e, &high);
 		} else {
 			address = address_of(st, insn, &to->mem);
 			store_at(e, st, insn, &address, 8, &low);
@@ -860,20 +905,21 @@ static bool copy_halves(struct eval *e, struct state *st, const cs_insn *insn)
 		return true;
 	case X86_INS_MOVHPS: case X86_INS_MOVHPD:
 		if (to->type != X86_OP_REG) {
-			high = st->reg[reg_number(from->reg) + 1];
-			write_op(e, st, insn, to, &high);
+			write_op(e, st, insn, to, st->reg[reg_number(from->reg) + 1]);
 			return true;
 		}
-		st->reg[reg_number(to->reg) + 1] = read_op(e, st, insn, from);
+		high = read_op(e, st, insn, from);
+		st->reg[reg_number(to->reg) + 1] = keep(e, &high);
 		return true;
 	case X86_INS_MOVQ:
 		reg = to->type == X86_OP_REG ? reg_number(to->reg) : NR_REGS;
 		if (!reg_is_vector(reg))
 			return false;
-		low = from->type == X86_OP_REG ? st->reg[reg_number(from->reg)] :
+		low = from->type == X86_OP_REG ? *st->reg[reg_number(from->reg)] :
 		      read_op(e, st, insn, from);
-		st->reg[reg] = low;
-		st->reg[reg + 1] = value_const(0);
+		st->reg[reg] = keep(e, &low);
+		low = value_const(0);
+		st->reg[reg + 1] = keep(e, &low);
 		return true;
 	default:
 		return false;
@@ -913,17 +959,17 @@ static bool string_store(struct eval *e, struct state *st, const cs_insn *insn)
 	/* How much it stores, a count says or one element does. */
 	if (!x->prefix[0])
 		n = 1;
-	else if (!value_is_const(&st->reg[RCX], &n) || n < 0 || n > INT32_MAX)
+	else if (!value_is_const(st->reg[RCX], &n) || n < 0 || n > INT32_MAX)
 		n = 0;
-	store_at(e, st, insn, &st->reg[RDI], (uint64_t)n * x->operands[0].size, &v);
-	v = value_mix(&st->reg[RDI], &more, insn->address);
-	set_reg(st, RDI, 8, &v, 0);
-	v = value_mix(&st->reg[RSI], &more, insn->address);
+	store_at(e, st, insn, st->reg[RDI], (uint64_t)n * x->operands[0].size, &v);
+	v = value_mix(st->reg[RDI], &more, insn->address);
+	set_reg(e, st, RDI, 8, &v, 0);
+	v = value_mix(st->reg[RSI], &more, insn->address);
 	if (x->operands[1].type == X86_OP_MEM)
-		set_reg(st, RSI, 8, &v, 0);
+		set_reg(e, st, RSI, 8, &v, 0);
 	v = value_const(0);
 	if (x->prefix[0])
-		set_reg(st, RCX, 8, &v, 0);
+		set_reg(e, st, RCX, 8, &v, 0);
 	return true;
 }
 
@@ -1031,10 +1077,10 @@ static void generic(struct eval *e, struct state *st, const cs_insn *insn)
 	for (i = 0; i < d->regs_read_count; i++) {
 		reg = reg_number(d->regs_read[i]);
 		if (reg < NR_REGS && reg != RSP)
-			v = value_mix(&v, &st->reg[reg], i);
+			v = value_mix(&v, st->reg[reg], i);
 	}
 	if (reads_flags(insn))
-		v = value_mix(&v, &st->reg[REG_FLAGS], 0);
+		v = value_mix(&v, st->reg[REG_FLAGS], 0);
 	for (i = 0; i < x->op_count; i++) {
 		if (x->operands[i].type == X86_OP_IMM ||
 		    (!i && x->operands[i].type == X86_OP_MEM && only_stores(insn)))
@@ -1047,36 +1093,41 @@ static void generic(struct eval *e, struct state *st, const cs_insn *insn)
 		add_note(e, NOTE_COMPUTE, insn, &v);
 	for (i = 0; i < d->regs_write_count; i++)
 		if (reg_number(d->regs_write[i]) != REG_FLAGS)
-			set_reg(st, reg_number(d->regs_write[i]), 8, &v, insn->address);
+			set_reg(e, st, reg_number(d->regs_write[i]), 8, &v, insn->address);
 	for (i = 0; i < x->op_count; i++)
 		if (writes_op(insn, i))
 			write_op(e, st, insn, &x->operands[i], &v);
-	st->reg[REG_FLAGS] = one_of(insn->id, sets_flags) || one_of(insn->id, compares) ? v :
-			     value_mix(&st->reg[REG_FLAGS], &v, insn->address);
+	st->reg[REG_FLAGS] = one_of(insn->id, sets_flags) || one_of(insn->id, compares) ?
+			     keep(e, &v) : mix(e, st->reg[REG_FLAGS], &v, insn->address);
+}
+
+static void move_stack(struct eval *e, struct state *st, const cs_insn *insn, int64_t by)
+{
+	struct value v = value_const(by);
+
+	v = value_add(st->reg[RSP], &v, 1, insn->address);
+	st->reg[RSP] = keep(e, &v);
 }
 
 static void push(struct eval *e, struct state *st, const cs_insn *insn, const struct value *v)
 {
-	const struct value eight = value_const(8);
-
-	st->reg[RSP] = value_add(&st->reg[RSP], &eight, -1, insn->address);
-	store_at(e, st, insn, &st->reg[RSP], 8, v);
+	move_stack(e, st, insn, -8);
+	store_at(e, st, insn, st->reg[RSP], 8, v);
 }
 
 static struct value pop(struct eval *e, struct state *st, const cs_insn *insn)
 {
-	const struct value eight = value_const(8);
-	struct value v = load_at(e, st, insn, &st->reg[RSP], 8);
+	struct value v = load_at(e, st, insn, st->reg[RSP], 8);
 
-	st->reg[RSP] = value_add(&st->reg[RSP], &eight, 1, insn->address);
+	move_stack(e, st, insn, 8);
 	return v;
 }
 
 /* Whether the code goes on in another function, which returns in place of this one. */
-static bool is_tail_call(const struct eval *e, const cs_insn *insn)
+static bool is_tail_call(const struct cfg *g, const cs_insn *insn)
 {
 	const cs_x86_op *op = &insn->detail->x86.operands[0];
-	const struct image_function *fn = e->cfg->fn;
+	const struct image_function *fn = g->fn;
 	uint64_t target = (uint64_t)op->imm;
 
 	if (insn->id != X86_INS_JMP)
@@ -1099,23 +1150,22 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 		add_note(e, NOTE_SYSTEM, insn, NULL);
 	if (cs_insn_group(e->capstone, insn, CS_GRP_CALL)) {
 		call(e, st, insn);
-	} else if (is_tail_call(e, insn)) {
+	} else if (is_tail_call(e->cfg, insn)) {
 		/* The function's own return address is that of the callee. */
-		v = value_const(8);
-		st->reg[RSP] = value_add(&st->reg[RSP], &v, 1, insn->address);
+		move_stack(e, st, insn, 8);
 		call(e, st, insn);
-		st->reg[RSP] = value_add(&st->reg[RSP], &v, -1, insn->address);
+		move_stack(e, st, insn, -8);
 	} else if (cs_insn_group(e->capstone, insn, CS_GRP_JUMP)) {
 		if (insn->id == X86_INS_JRCXZ || insn->id == X86_INS_JECXZ)
-			add_note(e, NOTE_TEST, insn, &st->reg[RCX]);
+			add_note(e, NOTE_TEST, insn, st->reg[RCX]);
 		else if (insn->id != X86_INS_JMP)
-			add_note(e, NOTE_TEST, insn, &st->reg[REG_FLAGS]);
+			add_note(e, NOTE_TEST, insn, st->reg[REG_FLAGS]);
 	} else if (insn->id == X86_INS_LOOP || insn->id == X86_INS_LOOPE ||
 		   insn->id == X86_INS_LOOPNE) {
 		v = value_const(1);
-		v = value_add(&st->reg[RCX], &v, -1, insn->address);
-		set_reg(st, RCX, 8, &v, 0);
-		v = value_mix(&v, &st->reg[REG_FLAGS], insn->address);
+		v = value_add(st->reg[RCX], &v, -1, insn->address);
+		set_reg(e, st, RCX, 8, &v, 0);
+		v = value_mix(&v, st->reg[REG_FLAGS], insn->address);
 		add_note(e, NOTE_TEST, insn, &v);
 	} else if (insn->id == X86_INS_PUSH) {
 		v = read_op(e, st, insn, &ops[0]);
@@ -1126,7 +1176,7 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 	} else if (insn->id == X86_INS_LEAVE) {
 		st->reg[RSP] = st->reg[RBP];
 		v = pop(e, st, insn);
-		set_reg(st, RBP, 8, &v, 0);
+		set_reg(e, st, RBP, 8, &v, 0);
 	} else if (insn->id == X86_INS_LEA) {
 		v = address_of(st, insn, &ops[1].mem);
 		write_op(e, st, insn, &ops[0], &v);
@@ -1135,7 +1185,7 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 	} else if (one_of(insn->id, copies) && x->op_count == 2) {
 		if ((insn->id == X86_INS_MOVQ || insn->id == X86_INS_MOVD) &&
 		    ops[1].type == X86_OP_REG)
-			v = st->reg[reg_number(ops[1].reg)];
+			v = *st->reg[reg_number(ops[1].reg)];
 		else
 			v = read_op(e, st, insn, &ops[1]);
 		write_op(e, st, insn, &ops[0], &v);
@@ -1143,18 +1193,19 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 		v = value_const(0);
 		write_op(e, st, insn, &ops[0], &v);
 		if (one_of(insn->id, sets_flags))
-			st->reg[REG_FLAGS] = v;
+			st->reg[REG_FLAGS] = keep(e, &v);
 	} else if (aligns_stack(insn)) {
 		sym = (struct sym){ .kind = SYM_FRAME, .a = 1, .b = (int64_t)insn->address };
-		st->reg[RSP] = value_sym(sym_intern(e->syms, &sym));
+		v = value_sym(sym_intern(e->syms, &sym));
+		st->reg[RSP] = keep(e, &v);
 	} else if (one_of(insn->id, compares) && x->op_count >= 2) {
 		v = read_op(e, st, insn, &ops[0]);
 		more = read_op(e, st, insn, &ops[1]);
-		st->reg[REG_FLAGS] = value_mix(&v, &more, insn->address);
+		st->reg[REG_FLAGS] = mix(e, &v, &more, insn->address);
 	} else if (arithmetic(e, st, insn, &v)) {
 		write_op(e, st, insn, &ops[0], &v);
 		if (insn->id != X86_INS_NOT)
-			st->reg[REG_FLAGS] = value_mix(&v, NULL, insn->address);
+			st->reg[REG_FLAGS] = mix(e, &v, NULL, insn->address);
 	} else {
 		generic(e, st, insn);
 	}
@@ -1162,12 +1213,12 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 
 /* ---- blocks ---- */
 
-static bool returns(const struct eval *e, uint32_t block)
+static bool returns(csh capstone, const struct cfg *g, uint32_t block)
 {
-	const struct cfg_block *b = &e->cfg->blocks[block];
-	const cs_insn *last = e->cfg->insns[b->first + b->nr - 1];
+	const struct cfg_block *b = &g->blocks[block];
+	const cs_insn *last = g->insns[b->first + b->nr - 1];
 
-	return cs_insn_group(e->capstone, last, CS_GRP_RET) || is_tail_call(e, last);
+	return cs_insn_group(capstone, last, CS_GRP_RET) || is_tail_call(g, last);
 }
 
 /* Mark the blocks from which control comes to @from, not by way of @to or from above @above. */
@@ -1206,31 +1257,41 @@ static bool leads_to(const struct eval *e, uint32_t from, uint32_t to)
 		return false;
 	if (to == e->cfg->nr_blocks) {
 		if (!e->member)
-			return returns(e, from);
+			return returns(e->capstone, e->cfg, from);
 		to = e->entry;
 	}
 	return b->succ[0] == to || b->succ[1] == to;
 }
 
-/* Find the blocks from which there are ways to a block by several of those before it. */
-static uint8_t *find_deciding(const struct eval *e, uint32_t block)
+/*
+ * Find the blocks from which there are ways to a block by several of those before it.  Return
+ * their numbers, with CFG_NONE behind them.
+ */
+static uint32_t *find_deciding(const struct eval *e, uint32_t block)
 {
 	const struct cfg *g = e->cfg;
 	bool end = block == g->nr_blocks;
 	uint32_t above = end ? e->entry : g->blocks[block].dominator;
-	uint8_t *deciding = calloc(g->nr_blocks + 1, 1), *ways = calloc(g->nr_blocks + 1, 1);
-	uint32_t *work = calloc(g->nr_blocks + 1, sizeof(*work));
+	uint32_t *deciding = NULL, *work = calloc(g->nr_blocks + 1, sizeof(*work));
+	uint8_t *ways = calloc(g->nr_blocks + 1, 1);
 	bool *way = calloc(g->nr_blocks + 1, sizeof(*way));
-	unsigned int i, k;
+	unsigned int i, k, nr = 0;
 
-	for (i = 0; deciding && ways && work && way && i < g->nr_blocks; i++) {
+	for (i = 0; ways && work && way && i < g->nr_blocks; i++) {
 		if (!leads_to(e, i, block))
 			continue;
 		mark_way(e, i, end ? CFG_NONE : block, above, way, work);
 		for (k = 0; k < g->nr_blocks; k++)
 			if (way[k] && ways[k] < 2 && ++ways[k] == 2)
-				deciding[k] = true;
+				nr++;
 	}
+	if (ways && work && way)
+		deciding = calloc(nr + 1, sizeof(*deciding));
+	for (i = 0, k = 0; deciding && i < g->nr_blocks; i++)
+		if (ways[i] == 2)
+			deciding[k++] = i;
+	if (deciding)
+		deciding[nr] = CFG_NONE;
 	free(ways);
 	free(work);
 	free(way);
@@ -1242,6 +1303,7 @@ static void find_reasons(struct eval *e, uint32_t block, struct symset *why)
 {
 	const struct cfg *g = e->cfg;
 	struct sym again = { .kind = SYM_OTHER, .a = OTHER_AGAIN, .context = e->context };
+	const uint32_t *d;
 	unsigned int i;
 
 	memset(why, 0, sizeof(*why));
@@ -1251,9 +1313,8 @@ static void find_reasons(struct eval *e, uint32_t block, struct symset *why)
 		e->no_memory = true;
 		return;
 	}
-	for (i = 0; i < g->nr_blocks; i++)
-		if (e->deciding[block][i])
-			symset_union(why, &e->tests[i]);
+	for (d = e->deciding[block]; *d != CFG_NONE; d++)
+		symset_union(why, &e->tests[*d]);
 	/* That a branch depends on a result has a note of its own. */
 	for (i = 0; i < MAX_SYMS / 64; i++)
 		why->word[i] &= ~e->syms->results.word[i];
@@ -1268,58 +1329,112 @@ static void find_reasons(struct eval *e, uint32_t block, struct symset *why)
 		}
 }
 
+/* A merge of two values. Places that have the same two have the same afterwards. */
+struct merge {
+	const struct value *a, *b, *both;
+};
+
+/* value_merge() of values that are kept. */
+static bool merge(struct eval *e, struct merge *last, const struct value **a,
+		  const struct value *b, uint64_t id, const struct symset *why)
+{
+	struct value v;
+
+	if (*a == b)
+		return false;
+	if (*a != last->a || b != last->b) {
+		v = **a;
+		*last = (struct merge){ *a, b, *a };
+		if (value_merge(&v, b, id, why))
+			last->both = keep(e, &v);
+	}
+	*a = last->both;
+	return last->both != last->a;
+}
+
+/* Return the state's slot of the same bytes, or NULL; in most states it has the same number. */
+static const struct slot *same_slot(const struct state *st, const struct slot *s, unsigned int nr,
+				    unsigned int guess)
+{
+	unsigned int i;
+
+	if (guess < nr && st->slots[guess].frame == s->frame && st->slots[guess].off == s->off &&
+	    st->slots[guess].size == s->size)
+		return &st->slots[guess];
+	for (i = 0; i < nr; i++)
+		if (st->slots[i].frame == s->frame && st->slots[i].off == s->off &&
+		    st->slots[i].size == s->size)
+			return &st->slots[i];
+	return NULL;
+}
+
+static bool merge_slots(struct eval *e, struct state *to, const struct state *from, uint64_t place,
+			const struct symset *why)
+{
+	const unsigned int n = to->nr_slots;
+	struct merge last = { 0 };
+	bool changed = false;
+	unsigned int i;
+	struct value v;
+	uint64_t id;
+
+	/* What was scattered before a slot was stored to is not in it. */
+	for (i = 0; i < n; i++) {
+		struct slot *s = &to->slots[i];
+		const struct slot *same = same_slot(from, s, from->nr_slots, i);
+
+		id = value_hash(value_hash(place, s->size), (uint64_t)s->off);
+		if (same) {
+			changed |= merge(e, &last, &s->v, same->v, id, why);
+		} else {
+			v = eval_slot(e, from, s->frame, s->off, s->size);
+			changed |= merge(e, &last, &s->v, keep(e, &v), id, why);
+		}
+	}
+	for (i = 0; i < from->nr_slots; i++) {
+		const struct slot *s = &from->slots[i];
+
+		if (same_slot(to, s, n, i))
+			continue;
+		v = eval_slot(e, to, s->frame, s->off, s->size);
+		id = value_hash(value_hash(place, s->size), (uint64_t)s->off);
+		if (!value_merge(&v, s->v, id, why))
+			continue;
+		if (to->nr_slots == MAX_SLOTS) {
+			e->too_much = true;
+			return changed;
+		}
+		to->slots[to->nr_slots++] = (struct slot){ s->frame, s->size, s->off,
+							   keep(e, &v) };
+		changed = true;
+	}
+	return changed;
+}
+
 static bool merge_states(struct eval *e, struct state *to, const struct state *from,
 			 uint32_t block)
 {
 	bool changed = false;
 	const uint64_t place = value_hash(value_hash(e->cfg->fn->start, e->context), block);
+	struct merge last = { 0 };
 	struct symset why;
-	struct value v;
-	unsigned int i, n;
+	unsigned int i;
 
 	find_reasons(e, block, &why);
+	e->merged[block] = true;
 	for (i = 0; i < NR_REGS; i++)
-		changed |= value_merge(&to->reg[i], &from->reg[i], value_hash(place, i), &why);
+		changed |= merge(e, &last, &to->reg[i], from->reg[i], value_hash(place, i), &why);
 	for (i = 0; i < NR_GENERAL; i++) {
 		if (to->low_size[i] && to->low_size[i] != from->low_size[i]) {
 			to->low_size[i] = 0;
 			changed = true;
 		}
 		if (to->low_size[i])
-			changed |= value_merge(&to->low[i], &from->low[i],
-					       value_hash(place, NR_REGS + i), &why);
+			changed |= merge(e, &last, &to->low[i], from->low[i],
+					 value_hash(place, NR_REGS + i), &why);
 	}
 	changed |= symset_union(&to->scattered, &from->scattered);
-	for (i = 0; i < to->nr_slots; i++) {
-		struct slot *s = &to->slots[i];
-
-		v = eval_slot(e, from, s->frame, s->off, s->size);
-		changed |= value_merge(&s->v, &v, value_hash(value_hash(place, s->size),
-							     (uint64_t)s->off), &why);
-	}
-	n = to->nr_slots;
-	for (i = 0; i < from->nr_slots; i++) {
-		const struct slot *s = &from->slots[i];
-		unsigned int k;
-
-		for (k = 0; k < n; k++)
-			if (to->slots[k].frame == s->frame && to->slots[k].off == s->off &&
-			    to->slots[k].size == s->size)
-				break;
-		if (k < n)
-			continue;
-		v = eval_slot(e, to, s->frame, s->off, s->size);
-		if (!value_merge(&v, &s->v, value_hash(value_hash(place, s->size),
-						       (uint64_t)s->off), &why))
-			continue;
-		if (to->nr_slots == MAX_SLOTS) {
-			e->too_much = true;
-			return changed;
-		}
-		to->slots[to->nr_slots++] = (struct slot){ s->frame, s->size, s->off, v };
-		changed = true;
-	}
-	return changed;
+	return merge_slots(e, to, from, place, &why) || changed;
 }
 
 /* Most states have a few slots. */
@@ -1349,7 +1464,67 @@ void eval_block(struct eval *e, uint32_t block, struct state *st)
 	for (i = 0; i < b->nr; i++)
 		execute(e, st, e->cfg->insns[b->first + i]);
 	if (b->succ[0] != CFG_NONE && b->succ[1] != CFG_NONE)
-		e->grown |= symset_union(&e->tests[block], &st->reg[REG_FLAGS].deps);
+		e->grown |= symset_union(&e->tests[block], &st->reg[REG_FLAGS]->deps);
+	e->shared->blocks++;
+}
+
+/*
+ * Have those merges done again that what a block's branch depends on decides on.  Control comes
+ * to most of them behind that block, and there was no merge yet.
+ */
+static bool redo_merges(const struct eval *e, uint32_t block, bool *dirty)
+{
+	const struct cfg *g = e->cfg;
+	const uint32_t *d;
+	bool again = false;
+	unsigned int i, k;
+
+	for (i = 0; i <= g->nr_blocks; i++) {
+		if (!e->merged[i])
+			continue;
+		for (d = e->deciding[i]; *d < block; d++)
+			;
+		if (*d != block)
+			continue;
+		for (k = 0; k < g->nr_blocks; k++)
+			if (k != block && e->at[k] && leads_to(e, k, i))
+				dirty[k] = again = true;
+	}
+	return again;
+}
+
+/* Execute a block, and merge what holds at its end into those behind it. */
+static int step(struct eval *e, uint32_t block, bool *dirty, bool *again, struct state *st)
+{
+	const struct cfg *g = e->cfg;
+	unsigned int k;
+
+	e->grown = false;
+	eval_block(e, block, st);
+	if (e->grown && !e->too_much)
+		*again |= redo_merges(e, block, dirty);
+	for (k = 0; k < 2; k++) {
+		uint32_t next = g->blocks[block].succ[k];
+		int changed;
+		bool new;
+
+		if (next == CFG_NONE || (e->member && !e->member[next]))
+			continue;
+		/* The entry of a loop is not merged with what comes back to it: that is @end. */
+		if (e->member && next == e->entry) {
+			if (reach(e, &e->end, st, g->nr_blocks) < 0)
+				return -ENOMEM;
+			continue;
+		}
+		new = !e->at[next];
+		changed = reach(e, &e->at[next], st, next);
+		if (changed < 0)
+			return changed;
+		/* Of code that is given up each block is executed once. */
+		if (changed > 0 && (new || !e->too_much))
+			dirty[next] = *again = true;
+	}
+	return 0;
 }
 
 #define MAX_ROUNDS	64
@@ -1358,67 +1533,38 @@ int eval_run(struct eval *e, const struct state *start)
 {
 	const struct cfg *g = e->cfg;
 	struct state *st = malloc(sizeof(*st));
-	bool *dirty = calloc(g->nr_blocks + 1, sizeof(*dirty));
-	unsigned int i, k, rounds = 0;
-	bool again = true;
+	bool *dirty = calloc(g->nr_blocks + 1, sizeof(*dirty)), again = true;
+	unsigned int i, rounds = 0;
 	int ret = 0;
 
 	e->at = calloc(g->nr_blocks + 1, sizeof(*e->at));
 	e->tests = calloc(g->nr_blocks + 1, sizeof(*e->tests));
-	e->deciding = calloc(g->nr_blocks + 1, sizeof(*e->deciding));
-	if (!st || !dirty || !e->at || !e->tests || !e->deciding ||
-	    reach(e, &e->at[e->entry], start, e->entry) < 0) {
-		free(st);
-		free(dirty);
-		return -ENOMEM;
-	}
-	dirty[e->entry] = true;
-	/* The entry of a loop is not merged with what comes back to it: that is @end. */
-	while (again && !e->no_memory) {
+	e->merged = calloc(g->nr_blocks + 1, sizeof(*e->merged));
+	if (!e->deciding)
+		e->deciding = calloc(g->nr_blocks + 1, sizeof(*e->deciding));
+	if (!st || !dirty || !e->at || !e->tests || !e->merged || !e->deciding ||
+	    reach(e, &e->at[e->entry], start, e->entry) < 0)
+		ret = -ENOMEM;
+	else
+		dirty[e->entry] = true;
+	while (again && !ret) {
 		again = false;
 		if (rounds++ == MAX_ROUNDS) {
 			e->too_much = true;
 			break;
 		}
-		/* All merges depend on what decides on the way. */
-		for (i = 0; e->grown && !e->too_much && i < g->nr_blocks; i++)
-			dirty[i] = e->at[i];
-		e->grown = false;
-		for (i = 0; i < g->nr_rpo; i++) {
-			uint32_t b = g->rpo[i];
-
-			if (!dirty[b])
+		for (i = 0; i < g->nr_rpo && !ret; i++) {
+			if (!dirty[g->rpo[i]])
 				continue;
-			dirty[b] = false;
-			eval_block(e, b, st);
-			for (k = 0; k < 2; k++) {
-				uint32_t next = g->blocks[b].succ[k];
-				int changed;
-				bool new;
-
-				if (next == CFG_NONE || (e->member && !e->member[next]))
-					continue;
-				if (e->member && next == e->entry) {
-					if (reach(e, &e->end, st, g->nr_blocks) < 0)
-						ret = -ENOMEM;
-					continue;
-				}
-				new = !e->at[next];
-				changed = reach(e, &e->at[next], st, next);
-				if (changed < 0)
-					ret = changed;
-				/* Of code that is given up each block is executed once. */
-				if (changed > 0 && (new || !e->too_much)) {
-					dirty[next] = true;
-					again = true;
-				}
-			}
+			dirty[g->rpo[i]] = false;
+			ret = step(e, g->rpo[i], dirty, &again, st);
 		}
-		again |= e->grown && !e->too_much;
+		if (e->no_memory || e->shared->values.no_memory)
+			ret = -ENOMEM;
 	}
 	free(st);
 	free(dirty);
-	return ret || e->no_memory ? -ENOMEM : 0;
+	return ret;
 }
 
 /* Whether control can come from a block to where the function is left. */
@@ -1432,7 +1578,7 @@ static bool *find_returning(const struct eval *e)
 		again = false;
 		for (i = g->nr_rpo; i-- > 0;) {
 			const struct cfg_block *b = &g->blocks[g->rpo[i]];
-			bool now = returns(e, g->rpo[i]);
+			bool now = returns(e->capstone, g, g->rpo[i]);
 
 			for (k = 0; k < 2; k++)
 				now |= b->succ[k] != CFG_NONE && returning[b->succ[k]];
@@ -1483,29 +1629,35 @@ void eval_collect(struct eval *e)
 	free(returning);
 }
 
+/* Forget what holds where, but not what depends on the graph alone. */
 static void forget_states(struct eval *e)
 {
 	unsigned int i;
 
 	for (i = 0; e->at && i < e->cfg->nr_blocks; i++)
 		free(e->at[i]);
-	for (i = 0; e->deciding && i <= e->cfg->nr_blocks; i++)
-		free(e->deciding[i]);
 	free(e->at);
 	free(e->end);
 	free(e->tests);
-	free(e->deciding);
+	free(e->merged);
 	e->at = NULL;
 	e->end = NULL;
 	e->tests = NULL;
-	e->deciding = NULL;
+	e->merged = NULL;
 }
+
+static void forget_callees(struct eval *e);
 
 void eval_free(struct eval *e)
 {
 	unsigned int i, k;
 
 	forget_states(e);
+	forget_callees(e);
+	for (i = 0; e->deciding && i <= e->cfg->nr_blocks; i++)
+		free(e->deciding[i]);
+	free(e->deciding);
+	e->deciding = NULL;
 	for (i = 0; i < e->nr_sites; i++)
 		for (k = 0; k < API_MAX_ARGS; k++)
 			free(e->sites[i].pointees[k]);
@@ -1514,6 +1666,18 @@ void eval_free(struct eval *e)
 	e->notes = NULL;
 	e->sites = NULL;
 	e->nr_notes = e->nr_sites = 0;
+}
+
+void eval_shared_free(struct eval_shared *shared)
+{
+	unsigned int i;
+
+	if (!shared)
+		return;
+	values_free(&shared->values);
+	for (i = 0; i <= MAX_SYMS; i++)
+		free(shared->lost[i]);
+	free(shared);
 }
 
 /* ---- functions of the program ---- */
@@ -1527,7 +1691,7 @@ static void drop_frame(struct eval *e, struct state *st)
 	uint16_t frame;
 	int64_t off;
 
-	if (!eval_is_slot(e->syms, &st->reg[RSP], &frame, &off))
+	if (!eval_is_slot(e->syms, st->reg[RSP], &frame, &off))
 		return;
 	while (s < st->slots + st->nr_slots)
 		if (s->frame == frame && s->off < off)
@@ -1537,23 +1701,159 @@ static void drop_frame(struct eval *e, struct state *st)
 }
 
 /* Whether the function is left by returns, tail calls, and calls that do not return. */
-static bool returns_only(const struct eval *e)
+static bool returns_only(csh capstone, const struct cfg *g)
 {
-	const struct cfg *g = e->cfg;
 	unsigned int i;
 
 	for (i = 0; i < g->nr_blocks; i++) {
 		const struct cfg_block *b = &g->blocks[i];
 		const cs_insn *last = g->insns[b->first + b->nr - 1];
 
-		if (b->order == CFG_NONE || !b->leaves || returns(e, i))
+		if (b->order == CFG_NONE || !b->leaves || returns(capstone, g, i))
 			continue;
 		/* A conditional jump to elsewhere, or code that is not understood. */
-		if (!cs_insn_group(e->capstone, last, CS_GRP_CALL) && last->id != X86_INS_UD2 &&
+		if (!cs_insn_group(capstone, last, CS_GRP_CALL) && last->id != X86_INS_UD2 &&
 		    last->id != X86_INS_HLT)
 			return false;
 	}
 	return !g->table_jumps;
+}
+
+/*
+ * What the execution of a function as a part of another one came to.  That is done each time
+ * that the call is executed, mostly with the same state as before.
+ */
+struct callee {
+	struct callee *next;
+	const cs_insn *call;
+	struct eval e;
+	struct state *start, *end;	/* @end is NULL if it does not return */
+	uint64_t exposures;		/* when it was executed */
+};
+
+#define MAX_CALLEES	2048U		/* that are kept: others are executed each time */
+
+static void free_callee(struct callee *c)
+{
+	unsigned int i;
+
+	forget_states(&c->e);
+	forget_callees(&c->e);
+	for (i = 0; c->e.deciding && i <= c->e.cfg->nr_blocks; i++)
+		free(c->e.deciding[i]);
+	free(c->e.deciding);
+	free(c->start);
+	free(c->end);
+	free(c);
+}
+
+static void forget_callees(struct eval *e)
+{
+	struct callee *c;
+
+	while (e->callees) {
+		c = e->callees;
+		e->callees = c->next;
+		e->shared->callees--;
+		free_callee(c);
+	}
+}
+
+static bool same_state(const struct state *a, const struct state *b)
+{
+	unsigned int i;
+
+	if (memcmp(a->reg, b->reg, sizeof(a->reg)) ||
+	    memcmp(a->low_size, b->low_size, sizeof(a->low_size)) ||
+	    memcmp(&a->scattered, &b->scattered, sizeof(a->scattered)) ||
+	    a->nr_slots != b->nr_slots)
+		return false;
+	for (i = 0; i < NR_GENERAL; i++)
+		if (a->low_size[i] && a->low[i] != b->low[i])
+			return false;
+	for (i = 0; i < a->nr_slots; i++)
+		if (a->slots[i].frame != b->slots[i].frame || a->slots[i].off != b->slots[i].off ||
+		    a->slots[i].size != b->slots[i].size || a->slots[i].v != b->slots[i].v)
+			return false;
+	return true;
+}
+
+/* Return what is kept of a call, as the first in the list, or begin it; NULL: out of memory. */
+static struct callee *find_callee(struct eval *e, const cs_insn *insn, const struct cfg *g)
+{
+	struct callee **place, *c;
+
+	for (place = &e->callees; *place; place = &(*place)->next)
+		if ((*place)->call == insn)
+			break;
+	c = *place;
+	if (c) {
+		*place = c->next;
+	} else {
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return NULL;
+		e->shared->callees++;
+		c->call = insn;
+		c->e = (struct eval){
+			.img = e->img, .cfgs = e->cfgs, .cfg = g, .capstone = e->capstone,
+			.syms = e->syms, .shared = e->shared, .exposed = e->exposed, .caller = e,
+			.context = value_hash(e->context, insn->address),
+			.forgetful = e->forgetful,
+		};
+	}
+	c->next = e->callees;
+	e->callees = c;
+	return c;
+}
+
+/* Execute it from its start on. */
+static void run_callee(struct callee *c, struct state *st)
+{
+	struct eval *e = &c->e;
+	unsigned int i;
+
+	forget_states(e);
+	free(c->end);
+	c->end = NULL;
+	if (eval_run(e, c->start)) {
+		e->no_memory = true;
+		return;
+	}
+	for (i = 0; i < e->cfg->nr_blocks && !e->no_memory; i++) {
+		if (!e->at[i] || !returns(e->capstone, e->cfg, i))
+			continue;
+		eval_block(e, i, st);
+		if (reach(e, &c->end, st, e->cfg->nr_blocks) < 0)
+			e->no_memory = true;
+	}
+	c->exposures = e->shared->exposures;
+}
+
+/* Execute it, if it begins with another state than the last time. */
+static void run_changed(struct callee *c, const struct state *start, struct state *st)
+{
+	if (c->start && c->exposures == c->e.shared->exposures && same_state(c->start, start))
+		return;
+	if (!c->start)
+		c->start = malloc(sizeof(*c->start));
+	if (!c->start) {
+		c->e.no_memory = true;
+		return;
+	}
+	copy_state(c->start, start);
+	run_callee(c, st);
+}
+
+/* What lies between two calls of it. */
+static void pass_on(struct eval *to, const struct eval *from)
+{
+	to->notes = from->notes;
+	to->nr_notes = from->nr_notes;
+	to->sites = from->sites;
+	to->nr_sites = from->nr_sites;
+	to->too_much |= from->too_much;
+	to->no_memory |= from->no_memory;
 }
 
 /*
@@ -1565,64 +1865,52 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		  const struct image_function *callee)
 {
 	const struct value back = other(e, insn, OTHER_RETURN);
-	struct eval inner = *e;
-	struct state *end = NULL, *at;
+	struct state *at, *end;
 	const struct eval *up;
+	struct callee *c;
 	unsigned int depth = 0, i;
+	const struct cfg *g;
 
 	for (up = e; up; up = up->caller)
 		if (up->cfg->fn == callee || ++depth > EVAL_MAX_CALLERS)
 			return false;
-	inner.cfg = cfgs_get(e->cfgs, callee);
-	if (!inner.cfg || !inner.cfg->nr_insns || inner.cfg->nr_insns > MAX_CALLEE ||
-	    !returns_only(&inner))
+	g = cfgs_get(e->cfgs, callee);
+	if (!g || !g->nr_insns || g->nr_insns > MAX_CALLEE || !returns_only(e->capstone, g))
 		return false;
-	inner.caller = e;
-	inner.context = value_hash(e->context, insn->address);
-	inner.member = NULL;
-	inner.entry = 0;
-	inner.at = NULL;
-	inner.end = NULL;
-	inner.tests = NULL;
-	inner.deciding = NULL;
-	inner.collect = false;
-	inner.grown = false;
-	at = malloc(sizeof(*at));
-	if (!at) {
+	c = find_callee(e, insn, g);
+	at = malloc(2 * sizeof(*at));
+	if (!c || !at) {
 		e->no_memory = true;
+		free(at);
 		return true;
 	}
+	pass_on(&c->e, e);
+	c->e.block = e->block;
+	c->e.no_return = e->no_return;
+	c->e.why = e->why;
 	copy_state(at, st);
-	push(&inner, at, insn, &back);
-	if (eval_run(&inner, at))
-		inner.no_memory = true;
-	else if (e->collect)
-		eval_collect(&inner);
-	for (i = 0; i < inner.cfg->nr_blocks && inner.at && inner.tests && !inner.no_memory; i++) {
-		if (!inner.at[i] || !returns(&inner, i))
-			continue;
-		eval_block(&inner, i, at);
-		if (reach(&inner, &end, at, inner.cfg->nr_blocks) < 0)
-			inner.no_memory = true;
-	}
-	free(at);
-	e->notes = inner.notes;
-	e->nr_notes = inner.nr_notes;
-	e->sites = inner.sites;
-	e->nr_sites = inner.nr_sites;
-	e->too_much |= inner.too_much;
-	e->no_memory |= inner.no_memory;
-	forget_states(&inner);
+	push(&c->e, at, insn, &back);
+	run_changed(c, at, at + 1);
+	if (e->collect && !c->e.no_memory)
+		eval_collect(&c->e);
+	pass_on(e, &c->e);
+	end = c->end;
 	if (end) {
+		copy_state(at, end);
 		for (i = 0; i < NR(kept_regs); i++) {
-			end->reg[kept_regs[i]] = st->reg[kept_regs[i]];
-			end->low[kept_regs[i]] = st->low[kept_regs[i]];
-			end->low_size[kept_regs[i]] = st->low_size[kept_regs[i]];
+			at->reg[kept_regs[i]] = st->reg[kept_regs[i]];
+			at->low[kept_regs[i]] = st->low[kept_regs[i]];
+			at->low_size[kept_regs[i]] = st->low_size[kept_regs[i]];
 		}
-		copy_state(st, end);
+		copy_state(st, at);
 		drop_frame(e, st);
 	}
-	free(end);
+	if (e->shared->callees > MAX_CALLEES) {
+		e->callees = c->next;
+		e->shared->callees--;
+		free_callee(c);
+	}
+	free(at);
 	return true;
 }
 
@@ -1641,18 +1929,21 @@ void eval_frames(struct syms *syms, const struct cfg *g)
 		}
 }
 
-void eval_function_start(struct syms *syms, struct state *start)
+void eval_function_start(struct values *values, struct syms *syms, struct state *start)
 {
 	struct sym sym = { .kind = SYM_REG };
+	struct value v;
 	unsigned int i;
 
 	memset(start, 0, sizeof(*start));
 	for (i = 0; i < NR_REGS; i++) {
 		sym.a = i;
-		start->reg[i] = value_sym(sym_intern(syms, &sym));
+		v = value_sym(sym_intern(syms, &sym));
+		start->reg[i] = values_keep(values, &v);
 	}
 	sym = (struct sym){ .kind = SYM_FRAME };
-	start->reg[RSP] = value_sym(sym_intern(syms, &sym));
+	v = value_sym(sym_intern(syms, &sym));
+	start->reg[RSP] = values_keep(values, &v);
 }
 
 /* Whether every symbol of it is a base of addresses on the stack. */
@@ -1667,17 +1958,17 @@ static bool is_settled(const struct syms *syms, unsigned int nr_frames, const st
 	return v->linear;
 }
 
-void eval_loop_start(struct syms *syms, unsigned int nr_frames, const struct state *at,
-		     struct state *start)
+void eval_loop_start(struct values *values, struct syms *syms, unsigned int nr_frames,
+		     const struct state *at, struct state *start)
 {
 	unsigned int i;
 
 	syms_cut(syms, nr_frames);
-	eval_function_start(syms, start);
+	eval_function_start(values, syms, start);
 	for (i = 0; i < NR_REGS; i++)
-		if (is_settled(syms, nr_frames, &at->reg[i]))
+		if (is_settled(syms, nr_frames, at->reg[i]))
 			start->reg[i] = at->reg[i];
 	for (i = 0; i < at->nr_slots; i++)
-		if (is_settled(syms, nr_frames, &at->slots[i].v))
+		if (is_settled(syms, nr_frames, at->slots[i].v))
 			start->slots[start->nr_slots++] = at->slots[i];
 }

@@ -19,7 +19,7 @@ struct slot {
 	uint16_t frame;			/* symbol of kind SYM_FRAME */
 	unsigned int size;
 	int64_t off;			/* from the frame's base */
-	struct value v;
+	const struct value *v;
 };
 
 /**
@@ -30,10 +30,12 @@ struct slot {
  * @scattered: symbols that were stored to the stack at places that are not known
  * @nr_slots: number of slots
  * @slots: what was stored to the stack since the start; what is missing is as it was then
+ *
+ * Its values are kept: values_keep().
  */
 struct state {
-	struct value reg[NR_REGS];
-	struct value low[NR_GENERAL];
+	const struct value *reg[NR_REGS];
+	const struct value *low[NR_GENERAL];
 	uint8_t low_size[NR_GENERAL];
 	struct symset scattered;
 	unsigned int nr_slots;
@@ -80,7 +82,7 @@ struct note {
 /* Memory that a call gives a result in. */
 struct target {
 	unsigned int arg;
-	struct value address;
+	const struct value *address;
 	uint64_t size;			/* bytes; 0: not known */
 	bool slot;			/* on the stack, at a place that is known */
 };
@@ -90,7 +92,7 @@ struct pointee {
 	int64_t off;			/* from the start of what is pointed to */
 	unsigned int size;
 	int64_t limit;			/* bytes that it may have, if the API does not say; or 0 */
-	struct value v;
+	const struct value *v;
 };
 
 #define MAX_POINTEES	16
@@ -100,12 +102,32 @@ struct site {
 	const cs_insn *insn;
 	const struct api_function *fn;
 	uint32_t block;			/* of the outermost function */
-	struct value args[API_MAX_ARGS];
+	const struct value *args[API_MAX_ARGS];
 	struct pointee *pointees[API_MAX_ARGS];	/* MAX_POINTEES of them, or NULL */
 	unsigned int nr_pointees[API_MAX_ARGS];
 	struct target targets[API_MAX_ARGS];
 	unsigned int nr_targets;
 };
+
+/**
+ * struct eval_shared - what all executions of a function and of its loops have in common
+ * @values: what states have
+ * @lost: by the number of a symbol the values of all registers behind a call that made it
+ * @exposures: how many times addresses became known to other code
+ * @callees: number of calls of which it is kept what they came to
+ * @blocks: number of blocks that were executed
+ *
+ * Zeroed it has nothing.
+ */
+struct eval_shared {
+	struct values values;
+	const struct value **lost[MAX_SYMS + 1];
+	uint64_t exposures;
+	unsigned int callees;
+	uint64_t blocks;
+};
+
+struct callee;
 
 /**
  * struct eval - execution of a function or loop
@@ -114,16 +136,19 @@ struct site {
  * @cfg: the function's graph
  * @capstone: handle
  * @syms: its symbols, which the caller keeps
+ * @shared: what the caller keeps for all executions of the function; eval_shared_free() frees it
  * @member: the loop's blocks, or NULL for the whole function
  * @entry: block at which it begins
  * @at: for each block the state at its beginning, or NULL if nothing leads there
  * @end: state at the ends of the blocks that lead back to @entry, merged; NULL if none does
  * @tests: for each block what its branch depends on
- * @deciding: for each block, and behind them the end of an iteration, those whose branches
- *	decide on which way control comes there, a byte each; NULL until it is needed
+ * @merged: for each block, and behind them the end of an iteration, whether states were merged
+ * @deciding: likewise the numbers of those whose branches decide on which way control comes
+ *	there, and CFG_NONE; NULL until it is needed
  * @exposed: for each symbol of kind SYM_FRAME the lowest offset whose address other code may
  *	know, or INT64_MAX; MAX_SYMS of them, which the caller keeps
  * @caller: what called the function, of which this is a part; NULL for the outermost
+ * @callees: functions that it called, which were executed as parts of it
  * @context: number of the calls on the way there
  * @forgetful: nothing on the stack is known behind a call, since @exposed is not yet
  * @notes, @sites: filled by eval_collect()
@@ -136,14 +161,17 @@ struct eval {
 	const struct cfg *cfg;
 	csh capstone;
 	struct syms *syms;
+	struct eval_shared *shared;
 	const bool *member;
 	uint32_t entry;
 	struct state **at;
 	struct state *end;
 	struct symset *tests;
-	uint8_t **deciding;
+	bool *merged;
+	uint32_t **deciding;
 	int64_t *exposed;
 	const struct eval *caller;
+	struct callee *callees;
 	uint64_t context;
 	bool forgetful;
 	bool collect, grown;		/* of eval.c, as what follows */
@@ -169,6 +197,7 @@ int eval_run(struct eval *e, const struct state *start);
 /* Execute each block once more, for @notes and @sites. */
 void eval_collect(struct eval *e);
 void eval_free(struct eval *e);
+void eval_shared_free(struct eval_shared *shared);
 
 /* Execute a block that eval_run() came to: @st is what holds at its end. */
 void eval_block(struct eval *e, uint32_t block, struct state *st);
@@ -181,15 +210,15 @@ struct value eval_slot(const struct eval *e, const struct state *st, uint16_t fr
 void eval_frames(struct syms *syms, const struct cfg *g);
 
 /* Registers as a function finds them. */
-void eval_function_start(struct syms *syms, struct state *start);
+void eval_function_start(struct values *values, struct syms *syms, struct state *start);
 
 /*
  * Registers and stack as an iteration finds them: what @at, the function's state at the
  * header, has as an address on the stack or as a constant, and symbols for everything else.
  * Of the symbols the first @nr_frames, of eval_frames(), stay.
  */
-void eval_loop_start(struct syms *syms, unsigned int nr_frames, const struct state *at,
-		     struct state *start);
+void eval_loop_start(struct values *values, struct syms *syms, unsigned int nr_frames,
+		     const struct state *at, struct state *start);
 
 /* Return whether it is an address on the stack, at a known place: base and offset. */
 bool eval_is_slot(const struct syms *syms, const struct value *v, uint16_t *frame,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <stdlib.h>
 #include <string.h>
 
 #include "value.h"
@@ -267,4 +268,101 @@ bool value_is_const(const struct value *v, int64_t *c)
 {
 	*c = v->c;
 	return v->linear && !v->nr;
+}
+
+/* ---- values that are kept ---- */
+
+#define CHUNK_VALUES	64
+
+struct value_chunk {
+	struct value_chunk *next;
+	unsigned int nr;
+	struct value v[CHUNK_VALUES];
+};
+
+static bool symset_equal(const struct symset *a, const struct symset *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static bool is_same(const struct value *a, const struct value *b)
+{
+	return value_equal(a, b) && symset_equal(&a->deps, &b->deps);
+}
+
+static uint64_t hash_of(const struct value *v)
+{
+	uint64_t h = identity(v);
+	unsigned int i;
+
+	for (i = 0; i < MAX_SYMS / 64; i++)
+		h = (h ^ v->deps.word[i]) * 0x9e3779b97f4a7c15ULL;
+	return h ^ h >> 32;
+}
+
+static const struct value **place_in(const struct value **table, unsigned int size,
+				     const struct value *v)
+{
+	uint64_t h = hash_of(v);
+
+	while (table[h & (size - 1)] && !is_same(table[h & (size - 1)], v))
+		h++;
+	return &table[h & (size - 1)];
+}
+
+static bool grow_table(struct values *values)
+{
+	unsigned int size = values->size ? 2 * values->size : 1024, i;
+	const struct value **table = calloc(size, sizeof(*table));
+
+	if (!table)
+		return false;
+	for (i = 0; i < values->size; i++)
+		if (values->table[i])
+			*place_in(table, size, values->table[i]) = values->table[i];
+	free(values->table);
+	values->table = table;
+	values->size = size;
+	return true;
+}
+
+const struct value *values_keep(struct values *values, const struct value *v)
+{
+	static const struct value none;
+	struct value_chunk *chunk = values->chunks;
+	const struct value **place;
+
+	if (2 * values->nr >= values->size && !grow_table(values)) {
+		values->no_memory = true;
+		return &none;
+	}
+	place = place_in(values->table, values->size, v);
+	if (*place)
+		return *place;
+	if (!chunk || chunk->nr == CHUNK_VALUES) {
+		chunk = malloc(sizeof(*chunk));
+		if (!chunk) {
+			values->no_memory = true;
+			return &none;
+		}
+		chunk->next = values->chunks;
+		chunk->nr = 0;
+		values->chunks = chunk;
+	}
+	chunk->v[chunk->nr] = *v;
+	*place = &chunk->v[chunk->nr++];
+	values->nr++;
+	return *place;
+}
+
+void values_free(struct values *values)
+{
+	struct value_chunk *chunk = values->chunks, *next;
+
+	for (; chunk; chunk = next) {
+		next = chunk->next;
+		free(chunk);
+	}
+	free(values->table);
+	memset(values, 0, sizeof(*values));
 }

@@ -102,6 +102,27 @@ struct value {
 	struct symset deps, choices;
 };
 
+/**
+ * struct values - values that are kept, each once: two are the same if their addresses are
+ * @table: addresses by hash, NULL where there is none
+ * @size: of @table, a power of 2
+ * @nr: number of values
+ * @chunks: their memory
+ * @no_memory: some value is not what it should be, since there was no memory for it
+ *
+ * Zeroed it has none.
+ */
+struct values {
+	const struct value **table;
+	unsigned int size, nr;
+	struct value_chunk *chunks;
+	bool no_memory;
+};
+
+/* Return the kept value that is the same, dependences included; values_free() frees all. */
+const struct value *values_keep(struct values *values, const struct value *v);
+void values_free(struct values *values);
+
 /* Return the symbol's number; the same symbol has one number. NO_SYM: there are too many. */
 uint16_t sym_intern(struct syms *s, const struct sym *sym);
 
