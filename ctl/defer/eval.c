@@ -1437,15 +1437,47 @@ static bool merge_states(struct eval *e, struct state *to, const struct state *f
 	return merge_slots(e, to, from, place, &why) || changed;
 }
 
+static bool same_state(const struct state *a, const struct state *b)
+{
+	unsigned int i;
+
+	if (memcmp(a->reg, b->reg, sizeof(a->reg)) ||
+	    memcmp(a->low_size, b->low_size, sizeof(a->low_size)) ||
+	    memcmp(&a->scattered, &b->scattered, sizeof(a->scattered)) ||
+	    a->nr_slots != b->nr_slots)
+		return false;
+	for (i = 0; i < NR_GENERAL; i++)
+		if (a->low_size[i] && a->low[i] != b->low[i])
+			return false;
+	for (i = 0; i < a->nr_slots; i++)
+		if (a->slots[i].frame != b->slots[i].frame || a->slots[i].off != b->slots[i].off ||
+		    a->slots[i].size != b->slots[i].size || a->slots[i].v != b->slots[i].v)
+			return false;
+	return true;
+}
+
 /* Most states have a few slots. */
 static void copy_state(struct state *to, const struct state *from)
 {
 	memcpy(to, from, offsetof(struct state, slots) + from->nr_slots * sizeof(*from->slots));
 }
 
+/* Whether control comes to a block from one place only, so that its state is the last one. */
+static bool has_one_way(const struct eval *e, uint32_t block)
+{
+	return block != e->cfg->nr_blocks && block != e->entry &&
+	       e->cfg->blocks[block].nr_pred == 1;
+}
+
 /* Merge a state into a block's; return whether that changed, or -ENOMEM. */
 static int reach(struct eval *e, struct state **at, const struct state *from, uint32_t block)
 {
+	if (*at && has_one_way(e, block)) {
+		if (same_state(*at, from))
+			return 0;
+		copy_state(*at, from);
+		return 1;
+	}
 	if (*at)
 		return merge_states(e, *at, from, block);
 	*at = malloc(sizeof(**at));
@@ -1757,25 +1789,6 @@ static void forget_callees(struct eval *e)
 		e->shared->callees--;
 		free_callee(c);
 	}
-}
-
-static bool same_state(const struct state *a, const struct state *b)
-{
-	unsigned int i;
-
-	if (memcmp(a->reg, b->reg, sizeof(a->reg)) ||
-	    memcmp(a->low_size, b->low_size, sizeof(a->low_size)) ||
-	    memcmp(&a->scattered, &b->scattered, sizeof(a->scattered)) ||
-	    a->nr_slots != b->nr_slots)
-		return false;
-	for (i = 0; i < NR_GENERAL; i++)
-		if (a->low_size[i] && a->low[i] != b->low[i])
-			return false;
-	for (i = 0; i < a->nr_slots; i++)
-		if (a->slots[i].frame != b->slots[i].frame || a->slots[i].off != b->slots[i].off ||
-		    a->slots[i].size != b->slots[i].size || a->slots[i].v != b->slots[i].v)
-			return false;
-	return true;
 }
 
 /* Return what is kept of a call, as the first in the list, or begin it; NULL: out of memory. */
