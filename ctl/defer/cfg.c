@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +125,22 @@ static bool ends_block(csh capstone, const cs_insn *insn)
 	return is_jump(capstone, insn) || is_end(capstone, insn);
 }
 
+/* Details as Capstone allocates them have room for those of all architectures. */
+#define DETAIL_SIZE	(offsetof(cs_detail, x86) + sizeof(cs_x86))
+
+/* Return a copy that takes less memory, which free() frees. */
+static cs_insn *copy_insn(const cs_insn *insn)
+{
+	cs_insn *copy = malloc(sizeof(*copy) + DETAIL_SIZE);
+
+	if (!copy)
+		return NULL;
+	*copy = *insn;
+	copy->detail = (cs_detail *)(copy + 1);
+	memcpy(copy->detail, insn->detail, DETAIL_SIZE);
+	return copy;
+}
+
 /* Disassemble what control can reach from the function's start. */
 static int disassemble(struct sweep *s)
 {
@@ -131,24 +148,28 @@ static int disassemble(struct sweep *s)
 	const uint8_t *code, *p;
 	uint64_t address;
 	size_t avail, left;
-	cs_insn *insn;
+	cs_insn *insn, *one;
+	int ret = 0;
 
 	code = image_bytes(s->img, fn->start, &avail);
 	if (!code || avail < s->len)
 		return 0;
+	one = cs_malloc(s->capstone);
+	if (!one)
+		return -ENOMEM;
 	lead(s, fn->start);
-	while (s->nr_work) {
+	while (s->nr_work && !ret) {
 		uint32_t off = s->work[--s->nr_work];
 
 		while (off < s->len && !s->at[off]) {
-			insn = cs_malloc(s->capstone);
-			if (!insn)
-				return -ENOMEM;
 			p = code + off;
 			left = s->len - off;
 			address = fn->start + off;
-			if (!cs_disasm_iter(s->capstone, &p, &left, &address, insn)) {
-				cs_free(insn, 1);
+			if (!cs_disasm_iter(s->capstone, &p, &left, &address, one))
+				break;
+			insn = copy_insn(one);
+			if (!insn) {
+				ret = -ENOMEM;
 				break;
 			}
 			s->at[off] = insn;
@@ -158,7 +179,8 @@ static int disassemble(struct sweep *s)
 				break;
 		}
 	}
-	return 0;
+	cs_free(one, 1);
+	return ret;
 }
 
 /* Return the block that begins at an address, or CFG_NONE. */
@@ -449,8 +471,7 @@ int cfg_build(struct cfg *g, const struct image *img, const struct image_functio
 	if (!ret)
 		ret = make_blocks(&s);
 	for (i = 0; s.at && i < s.len; i++)
-		if (s.at[i])
-			cs_free(s.at[i], 1);
+		free(s.at[i]);
 	free(s.at);
 	free(s.leader);
 	free(s.work);
@@ -467,8 +488,7 @@ void cfg_free(struct cfg *g)
 	unsigned int i;
 
 	for (i = 0; g->insns && i < g->nr_insns; i++)
-		if (g->insns[i])
-			cs_free(g->insns[i], 1);
+		free(g->insns[i]);
 	for (i = 0; g->blocks && i < g->nr_blocks; i++)
 		free(g->blocks[i].pred);
 	for (i = 0; i < g->nr_loops; i++)

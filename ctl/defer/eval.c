@@ -1343,9 +1343,9 @@ static bool merge(struct eval *e, struct merge *last, const struct value **a,
 	if (*a == b)
 		return false;
 	if (*a != last->a || b != last->b) {
-		v = **a;
 		*last = (struct merge){ *a, b, *a };
-		if (value_merge(&v, b, id, why))
+		v = **a;
+		if (!value_has(*a, b, id, why) && value_merge(&v, b, id, why))
 			last->both = keep(e, &v);
 	}
 	*a = last->both;
@@ -1456,10 +1456,13 @@ static bool same_state(const struct state *a, const struct state *b)
 	return true;
 }
 
-/* Most states have a few slots. */
+/* Most states have a few slots, and some no room for more. */
 static void copy_state(struct state *to, const struct state *from)
 {
+	const unsigned int room = to->room;
+
 	memcpy(to, from, offsetof(struct state, slots) + from->nr_slots * sizeof(*from->slots));
+	to->room = room;
 }
 
 /* Whether control comes to a block from one place only, so that its state is the last one. */
@@ -1469,21 +1472,40 @@ static bool has_one_way(const struct eval *e, uint32_t block)
 	       e->cfg->blocks[block].nr_pred == 1;
 }
 
+static size_t state_size(unsigned int room)
+{
+	return offsetof(struct state, slots) + room * sizeof(struct slot);
+}
+
+/* Have room for a number of slots in a state, which may be NULL; return it, or NULL. */
+static struct state *make_room(struct state *st, unsigned int slots)
+{
+	struct state *more;
+
+	if (st && slots <= st->room)
+		return st;
+	slots = slots + 8 < MAX_SLOTS ? slots + 8 : MAX_SLOTS;
+	more = realloc(st, state_size(slots));
+	if (more)
+		more->room = slots;
+	return more;
+}
+
 /* Merge a state into a block's; return whether that changed, or -ENOMEM. */
 static int reach(struct eval *e, struct state **at, const struct state *from, uint32_t block)
 {
-	if (*at && has_one_way(e, block)) {
-		if (same_state(*at, from))
-			return 0;
-		copy_state(*at, from);
-		return 1;
-	}
-	if (*at)
-		return merge_states(e, *at, from, block);
-	*at = malloc(sizeof(**at));
-	if (!*at)
+	const bool new = !*at;
+	struct state *to;
+
+	if (!new && has_one_way(e, block) && same_state(*at, from))
+		return 0;
+	to = make_room(*at, from->nr_slots + (new ? 0 : (*at)->nr_slots));
+	if (!to)
 		return -ENOMEM;
-	copy_state(*at, from);
+	*at = to;
+	if (!new && !has_one_way(e, block))
+		return merge_states(e, to, from, block);
+	copy_state(to, from);
 	return 1;
 }
 
@@ -1529,10 +1551,18 @@ static bool redo_merges(const struct eval *e, uint32_t block, bool *dirty)
 static int step(struct eval *e, uint32_t block, bool *dirty, bool *again, struct state *st)
 {
 	const struct cfg *g = e->cfg;
+	struct state *out;
 	unsigned int k;
 
 	e->grown = false;
 	eval_block(e, block, st);
+	if (e->out && returns(e->capstone, g, block)) {
+		out = make_room(e->out[block], st->nr_slots);
+		if (!out)
+			return -ENOMEM;
+		e->out[block] = out;
+		copy_state(out, st);
+	}
 	if (e->grown && !e->too_much)
 		*again |= redo_merges(e, block, dirty);
 	for (k = 0; k < 2; k++) {
@@ -1574,7 +1604,10 @@ int eval_run(struct eval *e, const struct state *start)
 	e->merged = calloc(g->nr_blocks + 1, sizeof(*e->merged));
 	if (!e->deciding)
 		e->deciding = calloc(g->nr_blocks + 1, sizeof(*e->deciding));
+	if (e->caller)
+		e->out = calloc(g->nr_blocks + 1, sizeof(*e->out));
 	if (!st || !dirty || !e->at || !e->tests || !e->merged || !e->deciding ||
+	    (e->caller && !e->out) ||
 	    reach(e, &e->at[e->entry], start, e->entry) < 0)
 		ret = -ENOMEM;
 	else
@@ -1668,11 +1701,15 @@ static void forget_states(struct eval *e)
 
 	for (i = 0; e->at && i < e->cfg->nr_blocks; i++)
 		free(e->at[i]);
+	for (i = 0; e->out && i < e->cfg->nr_blocks; i++)
+		free(e->out[i]);
 	free(e->at);
+	free(e->out);
 	free(e->end);
 	free(e->tests);
 	free(e->merged);
 	e->at = NULL;
+	e->out = NULL;
 	e->end = NULL;
 	e->tests = NULL;
 	e->merged = NULL;
@@ -1821,7 +1858,7 @@ static struct callee *find_callee(struct eval *e, const cs_insn *insn, const str
 }
 
 /* Execute it from its start on. */
-static void run_callee(struct callee *c, struct state *st)
+static void run_callee(struct callee *c)
 {
 	struct eval *e = &c->e;
 	unsigned int i;
@@ -1834,28 +1871,27 @@ static void run_callee(struct callee *c, struct state *st)
 		return;
 	}
 	for (i = 0; i < e->cfg->nr_blocks && !e->no_memory; i++) {
-		if (!e->at[i] || !returns(e->capstone, e->cfg, i))
-			continue;
-		eval_block(e, i, st);
-		if (reach(e, &c->end, st, e->cfg->nr_blocks) < 0)
+		if (e->out[i] && reach(e, &c->end, e->out[i], e->cfg->nr_blocks) < 0)
 			e->no_memory = true;
 	}
 	c->exposures = e->shared->exposures;
 }
 
 /* Execute it, if it begins with another state than the last time. */
-static void run_changed(struct callee *c, const struct state *start, struct state *st)
+static void run_changed(struct callee *c, const struct state *start)
 {
+	struct state *room;
+
 	if (c->start && c->exposures == c->e.shared->exposures && same_state(c->start, start))
 		return;
-	if (!c->start)
-		c->start = malloc(sizeof(*c->start));
-	if (!c->start) {
+	room = make_room(c->start, start->nr_slots);
+	if (!room) {
 		c->e.no_memory = true;
 		return;
 	}
-	copy_state(c->start, start);
-	run_callee(c, st);
+	c->start = room;
+	copy_state(room, start);
+	run_callee(c);
 }
 
 /* What lies between two calls of it. */
@@ -1891,7 +1927,7 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 	if (!g || !g->nr_insns || g->nr_insns > MAX_CALLEE || !returns_only(e->capstone, g))
 		return false;
 	c = find_callee(e, insn, g);
-	at = malloc(2 * sizeof(*at));
+	at = malloc(sizeof(*at));
 	if (!c || !at) {
 		e->no_memory = true;
 		free(at);
@@ -1903,7 +1939,7 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 	c->e.why = e->why;
 	copy_state(at, st);
 	push(&c->e, at, insn, &back);
-	run_changed(c, at, at + 1);
+	run_changed(c, at);
 	if (e->collect && !c->e.no_memory)
 		eval_collect(&c->e);
 	pass_on(e, &c->e);

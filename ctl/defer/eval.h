@@ -28,6 +28,7 @@ struct slot {
  * @low: what was put into the lowest bytes of a general register last, without the rest
  * @low_size: number of these bytes, 0 if the whole register was written last
  * @scattered: symbols that were stored to the stack at places that are not known
+ * @room: number of slots that there is memory for, where that can be less than MAX_SLOTS
  * @nr_slots: number of slots
  * @slots: what was stored to the stack since the start; what is missing is as it was then
  *
@@ -38,7 +39,7 @@ struct state {
 	const struct value *low[NR_GENERAL];
 	uint8_t low_size[NR_GENERAL];
 	struct symset scattered;
-	unsigned int nr_slots;
+	unsigned int room, nr_slots;
 	struct slot slots[MAX_SLOTS];
 };
 
@@ -140,6 +141,7 @@ struct callee;
  * @member: the loop's blocks, or NULL for the whole function
  * @entry: block at which it begins
  * @at: for each block the state at its beginning, or NULL if nothing leads there
+ * @out: for each block behind which a function that is called returns the state at its end
  * @end: state at the ends of the blocks that lead back to @entry, merged; NULL if none does
  * @tests: for each block what its branch depends on
  * @merged: for each block, and behind them the end of an iteration, whether states were merged
@@ -165,6 +167,7 @@ struct eval {
 	const bool *member;
 	uint32_t entry;
 	struct state **at;
+	struct state **out;
 	struct state *end;
 	struct symset *tests;
 	bool *merged;

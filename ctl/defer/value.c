@@ -264,6 +264,21 @@ bool value_merge(struct value *a, const struct value *b, uint64_t id, const stru
 	return true;
 }
 
+bool value_has(const struct value *a, const struct value *b, uint64_t id,
+	       const struct symset *why)
+{
+	uint64_t missing = 0;
+	unsigned int i;
+
+	/* Of choices it can lose some. */
+	if (a->linear || a->id != id || (b->cut && !a->cut) || (b->rounded && !a->rounded) ||
+	    symset_next(&a->choices, &a->choices, 0) < MAX_SYMS)
+		return false;
+	for (i = 0; i < MAX_SYMS / 64; i++)
+		missing |= (b->deps.word[i] | why->word[i]) & ~a->deps.word[i];
+	return !missing;
+}
+
 bool value_is_const(const struct value *v, int64_t *c)
 {
 	*c = v->c;

@@ -150,6 +150,9 @@ struct value value_mix(const struct value *a, const struct value *b, uint64_t id
  * One or the other, as @why says: @a becomes what holds for both; return whether it changed.
  */
 bool value_merge(struct value *a, const struct value *b, uint64_t id, const struct symset *why);
+/* Return whether @a is such a merge, and @b changes nothing any more. */
+bool value_has(const struct value *a, const struct value *b, uint64_t id,
+	       const struct symset *why);
 bool value_equal(const struct value *a, const struct value *b);
 /* Return whether it is a symbol as it is, or one of several: those are @choices. */
 bool value_is_plain(const struct value *v, struct symset *choices);
