@@ -4,57 +4,13 @@
  * flags, number of words, then as many words of arguments; with an odd first byte it is what comes
  * through the socket.  The library is played, and reads all memory that it is handed.
  */
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include "fuzz.h"
+#include "fuzz_remote.h"
 #include "play.h"
-
-#define SHARED	4096u	/* bytes of the shared memory */
 
 atomic_int played_objects;
 
-static const uint8_t *in;	/* what is still to come */
-static size_t in_len;
 static atomic_uint calls;
 static unsigned int fails;
-
-/* Socket calls of the server. */
-ssize_t __wrap_recv(int fd, void *p, size_t len, int flags);
-ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags);
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
-
-ssize_t __wrap_recv(int fd, void *p, size_t len, int flags)
-{
-	(void)fd;
-	(void)flags;
-	len = len < in_len ? len : in_len;
-	memcpy(p, in, len);
-	in += len;
-	in_len -= len;
-	return (ssize_t)len;
-}
-
-ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
-{
-	msg->msg_controllen = 0;
-	return __wrap_recv(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len, flags);
-}
-
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
-{
-	ssize_t len = 0;
-
-	(void)fd;
-	(void)flags;
-	for (size_t i = 0; i < msg->msg_iovlen; i++) {
-		played_read(msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
-		len += (ssize_t)msg->msg_iov[i].iov_len;
-	}
-	FUZZ_ASSERT(len % 8 == 0);
-	return len;
-}
 
 int32_t played_status(const char *function)
 {
@@ -78,46 +34,13 @@ int32_t played_done(void)
 	return slept || calls % 3;
 }
 
-/* Make the stream that the input describes. */
-static size_t stream(uint8_t *to, const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct remote_hello hello = {
+	static const struct remote_hello hello = {
 		.magic = REMOTE_MAGIC, .version = REMOTE_VERSION,
 		.api = OPENCL_NUMBER, .digest = OPENCL_DIGEST,
 	};
-	struct remote_request h = { 0 };
-	size_t len = sizeof(hello);
-
-	memcpy(to, &hello, len);
-	while (size >= 4) {
-		h.function = data[0] == 0xff ? REMOTE_REPORT : data[0] == 0xfe ? REMOTE_ROOM :
-			data[0];
-		h.flags = data[1] & 3;
-		h.seq++;
-		h.len = 8ull * (data[2] | data[3] << 8);
-		data += 4;
-		size -= 4;
-		if (h.len > size)
-			h.len = size & ~7ull;
-		memcpy(to + len, &h, sizeof(h));
-		memcpy(to + len + sizeof(h), data, h.len);
-		len += sizeof(h) + h.len;
-		data += h.len;
-		size -= h.len;
-	}
-	return len;
-}
-
-static uint64_t has(const struct server *s, enum ledger_number which)
-{
-	return ledger_get(s->ledger.own, which);
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	static uint8_t buffer[8u << 16];
 	static struct opencl_calls library;
-	struct server *s;
 
 	if (size < 2)
 		return 0;
@@ -126,53 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	slept = false;
 	/* 8 is no remainder. */
 	fails = data[1] % 9;
-	in = data + 2;
-	in_len = size - 2;
-	if (!(data[0] & 1)) {
-		in_len = stream(buffer, in, in_len);
-		in = buffer;
-	}
-	s = calloc(1, sizeof(*s));
-	FUZZ_ASSERT(s);
-	s->api = &opencl_server;
-	s->native = &library;
-	s->fd = -1;
-	s->limits = (struct limits){
-		.memory = 1u << 20, .objects = 64, .message = 1u << 16, .pending = 1u << 16,
-	};
-	/* The page behind it is not mapped: a read beyond the end is a fault. */
-	s->shared = mmap(NULL, 2 * SHARED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			 0);
-	FUZZ_ASSERT(s->shared != MAP_FAILED && !munmap(s->shared + SHARED, SHARED));
-	s->shared_len = SHARED;
-	server_serve(s);
-	FUZZ_ASSERT(has(s, LEDGER_OBJECTS) <= s->limits.objects);
-	FUZZ_ASSERT(has(s, LEDGER_MEMORY) <= s->limits.memory);
-	FUZZ_ASSERT(has(s, LEDGER_PENDING) <= s->limits.pending);
-	server_free(s);
-	FUZZ_ASSERT(!has(s, LEDGER_OBJECTS) && !has(s, LEDGER_MEMORY));
-	free(s);
+	fuzz_serve(&opencl_server, &library, &hello, data[0] & 1, data + 2, size - 2);
 	FUZZ_ASSERT(!played_objects);
 	return 0;
 }
 
 /* ---- seeds: what the front end sends ---- */
-
-static uint8_t seed[1u << 16];
-static size_t seed_len;
-
-static void request(uint16_t function, uint8_t flags, const uint64_t *words, size_t nr)
-{
-	const uint8_t head[4] = { (uint8_t)function, flags, (uint8_t)nr, (uint8_t)(nr >> 8) };
-
-	memcpy(seed + seed_len, head, sizeof(head));
-	memcpy(seed + seed_len + sizeof(head), words, 8 * nr);
-	seed_len += sizeof(head) + 8 * nr;
-}
-
-#define REQUEST(function, flags, ...)							\
-	request(CALL_##function, flags, (const uint64_t[]){ __VA_ARGS__ },		\
-		sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
 
 /* The two words of a header in a group: length, and number and function. */
 #define HEAD_LEN(words)		(8 * (words))

@@ -112,6 +112,7 @@ void cuda_release(struct server *s, struct served *o)
 	case KIND_CUCONTEXT:
 	case KIND_CUMODULE:
 	case KIND_CULIBRARY:
+	case KIND_CUKERNEL:	/* of which functions are made */
 		server_remove_children(s, o);
 		before = cuda->memory.bytes;
 		cuda_ranges_drop(&cuda->memory, o->native);
@@ -123,6 +124,9 @@ void cuda_release(struct server *s, struct served *o)
 		release_context(cuda, o->native);
 	} else if (o->kind == KIND_CULIBRARY) {
 		cuda->calls.cuLibraryUnload(o->native);
+	} else if (o->kind == KIND_CUFUNCTION || o->kind == KIND_CUKERNEL) {
+		/* They go with what they are of, which is no context. */
+		return;
 	} else if (o->parent && !cuda_enter(s, o->parent)) {
 		if (o->kind == KIND_CUMODULE)
 			cuda->calls.cuModuleUnload(o->native);

@@ -28,10 +28,16 @@
 #define MAGIC		0x7265636fu
 #define MIXED		8u		/* words that a launch changes */
 #define PITCH		512u
-#define OTHERS		0x7000000000ull	/* where a page is that no program has got */
 #define DEPTH		16u
 #ifndef DEVICES
 #define DEVICES		1
+#endif
+
+/* A fuzz target, which includes this file, has device memory at addresses that it knows. */
+#ifndef DEVICE_MEMORY
+#define DEVICE_MEMORY(p, bytes)	posix_memalign(p, 256, bytes)
+#define DEVICE_FREE(p)		free(p)
+#define OTHERS			0x7000000000ull	/* where a page is that no program has got */
 #endif
 
 struct code;
@@ -47,6 +53,7 @@ struct thing {
 	bool recorded;			/* an event */
 	struct code *code;		/* of a module, a library, a function or a kernel */
 	struct thing *next;		/* of the same code */
+	struct thing *before;		/* the one that was made before it */
 	char name[256];			/* of a function or a kernel */
 	unsigned int nr_params;
 	struct cuda_param *params;
@@ -69,6 +76,7 @@ static struct {
 	unsigned int allocations;
 	CUresult fault;
 	bool initialised;
+	struct thing *last;		/* that was made */
 	struct thing *primary[DEVICES];
 	unsigned int retained[DEVICES];
 	unsigned int primary_flags[DEVICES];
@@ -144,6 +152,8 @@ static struct thing *new_thing(uint32_t kind)
 	t->magic = MAGIC;
 	t->kind = kind;
 	t->nr = ++rec.made[kind];
+	t->before = rec.last;
+	rec.last = t;
 	return t;
 }
 
@@ -250,12 +260,14 @@ CUresult cuDriverGetVersion(int *version)
 
 CUresult cuGetErrorName(CUresult error, const char **name)
 {
+	NEED(name, CUDA_ERROR_INVALID_VALUE);
 	*name = cuda_error_name(error);
 	return *name ? 0 : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuGetErrorString(CUresult error, const char **text)
 {
+	NEED(text, CUDA_ERROR_INVALID_VALUE);
 	*text = cuda_error_text(error);
 	return *text ? 0 : CUDA_ERROR_INVALID_VALUE;
 }
@@ -347,6 +359,7 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 	CUresult status = cuDeviceGetAttribute(major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
 					       dev);
 
+	NEED(major && minor, CUDA_ERROR_INVALID_VALUE);
 	return status ? status :
 		cuDeviceGetAttribute(minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev);
 }
@@ -461,6 +474,7 @@ CUresult cuCtxDestroy_v2(CUcontext ctx)
 
 CUresult cuCtxGetCurrent(CUcontext *pctx)
 {
+	NEED(pctx, CUDA_ERROR_INVALID_VALUE);
 	*pctx = depth ? (CUcontext)stack[depth - 1] : NULL;
 	return 0;
 }
@@ -495,6 +509,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 CUresult cuCtxGetDevice(CUdevice *device)
 {
 	NEED_CURRENT();
+	NEED(device, CUDA_ERROR_INVALID_VALUE);
 	*device = stack[depth - 1]->device;
 	return 0;
 }
@@ -502,6 +517,7 @@ CUresult cuCtxGetDevice(CUdevice *device)
 CUresult cuCtxGetFlags(unsigned int *flags)
 {
 	NEED_CURRENT();
+	NEED(flags, CUDA_ERROR_INVALID_VALUE);
 	*flags = stack[depth - 1]->flags;
 	return 0;
 }
@@ -536,6 +552,7 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 {
 	NEED_CURRENT();
+	NEED(config, CUDA_ERROR_INVALID_VALUE);
 	*config = rec.cache;
 	return 0;
 }
@@ -676,6 +693,7 @@ static CUresult get_kernel(uint32_t kind, const char *what, void *made, struct t
 	cuda_image_kernels(from->code->image, from->code->len, found_kernel, &s);
 	if (!s.found) {
 		rec.made[kind]--;
+		rec.last = s.to->before;
 		free(s.to);
 		return CUDA_ERROR_NOT_FOUND;
 	}
@@ -699,6 +717,7 @@ static CUresult count(unsigned int *nr, const struct thing *t)
 {
 	struct search s = { 0 };
 
+	NEED(nr, CUDA_ERROR_INVALID_VALUE);
 	cuda_image_kernels(t->code->image, t->code->len, found_kernel, &s);
 	*nr = s.nr;
 	return 0;
@@ -787,7 +806,7 @@ static CUdeviceptr allocate(uint64_t bytes, bool fixed)
 	void *p = NULL;
 	struct cuda_range r = { .len = bytes, .fixed = fixed };
 
-	if (rec.memory.bytes + bytes > TOTAL || posix_memalign(&p, 256, bytes))
+	if (rec.memory.bytes + bytes > TOTAL || DEVICE_MEMORY(&p, bytes))
 		return 0;
 	memset(p, 0, bytes);
 	r.start = (uintptr_t)p;
@@ -872,6 +891,7 @@ CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
 	struct thing *t;
 
 	NEED_CURRENT();
+	NEED(f, CUDA_ERROR_INVALID_VALUE);
 	NEED(is(kernel, KIND_CUKERNEL), CUDA_ERROR_INVALID_HANDLE);
 	t = new_thing(KIND_CUFUNCTION);
 	memcpy(t->name, ((struct thing *)kernel)->name, sizeof(t->name));
@@ -1059,6 +1079,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **values, 
 CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
 {
 	NEED_CURRENT();
+	NEED(left && total, CUDA_ERROR_INVALID_VALUE);
 	*left = TOTAL - rec.memory.bytes;
 	*total = TOTAL;
 	return 0;
@@ -1078,6 +1099,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size
 			    unsigned int element)
 {
 	NEED_CURRENT();
+	NEED(pitch, CUDA_ERROR_INVALID_VALUE);
 	NEED(element == 4 || element == 8 || element == 16, CUDA_ERROR_INVALID_VALUE);
 	NEED(width < TOTAL && height < TOTAL, CUDA_ERROR_OUT_OF_MEMORY);
 	*pitch = (width + PITCH - 1) / PITCH * PITCH;
@@ -1094,7 +1116,7 @@ CUresult cuMemFree_v2(CUdeviceptr dptr)
 	where(dptr, text);
 	NEED(cuda_ranges_remove(&rec.memory, dptr), CUDA_ERROR_INVALID_VALUE);
 	if (dptr != OTHERS)
-		free(at(dptr));
+		DEVICE_FREE(at(dptr));
 	note("free %s\n", text);
 	return 0;
 }
@@ -1182,7 +1204,9 @@ static CUresult to_device(CUdeviceptr dst, const void *src, size_t len, CUstream
 	NEED_CURRENT();
 	NEED_STREAM(stream);
 	NEED(src && has(dst, len), CUDA_ERROR_INVALID_VALUE);
-	memcpy(at(dst), src, len);
+	/* Of no bytes the address can be any. */
+	if (len)
+		memcpy(at(dst), src, len);
 	note("write%s %s: %zu stream s%u #%llx\n", how, WHERE(dst), len, nr_of(stream),
 	     (unsigned long long)digest(src, len));
 	return 0;
@@ -1193,7 +1217,8 @@ static CUresult to_host(void *dst, CUdeviceptr src, size_t len, CUstream stream,
 	NEED_CURRENT();
 	NEED_STREAM(stream);
 	NEED(dst && has(src, len), CUDA_ERROR_INVALID_VALUE);
-	memcpy(dst, at(src), len);
+	if (len)
+		memcpy(dst, at(src), len);
 	note("read%s %s: %zu stream s%u #%llx\n", how, WHERE(src), len, nr_of(stream),
 	     (unsigned long long)digest(dst, len));
 	return 0;
@@ -1205,7 +1230,8 @@ static CUresult on_device(CUdeviceptr dst, CUdeviceptr src, size_t len, CUstream
 	NEED_CURRENT();
 	NEED_STREAM(stream);
 	NEED(has(dst, len) && has(src, len), CUDA_ERROR_INVALID_VALUE);
-	memmove(at(dst), at(src), len);
+	if (len)
+		memmove(at(dst), at(src), len);
 	note("copy%s %s %s: %zu stream s%u\n", how, WHERE(dst), WHERE(src), len, nr_of(stream));
 	return 0;
 }
@@ -1302,7 +1328,8 @@ static CUresult set(CUdeviceptr dst, size_t pitch, uint32_t value, unsigned int 
 	NEED_STREAM(stream);
 	NEED(width < TOTAL && !(dst % unit), CUDA_ERROR_INVALID_VALUE);
 	NEED(has(dst, cuda_plane(pitch, width * unit, height)), CUDA_ERROR_INVALID_VALUE);
-	for (size_t y = 0; y < height; y++)
+	/* Of no width there can be any number of rows. */
+	for (size_t y = 0; width && y < height; y++)
 		for (size_t x = 0; x < width; x++)
 			memcpy((uint8_t *)at(dst) + y * pitch + x * unit, &value, unit);
 	note("set%s %s: %u byte %u, %zu %zu stream s%u\n", how, WHERE(dst), unit, value, width,
@@ -1370,6 +1397,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 CUresult cuStreamGetPriority(CUstream stream, int *priority)
 {
 	NEED_CURRENT();
+	NEED(priority, CUDA_ERROR_INVALID_VALUE);
 	NEED_STREAM(stream);
 	*priority = stream ? ((struct thing *)stream)->priority : 0;
 	return 0;
@@ -1378,6 +1406,7 @@ CUresult cuStreamGetPriority(CUstream stream, int *priority)
 CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags)
 {
 	NEED_CURRENT();
+	NEED(flags, CUDA_ERROR_INVALID_VALUE);
 	NEED_STREAM(stream);
 	*flags = stream ? ((struct thing *)stream)->flags : 0;
 	return 0;
@@ -1471,6 +1500,7 @@ CUresult cuEventQuery(CUevent event)
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent stop)
 {
 	NEED_CURRENT();
+	NEED(ms, CUDA_ERROR_INVALID_VALUE);
 	NEED(is(start, KIND_CUEVENT) && is(stop, KIND_CUEVENT), CUDA_ERROR_INVALID_HANDLE);
 	NEED(((struct thing *)start)->recorded && ((struct thing *)stop)->recorded,
 	     CUDA_ERROR_INVALID_HANDLE);
