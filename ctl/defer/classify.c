@@ -1028,6 +1028,10 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 		o->picture(g, report->loops + first, report->nr_loops - first, o->data);
 out:
 	eval_free(&whole);
+	if (shared) {
+		report->blocks += shared->blocks;
+		report->executed += shared->executed;
+	}
 	eval_shared_free(shared);
 	free(live);
 	free(exposed);

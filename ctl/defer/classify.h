@@ -80,6 +80,7 @@ struct report {
 	struct loop_report *loops;
 	unsigned int nr_loops;
 	unsigned int nr_looked_at;	/* functions with calls of the API */
+	uint64_t blocks, executed;	/* struct eval_shared's, of all functions */
 };
 
 /**

@@ -1519,7 +1519,7 @@ void eval_block(struct eval *e, uint32_t block, struct state *st)
 		execute(e, st, e->cfg->insns[b->first + i]);
 	if (b->succ[0] != CFG_NONE && b->succ[1] != CFG_NONE)
 		e->grown |= symset_union(&e->tests[block], &st->reg[REG_FLAGS]->deps);
-	e->shared->blocks++;
+	e->shared->executed++;
 }
 
 /*
@@ -1602,8 +1602,11 @@ int eval_run(struct eval *e, const struct state *start)
 	e->at = calloc(g->nr_blocks + 1, sizeof(*e->at));
 	e->tests = calloc(g->nr_blocks + 1, sizeof(*e->tests));
 	e->merged = calloc(g->nr_blocks + 1, sizeof(*e->merged));
-	if (!e->deciding)
+	if (!e->deciding) {
 		e->deciding = calloc(g->nr_blocks + 1, sizeof(*e->deciding));
+		for (i = 0; i < g->nr_rpo; i++)
+			e->shared->blocks += !e->member || e->member[g->rpo[i]];
+	}
 	if (e->caller)
 		e->out = calloc(g->nr_blocks + 1, sizeof(*e->out));
 	if (!st || !dirty || !e->at || !e->tests || !e->merged || !e->deciding ||

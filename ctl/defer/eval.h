@@ -116,7 +116,8 @@ struct site {
  * @lost: by the number of a symbol the values of all registers behind a call that made it
  * @exposures: how many times addresses became known to other code
  * @callees: number of calls of which it is kept what they came to
- * @blocks: number of blocks that were executed
+ * @blocks: number of blocks, once for each execution of code that has them from its start on
+ * @executed: number of times that a block was executed
  *
  * Zeroed it has nothing.
  */
@@ -125,7 +126,7 @@ struct eval_shared {
 	const struct value **lost[MAX_SYMS + 1];
 	uint64_t exposures;
 	unsigned int callees;
-	uint64_t blocks;
+	uint64_t blocks, executed;
 };
 
 struct callee;
