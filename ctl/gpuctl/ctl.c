@@ -506,6 +506,20 @@ static bool is_uuid(const char *word)
 	return strlen(word) == 36;
 }
 
+/*
+ * Write the whole UUID of the vGPU that a word names, or the word default. Return 0 or an
+ * exit status.
+ */
+static int name_vgpu(struct json_object *state, const char *word, char uuid[OUT_CELL])
+{
+	if (strcmp(word, "default") && !is_uuid(word))
+		word = find_uuid(state, word);
+	if (!word)
+		return EXIT_USAGE;
+	snprintf(uuid, OUT_CELL, "%s", word);
+	return 0;
+}
+
 static void print_agreement(struct table *table, const char *who,
 			    struct json_object *sla, struct json_object *vgpu)
 {
@@ -637,15 +651,10 @@ int ctl_sla(const struct gpuctl *ctl, int argc, char **argv)
 		ret = failed(&err);
 		goto out;
 	}
-	if (who && strcmp(who, "default") && !is_uuid(who)) {
-		who = find_uuid(state, who);
-		if (!who) {
-			ret = EXIT_USAGE;
-			goto out;
-		}
-	}
 	if (who) {
-		snprintf(uuid, sizeof(uuid), "%s", who);
+		ret = name_vgpu(state, who, uuid);
+		if (ret)
+			goto out;
 		who = uuid;
 	}
 	if (argc > 1) {
@@ -739,19 +748,16 @@ int ctl_describe(const struct gpuctl *ctl, int argc, char **argv)
 	char uuid[OUT_CELL];
 	int ret = 0;
 
+	if (who && !strcmp(who, "default"))
+		return usage_error("only a vGPU has a description: give its id, its UUID or the beginning of its UUID");
 	if (mgpud_connect(&mgpud, NULL, &err) || mgpud_get(mgpud, &state, &err)) {
 		ret = failed(&err);
 		goto out;
 	}
-	if (who && !is_uuid(who)) {
-		who = find_uuid(state, who);
-		if (!who) {
-			ret = EXIT_USAGE;
-			goto out;
-		}
-	}
 	if (who) {
-		snprintf(uuid, sizeof(uuid), "%s", who);
+		ret = name_vgpu(state, who, uuid);
+		if (ret)
+			goto out;
 		who = uuid;
 	}
 	if (argc > 1) {

@@ -107,7 +107,7 @@ static void fill_problem(struct tasks *t, const struct estimate *e, const struct
 	}
 }
 
-/* What a rate of a task needs: parts of both resources. */
+/* Compute the parts of both resources that a rate of a task needs. */
 static void part_of(const struct tasks *t, size_t k, double rate, double part[LEARN_RESOURCES])
 {
 	size_t i = t->res[k];

@@ -57,6 +57,8 @@ struct resource {
  * @report: how it does
  * @drift: its errors
  * @vms: a vGPU each, in the order of the estimate
+ * @gone: removed vGPUs that were active once, the last one last
+ * @nr_gone: number of these
  * @devs: a device each, likewise
  * @cpu: the CPUs
  * @head: index of the present in all arrays of periods
@@ -73,6 +75,8 @@ struct learner {
 	struct drift drift;
 	struct vm *vms;
 	size_t nr_vms;
+	struct learner_known gone[LEARNER_GONE];
+	size_t nr_gone;
 	struct resource *devs;
 	size_t nr_devs;
 	struct resource cpu;
@@ -137,7 +141,10 @@ const struct learner_report *learner_report(const struct learner *l)
 
 const struct learner_known *learner_known(const struct learner *l, size_t i)
 {
-	return i < l->nr_vms ? &l->vms[i].is : NULL;
+	if (i < l->nr_vms)
+		return &l->vms[i].is;
+	i -= l->nr_vms;
+	return i < l->nr_gone ? &l->gone[i] : NULL;
 }
 
 static bool is_known(const struct learner_known *k)
@@ -167,10 +174,11 @@ int learner_know(struct learner *l, const struct learner_known *known, size_t n)
 	free(l->vms);
 	l->vms = vms;
 	l->nr_vms = n;
+	l->nr_gone = 0;
 	return 0;
 }
 
-/* ---- what there is ---- */
+/* ---- vGPUs and devices ---- */
 
 /* The index of a vGPU, which is most likely at @hint; nr_vms for none. */
 static size_t find_vm(const struct learner *l, const char *uuid, size_t hint)
@@ -193,6 +201,35 @@ static bool same_vms(const struct learner *l, const struct estimate *e)
 	return true;
 }
 
+static void remove_gone(struct learner *l, size_t i)
+{
+	l->nr_gone--;
+	memmove(l->gone + i, l->gone + i + 1, (l->nr_gone - i) * sizeof(*l->gone));
+}
+
+/* Remember a vGPU that was removed. */
+static void add_gone(struct learner *l, const struct learner_known *known)
+{
+	if (!(known->periods > 0))
+		return;
+	if (l->nr_gone == LEARNER_GONE)
+		remove_gone(l, 0);
+	l->gone[l->nr_gone++] = *known;
+}
+
+/* Begin with a vGPU that is new, or was made anew. */
+static void begin_vm(struct learner *l, struct vm *vm, const char *uuid)
+{
+	strcpy(vm->is.uuid, uuid);
+	forget_answers(vm);
+	for (size_t i = 0; i < l->nr_gone; i++)
+		if (!strcmp(l->gone[i].uuid, uuid)) {
+			vm->is = l->gone[i];
+			remove_gone(l, i);
+			return;
+		}
+}
+
 /* Take over what is known of the vGPUs that there are. */
 static int follow_vms(struct learner *l, const struct estimate *e)
 {
@@ -210,11 +247,14 @@ static int follow_vms(struct learner *l, const struct estimate *e)
 		if (old < l->nr_vms) {
 			vms[j] = l->vms[old];
 			hint = old + 1;
+			/* it stays */
+			l->vms[old].is.periods = 0;
 			continue;
 		}
-		strcpy(vms[j].is.uuid, e->vgpus[j].last.uuid);
-		forget_answers(&vms[j]);
+		begin_vm(l, &vms[j], e->vgpus[j].last.uuid);
 	}
+	for (size_t j = 0; j < l->nr_vms; j++)
+		add_gone(l, &l->vms[j].is);
 	free(l->vms);
 	l->vms = vms;
 	l->nr_vms = e->nr_vgpus;
@@ -254,7 +294,7 @@ static int follow_devs(struct learner *l, const struct estimate *e)
 	return 0;
 }
 
-/* ---- what is learned of a period ---- */
+/* ---- learning ---- */
 
 /* Return whether a vGPU that is not active has begun to show frames. */
 static bool starts(const struct learner *l, const struct vm *vm,
@@ -262,7 +302,7 @@ static bool starts(const struct learner *l, const struct vm *vm,
 {
 	if (v->state == VGPU_ACTIVE || !v->last.open)
 		return false;
-	/* one that is new since the period before */
+	/* new since the period before */
 	if (!vm->seen)
 		return l->periods && v->last.frames_total > 0;
 	return v->last.frames - vm->frames - 1 < UINT64_MAX / 2;
@@ -382,7 +422,7 @@ static void add_others(struct learner *l, const struct period *p, size_t first, 
 	}
 }
 
-/* What was idle, and what the vGPU itself used. */
+/* Add the idle parts of the past; the use of the vGPU itself counts as idle. */
 static void add_past(struct learner *l, const struct vm *vm, const struct resource *r, int g)
 {
 	for (size_t t = 0; t < LEARN_PAST; t++) {
@@ -577,7 +617,7 @@ static bool is_starting(const struct vm *vm)
 	return vm->started && vm->started <= LEARNER_STARTING;
 }
 
-/* What floors leave of a resource; a vGPU always has enough to show a frame. */
+/* Return the part of a resource that floors leave; it is always enough to show a frame. */
 static double room(const struct resource *r)
 {
 	return fmax(1 - (r ? r->floors : 0), LEARNER_PART_MIN);

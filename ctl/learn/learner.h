@@ -22,6 +22,7 @@
 #include "sla.h"
 
 #define LEARNER_QUESTIONS	64	/* to a model in a period, at most; more wait their turn */
+#define LEARNER_GONE		256	/* removed vGPUs that are remembered, the last ones */
 #define LEARNER_KEEP		32	/* active periods that smooth use is the average of */
 #define LEARNER_STEP		1.5	/* factor by which an expectation changes in a period */
 #define LEARNER_PART_MIN	0.01	/* least expectation, a part of a resource */
@@ -96,19 +97,22 @@ void learner_use(struct learner *l, const struct learner_model *model);
 /* End the use of the model, because of @why, a sentence. There may be none. */
 void learner_fail(struct learner *l, const char *why);
 
-/* The vGPUs of the last period, in their order; NULL behind the last one. */
+/*
+ * Return what is known of a vGPU: those of the last period come first, in their order, and
+ * then those that were removed. NULL behind the last one.
+ */
 const struct learner_known *learner_known(const struct learner *l, size_t i);
 
 /*
- * Begin with what another learner knew, before the first period. What is not a number of
- * periods, costs and parts is refused. Return 0, -EINVAL or -ENOMEM, with @l as it was.
+ * Begin with what another learner knew, before the first period. Numbers that are negative or
+ * not finite are refused. Return 0, -EINVAL or -ENOMEM, with @l as it was.
  */
 int learner_know(struct learner *l, const struct learner_known *known, size_t n);
 
 /**
  * learner_update() - learn from a period, and say what is expected of vGPUs
- * @l: what is known; updated. vGPUs that are no longer in @e are forgotten; a vGPU whose VM
- *	was shut down is not
+ * @l: what is known; updated. Of vGPUs that are no longer in @e the last LEARNER_GONE are
+ *	remembered, since a vGPU may be made anew, with its UUID, each time its VM starts
  * @e: the estimate of the period
  * @text: descriptions of the vGPUs, in their order; NULL for none, as each may be
  * @sla: agreements of the vGPUs, in their order; NULL for none

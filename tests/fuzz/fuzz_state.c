@@ -150,6 +150,7 @@ static void seeds(const char *dir)
 		analyse_shared(&learned, &param, n, others, 0.25);
 	}
 	json_object_put(settings);
+	learner_free(knows);
 }
 
 FUZZ_SEEDS(seeds)

@@ -200,6 +200,7 @@ missing_and_surplus()
 	refused "$gpuctl" 2 'duplicate' ctl sla default floor 30 floor 31
 	refused "$gpuctl" 2 "did you mean 'ceiling'" ctl sla default cieling 30
 	refused "$gpuctl" 2 'but floor and ceiling' ctl sla 3 banana 30
+	refused "$gpuctl" 2 'only a vGPU has a description' ctl describe default game
 }
 behaves 'missing and surplus words are refused' missing_and_surplus
 

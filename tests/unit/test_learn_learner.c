@@ -187,7 +187,7 @@ static const struct learn_input *asked(double weight)
 	return NULL;
 }
 
-/* ---- what is known ---- */
+/* ---- knowledge ---- */
 
 static void knows(void)
 {
@@ -224,12 +224,45 @@ static void knows(void)
 	TAP_EQ(in->n, 2);
 	TAP_CHECK(in->task[1].periods == 5 && in->task[1].fps == 50);
 	TAP_CHECK(near(in->task[1].use[LEARN_ENGINE], 0.5));
-	/* one that was removed is forgotten */
+	/* it is removed, and made anew */
 	e.nr_vgpus = 2;
 	update();
+	TAP_CHECK(learner_known(l, 2)->periods == 4);
+	TAP_CHECK(!learner_known(l, 3));
 	e.nr_vgpus = 3;
 	update();
-	TAP_CHECK(learner_known(l, 2)->periods == 0);
+	TAP_CHECK(learner_known(l, 2)->periods == 4);
+	TAP_CHECK(!learner_known(l, 3));
+	learner_free(l);
+}
+
+/* The last vGPUs that were removed are remembered, those that never ran are not. */
+static void removed(void)
+{
+	unsigned int gone = 0;
+
+	begin(2, 1, false);
+	for (unsigned int k = 0; k < 2 * LEARNER_GONE; k++) {
+		snprintf(vms[0].last.uuid, sizeof(vms[0].last.uuid),
+			 "22222222-0000-0000-0000-%012x", k);
+		snprintf(vms[1].last.uuid, sizeof(vms[1].last.uuid),
+			 "33333333-0000-0000-0000-%012x", k);
+		active(0, 50, 0.25, 0.5);
+		quiet(1, VGPU_CLOSED);
+		update();
+	}
+	e.nr_vgpus = 0;
+	update();
+	for (size_t i = 0; learner_known(l, i); i++)
+		gone += learner_known(l, i)->periods == 1;
+	TAP_EQ(gone, LEARNER_GONE);
+	TAP_CHECK(!learner_known(l, LEARNER_GONE));
+	TAP_STR(learner_known(l, LEARNER_GONE - 1)->uuid, vms[0].last.uuid);
+	e.nr_vgpus = 1;
+	active(0, 50, 0.25, 0.5);
+	update();
+	TAP_CHECK(learner_known(l, 0)->periods == 2);
+	TAP_CHECK(!learner_known(l, LEARNER_GONE));
 	learner_free(l);
 }
 
@@ -270,6 +303,8 @@ static void begins_with(void)
 	update();
 	TAP_CHECK(learner_known(l, 1)->periods == 9);
 	TAP_CHECK(learner_known(l, 0)->periods == 0);
+	/* a vGPU that is not there yet */
+	TAP_CHECK(learner_known(l, 2)->periods == 3);
 	/* min(0.3 * 4 / 0.02, 0.4 * 2 / 0.01) */
 	TAP_CHECK(near(expect[1].fps, 60));
 	/* frames of before this learner are no start */
@@ -459,7 +494,7 @@ static void starting(void)
 	vms[1].last.frames -= 5;
 	update();
 	TAP_CHECK(!expect[1].starting);
-	/* one that was created in the period, and shows frames */
+	/* created in the period, and shows frames */
 	e.nr_vgpus = 3;
 	quiet(2, VGPU_IDLE);
 	vms[2].last.frames_total = 3;
@@ -865,6 +900,7 @@ static void nothing(void)
 int main(void)
 {
 	tap_run(knows, "what is known of a vGPU lasts while its VM is shut down");
+	tap_run(removed, "the last vGPUs that were removed are remembered");
 	tap_run(learns_without_model, "it learns without a model, and expects nothing");
 	tap_run(begins_with, "it begins with what another learner knew, if that is valid");
 	tap_run(question, "a question has the vGPU first, and neighbours before others");

@@ -411,6 +411,9 @@ static bool has_word(const char *words, const char *word)
 /* Names to choose from are all that there are, in their order. */
 static void names(void)
 {
+	static const struct learn_model_ops *const controls[] = {
+		&learn_static, &learn_proportional, &learn_persistence, &learn_smoothing,
+	};
 	const struct mgpud_setting *s;
 	char list[MGPUD_RANGE] = "";
 
@@ -427,10 +430,9 @@ static void names(void)
 	TAP_STR(s->values, list);
 	/* of the models, those that need no file */
 	strcpy(list, "none");
-	for (const struct learn_model_ops *const *p = learn_models; *p; p++)
-		if (!(*p)->learned)
-			snprintf(list + strlen(list), sizeof(list) - strlen(list), " %s",
-				 (*p)->name);
+	for (size_t k = 0; k < sizeof(controls) / sizeof(controls[0]); k++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), " %s",
+			 controls[k]->name);
 	s = table_member(offsetof(struct config, model.use));
 	TAP_STR(s->values, list);
 	s = table_member(offsetof(struct config, log));
@@ -599,7 +601,7 @@ static void agreements_decide(void)
 	config_free(&c);
 }
 
-/* What is expected of a vGPU limits it, as long as it is not active. */
+/* An expectation limits a vGPU as long as it is not active. */
 static void expectations_decide(void)
 {
 	struct estimate_vgpu vgpus[4] = {

@@ -938,7 +938,7 @@ static void model_events(void)
 	unlink(weights);
 }
 
-/* What VMs are for, and what is known of them, lasts. */
+/* Descriptions of VMs, and what is known of them, last. */
 static void vms_last(void)
 {
 	static const char file[] = "[{\"uuid\":\"" A "\",\"description\":\"of the file\",\"source\":\"file\"}]";

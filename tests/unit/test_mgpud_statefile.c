@@ -631,7 +631,7 @@ static void settings(void)
 	json_object_put(overlay);
 }
 
-/* What is known of vGPUs survives reboots, and is whole or none. */
+/* Knowledge of vGPUs survives reboots, and is whole or none. */
 static void known_vgpus(void)
 {
 	static const struct learner_known some[] = {

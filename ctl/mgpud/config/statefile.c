@@ -73,14 +73,15 @@ static struct json_object *control_object(const struct control *c)
 static const char *const cost_key[LEARN_RESOURCES] = { "cpu", "gpu" };
 static const char *const use_key[LEARN_RESOURCES] = { "cpu_share", "gpu_share" };
 
-/* What is known of vGPUs that were active once. */
+/* Return the list of vGPUs that were active once, with what is known of them. */
 static struct json_object *known_list(const struct learner *known)
 {
 	struct json_object *list = json_object_new_array();
 	const struct learner_known *k;
 
 	for (size_t j = 0; list && (k = learner_known(known, j)); j++) {
-		struct json_object *o = k->periods > 0 ? json_object_new_object() : NULL;
+		bool fits = json_object_array_length(list) < STATEFILE_VGPUS_MAX;
+		struct json_object *o = fits && k->periods > 0 ? json_object_new_object() : NULL;
 
 		if (!o)
 			continue;

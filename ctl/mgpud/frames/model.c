@@ -46,6 +46,14 @@ void model_free(struct model *m)
 
 /* ---- loading ---- */
 
+/* Text of a file goes to the log and into JSON: replace bytes that are no plain text. */
+static void make_plain(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
 static FILE *open_file(const char *path, char *why, size_t size)
 {
 	/* do not block on a pipe without a writer */
@@ -99,6 +107,7 @@ static bool load(struct model *m, const struct learn_file *file, const char *pat
 	m->ops = ops;
 	m->made_s = file->made_s;
 	snprintf(m->evaluation, sizeof(m->evaluation), "%s", file->evaluation);
+	make_plain(m->evaluation);
 	return true;
 }
 
@@ -150,6 +159,7 @@ enum model_change model_configure(struct model *m, const struct config_model *c,
 		drop(m);
 		m->ops = *c->use ? learn_model_find(c->use) : NULL;
 	}
+	make_plain(why);
 	if (change == MODEL_NEW) {
 		m->told = false;
 		learner_use(m->learner, &(struct learner_model){
@@ -163,7 +173,7 @@ enum model_change model_configure(struct model *m, const struct config_model *c,
 
 double model_age_s(const struct model *m, uint64_t now_s)
 {
-	if (!m->made_s)
+	if (!m->ops || !m->ops->learned)
 		return NAN;
 	return now_s > m->made_s ? (double)(now_s - m->made_s) : 0;
 }

@@ -12,7 +12,7 @@
  * @config: the settings that it was made from
  * @ops: its kind, NULL for none
  * @data: what @ops->load() made
- * @made_s: when it was trained, seconds since 1970; 0 for a control
+ * @made_s: when it was trained, seconds since 1970; valid if @ops->learned
  * @sum: checksum of its file
  * @evaluation: its error on data that it was not trained on, as its file says; "" for a
  *	control
@@ -35,7 +35,7 @@ struct model {
 	size_t room;
 };
 
-/* What model_configure() did. */
+/* Results of model_configure(). */
 enum model_change {
 	MODEL_SAME,		/* the model in use is used further */
 	MODEL_NEW,		/* another one, or with other settings; perhaps none */

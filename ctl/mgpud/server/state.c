@@ -219,6 +219,7 @@ static struct json_object *model(const struct daemon *d)
 	const struct learner_report *r = learner_report(d->model.learner);
 	const struct model *m = &d->model;
 	struct json_object *o = json_object_new_object();
+	bool learned = m->ops && m->ops->learned;
 
 	if (!o)
 		return NULL;
@@ -227,8 +228,8 @@ static struct json_object *model(const struct daemon *d)
 			add_setting(o, s->key, s, table_value(&d->config, s));
 	json_object_object_add(o, "state", json_object_new_string(names[r->mode]));
 	add_text(o, "name", m->ops ? m->ops->name : NULL);
-	add_text(o, "file", m->made_s ? m->config.use : NULL);
-	json_object_object_add(o, "made_s", m->made_s ?
+	add_text(o, "file", learned ? m->config.use : NULL);
+	json_object_object_add(o, "made_s", learned ?
 			       json_object_new_uint64(m->made_s) : NULL);
 	json_object_object_add(o, "age_s", number(model_age_s(m, (uint64_t)time(NULL))));
 	add_text(o, "evaluation", m->evaluation);
@@ -409,6 +410,7 @@ struct json_object *daemon_event(const struct daemon *d, const struct sla_event 
 
 struct json_object *daemon_model_event(const struct daemon *d, const char *event)
 {
+	const struct learn_model_ops *ops = d->model.ops;
 	struct json_object *o = json_object_new_object();
 
 	if (!o)
@@ -416,8 +418,8 @@ struct json_object *daemon_model_event(const struct daemon *d, const char *event
 	json_object_object_add(o, "version", json_object_new_int(MGPU_JSON_VERSION));
 	json_object_object_add(o, "event", json_object_new_string(event));
 	json_object_object_add(o, "time_s", precise((double)now_ns() / 1e9));
-	add_text(o, "model", d->model.ops ? d->model.ops->name : NULL);
-	add_text(o, "file", d->model.made_s ? d->model.config.use : NULL);
+	add_text(o, "model", ops ? ops->name : NULL);
+	add_text(o, "file", ops && ops->learned ? d->model.config.use : NULL);
 	add_text(o, "why", learner_report(d->model.learner)->why);
 	return o;
 }
