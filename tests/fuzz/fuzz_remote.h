@@ -90,6 +90,27 @@ static uint64_t fuzz_has(const struct server *s, enum ledger_number which)
 	return ledger_get(s->ledger.own, which);
 }
 
+static bool fuzz_is_object(const struct server *s, const struct served *o)
+{
+	const struct served *other;
+
+	for (unsigned int i = 0; i < SERVER_CHAINS; i++)
+		for (other = s->objects[i]; other; other = other->next)
+			if (other == o)
+				return true;
+	return false;
+}
+
+/* What an object is of is there as long as the object. */
+static void fuzz_check_parents(const struct server *s)
+{
+	const struct served *o;
+
+	for (unsigned int i = 0; i < SERVER_CHAINS; i++)
+		for (o = s->objects[i]; o; o = o->next)
+			FUZZ_ASSERT(!o->parent || fuzz_is_object(s, o->parent));
+}
+
 /* Serve an application until the input ends; a raw one is what comes through the socket. */
 static void fuzz_serve(const struct server_api *api, void *native,
 		       const struct remote_hello *hello, bool raw, const uint8_t *data, size_t size)
@@ -115,6 +136,7 @@ static void fuzz_serve(const struct server_api *api, void *native,
 	FUZZ_ASSERT(fuzz_has(s, LEDGER_OBJECTS) <= s->limits.objects);
 	FUZZ_ASSERT(fuzz_has(s, LEDGER_MEMORY) <= s->limits.memory);
 	FUZZ_ASSERT(fuzz_has(s, LEDGER_PENDING) <= s->limits.pending);
+	fuzz_check_parents(s);
 	server_free(s);
 	FUZZ_ASSERT(!fuzz_has(s, LEDGER_OBJECTS) && !fuzz_has(s, LEDGER_MEMORY));
 	free(s);
