@@ -1421,7 +1421,7 @@ static bool merge_states(struct eval *e, struct state *to, const struct state *f
 	unsigned int i;
 
 	find_reasons(e, block, &why);
-	e->merged[block] = true;
+	e->merged[block] = e->deciding[block];
 	for (i = 0; i < NR_REGS; i++)
 		changed |= merge(e, &last, &to->reg[i], from->reg[i], value_hash(place, i), &why);
 	for (i = 0; i < NR_GENERAL; i++) {
@@ -1800,7 +1800,7 @@ struct callee {
 	const cs_insn *call;
 	struct eval e;
 	struct state *start, *end;	/* @end is NULL if it does not return */
-	uint64_t exposures;		/* when it was executed */
+	uint64_t exposures;		/* when its execution began */
 };
 
 #define MAX_CALLEES	2048U		/* that are kept: others are executed each time */
@@ -1869,6 +1869,7 @@ static void run_callee(struct callee *c)
 	forget_states(e);
 	free(c->end);
 	c->end = NULL;
+	c->exposures = e->shared->exposures;
 	if (eval_run(e, c->start)) {
 		e->no_memory = true;
 		return;
@@ -1877,7 +1878,6 @@ static void run_callee(struct callee *c)
 		if (e->out[i] && reach(e, &c->end, e->out[i], e->cfg->nr_blocks) < 0)
 			e->no_memory = true;
 	}
-	c->exposures = e->shared->exposures;
 }
 
 /* Execute it, if it begins with another state than the last time. */

@@ -30,8 +30,8 @@ static void look_at(const char *source, const char *level, struct work *all)
 	TAP_NEED(fd >= 0);
 	close(fd);
 	snprintf(command, sizeof(command),
-		 "gcc -std=gnu17 -D_GNU_SOURCE -w -shared -fPIC %s -o %s '%s/%s'", level, name, TESTS,
-		 source);
+		 "gcc -std=gnu17 -D_GNU_SOURCE -w -shared -fPIC %s -o %s '%s/%s'", level, name,
+		 TESTS, source);
 	status = system(command);
 	TAP_NEED(!status);
 	status = image_open(&img, name);
