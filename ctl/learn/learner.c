@@ -414,8 +414,9 @@ static void add_others(struct learner *l, const struct period *p, size_t first, 
 	const struct estimate *e = p->e;
 
 	for (size_t j = 0; j < e->nr_vgpus && l->in.n < LEARN_CLIENTS; j++) {
-		if (j == first || e->vgpus[j].state != VGPU_ACTIVE ||
-		    (e->vgpus[j].last.dev == dev[0]) != same)
+		bool here = e->vgpus[j].last.dev == dev[0];
+
+		if (j == first || e->vgpus[j].state != VGPU_ACTIVE || here != same)
 			continue;
 		dev[l->in.n] = e->vgpus[j].last.dev;
 		add_task(l, p, j, false);

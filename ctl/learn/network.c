@@ -19,7 +19,7 @@
 
 #define LEAST		((real)1e-3)	/* of availability and need */
 #define NORM_LEAST	((real)1e-5)	/* added to a variance */
-#define NOT_SEEN	((real)-1e9)
+#define NOT_SEEN	(-(real)1e9)
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 /* The C library has one for vectors. */
@@ -204,7 +204,7 @@ static void embed(const struct network_parameters *p, struct learn_word word[N][
 }
 
 /* y = W x + b for each place. */
-NETWORK_INLINE void linear(int rows, int columns, const real *w, const real *bias,
+static inline NETWORK_INLINE void linear(int rows, int columns, const real *w, const real *bias,
 			   lanes *x, lanes *y)
 {
 	for (int o = 0; o < rows; o++) {
@@ -221,7 +221,7 @@ NETWORK_INLINE void linear(int rows, int columns, const real *w, const real *bia
 }
 
 /* Subtract the mean, and divide by the standard deviation. */
-NETWORK_INLINE void centre(lanes *x, real *scale, const real *weight, const real *bias, lanes *y)
+static inline NETWORK_INLINE void centre(lanes *x, real *scale, const real *weight, const real *bias, lanes *y)
 {
 #pragma omp simd
 	for (int k = 0; k < N; k++) {
@@ -244,7 +244,7 @@ NETWORK_INLINE void centre(lanes *x, real *scale, const real *weight, const real
 }
 
 /* Softmax over the places that a place looks at. */
-NETWORK_INLINE void attend(struct network_encoder *e, int h, int l)
+static inline NETWORK_INLINE void attend(struct network_encoder *e, int h, int l)
 {
 	lanes *at = e->attention[h][l];
 	lanes *query = &e->query[l][h * HEAD];
@@ -332,7 +332,7 @@ static void encode(const struct network_parameters *p, struct network_encoder *e
 /* ---- convolutional networks ---- */
 
 /* Set the border beside rows to zero, columns that are not used, and the row below. */
-NETWORK_INLINE void mask_cells(real *cells, size_t rows, size_t columns, size_t width)
+static inline NETWORK_INLINE void mask_cells(real *cells, size_t rows, size_t columns, size_t width)
 {
 	for (size_t r = 0; r < rows; r++) {
 		real *row = cells + network_row(r, width);
@@ -347,7 +347,7 @@ NETWORK_INLINE void mask_cells(real *cells, size_t rows, size_t columns, size_t 
 }
 
 /* A pair of channels: convolution, ReLU, and the larger of both. */
-NETWORK_INLINE void pool(const struct network_cnn *w, int c, const real *in, real *pooled,
+static inline NETWORK_INLINE void pool(const struct network_cnn *w, int c, const real *in, real *pooled,
 			 real *won0, real *won1, size_t rows, size_t width, bool train)
 {
 	ptrdiff_t stride = NETWORK_STRIDE(width), end = (ptrdiff_t)rows * stride;
@@ -378,7 +378,7 @@ NETWORK_INLINE void pool(const struct network_cnn *w, int c, const real *in, rea
 	}
 }
 
-NETWORK_INLINE void narrow(const struct network_cnn *w, const real *pooled, real *out,
+static inline NETWORK_INLINE void narrow(const struct network_cnn *w, const real *pooled, real *out,
 			   size_t rows, size_t width)
 {
 	ptrdiff_t stride = NETWORK_STRIDE(width), end = (ptrdiff_t)rows * stride;
@@ -402,7 +402,7 @@ NETWORK_INLINE void narrow(const struct network_cnn *w, const real *pooled, real
 	}
 }
 
-NETWORK_INLINE void cnn(const struct network_cnn *w, const real *in, real *pooled, real *won,
+static inline NETWORK_INLINE void cnn(const struct network_cnn *w, const real *in, real *pooled, real *won,
 			real *out, size_t rows, size_t columns, size_t width, bool train)
 {
 	const size_t channel = NETWORK_BUFFER(width);
@@ -593,11 +593,6 @@ void network_forward(const struct network_weights *w, struct network_question *q
 
 #define BLOCK(field, r, c)							\
 	{ #field, offsetof(struct network_parameters, field) / sizeof(real), r, c }
-#define CNN(field)								\
-	BLOCK(field.wide, NETWORK_CHANNELS, TAPS),				\
-	BLOCK(field.wide_bias, 1, NETWORK_CHANNELS),				\
-	BLOCK(field.narrow, NETWORK_POOLED, TAPS),				\
-	BLOCK(field.narrow_bias, 1, 1)
 
 const struct network_block network_blocks[] = {
 	BLOCK(embedding, LEARN_VOCABULARY, MODEL),
@@ -621,14 +616,19 @@ const struct network_block network_blocks[] = {
 	BLOCK(times_bias, 1, NETWORK_TIMES),
 	BLOCK(filter, 1, NETWORK_KERNEL),
 	BLOCK(filter_bias, 1, 1),
-	CNN(clients),
-	CNN(distances),
+	BLOCK(clients.wide, NETWORK_CHANNELS, TAPS),
+	BLOCK(clients.wide_bias, 1, NETWORK_CHANNELS),
+	BLOCK(clients.narrow, NETWORK_POOLED, TAPS),
+	BLOCK(clients.narrow_bias, 1, 1),
+	BLOCK(distances.wide, NETWORK_CHANNELS, TAPS),
+	BLOCK(distances.wide_bias, 1, NETWORK_CHANNELS),
+	BLOCK(distances.narrow, NETWORK_POOLED, TAPS),
+	BLOCK(distances.narrow_bias, 1, 1),
 	BLOCK(gain, LEARN_RESOURCES, D),
 	BLOCK(factor, 1, 1),
 };
+
 const size_t network_nr_blocks = sizeof(network_blocks) / sizeof(network_blocks[0]);
-
-
 
 char network_form_letter(enum network_form form)
 {

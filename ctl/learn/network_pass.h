@@ -22,7 +22,7 @@
 #define NETWORK_CLONES
 #endif
 
-#define NETWORK_INLINE	static inline __attribute__((always_inline))
+#define NETWORK_INLINE	__attribute__((always_inline))
 
 typedef real lanes[LEARN_CLIENTS];
 
@@ -143,13 +143,13 @@ struct network_pass {
 };
 
 /* Return where row @r, counted from 0, of a matrix begins. */
-NETWORK_INLINE size_t network_row(size_t r, size_t width)
+static inline NETWORK_INLINE size_t network_row(size_t r, size_t width)
 {
 	return NETWORK_MARGIN + (r + 1) * NETWORK_STRIDE(width) + 1;
 }
 
 /* Return how far a tap of a kernel is from its centre. */
-NETWORK_INLINE ptrdiff_t network_tap(int k, size_t width)
+static inline NETWORK_INLINE ptrdiff_t network_tap(int k, size_t width)
 {
 	return (k / 3 - 1) * (ptrdiff_t)NETWORK_STRIDE(width) + k % 3 - 1;
 }

@@ -200,7 +200,7 @@ static double back_answer(const struct network_weights *w, struct network_scratc
 
 /* ---- convolutional networks ---- */
 
-NETWORK_INLINE void clear_border(real *cells, size_t rows, size_t width)
+static inline NETWORK_INLINE void clear_border(real *cells, size_t rows, size_t width)
 {
 	for (size_t r = 0; r < rows; r++) {
 		cells[network_row(r, width) - 1] = 0;
@@ -212,7 +212,7 @@ NETWORK_INLINE void clear_border(real *cells, size_t rows, size_t width)
 }
 
 /* Gradient of a kernel: products of what it reads with the gradient of what it wrote. */
-NETWORK_INLINE void back_kernel(const real *in, const real *d, size_t rows, size_t width,
+static inline NETWORK_INLINE void back_kernel(const real *in, const real *d, size_t rows, size_t width,
 				real *kernel, real *bias)
 {
 	ptrdiff_t stride = NETWORK_STRIDE(width), end = (ptrdiff_t)rows * stride;
@@ -244,7 +244,7 @@ NETWORK_INLINE void back_kernel(const real *in, const real *d, size_t rows, size
 }
 
 /* Gradient of what a kernel reads. */
-NETWORK_INLINE void back_input(const real *kernel, const real *d, size_t rows, size_t width,
+static inline NETWORK_INLINE void back_input(const real *kernel, const real *d, size_t rows, size_t width,
 			       bool add, real *to)
 {
 	ptrdiff_t stride = NETWORK_STRIDE(width), end = (ptrdiff_t)rows * stride;
@@ -263,7 +263,7 @@ NETWORK_INLINE void back_input(const real *kernel, const real *d, size_t rows, s
 }
 
 /* @d: gradient of the output, its border 0; @to: NULL, or where that of the input is added. */
-NETWORK_INLINE void back_cnn(const struct network_cnn *w, struct network_cnn *g, const real *in,
+static inline NETWORK_INLINE void back_cnn(const struct network_cnn *w, struct network_cnn *g, const real *in,
 			     const real *pooled, const real *won, const real *d, size_t rows,
 			     size_t width, real *d_pooled, real *channel, real *to)
 {
@@ -309,7 +309,7 @@ static void back_distances(const struct network_weights *w, struct network_scrat
 /* ---- the encoder ---- */
 
 /* Of y = W x + b over all places: add to that of W and b. */
-NETWORK_INLINE void back_weights(int rows, int columns, lanes *d, lanes *x, real *w, real *bias)
+static inline NETWORK_INLINE void back_weights(int rows, int columns, lanes *d, lanes *x, real *w, real *bias)
 {
 	for (int o = 0; o < rows; o++) {
 		for (int i = 0; i < columns; i++) {
@@ -333,7 +333,7 @@ NETWORK_INLINE void back_weights(int rows, int columns, lanes *d, lanes *x, real
 }
 
 /* Of y = W x + b for one place: to that of x. */
-NETWORK_INLINE void back_linear(int rows, int columns, const real *w, lanes *d, bool add, lanes *x)
+static inline NETWORK_INLINE void back_linear(int rows, int columns, const real *w, lanes *d, bool add, lanes *x)
 {
 	for (int i = 0; i < columns; i++) {
 #pragma omp simd
@@ -349,7 +349,7 @@ NETWORK_INLINE void back_linear(int rows, int columns, const real *w, lanes *d, 
 }
 
 /* Of a norm: from that of its result in @d to that of what it read. */
-NETWORK_INLINE void back_centre(lanes *centred, const real *scale, const real *weight, lanes *d,
+static inline NETWORK_INLINE void back_centre(lanes *centred, const real *scale, const real *weight, lanes *d,
 				real *to_weight, real *to_bias)
 {
 	for (int i = 0; i < MODEL; i++)
@@ -376,7 +376,7 @@ NETWORK_INLINE void back_centre(lanes *centred, const real *scale, const real *w
 }
 
 /* Of the attention of a place: to query, key and value. */
-NETWORK_INLINE void back_attend(struct network_encoder *e, struct network_scratch *s, int h, int l)
+static inline NETWORK_INLINE void back_attend(struct network_encoder *e, struct network_scratch *s, int h, int l)
 {
 	lanes *at = e->attention[h][l], *head = &s->head[l][h * HEAD];
 	lanes *query = &e->query[l][h * HEAD], *to_query = &s->query[l][h * HEAD];

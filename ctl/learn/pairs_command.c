@@ -12,6 +12,7 @@
 #include "cmdline.h"
 #include "complain.h"
 #include "file.h"
+#include "output.h"
 #include "pairs_command.h"
 #include "pairs_csv.h"
 #include "pairs_fit.h"
@@ -89,22 +90,6 @@ static json_object *rounded(double value, int digits)
 		return NULL;
 	snprintf(text, sizeof(text), "%.*f", digits, value);
 	return json_object_new_double_s(value, text);
-}
-
-static int end_output(void)
-{
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
-	complain("standard output: %s", strerror(errno));
-	return 1;
-}
-
-static int print_json(json_object *json)
-{
-	puts(json_object_to_json_string_ext(json, JSON_C_TO_STRING_PRETTY |
-					    JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(json);
-	return end_output();
 }
 
 /* ---- input ---- */
@@ -623,11 +608,12 @@ int pairs_command(int argc, char **argv)
 		} else if (c == 'h') {
 			fputs(usage_text, stdout);
 			return end_output();
-		} else {
-			getopt_problem(text, sizeof(text), PROGRAM, c, argv, options, names);
-			complain("%s", text);
-			return STATUS_USAGE;
 		}
+		if (c != '?' && c != ':')
+			continue;
+		getopt_problem(text, sizeof(text), PROGRAM, c, argv, options, names);
+		complain("%s", text);
+		return STATUS_USAGE;
 	}
 	return find_command(argc, argv, &a, given);
 }

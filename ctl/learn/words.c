@@ -44,6 +44,7 @@ static const struct scale cost_scale[LEARN_RESOURCES] = {
 	[LEARN_CPU] = { COST_CPU_FIRST, COST_WORDS, -20, 1 },
 	[LEARN_ENGINE] = { COST_ENGINE_FIRST, COST_WORDS, -20, 1 },
 };
+
 static const struct scale fps_scale = { FPS_FIRST, FPS_WORDS, -4, 1 };
 static const struct scale weight_scale = { WEIGHT_FIRST, WEIGHT_WORDS, -8, 1 };
 /* in powers of the square root of 2 */

@@ -154,9 +154,9 @@ static const char image[] =
 #define TEXT(a, b, c, d, e, f)	\
 	((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)(c) << 16 | (uint64_t)(d) << 24 | \
 	 (uint64_t)(e) << 32 | (uint64_t)(f) << 40)
-#define ADD		4, TEXT('a', 'd', 'd', 0, 0, 0)
-#define FAULT		6, TEXT('f', 'a', 'u', 'l', 't', 0)
-#define TOTAL_NAME	6, TEXT('t', 'o', 't', 'a', 'l', 0)
+#define ADD		TEXT('a', 'd', 'd', 0, 0, 0)
+#define FAULT		TEXT('f', 'a', 'u', 'l', 't', 0)
+#define TOTAL_NAME	TEXT('t', 'o', 't', 'a', 'l', 0)
 
 /* Load the image: with the context's id, or as a library if that is 0. */
 static void load_image(uint64_t the_context, uint64_t id)
@@ -250,8 +250,8 @@ static void seeds(const char *dir)
 	fuzz_seed(dir, "memory", seed, seed_len);
 	seed_len = before;
 	load_image(1, 7);
-	REQUEST(cuModuleGetFunction, 1, 1, 7, 8, ADD);
-	REQUEST(cuModuleGetGlobal_v2, 1, 1, 7, 1, 1, TOTAL_NAME);
+	REQUEST(cuModuleGetFunction, 1, 1, 7, 8, 4, ADD);
+	REQUEST(cuModuleGetGlobal_v2, 1, 1, 7, 1, 1, 6, TOTAL_NAME);
 	REQUEST(cuFuncGetAttribute, 1, 1, 0, 8, 1);
 	REQUEST(remoteFuncParams, 1, 1, 8, 1, 1);
 	REQUEST(remoteLaunch, 0, 1, 8, 1, 1, 1, 32, 1, 1, 0, 3, 0, 20, 20, M(0), M(1), 9);
@@ -268,11 +268,11 @@ static void seeds(const char *dir)
 	fuzz_seed(dir, "groups", seed, seed_len);
 	seed_len = before;
 	load_image(0, 9);
-	REQUEST(cuLibraryGetKernel, 0, 9, 10, ADD);
-	REQUEST(cuLibraryGetGlobal, 1, 1, 9, 1, 1, TOTAL_NAME);
+	REQUEST(cuLibraryGetKernel, 0, 9, 10, 4, ADD);
+	REQUEST(cuLibraryGetGlobal, 1, 1, 9, 1, 1, 6, TOTAL_NAME);
 	REQUEST(cuKernelGetFunction, 0, 1, 10, 11);
 	REQUEST(remoteLaunch, 0, 1, 11, 1, 1, 1, 1, 1, 1, 0, 0, 0, 20, 20, M(0), M(1), 9);
-	REQUEST(cuModuleGetFunction, 0, 1, 7, 12, FAULT);
+	REQUEST(cuModuleGetFunction, 0, 1, 7, 12, 6, FAULT);
 	REQUEST(remoteLaunch, 0, 1, 12, 1, 1, 1, 1, 1, 1, 0, 0, 0, 8, 8, M(0));
 	REQUEST(cuCtxSynchronize, 1, 1);
 	REQUEST(cuLibraryUnload, 0, 9);

@@ -12,7 +12,7 @@ while read -r f; do
 	[ -f "$f" ] || continue
 	case $f in
 	# Data, licences and ABI descriptions have no place for it.
-	COPYING|VERSION|LICENSES/*|Documentation/ABI/*|*.png|*.svg|*.json|*.bin|*/corpus/*|.clang-format) continue ;;
+	COPYING|VERSION|LICENSES/*|Documentation/ABI/*|*.png|*.svg|*.json|*.bin|*.weights|*/corpus/*|.clang-format) continue ;;
 	esac
 	# neither empty nor binary
 	LC_ALL=C grep -Iq . "$f" || continue

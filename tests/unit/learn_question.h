@@ -11,7 +11,7 @@
 
 static inline double unit(void)
 {
-	return (double)(rnd() >> 11) * 0x1p-53;
+	return (double)(rnd() >> 11) / (double)(UINT64_C(1) << 53);
 }
 
 /* VMs of a few kinds on two devices; the text and the costs of a VM go with its kind. */

@@ -28,7 +28,7 @@ static const struct sim_option options[] = {
 	{ OPT_TRACE, "trace", "FILE",
 	  "replay a recording of mgpu-trace; several run together" },
 	{ OPT_ALLOCATOR, "allocator", "NAME,...",
-	  "one or several, or all (none,vgasa,fea,exact,clairvoyant); exact+MODEL has expectations" },
+	  "several, or all (none,vgasa,fea,exact,clairvoyant); exact+MODEL has expectations" },
 	{ OPT_WEIGHTS, "weights", "FILE", "a learned model; several can be there" },
 	{ SIM_OPTION_LIST, "list", NULL, "print scenarios and allocators, and exit" },
 	{ OPT_SECONDS, "seconds", "S",
