@@ -190,7 +190,7 @@ static void shares(void)
 	void *model;
 
 	rng = 1;
-	random_weights(NETWORK_FORM_B, 0.3);
+	random_weights(NETWORK_FORM_B, 0.1);
 	model = model_of(&w);
 	TAP_NEED(model);
 	for (size_t n = 1; n <= LEARN_CLIENTS; n++) {
@@ -216,7 +216,7 @@ static void order(void)
 	void *model;
 
 	rng = 2;
-	random_weights(NETWORK_FORM_B, 0.3);
+	random_weights(NETWORK_FORM_B, 0.1);
 	model = model_of(&w);
 	TAP_NEED(model);
 	for (unsigned int i = 0; i < tap_some(60, 2000); i++) {
@@ -243,7 +243,7 @@ static void serve(void)
 	void *model;
 
 	rng = 3;
-	random_weights(NETWORK_FORM_B, 0.3);
+	random_weights(NETWORK_FORM_B, 0.1);
 	model = model_of(&w);
 	TAP_NEED(model);
 	for (size_t n = 1; n <= LEARN_CLIENTS; n++) {
@@ -268,7 +268,7 @@ static void padding(void)
 	void *used, *fresh;
 
 	rng = 4;
-	random_weights(NETWORK_FORM_B, 0.3);
+	random_weights(NETWORK_FORM_B, 0.1);
 	used = model_of(&w);
 	fresh = model_of(&w);
 	TAP_NEED(used && fresh);
@@ -300,7 +300,7 @@ static void no_memory(void)
 	void *model;
 
 	rng = 5;
-	random_weights(NETWORK_FORM_B, 0.3);
+	random_weights(NETWORK_FORM_B, 0.1);
 	before = allocations;
 	model = model_of(&w);
 	TAP_NEED(model);
@@ -342,7 +342,7 @@ static void responses(void)
 {
 	rng = 6;
 	for (unsigned int form = 0; form < NETWORK_FORMS; form++) {
-		random_weights(form, 0.3);
+		random_weights(form, 0.1);
 		ask(9);
 		for (int r = 0; r < LEARN_RESOURCES; r++) {
 			const struct network_positive *need = &pass.a.needed[r];
@@ -388,7 +388,7 @@ static double need_by_formula(int r, size_t i)
 static void need_of_query(void)
 {
 	rng = 7;
-	random_weights(NETWORK_FORM_B, 0.3);
+	random_weights(NETWORK_FORM_B, 0.1);
 	ask(LEARN_CLIENTS);
 	for (int r = 0; r < LEARN_RESOURCES; r++)
 		for (size_t i = 0; i < LEARN_CLIENTS; i++) {
@@ -463,7 +463,7 @@ static void compare_cnn(const struct network_cnn *cnn, const real *in, const rea
 static void convolutions(void)
 {
 	rng = 8;
-	random_weights(NETWORK_FORM_B, 0.3);
+	random_weights(NETWORK_FORM_B, 0.1);
 	for (size_t n = 1; n <= LEARN_CLIENTS; n += 5) {
 		ask(n);
 		compare_cnn(&w.p.clients, pass.wide.in, pass.wide.out, NETWORK_WIDTH, n,
@@ -475,7 +475,7 @@ static void convolutions(void)
 static void past(void)
 {
 	rng = 9;
-	random_weights(NETWORK_FORM_B, 0.3);
+	random_weights(NETWORK_FORM_B, 0.1);
 	ask(LEARN_CLIENTS);
 	for (int r = 0; r < LEARN_RESOURCES; r++)
 		for (size_t i = 0; i < LEARN_CLIENTS; i++) {
