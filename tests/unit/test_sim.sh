@@ -233,6 +233,13 @@ plot()
 {
 	"$sim" --seconds 30 --plot "$tmp/p.png" >/dev/null || echo "status $?"
 	[ "$(head -c 4 "$tmp/p.png" | tail -c 3)" = PNG ] || echo 'no PNG'
+	# where VMs come, there is one more plot
+	"$sim" --scenario churn --seconds 30 --plot "$tmp/q.png" >/dev/null || echo "status $?"
+	python3 - "$tmp/p.png" "$tmp/q.png" <<-'END'
+	import struct, sys
+	low, high = (struct.unpack(">I", open(f, "rb").read()[20:24])[0] for f in sys.argv[1:])
+	print(end="" if high > low else f"plots are {low} and {high} pixels high\n")
+	END
 }
 behaves 'it draws a plot' plot
 

@@ -233,7 +233,7 @@ static void observe(const struct live *l, const struct plan *plan, struct sim_pe
 	}
 	period->end_s = end_s;
 	period->fds = all ? plan->fds : NAN;
-	period->first = end_s - l->came_s <= SIM_FIRST_S ? period->fds : NAN;
+	period->since_s = end_s - l->came_s;
 	period->best = all ? plan->fds_best : NAN;
 	if (!all)
 		period->bound = NAN;

@@ -49,6 +49,28 @@ struct sim_stat sim_stat_fds(const struct sim_run *run)
 	return stat_of(run, &run->periods[0].fds);
 }
 
+/* Mean and standard deviation of f in periods that end so long after a VM came. */
+static struct sim_stat stat_since(const struct sim_run *run, double from_s, double to_s)
+{
+	struct sim_stat s = { NAN, NAN, 0 };
+	double *f = calloc(run->nr, sizeof(*f));
+
+	for (size_t i = 0; f && i < run->nr; i++) {
+		const struct sim_period *p = &run->periods[i];
+
+		f[i] = p->since_s > from_s && p->since_s <= to_s ? p->fds : NAN;
+	}
+	if (f)
+		s = sim_stat(f, 1, run->nr);
+	free(f);
+	return s;
+}
+
+struct sim_stat sim_stat_first(const struct sim_run *run)
+{
+	return stat_since(run, 0, SIM_FIRST_S);
+}
+
 double sim_average(const struct sim_run *run, size_t at)
 {
 	double sum = 0;
@@ -237,7 +259,7 @@ void sim_print(const struct sim *s, const struct sim_run *runs, size_t nr)
 		printf("%-13s %8s %7s %12s %18s", runs[i].allocator, a, b, d, c);
 		percent(c, sizeof(c), distance(&runs[i], NULL));
 		fixed(a, sizeof(a), stat_of(&runs[i], &runs[i].periods[0].best).mean);
-		fixed(b, sizeof(b), stat_of(&runs[i], &runs[i].periods[0].first).mean);
+		fixed(b, sizeof(b), sim_stat_first(&runs[i]).mean);
 		printf(" %12s %9s %10s %10zu", c, a, b, runs[i].nr - f.n);
 		if (periods_short(&runs[i]))
 			printf("   promises not granted in %zu", periods_short(&runs[i]));
@@ -307,7 +329,7 @@ static struct json_object *run_json(const struct sim *s, const struct sim_run *r
 	put(o, "average_mean", average.mean);
 	put(o, "average_std", average.std);
 	put(o, "best_mean", stat_of(run, &run->periods[0].best).mean);
-	put(o, "first_mean", stat_of(run, &run->periods[0].first).mean);
+	put(o, "first_mean", sim_stat_first(run).mean);
 	put(o, "bound_mean", stat_of(run, &run->periods[0].bound).mean);
 	put(o, "below_clairvoyant", best ? distance(run, best) : NAN);
 	put(o, "below_bound", distance(run, NULL));
@@ -441,15 +463,41 @@ static const char *const colours[] = {
 
 #define NR_COLOURS	(sizeof(colours) / sizeof(colours[0]))
 #define PLOT_VMS	8	/* curves that one can still tell apart */
+#define PLOT_RATES	220	/* height of the rates under an allocator, pixels */
+#define PLOT_FAIRNESS	420	/* of the fairness over time */
+#define PLOT_SINCE	320	/* of that since a VM came */
+#define PLOT_SINCE_S	10	/* how long */
 
-/* The rates under each allocator, and below them f. */
+/* The mean f under each allocator in each of the first seconds after a VM came. */
+static void plot_since(const struct sim_run *runs, size_t nr, double height, FILE *f)
+{
+	for (size_t r = 0; r < nr; r++) {
+		fprintf(f, "$s%zu << EOD\n", r);
+		for (int s = 1; s <= PLOT_SINCE_S; s++)
+			fprintf(f, "%d,%g\n", s, stat_since(&runs[r], s - 1, s).mean);
+		fputs("EOD\n", f);
+	}
+	fprintf(f, "set size 1,%g\nset origin 0,0\n"
+		"set title 'Fairness in the first seconds after a VM has come (mean)'\n"
+		"set xlabel 'seconds since a VM came'\nset xrange [1:%d]\nset xtics 1\n"
+		"set yrange [*:*]\nplot ", height, PLOT_SINCE_S);
+	for (size_t r = 0; r < nr; r++)
+		fprintf(f, "%s$s%zu using 1:2 with linespoints pointtype 7 pointsize 0.8 linewidth 2.5 linecolor rgb '%s' title '%s'",
+			r ? ", " : "", r, colours[r % NR_COLOURS], runs[r].allocator);
+	fputc('\n', f);
+}
+
+/* The rates under each allocator, and below them f; where VMs come, f since then, too. */
 static void gnuplot(const struct sim *s, const struct sim_run *runs, size_t nr,
 		    const char *path, FILE *f)
 {
 	size_t vms = s->nr_vms < PLOT_VMS ? s->nr_vms : PLOT_VMS;
+	bool come = nr && sim_stat_first(&runs[0]).n;
+	double since = come ? PLOT_SINCE : 0;
+	double all = PLOT_RATES * (double)nr + PLOT_FAIRNESS + since;
 
-	fprintf(f, "set terminal pngcairo size 1280,%zu font 'DejaVu Sans,11' background '#ffffff'\n",
-		220 * nr + 420);
+	fprintf(f, "set terminal pngcairo size 1280,%.0f font 'DejaVu Sans,11' background '#ffffff'\n",
+		all);
 	fprintf(f, "set output '");
 	for (const char *c = path; *c; c++)
 		fprintf(f, "%s%c", *c == '\'' ? "'" : "", *c);
@@ -474,7 +522,7 @@ static void gnuplot(const struct sim *s, const struct sim_run *runs, size_t nr,
 		"set tics nomirror\nset border 3\nset title noenhanced offset 0,-0.5\n"
 		"set ylabel 'frames/s'\nset yrange [0:*]\n");
 	for (size_t r = 0; r < nr; r++) {
-		double height = 220.0 / (220.0 * (double)nr + 420);
+		double height = PLOT_RATES / all;
 
 		fprintf(f, "set size 1,%g\nset origin 0,%g\nset title '%s: frame rates'\nplot ",
 			height, 1 - height * (double)(r + 1), runs[r].allocator);
@@ -484,16 +532,19 @@ static void gnuplot(const struct sim *s, const struct sim_run *runs, size_t nr,
 				s->vms[j].name);
 		fputc('\n', f);
 	}
-	fprintf(f, "set size 1,%g\nset origin 0,0\n"
+	fprintf(f, "set size 1,%g\nset origin 0,%g\n"
 		"set title 'Fairness of each period (points) and the mean of the last %d (lines)'\n"
 		"set ylabel 'fairness f on dominant shares'\nset xlabel 'time in seconds'\n"
 		"set yrange [*:*]\nset offsets graph 0, 0, graph 0.05, graph 0.05\nplot ",
-		420.0 / (220.0 * (double)nr + 420), SIM_WINDOW);
+		PLOT_FAIRNESS / all, since / all, SIM_WINDOW);
 	for (size_t r = 0; r < nr; r++)
 		fprintf(f, "%s$p%zu using 1:2 with points pointtype 7 pointsize 0.25 linecolor rgb '%s' notitle, $p%zu using 1:3 with lines linewidth 2.5 linecolor rgb '%s' title '%s'",
 			r ? ", " : "", r, colours[r % NR_COLOURS], r,
 			colours[r % NR_COLOURS], runs[r].allocator);
-	fprintf(f, ", $p0 using 1:4 with lines linewidth 1 dashtype 2 linecolor rgb '#888888' title 'bound'\nunset multiplot\n");
+	fprintf(f, ", $p0 using 1:4 with lines linewidth 1 dashtype 2 linecolor rgb '#888888' title 'bound'\n");
+	if (come)
+		plot_since(runs, nr, since / all, f);
+	fputs("unset multiplot\n", f);
 }
 
 int sim_plot(const struct sim *s, const struct sim_run *runs, size_t nr,

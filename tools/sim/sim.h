@@ -108,11 +108,11 @@ struct sim_point {
  *	nobody else
  * @best: mgpud's fds_best: the largest f that the period allowed, from what it measured
  * @bound: f of the best rates for the true costs, if no time were ever lost
- * @first: @fds of the periods that end within SIM_FIRST_S of when a VM came; NAN of others
+ * @since_s: from when a VM came last to its end
  * @nr_short: floors that mgpud could not grant
  */
 struct sim_period {
-	double end_s, fds, best, bound, first;
+	double end_s, fds, best, bound, since_s;
 	size_t nr_short;
 };
 
@@ -199,6 +199,9 @@ struct sim_stat {
 /* Mean and standard deviation (n - 1) of what is not NAN. */
 struct sim_stat sim_stat(const double *first, size_t stride, size_t n);
 struct sim_stat sim_stat_fds(const struct sim_run *run);
+
+/* The same of the periods that end within SIM_FIRST_S of when a VM came. */
+struct sim_stat sim_stat_first(const struct sim_run *run);
 
 /* Mean of the last SIM_WINDOW known values up to @at, NAN before there are so many. */
 double sim_average(const struct sim_run *run, size_t at);
