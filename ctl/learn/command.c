@@ -8,50 +8,54 @@
 
 #include "command.h"
 #include "complain.h"
+#include "files.h"
 #include "output.h"
+
+/* What a history becomes. */
+struct making {
+	const struct example_options *which;
+	struct examples *x;
+};
+
+static int history_from(void *data, FILE *f, const char *file, char *why, size_t size)
+{
+	const struct making *m = data;
+
+	return examples_add(m->x, f, file, m->which, why, size);
+}
 
 int read_histories(const struct learn_options *o, const struct example_options *which,
 		   struct examples *x)
 {
-	char why[512];
+	struct making m = { which, x };
 
-	for (int i = 0; i < o->nr_words; i++) {
-		FILE *f = fopen(o->words[i], "re");
-		int ret;
-
-		if (!f) {
-			complain("%s: %s", o->words[i], strerror(errno));
+	for (int i = 0; i < o->nr_words; i++)
+		if (read_file(o->words[i], &m, history_from))
 			return -1;
-		}
-		ret = examples_add(x, f, o->words[i], which, why, sizeof(why));
-		fclose(f);
-		if (ret) {
-			complain("%s", why);
-			return -1;
-		}
-	}
 	if (x->nr)
 		return 0;
 	complain("no VM comes and stays in these histories; record longer ones");
 	return -1;
 }
 
+static int weights_from(void *data, FILE *f, const char *file, char *why, size_t size)
+{
+	return learn_file_read(data, f, file, why, size);
+}
+
 int read_weights(struct learn_file *file, const char *path)
 {
-	FILE *f = fopen(path, "re");
-	char why[512];
-	int ret;
+	return read_file(path, file, weights_from);
+}
 
-	if (!f) {
-		complain("%s: %s", path, strerror(errno));
-		return -1;
-	}
-	ret = learn_file_read(file, f, path, why, sizeof(why));
-	fclose(f);
-	if (!ret)
-		return 0;
-	complain("%s", why);
-	return -1;
+static int weights_to(const void *data, FILE *f)
+{
+	return learn_file_write(data, f);
+}
+
+int write_weights(const struct learn_file *file, const char *path)
+{
+	return replace_file(path, file, weights_to);
 }
 
 int read_model(struct learner_model *m, const char *path)
@@ -76,7 +80,7 @@ int read_model(struct learner_model *m, const char *path)
 
 /* ---- evaluate ---- */
 
-struct score evaluate(const struct learner_model *m, const struct examples *x,
+struct score score_of(const struct learner_model *m, const struct examples *x,
 		      enum example_kind kind, unsigned int every)
 {
 	struct score s = { 0 };
@@ -176,7 +180,7 @@ static int evaluate_horizon(struct contest *c, const struct learn_options *o,
 
 	for (unsigned int kind = 0; !ret && kind < EXAMPLE_KINDS; kind++)
 		for (size_t i = 0; i < c->nr; i++) {
-			struct score s = evaluate(&c->model[i], &x, (enum example_kind)kind, 1);
+			struct score s = score_of(&c->model[i], &x, (enum example_kind)kind, 1);
 
 			if (s.n)
 				show(c, horizon, (enum example_kind)kind, i, &s);

@@ -36,7 +36,6 @@ struct learn_options {
 int command_train(const struct learn_options *o);
 int command_evaluate(const struct learn_options *o);
 int command_inspect(const struct learn_options *o);
-int pairs_command(int argc, char **argv);
 
 /* ---- shared by commands ---- */
 
@@ -46,6 +45,9 @@ int read_histories(const struct learn_options *o, const struct example_options *
 
 /* Read a file of weights; complains. Return 0 or -1. */
 int read_weights(struct learn_file *file, const char *path);
+
+/* Write a file of weights; complains. Return 0 or -1. */
+int write_weights(const struct learn_file *file, const char *path);
 
 /* Make a model from a file of weights; complains. Return 0 or -1. */
 int read_model(struct learner_model *m, const char *path);
@@ -63,13 +65,13 @@ struct score {
 };
 
 /**
- * evaluate() - let a model answer samples
+ * score_of() - let a model answer samples
  * @m: the model
  * @x: samples
  * @kind: enum example_kind of those that count, EXAMPLE_KINDS for all
  * @every: of the runs each so many-th counts, 1 for all
  */
-struct score evaluate(const struct learner_model *m, const struct examples *x,
+struct score score_of(const struct learner_model *m, const struct examples *x,
 		      enum example_kind kind, unsigned int every);
 
 #endif /* MGPU_LEARN_COMMAND_H */

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "complain.h"
 #include "output.h"
+#include "pairs_command.h"
 
 static const char usage_text[] =
 	"usage: mgpu-learn train --model NAME --output FILE [--seed N] [--epochs N] [--form B|A|C]\n"

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "cmdline.h"
+#include "command.h"
 #include "complain.h"
 #include "file.h"
 #include "output.h"
@@ -18,7 +19,6 @@
 #include "pairs_fit.h"
 
 #define PROGRAM		"mgpu-learn pairs"
-#define STATUS_USAGE	2
 #define MODEL		"pairs"
 
 static const char usage_text[] =
@@ -212,30 +212,6 @@ static int evaluate(const struct args *a)
 
 /* ---- train ---- */
 
-/* Write to a file beside it first. */
-static int write_weights(const struct learn_file *file, const char *path)
-{
-	char *beside = NULL;
-	FILE *f = NULL;
-	int ret = -1;
-
-	if (asprintf(&beside, "%s.tmp", path) < 0)
-		beside = NULL;
-	else
-		f = fopen(beside, "we");
-	if (f) {
-		ret = learn_file_write(file, f);
-		if (fclose(f))
-			ret = -1;
-		if (!ret)
-			ret = rename(beside, path);
-	}
-	if (ret)
-		complain("%s: %s", path, strerror(errno));
-	free(beside);
-	return ret;
-}
-
 static int write_model(const struct args *a, const struct learn_pairs *p,
 		       const struct pairs_score *s, const char *digest)
 {
@@ -295,21 +271,12 @@ static int train(const struct args *a)
 static int load(const char *path, struct learn_pairs **p)
 {
 	struct learn_file file;
-	FILE *f = fopen(path, "re");
 	char why[512];
 	int ret;
 
 	*p = NULL;
-	if (!f) {
-		complain("%s: %s", path, strerror(errno));
+	if (read_weights(&file, path))
 		return -1;
-	}
-	ret = learn_file_read(&file, f, path, why, sizeof(why));
-	fclose(f);
-	if (ret) {
-		complain("%s", why);
-		return -1;
-	}
 	if (strcmp(file.model, MODEL)) {
 		complain("%s: weights of the model '%s'; 'mgpu-learn pairs train' writes some of '%s'",
 			 path, file.model, MODEL);

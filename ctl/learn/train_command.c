@@ -146,10 +146,10 @@ static int write_evaluation(const struct examples *x, struct learn_file *file)
 		complain("what was trained cannot be used: %s", why);
 		return -1;
 	}
-	new = evaluate(&m, x, EXAMPLE_NEW, VALIDATE_EVERY);
-	wakes = evaluate(&m, x, EXAMPLE_WAKES, VALIDATE_EVERY);
-	new_control = evaluate(&control, x, EXAMPLE_NEW, VALIDATE_EVERY);
-	wakes_control = evaluate(&control, x, EXAMPLE_WAKES, VALIDATE_EVERY);
+	new = score_of(&m, x, EXAMPLE_NEW, VALIDATE_EVERY);
+	wakes = score_of(&m, x, EXAMPLE_WAKES, VALIDATE_EVERY);
+	new_control = score_of(&control, x, EXAMPLE_NEW, VALIDATE_EVERY);
+	wakes_control = score_of(&control, x, EXAMPLE_WAKES, VALIDATE_EVERY);
 	snprintf(file->evaluation, sizeof(file->evaluation),
 		 "mean absolute error of new VMs %.4f (%s %.4f), of VMs that wake %.4f (%s %.4f), %zu samples",
 		 new.both, control.ops->name, new_control.both, wakes.both, control.ops->name,
@@ -164,19 +164,6 @@ static uint64_t made(void)
 	const char *epoch = getenv("SOURCE_DATE_EPOCH");
 
 	return epoch ? strtoull(epoch, NULL, 10) : (uint64_t)time(NULL);
-}
-
-static int write_file(const struct learn_options *o, const struct learn_file *file)
-{
-	FILE *f = fopen(o->output, "we");
-	int ret = f ? learn_file_write(file, f) : -errno;
-
-	if (f && fclose(f) && !ret)
-		ret = -errno;
-	if (!ret)
-		return 0;
-	complain("%s: %s", o->output, strerror(-ret));
-	return -1;
 }
 
 int command_train(const struct learn_options *o)
@@ -212,7 +199,7 @@ int command_train(const struct learn_options *o)
 	if (!ret)
 		ret = write_evaluation(&x, &file);
 	if (!ret)
-		ret = write_file(o, &file);
+		ret = write_weights(&file, o->output);
 	if (!ret)
 		printf("%s: %s\n", o->output, file.evaluation);
 	learn_file_free(&file);

@@ -8,29 +8,11 @@
 
 #include "command.h"
 #include "complain.h"
+#include "files.h"
 #include "output.h"
 #include "weights.h"
 
 #define NAME_LEN	32
-
-int read_file(const char *path, void *data,
-	      int (*read)(void *data, FILE *f, const char *file, char *why, size_t size))
-{
-	FILE *f = fopen(path, "re");
-	char why[512];
-	int ret;
-
-	if (!f) {
-		complain("%s: %s", path, strerror(errno));
-		return -1;
-	}
-	ret = read(data, f, path, why, sizeof(why));
-	fclose(f);
-	if (!ret)
-		return 0;
-	complain("%s", why);
-	return -1;
-}
 
 static int nodes_from(void *data, FILE *f, const char *file, char *why, size_t size)
 {
@@ -279,28 +261,9 @@ static void progress(unsigned int generation, double cost)
 	fflush(stdout);
 }
 
-/* Write to a file beside it first. */
-static int write_weights(const struct place_weights *w, const char *path)
+static int weights_to(const void *data, FILE *f)
 {
-	char *beside = NULL;
-	FILE *f = NULL;
-	int ret = -1;
-
-	if (asprintf(&beside, "%s.tmp", path) < 0)
-		beside = NULL;
-	else
-		f = fopen(beside, "we");
-	if (f) {
-		ret = weights_write(w, f);
-		if (fclose(f))
-			ret = -1;
-		if (!ret)
-			ret = rename(beside, path);
-	}
-	if (ret)
-		complain("%s: %s", path, strerror(errno));
-	free(beside);
-	return ret;
+	return weights_write(data, f);
 }
 
 int command_train(struct place_options *o)
@@ -322,7 +285,7 @@ int command_train(struct place_options *o)
 				 o->nodes);
 		else if (ret)
 			complain("%s", strerror(-ret));
-		ret = ret || write_weights(&result.weights, o->output);
+		ret = ret || replace_file(o->output, &result.weights, weights_to);
 	}
 	trace_free(&t);
 	if (ret)

@@ -50,10 +50,6 @@ int command_policies(struct place_options *o);
 
 /* ---- shared by commands ---- */
 
-/* Open a file and have @read read it; complains. Return 0 or -1. */
-int read_file(const char *path, void *data,
-	      int (*read)(void *data, FILE *f, const char *file, char *why, size_t size));
-
 int read_nodes(struct place_trace *t, const char *path);
 int read_tasks(struct place_trace *t, const char *path);
 int read_weights(struct place_weights *w, const char *path);

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "complain.h"
+#include "files.h"
 #include "output.h"
 #include "state.h"
 
