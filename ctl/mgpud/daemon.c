@@ -19,6 +19,7 @@
 #include "daemon.h"
 #include "notify.h"
 #include "config/table.h"
+#include "contexts/pair_speeds.h"
 
 #define PRIORITY	(-15)
 
@@ -30,6 +31,7 @@ static const char *const works[TROUBLES] = {
 	[TROUBLE_STATE_FILE] = "the state file is written again",
 	[TROUBLE_SOCKET] = "the socket has its group",
 	[TROUBLE_JSON_LOG] = "the JSON log is written again",
+	[TROUBLE_PAIRS] = "the speeds of pairs are used",
 	[TROUBLE_MODEL] = "the model is used as it is set",
 };
 
@@ -63,7 +65,17 @@ void daemon_trouble(struct daemon *d, enum trouble what, const char *text)
 	notify("STATUS=%s", status_text(d));
 }
 
-/* ---- the model ---- */
+/* ---- what was learned elsewhere ---- */
+
+/* Take what is expected of pairs of jobs from the file that the settings name. */
+static void use_pairs(struct daemon *d)
+{
+	struct analyse *a = d->preempter ? preempter_analyse(d->preempter) : &d->learned;
+	char why[512] = "";
+
+	pairs_use(&a->norm, d->config.pairs, why, sizeof(why));
+	daemon_trouble(d, TROUBLE_PAIRS, why);
+}
 
 static void model_event(struct daemon *d, const char *event)
 {
@@ -566,6 +578,7 @@ static int take_config(struct daemon *d)
 	d->base = base;
 	daemon_use(d, &new);
 	use_model(d, true);
+	use_pairs(d);
 	log_set_mode(d->config.log);
 	set_access(d);
 	/* the file at another place lacks what was set at run time */
@@ -819,6 +832,7 @@ int daemon_run(struct options *opt)
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
 	log_overridden(&d);
 	use_model(&d, false);
+	use_pairs(&d);
 	period(&d);
 	watchdog_init(&d.watchdog, getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"),
 		      getpid(), now_ns());

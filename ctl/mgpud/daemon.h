@@ -50,6 +50,7 @@ enum trouble {
 	TROUBLE_SOCKET,		/* its group */
 	TROUBLE_JSON_LOG,
 	TROUBLE_MODEL,
+	TROUBLE_PAIRS,		/* their file */
 	TROUBLES,
 };
 

@@ -144,10 +144,15 @@ test_mgpud_config-cflags := $(mgpud-cflags) \
 	-DMANUAL='"$(abspath ../../Documentation/man/mgpud.8)"'
 test_mgpud_config-pkgs := json-c inih
 
+test_mgpud_pairs-srcs := ../../ctl/mgpud/contexts/pair_speeds.c ../../ctl/mgpud/config/weights.c \
+	$(addprefix $(learn)/,file.c forest.c lines.c pairs.c pairs_prior.c) ../../ctl/preempt/norm.c
+test_mgpud_pairs-cflags := $(mgpud-cflags)
+
 # mgpud without what reaches the kernel, which the test plays.
 test_mgpud_daemon-srcs := ../../ctl/mgpud/daemon.c ../../ctl/mgpud/keep.c \
 	$(wildcard ../../ctl/mgpud/config/*.c ../../ctl/mgpud/server/*.c) \
 	$(addprefix ../../ctl/mgpud/frames/,model.c sla_watch.c) \
+	../../ctl/mgpud/contexts/pair_speeds.c $(addprefix $(learn)/,pairs.c pairs_prior.c) \
 	$(filter-out %/model.c,$(learn-learner)) \
 	../../ctl/mgpud/contexts/preempt_state.c \
 	../../ctl/lib/mgpud_settings.c ../../ctl/lib/fields.c ../../ctl/lib/notify.c \

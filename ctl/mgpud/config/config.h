@@ -74,6 +74,7 @@ enum config_origin {
  * @set: settings of the rate loop, and agreements
  * @preempt: settings of the preemption loop
  * @model: settings of the model
+ * @pairs: path of a file of weights of pairs of jobs, "" for none
  * @socket: path of the socket
  * @socket_group: group whose members may use the socket, or ACCESS_AUTO
  * @socket_read: enum config_read, which users may read the state
@@ -90,6 +91,7 @@ struct config {
 	struct settings set;
 	struct preempter_config preempt;
 	struct config_model model;
+	char pairs[CONFIG_PATH];
 	char socket[CONFIG_PATH];
 	char socket_group[CONFIG_GROUP];
 	unsigned int socket_read;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The model: loading it, and its use in the rate loop. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <sys/stat.h>
 
 #include "config/fail.h"
-#include "file.h"
+#include "config/weights.h"
 #include "frames/model.h"
 
 #define DAY_S	86400
@@ -54,39 +51,6 @@ static void make_plain(char *text)
 			*text = '?';
 }
 
-static FILE *open_file(const char *path, char *why, size_t size)
-{
-	/* do not block on a pipe without a writer */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-	FILE *f;
-
-	if (fd < 0) {
-		fail(why, size, 0, "%s: %s", path, strerror(errno));
-		return NULL;
-	}
-	f = !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
-	if (!f) {
-		fail(why, size, 0, "%s: not a regular file; name one that 'mgpu-learn train' wrote",
-		     path);
-		close(fd);
-	}
-	return f;
-}
-
-/* Read a file. Returns false with a sentence in @why. */
-static bool read_weights(struct learn_file *file, const char *path, char *why, size_t size)
-{
-	FILE *f = open_file(path, why, size);
-	int ret;
-
-	if (!f)
-		return false;
-	ret = learn_file_read(file, f, path, why, size);
-	fclose(f);
-	return !ret;
-}
-
 /* Make a model from a file's payload. Returns false with a sentence in @why. */
 static bool load(struct model *m, const struct learn_file *file, const char *path, char *why,
 		 size_t size)
@@ -119,7 +83,7 @@ static enum model_change use_file(struct model *m, const char *path, bool same, 
 	enum model_change change = MODEL_NEW;
 	uint64_t sum;
 
-	if (!read_weights(&file, path, why, size)) {
+	if (!weights_read(&file, path, why, size)) {
 		drop(m);
 		return MODEL_REFUSED;
 	}
