@@ -204,8 +204,8 @@ static void embed(const struct network_parameters *p, struct learn_word word[N][
 }
 
 /* y = W x + b for each place. */
-static inline NETWORK_INLINE void linear(int rows, int columns, const real *w, const real *bias,
-			   lanes *x, lanes *y)
+static __always_inline void linear(int rows, int columns, const real *w, const real *bias,
+				   lanes *x, lanes *y)
 {
 	for (int o = 0; o < rows; o++) {
 #pragma omp simd
@@ -221,7 +221,8 @@ static inline NETWORK_INLINE void linear(int rows, int columns, const real *w, c
 }
 
 /* Subtract the mean, and divide by the standard deviation. */
-static inline NETWORK_INLINE void centre(lanes *x, real *scale, const real *weight, const real *bias, lanes *y)
+static __always_inline void centre(lanes *x, real *scale, const real *weight, const real *bias,
+				   lanes *y)
 {
 #pragma omp simd
 	for (int k = 0; k < N; k++) {
@@ -244,7 +245,7 @@ static inline NETWORK_INLINE void centre(lanes *x, real *scale, const real *weig
 }
 
 /* Softmax over the places that a place looks at. */
-static inline NETWORK_INLINE void attend(struct network_encoder *e, int h, int l)
+static __always_inline void attend(struct network_encoder *e, int h, int l)
 {
 	lanes *at = e->attention[h][l];
 	lanes *query = &e->query[l][h * HEAD];
@@ -332,7 +333,7 @@ static void encode(const struct network_parameters *p, struct network_encoder *e
 /* ---- convolutional networks ---- */
 
 /* Set the border beside rows to zero, columns that are not used, and the row below. */
-static inline NETWORK_INLINE void mask_cells(real *cells, size_t rows, size_t columns, size_t width)
+static __always_inline void mask_cells(real *cells, size_t rows, size_t columns, size_t width)
 {
 	for (size_t r = 0; r < rows; r++) {
 		real *row = cells + network_row(r, width);
@@ -347,8 +348,8 @@ static inline NETWORK_INLINE void mask_cells(real *cells, size_t rows, size_t co
 }
 
 /* A pair of channels: convolution, ReLU, and the larger of both. */
-static inline NETWORK_INLINE void pool(const struct network_cnn *w, int c, const real *in, real *pooled,
-			 real *won0, real *won1, size_t rows, size_t width, bool train)
+static __always_inline void pool(const struct network_cnn *w, int c, const real *in, real *pooled,
+				 real *won0, real *won1, size_t rows, size_t width, bool train)
 {
 	ptrdiff_t stride = NETWORK_STRIDE(width), end = (ptrdiff_t)rows * stride;
 	const real *wa = w->wide[2 * c], *wb = w->wide[2 * c + 1];
@@ -378,8 +379,8 @@ static inline NETWORK_INLINE void pool(const struct network_cnn *w, int c, const
 	}
 }
 
-static inline NETWORK_INLINE void narrow(const struct network_cnn *w, const real *pooled, real *out,
-			   size_t rows, size_t width)
+static __always_inline void narrow(const struct network_cnn *w, const real *pooled, real *out,
+				   size_t rows, size_t width)
 {
 	ptrdiff_t stride = NETWORK_STRIDE(width), end = (ptrdiff_t)rows * stride;
 	const ptrdiff_t channel = (ptrdiff_t)NETWORK_BUFFER(width);
@@ -402,8 +403,9 @@ static inline NETWORK_INLINE void narrow(const struct network_cnn *w, const real
 	}
 }
 
-static inline NETWORK_INLINE void cnn(const struct network_cnn *w, const real *in, real *pooled, real *won,
-			real *out, size_t rows, size_t columns, size_t width, bool train)
+static __always_inline void cnn(const struct network_cnn *w, const real *in, real *pooled,
+				real *won, real *out, size_t rows, size_t columns, size_t width,
+				bool train)
 {
 	const size_t channel = NETWORK_BUFFER(width);
 

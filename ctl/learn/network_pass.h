@@ -22,8 +22,6 @@
 #define NETWORK_CLONES
 #endif
 
-#define NETWORK_INLINE	__attribute__((always_inline))
-
 typedef real lanes[LEARN_CLIENTS];
 
 /* A matrix with a border, and what a kernel reads beyond it. */
@@ -143,13 +141,13 @@ struct network_pass {
 };
 
 /* Return where row @r, counted from 0, of a matrix begins. */
-static inline NETWORK_INLINE size_t network_row(size_t r, size_t width)
+static __always_inline size_t network_row(size_t r, size_t width)
 {
 	return NETWORK_MARGIN + (r + 1) * NETWORK_STRIDE(width) + 1;
 }
 
 /* Return how far a tap of a kernel is from its centre. */
-static inline NETWORK_INLINE ptrdiff_t network_tap(int k, size_t width)
+static __always_inline ptrdiff_t network_tap(int k, size_t width)
 {
 	return (k / 3 - 1) * (ptrdiff_t)NETWORK_STRIDE(width) + k % 3 - 1;
 }

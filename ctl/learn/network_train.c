@@ -200,7 +200,7 @@ static double back_answer(const struct network_weights *w, struct network_scratc
 
 /* ---- convolutional networks ---- */
 
-static inline NETWORK_INLINE void clear_border(real *cells, size_t rows, size_t width)
+static __always_inline void clear_border(real *cells, size_t rows, size_t width)
 {
 	for (size_t r = 0; r < rows; r++) {
 		cells[network_row(r, width) - 1] = 0;
@@ -212,8 +212,8 @@ static inline NETWORK_INLINE void clear_border(real *cells, size_t rows, size_t 
 }
 
 /* Gradient of a kernel: products of what it reads with the gradient of what it wrote. */
-static inline NETWORK_INLINE void back_kernel(const real *in, const real *d, size_t rows, size_t width,
-				real *kernel, real *bias)
+static __always_inline void back_kernel(const real *in, const real *d, size_t rows, size_t width,
+					real *kernel, real *bias)
 {
 	ptrdiff_t stride = NETWORK_STRIDE(width), end = (ptrdiff_t)rows * stride;
 	real sum;
@@ -244,8 +244,8 @@ static inline NETWORK_INLINE void back_kernel(const real *in, const real *d, siz
 }
 
 /* Gradient of what a kernel reads. */
-static inline NETWORK_INLINE void back_input(const real *kernel, const real *d, size_t rows, size_t width,
-			       bool add, real *to)
+static __always_inline void back_input(const real *kernel, const real *d, size_t rows,
+				       size_t width, bool add, real *to)
 {
 	ptrdiff_t stride = NETWORK_STRIDE(width), end = (ptrdiff_t)rows * stride;
 
@@ -263,9 +263,10 @@ static inline NETWORK_INLINE void back_input(const real *kernel, const real *d, 
 }
 
 /* @d: gradient of the output, its border 0; @to: NULL, or where that of the input is added. */
-static inline NETWORK_INLINE void back_cnn(const struct network_cnn *w, struct network_cnn *g, const real *in,
-			     const real *pooled, const real *won, const real *d, size_t rows,
-			     size_t width, real *d_pooled, real *channel, real *to)
+static __always_inline void back_cnn(const struct network_cnn *w, struct network_cnn *g,
+				     const real *in, const real *pooled, const real *won,
+				     const real *d, size_t rows, size_t width, real *d_pooled,
+				     real *channel, real *to)
 {
 	const size_t size = NETWORK_BUFFER(width), first = network_row(0, width) - 1;
 	const size_t end = network_row(rows, width) - 1;
@@ -309,7 +310,8 @@ static void back_distances(const struct network_weights *w, struct network_scrat
 /* ---- the encoder ---- */
 
 /* Of y = W x + b over all places: add to that of W and b. */
-static inline NETWORK_INLINE void back_weights(int rows, int columns, lanes *d, lanes *x, real *w, real *bias)
+static __always_inline void back_weights(int rows, int columns, lanes *d, lanes *x, real *w,
+					 real *bias)
 {
 	for (int o = 0; o < rows; o++) {
 		for (int i = 0; i < columns; i++) {
@@ -333,7 +335,8 @@ static inline NETWORK_INLINE void back_weights(int rows, int columns, lanes *d, 
 }
 
 /* Of y = W x + b for one place: to that of x. */
-static inline NETWORK_INLINE void back_linear(int rows, int columns, const real *w, lanes *d, bool add, lanes *x)
+static __always_inline void back_linear(int rows, int columns, const real *w, lanes *d, bool add,
+					lanes *x)
 {
 	for (int i = 0; i < columns; i++) {
 #pragma omp simd
@@ -349,8 +352,8 @@ static inline NETWORK_INLINE void back_linear(int rows, int columns, const real 
 }
 
 /* Of a norm: from that of its result in @d to that of what it read. */
-static inline NETWORK_INLINE void back_centre(lanes *centred, const real *scale, const real *weight, lanes *d,
-				real *to_weight, real *to_bias)
+static __always_inline void back_centre(lanes *centred, const real *scale, const real *weight,
+					lanes *d, real *to_weight, real *to_bias)
 {
 	for (int i = 0; i < MODEL; i++)
 		for (int k = 0; k < N; k++) {
@@ -376,7 +379,8 @@ static inline NETWORK_INLINE void back_centre(lanes *centred, const real *scale,
 }
 
 /* Of the attention of a place: to query, key and value. */
-static inline NETWORK_INLINE void back_attend(struct network_encoder *e, struct network_scratch *s, int h, int l)
+static __always_inline void back_attend(struct network_encoder *e, struct network_scratch *s,
+					int h, int l)
 {
 	lanes *at = e->attention[h][l], *head = &s->head[l][h * HEAD];
 	lanes *query = &e->query[l][h * HEAD], *to_query = &s->query[l][h * HEAD];

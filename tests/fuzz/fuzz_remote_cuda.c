@@ -34,7 +34,7 @@ static int device_memory(void **p, unsigned long long bytes)
 	uint64_t len = (bytes + 2 * DEVICE_PAGE - 1) / DEVICE_PAGE * DEVICE_PAGE;
 
 	if (bytes > DEVICE_LEN || device_used + len > DEVICE_LEN)
-		return ENOMEM;
+		return -ENOMEM;
 	*p = (void *)(uintptr_t)(DEVICE + device_used);
 	device_used += len;
 	ASAN_UNPOISON_MEMORY_REGION(*p, bytes);
@@ -56,8 +56,11 @@ int __wrap_usleep(useconds_t us)
 }
 
 /* Now and then the device has no memory, and no other stream. */
-static CUresult (*memory_of_library)(CUdeviceptr *, size_t);
-static CUresult (*stream_of_library)(CUstream *, unsigned int);
+typedef CUresult memory_call(CUdeviceptr *dptr, size_t bytes);
+typedef CUresult stream_call(CUstream *stream, unsigned int flags);
+
+static memory_call *memory_of_library;
+static stream_call *stream_of_library;
 
 static CUresult scarce_memory(CUdeviceptr *dptr, size_t bytes)
 {
