@@ -56,11 +56,8 @@ int __wrap_usleep(useconds_t us)
 }
 
 /* Now and then the device has no memory, and no other stream. */
-typedef CUresult memory_call(CUdeviceptr *dptr, size_t bytes);
-typedef CUresult stream_call(CUstream *stream, unsigned int flags);
-
-static memory_call *memory_of_library;
-static stream_call *stream_of_library;
+static __typeof__(cuMemAlloc_v2) *memory_of_library;
+static __typeof__(cuStreamCreate) *stream_of_library;
 
 static CUresult scarce_memory(CUdeviceptr *dptr, size_t bytes)
 {

@@ -145,7 +145,8 @@ static void rows_without_label(void)
 
 int main(void)
 {
-	tap_run_within(form_b, "the gradient of each block is that of the loss, with form B", SECONDS);
+	tap_run_within(form_b, "the gradient of each block is that of the loss, with form B",
+		       SECONDS);
 	tap_run_within(few_clients, "and with few clients", SECONDS);
 	tap_run_within(form_a, "and with form A", SECONDS);
 	tap_run_within(form_c, "and with form C", SECONDS);

@@ -34,10 +34,11 @@ static void period(double time_s)
 
 static void vgpu(const char *uuid, unsigned int weight, double fps, double cpu, double gpu)
 {
-	add("%s{\"uuid\":\"%s\",\"description\":\"game of %s\",\"device\":1,\"weight\":%u,\"fps\":%g,"
-	    "\"reach_fps\":%s,\"cpu_share\":%g,\"gpu_share\":%g,\"cpu_s_per_frame\":%g,"
-	    "\"gpu_s_per_frame\":%g,\"state\":\"%s\"}", text[used - 1] == '}' ? "," : "", uuid, uuid,
-	    weight, fps, fps > 0 ? "1000" : "null", fps * cpu / 4, fps * gpu, cpu, gpu,
+	add("%s{\"uuid\":\"%s\",\"description\":\"game of %s\",\"device\":1,\"weight\":%u,",
+	    text[used - 1] == '}' ? "," : "", uuid, uuid, weight);
+	add("\"fps\":%g,\"reach_fps\":%s,\"cpu_share\":%g,\"gpu_share\":%g,", fps,
+	    fps > 0 ? "1000" : "null", fps * cpu / 4, fps * gpu);
+	add("\"cpu_s_per_frame\":%g,\"gpu_s_per_frame\":%g,\"state\":\"%s\"}", cpu, gpu,
 	    fps > 0 ? "active" : "closed");
 }
 

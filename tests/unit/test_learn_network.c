@@ -120,7 +120,7 @@ static void numbers(void)
 static void figures(void)
 {
 	struct learn_task t = {
-		.weight = 100, .periods = 1, .cost = { 0x1p-8, 0x1.8p-6 }, .fps = 60,
+		.weight = 100, .periods = 1, .cost = { 1.0 / 256, 1.5 / 64 }, .fps = 60,
 	};
 	struct learn_word a[LEARN_WORDS], b[LEARN_WORDS];
 
@@ -361,7 +361,7 @@ static void responses(void)
 			}
 			TAP_NEAR(available, 1, 1e-5);
 			TAP_NEAR(needed, 1, 1e-5);
-			/* the smaller the response and the larger the weight, the larger the share */
+			/* small responses and large weights make large shares */
 			for (size_t i = 0; i < 9; i++)
 				TAP_NEAR(exp((double)pass.a.log_p[r][i]), exp(-x[i]) / sum, 1e-4);
 		}
@@ -437,7 +437,8 @@ static void compare_cnn(const struct network_cnn *cnn, const real *in, const rea
 					double sum = (double)cnn->wide_bias[k];
 
 					for (int t = 0; t < NETWORK_TAPS; t++) {
-						long y = (long)r + t / 3 - 1, x = (long)c + t % 3 - 1;
+						long y = (long)r + t / 3 - 1;
+						long x = (long)c + t % 3 - 1;
 
 						sum += (double)cnn->wide[k][t] *
 							cell(in, width, rows, columns, y, x);

@@ -434,7 +434,8 @@ int main(void)
 	tap_run_within(wider, "pairs with jobs that were not seen have wider intervals", SECONDS);
 	tap_run_within(utilisation, "utilisation alone is found, and needed of new jobs", SECONDS);
 	tap_run_within(prior, "what classes do to each other is a prior with a weight", SECONDS);
-	tap_run_within(round_trip, "a model is the same after a file, and damage is refused", SECONDS);
+	tap_run_within(round_trip, "a model is the same after a file, and damage is refused",
+		       SECONDS);
 	tap_run(too_little, "too little is refused");
 	return tap_done();
 }

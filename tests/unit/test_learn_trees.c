@@ -51,11 +51,12 @@ void *__wrap_realloc(void *old, size_t size)
 static const float *asked;
 static float predicted[ROWS];
 
+#define ITERATIONS "\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":false"
+
 /* Before the booster is freed, have it predict the rows of @asked. */
 int __wrap_XGBoosterFree(BoosterHandle booster)
 {
-	static const char how[] = "{\"type\":0,\"training\":false,\"iteration_begin\":0,"
-		"\"iteration_end\":0,\"strict_shape\":false}";
+	static const char how[] = "{\"type\":0,\"training\":false," ITERATIONS "}";
 	const bst_ulong *shape;
 	const float *result;
 	DMatrixHandle m;

@@ -941,8 +941,10 @@ static void model_events(void)
 /* Descriptions of VMs, and what is known of them, last. */
 static void vms_last(void)
 {
-	static const char file[] = "[{\"uuid\":\"" A "\",\"description\":\"of the file\",\"source\":\"file\"}]";
-	static const char set[] = "[{\"uuid\":\"" A "\",\"description\":\"a game\",\"source\":\"run-time\"}]";
+	static const char file[] =
+		"[{\"uuid\":\"" A "\",\"description\":\"of the file\",\"source\":\"file\"}]";
+	static const char set[] =
+		"[{\"uuid\":\"" A "\",\"description\":\"a game\",\"source\":\"run-time\"}]";
 
 	begin("[vgpu " A "]\ndescription = of the file");
 	start(false);

@@ -8,6 +8,7 @@
 #include "tap.h"
 
 #define A	"01234567-89ab-cdef-0123-456789abcdef"
+#define A_MIXED	"01234567-89AB-cdef-0123-456789abcdef"	/* the same */
 #define B	"89abcdef-0123-4567-89ab-cdef01234567"
 
 static struct config base, now;
@@ -181,7 +182,7 @@ static void descriptions(void)
 	begin();
 	TAP_EQ(settings_describe(&base.set, A, "the file's", &err), 0);
 	TAP_EQ(overlay_apply(&base, NULL, &now, &err), 0);
-	TAP_EQ(set("{\"descriptions\":{\"01234567-89AB-cdef-0123-456789abcdef\":\"a game\",\"" B "\":\"b\"}}"), 0);
+	TAP_EQ(set("{\"descriptions\":{\"" A_MIXED "\":\"a game\",\"" B "\":\"b\"}}"), 0);
 	TAP_CHECK(is("{\"descriptions\":{\"" A "\":\"a game\",\"" B "\":\"b\"}}"));
 	TAP_EQ(overlay_count(overlay), 2);
 	TAP_STR(settings_description(&now.set, A), "a game");

@@ -609,7 +609,8 @@ static void settings(void)
 		memset(&e, 0, sizeof(e));
 		json_object_put(s_back);
 		TAP_EQ(statefile_parse(text, strlen(text), k ? "another" : BOOT, &e, &c,
-				       &l_back, k_back, &s_back, why, sizeof(why)), k ? -ESTALE : 0);
+				       &l_back, k_back, &s_back, why, sizeof(why)),
+		       k ? -ESTALE : 0);
 		TAP_CHECK(json_object_equal(s_back, overlay));
 		estimate_free(&e);
 	}
@@ -682,7 +683,8 @@ static void known_vgpus(void)
 	/* both doubts are said */
 	memset(&e, 0, sizeof(e));
 	TAP_EQ(take(HEAD GOOD "],\"known\":3,\"learned\":3}", &e, &c), 0);
-	TAP_CHECK(strstr(why, "learned of work is not used") && strstr(why, "; what was learned of vGPUs"));
+	TAP_CHECK(strstr(why, "learned of work is not used"));
+	TAP_CHECK(strstr(why, "; what was learned of vGPUs"));
 	estimate_free(&e);
 }
 
