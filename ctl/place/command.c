@@ -247,7 +247,7 @@ int command_replay(struct place_options *o)
 			ret = replay_all(o, &rp);
 	}
 	free(classes);
-	trace_free(&t);
+	place_trace_free(&t);
 	return ret;
 }
 
@@ -287,7 +287,7 @@ int command_train(struct place_options *o)
 			complain("%s", strerror(-ret));
 		ret = ret || replace_file(o->output, &result.weights, weights_to);
 	}
-	trace_free(&t);
+	place_trace_free(&t);
 	if (ret)
 		return 1;
 	printf("on other draws from the trace, the whole cluster: cost %.3f of fgd's\n",

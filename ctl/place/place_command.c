@@ -240,7 +240,7 @@ int command_place(struct place_options *o)
 			ret = decide(s, &c, &r, o->json);
 	}
 	potential_free(c.potential);
-	trace_free(&s->trace);
+	place_trace_free(&s->trace);
 	free(s);
 	return ret;
 }

@@ -381,7 +381,7 @@ int trace_read_tasks(struct place_trace *t, FILE *f, const char *file, char *why
 	return ret;
 }
 
-void trace_free(struct place_trace *t)
+void place_trace_free(struct place_trace *t)
 {
 	free(t->nodes);
 	free(t->names);

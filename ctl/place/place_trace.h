@@ -57,14 +57,14 @@ struct place_trace {
  * @why: the error as a sentence with file, line and column; empty on success
  * @size: size of @why
  *
- * Return: 0, -EINVAL or -ENOMEM. The caller calls trace_free() in any case.
+ * Return: 0, -EINVAL or -ENOMEM. The caller calls place_trace_free() in any case.
  */
 int trace_read_nodes(struct place_trace *t, FILE *f, const char *file, char *why, size_t size);
 
 /* Read tasks likewise, after the nodes: names of models are looked up among theirs. */
 int trace_read_tasks(struct place_trace *t, FILE *f, const char *file, char *why, size_t size);
 
-void trace_free(struct place_trace *t);
+void place_trace_free(struct place_trace *t);
 
 /* Return the mask of the models that @spec names, separated by |; all for an empty one. */
 uint32_t trace_models(const struct place_trace *t, const char *spec);

@@ -26,7 +26,7 @@ struct place_state {
 	size_t nr_capabilities;
 };
 
-/* Read JSON. Return and errors as trace_read_nodes(); the caller calls trace_free(). */
+/* Read JSON. Return and errors as trace_read_nodes(); the caller calls place_trace_free(). */
 int state_read(struct place_state *s, FILE *f, const char *file, char *why, size_t size);
 
 #endif /* MGPU_PLACE_STATE_H */

@@ -101,7 +101,7 @@ static void fuzz_state(const uint8_t *data, size_t size)
 	check_error(ret, why, "file:");
 	if (!ret)
 		check_nodes(&s.trace);
-	trace_free(&s.trace);
+	place_trace_free(&s.trace);
 	fclose(f);
 }
 
@@ -126,7 +126,7 @@ static void fuzz_trace(const uint8_t *data, size_t size)
 		if (!ret)
 			place(&t);
 	}
-	trace_free(&t);
+	place_trace_free(&t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -78,7 +78,7 @@ static void good(void)
 	TAP_EQ(classes[0].count, 2);
 	TAP_EQ(classes[0].r.gpu_milli, 460);
 	free(classes);
-	trace_free(&t);
+	place_trace_free(&t);
 }
 
 /* Columns may be in any order, and others are ignored. */
@@ -95,7 +95,7 @@ static void columns(void)
 	TAP_EQ(tasks(&t, "gpu_milli,num_gpu,memory_mib,cpu_milli\n10,1,2,3\n"), 0);
 	TAP_CHECK(!t.timed);
 	TAP_EQ(t.tasks[0].r.cpu_milli, 3);
-	trace_free(&t);
+	place_trace_free(&t);
 }
 
 static void refused(void)
@@ -142,20 +142,20 @@ static void refused(void)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		TAP_EQ(nodes(&t, bad[i].content), -EINVAL);
 		TAP_STR(why, bad[i].error);
-		trace_free(&t);
+		place_trace_free(&t);
 	}
 	TAP_EQ(nodes(&t, NODES "a,1,1,1,P\n"), 0);
 	for (size_t i = 0; i < sizeof(bad_tasks) / sizeof(*bad_tasks); i++) {
 		TAP_EQ(tasks(&t, bad_tasks[i].content), -EINVAL);
 		TAP_STR(why, bad_tasks[i].error);
 	}
-	trace_free(&t);
+	place_trace_free(&t);
 	f = fmemopen((void *)"sn\0x", 4, "r");
 	TAP_NEED(f);
 	TAP_EQ(trace_read_nodes(&t, f, "n.csv", why, sizeof(why)), -EINVAL);
 	TAP_STR(why, "n.csv:1:3: a byte 0; the file must be text");
 	fclose(f);
-	trace_free(&t);
+	place_trace_free(&t);
 }
 
 static void too_many(void)
@@ -168,7 +168,7 @@ static void too_many(void)
 			 "n,1,1,1,model-%d\n", i);
 	TAP_EQ(nodes(&t, content), -EINVAL);
 	TAP_STR(why, "n.csv:34:9: more than 32 models");
-	trace_free(&t);
+	place_trace_free(&t);
 }
 
 /* ---- weights ---- */
@@ -317,7 +317,7 @@ static void states(void)
 	TAP_EQ(n->tasks[0], 2);
 	TAP_EQ(n->tasks[1], 1);
 	TAP_EQ(s.trace.nodes[1].model, 1);
-	trace_free(&s.trace);
+	place_trace_free(&s.trace);
 }
 
 #define TYPE(name, milli)	"{'name': '" #name "', 'gpu_milli': " #milli "}"
@@ -351,7 +351,7 @@ static void states_refused(void)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		TAP_EQ(state(&s, bad[i].content), -EINVAL);
 		TAP_STR(why, bad[i].error);
-		trace_free(&s.trace);
+		place_trace_free(&s.trace);
 	}
 	TAP_EQ(state(&s, "{'nodes': [}"), -EINVAL);
 	TAP_CHECK(strstr(why, "s.json: not JSON at byte 11"));

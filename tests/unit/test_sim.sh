@@ -200,6 +200,29 @@ expectations()
 }
 behaves 'with expectations the first seconds of a VM are fairer, and no others change' expectations
 
+{
+	echo 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time'
+	for i in {1..40}; do
+		echo "t$i,$((i % 5 * 1000 + 500)),1024,$((i % 4 ? 1 : 0)),$((i % 4 ? i * 20 : 0)),$((i * 50)),$((i * 50 + 400))"
+	done
+} >"$tmp/tasks.csv"
+tasks()
+{
+	"$sim" --tasks "$tmp/tasks.csv" --seed 5 --allocator exact,none \
+		--json "$tmp/k.json" >/dev/null || echo "status $?"
+	look "$tmp/k.json" 'd["scenario"] == "tasks" and 4 <= len(d["vms"]) <= 10'
+	look "$tmp/k.json" 'all("/1000 GPU" in v["what"] for v in d["vms"])'
+	# they come and go
+	look "$tmp/k.json" 'all(0 < v["periods_present"] < runs["exact"]["periods"] for v in runs["exact"]["vms"][1:])'
+	refused "$sim" 2 'exclude each other' --tasks "$tmp/tasks.csv" --scenario cpu
+	refused "$sim" 1 'No such file' --tasks "$tmp/none"
+	head -3 "$tmp/tasks.csv" >"$tmp/few.csv"
+	refused "$sim" 1 'the trace has 2 tasks with times that share a GPU' --tasks "$tmp/few.csv"
+	echo 'x,y' >"$tmp/other.csv"
+	refused "$sim" 1 "no column 'cpu_milli'" --tasks "$tmp/other.csv"
+}
+behaves 'tasks of a cluster become VMs' tasks
+
 log()
 {
 	"$sim" --scenario churn --seed 7 --seconds 20 --allocator exact --log "$tmp/log" >/dev/null ||

@@ -23,7 +23,7 @@ static bool away(const struct sim_away *a, double s)
 	if (!(a->cycle_s > 0))
 		return false;
 	s = fmod(s, a->cycle_s);
-	return s >= a->from_s && s < a->to_s;
+	return (s >= a->from_s && s < a->to_s) || s + a->cycle_s < a->to_s;
 }
 
 static bool wants(const struct sim *s, size_t j, uint64_t ns)

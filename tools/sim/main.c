@@ -8,6 +8,7 @@
 #include "fea_printed.h"
 #include "file.h"
 #include "options.h"
+#include "place_trace.h"
 #include "sim.h"
 
 #define MAX_ALLOCATORS	16
@@ -16,7 +17,7 @@
 #define MAX_MODELS	16
 
 enum {
-	OPT_ALLOCATOR, OPT_TRACE, OPT_SCENARIO, OPT_SECONDS, OPT_PERIOD,
+	OPT_ALLOCATOR, OPT_TRACE, OPT_TASKS, OPT_SCENARIO, OPT_SECONDS, OPT_PERIOD,
 	OPT_ITERATIONS, OPT_BETA, OPT_LAMBDA, OPT_CPUS, OPT_HOST, OPT_ENGINES,
 	OPT_ORDER, OPT_AHEAD, OPT_ON_CPUS, OPT_SEED, OPT_FLOOR, OPT_CEILING, OPT_THREADS,
 	OPT_RATE, OPT_WEIGHT, OPT_WEIGHTS,
@@ -27,6 +28,7 @@ static const struct sim_option options[] = {
 	{ OPT_SCENARIO, "scenario", "NAME", "scenario to run (reference); --list names all" },
 	{ OPT_TRACE, "trace", "FILE",
 	  "replay a recording of mgpu-trace; several run together" },
+	{ OPT_TASKS, "tasks", "FILE", "VMs come and go as tasks in a trace of a cluster (CSV)" },
 	{ OPT_ALLOCATOR, "allocator", "NAME,...",
 	  "several, or all (none,vgasa,fea,exact,clairvoyant); exact+MODEL has expectations" },
 	{ OPT_WEIGHTS, "weights", "FILE", "a learned model; several can be there" },
@@ -66,7 +68,7 @@ struct vm_option {
 };
 
 struct options {
-	const char *scenario, *json, *csv, *log, *plot, *order;
+	const char *scenario, *tasks, *json, *csv, *log, *plot, *order;
 	const char *weights[MAX_MODELS];
 	size_t nr_weights;
 	const char *traces[MAX_TRACES];
@@ -168,6 +170,9 @@ static int set_option(void *data, const struct sim_option *option, const char *v
 			return sim_bad("--trace '%s': more than %d traces", value, MAX_TRACES);
 		o->traces[o->nr_traces++] = value;
 		return 0;
+	case OPT_TASKS:
+		o->tasks = value;
+		return 0;
 	case OPT_ALLOCATOR:
 		if (strlen(value) >= sizeof(o->allocators))
 			return sim_bad("--allocator: the list is too long");
@@ -230,7 +235,7 @@ static int set_option(void *data, const struct sim_option *option, const char *v
 static const struct sim_program program = {
 	.name = "mgpu-sim",
 	.usage = "mgpu-sim - runs mgpud's allocators on a modelled machine\n\n"
-		 "Usage: mgpu-sim [--scenario NAME | --trace FILE...] [OPTION...]\n",
+		 "Usage: mgpu-sim [--scenario NAME | --trace FILE... | --tasks FILE] [OPTION...]\n",
 	.options = options,
 	.nr = sizeof(options) / sizeof(options[0]),
 	.width = 16,
@@ -243,8 +248,8 @@ static int parse(struct options *o, int argc, char **argv)
 {
 	int ret = sim_parse(&program, argc, argv, o);
 
-	if (!ret && o->scenario && o->nr_traces)
-		ret = sim_bad("--scenario and --trace exclude each other");
+	if (!ret && !!o->scenario + !!o->nr_traces + !!o->tasks > 1)
+		ret = sim_bad("--scenario, --trace and --tasks exclude each other");
 	return ret ? ret : parse_allocators(o);
 }
 
@@ -264,6 +269,24 @@ static int read_traces(const struct options *o, struct trace *t)
 			return sim_bad("%s", why);
 	}
 	return 0;
+}
+
+static int set_up_tasks(const char *path, struct sim *s, uint64_t seed, char *why, size_t len)
+{
+	struct place_trace t = { 0 };
+	FILE *f = fopen(path, "re");
+	int ret;
+
+	if (!f) {
+		snprintf(why, len, "%s: %s", path, strerror(errno));
+		return -EINVAL;
+	}
+	ret = trace_read_tasks(&t, f, path, why, len);
+	fclose(f);
+	if (!ret)
+		ret = sim_from_tasks(s, &t, seed, why, len);
+	place_trace_free(&t);
+	return ret;
 }
 
 static int set_vm(struct sim *s, const struct vm_option *v)
@@ -299,6 +322,7 @@ static int set_up(const struct options *o, const struct trace *t, struct sim *s)
 	int ret;
 
 	ret = o->nr_traces ? sim_from_trace(s, t, why, sizeof(why)) :
+		o->tasks ? set_up_tasks(o->tasks, s, (uint64_t)o->seed, why, sizeof(why)) :
 		sim_from_scenario(s, o->scenario, (uint64_t)o->seed, why, sizeof(why));
 	if (ret)
 		return sim_bad("%s", why);

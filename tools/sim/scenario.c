@@ -262,7 +262,7 @@ static void set_uuid(char *uuid, size_t vm)
 		 (unsigned int)vm + 1);
 }
 
-static int begin(struct sim *s, const char *name, size_t nr_vms)
+int sim_begin(struct sim *s, const char *name, size_t nr_vms)
 {
 	memset(s, 0, sizeof(*s));
 	snprintf(s->name, sizeof(s->name), "%s", name);
@@ -287,7 +287,7 @@ static const struct scenario *find(const char *name)
 
 static int begin_drawn(struct sim *s, const char *name, uint64_t seed)
 {
-	int ret = begin(s, name, drawn_vms(seed));
+	int ret = sim_begin(s, name, drawn_vms(seed));
 
 	if (!ret && !drawn_fill(s, name, seed)) {
 		sim_free(s);
@@ -304,7 +304,7 @@ static int begin_written(struct sim *s, const struct scenario *from)
 
 	while (n < MAX_SCENARIO_VMS && vms->vms[n].name[0])
 		n++;
-	ret = begin(s, from->name, n);
+	ret = sim_begin(s, from->name, n);
 	if (ret)
 		return ret;
 	s->summary = from->summary;
@@ -362,7 +362,7 @@ static unsigned int threads(const struct trace *t, uint32_t vm)
 
 int sim_from_trace(struct sim *s, const struct trace *t, char *why, size_t len)
 {
-	int ret = begin(s, "trace", t->nr_vms);
+	int ret = sim_begin(s, "trace", t->nr_vms);
 
 	if (ret) {
 		snprintf(why, len, "out of memory");

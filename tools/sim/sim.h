@@ -24,7 +24,7 @@
  * struct sim_away - when a VM is not there
  * @cycle_s: how often, 0 for never
  * @from_s: in each cycle, from then on
- * @to_s: until then
+ * @to_s: until then, which may be in the next cycle
  * @closed: it is shut down and later started again; else it makes no frames
  */
 struct sim_away {
@@ -153,6 +153,9 @@ const char *sim_scenario(size_t i, const char **summary);
 int sim_from_scenario(struct sim *s, const char *name, uint64_t seed, char *why, size_t len);
 int sim_from_trace(struct sim *s, const struct trace *t, char *why, size_t len);
 
+/* Begin a scenario with so many VMs, zeroed. Returns 0 or -ENOMEM. */
+int sim_begin(struct sim *s, const char *name, size_t nr_vms);
+
 /* When all is set: makes the costs, of @t or of the scenario. */
 int sim_prepare(struct sim *s, const struct trace *t, char *why, size_t len);
 void sim_free(struct sim *s);
@@ -167,6 +170,14 @@ size_t drawn_vms(uint64_t seed);
 
 /* Fill in a scenario that has room for its VMs; false if no drawn one has this name. */
 bool drawn_fill(struct sim *s, const char *name, uint64_t seed);
+
+/* ---- tasks.c ---- */
+
+struct place_trace;
+
+/* As sim_from_scenario(), of tasks of a cluster that are drawn from a trace. */
+int sim_from_tasks(struct sim *s, const struct place_trace *t, uint64_t seed, char *why,
+		   size_t len);
 
 /* ---- loop.c ---- */
 
