@@ -187,6 +187,16 @@ def wrong_calls():
     refused(1, "no VM comes and stays", "evaluate", path("still"))
 
 
+def reads_what_mgpud_writes():
+    """The keys that a history needs are those of mgpud's state and log."""
+    with open(os.path.join(TOP, "ctl", "learn", "history.c"), encoding="utf-8") as file:
+        keys = set(re.findall(r'(?:number|text|member)\(r, \w+, "(\w+)"', file.read()))
+    with open(os.path.join(TOP, "Documentation", "mgpu.schema.json"), encoding="utf-8") as file:
+        described = set(re.findall(r'"(\w+)": \{', file.read()))
+    assert len(keys) >= 14, keys
+    assert keys <= described, keys - described
+
+
 def helps():
     """Help and version."""
     assert output("help").startswith("usage: mgpu-learn train")
@@ -200,6 +210,7 @@ sys.exit(pytap.run([
     (evaluates, "models are compared with controls on other histories"),
     (inspects, "inspect shows what was learned from what"),
     (shipped, "the project's weights are better than the control on other seeds"),
+    (reads_what_mgpud_writes, "a history is what mgpud writes"),
     (damaged, "damaged weights are refused"),
     (wrong_calls, "a wrong call is refused with what to do"),
     (helps, "help and version"),

@@ -252,6 +252,7 @@ static struct json_object *vgpu(const struct daemon *d, size_t j)
 		return NULL;
 	json_object_object_add(o, "id", json_object_new_int64(v->last.id));
 	json_object_object_add(o, "uuid", json_object_new_string(v->last.uuid));
+	json_object_object_add(o, "device", json_object_new_int64(v->last.dev));
 	json_object_object_add(o, "weight", json_object_new_int64(v->last.weight));
 	json_object_object_add(o, "fps", number(v->fps));
 	json_object_object_add(o, "target_fps", number(target(d, j)));
