@@ -6,92 +6,7 @@
 #include <string.h>
 
 #include "decide.h"
-
-/* Resource 0 is the CPUs; each device with an active vGPU is one more. */
-#define RES_CPU	0
-
-struct division {
-	size_t n, m;
-	size_t *who;		/* of each task, its index in the estimate */
-	size_t *device;		/* of each task, the resource that its device is */
-	uint32_t dev[MGPU_MAX_RES];
-	double *need;		/* MGPU_MAX_RES rows of n */
-	double *rate, *share, *demand, *floor, *weight;
-	double capacity[MGPU_MAX_RES];
-	bool on_cpus[MGPU_MAX_RES];
-};
-
-static void division_free(struct division *d)
-{
-	free(d->who);
-	free(d->need);
-	free(d->rate);
-}
-
-/* The resource of a device, or 0 when there are too many of them. */
-static size_t resource(struct division *d, const struct estimate *e, uint32_t dev)
-{
-	size_t i;
-
-	for (i = 1; i < d->m; i++)
-		if (d->dev[i] == dev)
-			return i;
-	if (i == MGPU_MAX_RES)
-		return 0;
-	d->dev[i] = dev;
-	d->capacity[i] = 1;
-	for (size_t k = 0; k < e->nr_devs; k++)
-		if (e->devs[k].id == dev) {
-			d->capacity[i] = e->devs[k].engines;
-			d->on_cpus[i] = e->devs[k].on_cpus;
-		}
-	d->m++;
-	return i;
-}
-
-/*
- * The tasks and the resources of the next period: costs and capacities that are to hold
- * for it. Or, with @past, of this period: a task's unit is then what it did in a second
- * of the period, so that its rate is 1, and demand is what it could have reached.
- */
-static int divide(struct division *d, const struct estimate *e, bool past)
-{
-	size_t room = e->nr_vgpus ? e->nr_vgpus : 1;
-
-	memset(d, 0, sizeof(*d));
-	d->who = calloc(2 * room, sizeof(*d->who));
-	d->need = calloc(room * MGPU_MAX_RES, sizeof(*d->need));
-	d->rate = calloc(5 * room, sizeof(*d->rate));
-	if (!d->who || !d->need || !d->rate) {
-		division_free(d);
-		return -ENOMEM;
-	}
-	d->device = d->who + room;
-	d->m = 1;
-	d->capacity[RES_CPU] = past ? e->cpu_capacity : e->cpu_capacity_smooth;
-	for (size_t j = 0; j < e->nr_vgpus; j++)
-		if (e->vgpus[j].state == VGPU_ACTIVE) {
-			d->device[d->n] = resource(d, e, e->vgpus[j].last.dev);
-			d->who[d->n] = j;
-			d->n += d->device[d->n] != RES_CPU;
-		}
-	d->share = d->rate + d->n;
-	d->demand = d->share + d->n;
-	d->floor = d->demand + d->n;
-	d->weight = d->floor + d->n;
-	for (size_t k = 0; k < d->n; k++) {
-		const struct estimate_vgpu *v = &e->vgpus[d->who[k]];
-		size_t i = d->device[k];
-
-		d->need[k] = past ? v->cpu_use : v->cpu_cost_smooth;
-		d->need[i * d->n + k] = past ? v->gpu_use : v->gpu_cost_smooth;
-		d->rate[k] = past ? 1 : fmax(v->fps, DECIDE_RATE_MIN);
-		d->share[k] = v->share;
-		d->demand[k] = past ? v->reach : v->demand;
-		d->weight[k] = v->last.weight ? v->last.weight : SAMPLE_WEIGHT;
-	}
-	return 0;
-}
+#include "division.h"
 
 static bool is_expected(const struct estimate *e, const struct expect *expect, size_t vgpu)
 {
@@ -119,41 +34,6 @@ static void make_room(struct division *d, const struct estimate *e, const struct
 	}
 	for (size_t i = 0; i < d->m; i++)
 		d->capacity[i] *= fmax(left[i], DECIDE_MEASURED);
-}
-
-static struct fds_problem problem(const struct division *d,
-				  const struct decide_param *param)
-{
-	return (struct fds_problem){
-		.n = d->n,
-		.m = d->m,
-		.need = d->need,
-		.capacity = d->capacity,
-		.demand = d->demand,
-		.floor = d->floor,
-		.weight = d->weight,
-		.param = param->fds,
-	};
-}
-
-/* @sla as in decide(). */
-static const struct sla *agreement(const struct sla *sla, size_t vgpu)
-{
-	static const struct sla none = { .floor = 0, .ceiling = INFINITY };
-
-	return sla ? &sla[vgpu] : &none;
-}
-
-/*
- * The highest rate that an agreement or the operator allows a vGPU, frames per second;
- * INFINITY for any.  A plan for a higher rate would waste what the module refuses.
- */
-static double ceiling(const struct estimate *e, const struct sla *sla, size_t vgpu)
-{
-	uint32_t operator = e->vgpus[vgpu].last.fps_limit;
-
-	return fmin(agreement(sla, vgpu)->ceiling,
-		    operator ? operator / 1000.0 : INFINITY);
 }
 
 /*
@@ -209,7 +89,7 @@ static double best(struct division *d, const struct estimate *e,
 		   const struct decide_param *param)
 {
 	double *x = calloc(d->n, sizeof(*x)), cpus = d->capacity[RES_CPU], f = NAN;
-	struct fds_problem p = problem(d, param);
+	struct fds_problem p = division_problem(d, &param->fds);
 
 	if (!x)
 		return NAN;
@@ -236,10 +116,10 @@ static double best(struct division *d, const struct estimate *e,
 static int judge(const struct estimate *e, const struct decide_param *param,
 		 struct plan *plan)
 {
-	struct division d;
+	struct division d = { 0 };
 	int ret;
 
-	ret = divide(&d, e, true);
+	ret = division_update(&d, e, DIVISION_PAST);
 	if (ret)
 		return ret;
 	plan->active = d.n;
@@ -326,12 +206,7 @@ static bool keep_agreements(struct division *d, const struct fds_problem *p,
 			    struct estimate *e, const struct decide_param *param,
 			    const struct sla *sla, struct plan *plan)
 {
-	for (size_t k = 0; k < d->n; k++) {
-		const struct sla *s = agreement(sla, d->who[k]);
-
-		d->demand[k] = fmin(d->demand[k], ceiling(e, sla, d->who[k]));
-		d->floor[k] = param->allocator->floors ? s->floor : 0;
-	}
+	division_agree(d, e, sla, param->allocator->floors);
 	plan->nr_short = sla_floors(p, d->floor, d->floor);
 	for (size_t k = 0; k < d->n; k++) {
 		struct target *t = &plan->targets[d->who[k]];
@@ -427,7 +302,7 @@ static void set_targets(const struct division *d, const struct fds_problem *p,
 		struct estimate_vgpu *v = &e->vgpus[d->who[k]];
 		struct target *t = &plan->targets[d->who[k]];
 		size_t i = d->device[k];
-		double most = ceiling(e, sla, d->who[k]);
+		double most = division_ceiling(e, sla, d->who[k]);
 		double rate = d->rate[k];
 
 		if (reach && rate >= d->demand[k] * (1 - DECIDE_AT_DEMAND))
@@ -459,9 +334,9 @@ static void limit_expected(const struct estimate *e, const struct expect *expect
 		if (!is_expected(e, expect, j) || (t->keep && e->vgpus[j].kept.frames > 0))
 			continue;
 		t->keep = false;
-		t->fps = fmin(expect[j].fps, ceiling(e, sla, j));
+		t->fps = fmin(expect[j].fps, division_ceiling(e, sla, j));
 		t->limit = limit(fmin(t->fps * (rest ? REST_LEAD : DECIDE_LEAD_MAX),
-				      ceiling(e, sla, j)));
+				      division_ceiling(e, sla, j)));
 		t->gpu = rest ? INFINITY : expect[j].gpu;
 	}
 }
@@ -472,7 +347,7 @@ int decide(struct estimate *e, const struct decide_param *param,
 {
 	const struct alloc_ops *allocator = param->allocator;
 	struct fds_problem p;
-	struct division d;
+	struct division d = { 0 };
 	bool tight, rest = false;
 	int ret;
 
@@ -496,7 +371,7 @@ int decide(struct estimate *e, const struct decide_param *param,
 		t->limit = INFINITY;
 		t->gpu = INFINITY;
 		t->lead = NAN;
-		t->floor = allocator->floors ? agreement(sla, j)->floor : 0;
+		t->floor = allocator->floors ? division_sla(sla, j)->floor : 0;
 		t->granted = t->floor;
 		/* one frame that is late, or held back, does not free it */
 		t->keep = allocator->allocate && v->state == VGPU_IDLE &&
@@ -514,12 +389,12 @@ int decide(struct estimate *e, const struct decide_param *param,
 	if (!allocator->allocate || !plan->active)
 		return 0;
 
-	ret = divide(&d, e, false);
+	ret = division_update(&d, e, DIVISION_NEXT);
 	if (ret)
 		return ret;
 	if (allocator->reach)
 		make_room(&d, e, expect);
-	p = problem(&d, param);
+	p = division_problem(&d, &param->fds);
 	tight = keep_agreements(&d, &p, e, param, sla, plan);
 	if (allocator->reach) {
 		rest = rests(&d, param, plan, &control->rest);

@@ -15,9 +15,6 @@
 /* Time without a frame after which a vGPU loses its limit. */
 #define DECIDE_RELEASE_NS	ESTIMATE_IDLE_NS
 
-/* Rate that allocators start from if no frame was measured, frames per second. */
-#define DECIDE_RATE_MIN		0.1
-
 /* Range of the module's limits, frames per second. */
 #define DECIDE_FPS_MIN		1.0
 #define DECIDE_FPS_MAX		10000.0

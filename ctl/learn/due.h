@@ -6,6 +6,7 @@
 #ifndef MGPU_LEARN_DUE_H
 #define MGPU_LEARN_DUE_H
 
+#include "division.h"
 #include "estimate.h"
 #include "learn.h"
 #include "sla.h"
@@ -17,6 +18,7 @@
  * @floor: of each vGPU, the part of each resource that its granted floor needs; 0 for none
  * @room: vGPUs for which there is memory
  * @mem: this memory
+ * @tasks: the active vGPUs
  * @price: prices of the last plan, where the next one starts
  */
 struct due {
@@ -24,6 +26,7 @@ struct due {
 	double (*floor)[LEARN_RESOURCES];
 	size_t room;
 	void *mem;
+	struct division tasks;
 	double price[MGPU_MAX_RES];
 };
 
