@@ -116,6 +116,12 @@ static void others_come(void)
 		rest_update(&r, 0.01, VMS + 1, true);
 	}
 	TAP_CHECK(!r.in_force);
+	/* nor later than it was */
+	r = (struct rest){ 0 };
+	rest_update(&r, 0.1, VMS, true);
+	rest_update(&r, 0.01, VMS + 1, true);
+	TAP_CHECK(r.in_force);
+	TAP_EQ(r.wait, REST_TRIAL_MIN);
 }
 
 /* Trials that fail are seldom although vGPUs come and go between them. */
