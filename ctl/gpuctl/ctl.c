@@ -627,9 +627,33 @@ static int parse_sla(struct json_object *sla, int argc, char **argv)
 	return 0;
 }
 
+/*
+ * Set what belongs to a vGPU: @value, which is taken, or null. Renew @state. Return the exit
+ * status, after a complaint.
+ */
+static int set_of_vgpu(struct mgpud *mgpud, const char *setting, const char *uuid,
+		       struct json_object *value, struct json_object **state)
+{
+	struct json_object *settings = json_object_new_object();
+	struct json_object *all = json_object_new_object();
+	struct mgpu_error err;
+	int ret = 0;
+
+	json_object_object_add(all, uuid, value);
+	json_object_object_add(settings, setting, all);
+	json_object_put(*state);
+	*state = NULL;
+	if (mgpud_set(mgpud, settings, state, &err))
+		ret = failed(&err);
+	else
+		warn(mgpud);
+	json_object_put(settings);
+	return ret;
+}
+
 int ctl_sla(const struct gpuctl *ctl, int argc, char **argv)
 {
-	struct json_object *sla = NULL, *all, *settings = NULL, *state = NULL;
+	struct json_object *sla = NULL, *state = NULL;
 	const char *who = argc ? argv[0] : NULL;
 	struct mgpud *mgpud = NULL;
 	char uuid[OUT_CELL];
@@ -658,17 +682,9 @@ int ctl_sla(const struct gpuctl *ctl, int argc, char **argv)
 		who = uuid;
 	}
 	if (argc > 1) {
-		settings = json_object_new_object();
-		all = json_object_new_object();
-		json_object_object_add(all, who, json_object_get(sla));
-		json_object_object_add(settings, "sla", all);
-		json_object_put(state);
-		state = NULL;
-		if (mgpud_set(mgpud, settings, &state, &err)) {
-			ret = failed(&err);
+		ret = set_of_vgpu(mgpud, "sla", who, json_object_get(sla), &state);
+		if (ret)
 			goto out;
-		}
-		warn(mgpud);
 	}
 	if (ctl->json)
 		ret = out_json(ctl, agreements_object(state));
@@ -676,7 +692,6 @@ int ctl_sla(const struct gpuctl *ctl, int argc, char **argv)
 		print_agreements(state, who);
 out:
 	json_object_put(state);
-	json_object_put(settings);
 	json_object_put(sla);
 	mgpud_close(mgpud);
 	return ret;
@@ -721,11 +736,9 @@ static struct json_object *descriptions_object(struct json_object *state)
 	return object;
 }
 
-/* {"descriptions":{"UUID":"text"}}; words are one text. mgpud checks it. */
-static struct json_object *make_description(const char *uuid, int argc, char **argv)
+/* Join words to a text, which mgpud checks. NULL for "none". */
+static struct json_object *make_description(int argc, char **argv)
 {
-	struct json_object *settings = json_object_new_object();
-	struct json_object *all = json_object_new_object();
 	char text[1024] = "";
 
 	for (int i = 0; i < argc; i++) {
@@ -733,15 +746,12 @@ static struct json_object *make_description(const char *uuid, int argc, char **a
 
 		snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "", argv[i]);
 	}
-	json_object_object_add(all, uuid, strcmp(text, "none") ?
-			       json_object_new_string(text) : NULL);
-	json_object_object_add(settings, "descriptions", all);
-	return settings;
+	return strcmp(text, "none") ? json_object_new_string(text) : NULL;
 }
 
 int ctl_describe(const struct gpuctl *ctl, int argc, char **argv)
 {
-	struct json_object *settings = NULL, *state = NULL;
+	struct json_object *state = NULL;
 	const char *who = argc ? argv[0] : NULL;
 	struct mgpud *mgpud = NULL;
 	struct mgpu_error err;
@@ -761,14 +771,10 @@ int ctl_describe(const struct gpuctl *ctl, int argc, char **argv)
 		who = uuid;
 	}
 	if (argc > 1) {
-		settings = make_description(who, argc - 1, argv + 1);
-		json_object_put(state);
-		state = NULL;
-		if (mgpud_set(mgpud, settings, &state, &err)) {
-			ret = failed(&err);
+		ret = set_of_vgpu(mgpud, "descriptions", who,
+				  make_description(argc - 1, argv + 1), &state);
+		if (ret)
 			goto out;
-		}
-		warn(mgpud);
 	}
 	if (ctl->json)
 		ret = out_json(ctl, descriptions_object(state));
@@ -776,7 +782,6 @@ int ctl_describe(const struct gpuctl *ctl, int argc, char **argv)
 		print_descriptions(state, who);
 out:
 	json_object_put(state);
-	json_object_put(settings);
 	mgpud_close(mgpud);
 	return ret;
 }

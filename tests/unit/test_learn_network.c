@@ -1,38 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The response network: words, order, masks, the answer, files and training. */
+#include "allocations.h"
 #include "learn_question.h"
 #include "network_pass.h"
 #include "network_train.h"
 #include "tap.h"
-
-/* ---- allocations, which the linker sends here ---- */
-
-static size_t allocations;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t nr, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t nr, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	allocations++;
-	return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t nr, size_t size)
-{
-	allocations++;
-	return __real_calloc(nr, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	allocations++;
-	return __real_realloc(p, size);
-}
 
 /* ---- words ---- */
 

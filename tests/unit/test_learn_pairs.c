@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Test what is learned of jobs that share a GPU, on pairs whose truth is known. */
+#include "allocations.h"
 #include "pairs_csv.h"
 #include "pairs_fit.h"
 #include "preempt.h"
@@ -18,27 +19,6 @@ static double normal(void)
 	double u = uniform(), v = uniform();
 
 	return sqrt(-2 * log(1 - u)) * cos(2 * M_PI * v);
-}
-
-/* ---- memory ---- */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-
-static unsigned int allocations;
-
-void *__wrap_malloc(size_t size)
-{
-	allocations++;
-	return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	allocations++;
-	return __real_calloc(n, size);
 }
 
 /* ---- reading ---- */

@@ -2,6 +2,7 @@
 /* Test the trees that predict shares: their features, training, text and evaluation. */
 #include <xgboost/c_api.h>
 
+#include "allocations.h"
 #include "feature.h"
 #include "tap.h"
 #include "trees.h"
@@ -16,34 +17,8 @@ static double uniform(void)
 
 /* ---- memory, and what XGBoost itself predicts ---- */
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
 int __real_XGBoosterFree(BoosterHandle booster);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
 int __wrap_XGBoosterFree(BoosterHandle booster);
-
-static unsigned int allocations;
-
-void *__wrap_malloc(size_t size)
-{
-	allocations++;
-	return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	allocations++;
-	return __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	allocations++;
-	return __real_realloc(old, size);
-}
 
 #define ROWS	600
 #define COLUMNS	6

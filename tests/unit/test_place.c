@@ -2,39 +2,11 @@
 /* Placement: the hard filter, the policies, fragmentation, vGPU types and the account. */
 #include <errno.h>
 
+#include "allocations.h"
 #include "place.h"
 #include "potential.h"
 #include "random.h"
 #include "tap.h"
-
-/* ---- allocations, which the linker sends here ---- */
-
-static size_t allocations;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t nr, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t nr, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	allocations++;
-	return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t nr, size_t size)
-{
-	allocations++;
-	return __real_calloc(nr, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	allocations++;
-	return __real_realloc(p, size);
-}
 
 /* ---- clusters and requests ---- */
 

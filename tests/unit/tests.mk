@@ -119,7 +119,7 @@ test_learn_trees-libs := -lxgboost -Wl,--wrap=malloc,--wrap=calloc,--wrap=reallo
 test_learn_pairs-srcs := $(addprefix $(learn)/,boost.c forest.c lines.c pairs.c pairs_csv.c \
 	pairs_fit.c pairs_prior.c) ../../ctl/preempt/norm.c
 test_learn_pairs-cflags := $(learn-cflags) -I../../ctl/preempt
-test_learn_pairs-libs := -lxgboost -Wl,--wrap=malloc,--wrap=calloc
+test_learn_pairs-libs := -lxgboost -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 test_learn_history-srcs := $(addprefix $(learn)/,history.c examples.c) $(learn-learner) $(alloc)
 test_learn_history-cflags := $(learn-cflags) -I../../ctl/alloc
