@@ -173,6 +173,23 @@ parallel()
 }
 behaves 'two programs run at a time, and their times are kept' parallel
 
+# The first one's log takes long to judge; the second one dies meanwhile.
+program long <<<'echo 1..1; seq -f "# %.0f" 1500000; echo ok 1 one; touch '"$tmp"'/go'
+program dies <<END
+echo 1..1
+until [ -e "$tmp/go" ]; do sleep 0.01; done
+sleep 0.1
+kill -SEGV \$\$
+END
+beside()
+{
+	rm -f "$tmp/go"
+	run JOBS=2 'unit/@(long|dies|good).sh'
+	ends_with 1 '3 passed, 1 failed, 0 skipped'
+	says 'died of signal 11'
+}
+behaves 'a program that crashes while another one is judged is counted' beside
+
 sums()
 {
 	: >"$tmp/results"
