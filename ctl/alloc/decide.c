@@ -322,8 +322,8 @@ static void set_targets(const struct division *d, const struct fds_problem *p,
 }
 
 /*
- * Limit vGPUs that are not measured to what is expected of them. One whose frame is late is
- * measured: it keeps its limit.
+ * Limit vGPUs without measurements to their expectations. A vGPU with a late frame has
+ * measurements, and keeps its limit.
  */
 static void limit_expected(const struct estimate *e, const struct expect *expect,
 			   const struct sla *sla, bool rest, struct plan *plan)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the next period divides, or the last one divided. Pure. */
+/* The tasks of a period, and the capacities that they share. Pure. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

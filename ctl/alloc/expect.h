@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is expected of a vGPU of which there are no counters yet. */
+/* Expectations of vGPUs that have no counters yet. */
 #ifndef MGPU_EXPECT_H
 #define MGPU_EXPECT_H
 

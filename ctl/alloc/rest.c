@@ -38,8 +38,8 @@ static void wait_for_trial(struct rest *r)
 }
 
 /*
- * What was learned of other vGPUs counts for less: an engine whose order was not fair to them
- * hardly is to these, but it may be.
+ * Reduce the weight of earlier trials when the active vGPUs change. An engine's order that was
+ * unfair to the earlier vGPUs is probably unfair to these, too, but a trial may show otherwise.
  */
 static void change_vgpus(struct rest *r)
 {

@@ -1378,7 +1378,7 @@ static bool merge_slots(struct eval *e, struct state *to, const struct state *fr
 	struct value v;
 	uint64_t id;
 
-	/* What was scattered before a slot was stored to is not in it. */
+	/* Scattered stores that precede the store to a slot do not change the slot. */
 	for (i = 0; i < n; i++) {
 		struct slot *s = &to->slots[i];
 		const struct slot *same = same_slot(from, s, from->nr_slots, i);
@@ -1792,8 +1792,8 @@ static bool returns_only(csh capstone, const struct cfg *g)
 }
 
 /*
- * What the execution of a function as a part of another one came to.  That is done each time
- * that the call is executed, mostly with the same state as before.
+ * Cached result of a callee, whose code is executed as a part of its caller.  The caller
+ * executes each call several times, mostly with the same state as before.
  */
 struct callee {
 	struct callee *next;
@@ -1897,7 +1897,7 @@ static void run_changed(struct callee *c, const struct state *start)
 	run_callee(c);
 }
 
-/* What lies between two calls of it. */
+/* Copy the notes that the analysis collects from one call to the next. */
 static void pass_on(struct eval *to, const struct eval *from)
 {
 	to->notes = from->notes;

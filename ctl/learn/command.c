@@ -11,7 +11,7 @@
 #include "files.h"
 #include "output.h"
 
-/* What a history becomes. */
+/* The examples that a history is turned into. */
 struct making {
 	const struct example_options *which;
 	struct examples *x;

@@ -25,7 +25,7 @@ static void static_share(void *data, const struct learn_input *in,
 		share[g] = in->now[g] * part_by_weight(in);
 }
 
-/* What a VM used of a resource when it was active the last time, or NAN. */
+/* The use of a resource by a VM when it was last active, or NAN. */
 static double used(const struct learn_task *t, int g)
 {
 	if (t->fps > 0)

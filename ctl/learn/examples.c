@@ -92,9 +92,8 @@ static size_t find(const struct estimate *e, const char *uuid)
 }
 
 /*
- * The parts that the VMs of a question have of what the plan gives out. One that is not active
- * any more has none, and one on another device none of these engines. False if the first one
- * has none.
+ * Write the VMs' parts of the plan. A VM that is no longer active has no part, and a VM on
+ * another device has no part of these engines. Return false if the first VM has none.
  */
 static bool make_label(const struct maker *m, const struct estimate *e,
 		       const struct open_question *q,

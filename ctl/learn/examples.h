@@ -10,7 +10,7 @@
 #include "history.h"
 #include "training.h"
 
-/* What a question is about. */
+/* The state of the VM that a question is about. */
 enum example_kind {
 	EXAMPLE_NEW,		/* a VM of which nothing is known: one that was not active
 				 * before, or one that is asked for as if it were not

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A question as a row of numbers, for trees. Pure. What is not known is NAN.
+ * A question as a row of numbers, for trees. Pure. Unknown values are NAN.
  *
  * Numbers of a description are runs of digits, with a point between digits; words are runs of
  * letters, in lower case. Numbers count by their magnitude, words by the bin that a hash

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is known of VMs that share a host, and the share of each resource that a model
- * expects of one of them. Pure: plain structs in, plain structs out.
+ * The state of VMs that share a host, and the share of each resource that a model predicts
+ * for one of them. Pure: plain structs in, plain structs out.
  *
  * A model predicts the share of each resource that a VM has in the plan which the allocator
  * "exact" would make if it were told the costs of the coming period. Controls
@@ -74,7 +74,7 @@ struct learn_input {
  *	-ENOMEM with a sentence in @why
  * @free: of what @load made
  * @share: write the share of each resource that the first VM of @in is expected to have, 0
- *	to 1. No memory is allocated. What is not finite is the model's fault: callers check
+ *	to 1. Allocates no memory. The caller checks for values that are not finite
  */
 struct learn_model_ops {
 	const char *name;

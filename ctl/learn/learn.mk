@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Models, and what is expected from them, are pure and become liblearn.a. What trains them, and
-# reads histories, is mgpu-learn's. Loops over vectors need no more than that sums may be added up
+# Models and the learner are pure and become liblearn.a. Training and the reader of histories
+# belong to mgpu-learn. Loops over vectors need no more than that sums may be added up
 # in another order.
 
 learn-command := $(addprefix learn/,boost.c command.c examples.c history.c main.c network_train.c \

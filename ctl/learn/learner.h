@@ -29,7 +29,7 @@
 #define LEARNER_ROUNDING	1e-6	/* of an answer, beyond 0 and 1 */
 #define LEARNER_STARTING	3	/* periods for which a vGPU is starting, at most */
 
-/* What comes of a model's answers. */
+/* The use of a model's answers. */
 enum learner_mode {
 	LEARNER_OFF,		/* there is no model */
 	LEARNER_SHADOW,		/* it predicts, and errors are measured */
@@ -51,7 +51,7 @@ struct learner_model {
 
 /**
  * struct learner_report - how a model does
- * @mode: what comes of its answers
+ * @mode: the use of its answers
  * @why: sentence about the failure, "" without one
  * @answers: number of answers so far
  * @checked: answers that were compared with the allocator's plan

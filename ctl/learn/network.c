@@ -68,8 +68,8 @@ static uint64_t mix(uint64_t x)
 }
 
 /*
- * What surrounds a VM, whatever the order: the distance to each VM with given words. @sum has
- * a digest of each VM's words.
+ * Digest the surroundings of a VM, independent of the order of VMs: the distance to each VM
+ * with given words. @sum has a digest of each VM's words.
  */
 static uint64_t surroundings(const struct learn_input *in, const uint64_t *sum, size_t j)
 {

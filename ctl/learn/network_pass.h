@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What network.c and network_train.c share: values on the way through the network.
+ * Values on the way through the network, for network.c and network_train.c.
  *
  * Clients are the innermost dimension of the encoder, so that one instruction does the same
  * for several of them. Matrices of the convolutional networks have a border of zeros.

@@ -133,7 +133,7 @@ static void mark_about(const char *name, double *q)
 
 /* ---- features ---- */
 
-/* What is known of the utilisation of a job: of a job that was seen, what was seen of it. */
+/* The utilisation of a job: as given, or else as measured if the job was seen, or else NAN. */
 static double use_of(const struct learn_pairs *p, size_t at, double own, bool memory)
 {
 	if (isfinite(own) || at == p->jobs)

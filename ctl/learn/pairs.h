@@ -97,7 +97,7 @@ enum pairs_novelty {
 	PAIRS_NOVELTIES,
 };
 
-/* What a job is as numbers. */
+/* The numeric features of a job. */
 enum {
 	PAIRS_Q_BATCH,		/* logarithm of the batch, base 2, less 6 */
 	PAIRS_Q_AMP,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is learned of pairs, for the preemption policy. */
+/* Priors of the preemption policy, learned from pairs. */
 #include "pairs.h"
 #include "preempt.h"
 

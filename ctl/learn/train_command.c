@@ -134,7 +134,7 @@ static const struct {
 	{ &learn_trees, train_trees },
 };
 
-/* What the validation says of the model, beside the control. */
+/* Write the validation errors of the model and of the control. */
 static int write_evaluation(const struct examples *x, struct learn_file *file)
 {
 	struct learner_model m = { .ops = learn_model_find(file->model) };

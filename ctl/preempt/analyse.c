@@ -138,7 +138,7 @@ void analyse_memory(struct analyse *a, uint32_t kind, double bound, double miss)
 
 /* ---- the prior ---- */
 
-/* What the prior knows of a kind, NULL if it knows nothing. */
+/* The prior's observations of a kind, or NULL. */
 static const struct analyse_kind *prior_of(const struct analyse *a, uint32_t kind)
 {
 	return a->prior ? find(a->prior, kind) : NULL;

@@ -5,7 +5,7 @@
  * is written over the weights of a valid network, from an offset on that two bytes give,
  * so that short inputs reach all blocks.
  *
- * What is loaded answers a question in its range.
+ * A model that loads must answer a question within its range.
  */
 #include <errno.h>
 

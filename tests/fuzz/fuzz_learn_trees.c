@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzz the loader of trees.  The input is a payload.  What is loaded gives shares between
- * nothing and what there is, for VMs that are known and for others.
+ * Fuzz the loader of trees.  The input is a payload.  Trees that load must predict shares
+ * from 0 to 1, for VMs that are known and for others.
  */
 #include <errno.h>
 

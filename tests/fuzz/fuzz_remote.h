@@ -101,7 +101,7 @@ static bool fuzz_is_object(const struct server *s, const struct served *o)
 	return false;
 }
 
-/* What an object is of is there as long as the object. */
+/* An object's parent lives at least as long as the object. */
 static void fuzz_check_parents(const struct server *s)
 {
 	const struct served *o;

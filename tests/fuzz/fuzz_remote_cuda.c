@@ -69,7 +69,7 @@ static CUresult scarce_streams(CUstream *stream, unsigned int flags)
 	return ++calls % 8 == fails ? CUDA_ERROR_OUT_OF_MEMORY : stream_of_library(stream, flags);
 }
 
-/* What a new process has. */
+/* Map the device's memory, which each new process has. */
 static void device_begin(void)
 {
 	static bool mapped;

@@ -69,7 +69,7 @@ static void the_newcomer_is_limited(void)
 	TAP_NEAR(plan.targets[NEW].gpu, 0.25, 0);
 	TAP_CHECK(isinf(plan.targets[NEW].limit));
 	TAP_CHECK(!plan.targets[NEW].keep);
-	/* nobody else makes room before it starts */
+	/* the other vGPUs make room only once it starts */
 	TAP_NEAR(plan.targets[0].fps, 50, 0.1);
 	TAP_NEAR(plan.targets[1].fps, 50, 0.1);
 	TAP_CHECK(isinf(plan.targets[0].gpu));

@@ -282,7 +282,7 @@ static void utilisation(void)
 	pairs_table_free(&t);
 }
 
-/* What jobs of one class do to those of another is learned, with a weight. */
+/* The effect of a class on another class is learned, with a weight. */
 static void prior(void)
 {
 	static const double one[2][3] = { { 1, 0, 0 }, { 0, 1, 0 } };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What mgpud takes from a file of speeds of pairs. */
+/* Test the file of the speeds of pairs that mgpud reads. */
 #include "contexts/pair_speeds.h"
 #include "file.h"
 #include "pairs.h"

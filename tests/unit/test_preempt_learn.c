@@ -285,7 +285,7 @@ static void held_out(void)
 	}
 }
 
-/* What another host has learned is expected of a kind, until this one has seen it. */
+/* Observations of another host are a kind's prior until this host has observed it. */
 static void prior_of_kinds(void)
 {
 	const struct preempt_param p = PREEMPT_PARAM_DEFAULT;

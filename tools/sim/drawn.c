@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Scenarios that are drawn from a seed: VMs with descriptions, which come and go. What a
- * VM's frames cost follows from its description as far as people can tell: the kind of
+ * Scenarios that are drawn from a seed: VMs with descriptions, which come and go. The
+ * cost of a VM's frames follows from its description as far as people can tell: the kind of
  * program, the size of its screen and its quality, and a factor of its own that no
  * description has. All figures were written down before any model saw them.
  */

@@ -137,7 +137,7 @@ static void set_limits(struct machine *m, size_t vm, const struct target *t)
  * @text: descriptions
  * @expect: what is expected of each VM
  * @x: the clairvoyant's rates
- * @was: who was present in the period before
+ * @was: VMs that were present in the period before
  * @came_s: when a VM came last, seconds
  * @now: begin of the period, nanoseconds
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Scenarios out of a trace of a cluster: its tasks that share a GPU become VMs, which come and
- * go as these did. When tasks came, how long they stayed, and what they were given is the trace's.
- * What their frames cost is made up from that: a task has use for about the part of the GPU and
- * of the CPUs that it was given, up to a factor of its own.
+ * go as these did. The trace has the tasks' arrivals, durations and requests. It has no frames,
+ * so their costs are drawn: a task can use about the part of the GPU and of the CPUs that it
+ * requested, up to a factor of its own.
  */
 #include <errno.h>
 #include <math.h>
