@@ -164,8 +164,7 @@ bench-place: ## compare placements on traces (NODES=, TASKS=, TRAIN=); writes bu
 	$(SUB) -C ctl place
 	@tools/bench/place/run --nodes "$(NODES)" --tasks $(TASKS) --train "$(TRAIN)"
 
-bench-learn: ## compare models of shares (NODES=, TASKS=, TRAIN=, PAIRS=); writes build/bench/learn.json
-	$(SUB) sim
+bench-learn: sim ## compare models of shares (NODES=, TASKS=, TRAIN=, PAIRS=); writes build/bench/learn.json
 	$(SUB) -C tools/bench learn
 	@tools/bench/learn/run $(if $(PAIRS),--pairs "$(PAIRS)") \
 		$(if $(NODES),--nodes "$(NODES)" --tasks $(TASKS) --train "$(TRAIN)")

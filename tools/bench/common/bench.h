@@ -25,10 +25,10 @@ void sleep_until(uint64_t ns);		/* CLOCK_MONOTONIC */
 
 /* ---- the processor's counters ---- */
 
-/* Count this process's instructions from now on. Return a descriptor, or -1 if it cannot. */
+/* Count this process's instructions from now on. Return a descriptor, -1 without counters. */
 int instructions_open(void);
 
-/* Return the count, 0 for -1. */
+/* Return the count of instructions_open()'s descriptor, 0 for -1. */
 uint64_t instructions_read(int fd);
 
 /* ---- output ---- */

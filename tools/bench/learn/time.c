@@ -26,10 +26,10 @@ struct bench {
 };
 
 /**
- * struct scene - what is measured
- * @clients: in all groups together
+ * struct scene - questions whose answers are timed together
+ * @clients: number of clients in all groups
  * @all: each client is served, else the first one
- * @limit_us: the most that it may take; 0 for no limit
+ * @limit_us: most CPU time of the answers, microseconds; 0 for no limit
  */
 struct scene {
 	unsigned int clients;
@@ -59,7 +59,7 @@ static void make_groups(struct bench *b, unsigned int clients)
 	}
 }
 
-/* Return something of the answers, so that they are needed. */
+/* Return a sum over the answers, so that the compiler cannot omit them. */
 static double serve(struct bench *b, const struct scene *s)
 {
 	double share[LEARN_CLIENTS][LEARN_RESOURCES], sum = 0;
