@@ -200,6 +200,7 @@ static void wrong(void)
 		{ "[vgpu " A "]\ndescription = a\n[vgpu " A "]\ndescription = b\n", 4, "line 2" },
 		{ "[model]\nuse = network\n", 2, "a path that begins with /" },
 		{ "[model]\nuse = ./network\n", 2, "a path that begins with /" },
+		{ "[model]\nuse = /a\x7f\n", 2, "control characters" },
 		{ "[model]\nmode = on\n", 2, "auto, shadow or act" },
 		{ "[model]\nmax_age_days = -1\n", 2, "0 to 36500" },
 		{ "[models]\n", 1, "[model]" },

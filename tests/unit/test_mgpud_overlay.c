@@ -282,6 +282,11 @@ static void from_file(void)
 	kept("{\"descriptions\":[],\"iterations\":7}", "{\"iterations\":7}", "descriptions");
 	kept("{\"model\":\"/x\",\"model_mode\":\"act\"}", "{\"model\":\"/x\",\"model_mode\":\"act\"}",
 	     NULL);
+	/* a path that gpuctl prints on a terminal */
+	kept("{\"model\":\"/x\\u001b[2J\",\"iterations\":7}", "{\"iterations\":7}",
+	     "control characters");
+	kept("{\"model\":\"/x\\u0000y\",\"iterations\":7}", "{\"iterations\":7}", "model");
+	kept("{\"allocator\":\"exact\\u0000y\",\"iterations\":7}", "{\"iterations\":7}", "allocator");
 	/* each is valid, and both are not */
 	kept("{\"beta\":0.5,\"iterations\":7}", "{\"iterations\":7}", "beta: ");
 	base.set.param = (struct fds_param){ .beta = 0.5, .lambda = 1 };

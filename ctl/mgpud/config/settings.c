@@ -56,6 +56,49 @@ int settings_check(const struct settings *set, struct settings_error *err)
 	return settings_wrong(err, strncmp(why, "beta", 4) ? "lambda" : "beta", "%s", why);
 }
 
+/* ---- texts ---- */
+
+/*
+ * Length of the character of UTF-8 that @c begins with, in bytes; 0 if it is none, or a
+ * control character.
+ */
+static size_t character(const unsigned char *c)
+{
+	static const uint32_t least[] = { 0, 0x20, 0xa0, 0x800, 0x10000 };
+	size_t len = *c < 0x80 ? 1 : *c < 0xc0 ? 0 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 :
+		*c < 0xf8 ? 4 : 0;
+	uint32_t code = len == 1 ? *c : *c & (0x7fu >> len);
+
+	for (size_t i = 1; i < len; i++) {
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (c[i] & 0x3f);
+	}
+	if (!len || code < least[len] || code == 0x7f || code > 0x10ffff ||
+	    (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return len;
+}
+
+bool settings_is_text(const char *text)
+{
+	while (*text) {
+		size_t len = character((const unsigned char *)text);
+
+		if (!len)
+			return false;
+		text += len;
+	}
+	return true;
+}
+
+const char *settings_string(struct json_object *string)
+{
+	const char *text = json_object_get_string(string);
+
+	return strlen(text) == (size_t)json_object_get_string_len(string) ? text : "";
+}
+
 /* ---- agreements ---- */
 
 static int compare_sla(const void *key, const void *entry)
@@ -242,40 +285,6 @@ int settings_sla_json(struct settings *set, struct json_object *obj,
 
 /* ---- descriptions ---- */
 
-/*
- * Length of the character of UTF-8 that @c begins with, in bytes; 0 if it is none, or a
- * control character.
- */
-static size_t character(const unsigned char *c)
-{
-	static const uint32_t least[] = { 0, 0x20, 0xa0, 0x800, 0x10000 };
-	size_t len = *c < 0x80 ? 1 : *c < 0xc0 ? 0 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 :
-		*c < 0xf8 ? 4 : 0;
-	uint32_t code = len == 1 ? *c : *c & (0x7fu >> len);
-
-	for (size_t i = 1; i < len; i++) {
-		if ((c[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (c[i] & 0x3f);
-	}
-	if (!len || code < least[len] || code == 0x7f || code > 0x10ffff ||
-	    (code >= 0xd800 && code < 0xe000))
-		return 0;
-	return len;
-}
-
-static bool is_text(const char *text)
-{
-	while (*text) {
-		size_t len = character((const unsigned char *)text);
-
-		if (!len)
-			return false;
-		text += len;
-	}
-	return true;
-}
-
 static int compare_description(const void *key, const void *entry)
 {
 	const struct description *d = entry;
@@ -330,7 +339,7 @@ int settings_describe(struct settings *set, const char *uuid, const char *text,
 
 	if (!settings_uuid(uuid, lower))
 		return not_a_uuid(err, "description", uuid);
-	if (text && (!*text || strlen(text) >= LEARN_TEXT || !is_text(text)))
+	if (text && (!*text || strlen(text) >= LEARN_TEXT || !settings_is_text(text)))
 		return settings_wrong(err, "description", "description must be a text of 1 to %d bytes in UTF-8 without control characters, or none",
 				      LEARN_TEXT - 1);
 	own = find_description(set, lower);
@@ -352,19 +361,12 @@ int settings_describe_json(struct settings *set, struct json_object *obj,
 	if (!json_object_is_type(obj, json_type_object))
 		return settings_wrong(err, "descriptions", "descriptions must be an object of texts, or null, by UUID");
 	json_object_object_foreach(obj, uuid, value) {
-		const char *text = NULL;
 		int ret;
 
 		if (value && !json_object_is_type(value, json_type_string))
 			return settings_wrong(err, "descriptions", "the description of \"%.40s\" must be a string or null",
 					      uuid);
-		if (value) {
-			text = json_object_get_string(value);
-			/* a string of JSON may have bytes with the value 0 */
-			if (strlen(text) != (size_t)json_object_get_string_len(value))
-				text = "";
-		}
-		ret = settings_describe(set, uuid, text, err);
+		ret = settings_describe(set, uuid, value ? settings_string(value) : NULL, err);
 		if (ret)
 			return ret;
 	}

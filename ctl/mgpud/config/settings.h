@@ -86,6 +86,12 @@ static inline int settings_wrong(struct settings_error *err, const char *key, co
 	return -EINVAL;
 }
 
+/* Return whether a text is UTF-8 without control characters. */
+bool settings_is_text(const char *text);
+
+/* Return the text of a JSON string, valid as long as this; "" if it has bytes with the value 0. */
+const char *settings_string(struct json_object *string);
+
 /* Copy settings, which own their lists of vGPUs. Returns 0 or -ENOMEM. */
 int settings_copy(struct settings *to, const struct settings *from);
 void settings_free(struct settings *set);

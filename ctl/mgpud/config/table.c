@@ -177,9 +177,10 @@ static int set_model(struct config *c, const struct mgpud_setting *s, const char
 {
 	if (index_of(s, value) < 0 && *value != '/')
 		return refuse(s, as, value, err);
-	if (strlen(value) >= CONFIG_PATH)
-		return settings_wrong(err, as, "%s must be a path of at most %d bytes", as,
-				      CONFIG_PATH - 1);
+	/* a client names it, and the terminal of another user shows it */
+	if (strlen(value) >= CONFIG_PATH || !settings_is_text(value))
+		return settings_wrong(err, as, "%s must be a path of at most %d bytes in UTF-8 without control characters",
+				      as, CONFIG_PATH - 1);
 	strcpy(at(c, s), strcmp(value, "none") ? value : "");
 	return 0;
 }
@@ -287,7 +288,7 @@ int table_json_one(struct config *c, const char *name, struct json_object *value
 	if (!mgpud_setting_is_number(s)) {
 		if (type != json_type_string)
 			return settings_wrong(err, name, "%s must be a string", name);
-		return set_text(c, s, name, json_object_get_string(value), err);
+		return set_text(c, s, name, settings_string(value), err);
 	}
 	if (type != json_type_int && type != json_type_double)
 		return settings_wrong(err, name, "%s must be a number", name);
