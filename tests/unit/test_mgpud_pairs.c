@@ -91,6 +91,11 @@ static void refused(void)
 	TAP_CHECK(strstr(why, "'mgpu-learn pairs train' writes some of \"pairs\""));
 	TAP_CHECK(is_cold(&norm));
 	unlink(path);
+	/* its text goes to the log and into JSON */
+	write_file("\033[2J\xff");
+	TAP_EQ(pairs_use(&norm, path, why, sizeof(why)), -EINVAL);
+	TAP_CHECK(strstr(why, "\"?[2J?\""));
+	unlink(path);
 	TAP_EQ(pairs_use(&norm, path, why, sizeof(why)), -EINVAL);
 	TAP_CHECK(strstr(why, "No such file"));
 	TAP_EQ(pairs_use(&norm, "/dev/null", why, sizeof(why)), -EINVAL);

@@ -40,3 +40,10 @@ bool weights_read(struct learn_file *file, const char *path, char *why, size_t s
 	fclose(f);
 	return !ret;
 }
+
+void weights_make_plain(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}

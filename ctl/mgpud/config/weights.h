@@ -14,4 +14,10 @@
  */
 bool weights_read(struct learn_file *file, const char *path, char *why, size_t size);
 
+/*
+ * Text of a file, which errors quote, goes to the log and into JSON: replace bytes that are
+ * no plain text.
+ */
+void weights_make_plain(char *text);
+
 #endif /* MGPUD_WEIGHTS_H */

@@ -22,17 +22,15 @@ static void use_cold(struct preempt_norm *norm)
 					   cold.slow[a][b], cold.prior[a][b]);
 }
 
-int pairs_use(struct preempt_norm *norm, const char *path, char *why, size_t size)
+/* Returns false with a sentence in @why. */
+static bool use_file(struct preempt_norm *norm, const char *path, char *why, size_t size)
 {
 	struct learn_pairs *p = NULL;
 	struct learn_file file;
 	char wrong[256] = "";
 
-	use_cold(norm);
-	if (!*path)
-		return 0;
 	if (!weights_read(&file, path, why, size))
-		return -EINVAL;
+		return false;
 	if (strcmp(file.model, MODEL))
 		fail(why, size, 0, "%s: the weights are of the model \"%s\"; 'mgpu-learn pairs train' writes some of \"%s\"",
 		     path, file.model, MODEL);
@@ -42,7 +40,16 @@ int pairs_use(struct preempt_norm *norm, const char *path, char *why, size_t siz
 		learn_pairs_prior(p, norm);
 	learn_file_free(&file);
 	if (!p)
-		return -EINVAL;
+		return false;
 	learn_pairs_free(p);
-	return 0;
+	return true;
+}
+
+int pairs_use(struct preempt_norm *norm, const char *path, char *why, size_t size)
+{
+	use_cold(norm);
+	if (!*path || use_file(norm, path, why, size))
+		return 0;
+	weights_make_plain(why);
+	return -EINVAL;
 }

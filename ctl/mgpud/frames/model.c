@@ -43,14 +43,6 @@ void model_free(struct model *m)
 
 /* ---- loading ---- */
 
-/* Text of a file goes to the log and into JSON: replace bytes that are no plain text. */
-static void make_plain(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = '?';
-}
-
 /* Make a model from a file's payload. Returns false with a sentence in @why. */
 static bool load(struct model *m, const struct learn_file *file, const char *path, char *why,
 		 size_t size)
@@ -71,7 +63,7 @@ static bool load(struct model *m, const struct learn_file *file, const char *pat
 	m->ops = ops;
 	m->made_s = file->made_s;
 	snprintf(m->evaluation, sizeof(m->evaluation), "%s", file->evaluation);
-	make_plain(m->evaluation);
+	weights_make_plain(m->evaluation);
 	return true;
 }
 
@@ -123,7 +115,7 @@ enum model_change model_configure(struct model *m, const struct config_model *c,
 		drop(m);
 		m->ops = *c->use ? learn_model_find(c->use) : NULL;
 	}
-	make_plain(why);
+	weights_make_plain(why);
 	if (change == MODEL_NEW) {
 		m->told = false;
 		learner_use(m->learner, &(struct learner_model){
