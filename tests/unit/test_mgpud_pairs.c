@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Test the file of the speeds of pairs that mgpud reads. */
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
 #include "contexts/pair_speeds.h"
 #include "file.h"
 #include "pairs.h"
@@ -103,10 +106,29 @@ static void refused(void)
 	TAP_CHECK(is_cold(&norm));
 }
 
+/* To open a device can have effects: a watchdog begins to count, a tape rewinds. */
+static void no_file(void)
+{
+	int events = inotify_init1(IN_NONBLOCK);
+	struct inotify_event event;
+	struct preempt_norm norm;
+
+	snprintf(path, sizeof(path), "/tmp/mgpud-pairs-%d", getpid());
+	TAP_NEED(!mkfifo(path, 0600));
+	TAP_NEED(inotify_add_watch(events, path, IN_OPEN) >= 0);
+	TAP_EQ(pairs_use(&norm, path, why, sizeof(why)), -EINVAL);
+	TAP_CHECK(strstr(why, "not a regular file"));
+	TAP_EQ(read(events, &event, sizeof(event)), -1);
+	TAP_EQ(errno, EAGAIN);
+	close(events);
+	unlink(path);
+}
+
 int main(void)
 {
 	tap_run(a_file, "speeds of a file are expected, until there is none");
 	tap_run(observed, "what was observed stays");
 	tap_run(refused, "a file that is none of pairs is refused");
+	tap_run(no_file, "what is no regular file is not opened");
 	return tap_done();
 }

@@ -2,6 +2,7 @@
 /* Files of learned weights that settings name, which are not trusted. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/stat.h>
@@ -9,23 +10,42 @@
 #include "config/fail.h"
 #include "config/weights.h"
 
+/* Open the file of an O_PATH descriptor for reading. Returns -1 with errno. */
+static int open_again(int fd)
+{
+	char path[sizeof("/proc/self/fd/") + 10];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/*
+ * Open a regular file. A client may name any path, and to open a device can have effects: look
+ * at the type first, of the very file that is opened then.
+ */
 static FILE *open_file(const char *path, char *why, size_t size)
 {
-	/* do not block on a pipe without a writer */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = -1, found = open(path, O_PATH | O_CLOEXEC);
 	struct stat st;
-	FILE *f;
+	FILE *f = NULL;
 
-	if (fd < 0) {
-		fail(why, size, 0, "%s: %s", path, strerror(errno));
-		return NULL;
-	}
-	f = !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
-	if (!f) {
+	if (found >= 0 && (fstat(found, &st) || !S_ISREG(st.st_mode))) {
 		fail(why, size, 0, "%s: not a regular file; name one that 'mgpu-learn train' wrote",
 		     path);
-		close(fd);
+		close(found);
+		return NULL;
 	}
+	if (found >= 0)
+		fd = open_again(found);
+	if (fd >= 0)
+		f = fdopen(fd, "r");
+	if (!f) {
+		fail(why, size, 0, "%s: %s", path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+	}
+	if (found >= 0)
+		close(found);
 	return f;
 }
 
