@@ -447,7 +447,7 @@ void daemon_log_settings(const struct daemon *d, const char *event, const char *
 			 set->allocator->name);
 }
 
-void daemon_use(struct daemon *d, struct config *config)
+void daemon_use(struct daemon *d, struct config *config, bool reread)
 {
 	unsigned int period_ms = d->config.set.period_ms;
 
@@ -457,7 +457,7 @@ void daemon_use(struct daemon *d, struct config *config)
 		preempter_configure(d->preempter, &d->config.preempt);
 	if (d->due_ns && period_ms != d->config.set.period_ms)
 		arm(d);
-	use_model(d, false);
+	use_model(d, reread);
 }
 
 static const struct server_ops server_ops = {
@@ -576,8 +576,7 @@ static int take_config(struct daemon *d)
 	moved = strcmp(new.state_file, d->config.state_file);
 	config_free(&d->base);
 	d->base = base;
-	daemon_use(d, &new);
-	use_model(d, true);
+	daemon_use(d, &new, true);
 	use_pairs(d);
 	log_set_mode(d->config.log);
 	set_access(d);

@@ -104,8 +104,11 @@ int daemon_run(struct options *opt);
 
 /* Log a failure once, and its end: @text "". */
 void daemon_trouble(struct daemon *d, enum trouble what, const char *text);
-/* Bring settings into force, which are taken over. */
-void daemon_use(struct daemon *d, struct config *config);
+/*
+ * Bring settings into force, which are taken over. @reread: the file of the model may have
+ * changed, too.
+ */
+void daemon_use(struct daemon *d, struct config *config, bool reread);
 void daemon_log_settings(const struct daemon *d, const char *event, const char *more);
 
 /* keep.c: what outlives this process */

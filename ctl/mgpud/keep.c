@@ -45,7 +45,7 @@ static void take_overlay(struct daemon *d, struct json_object *settings)
 		return;
 	}
 	d->overlay = overlay;
-	daemon_use(d, &new);
+	daemon_use(d, &new, false);
 	if (!why[0])
 		return;
 	log_text(LEVEL_WARNING, "settings-dropped",
@@ -249,7 +249,7 @@ int keep_change(void *arg, const struct peer *peer, enum server_change what,
 	}
 	json_object_put(d->overlay);
 	d->overlay = overlay;
-	daemon_use(d, &new);
+	daemon_use(d, &new, false);
 	snprintf(more, sizeof(more), " set=%zu uid=%u pid=%d", overlay_count(overlay),
 		 peer->uid, (int)peer->pid);
 	daemon_log_settings(d, what == SERVER_SET ? "settings" : "reset", more);
