@@ -464,7 +464,7 @@ out:
 	return ret;
 }
 
-/* ---- agreements ---- */
+/* ---- what belongs to vGPUs ---- */
 
 /* UUID of the vGPU with this ID or beginning of the UUID; NULL after an error. */
 static const char *find_uuid(struct json_object *state, const char *word)
@@ -519,6 +519,73 @@ static int name_vgpu(struct json_object *state, const char *word, char uuid[OUT_
 	snprintf(uuid, OUT_CELL, "%s", word);
 	return 0;
 }
+
+/**
+ * struct of_vgpus - agreements or descriptions of vGPUs
+ * @setting: name on the socket
+ * @keys: members of the state that -j prints, NULL at the end
+ * @print: print all of them, or that of the vGPU with a UUID
+ */
+struct of_vgpus {
+	const char *setting;
+	const char *keys[6];
+	void (*print)(struct json_object *state, const char *only);
+};
+
+/*
+ * Set what belongs to a vGPU: @value, or null. Renew @state. Return the exit
+ * status, after a complaint.
+ */
+static int set_of_vgpu(struct mgpud *mgpud, const char *setting, const char *uuid,
+		       struct json_object *value, struct json_object **state)
+{
+	struct json_object *settings = json_object_new_object();
+	struct json_object *all = json_object_new_object();
+	struct mgpu_error err;
+	int ret = 0;
+
+	json_object_object_add(all, uuid, json_object_get(value));
+	json_object_object_add(settings, setting, all);
+	json_object_put(*state);
+	*state = NULL;
+	if (mgpud_set(mgpud, settings, state, &err))
+		ret = failed(&err);
+	else
+		warn(mgpud);
+	json_object_put(settings);
+	return ret;
+}
+
+/* Show what belongs to vGPUs, or to @who; or @set it to @value. Return the exit status. */
+static int show_or_set(const struct gpuctl *ctl, const struct of_vgpus *what, const char *who,
+		       bool set, struct json_object *value)
+{
+	struct json_object *state = NULL, *object;
+	struct mgpud *mgpud = NULL;
+	struct mgpu_error err;
+	char uuid[OUT_CELL];
+	int ret = 0;
+
+	if (mgpud_connect(&mgpud, NULL, &err) || mgpud_get(mgpud, &state, &err))
+		ret = failed(&err);
+	if (!ret && who)
+		ret = name_vgpu(state, who, uuid);
+	if (!ret && set)
+		ret = set_of_vgpu(mgpud, what->setting, uuid, value, &state);
+	if (!ret && ctl->json) {
+		object = json_object_new_object();
+		for (const char *const *key = what->keys; *key; key++)
+			json_object_object_add(object, *key, json_object_get(get(state, *key)));
+		ret = out_json(ctl, object);
+	} else if (!ret && !set) {
+		what->print(state, who ? uuid : NULL);
+	}
+	json_object_put(state);
+	mgpud_close(mgpud);
+	return ret;
+}
+
+/* ---- agreements ---- */
 
 static void print_agreement(struct table *table, const char *who,
 			    struct json_object *sla, struct json_object *vgpu)
@@ -583,21 +650,6 @@ static void print_agreements(struct json_object *state, const char *only)
 		printf("\nThe allocator %s keeps no floors.\n", get_string(state, "allocator"));
 }
 
-/* For -j: the values that the text shows. */
-static struct json_object *agreements_object(struct json_object *state)
-{
-	static const char *const keys[] = {
-		"version", "allocator", "floors", "sla", "agreements"
-	};
-	struct json_object *object = json_object_new_object();
-	size_t i;
-
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		json_object_object_add(object, keys[i],
-				       json_object_get(get(state, keys[i])));
-	return object;
-}
-
 /* "floor 30 ceiling none" becomes {"floor":30,"ceiling":null}. */
 static int parse_sla(struct json_object *sla, int argc, char **argv)
 {
@@ -627,37 +679,14 @@ static int parse_sla(struct json_object *sla, int argc, char **argv)
 	return 0;
 }
 
-/*
- * Set what belongs to a vGPU: @value, which is taken, or null. Renew @state. Return the exit
- * status, after a complaint.
- */
-static int set_of_vgpu(struct mgpud *mgpud, const char *setting, const char *uuid,
-		       struct json_object *value, struct json_object **state)
-{
-	struct json_object *settings = json_object_new_object();
-	struct json_object *all = json_object_new_object();
-	struct mgpu_error err;
-	int ret = 0;
-
-	json_object_object_add(all, uuid, value);
-	json_object_object_add(settings, setting, all);
-	json_object_put(*state);
-	*state = NULL;
-	if (mgpud_set(mgpud, settings, state, &err))
-		ret = failed(&err);
-	else
-		warn(mgpud);
-	json_object_put(settings);
-	return ret;
-}
-
 int ctl_sla(const struct gpuctl *ctl, int argc, char **argv)
 {
-	struct json_object *sla = NULL, *state = NULL;
+	static const struct of_vgpus agreements = {
+		"sla", { "version", "allocator", "floors", "sla", "agreements" },
+		print_agreements,
+	};
 	const char *who = argc ? argv[0] : NULL;
-	struct mgpud *mgpud = NULL;
-	char uuid[OUT_CELL];
-	struct mgpu_error err;
+	struct json_object *sla = NULL;
 	/* "default" after a vGPU: remove its own agreement */
 	bool drop = argc == 2 && strcmp(who, "default") && !strcmp(argv[1], "default");
 	int ret = 0;
@@ -668,32 +697,10 @@ int ctl_sla(const struct gpuctl *ctl, int argc, char **argv)
 	if (argc > 1 && !drop) {
 		sla = json_object_new_object();
 		ret = parse_sla(sla, argc - 1, argv + 1);
-		if (ret)
-			goto out;
 	}
-	if (mgpud_connect(&mgpud, NULL, &err) || mgpud_get(mgpud, &state, &err)) {
-		ret = failed(&err);
-		goto out;
-	}
-	if (who) {
-		ret = name_vgpu(state, who, uuid);
-		if (ret)
-			goto out;
-		who = uuid;
-	}
-	if (argc > 1) {
-		ret = set_of_vgpu(mgpud, "sla", who, json_object_get(sla), &state);
-		if (ret)
-			goto out;
-	}
-	if (ctl->json)
-		ret = out_json(ctl, agreements_object(state));
-	else if (argc < 2)
-		print_agreements(state, who);
-out:
-	json_object_put(state);
+	if (!ret)
+		ret = show_or_set(ctl, &agreements, who, argc > 1, sla);
 	json_object_put(sla);
-	mgpud_close(mgpud);
 	return ret;
 }
 
@@ -724,18 +731,6 @@ static void print_descriptions(struct json_object *state, const char *only)
 	table_print(&table, SIZE_MAX);
 }
 
-/* For -j: the values that the text shows. */
-static struct json_object *descriptions_object(struct json_object *state)
-{
-	static const char *const keys[] = { "version", "descriptions" };
-	struct json_object *object = json_object_new_object();
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		json_object_object_add(object, keys[i],
-				       json_object_get(get(state, keys[i])));
-	return object;
-}
-
 /* Join words to a text, which mgpud checks. NULL for "none". */
 static struct json_object *make_description(int argc, char **argv)
 {
@@ -751,38 +746,18 @@ static struct json_object *make_description(int argc, char **argv)
 
 int ctl_describe(const struct gpuctl *ctl, int argc, char **argv)
 {
-	struct json_object *state = NULL;
+	static const struct of_vgpus descriptions = {
+		"descriptions", { "version", "descriptions" }, print_descriptions,
+	};
 	const char *who = argc ? argv[0] : NULL;
-	struct mgpud *mgpud = NULL;
-	struct mgpu_error err;
-	char uuid[OUT_CELL];
-	int ret = 0;
+	struct json_object *text;
+	int ret;
 
 	if (who && !strcmp(who, "default"))
 		return usage_error("only a vGPU has a description: give its id, its UUID or the beginning of its UUID");
-	if (mgpud_connect(&mgpud, NULL, &err) || mgpud_get(mgpud, &state, &err)) {
-		ret = failed(&err);
-		goto out;
-	}
-	if (who) {
-		ret = name_vgpu(state, who, uuid);
-		if (ret)
-			goto out;
-		who = uuid;
-	}
-	if (argc > 1) {
-		ret = set_of_vgpu(mgpud, "descriptions", who,
-				  make_description(argc - 1, argv + 1), &state);
-		if (ret)
-			goto out;
-	}
-	if (ctl->json)
-		ret = out_json(ctl, descriptions_object(state));
-	else if (argc < 2)
-		print_descriptions(state, who);
-out:
-	json_object_put(state);
-	mgpud_close(mgpud);
+	text = argc > 1 ? make_description(argc - 1, argv + 1) : NULL;
+	ret = show_or_set(ctl, &descriptions, who, argc > 1, text);
+	json_object_put(text);
 	return ret;
 }
 
