@@ -99,25 +99,47 @@ const char *settings_string(struct json_object *string)
 	return strlen(text) == (size_t)json_object_get_string_len(string) ? text : "";
 }
 
-/* ---- agreements ---- */
+/* ---- lists of vGPUs ---- */
 
-static int compare_sla(const void *key, const void *entry)
+/* An entry begins with the UUID of its vGPU, by which the list is sorted. */
+static int compare(const void *uuid, const void *entry)
 {
-	const struct sla_vgpu *s = entry;
-
-	return strcmp(key, s->uuid);
+	return strcmp(uuid, entry);
 }
 
-static struct sla_vgpu *find_sla(const struct settings *set, const char *uuid)
+static void *find(const void *list, size_t n, size_t size, const char *uuid)
 {
-	if (!set->nr_vgpus)
+	return n ? bsearch(uuid, list, n, size, compare) : NULL;
+}
+
+/* Insert an entry. Return the list, which may move; NULL when out of memory. */
+static void *insert(void *list, size_t *n, size_t size, const void *entry)
+{
+	char *more = realloc(list, (*n + 1) * size), *at = more;
+
+	if (!more)
 		return NULL;
-	return bsearch(uuid, set->vgpus, set->nr_vgpus, sizeof(*set->vgpus), compare_sla);
+	while (at < more + *n * size && compare(entry, at) > 0)
+		at += size;
+	memmove(at + size, at, (size_t)(more + *n * size - at));
+	memcpy(at, entry, size);
+	++*n;
+	return more;
 }
+
+static void drop(void *list, size_t *n, size_t size, void *entry)
+{
+	char *next = (char *)entry + size;
+
+	memmove(entry, next, (size_t)((char *)list + *n * size - next));
+	--*n;
+}
+
+/* ---- agreements ---- */
 
 const struct sla *settings_sla(const struct settings *set, const char *uuid)
 {
-	const struct sla_vgpu *own = find_sla(set, uuid);
+	const struct sla_vgpu *own = find(set->vgpus, set->nr_vgpus, sizeof(*own), uuid);
 
 	return own ? &own->sla : &set->sla;
 }
@@ -149,24 +171,18 @@ static int not_a_uuid(struct settings_error *err, const char *key, const char *t
 static int add_sla(struct settings *set, const char *uuid, const struct sla *sla,
 		   struct settings_error *err)
 {
-	struct sla_vgpu *more;
-	size_t at = 0;
+	struct sla_vgpu new = { .sla = *sla }, *more;
 
 	if (set->nr_vgpus == SETTINGS_VGPUS_MAX)
 		return settings_wrong(err, "sla", "at most %d vGPUs may have an agreement of their own; remove that of another vGPU first",
 				      SETTINGS_VGPUS_MAX);
-	more = realloc(set->vgpus, (set->nr_vgpus + 1) * sizeof(*more));
+	strcpy(new.uuid, uuid);
+	more = insert(set->vgpus, &set->nr_vgpus, sizeof(new), &new);
 	if (!more) {
 		settings_wrong(err, "sla", "out of memory");
 		return -ENOMEM;
 	}
 	set->vgpus = more;
-	while (at < set->nr_vgpus && strcmp(more[at].uuid, uuid) < 0)
-		at++;
-	memmove(more + at + 1, more + at, (set->nr_vgpus - at) * sizeof(*more));
-	memcpy(more[at].uuid, uuid, sizeof(more[at].uuid));
-	more[at].sla = *sla;
-	set->nr_vgpus++;
 	return 0;
 }
 
@@ -186,16 +202,13 @@ int settings_sla_set(struct settings *set, const char *uuid, const struct sla *s
 	}
 	if (!settings_uuid(uuid, lower))
 		return not_a_uuid(err, "sla", uuid);
-	own = find_sla(set, lower);
-	if (own && sla) {
+	own = find(set->vgpus, set->nr_vgpus, sizeof(*own), lower);
+	if (own && sla)
 		own->sla = *sla;
-	} else if (sla) {
+	else if (sla)
 		return add_sla(set, lower, sla, err);
-	} else if (own) {
-		set->nr_vgpus--;
-		memmove(own, own + 1, (size_t)(set->vgpus + set->nr_vgpus - own) *
-			sizeof(*own));
-	}
+	else if (own)
+		drop(set->vgpus, &set->nr_vgpus, sizeof(*own), own);
 	return 0;
 }
 
@@ -285,24 +298,10 @@ int settings_sla_json(struct settings *set, struct json_object *obj,
 
 /* ---- descriptions ---- */
 
-static int compare_description(const void *key, const void *entry)
-{
-	const struct description *d = entry;
-
-	return strcmp(key, d->uuid);
-}
-
-static struct description *find_description(const struct settings *set, const char *uuid)
-{
-	if (!set->nr_descriptions)
-		return NULL;
-	return bsearch(uuid, set->descriptions, set->nr_descriptions,
-		       sizeof(*set->descriptions), compare_description);
-}
-
 const char *settings_description(const struct settings *set, const char *uuid)
 {
-	const struct description *d = find_description(set, uuid);
+	const struct description *d = find(set->descriptions, set->nr_descriptions, sizeof(*d),
+					   uuid);
 
 	return d ? d->text : NULL;
 }
@@ -310,24 +309,19 @@ const char *settings_description(const struct settings *set, const char *uuid)
 static int add_description(struct settings *set, const char *uuid, const char *text,
 			   struct settings_error *err)
 {
-	struct description *more;
-	size_t at = 0;
+	struct description new = { 0 }, *more;
 
 	if (set->nr_descriptions == SETTINGS_VGPUS_MAX)
 		return settings_wrong(err, "description", "at most %d vGPUs may be described; remove the description of another vGPU first",
 				      SETTINGS_VGPUS_MAX);
-	more = realloc(set->descriptions, (set->nr_descriptions + 1) * sizeof(*more));
+	strcpy(new.uuid, uuid);
+	strcpy(new.text, text);
+	more = insert(set->descriptions, &set->nr_descriptions, sizeof(new), &new);
 	if (!more) {
 		settings_wrong(err, "description", "out of memory");
 		return -ENOMEM;
 	}
 	set->descriptions = more;
-	while (at < set->nr_descriptions && strcmp(more[at].uuid, uuid) < 0)
-		at++;
-	memmove(more + at + 1, more + at, (set->nr_descriptions - at) * sizeof(*more));
-	strcpy(more[at].uuid, uuid);
-	strcpy(more[at].text, text);
-	set->nr_descriptions++;
 	return 0;
 }
 
@@ -342,16 +336,13 @@ int settings_describe(struct settings *set, const char *uuid, const char *text,
 	if (text && (!*text || strlen(text) >= LEARN_TEXT || !settings_is_text(text)))
 		return settings_wrong(err, "description", "description must be a text of 1 to %d bytes in UTF-8 without control characters, or none",
 				      LEARN_TEXT - 1);
-	own = find_description(set, lower);
-	if (own && text) {
+	own = find(set->descriptions, set->nr_descriptions, sizeof(*own), lower);
+	if (own && text)
 		strcpy(own->text, text);
-	} else if (text) {
+	else if (text)
 		return add_description(set, lower, text, err);
-	} else if (own) {
-		set->nr_descriptions--;
-		memmove(own, own + 1, (size_t)(set->descriptions + set->nr_descriptions - own) *
-			sizeof(*own));
-	}
+	else if (own)
+		drop(set->descriptions, &set->nr_descriptions, sizeof(*own), own);
 	return 0;
 }
 
