@@ -358,16 +358,11 @@ static int set_up(const struct options *o, const struct trace *t, struct sim *s)
 static int load_model(const char *path, struct learner_model *m)
 {
 	struct learn_file file;
-	FILE *f = fopen(path, "re");
 	char why[256];
-	int ret;
+	int ret = sim_weights(&file, path);
 
-	if (!f)
-		return sim_bad("%s: %s", path, strerror(errno));
-	ret = learn_file_read(&file, f, path, why, sizeof(why));
-	fclose(f);
 	if (ret)
-		return sim_bad("%s", why);
+		return ret;
 	m->acts = true;
 	m->ops = learn_model_find(file.model);
 	if (!m->ops || !m->ops->learned)

@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "file.h"
 #include "options.h"
 
 static const char *program = "mgpu-sim";
@@ -35,6 +37,19 @@ int sim_number(const char *option, const char *s, double min, double max, bool w
 		return sim_bad("--%s '%s': must be a %snumber from %.15g to %.15g", option, s,
 			       whole ? "whole " : "", min, max);
 	return 0;
+}
+
+int sim_weights(struct learn_file *file, const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char why[512];
+	int ret;
+
+	if (!f)
+		return sim_bad("%s: %s", path, strerror(errno));
+	ret = learn_file_read(file, f, path, why, sizeof(why));
+	fclose(f);
+	return ret ? sim_bad("%s", why) : 0;
 }
 
 static void help(const struct sim_program *p)

@@ -62,4 +62,12 @@ int sim_bad(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int sim_number(const char *option, const char *s, double min, double max, bool whole,
 	       double *v);
 
+struct learn_file;
+
+/*
+ * Read a file of weights, to be freed with learn_file_free(). Return 0, or -EINVAL after a
+ * complaint.
+ */
+int sim_weights(struct learn_file *file, const char *path);
+
 #endif /* MGPU_SIM_OPTIONS_H */

@@ -359,16 +359,11 @@ static int learn_pairs(const char *path, struct preempt_norm *norm)
 {
 	struct learn_pairs *p = NULL;
 	struct learn_file file;
-	FILE *f = fopen(path, "re");
 	char why[512];
-	int ret;
+	int ret = sim_weights(&file, path);
 
-	if (!f)
-		return sim_bad("--prior-pairs %s: %s", path, strerror(errno));
-	ret = learn_file_read(&file, f, path, why, sizeof(why));
-	fclose(f);
 	if (ret)
-		return sim_bad("%s", why);
+		return ret;
 	if (strcmp(file.model, "pairs"))
 		ret = sim_bad("%s: weights of the model '%.32s', not of pairs; 'mgpu-learn pairs train' writes some",
 			      path, file.model);
