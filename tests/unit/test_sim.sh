@@ -283,6 +283,9 @@ wrong_calls()
 	refused "$sim" 2 "unknown model; --list" --allocator exact+nobody
 	refused "$sim" 1 "not a file of learned weights" --weights "$tmp/t.csv"
 	refused "$sim" 1 'No such file' --weights "$tmp/none"
+	refused "$sim" 1 'a second file of the model network' \
+		--weights "$top/ctl/learn/weights/network.weights" \
+		--weights "$top/ctl/learn/weights/network.weights"
 	refused "$sim" 2 'whole number from 100 to 60000' --period-ms 99
 	refused "$sim" 2 'from 1 to 100000' --seconds nan
 	refused "$sim" 2 'VM=VALUE' --floor 30

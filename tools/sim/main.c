@@ -31,7 +31,7 @@ static const struct sim_option options[] = {
 	{ OPT_TASKS, "tasks", "FILE", "VMs come and go as tasks in a trace of a cluster (CSV)" },
 	{ OPT_ALLOCATOR, "allocator", "NAME,...",
 	  "several, or all (none,vgasa,fea,exact,clairvoyant); exact+MODEL has expectations" },
-	{ OPT_WEIGHTS, "weights", "FILE", "a learned model; several can be there" },
+	{ OPT_WEIGHTS, "weights", "FILE", "a learned model; one file of each can be there" },
 	{ SIM_OPTION_LIST, "list", NULL, "print scenarios and allocators, and exit" },
 	{ OPT_SECONDS, "seconds", "S",
 	  "measured time, after 5 s of settling (the scenario's)" },
@@ -389,6 +389,11 @@ static int load_models(const struct options *o, struct learner_model *models, si
 				       MAX_MODELS);
 		ret = load_model(o->weights[i], &models[*nr]);
 		*nr += !ret;
+		/* a policy names a model, not its file */
+		for (size_t k = 0; !ret && k + 1 < *nr; k++)
+			if (models[k].ops == models[*nr - 1].ops)
+				ret = sim_bad("--weights '%s': a second file of the model %s; run once with each",
+					      o->weights[i], models[k].ops->name);
 	}
 	return ret;
 }
