@@ -57,6 +57,25 @@ for s in tuned untuned; do
 	sed 's/^/# /' "$tmp/$s.txt"
 done
 
+# mgpu decides otherwise with what it learned before; where nothing is predicted, nothing changes.
+priors()
+{
+	"$sim" --stream "$streams/tuned.csv" --policy none,mgpu --json "$tmp/cold.json" >/dev/null ||
+		echo "status $?"
+	"$sim" --stream "$streams/tuned.csv" --prior-stream "$streams/untuned.csv" \
+		--policy none,mgpu --json "$tmp/prior.json" >/dev/null || echo "status $?"
+	look "$tmp/prior.json" "runs['none']['norm_ipc'] == next(r['norm_ipc'] for r in json.load(open('$tmp/cold.json'))['runs'] if r['policy'] == 'none')"
+	look "$tmp/prior.json" "runs['mgpu']['norm_ipc'] != next(r['norm_ipc'] for r in json.load(open('$tmp/cold.json'))['runs'] if r['policy'] == 'mgpu')"
+	look "$tmp/prior.json" 'runs["mgpu"]["norm_ipc"] >= runs["none"]["norm_ipc"]'
+	refused "$sim" 1 'No such file' --stream "$streams/tuned.csv" --prior-stream "$tmp/none.csv"
+	refused "$sim" 1 'No such file' --stream "$streams/tuned.csv" --prior-pairs "$tmp/none"
+	refused "$sim" 1 'not a file of learned weights' --stream "$streams/tuned.csv" \
+		--prior-pairs "$streams/tuned.csv"
+	refused "$sim" 1 "weights of the model 'network', not of pairs" \
+		--stream "$streams/tuned.csv" --prior-pairs "$top/ctl/learn/weights/network.weights"
+}
+behaves 'a run begins with what was learned elsewhere' priors
+
 coefficients()
 {
 	"$sim" --stream "$streams/tuned.csv" --json "$tmp/again.json" >/dev/null ||
