@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "division.h"
 #include "drift.h"
 #include "due.h"
 #include "learner.h"
@@ -594,14 +595,6 @@ static double capacity(const struct estimate *e, size_t j, int g)
 	return 1;
 }
 
-static double ceiling(const struct period *p, size_t j)
-{
-	uint32_t operator = p->e->vgpus[j].last.fps_limit;
-
-	return fmin(p->sla ? p->sla[j].ceiling : INFINITY,
-		    operator ? operator / 1000.0 : INFINITY);
-}
-
 static struct resource *resource_of(struct learner *l, const struct estimate *e, size_t j,
 				    int g)
 {
@@ -651,8 +644,8 @@ static double own_share(struct learner *l, const struct period *p, size_t j, int
 	if (isfinite(vm->last[g]))
 		share = fmin(fmax(share, last / LEARNER_STEP), last * LEARNER_STEP);
 	if (per_fps > 0) {
-		share = fmax(share, p->sla ? p->sla[j].floor * per_fps : 0);
-		share = fmin(share, ceiling(p, j) * per_fps);
+		share = fmax(share, division_sla(p->sla, j)->floor * per_fps);
+		share = fmin(share, division_ceiling(p->e, p->sla, j) * per_fps);
 	}
 	share = fmax(share, LEARNER_PART_MIN);
 	return fmin(share, room(resource_of(l, p->e, j, g)));
@@ -668,7 +661,7 @@ static double rate(const struct learner *l, const struct period *p, size_t j,
 		if (l->vms[j].is.cost[g] > 0)
 			fps = fmin(fps, share[g] * capacity(p->e, j, g) /
 				   l->vms[j].is.cost[g]);
-	return isfinite(fps) ? fmin(fps, ceiling(p, j)) : INFINITY;
+	return isfinite(fps) ? fmin(fps, division_ceiling(p->e, p->sla, j)) : INFINITY;
 }
 
 /* Part of their shares that the vGPUs that are starting on a resource have room for. */
