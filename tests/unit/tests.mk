@@ -108,7 +108,7 @@ test_learn_network-libs := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 test_learn_learner-srcs := $(learn-learner) $(alloc)
 test_learn_learner-cflags := $(learn-cflags) -I../../ctl/alloc
-test_learn_learner-libs := -Wl,--wrap=calloc,--wrap=malloc
+test_learn_learner-libs := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 test_learn_trees-srcs := $(addprefix $(learn)/,boost.c controls.c feature.c file.c forest.c lines.c \
 	trees.c trees_train.c)
