@@ -16,6 +16,9 @@
 #define COST_MAX	1e6	/* seconds */
 #define CAPACITY_MAX	1e6
 
+/* A time in nanoseconds must fit in 64 bits, seconds. */
+#define TIME_MAX	1e10
+
 /**
  * struct reader - what a line is read with
  * @h: the history
@@ -167,7 +170,7 @@ static int read_period(struct reader *r, struct json_object *o, struct history_p
 
 	if (n > HISTORY_VGPUS_MAX)
 		refuse(r, "more than %d vGPUs", HISTORY_VGPUS_MAX);
-	e->now_ns = (uint64_t)(number(r, o, "time_s", NAN, 0, 1e12) * 1e9);
+	e->now_ns = (uint64_t)(number(r, o, "time_s", NAN, 0, TIME_MAX) * 1e9);
 	e->cpu_capacity = number(r, capacity, "cpu_cores", NAN, 0, CAPACITY_MAX);
 	engines = number(r, capacity, "gpu_engines", NAN, 0, CAPACITY_MAX);
 	if (r->bad)

@@ -200,6 +200,9 @@ static void bad_lines(void)
 	refused("[]", "not a JSON object");
 	refused("{}", "the line must be of the JSON log of mgpud");
 	refused("{\"time_s\":-1,\"capacity\":{},\"vgpus\":[]}", "\"time_s\" must be a number");
+	/* more nanoseconds than 64 bits hold */
+	refused("{\"time_s\":1e11,\"capacity\":{\"cpu_cores\":4,\"gpu_engines\":1},\"vgpus\":[]}",
+		"\"time_s\" must be a number from 0 to 1e+10");
 	refused("{\"time_s\":3,\"capacity\":{\"cpu_cores\":\"4\",\"gpu_engines\":1},\"vgpus\":[]}",
 		"\"cpu_cores\" must be a number");
 	refused(HEAD "1]}", "\"vgpus\" must be an array of objects");
