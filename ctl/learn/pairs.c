@@ -11,6 +11,17 @@ const char *const pairs_predictor_name[PAIRS_PREDICTORS] = {
 	"constant", "additive", "nearest", "ridge", "trees", "blend",
 };
 
+bool pairs_name(char name[PAIRS_NAME], const char *text)
+{
+	if (!text[0] || strlen(text) >= PAIRS_NAME)
+		return false;
+	strcpy(name, text);
+	for (; *name; name++)
+		if ((unsigned char)*name <= ' ' || *name == 0x7f)
+			*name = '_';
+	return true;
+}
+
 bool pairs_same(const struct pairs_job *a, const struct pairs_job *b)
 {
 	return !strcmp(a->model, b->model) && !strcmp(a->dataset, b->dataset) &&
@@ -391,14 +402,6 @@ static void write_numbers(FILE *out, const char *word, const double *value, size
 		fprintf(out, "%s %.17g\n", word, value[i]);
 }
 
-/* A name as a word: other characters than letters, digits and some marks become an underscore. */
-static void write_name(FILE *out, const char *name)
-{
-	for (; *name; name++)
-		putc(is_letter(*name) || (*name >= '0' && *name <= '9') || strchr("-._/+", *name) ?
-		     *name : '_', out);
-}
-
 static void write_use(FILE *out, double use)
 {
 	if (isfinite(use))
@@ -415,11 +418,8 @@ void learn_pairs_write(const struct learn_pairs *p, FILE *out)
 	for (size_t i = 0; i < p->jobs; i++) {
 		const struct pairs_job *j = &p->job[i];
 
-		fputs("job ", out);
-		write_name(out, j->model);
-		putc(' ', out);
-		write_name(out, j->dataset);
-		fprintf(out, " %.17g %.17g %d", j->gpus, j->batch, j->amp);
+		fprintf(out, "job %s %s %.17g %.17g %d", j->model, j->dataset, j->gpus, j->batch,
+			j->amp);
 		write_use(out, j->gpu_use);
 		write_use(out, j->memory_use);
 		putc('\n', out);

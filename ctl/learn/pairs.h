@@ -25,8 +25,8 @@
 
 /**
  * struct pairs_job - what is known of a job that runs on a GPU
- * @model: name of what is trained, such as "ResNet18"
- * @dataset: name of its data
+ * @model: name of what is trained, such as "ResNet18"; see pairs_name()
+ * @dataset: name of its data, likewise
  * @gpus: number of GPUs, 1 to PAIRS_NUMBER_MAX
  * @batch: samples of a batch, 1 to PAIRS_NUMBER_MAX
  * @amp: it computes in mixed precision
@@ -70,6 +70,12 @@ struct pairs_table {
 	struct pairs_row *row;
 	size_t rows;
 };
+
+/*
+ * Take the name of a model or of data: blanks and control characters become underscores, so that
+ * it is a word in a file of weights. Return false for a name that is empty or too long.
+ */
+bool pairs_name(char name[PAIRS_NAME], const char *text);
 
 /* Return whether two jobs are the same by name, batch, GPUs and precision. */
 bool pairs_same(const struct pairs_job *a, const struct pairs_job *b);

@@ -386,9 +386,8 @@ static double job_number(const char *pair, const char *text, double least, doubl
 
 static void job_name(const char *pair, const char *text, char name[PAIRS_NAME])
 {
-	if (!text[0] || strlen(text) >= PAIRS_NAME)
+	if (!pairs_name(name, text))
 		bad_job(pair, "a name must have 1 to 47 bytes");
-	strcpy(name, text);
 }
 
 /* Set what a pair of key and value says. */

@@ -236,21 +236,15 @@ static int number(struct csv *c, int column, double least, double most, bool opt
 		      most);
 }
 
-/* Read a name: it becomes a word of a file of weights. */
 static int name_of(struct csv *c, int column, char name[PAIRS_NAME])
 {
 	const char *text = field(c, column);
 	char title[16];
 
 	column_name(column, title);
-	if (!text[0] || strlen(text) >= PAIRS_NAME)
-		return refuse(c, "%s is '%.60s'; it must have 1 to %d bytes", title, text,
-			      PAIRS_NAME - 1);
-	strcpy(name, text);
-	for (; *name; name++)
-		if ((unsigned char)*name <= ' ' || *name == 0x7f)
-			*name = '_';
-	return 0;
+	if (pairs_name(name, text))
+		return 0;
+	return refuse(c, "%s is '%.60s'; it must have 1 to %d bytes", title, text, PAIRS_NAME - 1);
 }
 
 static int read_job(struct csv *c, int first, struct pairs_job *j, double *speed)
