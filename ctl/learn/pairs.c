@@ -288,24 +288,34 @@ double pairs_nearest(const struct learn_pairs *p, const struct pairs_job *job,
 /* The class is that of the most similar jobs, however far the reach for speeds is. */
 #define CLASS_REACH	0.2
 
+/* NAN if the utilisation is not known. */
+static double bound_of(double gpu_use, double memory_use)
+{
+	if (!isfinite(gpu_use) || !isfinite(memory_use))
+		return NAN;
+	return gpu_use > 0 ? fmin(memory_use / gpu_use, 1) : 0;
+}
+
 double learn_pairs_bound(const struct learn_pairs *p, const struct pairs_job *job)
 {
 	size_t at = pairs_find(p, job);
-	double gpu = use_of(p, at, job->gpu_use, false);
-	double memory = use_of(p, at, job->memory_use, true), sum = 0, weights = 0;
-	double least = INFINITY;
+	double bound = bound_of(use_of(p, at, job->gpu_use, false),
+				use_of(p, at, job->memory_use, true));
+	double apart[PAIRS_JOBS_MAX], least = INFINITY, sum = 0, weights = 0;
 
-	if (isfinite(gpu) && isfinite(memory))
-		return gpu > 0 ? fmin(memory / gpu, 1) : 0;
-	for (size_t i = 0; i < p->jobs; i++)
-		least = fmin(least, distance(p, job, at, i));
+	if (!isnan(bound))
+		return bound;
 	for (size_t i = 0; i < p->jobs; i++) {
-		const struct pairs_job *k = &p->job[i];
-		double weight = exp((least - distance(p, job, at, i)) / CLASS_REACH);
+		apart[i] = distance(p, job, at, i);
+		least = fmin(least, apart[i]);
+	}
+	for (size_t i = 0; i < p->jobs; i++) {
+		double weight = exp((least - apart[i]) / CLASS_REACH);
 
-		if (!(isfinite(k->gpu_use) && isfinite(k->memory_use)))
+		bound = bound_of(p->job[i].gpu_use, p->job[i].memory_use);
+		if (isnan(bound))
 			continue;
-		sum += weight * (k->gpu_use > 0 ? fmin(k->memory_use / k->gpu_use, 1) : 0);
+		sum += weight * bound;
 		weights += weight;
 	}
 	return weights > 0 ? sum / weights : NAN;

@@ -640,7 +640,7 @@ static int class_of(const struct learn_pairs *p, size_t job)
  * runs few models of jobs, and its own mean is as far from this one as means of models are;
  * its observations scatter as those of a model do. The weight is the ratio of both variances.
  */
-static void fit_class(struct learn_pairs *p, int a, int b)
+static void fit_class(struct learn_pairs *p, const int class[PAIRS_JOBS_MAX], int a, int b)
 {
 	struct mean all = { 0 }, of_models = { 0 };
 	double within = 0, groups = 0, error = 0;
@@ -659,7 +659,7 @@ static void fit_class(struct learn_pairs *p, int a, int b)
 			double slow = exp(-s->speed) - 1;
 
 			if (strcmp(p->job[s->job].model, p->job[first].model) ||
-			    class_of(p, s->job) != a || class_of(p, s->other) != b)
+			    class[s->job] != a || class[s->other] != b)
 				continue;
 			mean_add(&m, slow);
 			mean_add(&all, slow);
@@ -680,6 +680,16 @@ static void fit_class(struct learn_pairs *p, int a, int b)
 	p->slow[a][b] = fmin(fmax(all.mean, -0.2), 100);
 	p->weight[a][b] = error > 0 ? fmin(fmax(within / error, WEIGHT_LEAST), WEIGHT_MOST) :
 		WEIGHT_MOST;
+}
+
+static void fit_classes(struct learn_pairs *p)
+{
+	int class[PAIRS_JOBS_MAX];
+
+	for (size_t i = 0; i < p->jobs; i++)
+		class[i] = class_of(p, i);
+	for (int i = 0; i < 4; i++)
+		fit_class(p, class, i / 2, i % 2);
 }
 
 /* ---- all of it ---- */
@@ -721,8 +731,7 @@ static int train_part(struct learn_pairs **p, const struct part *part,
 	if (!ret)
 		ret = choose(f.p, &f, &all);
 	if (!ret) {
-		for (int i = 0; i < 4; i++)
-			fit_class(f.p, i / 2, i % 2);
+		fit_classes(f.p);
 		*p = f.p;
 		f.p = NULL;
 	}
