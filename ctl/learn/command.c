@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <json-c/json.h>
 
 #include "command.h"
@@ -53,12 +54,16 @@ static int weights_to(const void *data, FILE *f)
 	return learn_file_write(data, f);
 }
 
-int write_weights(const struct learn_file *file, const char *path)
+int write_weights(struct learn_file *file, const char *path)
 {
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+
+	file->made_s = epoch ? strtoull(epoch, NULL, 10) : (uint64_t)time(NULL);
 	return replace_file(path, file, weights_to);
 }
 
-int read_model(struct learner_model *m, const char *path)
+/* Make a model from a file of weights; complains. Return 0 or -1. */
+static int read_model(struct learner_model *m, const char *path)
 {
 	struct learn_file file;
 	char why[256];

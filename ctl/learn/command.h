@@ -46,11 +46,11 @@ int read_histories(const struct learn_options *o, const struct example_options *
 /* Read a file of weights; complains. Return 0 or -1. */
 int read_weights(struct learn_file *file, const char *path);
 
-/* Write a file of weights; complains. Return 0 or -1. */
-int write_weights(const struct learn_file *file, const char *path);
-
-/* Make a model from a file of weights; complains. Return 0 or -1. */
-int read_model(struct learner_model *m, const char *path);
+/*
+ * Write a file of weights, made at the time that SOURCE_DATE_EPOCH has, or now; complains. Return
+ * 0 or -1.
+ */
+int write_weights(struct learn_file *file, const char *path);
 
 /**
  * struct score - errors of a model

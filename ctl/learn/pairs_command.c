@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmdline.h"
 #include "command.h"
@@ -215,7 +214,7 @@ static int evaluate(const struct args *a)
 static int write_model(const struct args *a, const struct learn_pairs *p,
 		       const struct pairs_score *s, const char *digest)
 {
-	struct learn_file file = { .model = MODEL, .made_s = (uint64_t)time(NULL) };
+	struct learn_file file = { .model = MODEL };
 	FILE *f = open_memstream(&file.payload, &file.size);
 	int ret;
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -158,21 +157,13 @@ static int write_evaluation(const struct examples *x, struct learn_file *file)
 	return 0;
 }
 
-/* The time that builds shall have, or now. */
-static uint64_t made(void)
-{
-	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-
-	return epoch ? strtoull(epoch, NULL, 10) : (uint64_t)time(NULL);
-}
-
 int command_train(const struct learn_options *o)
 {
 	const struct example_options which = {
 		.horizon = 1, .kinds = 1u << EXAMPLE_NEW | 1u << EXAMPLE_WAKES, .part = o->part,
 		.seed = o->seed, .fds = { FDS_BETA_DEFAULT, FDS_LAMBDA_DEFAULT },
 	};
-	struct learn_file file = { .made_s = made() };
+	struct learn_file file = { 0 };
 	struct parts parts = { 0 };
 	struct examples x = { 0 };
 	size_t i = 0;

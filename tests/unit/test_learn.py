@@ -146,6 +146,48 @@ def shipped():
         assert of["wakes", model] < of["wakes", "static"], of
 
 
+def measured_pairs():
+    """Return the name of a table of pairs: a job slows others as its batch is large."""
+    jobs = [(model, batch) for model in ("ResNet", "LSTM", "Big Net") for batch in (32, 128)]
+    name = path("pairs.csv")
+    with open(name, "w", encoding="utf-8") as file:
+        print("model1,dataset1,batchsize1,speed1,model2,dataset2,batchsize2,speed2", file=file)
+        for i, (model, batch) in enumerate(jobs):
+            for other, large in jobs[i:]:
+                print(f"{model},X,{batch},{1 - large / 400},{other},X,{large},{1 - batch / 400}",
+                      file=file)
+    return name
+
+
+def pairs():
+    """The commands of pairs."""
+    table, trained = measured_pairs(), path("pairs.weights")
+    text = output("pairs", "train", "--data", table, "--output", trained)
+    assert re.match(r"models that were held out: median error \d+\.\d\d %", text), text
+    head = json.loads(output("inspect", "-j", trained))
+    assert head["model"] == "pairs" and head["made_s"] == 1000, head
+    assert re.fullmatch("[0-9a-f]{16}", head["data"]), head
+    small, large = "model=Big Net,dataset=X,batch=32", "model=LSTM,dataset=X,batch=128"
+    jobs = json.loads(output("pairs", "predict", "--weights", trained, "--job", small, "--job",
+                             large, "-j"))["jobs"]
+    assert [job["unseen"] for job in jobs] == ["none", "none"], jobs
+    assert jobs[0]["speed"] < jobs[1]["speed"] <= jobs[1]["high_90"], jobs
+    assert jobs[0]["class"] == "unknown" and jobs[0]["bound"] is None, jobs
+    done = json.loads(output("pairs", "evaluate", "--data", table, "--hold", "parts", "-j"))
+    assert done["rows"] == 21 and done["jobs"] == 6, done
+    constant = done["pairs"][0]
+    assert constant["predictor"] == "constant" and constant["spearman"] is None, constant
+    refused(1, "No such file", "pairs", "evaluate", "--data", path("none"))
+    refused(1, f"{trained}:1: no column 'model1'", "pairs", "evaluate", "--data", trained)
+    refused(1, "--use pairs needs gpu_util and gmem_util", "pairs", "evaluate", "--data", table,
+            "--use", "pairs")
+    refused(1, "weights of the model 'trees'", "pairs", "predict", "--weights", weights("trees"),
+            "--job", small, "--job", large)
+    refused(2, "predict needs --job twice", "pairs", "predict", "--weights", trained, "--job",
+            small)
+    refused(2, "unknown key", "pairs", "predict", "--weights", trained, "--job", "colour=red")
+
+
 def damaged():
     """Files that are not whole."""
     whole = content(weights("trees"))
@@ -211,6 +253,7 @@ sys.exit(pytap.run([
     (inspects, "inspect shows what was learned from what"),
     (shipped, "the project's weights are better than the control on other seeds"),
     (reads_what_mgpud_writes, "a history is what mgpud writes"),
+    (pairs, "speeds of pairs are learned, evaluated and predicted"),
     (damaged, "damaged weights are refused"),
     (wrong_calls, "a wrong call is refused with what to do"),
     (helps, "help and version"),
