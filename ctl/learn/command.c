@@ -140,16 +140,6 @@ static void end_contest(struct contest *c)
 			c->model[i].ops->free(c->model[i].data);
 }
 
-static json_object *rounded(double value)
-{
-	char text[32];
-
-	if (!isfinite(value))
-		return NULL;
-	snprintf(text, sizeof(text), "%.5f", value);
-	return json_object_new_double_s(value, text);
-}
-
 static void show(struct contest *c, unsigned int horizon, enum example_kind kind, size_t model,
 		 const struct score *s)
 {
@@ -167,9 +157,9 @@ static void show(struct contest *c, unsigned int horizon, enum example_kind kind
 	json_object_object_add(o, "vms", json_object_new_string(example_kind_name[kind]));
 	json_object_object_add(o, "model", json_object_new_string(name));
 	json_object_object_add(o, "answers", json_object_new_int64((int64_t)s->n));
-	json_object_object_add(o, "mae", rounded(s->both));
-	json_object_object_add(o, "mae_cpu", rounded(s->error[LEARN_CPU]));
-	json_object_object_add(o, "mae_engine", rounded(s->error[LEARN_ENGINE]));
+	json_object_object_add(o, "mae", rounded(s->both, 5));
+	json_object_object_add(o, "mae_cpu", rounded(s->error[LEARN_CPU], 5));
+	json_object_object_add(o, "mae_engine", rounded(s->error[LEARN_ENGINE], 5));
 	json_object_array_add(c->json, o);
 }
 

@@ -79,18 +79,6 @@ struct args {
 	bool json;
 };
 
-/* ---- output ---- */
-
-static json_object *rounded(double value, int digits)
-{
-	char text[64];
-
-	if (isnan(value))
-		return NULL;
-	snprintf(text, sizeof(text), "%.*f", digits, value);
-	return json_object_new_double_s(value, text);
-}
-
 /* ---- input ---- */
 
 /* Read the table, with its digest for the file of weights. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <json-c/json.h>
@@ -13,6 +14,16 @@ int end_output(void)
 		return 0;
 	complain("standard output: %s", strerror(errno));
 	return 1;
+}
+
+struct json_object *rounded(double value, int digits)
+{
+	char text[64];
+
+	if (!isfinite(value))
+		return NULL;
+	snprintf(text, sizeof(text), "%.*f", digits, value);
+	return json_object_new_double_s(value, text);
 }
 
 int print_json(struct json_object *json)

@@ -44,14 +44,6 @@ int read_weights(struct place_weights *w, const char *path)
 	return read_file(path, w, weights_from);
 }
 
-static json_object *rounded(double value, int digits)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "%.*f", digits, value);
-	return json_object_new_double_s(value, text);
-}
-
 /* ---- replay ---- */
 
 /* Processor time: another program on the processor does not count. */
