@@ -12,6 +12,7 @@
 #include "command.h"
 #include "complain.h"
 #include "file.h"
+#include "files.h"
 #include "output.h"
 #include "pairs_command.h"
 #include "pairs_csv.h"
@@ -81,30 +82,35 @@ struct args {
 
 /* ---- input ---- */
 
+/* A table, and the sum of its bytes for the file of weights. */
+struct input {
+	struct pairs_table *t;
+	uint64_t sum;
+};
+
+static int table_from(void *data, FILE *f, const char *file, char *why, size_t size)
+{
+	struct input *in = data;
+	int ret = pairs_read(in->t, f, file, why, size);
+	char block[4096];
+	size_t n;
+
+	rewind(f);
+	while (!ret && (n = fread(block, 1, sizeof(block), f)) > 0)
+		in->sum = learn_sum(in->sum, block, n);
+	return ret;
+}
+
 /* Read the table, with its digest for the file of weights. */
 static int read_table(const struct args *a, struct pairs_table *t, char digest[20])
 {
-	FILE *f = fopen(a->data, "re");
-	uint64_t sum = LEARN_SUM_START;
-	char why[512], block[4096];
-	size_t n;
+	struct input in = { t, LEARN_SUM_START };
 	int ret;
 
 	*t = (struct pairs_table){ 0 };
-	if (!f) {
-		complain("%s: %s", a->data, strerror(errno));
+	if (read_file(a->data, &in, table_from))
 		return -1;
-	}
-	ret = pairs_read(t, f, a->data, why, sizeof(why));
-	rewind(f);
-	while ((n = fread(block, 1, sizeof(block), f)) > 0)
-		sum = learn_sum(sum, block, n);
-	fclose(f);
-	snprintf(digest, 20, "%016" PRIx64, sum);
-	if (ret) {
-		complain("%s", why);
-		return -1;
-	}
+	snprintf(digest, 20, "%016" PRIx64, in.sum);
 	/* also without its use as a feature: classes come from it */
 	ret = a->use == USE_ALONE ? 0 : pairs_estimate_use(t);
 	if (ret == -ENODATA && a->use == USE_PAIRS) {
