@@ -206,8 +206,6 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	static const char *const names[] = { "json", "assume-success", "picture", "no-cache",
-					     "help", "version", NULL };
 	static const char *const commands[] = { "analyse", "help", "version", NULL };
 	const char *command;
 	struct options o = { 0 };
@@ -237,7 +235,7 @@ int main(int argc, char **argv)
 			puts("mgpu-defer " MGPU_VERSION);
 			return 0;
 		default:
-			getopt_problem(text, sizeof(text), "mgpu-defer", c, argv, options, names);
+			getopt_problem(text, sizeof(text), "mgpu-defer", c, argv, options, NULL);
 			complain("%s", text);
 			return STATUS_USAGE;
 		}

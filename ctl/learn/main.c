@@ -180,10 +180,6 @@ static int set_option(struct learn_options *o, int option, char *value)
 /* Return 0, 1 after --help or --version, or -1 after a complaint. */
 static int parse(struct learn_options *o, int argc, char **argv, unsigned int *given)
 {
-	static const char *const names[] = {
-		"model", "output", "seed", "epochs", "form", "part", "weights", "horizon",
-		"json", "quiet", "help", "version", NULL,
-	};
 	char text[256];
 	int c;
 
@@ -204,7 +200,7 @@ static int parse(struct learn_options *o, int argc, char **argv, unsigned int *g
 			return 1;
 		case '?':
 		case ':':
-			getopt_problem(text, sizeof(text), "mgpu-learn", c, argv, options, names);
+			getopt_problem(text, sizeof(text), "mgpu-learn", c, argv, options, NULL);
 			complain("%s", text);
 			return -1;
 		default:

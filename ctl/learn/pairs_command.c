@@ -547,14 +547,11 @@ static int find_command(int argc, char **argv, const struct args *a, unsigned in
 
 int pairs_command(int argc, char **argv)
 {
-	const char *names[sizeof(options) / sizeof(*options)] = { NULL };
 	struct args a = { .models = true, .seed = 1 };
 	unsigned int given = 0;
 	char text[256];
 	int c;
 
-	for (size_t i = 0; options[i].name; i++)
-		names[i] = options[i].name;
 	/* print our own error, and begin anew after the caller's options */
 	opterr = 0;
 	optind = 0;
@@ -570,7 +567,7 @@ int pairs_command(int argc, char **argv)
 		}
 		if (c != '?' && c != ':')
 			continue;
-		getopt_problem(text, sizeof(text), PROGRAM, c, argv, options, names);
+		getopt_problem(text, sizeof(text), PROGRAM, c, argv, options, NULL);
 		complain("%s", text);
 		return STATUS_USAGE;
 	}

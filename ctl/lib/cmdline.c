@@ -17,6 +17,7 @@ bool is_word(const char *word, const char *const *words)
 }
 
 #define WORD_MAX	32
+#define NAMES_MAX	64	/* options of a program that can be suggested */
 
 /* True if one of @word's parts, between hyphens, is @part. */
 static bool has_part(const char *word, const char *part)
@@ -131,7 +132,12 @@ void getopt_problem(char *text, size_t size, const char *program, int result,
 {
 	const char *name = optopt ? long_name(options, optopt) : NULL;
 	char letter[] = { '-', (char)optopt, '\0' };
+	const char *all[NAMES_MAX + 1] = { NULL };
 
+	for (size_t i = 0; i < NAMES_MAX && options[i].name; i++)
+		all[i] = options[i].name;
+	if (!names)
+		names = all;
 	if (!optopt)
 		unknown_option(text, size, program, argv[optind - 1], names);
 	else if (result == ':' && name)

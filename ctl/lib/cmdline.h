@@ -48,7 +48,7 @@ void unknown_command(char *text, size_t size, const char *program, const char *w
  *	short options begin with a colon
  * @argv: words, as getopt_long() left them
  * @options: long options
- * @names: long names to suggest, NULL at the end
+ * @names: long names to suggest, NULL at the end; NULL for those of all @options
  */
 void getopt_problem(char *text, size_t size, const char *program, int result,
 		    char *const *argv, const struct option *options, const char *const *names);

@@ -338,7 +338,6 @@ static int run(const struct command *command, struct place_options *o, uint32_t 
 
 int main(int argc, char **argv)
 {
-	const char *names[sizeof(options) / sizeof(*options)] = { NULL };
 	const char *words[COMMANDS + 3] = { NULL };
 	struct place_options o = {
 		.seed = 1, .seeds = 1, .points = { 95, 100, 105, 130 }, .nr_points = 4,
@@ -350,8 +349,6 @@ int main(int argc, char **argv)
 	char text[256];
 	int c;
 
-	for (size_t i = 0; options[i].name; i++)
-		names[i] = options[i].name;
 	for (size_t i = 0; i < COMMANDS; i++)
 		words[i] = commands[i].name;
 	words[COMMANDS] = "help";
@@ -375,7 +372,7 @@ int main(int argc, char **argv)
 			puts("mgpu-place " MGPU_VERSION);
 			return 0;
 		default:
-			getopt_problem(text, sizeof(text), "mgpu-place", c, argv, options, names);
+			getopt_problem(text, sizeof(text), "mgpu-place", c, argv, options, NULL);
 			complain("%s", text);
 			return STATUS_USAGE;
 		}

@@ -241,7 +241,6 @@ static int parse_options(struct request *req, int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	static const char *const names[] = { "verbose", "pin", "help", "version", NULL };
 	int c, wanted = 0;
 	char text[256];
 
@@ -261,8 +260,7 @@ static int parse_options(struct request *req, int argc, char **argv)
 			wanted = wanted ? wanted : WANT_VERSION;
 			break;
 		default:
-			getopt_problem(text, sizeof(text), "mgpu-policy", c, argv, options,
-				       names);
+			getopt_problem(text, sizeof(text), "mgpu-policy", c, argv, options, NULL);
 			complain("%s", text);
 			return STATUS_USAGE;
 		}

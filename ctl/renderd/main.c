@@ -774,10 +774,6 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	static const char *const names[] = {
-		"gpu", "node", "user", "no-sandbox", "dmabuf", "venus", "remote", "record", "help",
-		"version", NULL,
-	};
 	struct options o = { .worker.sandbox = true };
 	char text[256];
 	struct stat st;
@@ -821,8 +817,7 @@ int main(int argc, char **argv)
 			puts("mgpu-renderd " MGPU_VERSION);
 			return 0;
 		default:
-			getopt_problem(text, sizeof(text), "mgpu-renderd", c, argv, options,
-				       names);
+			getopt_problem(text, sizeof(text), "mgpu-renderd", c, argv, options, NULL);
 			complain("%s", text);
 			return STATUS_USAGE;
 		}

@@ -849,9 +849,6 @@ int replay_main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	static const char *const names[] = {
-		"node", "json", "repeat", "pace", "check", "no-sandbox", "help", "version", NULL
-	};
 	struct options o = { .repeat = 1, .sandbox = true };
 	struct json_object *files;
 	char text[256];
@@ -886,8 +883,7 @@ int replay_main(int argc, char **argv)
 			puts("mgpu-renderd " MGPU_VERSION);
 			return 0;
 		default:
-			getopt_problem(text, sizeof(text), "mgpu-renderd", c, argv, options,
-				       names);
+			getopt_problem(text, sizeof(text), "mgpu-renderd", c, argv, options, NULL);
 			complain("%s", text);
 			return STATUS_USAGE;
 		}

@@ -51,9 +51,6 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	static const char *const names[] = {
-		"output", "seconds", "verbose", "help", "version", NULL
-	};
 	static const char *const commands[] = { "record", "help", "version", NULL };
 	const char *command;
 	char text[256];
@@ -81,8 +78,7 @@ int main(int argc, char **argv)
 			puts("mgpu-trace " MGPU_VERSION);
 			return 0;
 		default:
-			getopt_problem(text, sizeof(text), "mgpu-trace", c, argv, options,
-				       names);
+			getopt_problem(text, sizeof(text), "mgpu-trace", c, argv, options, NULL);
 			complain("%s", text);
 			return STATUS_USAGE;
 		}
