@@ -39,7 +39,7 @@ static const char usage_text[] =
 
 enum {
 	OPT_MODEL = 256, OPT_OUTPUT, OPT_SEED, OPT_EPOCHS, OPT_FORM, OPT_PART, OPT_WEIGHTS,
-	OPT_HORIZON, OPT_END,
+	OPT_HORIZON,
 };
 
 static const struct option options[] = {
@@ -63,38 +63,28 @@ static const struct option options[] = {
 
 /**
  * struct command - a command
- * @name: its name
- * @takes: mask of its options
- * @needs: mask of the options that it needs
+ * @o: its name and options
  * @words: it needs files behind its name: this many at least
  * @most: files at most
  * @run: the command; returns the exit status
  */
 static const struct command {
-	const char *name;
-	unsigned int takes;
-	unsigned int needs;
+	struct command_options o;
 	int words;
 	int most;
 	int (*run)(const struct learn_options *o);
 } commands[] = {
-	{ "train", BIT(OPT_MODEL) | BIT(OPT_OUTPUT) | BIT(OPT_SEED) | BIT(OPT_EPOCHS) |
-		BIT(OPT_FORM) | BIT(OPT_PART), BIT(OPT_MODEL) | BIT(OPT_OUTPUT), 1, 4096,
+	{ { "train", BIT(OPT_MODEL) | BIT(OPT_OUTPUT) | BIT(OPT_SEED) | BIT(OPT_EPOCHS) |
+		BIT(OPT_FORM) | BIT(OPT_PART), BIT(OPT_MODEL) | BIT(OPT_OUTPUT) }, 1, 4096,
 		command_train },
-	{ "evaluate", BIT(OPT_WEIGHTS) | BIT(OPT_HORIZON) | BIT(OPT_PART) | BIT(OPT_SEED), 0, 1,
-		4096, command_evaluate },
-	{ "inspect", 0, 0, 1, 1, command_inspect },
+	{ { "evaluate", BIT(OPT_WEIGHTS) | BIT(OPT_HORIZON) | BIT(OPT_PART) | BIT(OPT_SEED), 0 },
+		1, 4096, command_evaluate },
+	{ { "inspect", 0, 0 }, 1, 1, command_inspect },
 };
 
 static const char *const command_names[] = {
 	"train", "evaluate", "inspect", "pairs", "help", "version", NULL,
 };
-
-static int usage(void)
-{
-	fputs("Run 'mgpu-learn help' for a list of commands and options.\n", stderr);
-	return STATUS_USAGE;
-}
 
 static const char *option_name(int option)
 {
@@ -217,20 +207,15 @@ static int parse(struct learn_options *o, int argc, char **argv, unsigned int *g
 /* Check that a command has the options that it needs, and no others. */
 static int check(const struct command *c, const struct learn_options *o, unsigned int given)
 {
-	for (int option = OPT_MODEL; option < OPT_END; option++) {
-		if (given & ~c->takes & BIT(option)) {
-			complain("%s does not take --%s", c->name,
-				 option_name(option));
-			return -1;
-		}
-		if (c->needs & ~given & BIT(option)) {
-			complain("%s needs --%s", c->name, option_name(option));
-			return -1;
-		}
+	char text[256];
+
+	if (wrong_options(text, sizeof(text), "mgpu-learn", &c->o, options, OPT_MODEL, given)) {
+		complain("%s", text);
+		return -1;
 	}
 	if (o->nr_words >= c->words && o->nr_words <= c->most)
 		return 0;
-	complain("%s needs %s", c->name, c->most > 1 ?
+	complain("%s needs %s", c->o.command, c->most > 1 ?
 		 "a history, such as mgpud's JSON log" : "one file of weights");
 	return -1;
 }
@@ -242,8 +227,8 @@ static int run(struct learn_options *o, unsigned int given)
 	char text[256];
 
 	if (!name) {
-		complain("no command");
-		return usage();
+		complain("no command; the commands are train, evaluate, inspect and pairs (see 'mgpu-learn --help')");
+		return STATUS_USAGE;
 	}
 	if (!strcmp(name, "help")) {
 		fputs(usage_text, stdout);
@@ -256,9 +241,9 @@ static int run(struct learn_options *o, unsigned int given)
 	o->words++;
 	o->nr_words--;
 	for (size_t i = 0; i < NR(commands); i++) {
-		if (strcmp(commands[i].name, name))
+		if (strcmp(commands[i].o.command, name))
 			continue;
-		return check(&commands[i], o, given) ? usage() : commands[i].run(o);
+		return check(&commands[i], o, given) ? STATUS_USAGE : commands[i].run(o);
 	}
 	unknown_command(text, sizeof(text), "mgpu-learn", name, command_names);
 	complain("%s", text);

@@ -478,24 +478,20 @@ static void read_option(struct args *a, int option)
 
 /**
  * struct command - a command
- * @name: its name
- * @takes: mask of its options
- * @needs: mask of the options that it needs
+ * @o: its name and options
  * @json: it can print JSON
  * @run: the command; returns the exit status
  */
 static const struct command {
-	const char *name;
-	unsigned int takes;
-	unsigned int needs;
+	struct command_options o;
 	bool json;
 	int (*run)(const struct args *a);
 } commands[] = {
-	{ "train", BIT(OPT_DATA) | BIT(OPT_OUTPUT) | BIT(OPT_USE) | BIT(OPT_SEED),
-	  BIT(OPT_DATA) | BIT(OPT_OUTPUT), false, train },
-	{ "evaluate", BIT(OPT_DATA) | BIT(OPT_USE) | BIT(OPT_HOLD) | BIT(OPT_SEED),
-	  BIT(OPT_DATA), true, evaluate },
-	{ "predict", BIT(OPT_WEIGHTS) | BIT(OPT_JOB), BIT(OPT_WEIGHTS) | BIT(OPT_JOB), true,
+	{ { "train", BIT(OPT_DATA) | BIT(OPT_OUTPUT) | BIT(OPT_USE) | BIT(OPT_SEED),
+	    BIT(OPT_DATA) | BIT(OPT_OUTPUT) }, false, train },
+	{ { "evaluate", BIT(OPT_DATA) | BIT(OPT_USE) | BIT(OPT_HOLD) | BIT(OPT_SEED),
+	    BIT(OPT_DATA) }, true, evaluate },
+	{ { "predict", BIT(OPT_WEIGHTS) | BIT(OPT_JOB), BIT(OPT_WEIGHTS) | BIT(OPT_JOB) }, true,
 	  predict },
 };
 
@@ -503,20 +499,14 @@ static const struct command {
 
 static int run(const struct command *c, const struct args *a, unsigned int given)
 {
-	for (int option = OPT_DATA; option < OPT_END; option++) {
-		const char *name = options[option - OPT_DATA].name;
+	char text[256];
 
-		if (given & ~c->takes & BIT(option)) {
-			complain("--%s is not for %s; see '" PROGRAM " --help'", name, c->name);
-			return STATUS_USAGE;
-		}
-		if (c->needs & ~given & BIT(option)) {
-			complain("%s needs --%s; see '" PROGRAM " --help'", c->name, name);
-			return STATUS_USAGE;
-		}
+	if (wrong_options(text, sizeof(text), PROGRAM, &c->o, options, OPT_DATA, given)) {
+		complain("%s", text);
+		return STATUS_USAGE;
 	}
 	if (a->json && !c->json) {
-		complain("--json is not for %s; see '" PROGRAM " --help'", c->name);
+		complain("--json is not for %s; see '" PROGRAM " --help'", c->o.command);
 		return STATUS_USAGE;
 	}
 	return c->run(a);
@@ -532,13 +522,13 @@ static int find_command(int argc, char **argv, const struct args *a, unsigned in
 		return STATUS_USAGE;
 	}
 	for (size_t i = 0; i < COMMANDS; i++)
-		words[i] = commands[i].name;
+		words[i] = commands[i].o.command;
 	if (optind + 1 < argc && is_word(argv[optind], words)) {
 		complain("%s takes options only, not '%s'", argv[optind], argv[optind + 1]);
 		return STATUS_USAGE;
 	}
 	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(argv[optind], commands[i].name))
+		if (!strcmp(argv[optind], commands[i].o.command))
 			return run(&commands[i], a, given);
 	unknown_command(text, sizeof(text), PROGRAM, argv[optind], words);
 	complain("%s", text);

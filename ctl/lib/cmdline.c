@@ -149,3 +149,25 @@ void getopt_problem(char *text, size_t size, const char *program, int result,
 	else
 		unknown_option(text, size, program, letter, names);
 }
+
+bool wrong_options(char *text, size_t size, const char *program, const struct command_options *c,
+		   const struct option *options, int first, uint32_t given)
+{
+	uint32_t wrong = given & ~c->takes, missing = c->needs & ~given;
+
+	for (int i = 0; i < 32; i++) {
+		uint32_t bit = UINT32_C(1) << i;
+		const char *name = (wrong | missing) & bit ? long_name(options, first + i) : NULL;
+
+		if (!name)
+			continue;
+		if (wrong & bit)
+			snprintf(text, size, "--%s is not for %s; see '%s --help'", name,
+				 c->command, program);
+		else
+			snprintf(text, size, "%s needs --%s; see '%s --help'", c->command, name,
+				 program);
+		return true;
+	}
+	return false;
+}

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct option;
 
@@ -52,5 +53,32 @@ void unknown_command(char *text, size_t size, const char *program, const char *w
  */
 void getopt_problem(char *text, size_t size, const char *program, int result,
 		    char *const *argv, const struct option *options, const char *const *names);
+
+/**
+ * struct command_options - options of a command
+ * @command: name of the command
+ * @takes: mask of its options
+ * @needs: mask of the options that it needs
+ */
+struct command_options {
+	const char *command;
+	uint32_t takes;
+	uint32_t needs;
+};
+
+/**
+ * wrong_options() - write the sentence for an option that a command does not take, or lacks
+ * @text: result, of @size bytes
+ * @size: size of the result
+ * @program: name of the program
+ * @c: options of the command
+ * @options: long options
+ * @first: value of the option that bit 0 of a mask stands for; the others follow it
+ * @given: mask of the options that were given
+ *
+ * Return: whether there is such an option.
+ */
+bool wrong_options(char *text, size_t size, const char *program, const struct command_options *c,
+		   const struct option *options, int first, uint32_t given);
 
 #endif /* LIBMGPU_CMDLINE_H */

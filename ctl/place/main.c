@@ -108,31 +108,27 @@ _Static_assert(OPT_END - OPT_NODES < 32, "a mask has a bit for each option");
 
 /**
  * struct command - a command
- * @name: its name
- * @takes: mask of its options
- * @needs: mask of the options that it needs
+ * @o: its name and options
  * @words: words behind its name
  * @run: the command; returns the exit status
  */
 static const struct command {
-	const char *name;
-	uint32_t takes;
-	uint32_t needs;
+	struct command_options o;
 	int words;
 	int (*run)(struct place_options *o);
 } commands[] = {
-	{ "replay", BIT(OPT_NODES) | BIT(OPT_TASKS) | BIT(OPT_POLICY) | BIT(OPT_WEIGHTS) |
+	{ { "replay", BIT(OPT_NODES) | BIT(OPT_TASKS) | BIT(OPT_POLICY) | BIT(OPT_WEIGHTS) |
 		BIT(OPT_SEED) | BIT(OPT_SEEDS) | BIT(OPT_DEMAND) | BIT(OPT_CHURN) | BIT(OPT_TIME) |
 		BIT(OPT_PART),
-		BIT(OPT_NODES) | BIT(OPT_TASKS), 0, command_replay },
-	{ "place", BIT(OPT_STATE) | BIT(OPT_TASKS) | BIT(OPT_POLICY) | BIT(OPT_WEIGHTS) |
-		BIT(OPT_SEED) | REQUEST, BIT(OPT_STATE), 0, command_place },
-	{ "train", BIT(OPT_NODES) | BIT(OPT_TASKS) | BIT(OPT_OUTPUT) | BIT(OPT_SEED) |
+		BIT(OPT_NODES) | BIT(OPT_TASKS) }, 0, command_replay },
+	{ { "place", BIT(OPT_STATE) | BIT(OPT_TASKS) | BIT(OPT_POLICY) | BIT(OPT_WEIGHTS) |
+		BIT(OPT_SEED) | REQUEST, BIT(OPT_STATE) }, 0, command_place },
+	{ { "train", BIT(OPT_NODES) | BIT(OPT_TASKS) | BIT(OPT_OUTPUT) | BIT(OPT_SEED) |
 		BIT(OPT_GENERATIONS) | BIT(OPT_POPULATION) | BIT(OPT_REPLAYS) | BIT(OPT_PART) |
 		BIT(OPT_WEIGHT) | BIT(OPT_THREADS),
-		BIT(OPT_NODES) | BIT(OPT_TASKS) | BIT(OPT_OUTPUT), 0, command_train },
-	{ "inspect", 0, 0, 1, command_inspect },
-	{ "policies", 0, 0, 0, command_policies },
+		BIT(OPT_NODES) | BIT(OPT_TASKS) | BIT(OPT_OUTPUT) }, 0, command_train },
+	{ { "inspect", 0, 0 }, 1, command_inspect },
+	{ { "policies", 0, 0 }, 0, command_policies },
 };
 
 #define COMMANDS	(sizeof(commands) / sizeof(*commands))
@@ -310,23 +306,18 @@ static void read_option(struct place_options *o, int option)
 /* Run a command whose options are read; @given: mask of the options. */
 static int run(const struct command *command, struct place_options *o, uint32_t given, int words)
 {
-	for (int option = OPT_NODES; option < OPT_END; option++) {
-		if (given & ~command->takes & BIT(option)) {
-			complain("--%s is not for %s; see 'mgpu-place --help'",
-				 option_name(option), command->name);
-			return STATUS_USAGE;
-		}
-		if (command->needs & ~given & BIT(option)) {
-			complain("%s needs --%s; see 'mgpu-place --help'", command->name,
-				 option_name(option));
-			return STATUS_USAGE;
-		}
+	char text[256];
+
+	if (wrong_options(text, sizeof(text), "mgpu-place", &command->o, options, OPT_NODES,
+			  given)) {
+		complain("%s", text);
+		return STATUS_USAGE;
 	}
 	if (words != command->words) {
 		if (command->words)
-			complain("%s takes one file, not %d", command->name, words);
+			complain("%s takes one file, not %d", command->o.command, words);
 		else
-			complain("%s takes options only, not '%s'", command->name, o->word);
+			complain("%s takes options only, not '%s'", command->o.command, o->word);
 		return STATUS_USAGE;
 	}
 	if (o->json && command->run == command_train) {
@@ -350,7 +341,7 @@ int main(int argc, char **argv)
 	int c;
 
 	for (size_t i = 0; i < COMMANDS; i++)
-		words[i] = commands[i].name;
+		words[i] = commands[i].o.command;
 	words[COMMANDS] = "help";
 	words[COMMANDS + 1] = "version";
 	/* print our own error */
@@ -391,7 +382,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(argv[optind], commands[i].name))
+		if (!strcmp(argv[optind], commands[i].o.command))
 			return run(&commands[i], &o, given, argc - optind - 1);
 	unknown_command(text, sizeof(text), "mgpu-place", argv[optind], words);
 	complain("%s", text);

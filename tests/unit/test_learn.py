@@ -45,6 +45,7 @@ def refused(status, error, *args):
     assert done.returncode == status, (args, done.returncode, done.stderr)
     assert done.stderr.startswith("mgpu-learn: "), done.stderr
     assert error in done.stderr, (args, done.stderr)
+    assert done.stderr.count("\n") == 1, done.stderr
 
 
 def history(seed, scenario="churn", seconds=100):
@@ -213,7 +214,7 @@ def wrong_calls():
             path("x"), history(1))
     refused(2, "needs a history", "evaluate")
     refused(2, "needs one file of weights", "inspect")
-    refused(2, "inspect does not take --seed", "inspect", "--seed", "1", "x")
+    refused(2, "--seed is not for inspect", "inspect", "--seed", "1", "x")
     refused(2, "--horizon must be a whole number from 1 to 60, not '0'", "evaluate", "--horizon",
             "0", history(1))
     refused(2, "--part must be a number from 0 to 1", "evaluate", "--part", "2", history(1))
