@@ -218,7 +218,7 @@ static const char *field(const struct csv *c, int column)
 	return c->where[column] < 0 ? "" : c->text + c->at[c->where[column]];
 }
 
-/* Read a number. An empty field is @otherwise; NAN: it is needed, unless @optional. */
+/* Read a number. An empty field is @otherwise if it is @optional. */
 static int number(struct csv *c, int column, double least, double most, bool optional,
 		  double otherwise, double *value)
 {
@@ -226,7 +226,7 @@ static int number(struct csv *c, int column, double least, double most, bool opt
 	char name[16], *end;
 
 	*value = otherwise;
-	if (!text[0] && (optional || !isnan(otherwise)))
+	if (!text[0] && optional)
 		return 0;
 	*value = strtod(text, &end);
 	if (end != text && !*end && *value >= least && *value <= most)
