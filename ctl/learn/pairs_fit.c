@@ -784,13 +784,9 @@ struct evaluation {
 	double ranks;
 };
 
-/* Replace values by their ranks, the mean of the ranks for equal ones. */
-static void to_ranks(double *v, size_t n)
+/* Replace values by their ranks, the mean of the ranks for equal ones; @sorted: room for them. */
+static void to_ranks(double *v, double *sorted, size_t n)
 {
-	double *sorted = calloc(n + 1, sizeof(*sorted));
-
-	if (!sorted)
-		return;
 	memcpy(sorted, v, n * sizeof(*v));
 	qsort(sorted, n, sizeof(*v), compare);
 	for (size_t i = 0; i < n; i++) {
@@ -802,16 +798,15 @@ static void to_ranks(double *v, size_t n)
 			;
 		v[i] = (double)(low + high - 1) / 2;
 	}
-	free(sorted);
 }
 
-/* Rank correlation, NAN if one of both is constant; replaces the values. */
-static double spearman(double *x, double *y, size_t n)
+/* Rank correlation, NAN if one of both is constant; replaces the values; @room: for @n more. */
+static double spearman(double *x, double *y, double *room, size_t n)
 {
 	double xx = 0, xy = 0, yy = 0, middle = ((double)n - 1) / 2;
 
-	to_ranks(x, n);
-	to_ranks(y, n);
+	to_ranks(x, room, n);
+	to_ranks(y, room, n);
 	for (size_t i = 0; i < n; i++) {
 		xx += (x[i] - middle) * (x[i] - middle);
 		xy += (x[i] - middle) * (y[i] - middle);
@@ -823,14 +818,11 @@ static double spearman(double *x, double *y, size_t n)
 static int judge(struct evaluation *e, const struct learn_pairs *p, const struct part *held,
 		 enum pairs_predictor by)
 {
-	double *sum = calloc(held->n + 1, sizeof(*sum)), *real = calloc(held->n + 1, sizeof(*real));
-	double rank;
+	double *sum = calloc(3 * held->n + 1, sizeof(*sum)), *real, rank;
 
-	if (!sum || !real) {
-		free(sum);
-		free(real);
+	if (!sum)
 		return -ENOMEM;
-	}
+	real = sum + held->n;
 	for (size_t i = 0; i < 2 * held->n; i++) {
 		const struct pairs_job *job, *other;
 		struct pairs_guess g;
@@ -845,13 +837,12 @@ static int judge(struct evaluation *e, const struct learn_pairs *p, const struct
 		sum[i / 2] += g.speed;
 		real[i / 2] += y;
 	}
-	rank = spearman(sum, real, held->n);
+	rank = spearman(sum, real, real + held->n, held->n);
 	if (!isnan(rank)) {
 		e->rank += rank;
 		e->ranks++;
 	}
 	free(sum);
-	free(real);
 	return 0;
 }
 
