@@ -168,10 +168,6 @@ static double back_answer(const struct network_weights *w, struct network_scratc
 	double loss = 0;
 	size_t rows = 0;
 
-	for (size_t i = 0; i < ex->q.n; i++) {
-		memset(s->mt + network_row(i, N), 0, ex->q.n * sizeof(*s->mt));
-		memset(s->m1 + network_row(i, D), 0, D * sizeof(*s->m1));
-	}
 	for (size_t r = 0; r < LEARN_RESOURCES; r++) {
 		double of_row = back_softmax(a, ex, r, d[r], &counts[r]);
 
