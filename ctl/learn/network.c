@@ -593,41 +593,46 @@ void network_forward(const struct network_weights *w, struct network_question *q
 
 /* ---- files ---- */
 
-#define BLOCK(field, r, c)							\
-	{ #field, offsetof(struct network_parameters, field) / sizeof(real), r, c }
+/* A block has the size of its field: a matrix, or a vector, which is one row. */
+#define REALS(field)	(sizeof(((struct network_parameters *)NULL)->field) / sizeof(real))
+#define BLOCK(field, row)							\
+	{ #field, offsetof(struct network_parameters, field) / sizeof(real),	\
+	  REALS(field) / REALS(row), REALS(row) }
+#define MATRIX(field)	BLOCK(field, field[0])
+#define VECTOR(field)	BLOCK(field, field)
 
 const struct network_block network_blocks[] = {
-	BLOCK(embedding, LEARN_VOCABULARY, MODEL),
-	BLOCK(position, L, MODEL),
-	BLOCK(query, MODEL, MODEL),
-	BLOCK(query_bias, 1, MODEL),
-	BLOCK(key, MODEL, MODEL),
-	BLOCK(value, MODEL, MODEL),
-	BLOCK(value_bias, 1, MODEL),
-	BLOCK(heads, MODEL, MODEL),
-	BLOCK(heads_bias, 1, MODEL),
-	BLOCK(norm1, 1, MODEL),
-	BLOCK(norm1_bias, 1, MODEL),
-	BLOCK(inner, INNER, MODEL),
-	BLOCK(inner_bias, 1, INNER),
-	BLOCK(outer, MODEL, INNER),
-	BLOCK(outer_bias, 1, MODEL),
-	BLOCK(norm2, 1, MODEL),
-	BLOCK(norm2_bias, 1, MODEL),
-	BLOCK(times, NETWORK_TIMES, LEARN_PAST),
-	BLOCK(times_bias, 1, NETWORK_TIMES),
-	BLOCK(filter, 1, NETWORK_KERNEL),
-	BLOCK(filter_bias, 1, 1),
-	BLOCK(clients.wide, NETWORK_CHANNELS, TAPS),
-	BLOCK(clients.wide_bias, 1, NETWORK_CHANNELS),
-	BLOCK(clients.narrow, NETWORK_POOLED, TAPS),
-	BLOCK(clients.narrow_bias, 1, 1),
-	BLOCK(distances.wide, NETWORK_CHANNELS, TAPS),
-	BLOCK(distances.wide_bias, 1, NETWORK_CHANNELS),
-	BLOCK(distances.narrow, NETWORK_POOLED, TAPS),
-	BLOCK(distances.narrow_bias, 1, 1),
-	BLOCK(gain, LEARN_RESOURCES, D),
-	BLOCK(factor, 1, 1),
+	MATRIX(embedding),
+	MATRIX(position),
+	MATRIX(query),
+	VECTOR(query_bias),
+	MATRIX(key),
+	MATRIX(value),
+	VECTOR(value_bias),
+	MATRIX(heads),
+	VECTOR(heads_bias),
+	VECTOR(norm1),
+	VECTOR(norm1_bias),
+	MATRIX(inner),
+	VECTOR(inner_bias),
+	MATRIX(outer),
+	VECTOR(outer_bias),
+	VECTOR(norm2),
+	VECTOR(norm2_bias),
+	MATRIX(times),
+	VECTOR(times_bias),
+	VECTOR(filter),
+	VECTOR(filter_bias),
+	MATRIX(clients.wide),
+	VECTOR(clients.wide_bias),
+	MATRIX(clients.narrow),
+	VECTOR(clients.narrow_bias),
+	MATRIX(distances.wide),
+	VECTOR(distances.wide_bias),
+	MATRIX(distances.narrow),
+	VECTOR(distances.narrow_bias),
+	MATRIX(gain),
+	VECTOR(factor),
 };
 
 const size_t network_nr_blocks = sizeof(network_blocks) / sizeof(network_blocks[0]);
