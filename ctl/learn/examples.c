@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checksum.h"
 #include "draw.h"
 #include "due.h"
 #include "examples.h"
-#include "file.h"
 #include "learner.h"
 
 const char *const example_kind_name[EXAMPLE_KINDS] = {
@@ -249,9 +249,9 @@ int examples_add(struct examples *x, FILE *f, const char *name,
 	int ret;
 
 	if (!x->digest)
-		x->digest = LEARN_SUM_START;
+		x->digest = CHECKSUM_START;
 	while ((ret = history_next(&h, &p, why, len)) > 0) {
-		x->digest = learn_sum(x->digest, h.text, strlen(h.text));
+		x->digest = checksum_add(x->digest, h.text, strlen(h.text));
 		ret = add_period(&m, &p);
 		if (ret) {
 			snprintf(why, len, "%s: out of memory", name);

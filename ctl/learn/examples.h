@@ -50,7 +50,7 @@ struct example_options {
  * @run: of each, the number of the run that it is from: runs begin with each file, and where
  *	a history begins anew
  * @runs: number of runs
- * @digest: sum of all bytes that were read, learn_sum()
+ * @digest: sum of all bytes that were read, checksum_add()
  */
 struct examples {
 	size_t nr;

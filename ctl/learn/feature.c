@@ -2,8 +2,8 @@
 /* A question as a row of numbers. */
 #include <string.h>
 
+#include "checksum.h"
 #include "feature.h"
-#include "file.h"
 
 /* ---- the description ---- */
 
@@ -42,12 +42,12 @@ static const char *number(const char *at, struct feature_words *w)
 
 static const char *word(const char *at, struct feature_words *w)
 {
-	uint64_t sum = LEARN_SUM_START;
+	uint64_t sum = CHECKSUM_START;
 
 	for (; is_letter(*at); at++) {
 		char c = lower(*at);
 
-		sum = learn_sum(sum, &c, 1);
+		sum = checksum_add(sum, &c, 1);
 	}
 	/* the low bits of FNV-1a alone see little of the first letters */
 	w->bin[(sum ^ sum >> 32) % FEATURES_WORDS]++;

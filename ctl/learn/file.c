@@ -7,18 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checksum.h"
 #include "file.h"
 
 #define HEAD	"mgpu-learn"
-
-uint64_t learn_sum(uint64_t sum, const void *data, size_t size)
-{
-	const unsigned char *byte = data;
-
-	while (size--)
-		sum = (sum ^ *byte++) * UINT64_C(0x100000001b3);
-	return sum;
-}
 
 /**
  * struct reader - a file that is being read
@@ -81,7 +73,7 @@ static const char *value_of(struct reader *r, const char *word)
 		       r->text, word);
 		return NULL;
 	}
-	r->sum = learn_sum(learn_sum(r->sum, r->text, strlen(r->text)), "\n", 1);
+	r->sum = checksum_add(checksum_add(r->sum, r->text, strlen(r->text)), "\n", 1);
 	return r->text + n + 1;
 }
 
@@ -137,7 +129,7 @@ static int read_head(struct reader *r, struct learn_file *file)
 
 int learn_file_read(struct learn_file *file, FILE *f, const char *name, char *why, size_t len)
 {
-	struct reader r = { .f = f, .name = name, .sum = LEARN_SUM_START, .why = why, .len = len };
+	struct reader r = { .f = f, .name = name, .sum = CHECKSUM_START, .why = why, .len = len };
 	char sum[40];
 	int ret;
 
@@ -156,7 +148,7 @@ int learn_file_read(struct learn_file *file, FILE *f, const char *name, char *wh
 		ret = refuse(&r, "the file ends too early; train again, or get a whole copy");
 		goto err;
 	}
-	r.sum = learn_sum(r.sum, file->payload, file->size);
+	r.sum = checksum_add(r.sum, file->payload, file->size);
 	snprintf(sum, sizeof(sum), "checksum %016" PRIx64, r.sum);
 	ret = next_line(&r);
 	if (!ret && strcmp(r.text, sum))
@@ -180,8 +172,8 @@ int learn_file_write(const struct learn_file *file, FILE *f)
 		     HEAD " %d\nmodel %s\nmade %" PRIu64 "\ndata %s\nevaluation %s\nsize %zu\n",
 		     LEARN_FILE_VERSION, file->model, file->made_s, file->data,
 		     file->evaluation, file->size);
-	sum = learn_sum(LEARN_SUM_START, head, (size_t)n);
-	sum = learn_sum(sum, file->payload, file->size);
+	sum = checksum_add(CHECKSUM_START, head, (size_t)n);
+	sum = checksum_add(sum, file->payload, file->size);
 	fputs(head, f);
 	fwrite(file->payload, 1, file->size, f);
 	fprintf(f, "checksum %016" PRIx64 "\n", sum);

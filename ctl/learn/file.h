@@ -57,8 +57,4 @@ int learn_file_write(const struct learn_file *file, FILE *f);
 
 void learn_file_free(struct learn_file *file);
 
-/* FNV-1a, 64 bits, over further bytes: it is to notice accidents. */
-#define LEARN_SUM_START	UINT64_C(0xcbf29ce484222325)
-uint64_t learn_sum(uint64_t sum, const void *data, size_t size);
-
 #endif /* MGPU_LEARN_FILE_H */

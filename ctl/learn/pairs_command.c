@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checksum.h"
 #include "cmdline.h"
 #include "command.h"
 #include "complain.h"
@@ -97,14 +98,14 @@ static int table_from(void *data, FILE *f, const char *file, char *why, size_t s
 
 	rewind(f);
 	while (!ret && (n = fread(block, 1, sizeof(block), f)) > 0)
-		in->sum = learn_sum(in->sum, block, n);
+		in->sum = checksum_add(in->sum, block, n);
 	return ret;
 }
 
 /* Read the table, with its digest for the file of weights. */
 static int read_table(const struct args *a, struct pairs_table *t, char digest[20])
 {
-	struct input in = { t, LEARN_SUM_START };
+	struct input in = { t, CHECKSUM_START };
 	int ret;
 
 	*t = (struct pairs_table){ 0 };

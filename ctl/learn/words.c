@@ -2,7 +2,7 @@
 /* Word segmentation. */
 #include <string.h>
 
-#include "file.h"
+#include "checksum.h"
 #include "words.h"
 
 /**
@@ -96,13 +96,13 @@ static size_t take_number(const char *text, size_t len, struct learn_word *word)
 
 static size_t take_word(const char *text, size_t len, struct learn_word *word)
 {
-	uint64_t sum = LEARN_SUM_START;
+	uint64_t sum = CHECKSUM_START;
 	size_t n = 0;
 
 	for (; n < len && is_letter((unsigned char)text[n]); n++) {
 		unsigned char c = lower((unsigned char)text[n]);
 
-		sum = learn_sum(sum, &c, 1);
+		sum = checksum_add(sum, &c, 1);
 	}
 	sum ^= sum >> 32;
 	*word = plain((uint16_t)(TEXT_FIRST + sum % (LEARN_VOCABULARY - TEXT_FIRST)));

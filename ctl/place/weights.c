@@ -9,21 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checksum.h"
 #include "weights.h"
 
 #define HEAD		"mgpu-place-weights"
 #define NAME_LEN	32
 #define LINE_LEN	80
-
-/* FNV-1a, 64 bits: it is to notice accidents. */
-#define SUM_START	UINT64_C(0xcbf29ce484222325)
-
-static uint64_t sum_add(uint64_t sum, const char *text)
-{
-	for (; *text; text++)
-		sum = (sum ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return sum;
-}
 
 /**
  * struct reader - a file that is being read
@@ -79,7 +70,7 @@ static int next_line(struct reader *r)
 
 static void add_line(struct reader *r)
 {
-	r->sum = sum_add(sum_add(r->sum, r->text), "\n");
+	r->sum = checksum_add(checksum_add(r->sum, r->text, strlen(r->text)), "\n", 1);
 }
 
 /* Read a whole number behind @prefix and a blank; false if the line is none. */
@@ -134,7 +125,7 @@ static int read_weight(struct reader *r, unsigned int feature, int32_t *value)
 
 int weights_read(struct place_weights *w, FILE *f, const char *file, char *why, size_t size)
 {
-	struct reader r = { .f = f, .file = file, .sum = SUM_START, .why = why, .size = size };
+	struct reader r = { .f = f, .file = file, .sum = CHECKSUM_START, .why = why, .size = size };
 	char sum[LINE_LEN];
 	int ret;
 
@@ -158,11 +149,11 @@ int weights_read(struct place_weights *w, FILE *f, const char *file, char *why, 
 int weights_write(const struct place_weights *w, FILE *f)
 {
 	char line[LINE_LEN], name[NAME_LEN];
-	uint64_t sum = SUM_START;
+	uint64_t sum = CHECKSUM_START;
 
 	snprintf(line, sizeof(line), HEAD " %d\n", WEIGHTS_VERSION);
 	for (unsigned int i = 0;; i++) {
-		sum = sum_add(sum, line);
+		sum = checksum_add(sum, line, strlen(line));
 		fputs(line, f);
 		if (i == PLACE_FEATURES)
 			break;

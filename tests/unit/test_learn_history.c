@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Histories, and the samples that are made of them. */
+#include "checksum.h"
 #include "examples.h"
-#include "file.h"
 #include "tap.h"
 
 #define LINE_MAX_	2048
@@ -164,7 +164,7 @@ static void runs(void)
 	TAP_EQ(x.run[5], 1);
 	TAP_EQ(x.kind[5], EXAMPLE_NEW);
 	digest = x.digest;
-	TAP_CHECK(digest && digest != LEARN_SUM_START);
+	TAP_CHECK(digest && digest != CHECKSUM_START);
 	examples_free(&x);
 	/* so it is after a break */
 	begin();

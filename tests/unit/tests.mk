@@ -94,7 +94,7 @@ learn-cflags := -I$(learn) $(lib-cflags)
 learn-models := $(addprefix $(learn)/,controls.c feature.c file.c forest.c lines.c model.c network.c \
 	trees.c words.c)
 learn-learner := $(addprefix $(learn)/,drift.c due.c learner.c) $(learn-models)
-learn-network := $(addprefix $(learn)/,file.c network.c network_train.c words.c)
+learn-network := $(addprefix $(learn)/,network.c network_train.c words.c)
 
 test_learn_file-srcs := $(learn)/file.c
 test_learn_file-cflags := $(learn-cflags)
@@ -110,8 +110,8 @@ test_learn_learner-srcs := $(learn-learner) $(alloc)
 test_learn_learner-cflags := $(learn-cflags) -I../../ctl/alloc
 test_learn_learner-libs := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
-test_learn_trees-srcs := $(addprefix $(learn)/,boost.c controls.c feature.c file.c forest.c lines.c \
-	trees.c trees_train.c)
+test_learn_trees-srcs := $(addprefix $(learn)/,boost.c controls.c feature.c forest.c lines.c trees.c \
+	trees_train.c)
 test_learn_trees-cflags := $(learn-cflags)
 test_learn_trees-libs := -lxgboost -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
 	-Wl,--wrap=XGBoosterFree

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checksum.h"
 #include "config/fail.h"
 #include "config/weights.h"
 #include "frames/model.h"
@@ -79,7 +80,7 @@ static enum model_change use_file(struct model *m, const char *path, bool same, 
 		drop(m);
 		return MODEL_REFUSED;
 	}
-	sum = learn_sum(LEARN_SUM_START, file.payload, file.size);
+	sum = checksum_add(CHECKSUM_START, file.payload, file.size);
 	if (same && m->ops && m->made_s == file.made_s && m->sum == sum) {
 		change = MODEL_SAME;
 	} else {
