@@ -33,29 +33,35 @@ int lines_refuse(struct lines *l, const char *fmt, ...)
 static int next_line(struct lines *l)
 {
 	const char *end = l->at < l->end ? memchr(l->at, '\n', (size_t)(l->end - l->at)) : NULL;
-	size_t size;
 
 	l->nr++;
 	if (!end)
 		return lines_refuse(l, "the text ends too early; train again");
-	size = (size_t)(end - l->at);
-	if (size >= LINES_MAX || memchr(l->at, 0, size))
-		return lines_refuse(l, "not a line of weights; train again");
-	memcpy(l->text, l->at, size);
-	l->text[size] = '\0';
+	l->rest = l->at;
 	l->at = end + 1;
-	l->word = l->text;
 	return 0;
 }
 
 const char *lines_word(struct lines *l, const char *what)
 {
-	const char *word = l->word ? strsep(&l->word, " ") : NULL;
+	const char *word = l->rest, *blank;
+	size_t size = word ? (size_t)(l->at - 1 - word) : 0;
 
-	if (word && word[0])
-		return word;
-	lines_refuse(l, "no %s; train again", what);
-	return NULL;
+	blank = size ? memchr(word, ' ', size) : NULL;
+	if (blank)
+		size = (size_t)(blank - word);
+	l->rest = blank ? blank + 1 : NULL;
+	if (!size) {
+		lines_refuse(l, "no %s; train again", what);
+		return NULL;
+	}
+	if (size >= sizeof(l->word) || memchr(word, 0, size)) {
+		lines_refuse(l, "not a word of weights; train again");
+		return NULL;
+	}
+	memcpy(l->word, word, size);
+	l->word[size] = '\0';
+	return l->word;
 }
 
 int lines_next(struct lines *l, const char *word)
@@ -80,7 +86,8 @@ int lines_number(struct lines *l, const char *what, double least, double most, d
 	if (!word)
 		return -EINVAL;
 	*value = strtod(word, &end);
-	if (end == word || *end || !(*value >= least && *value <= most))
+	if ((*word != '-' && (*word < '0' || *word > '9')) || end == word || *end ||
+	    !(*value >= least && *value <= most))
 		return lines_refuse(l, "%s is \"%.32s\"; it must be a number from %g to %g; train again",
 				    what, word, least, most);
 	return 0;
@@ -99,8 +106,7 @@ int lines_whole(struct lines *l, const char *what, size_t least, size_t most, si
 
 int lines_done(struct lines *l)
 {
-	return l->word ? lines_refuse(l, "\"%.32s\" is one word too many; train again", l->word) :
-		0;
+	return l->rest ? lines_refuse(l, "something follows \"%.32s\"; train again", l->word) : 0;
 }
 
 int lines_end(struct lines *l)

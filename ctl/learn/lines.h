@@ -8,15 +8,15 @@
 
 #include <stddef.h>
 
-#define LINES_MAX	256	/* bytes of a line, with the NUL at its end */
+#define LINES_WORD	256	/* bytes of a word, with the NUL at its end */
 
 /**
  * struct lines - text that is being read
  * @at: the rest of the text
  * @end: end of the text
  * @nr: number of the line
- * @text: the line
- * @word: the rest of the line; NULL after its last word
+ * @rest: the rest of the line, up to the newline before @at; NULL after its last word
+ * @word: the word last read
  * @why: for an error, a sentence
  * @len: size of @why
  */
@@ -24,8 +24,8 @@ struct lines {
 	const char *at;
 	const char *end;
 	size_t nr;
-	char text[LINES_MAX];
-	char *word;
+	const char *rest;
+	char word[LINES_WORD];
 	char *why;
 	size_t len;
 };
@@ -38,7 +38,7 @@ int lines_refuse(struct lines *l, const char *fmt, ...) __attribute__((format(pr
 /* Go to the next line, which must begin with @word. Return 0 or -EINVAL. */
 int lines_next(struct lines *l, const char *word);
 
-/* Return the next word of the line, NULL after an error. */
+/* Return the next word of the line, which the one after it overwrites; NULL after an error. */
 const char *lines_word(struct lines *l, const char *what);
 
 /* Read a finite number in a range. Return 0 or -EINVAL. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The response network: from a question to shares. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "draw.h"
+#include "lines.h"
 #include "network_pass.h"
 
 #define L	LEARN_WORDS
@@ -683,108 +683,72 @@ struct network_model {
 	struct network_pass pass;
 };
 
-__attribute__((format(printf, 3, 4)))
-static int refuse(char *why, size_t len, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(why, len, fmt, args);
-	va_end(args);
-	return -EINVAL;
-}
-
-/* Go behind a text that must be next. */
-static bool expect(const char **at, const char *text)
-{
-	size_t n = strlen(text);
-
-	if (strncmp(*at, text, n))
-		return false;
-	*at += n;
-	return true;
-}
-
-/* Read a number behind a blank; return whether there is one in its range. */
-static bool read_real(const char **at, double most, real *x)
-{
-	const char *text = *at + 1;
-	double number;
-	char *end;
-
-	if (**at != ' ' || !(*text == '-' || (*text >= '0' && *text <= '9')))
-		return false;
-	number = strtod(text, &end);
-	*at = end;
-	*x = (real)number;
-	return fabs(number) <= most;
-}
-
-static int read_block(const char **at, const struct network_block *b, real *p, char *why,
-		      size_t len)
+static int read_block(struct lines *l, const struct network_block *b, real *p)
 {
 	bool factor = b->offset == offsetof(struct network_parameters, factor) / sizeof(real);
-	double most = factor ? NETWORK_MAX_FACTOR : NETWORK_MAX_WEIGHT;
-	char head[64];
+	double most = factor ? NETWORK_MAX_FACTOR : NETWORK_MAX_WEIGHT, weight;
+	size_t size;
+	int ret = lines_next(l, b->name);
 
-	snprintf(head, sizeof(head), "%s %zu %zu", b->name, b->rows, b->columns);
-	if (!expect(at, head))
-		return refuse(why, len, "\"%.32s\" instead of the weights \"%s\": they are of another network; train again",
-			      *at, head);
-	for (size_t k = 0; k < b->rows * b->columns; k++)
-		if (!read_real(at, most, &p[b->offset + k]))
-			return refuse(why, len, "weight %zu of \"%s\" is not a number from %g to %g; train again",
-				      k + 1, head, -most, most);
-	if (!expect(at, "\n"))
-		return refuse(why, len, "something follows the last of the weights \"%s\"; train again",
-			      head);
-	return 0;
-}
-
-static int read_form(const char **at, enum network_form *form, char *why, size_t len)
-{
-	for (unsigned int i = 0; i < NETWORK_FORMS; i++) {
-		char line[16];
-
-		snprintf(line, sizeof(line), "form %c\n", network_form_letter(i));
-		*form = i;
-		if (expect(at, line))
-			return 0;
+	if (!ret)
+		ret = lines_whole(l, "number of rows", b->rows, b->rows, &size);
+	if (!ret)
+		ret = lines_whole(l, "number of columns", b->columns, b->columns, &size);
+	for (size_t k = 0; k < b->rows * b->columns && !ret; k++) {
+		ret = lines_number(l, "weight", -most, most, &weight);
+		if (!ret)
+			p[b->offset + k] = (real)weight;
 	}
-	return refuse(why, len, "no line \"form A\", \"form B\" or \"form C\"; train again");
+	return ret ? ret : lines_done(l);
 }
 
-static int read_weights(struct network_weights *w, const char *payload, size_t size, char *why,
-			size_t len)
+static int read_form(struct lines *l, enum network_form *form)
 {
-	const char *at = payload;
-	int ret;
+	const char *word = lines_next(l, "form") ? NULL : lines_word(l, "form");
 
-	if (!expect(&at, "network 1\n"))
-		return refuse(why, len, "not the weights of a network of version 1; train again");
-	ret = read_form(&at, &w->form, why, len);
+	if (!word)
+		return -EINVAL;
+	for (unsigned int i = 0; i < NETWORK_FORMS; i++)
+		if (word[0] == network_form_letter(i) && !word[1]) {
+			*form = i;
+			return lines_done(l);
+		}
+	return lines_refuse(l, "form is \"%.32s\"; it must be A, B or C; train again", word);
+}
+
+static int read_weights(struct network_weights *w, struct lines *l)
+{
+	size_t version;
+	int ret = lines_next(l, "network");
+
+	if (!ret)
+		ret = lines_whole(l, "version", 1, 1, &version);
+	if (!ret)
+		ret = lines_done(l);
+	if (!ret)
+		ret = read_form(l, &w->form);
 	for (size_t i = 0; i < network_nr_blocks && !ret; i++)
-		ret = read_block(&at, &network_blocks[i], (real *)&w->p, why, len);
-	if (!ret && at != payload + size)
-		ret = refuse(why, len, "something follows the weights; train again");
-	return ret;
+		ret = read_block(l, &network_blocks[i], (real *)&w->p);
+	return ret ? ret : lines_end(l);
 }
 
 static int network_load(void **data, const char *payload, size_t size, char *why, size_t len)
 {
 	struct network_model *m = calloc(1, sizeof(*m));
+	struct lines l;
 	int ret;
 
+	*data = NULL;
+	lines_init(&l, payload, size, why, len);
 	if (!m) {
-		refuse(why, len, "out of memory");
+		lines_refuse(&l, "out of memory");
 		return -ENOMEM;
 	}
-	ret = read_weights(&m->w, payload, size, why, len);
-	if (ret) {
+	ret = read_weights(&m->w, &l);
+	if (ret)
 		free(m);
-		m = NULL;
-	}
-	*data = m;
+	else
+		*data = m;
 	return ret;
 }
 

@@ -480,7 +480,7 @@ static int read_name(struct lines *l, char name[PAIRS_NAME])
 
 static int read_use(struct lines *l, double *use)
 {
-	if (l->word && l->word[0] == '?') {
+	if (l->rest && *l->rest == '?') {
 		*use = NAN;
 		return lines_word(l, "utilisation") ? 0 : -EINVAL;
 	}

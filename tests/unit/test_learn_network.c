@@ -561,19 +561,25 @@ static void refusals(void)
 {
 	network_init(&w, NETWORK_FORM_B, 1);
 	w.p.factor[0] = 2;
-	refused("network 1\n", "network 2\n", "version 1");
-	refused("network 1\n", "", "version 1");
-	refused("form B", "form D", "no line \"form A\"");
-	refused("\nposition 12 8", "\nposition 11 8", "\"position 11 8");
-	refused("\nkey 8 8", "\nquery_bias 1 8", "instead of the weights \"key 8 8\"");
-	refused("\nfactor 1 1 2\n", "\nfactor 1 1\n", "weight 1 of \"factor 1 1\"");
-	refused("\nfactor 1 1 2\n", "\nfactor 1 1 nan\n", "not a number");
-	refused("\nfactor 1 1 2\n", "\nfactor 1 1 -nan\n", "not a number");
-	refused("\nfactor 1 1 2\n", "\nfactor 1 1 -inf\n", "not a number");
+	refused("network 1\n", "network 2\n", "version is \"2\"; it must be a number from 1 to 1");
+	refused("network 1\n", "", "line 1 of the weights: \"form\" instead of \"network\"");
+	refused("form B", "form D", "form is \"D\"; it must be A, B or C");
+	refused("form B", "form BB", "form is \"BB\"; it must be A, B or C");
+	refused("form B", "form B C", "something follows \"B\"");
+	refused("\nposition 12 8", "\nposition 11 8",
+		"number of rows is \"11\"; it must be a number from 12 to 12");
+	refused("\nposition 12 8", "\nposition 12 9",
+		"number of columns is \"9\"; it must be a number from 8 to 8");
+	refused("\nkey 8 8", "\nquery_bias 1 8", "\"query_bias\" instead of \"key\"");
+	refused("\nfactor 1 1 2\n", "\nfactor 1 1\n", "no weight");
+	refused("\nfactor 1 1 2\n", "\nfactor 1 1 nan\n", "weight is \"nan\"; it must be a number");
+	refused("\nfactor 1 1 2\n", "\nfactor 1 1 -nan\n", "weight is \"-nan\"; it must be a number");
+	refused("\nfactor 1 1 2\n", "\nfactor 1 1 -inf\n", "weight is \"-inf\"; it must be a number");
 	refused("\nfactor 1 1 2\n", "\nfactor 1 1 21\n", "from -20 to 20");
-	refused("\nfactor 1 1 2\n", "\nfactor 1 1 2 3\n", "something follows the last");
-	refused("\nfactor 1 1 2\n", "\nfactor 1 1 2\nmore\n", "something follows the weights");
-	refused("\nfactor 1 1 2\n", "\n", "instead of the weights \"factor 1 1\"");
+	refused("\nfactor 1 1 2\n", "\nfactor 1 1 2 3\n", "something follows \"2\"");
+	refused("\nfactor 1 1 2\n", "\nfactor 1 1 2\nmore\n", "something follows the last line");
+	refused("\nfactor 1 1 2\n", "\n", "the text ends too early");
+	refused("\nfactor 1 1 2\n", "\nfactor 1 1 +2\n", "weight is \"+2\"");
 	refused("\nnorm1 1 8 1", "\nnorm1 1 8 1000.5", "from -1000 to 1000");
 	refused("\nnorm1 1 8 1", "\nnorm1 1 8 1e999", "from -1000 to 1000");
 }

@@ -94,7 +94,7 @@ learn-cflags := -I$(learn) $(lib-cflags)
 learn-models := $(addprefix $(learn)/,controls.c feature.c file.c forest.c lines.c model.c network.c \
 	trees.c words.c)
 learn-learner := $(addprefix $(learn)/,drift.c due.c learner.c) $(learn-models)
-learn-network := $(addprefix $(learn)/,network.c network_train.c words.c)
+learn-network := $(addprefix $(learn)/,lines.c network.c network_train.c words.c)
 
 test_learn_file-srcs := $(learn)/file.c
 test_learn_file-cflags := $(learn-cflags)
