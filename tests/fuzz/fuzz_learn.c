@@ -92,7 +92,7 @@ static void fuzz_file(const uint8_t *data, size_t size)
 	fclose(f);
 	check_error(ret, why);
 	if (ret) {
-		FUZZ_ASSERT(!file.payload && !strncmp(why, "file: ", 6));
+		FUZZ_ASSERT(!file.payload && !strncmp(why, "file:", 5));
 		return;
 	}
 	FUZZ_ASSERT(file.payload && !file.payload[file.size]);

@@ -253,7 +253,7 @@ static void weights_refused(void)
 	TAP_NEED(longer);
 	sprintf(longer, "%s\n", content);
 	TAP_EQ(weights(&w, longer), -EINVAL);
-	TAP_STR(why, "w:50: something follows the checksum");
+	TAP_STR(why, "w:50: something follows the checksum; get a whole copy");
 	free(longer);
 	/* no part of a file will do */
 	for (size_t len = strlen(content) - 1; len; len--) {

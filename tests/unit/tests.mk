@@ -91,12 +91,13 @@ test_preempt_learn-pkgs := json-c
 
 learn := ../../ctl/learn
 learn-cflags := -I$(learn) $(lib-cflags)
-learn-models := $(addprefix $(learn)/,controls.c feature.c file.c forest.c lines.c model.c network.c \
-	trees.c words.c)
+learn-file := $(learn)/file.c ../../ctl/lib/checked.c
+learn-models := $(addprefix $(learn)/,controls.c feature.c forest.c lines.c model.c network.c \
+	trees.c words.c) $(learn-file)
 learn-learner := $(addprefix $(learn)/,drift.c due.c learner.c) $(learn-models)
 learn-network := $(addprefix $(learn)/,lines.c network.c network_train.c words.c)
 
-test_learn_file-srcs := $(learn)/file.c
+test_learn_file-srcs := $(learn-file)
 test_learn_file-cflags := $(learn-cflags)
 
 test_learn_gradient-srcs := $(learn-network)
@@ -145,7 +146,8 @@ test_mgpud_config-cflags := $(mgpud-cflags) \
 test_mgpud_config-pkgs := json-c inih
 
 test_mgpud_pairs-srcs := ../../ctl/mgpud/contexts/pair_speeds.c ../../ctl/mgpud/config/weights.c \
-	$(addprefix $(learn)/,file.c forest.c lines.c pairs.c pairs_prior.c) ../../ctl/preempt/norm.c
+	$(addprefix $(learn)/,forest.c lines.c pairs.c pairs_prior.c) $(learn-file) \
+	../../ctl/preempt/norm.c
 test_mgpud_pairs-cflags := $(mgpud-cflags)
 
 # mgpud without what reaches the kernel, which the test plays.
@@ -303,7 +305,8 @@ test_place_replay-srcs := $(place-pure) $(addprefix $(place)/,place_trace.c repl
 test_place_replay-cflags := -I$(place) $(lib-cflags)
 test_place_replay-libs := -lpthread
 
-test_place_trace-srcs := $(place-pure) $(addprefix $(place)/,place_trace.c state.c weights.c)
+test_place_trace-srcs := $(place-pure) $(addprefix $(place)/,place_trace.c state.c weights.c) \
+	../../ctl/lib/checked.c
 test_place_trace-cflags := -I$(place) $(lib-cflags)
 test_place_trace-pkgs := json-c
 
