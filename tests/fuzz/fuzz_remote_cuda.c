@@ -69,6 +69,15 @@ static CUresult scarce_streams(CUstream *stream, unsigned int flags)
 	return ++calls % 8 == fails ? CUDA_ERROR_OUT_OF_MEMORY : stream_of_library(stream, flags);
 }
 
+/* The server has a primary context once: what is released of it goes with it. */
+static __typeof__(cuDevicePrimaryCtxRetain) *primary_of_library;
+
+static CUresult one_primary(CUcontext *ctx, CUdevice dev)
+{
+	FUZZ_ASSERT(dev < 0 || dev >= DEVICES || !rec.retained[dev]);
+	return primary_of_library(ctx, dev);
+}
+
 /* Map the device's memory, which each new process has. */
 static void device_begin(void)
 {
@@ -127,11 +136,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* 8 is no remainder. */
 	fails = data[1] % 9;
 	cuda = cuda_open(RTLD_DEFAULT);
-	FUZZ_ASSERT(cuda->calls.cuMemAlloc_v2 && cuda->calls.cuStreamCreate);
+	FUZZ_ASSERT(cuda->calls.cuMemAlloc_v2 && cuda->calls.cuStreamCreate &&
+		    cuda->calls.cuDevicePrimaryCtxRetain);
 	memory_of_library = cuda->calls.cuMemAlloc_v2;
 	stream_of_library = cuda->calls.cuStreamCreate;
+	primary_of_library = cuda->calls.cuDevicePrimaryCtxRetain;
 	cuda->calls.cuMemAlloc_v2 = scarce_memory;
 	cuda->calls.cuStreamCreate = scarce_streams;
+	cuda->calls.cuDevicePrimaryCtxRetain = one_primary;
 	fuzz_serve(&cuda_server, cuda, &hello, data[0] & 1, data + 2, size - 2);
 	/* All that the application had goes with it. */
 	FUZZ_ASSERT(!cuda->memory.root && !cuda->memory.bytes);
@@ -278,6 +290,15 @@ static void seeds(const char *dir)
 	REQUEST(cuLibraryUnload, 0, 9);
 	REQUEST(cuModuleUnload, 0, 7);
 	fuzz_seed(dir, "libraries", seed, seed_len);
+	seed_len = 2;
+	REQUEST(cuInit, 1, 0);
+	REQUEST(cuDevicePrimaryCtxRetain, 1, 0, 1);
+	REQUEST(cuMemAlloc_v2, 1, 1, 4096, 1);
+	REQUEST(cuCtxDestroy_v2, 0, 1);
+	REQUEST(cuDevicePrimaryCtxRetain, 1, 0, 2);
+	REQUEST(cuDevicePrimaryCtxRetain, 1, 0, 3);
+	REQUEST(cuCtxDestroy_v2, 0, 2);
+	fuzz_seed(dir, "primary", seed, seed_len);
 }
 
 FUZZ_SEEDS(seeds)

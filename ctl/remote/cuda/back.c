@@ -48,11 +48,18 @@ int32_t back_cuDevicePrimaryCtxRetain(struct server *s, struct request *q, CUcon
 	struct cuda *cuda = cuda_of(s);
 	CUresult status;
 
-	(void)q;
 	if (!made)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (dev < 0 || dev >= (CUdevice)CUDA_DEVICES)
 		return CUDA_ERROR_INVALID_DEVICE;
+	/*
+	 * A front end counts its program's references, and has one.  With two, the memory would
+	 * stay when the first is released, and would no longer be charged.
+	 */
+	if (cuda->primary[dev]) {
+		q->in.bad = true;
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	if (!cuda->calls.cuDevicePrimaryCtxRetain)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	status = cuda->calls.cuDevicePrimaryCtxRetain(made, dev);
@@ -85,6 +92,7 @@ static void release_context(struct cuda *cuda, CUcontext context)
 {
 	for (CUdevice dev = 0; dev < (CUdevice)CUDA_DEVICES; dev++) {
 		if (cuda->primary[dev] == context) {
+			cuda->primary[dev] = NULL;
 			cuda->calls.cuDevicePrimaryCtxRelease_v2(dev);
 			return;
 		}

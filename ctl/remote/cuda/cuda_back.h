@@ -16,7 +16,8 @@
  * struct cuda - what the server of an application has: struct server's native
  * @calls: the library's functions, first
  * @current: context that is current, or NULL if that is not known
- * @primary: contexts of devices, which are not destroyed but given up
+ * @primary: by device the primary context that the application has, or NULL: it is not destroyed
+ *	but given up
  * @memory: the application's device memory
  */
 struct cuda {
