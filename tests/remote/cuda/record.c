@@ -730,11 +730,14 @@ CUresult cuModuleGetFunctionCount(unsigned int *nr, CUmodule module)
 	return count(nr, (const struct thing *)module);
 }
 
-/* Return the first code of a fat binary that is not compressed, or the image itself. */
+/*
+ * Return the first code of a fat binary that is not compressed, or the image itself; NULL if it is
+ * not all there.
+ */
 static const uint8_t *inner(const struct code *c)
 {
 	static const uint8_t magic[] = { 0x50, 0xed, 0x55, 0xba };
-	uint64_t at = sizeof(magic) * 4, len, flags;
+	uint64_t at = sizeof(magic) * 4, len, there, flags;
 	uint32_t header_len;
 
 	if (memcmp(c->image, magic, sizeof(magic)))
@@ -743,11 +746,15 @@ static const uint8_t *inner(const struct code *c)
 		memcpy(&header_len, c->image + at + 4, sizeof(header_len));
 		memcpy(&len, c->image + at + 8, sizeof(len));
 		memcpy(&flags, c->image + at + 40, sizeof(flags));
+		if (header_len > c->len - at || len > c->len - at - header_len)
+			return NULL;
+		at += header_len;
+		there = cuda_image_len(c->image + at, len);
 		if (!(flags & 0xa000))
-			return c->image + at + header_len;
-		at += header_len + len;
+			return there && there <= len ? c->image + at : NULL;
+		at += len;
 	}
-	return (const uint8_t *)"";
+	return NULL;
 }
 
 /* Bytes of a variable: in PTX its declaration is a line, in a cubin it is a symbol. */
@@ -758,10 +765,12 @@ static uint64_t variable_len(const struct code *c, const char *name)
 	Elf64_Ehdr h;
 	Elf64_Sym sym;
 
+	if (!p)
+		return 0;
 	if (memcmp(p, ELFMAG, SELFMAG)) {
 		const char *text = (const char *)p, *line;
 		unsigned int bits;
-		char want[300], format[330];
+		char want[300];
 
 		snprintf(want, sizeof(want), " %s", name);
 		for (line = strstr(text, want); line; line = strstr(line + 1, want)) {
@@ -773,13 +782,12 @@ static uint64_t variable_len(const struct code *c, const char *name)
 			if ((!strstr(begin, ".global") || strstr(begin, ".global") > line) &&
 			    (!strstr(begin, ".const") || strstr(begin, ".const") > line))
 				continue;
-			while (*begin != '.' || !strchr("bsuf", begin[1]) ||
-			       begin[2] < '1' || begin[2] > '9')
+			while (begin < line && (*begin != '.' || !strchr("bsuf", begin[1]) ||
+						begin[2] < '1' || begin[2] > '9'))
 				begin++;
-			bits = (unsigned int)atoi(begin + 2);
-			snprintf(format, sizeof(format), " %s[%%u]", name);
+			bits = begin < line ? (unsigned int)atoi(begin + 2) : 0;
 			/* Of one that is no array it reads no number. */
-			if (sscanf(line, format, &nr) != 1)
+			if (sscanf(line + strlen(want), "[%u]", &nr) != 1)
 				nr = 1;
 			return bits / 8ull * nr;
 		}
@@ -791,9 +799,13 @@ static uint64_t variable_len(const struct code *c, const char *name)
 		if (s.sh_type != SHT_SYMTAB || s.sh_link >= h.e_shnum)
 			continue;
 		memcpy(&names, p + h.e_shoff + s.sh_link * sizeof(s), sizeof(s));
+		if (names.sh_type != SHT_STRTAB || !names.sh_size ||
+		    p[names.sh_offset + names.sh_size - 1])
+			continue;
 		for (uint64_t k = 0; k < s.sh_size / sizeof(sym); k++) {
 			memcpy(&sym, p + s.sh_offset + k * sizeof(sym), sizeof(sym));
 			if (ELF64_ST_TYPE(sym.st_info) == STT_OBJECT &&
+			    sym.st_name < names.sh_size &&
 			    !strcmp((const char *)p + names.sh_offset + sym.st_name, name))
 				return sym.st_size;
 		}
