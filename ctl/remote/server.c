@@ -162,7 +162,7 @@ void server_remove_children(struct server *s, const struct served *parent)
 		struct served *o = s->objects[i];
 
 		while (o) {
-			if (o->parent != parent) {
+			if (o->parent != parent && o->within != parent) {
 				o = o->next;
 				continue;
 			}

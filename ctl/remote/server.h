@@ -29,6 +29,7 @@ struct request;
  * @unit: bytes of a pixel
  * @charged: bytes that count for the application's limit
  * @parent: object that it goes with; NULL: none, or it has gone
+ * @within: another one, the context that it was made for if @parent is for all contexts; or NULL
  * @next: in the table
  */
 struct served {
@@ -40,6 +41,7 @@ struct served {
 	uint32_t unit;
 	uint64_t charged;
 	struct served *parent;
+	struct served *within;
 	struct served *next;
 };
 

@@ -16,9 +16,11 @@
 
 static int device_memory(void **p, unsigned long long bytes);
 static void device_free(void *p);
+static void gone(void);
 
 #define DEVICE_MEMORY(p, bytes)	device_memory(p, bytes)
 #define DEVICE_FREE(p)		device_free(p)
+#define GONE()			gone()
 #define OTHERS			(DEVICE + DEVICE_LEN)	/* a page that no program has got */
 
 #include "record.c"
@@ -45,6 +47,12 @@ static int device_memory(void **p, unsigned long long bytes)
 static void device_free(void *p)
 {
 	ASAN_POISON_MEMORY_REGION(p, DEVICE_PAGE);
+}
+
+/* The server looks at all handles and addresses before. */
+static void gone(void)
+{
+	FUZZ_ASSERT(!"an object or memory that has gone");
 }
 
 int __wrap_usleep(useconds_t us);
@@ -290,6 +298,22 @@ static void seeds(const char *dir)
 	REQUEST(cuLibraryUnload, 0, 9);
 	REQUEST(cuModuleUnload, 0, 7);
 	fuzz_seed(dir, "libraries", seed, seed_len);
+	seed_len = 2;
+	REQUEST(cuInit, 1, 0);
+	REQUEST(cuCtxCreate_v2, 1, 0, 0, 1);
+	REQUEST(cuCtxCreate_v2, 1, 0, 0, 2);
+	load_image(0, 9);
+	REQUEST(cuLibraryGetKernel, 0, 9, 10, 4, ADD);
+	before = seed_len;
+	REQUEST(cuKernelGetFunction, 0, 2, 10, 11);
+	REQUEST(cuCtxDestroy_v2, 0, 2);
+	REQUEST(remoteFuncParams, 1, 1, 11, 1, 1);
+	fuzz_seed(dir, "context_function", seed, seed_len);
+	seed_len = before;
+	REQUEST(cuLibraryGetGlobal, 1, 2, 9, 1, 1, 6, TOTAL_NAME);
+	REQUEST(cuCtxDestroy_v2, 0, 2);
+	REQUEST(cuMemsetD8_v2, 0, 1, M(0), 1, 64);
+	fuzz_seed(dir, "context_variable", seed, seed_len);
 	seed_len = 2;
 	REQUEST(cuInit, 1, 0);
 	REQUEST(cuDevicePrimaryCtxRetain, 1, 0, 1);

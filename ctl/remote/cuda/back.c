@@ -195,17 +195,21 @@ static int32_t answer_two(struct server *s, struct request *q, uint64_t len_a, u
 }
 
 /* Note memory that the library has given. */
-static bool keep(struct server *s, uint64_t start, uint64_t len, void *owner, bool fixed)
+static bool keep(struct server *s, const struct cuda_range *range)
 {
 	struct cuda *cuda = cuda_of(s);
-	const struct cuda_range range = {
-		.start = start, .len = len, .owner = owner, .fixed = fixed,
-	};
 	uint64_t before = cuda->memory.bytes;
-	bool kept = cuda_ranges_add(&cuda->memory, &range);
+	bool kept = cuda_ranges_add(&cuda->memory, range);
 
 	charge(s, before);
 	return kept;
+}
+
+static bool keep_allocation(struct server *s, CUdeviceptr start, uint64_t len)
+{
+	return keep(s, &(struct cuda_range){
+		.start = start, .len = len, .owner = cuda_of(s)->current,
+	});
 }
 
 int32_t back_cuMemAlloc_v2(struct server *s, struct request *q, uint64_t len_dptr, size_t bytes)
@@ -222,7 +226,7 @@ int32_t back_cuMemAlloc_v2(struct server *s, struct request *q, uint64_t len_dpt
 	status = cuda->calls.cuMemAlloc_v2(&dptr, bytes);
 	if (status)
 		return (int32_t)status;
-	if (!keep(s, dptr, bytes, cuda->current, false)) {
+	if (!keep_allocation(s, dptr, bytes)) {
 		cuda->calls.cuMemFree_v2(dptr);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -249,7 +253,7 @@ int32_t back_cuMemAllocPitch_v2(struct server *s, struct request *q, uint64_t le
 	/* With the pitch it can be more than there may be. */
 	bytes = sat_mul(pitch, height);
 	if (bytes < q->reserved || !server_reserve(s, q, bytes - q->reserved) ||
-	    !keep(s, dptr, bytes, cuda->current, false)) {
+	    !keep_allocation(s, dptr, bytes)) {
 		cuda->calls.cuMemFree_v2(dptr);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -281,7 +285,9 @@ int32_t back_cuModuleGetGlobal_v2(struct server *s, struct request *q, uint64_t 
 	status = cuda->calls.cuModuleGetGlobal_v2(&dptr, &bytes, module, name);
 	if (status)
 		return (int32_t)status;
-	if (bytes && !keep(s, dptr, bytes, module, true))
+	if (bytes && !keep(s, &(struct cuda_range){
+		.start = dptr, .len = bytes, .owner = module, .fixed = true,
+	}))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return answer_two(s, q, len_dptr, dptr, len_bytes, bytes);
 }
@@ -299,7 +305,11 @@ int32_t back_cuLibraryGetGlobal(struct server *s, struct request *q, uint64_t le
 	status = cuda->calls.cuLibraryGetGlobal(&dptr, &bytes, library, name);
 	if (status)
 		return (int32_t)status;
-	if (bytes && !keep(s, dptr, bytes, library, true))
+	/* Each context has one of its own. */
+	if (bytes && !keep(s, &(struct cuda_range){
+		.start = dptr, .len = bytes, .owner = library, .context = cuda->current,
+		.fixed = true,
+	}))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return answer_two(s, q, len_dptr, dptr, len_bytes, bytes);
 }

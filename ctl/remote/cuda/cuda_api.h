@@ -221,12 +221,14 @@ uint64_t cuda_plane(uint64_t pitch, uint64_t width, uint64_t height);
  * @start: first address
  * @len: bytes
  * @owner: what it goes with
+ * @context: context that it goes with, too; NULL if that is @owner, or is told by it
  * @fixed: it is no allocation of its own, but a variable of a module
  */
 struct cuda_range {
 	uint64_t start;
 	uint64_t len;
 	void *owner;
+	const void *context;
 	bool fixed;
 };
 
@@ -247,7 +249,7 @@ const struct cuda_range *cuda_ranges_find(const struct cuda_ranges *r, uint64_t 
 					  uint64_t len);
 /* Remove the range that is an allocation and starts there. Return whether there was one. */
 bool cuda_ranges_remove(struct cuda_ranges *r, uint64_t start);
-/* Remove all ranges of an owner; those of all if it is NULL. */
+/* Remove all ranges of an owner or context; those of all if it is NULL. */
 void cuda_ranges_drop(struct cuda_ranges *r, const void *owner);
 
 #endif /* REMOTE_CUDA_API_H */

@@ -84,7 +84,9 @@ static void look(const void *node, VISIT visit, void *arg)
 	struct cuda_range *range = *(struct cuda_range *const *)node;
 	struct search *s = arg;
 
-	if ((visit == preorder || visit == leaf) && (!s->owner || range->owner == s->owner))
+	if (visit != preorder && visit != leaf)
+		return;
+	if (!s->owner || range->owner == s->owner || range->context == s->owner)
 		s->found = range;
 }
 

@@ -40,6 +40,11 @@
 #define OTHERS			0x7000000000ull	/* where a page is that no program has got */
 #endif
 
+/* A fuzz target fails when the server hands over an object or memory that has gone. */
+#ifndef GONE
+#define GONE()			((void)0)
+#endif
+
 struct code;
 
 /* An object of any kind. */
@@ -51,6 +56,7 @@ struct thing {
 	int priority;
 	int device;			/* of a context */
 	bool recorded;			/* an event */
+	const struct thing *context;	/* of a library's function; NULL: see @code */
 	struct code *code;		/* of a module, a library, a function or a kernel */
 	struct thing *next;		/* of the same code */
 	struct thing *before;		/* the one that was made before it */
@@ -161,8 +167,11 @@ static bool is(const void *handle, uint32_t kind)
 {
 	const struct thing *t = handle;
 
-	return t && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD &&
-		t->magic == MAGIC && t->kind == kind;
+	if (!t || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD || t->kind != kind)
+		return false;
+	if (t->magic != MAGIC)
+		GONE();
+	return t->magic == MAGIC;
 }
 
 static unsigned int nr_of(const void *handle)
@@ -226,7 +235,11 @@ static CUresult current(void)
 
 static bool has(CUdeviceptr p, uint64_t len)
 {
-	return !len || cuda_ranges_find(&rec.memory, p, len);
+	bool there = !len || cuda_ranges_find(&rec.memory, p, len);
+
+	if (!there)
+		GONE();
+	return there;
 }
 
 static void *at(CUdeviceptr p)
@@ -407,9 +420,14 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	return 0;
 }
 
+/* What it has ends with it. */
 static void end_context(struct thing *c)
 {
 	note("context c%u ends\n", c->nr);
+	for (struct thing *t = rec.last; t; t = t->before)
+		if (t->context == c || (t->code && t->code->context == c))
+			end(t);
+	cuda_ranges_drop(&rec.memory, c);
 	end(c);
 }
 
@@ -813,10 +831,10 @@ static uint64_t variable_len(const struct code *c, const char *name)
 	return 0;
 }
 
-static CUdeviceptr allocate(uint64_t bytes, bool fixed)
+static CUdeviceptr allocate(uint64_t bytes, const struct thing *context, bool fixed)
 {
 	void *p = NULL;
-	struct cuda_range r = { .len = bytes, .fixed = fixed };
+	struct cuda_range r = { .len = bytes, .context = context, .fixed = fixed };
 
 	if (rec.memory.bytes + bytes > TOTAL || DEVICE_MEMORY(&p, bytes))
 		return 0;
@@ -834,7 +852,7 @@ static CUresult get_global(CUdeviceptr *dptr, size_t *bytes, const struct thing 
 	CUdeviceptr p;
 
 	NEED(len, CUDA_ERROR_NOT_FOUND);
-	p = allocate(len, true);
+	p = allocate(len, t->code->context ? t->code->context : stack[depth - 1], true);
 	NEED(p, CUDA_ERROR_OUT_OF_MEMORY);
 	note("variable %s of %u: %s %llu\n", name, t->nr, WHERE(p), (unsigned long long)len);
 	if (dptr)
@@ -909,6 +927,7 @@ CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
 	memcpy(t->name, ((struct thing *)kernel)->name, sizeof(t->name));
 	t->nr_params = ((struct thing *)kernel)->nr_params;
 	t->params = ((struct thing *)kernel)->params;
+	t->context = stack[depth - 1];
 	*f = (CUfunction)t;
 	return 0;
 }
@@ -1101,7 +1120,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytes)
 {
 	NEED_CURRENT();
 	NEED(dptr && bytes, CUDA_ERROR_INVALID_VALUE);
-	*dptr = allocate(bytes, false);
+	*dptr = allocate(bytes, stack[depth - 1], false);
 	NEED(*dptr, CUDA_ERROR_OUT_OF_MEMORY);
 	note("allocate %s: %zu\n", WHERE(*dptr), bytes);
 	return 0;
