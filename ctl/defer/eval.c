@@ -1720,9 +1720,10 @@ static void forget_states(struct eval *e)
 
 static void forget_callees(struct eval *e);
 
-void eval_free(struct eval *e)
+/* Forget all but @notes and @sites, which the outermost function has. */
+static void forget_execution(struct eval *e)
 {
-	unsigned int i, k;
+	unsigned int i;
 
 	forget_states(e);
 	forget_callees(e);
@@ -1730,6 +1731,13 @@ void eval_free(struct eval *e)
 		free(e->deciding[i]);
 	free(e->deciding);
 	e->deciding = NULL;
+}
+
+void eval_free(struct eval *e)
+{
+	unsigned int i, k;
+
+	forget_execution(e);
 	for (i = 0; i < e->nr_sites; i++)
 		for (k = 0; k < API_MAX_ARGS; k++)
 			free(e->sites[i].pointees[k]);
@@ -1807,13 +1815,7 @@ struct callee {
 
 static void free_callee(struct callee *c)
 {
-	unsigned int i;
-
-	forget_states(&c->e);
-	forget_callees(&c->e);
-	for (i = 0; c->e.deciding && i <= c->e.cfg->nr_blocks; i++)
-		free(c->e.deciding[i]);
-	free(c->e.deciding);
+	forget_execution(&c->e);
 	free(c->start);
 	free(c->end);
 	free(c);
