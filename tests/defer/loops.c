@@ -688,6 +688,25 @@ void c3_made_elsewhere(cl_context c, cl_command_queue q, cl_mem a, int times)
 	}
 }
 
+__attribute__((noinline)) static void cleared(CUdeviceptr p)
+{
+	cuMemsetD8_v2(p, 0, 64);
+}
+
+void c0_cleared_elsewhere(CUdeviceptr first, int times)
+{
+	/* In the inner loop the function gets another argument than the first time. */
+	for (int i = 0; i < times; i++) {
+		CUdeviceptr p = first, made;
+
+		for (int j = 0; j < 8; j++) {
+			cleared(p);
+			cuMemAlloc_v2(&made, 64);
+			p = first ^ (made & 4096);
+		}
+	}
+}
+
 __attribute__((noinline)) static void retried(cl_command_queue q, cl_kernel k, size_t n)
 {
 	while (launched(q, k, n))
