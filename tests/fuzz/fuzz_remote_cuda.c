@@ -314,6 +314,11 @@ static void seeds(const char *dir)
 	REQUEST(cuCtxDestroy_v2, 0, 2);
 	REQUEST(cuMemsetD8_v2, 0, 1, M(0), 1, 64);
 	fuzz_seed(dir, "context_variable", seed, seed_len);
+	seed_len = before;
+	/* The wrapper of a fat binary, which has the address of the image. */
+	REQUEST(remoteModuleLoad, 1, 1, 24, 0, 12, 24, 0x1466243b1ull, 4096, 0, 0, 0);
+	REQUEST(remoteLibraryLoad, 1, 24, 0, 13, 24, 0x1466243b1ull, 4096, 0, 0, 0);
+	fuzz_seed(dir, "wrapper", seed, seed_len);
 	seed_len = 2;
 	REQUEST(cuInit, 1, 0);
 	REQUEST(cuDevicePrimaryCtxRetain, 1, 0, 1);

@@ -396,10 +396,7 @@ int32_t back_remoteCopyOnDevice(struct server *s, struct request *q, CUdeviceptr
 
 /* ---- modules and kernels ---- */
 
-/*
- * Return a copy of an image that ends with a NUL, as a text does, or NULL. The library takes the
- * lengths that are in an image, which is why it must be no more than these.
- */
+/* Return a copy of an image that ends with a NUL, as a text does, or NULL. */
 static void *copy_image(struct server *s, struct request *q, const void *image, size_t size)
 {
 	uint8_t *own = server_arena(s, q, sat_add(size, 1));
@@ -411,6 +408,17 @@ static void *copy_image(struct server *s, struct request *q, const void *image, 
 	return own;
 }
 
+/*
+ * Return whether a copy is an image that ends within it: the library takes the lengths that are in
+ * an image, and of a wrapper of nvcc the address.
+ */
+static bool is_image(const void *own, size_t size)
+{
+	uint64_t len = cuda_image_len(own, size + 1);
+
+	return len && len <= size;
+}
+
 int32_t back_remoteModuleLoad(struct server *s, struct request *q, CUmodule *made, size_t size,
 			      const void *image, unsigned int nr, const CUjit_option *options,
 			      const size_t *values)
@@ -420,7 +428,7 @@ int32_t back_remoteModuleLoad(struct server *s, struct request *q, CUmodule *mad
 
 	if (!own)
 		return q->status;
-	if (!made || cuda_image_len(own, size + 1) > size || !cuda_options_plain(nr, options))
+	if (!made || !is_image(own, size) || !cuda_options_plain(nr, options))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!lib->cuModuleLoadDataEx)
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -437,7 +445,7 @@ int32_t back_remoteLibraryLoad(struct server *s, struct request *q, CUlibrary *m
 
 	if (!own)
 		return q->status;
-	if (!made || cuda_image_len(own, size + 1) > size || !cuda_options_plain(nr, options))
+	if (!made || !is_image(own, size) || !cuda_options_plain(nr, options))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!lib->cuLibraryLoadData)
 		return CUDA_ERROR_NOT_SUPPORTED;
