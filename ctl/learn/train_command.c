@@ -13,7 +13,10 @@
 #include "output.h"
 #include "trees.h"
 
-/* Of the runs each so many-th is for validation: no VM is in both parts. */
+/*
+ * Of the runs each so many-th is for validation. No VM is in both parts, unless its host made two
+ * logs of it.
+ */
 #define VALIDATE_EVERY	5
 
 /**

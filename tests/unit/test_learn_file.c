@@ -131,7 +131,7 @@ static void heads(void)
 		    "longer than 31 bytes");
 	refuse_text("mgpu-learn 1\nmodel m\nmade x\n", "\"made x\" must be a whole number");
 	refuse_text("mgpu-learn 1\nmodel m\nmade  1\n", "must be a whole number");
-	refuse_text(HEAD "size 67108865\n", "at most 67108864");
+	refuse_text(HEAD "size 8388609\n", "at most 8388608");
 	refuse_text(HEAD "size 99999999999999999999\n", "must be a whole number");
 	refuse_text(HEAD "size 4\nab", "ends too early");
 	refuse_text(HEAD "size 1\na", "ends too early");
