@@ -33,7 +33,8 @@ static int read_text(struct checked *c, const char *word, char *text, size_t siz
 	if (!value)
 		return -EINVAL;
 	if (strlen(value) >= size)
-		return checked_refuse(c, "the line \"%s\" is longer than %zu bytes", word, size - 1);
+		return checked_refuse(c, "the line \"%s\" is longer than %zu bytes", word,
+				      size - 1);
 	strcpy(text, value);
 	return 0;
 }

@@ -19,7 +19,7 @@
 #include <stdio.h>
 
 #define LEARN_FILE_VERSION	1
-#define LEARN_FILE_SIZE_MAX	(8u << 20)	/* of the payload: mgpud reads one between two periods */
+#define LEARN_FILE_SIZE_MAX	(8u << 20)	/* of the payload; mgpud reads it between periods */
 #define LEARN_FILE_LINE		256
 
 /**

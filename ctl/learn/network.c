@@ -594,7 +594,7 @@ void network_forward(const struct network_weights *w, struct network_question *q
 /* ---- files ---- */
 
 /* A block has the size of its field: a matrix, or a vector, which is one row. */
-#define REALS(field)	(sizeof(((struct network_parameters *)NULL)->field) / sizeof(real))
+#define REALS(field)	(sizeof(((struct network_parameters *)NULL)[0].field) / sizeof(real))
 #define BLOCK(field, row)							\
 	{ #field, offsetof(struct network_parameters, field) / sizeof(real),	\
 	  REALS(field) / REALS(row), REALS(row) }

@@ -278,6 +278,7 @@ int32_t back_cuModuleGetGlobal_v2(struct server *s, struct request *q, uint64_t 
 	struct cuda *cuda = cuda_of(s);
 	CUdeviceptr dptr = 0;
 	size_t bytes = 0;
+	struct cuda_range variable;
 	CUresult status;
 
 	if (!cuda->calls.cuModuleGetGlobal_v2)
@@ -285,9 +286,10 @@ int32_t back_cuModuleGetGlobal_v2(struct server *s, struct request *q, uint64_t 
 	status = cuda->calls.cuModuleGetGlobal_v2(&dptr, &bytes, module, name);
 	if (status)
 		return (int32_t)status;
-	if (bytes && !keep(s, &(struct cuda_range){
+	variable = (struct cuda_range){
 		.start = dptr, .len = bytes, .owner = module, .fixed = true,
-	}))
+	};
+	if (bytes && !keep(s, &variable))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return answer_two(s, q, len_dptr, dptr, len_bytes, bytes);
 }
@@ -298,6 +300,7 @@ int32_t back_cuLibraryGetGlobal(struct server *s, struct request *q, uint64_t le
 	struct cuda *cuda = cuda_of(s);
 	CUdeviceptr dptr = 0;
 	size_t bytes = 0;
+	struct cuda_range variable;
 	CUresult status;
 
 	if (!cuda->calls.cuLibraryGetGlobal)
@@ -306,10 +309,11 @@ int32_t back_cuLibraryGetGlobal(struct server *s, struct request *q, uint64_t le
 	if (status)
 		return (int32_t)status;
 	/* Each context has one of its own. */
-	if (bytes && !keep(s, &(struct cuda_range){
+	variable = (struct cuda_range){
 		.start = dptr, .len = bytes, .owner = library, .context = cuda->current,
 		.fixed = true,
-	}))
+	};
+	if (bytes && !keep(s, &variable))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return answer_two(s, q, len_dptr, dptr, len_bytes, bytes);
 }
