@@ -29,8 +29,7 @@ static int fail(struct image *img, const char *fmt, ...)
 	return -1;
 }
 
-/* Make room for one more element; return it, zeroed, or NULL. */
-static void *grow(void *array, unsigned int *nr, size_t size)
+void *image_grow(void *array, unsigned int *nr, size_t size)
 {
 	void **p = array, *more;
 
@@ -47,7 +46,7 @@ static void *grow(void *array, unsigned int *nr, size_t size)
 static int add_name(struct image_name **names, unsigned int *nr, uint64_t address,
 		    const char *name)
 {
-	struct image_name *n = grow(names, nr, sizeof(*n));
+	struct image_name *n = image_grow(names, nr, sizeof(*n));
 
 	if (!n)
 		return -1;
@@ -132,7 +131,7 @@ static int read_segments(struct image *img)
 		if (p.p_offset > img->size || p.p_filesz > img->size - p.p_offset ||
 		    p.p_vaddr + p.p_filesz < p.p_vaddr)
 			return fail(img, "segment %zu lies outside of the file: is it whole?", i);
-		s = grow(&img->segments, &img->nr_segments, sizeof(*s));
+		s = image_grow(&img->segments, &img->nr_segments, sizeof(*s));
 		if (!s)
 			return fail(img, "out of memory");
 		s->start = p.p_vaddr;
@@ -262,7 +261,7 @@ static int add_function(struct image *img, uint64_t start, uint64_t end)
 	/* Of the linker's stubs there is no call to be found. */
 	if (end <= start || !image_bytes(img, start, &len) || len < end - start)
 		return 0;
-	f = grow(&img->functions, &img->nr_functions, sizeof(*f));
+	f = image_grow(&img->functions, &img->nr_functions, sizeof(*f));
 	if (!f)
 		return fail(img, "out of memory");
 	f->start = start;
@@ -432,37 +431,61 @@ static int read_elf(struct image *img)
 	return 0;
 }
 
-int image_open(struct image *img, const char *path)
+int image_file(const char *path, size_t *size, char *error, size_t error_size)
 {
 	struct stat st;
-	int fd, ret;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st)) {
+		snprintf(error, error_size, "%s", strerror(errno));
+	} else if (!S_ISREG(st.st_mode)) {
+		snprintf(error, error_size, "it is not a file");
+	} else if (!st.st_size || (uint64_t)st.st_size > SIZE_MAX_FILE) {
+		snprintf(error, error_size, "its size is %jd bytes; 1 to %lu are read",
+			 (intmax_t)st.st_size, SIZE_MAX_FILE);
+	} else {
+		*size = (size_t)st.st_size;
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+int image_open(struct image *img, const char *path)
+{
+	int fd;
 
 	memset(img, 0, sizeof(*img));
 	elf_version(EV_CURRENT);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = image_file(path, &img->size, img->error, sizeof(img->error));
 	if (fd < 0)
-		return fail(img, "%s", strerror(errno));
-	if (fstat(fd, &st))
-		ret = fail(img, "%s", strerror(errno));
-	else if (!S_ISREG(st.st_mode))
-		ret = fail(img, "it is not a file");
-	else if (!st.st_size || (uint64_t)st.st_size > SIZE_MAX_FILE)
-		ret = fail(img, "its size is %jd bytes; 1 to %lu are read", (intmax_t)st.st_size,
-			   SIZE_MAX_FILE);
-	else
-		ret = 0;
-	if (!ret) {
-		/* libelf converts in place: the copy is private. */
-		img->map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-				fd, 0);
-		if (img->map == MAP_FAILED) {
-			img->map = NULL;
-			ret = fail(img, "%s", strerror(errno));
-		}
-		img->size = (size_t)st.st_size;
-	}
+		return -1;
+	/* libelf converts in place: the copy is private. */
+	img->map = mmap(NULL, img->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	close(fd);
-	return ret ? ret : read_elf(img);
+	if (img->map == MAP_FAILED) {
+		img->map = NULL;
+		return fail(img, "%s", strerror(errno));
+	}
+	return read_elf(img);
+}
+
+int image_name(struct image *img, uint64_t address, const char *name)
+{
+	struct image_function *f;
+	unsigned int i;
+
+	if (add_name(&img->symbols, &img->nr_symbols, address, name))
+		return fail(img, "out of memory");
+	for (i = img->nr_symbols - 1; i && img->symbols[i - 1].address > address; i--)
+		img->symbols[i] = img->symbols[i - 1];
+	img->symbols[i] = (struct image_name){ .address = address, .name = name };
+	f = (struct image_function *)image_function(img, address);
+	if (f && f->start == address && !f->name)
+		f->name = name;
+	return 0;
 }
 
 void image_close(struct image *img)

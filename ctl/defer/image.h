@@ -61,6 +61,30 @@ struct image {
 int image_open(struct image *img, const char *path);
 void image_close(struct image *img);
 
+/**
+ * image_file() - open a file that is not too large to be read whole
+ * @path: the file
+ * @size: its bytes
+ * @error: why it cannot be read
+ * @error_size: bytes of @error
+ *
+ * Return: its descriptor, or -1.
+ */
+int image_file(const char *path, size_t *size, char *error, size_t error_size);
+
+/**
+ * image_grow() - make room for one more element in an array
+ * @array: address of the pointer to it
+ * @nr: its elements
+ * @size: bytes of one
+ *
+ * Return: the new element, zeroed; NULL without memory, and the array is as before.
+ */
+void *image_grow(void *array, unsigned int *nr, size_t size);
+
+/* Name a function of a stripped program; the name must stay.  Return 0, or -1 without memory. */
+int image_name(struct image *img, uint64_t address, const char *name);
+
 /* Return the bytes at an address and how many follow in this segment, or NULL. */
 const uint8_t *image_bytes(const struct image *img, uint64_t address, size_t *len);
 

@@ -15,16 +15,19 @@
 #include "classify.h"
 #include "cmdline.h"
 #include "complain.h"
+#include "cudart.h"
 #include "report.h"
 
 #define STATUS_USAGE	2
 
 static const char usage_text[] =
 	"usage: mgpu-defer analyse [-j] [--assume-success] [--picture FILE] [--no-cache] PROGRAM\n"
+	"       mgpu-defer runtime PROGRAM\n"
 	"       mgpu-defer help | version\n"
 	"\n"
 	"Finds the loops of a program whose GPU calls (OpenCL, CUDA's driver API) need not be\n"
-	"executed one by one, and says of the others why they must be.\n"
+	"executed one by one, and says of the others why they must be. With 'runtime' prints where\n"
+	"the functions of a statically linked CUDA runtime library are.\n"
 	"\n"
 	"  -j, --json          print JSON\n"
 	"      --assume-success  a loop may test whether a call succeeded; an error then shows at\n"
@@ -142,6 +145,15 @@ static json_object *look_at(const struct image *img, const char *path, struct op
 	return json;
 }
 
+static int flush(void)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		complain("standard output: %s", strerror(errno));
+		return 1;
+	}
+	return 0;
+}
+
 static int print(json_object *json, const char *path, bool as_json)
 {
 	if (as_json) {
@@ -151,11 +163,69 @@ static int print(json_object *json, const char *path, bool as_json)
 	} else {
 		report_print(json, path, stdout);
 	}
-	if (fflush(stdout) || ferror(stdout)) {
-		complain("standard output: %s", strerror(errno));
-		return 1;
+	return flush();
+}
+
+/* Name the functions of a runtime library in a stripped program; return whether that was possible. */
+static bool name_runtime(struct image *img, struct cudart *rt, const char *path)
+{
+	unsigned int i;
+	int ret;
+
+	ret = cudart_find(rt, img, cudart_archive());
+	if (ret)
+		complain("%s: calls of CUDA's runtime library have no names: %s", path, rt->error);
+	for (i = 0; !ret && i < rt->nr; i++)
+		if (!image_symbol(img, rt->functions[i].address))
+			ret = image_name(img, rt->functions[i].address, rt->functions[i].name);
+	return !ret;
+}
+
+/*
+ * Print a line "cudart VERSION", one of address, room, first bytes and name for each function of
+ * the runtime library, and "end".
+ */
+static void print_runtime(const struct cudart *rt, const struct image *img)
+{
+	const uint8_t *code;
+	unsigned int i, k;
+	size_t len;
+
+	printf("cudart %u\n", rt->version);
+	for (i = 0; i < rt->nr; i++) {
+		code = image_bytes(img, rt->functions[i].address, &len);
+		printf("%#llx %u ", (unsigned long long)rt->functions[i].address,
+		       rt->functions[i].room);
+		for (k = 0; k < CUDART_ROOM; k++)
+			printf("%02x", code && k < len ? code[k] : 0);
+		printf(" %s\n", rt->functions[i].name);
 	}
-	return 0;
+	puts("end");
+}
+
+static int runtime(const char *path)
+{
+	struct cudart rt = { 0 };
+	struct image img;
+	int ret;
+
+	ret = image_open(&img, path);
+	if (ret)
+		complain("%s: %s", path, img.error);
+	if (!ret) {
+		ret = cudart_find(&rt, &img, cudart_archive());
+		if (!ret)
+			ret = cudart_measure(&rt, &img);
+		if (ret)
+			complain("%s: %s", path, rt.error);
+	}
+	if (!ret) {
+		print_runtime(&rt, &img);
+		ret = flush();
+	}
+	cudart_free(&rt);
+	image_close(&img);
+	return ret ? 1 : 0;
 }
 
 static int analyse(const char *path, struct options *o)
@@ -164,7 +234,9 @@ static int analyse(const char *path, struct options *o)
 	json_object *json = NULL;
 	size_t graph_len = 0;
 	char *graph = NULL;
+	struct cudart rt = { 0 };
 	struct image img;
+	bool named;
 	int ret = 1;
 
 	if (o->picture && !format) {
@@ -180,8 +252,10 @@ static int analyse(const char *path, struct options *o)
 	if (!o->no_cache && !o->picture)
 		json = cache_get(img.build_id, o->classify.assume_success);
 	if (!json) {
+		named = name_runtime(&img, &rt, path);
 		json = look_at(&img, path, o, &graph, &graph_len);
-		if (json && !o->no_cache)
+		/* With the names the report is another one. */
+		if (json && named && !o->no_cache)
 			cache_put(img.build_id, o->classify.assume_success, json);
 	}
 	if (json)
@@ -190,6 +264,7 @@ static int analyse(const char *path, struct options *o)
 		ret = 1;
 	json_object_put(json);
 	free(graph);
+	cudart_free(&rt);
 	image_close(&img);
 	return ret;
 }
@@ -206,7 +281,7 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	static const char *const commands[] = { "analyse", "help", "version", NULL };
+	static const char *const commands[] = { "analyse", "runtime", "help", "version", NULL };
 	const char *command;
 	struct options o = { 0 };
 	char text[256];
@@ -241,7 +316,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind == argc) {
-		complain("no command; the command is: analyse PROGRAM (see 'mgpu-defer --help')");
+		complain("no command; the commands are: analyse PROGRAM, runtime PROGRAM (see 'mgpu-defer --help')");
 		return STATUS_USAGE;
 	}
 	command = argv[optind];
@@ -253,14 +328,16 @@ int main(int argc, char **argv)
 		puts("mgpu-defer " MGPU_VERSION);
 		return 0;
 	}
-	if (strcmp(command, "analyse")) {
+	if (strcmp(command, "analyse") && strcmp(command, "runtime")) {
 		unknown_command(text, sizeof(text), "mgpu-defer", command, commands);
 		complain("%s", text);
 		return STATUS_USAGE;
 	}
 	if (argc - optind != 2) {
-		complain("analyse takes one program, not %d", argc - optind - 1);
+		complain("%s takes one program, not %d", command, argc - optind - 1);
 		return STATUS_USAGE;
 	}
+	if (!strcmp(command, "runtime"))
+		return runtime(argv[optind + 1]);
 	return analyse(argv[optind + 1], &o);
 }

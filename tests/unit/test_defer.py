@@ -291,10 +291,11 @@ def other_files_are_refused():
 
 
 def wrong_calls_are_refused():
-    for args, error in (((), "no command; the command is: analyse PROGRAM"),
+    for args, error in (((), "no command; the commands are: analyse PROGRAM, runtime"),
                         (("analyze",), "did you mean 'analyse'"),
                         (("analyse",), "analyse takes one program, not 0"),
                         (("analyse", "a", "b"), "analyse takes one program, not 2"),
+                        (("runtime",), "runtime takes one program, not 0"),
                         (("analyse", "--jason", "a"), "unknown option --jason"),
                         (("analyse", "--picture"), "--picture wants a value")):
         done = run(DEFER, *args)

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fuzz what finds the functions of an archive in a program.  The input is the program's code and the
+ * archive: two bytes with the length of the first, and both.
+ */
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "archive.h"
+#include "fuzz.h"
+
+#define START	0x400000u
+
+static bool wanted(const char *name)
+{
+	return *name == 'c';
+}
+
+/* What is surely there has the bytes that linkers do not change. */
+static void check_sure(const struct signature *sig, const struct image *img)
+{
+	const uint8_t *code;
+	size_t len, i;
+
+	code = image_bytes(img, sig->places[0], &len);
+	FUZZ_ASSERT(code && len >= sig->len);
+	for (i = 0; i < sig->len; i++)
+		FUZZ_ASSERT(!((code[i] ^ sig->bytes[i]) & sig->mask[i]));
+	for (i = 0; i < sig->nr_names; i++)
+		FUZZ_ASSERT(sig->names[i].offset < sig->len && *sig->names[i].name == 'c');
+}
+
+static void find(struct archive *a, const uint8_t *code, size_t len)
+{
+	struct image_segment segment = { .start = START, .end = START + len, .bytes = code,
+					 .executable = true };
+	const struct image img = { .segments = &segment, .nr_segments = 1 };
+	const struct signature *doubtful;
+	unsigned int i;
+
+	signatures_find(a->sigs, a->nr, &img);
+	for (i = 0; i < a->nr; i++) {
+		FUZZ_ASSERT(a->sigs[i].nr_places <= a->sigs[i].nr_seen);
+		if (signature_sure(&a->sigs[i]))
+			check_sure(&a->sigs[i], &img);
+	}
+	doubtful = signatures_doubtful(a->sigs, a->nr);
+	FUZZ_ASSERT(!doubtful || (doubtful->nr_names && doubtful->nr_seen));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct archive a;
+	uint8_t *code;
+	char name[64];
+	size_t len;
+	int fd, ret;
+
+	if (size < 2 || size - 2 < (len = data[0] | (size_t)data[1] << 8))
+		return 0;
+	/* Behind it is nothing, where a sanitizer looks. */
+	code = malloc(len ? len : 1);
+	fd = memfd_create("archive", MFD_CLOEXEC);
+	FUZZ_ASSERT(code && fd >= 0);
+	memcpy(code, data + 2, len);
+	FUZZ_ASSERT(write(fd, data + 2 + len, size - 2 - len) == (ssize_t)(size - 2 - len));
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	ret = archive_open(&a, name, wanted);
+	FUZZ_ASSERT(!ret == !*a.error);
+	if (!ret)
+		find(&a, code, len);
+	archive_close(&a);
+	close(fd);
+	free(code);
+	return 0;
+}
+
+/* ---- seeds ---- */
+
+#define CODE	48u	/* bytes of a section */
+
+/* An object file: two sections of code with a function each, the first of which calls the other. */
+struct object {
+	Elf64_Ehdr head;
+	uint8_t code[2][CODE];
+	Elf64_Rela relocations[3];
+	Elf64_Sym symbols[4];
+	char strings[32];
+	Elf64_Shdr sections[6];
+};
+
+static void make_object(struct object *o)
+{
+	static const char strings[] = "\0cudaOne\0cudaTwo\0elsewhere";
+	const Elf64_Shdr code = { .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+				  .sh_size = CODE, .sh_addralign = 16 };
+	unsigned int i;
+
+	memset(o, 0, sizeof(*o));
+	memcpy(o->head.e_ident, ELFMAG, SELFMAG);
+	o->head.e_ident[EI_CLASS] = ELFCLASS64;
+	o->head.e_ident[EI_DATA] = ELFDATA2LSB;
+	o->head.e_ident[EI_VERSION] = o->head.e_version = EV_CURRENT;
+	o->head.e_type = ET_REL;
+	o->head.e_machine = EM_X86_64;
+	o->head.e_ehsize = sizeof(o->head);
+	o->head.e_shentsize = sizeof(*o->sections);
+	o->head.e_shnum = 6;
+	o->head.e_shoff = offsetof(struct object, sections);
+	for (i = 0; i < 2 * CODE; i++)
+		o->code[i / CODE][i % CODE] = (uint8_t)(i * 37 + 11);
+	/* One within the section, one to the other, and one to what the linker finds. */
+	for (i = 0; i < 3; i++)
+		o->relocations[i] = (Elf64_Rela){
+			.r_offset = 4 + 12 * i, .r_addend = -4,
+			.r_info = ELF64_R_INFO(i + 1ul, i < 2 ? R_X86_64_PLT32 :
+							R_X86_64_REX_GOTPCRELX),
+		};
+	for (i = 1; i < 4; i++)
+		o->symbols[i] = (Elf64_Sym){
+			.st_name = i == 1 ? 1 : i == 2 ? 9 : 17,
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, i < 3 ? STT_FUNC : STT_NOTYPE),
+			.st_shndx = (uint16_t)(i < 3 ? i : SHN_UNDEF),
+		};
+	memcpy(o->strings, strings, sizeof(strings));
+	o->sections[1] = o->sections[2] = code;
+	o->sections[1].sh_offset = offsetof(struct object, code);
+	o->sections[2].sh_offset = offsetof(struct object, code) + CODE;
+	o->sections[3] = (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_link = 4, .sh_info = 1,
+				       .sh_offset = offsetof(struct object, relocations),
+				       .sh_size = sizeof(o->relocations),
+				       .sh_entsize = sizeof(*o->relocations) };
+	o->sections[4] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB, .sh_link = 5, .sh_info = 1,
+				       .sh_offset = offsetof(struct object, symbols),
+				       .sh_size = sizeof(o->symbols),
+				       .sh_entsize = sizeof(*o->symbols) };
+	o->sections[5] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_size = sizeof(o->strings),
+				       .sh_offset = offsetof(struct object, strings) };
+}
+
+/* The sections as a linker puts them into a program, one behind the other. */
+static void link_object(const struct object *o, uint8_t code[2 * CODE])
+{
+	const int32_t to[] = { 0, CODE, 0x1000 };
+	unsigned int i;
+
+	memcpy(code, o->code, sizeof(o->code));
+	for (i = 0; i < 3; i++) {
+		unsigned int at = (unsigned int)o->relocations[i].r_offset;
+		int32_t distance = to[i] - 4 - (int32_t)at;
+
+		memcpy(code + at, &distance, sizeof(distance));
+	}
+}
+
+static void seeds(const char *dir)
+{
+	static const char ar[] = "!<arch>\none.o/          0           0     0     644     ";
+	uint8_t seed[2 + 6 * CODE + sizeof(ar) + 16 + sizeof(struct object)];
+	struct object o;
+	size_t n = 2 + 2 * CODE;
+
+	make_object(&o);
+	memset(seed, 0, sizeof(seed));
+	seed[0] = 2 * CODE;
+	link_object(&o, seed + 2);
+	memcpy(seed + n, &o, sizeof(o));
+	fuzz_seed(dir, "object", seed, n + sizeof(o));
+	n += (size_t)sprintf((char *)seed + n, "%s%-10zu`\n", ar, sizeof(o));
+	memcpy(seed + n, &o, sizeof(o));
+	fuzz_seed(dir, "archive", seed, n + sizeof(o));
+	/* Twice in the program. */
+	seed[0] = 4 * CODE;
+	link_object(&o, seed + 2 + 2 * CODE);
+	memcpy(seed + 2 + 4 * CODE, &o, sizeof(o));
+	fuzz_seed(dir, "twice", seed, 2 + 4 * CODE + sizeof(o));
+}
+
+FUZZ_SEEDS(seeds)
