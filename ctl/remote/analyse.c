@@ -50,7 +50,7 @@ static int start(void *arg)
 	_exit(0);
 }
 
-static bool find(char *tool)
+bool analyse_tool(char *tool)
 {
 	const char *at = getenv("PATH"), *end;
 
@@ -69,7 +69,7 @@ void analyse(const char *path)
 	sigset_t all, before;
 	pid_t pid;
 
-	if (s && realpath(path, s->path) && find(s->tool)) {
+	if (s && realpath(path, s->path) && analyse_tool(s->tool)) {
 		/* No handler of the program is to run there. */
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -2,7 +2,8 @@
 #
 # The front ends, libmgpu-opencl.so and cuda/libcuda.so.1, and the server, mgpu-remoted. A generator
 # writes most of their functions from the API's description. cuda/libcudart.so.13 is a library for
-# programs of CUDA's runtime API, which uses any libcuda.so.1.
+# programs of CUDA's runtime API, which uses any libcuda.so.1, and cuda/libmgpu-redirect.so has
+# programs use it that were linked with NVIDIA's statically.
 
 remote-gen := $(OUT)/gen
 remote-cflags := -Iremote -Iremote/opencl -Iremote/cuda -Iremote/cuda/runtime -I$(remote-gen) -Idefer -fvisibility=hidden -pthread \
@@ -15,6 +16,8 @@ remote-cuda-objs := $(remote-client-objs) $(addprefix $(OUT)/obj/pic/,cuda/error
 	cuda/image.o cuda/launch.o cuda/memory.o cuda/ranges.o cuda_front.o)
 remote-runtime-objs := $(addprefix $(OUT)/obj/pic/cuda/,errors.o image.o \
 	$(addprefix runtime/,code.o device.o driver.o launch.o memory.o names.o outside.o streams.o))
+remote-redirect-objs := $(addprefix $(OUT)/obj/pic/,analyse.o cuda/redirect/functions.o \
+	cuda/redirect/redirect.o)
 remote-back-objs := $(addprefix $(OUT)/obj/remote/,apps.o confine.o control.o group.o launch.o ledger.o \
 	main.o server.o shares.o opencl/back.o opencl/lengths.o opencl_server.o cuda/back.o \
 	cuda/image.o cuda/ranges.o cuda_server.o) \
@@ -58,6 +61,15 @@ $(OUT)/cuda/libcudart.so.13: $(remote-runtime-objs) remote/cuda/runtime/exports.
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-z,now \
 		-Wl,-soname,$(@F) -Wl,--version-script,$(filter %.map,$^) -o $@ \
 		$(filter %.o,$^) -ldl
+
+$(OUT)/cuda/libmgpu-redirect.so: $(remote-redirect-objs)
+	@mkdir -p $(@D)
+	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-z,now \
+		-o $@ $^ -ldl
+
+$(OUT)/mgpu-cuda: remote/cuda/redirect/mgpu-cuda
+	@mkdir -p $(@D)
+	install $< $@
 
 $(OUT)/libmgpu-opencl.so: $(remote-opencl-objs)
 	$(CC) $(CTL_CFLAGS) $(remote-cflags) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-z,now \

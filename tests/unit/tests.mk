@@ -337,6 +337,9 @@ test_remote_loops-srcs := $(addprefix $(remote)/,analyse.c group.c marks.c predi
 test_remote_loops-cflags := -I$(remote) -I../../ctl/defer
 test_remote_loops-pkgs := json-c capstone
 
+test_remote_redirect-srcs := $(remote)/cuda/redirect/functions.c
+test_remote_redirect-cflags := -I$(remote)/cuda/redirect
+
 test_remote_shares-srcs := $(remote)/shares.c ../../ctl/lib/turns.c
 test_remote_shares-cflags := -I$(remote) -I../../ctl/lib
 

@@ -51,6 +51,7 @@ cudaError_t rt_error(CUresult status);
 #define RT_GET(place, call)	((place) ? RT_CALL(call) : rt_end(cudaErrorInvalidValue))
 
 /* Name a function that the library does not have, once; return the error. */
+__attribute__((visibility("default")))
 cudaError_t rt_outside(const char *name, atomic_bool *said);
 
 /* Return the handle for the driver of a device; a negative one if there is no such device. */
