@@ -279,11 +279,13 @@ static struct cudart_function *beginning_with(const struct cudart *rt, uint64_t 
 	return NULL;
 }
 
-static uint64_t is_instruction(const cs_insn *insn, void *data)
+static uint64_t goes_to(const cs_insn *insn, void *data)
 {
+	const cs_x86 *x = &insn->detail->x86;
 	const uint64_t *address = data;
 
-	return insn->address == *address ? 1 : insn->address > *address ? 2 : 0;
+	return x->op_count == 1 && x->operands[0].type == X86_OP_IMM &&
+	       (uint64_t)x->operands[0].imm == *address;
 }
 
 /* Return how many bytes a direct jump or call has before its distance, and those of the distance. */
@@ -311,7 +313,10 @@ static uint64_t branch_target(const uint8_t *p, size_t len, uint64_t at)
 	return at + before + size + (uint64_t)(int64_t)far;
 }
 
-/* Cut the room of functions whose first bytes other code jumps into. */
+/*
+ * Cut the room of functions whose first bytes other code jumps into.  A function is disassembled only
+ * if bytes in it look like such a jump.
+ */
 static void look_for_jumps(struct cudart *rt, csh handle, const struct image *img,
 			   const struct image_segment *s)
 {
@@ -328,7 +333,7 @@ static void look_for_jumps(struct cudart *rt, csh handle, const struct image *im
 		/* Once its beginning is another one, nothing comes to the function's own jumps. */
 		if (!from || from->start == f->address)
 			continue;
-		if (each_instruction(handle, img, from->start, is_instruction, &at) == 1)
+		if (each_instruction(handle, img, from->start, goes_to, &to))
 			f->room = (unsigned int)(to - f->address);
 	}
 }
@@ -379,29 +384,38 @@ static uint64_t next(const struct cudart *rt, unsigned int i)
 	return CUDART_ROOM;
 }
 
-int cudart_measure(struct cudart *rt, const struct image *img)
+static void measure_rooms(struct cudart *rt, csh handle, const struct image *img)
 {
 	unsigned int i;
-	csh handle;
 
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle))
-		return fail(rt, "Capstone does not begin");
 	for (i = 0; i < rt->nr; i++)
 		rt->functions[i].room = room(handle, img, rt->functions[i].address, next(rt, i));
-	for (i = 0; rt->nr && i < img->nr_segments; i++)
+	for (i = 0; i < img->nr_segments; i++)
 		if (img->segments[i].executable)
 			look_for_jumps(rt, handle, img, &img->segments[i]);
+}
+
+int cudart_measure(struct cudart *rt, const struct image *img)
+{
+	csh handle;
+	int ret;
+
+	if (!rt->nr)
+		return 0;
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle))
+		return fail(rt, "Capstone does not begin");
+	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
+	ret = find_version(rt, handle, img);
+	if (!ret)
+		measure_rooms(rt, handle, img);
 	cs_close(&handle);
-	return 0;
+	return ret;
 }
 
 /* ---- all ---- */
 
 int cudart_find(struct cudart *rt, const struct image *img, const char *path)
 {
-	csh handle;
-	int ret;
-
 	memset(rt, 0, sizeof(*rt));
 	if (find_symbols(rt, img))
 		return -1;
@@ -410,12 +424,7 @@ int cudart_find(struct cudart *rt, const struct image *img, const char *path)
 	if (!rt->nr && find_stripped(rt, img, path))
 		return -1;
 	sort(rt);
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle))
-		return fail(rt, "Capstone does not begin");
-	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-	ret = find_version(rt, handle, img);
-	cs_close(&handle);
-	return ret;
+	return 0;
 }
 
 void cudart_free(struct cudart *rt)

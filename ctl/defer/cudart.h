@@ -16,7 +16,7 @@
  * @address: in the program's file
  * @name: its name
  * @room: bytes, CUDART_ROOM at most, that are the function's or padding behind it, and that no other
- *	code jumps into
+ *	code jumps into; cudart_measure() sets it
  */
 struct cudart_function {
 	uint64_t address;
@@ -28,7 +28,7 @@ struct cudart_function {
  * struct cudart - the library in a program
  * @functions: sorted by address; names belong to the image and to @archive
  * @nr: their number; 0: the program does not have the library
- * @version: as cudaRuntimeGetVersion() returns it, 13000 for 13.0
+ * @version: as cudaRuntimeGetVersion() returns it, 13000 for 13.0; cudart_measure() sets it
  * @archive: what it was found by; empty if it was by symbols
  * @error: why it was not found
  */
@@ -53,7 +53,7 @@ int cudart_find(struct cudart *rt, const struct image *img, const char *path);
 /* Return the path of the archive that the environment names, or NULL. */
 const char *cudart_archive(void);
 
-/* Measure the room of each function. */
+/* Find the version, and the room of each function.  Return 0, or -1 with the reason in @rt->error. */
 int cudart_measure(struct cudart *rt, const struct image *img);
 
 void cudart_free(struct cudart *rt);
