@@ -74,8 +74,10 @@ PROLOGUE = """
 void lost(const char *name);
 static void (*volatile end)(int) = _exit;
 const char *const texts[] = { "libcuda.so.1", "cudaErrorInsufficientDriver" };
+int times_lost;
 void lost(const char *name)
 {
+	times_lost++;
 	fprintf(stderr, "%s was not redirected, %s\\n", name, texts[1]);
 	end(99);
 }
@@ -331,6 +333,7 @@ def functions_without_room_are_refused():
     for room, own, between, behind in ((16, "", nops, "\tret\n"), (16, "\tlea 9(%rdi),%rsi\n" * 3,
                                                                   "", ""),
                                        (6, "", "", "\tret\n"), (13, "", "\tnop\n" * 7, "\tret\n"),
+                                       (10, "", "\tnop\n" * 4 + "\tleave\n\tret\n" + nops, ""),
                                        (5, nops, "", "\tjmp cudaGetDeviceCount + 5\n"),
                                        (9, nops, "", "\tje cudaGetDeviceCount + 9\n"),
                                        (9, nops, "", "\tbnd jmp cudaGetDeviceCount + 9\n"),
