@@ -227,6 +227,9 @@ test_gpuctl_out-pkgs := json-c
 test_gpuctl_parse-srcs := ../../ctl/gpuctl/parse.c ../../ctl/lib/cmdline.c
 test_gpuctl_parse-cflags := $(lib-cflags) -I../../ctl/gpuctl
 
+test_vm_name-srcs := ../../ctl/lib/vm_name.c
+test_vm_name-cflags := $(lib-cflags)
+
 test_renderd-srcs := $(addprefix ../../ctl/lib/,mgpu.c msg.c fields.c pci.c renderd.c) \
 	../../ctl/renderd/backoff.c
 test_renderd-cflags := $(lib-cflags) -I../../ctl/renderd

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Names of VMs and of vGPUs, for people: a user of the VMM chose them. They select nothing,
+ * and are cleaned before they are printed.
+ */
+#ifndef LIBMGPU_VM_NAME_H
+#define LIBMGPU_VM_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VM_NAME_LEN	64	/* of a name, bytes, with the end */
+#define VGPU_NAMES	"/run/mgpu/names"
+
+/**
+ * vm_name_clean() - make a name that can be printed on any terminal
+ * @text: name that a stranger chose, maybe no UTF-8
+ * @len: its length, bytes
+ * @name: result, UTF-8; what cannot be printed, or turns the direction of what follows, is
+ *	'?', and what does not fit is cut off
+ *
+ * Return: whether @name has a character.
+ */
+bool vm_name_clean(const char *text, size_t len, char name[VM_NAME_LEN]);
+
+/**
+ * vm_name_of_cmdline() - find the name in the command line of a VMM
+ * @cmdline: /proc/PID/cmdline: words, each with its '\0'; the last may be cut off
+ * @len: its length, bytes
+ * @name: result
+ *
+ * Knows QEMU's "-name NAME" and "-name guest=NAME,...", which libvirt writes, too, and
+ * crosvm's "--name NAME".
+ *
+ * Return: whether there is one.
+ */
+bool vm_name_of_cmdline(const char *cmdline, size_t len, char name[VM_NAME_LEN]);
+
+/**
+ * vm_name_of_cgroup() - find the name in a control group of systemd-machined
+ * @path: path of the group, as in /machine.slice/machine-qemu\x2d1\x2dvm.scope/emulator
+ * @name: result: name of the machine, without libvirt's "qemu-1-"
+ *
+ * Return: whether the group belongs to a machine.
+ */
+bool vm_name_of_cgroup(const char *path, char name[VM_NAME_LEN]);
+
+/**
+ * vm_name_of_process() - find the name of the VM that a process runs
+ * @root: prefix of /proc, "" for the machine
+ * @tgid: the process
+ * @name: result, "" if there is none
+ *
+ * The command line counts more than the control group.
+ *
+ * Return: whether there is one.
+ */
+bool vm_name_of_process(const char *root, uint32_t tgid, char name[VM_NAME_LEN]);
+
+/**
+ * vgpu_name_read() - read the name that was given to a vGPU
+ * @root: prefix of /run, "" for the machine
+ * @uuid: UUID of the vGPU
+ * @name: result, "" if there is none
+ *
+ * Return: whether there is one.
+ */
+bool vgpu_name_read(const char *root, const char *uuid, char name[VM_NAME_LEN]);
+
+/**
+ * vgpu_name_write() - give a vGPU a name
+ * @root: prefix of /run, "" for the machine
+ * @uuid: UUID of the vGPU
+ * @name: its name, NULL or "" for none
+ *
+ * The name is in a file of VGPU_NAMES, and lasts until the host is booted again, as vGPUs do.
+ *
+ * Return: 0 or -errno.
+ */
+int vgpu_name_write(const char *root, const char *uuid, const char *name);
+
+#endif /* LIBMGPU_VM_NAME_H */
