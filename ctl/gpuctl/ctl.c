@@ -109,25 +109,62 @@ static const char *floor_text(char *buf, struct json_object *vgpu)
 	return buf;
 }
 
+static void add_name(struct table *table, const struct names_list *list, const char *uuid)
+{
+	struct vgpu_names names;
+
+	names_find(list, uuid, &names);
+	table_cell(table, "%s", names_shown(&names));
+}
+
+/* Add names to the entries of mgpud's state, or of a part of it, that have UUIDs. */
+static void add_names(struct json_object *state)
+{
+	static const char *const lists[] = { "vgpus", "agreements", "descriptions" };
+	struct names_list names;
+	size_t i, j;
+
+	names_list_read(&names);
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		struct json_object *list = get(state, lists[i]);
+
+		if (!list || !json_object_is_type(list, json_type_array))
+			continue;
+		for (j = 0; j < json_object_array_length(list); j++) {
+			struct json_object *entry = json_object_array_get_idx(list, j);
+			struct vgpu_names found;
+
+			if (!json_object_is_type(entry, json_type_object))
+				continue;
+			names_find(&names, get_string(entry, "uuid"), &found);
+			out_names(entry, &found);
+		}
+	}
+	names_list_free(&names);
+}
+
 static void print_vgpus(struct json_object *vgpus)
 {
 	static const char *const columns[] = {
-		">ID", "UUID", "STATE", ">FPS", ">TARGET", ">FLOOR", ">CEILING",
+		">ID", "~UUID", "~VM", "STATE", ">FPS", ">TARGET", ">FLOOR", ">CEILING",
 		">CPU%", ">GPU%",
-		">CPU-MS/FRAME", ">GPU-MS/FRAME", ">FRAMES", "DESCRIPTION", NULL
+		"->CPU-MS/FRAME", "->GPU-MS/FRAME", "->FRAMES", "~DESCRIPTION", NULL
 	};
 	struct table table = { .columns = columns };
+	struct names_list list;
 	char buf[OUT_CELL];
 	size_t i;
 
 	if (!vgpus || !json_object_is_type(vgpus, json_type_array) ||
 	    !json_object_array_length(vgpus))
 		return;
+	names_list_read(&list);
 	for (i = 0; i < json_object_array_length(vgpus); i++) {
 		struct json_object *vgpu = json_object_array_get_idx(vgpus, i);
 
 		table_cell(&table, "%s", number(buf, vgpu, "id", 1, 0));
 		table_cell(&table, "%s", get_string(vgpu, "uuid"));
+		add_name(&table, &list, get_string(vgpu, "uuid"));
 		table_cell(&table, "%s", get_string(vgpu, "state"));
 		table_cell(&table, "%s", number(buf, vgpu, "fps", 1, 1));
 		table_cell(&table, "%s", number(buf, vgpu, "target_fps", 1, 1));
@@ -142,8 +179,9 @@ static void print_vgpus(struct json_object *vgpus)
 		table_cell(&table, "%s", number(buf, vgpu, "frames", 1, 0));
 		table_cell(&table, "%s", get_string(vgpu, "description"));
 	}
+	names_list_free(&list);
 	putchar('\n');
-	table_print(&table, SIZE_MAX);
+	table_print(&table);
 }
 
 /* Format a count, or '-' if it is unknown. */
@@ -363,8 +401,10 @@ int ctl_show(const struct gpuctl *ctl, int argc, char **argv)
 	if (ret)
 		return failed(&err);
 
-	if (ctl->json)
+	if (ctl->json) {
+		add_names(state);
 		return out_json(ctl, state);
+	}
 	print_state(state);
 	json_object_put(state);
 	return EXIT_OK;
@@ -408,10 +448,12 @@ static void out_change(const struct gpuctl *ctl, const struct mgpud *mgpud,
 		       struct json_object *state)
 {
 	warn(mgpud);
-	if (ctl->json)
+	if (ctl->json) {
+		add_names(state);
 		out_json(ctl, state);
-	else
+	} else {
 		json_object_put(state);
+	}
 }
 
 int ctl_set(const struct gpuctl *ctl, int argc, char **argv)
@@ -576,6 +618,7 @@ static int show_or_set(const struct gpuctl *ctl, const struct of_vgpus *what, co
 		object = json_object_new_object();
 		for (const char *const *key = what->keys; *key; key++)
 			json_object_object_add(object, *key, json_object_get(get(state, *key)));
+		add_names(object);
 		ret = out_json(ctl, object);
 	} else if (!ret && !set) {
 		what->print(state, who ? uuid : NULL);
@@ -587,12 +630,13 @@ static int show_or_set(const struct gpuctl *ctl, const struct of_vgpus *what, co
 
 /* ---- agreements ---- */
 
-static void print_agreement(struct table *table, const char *who,
-			    struct json_object *sla, struct json_object *vgpu)
+static void print_agreement(struct table *table, const struct names_list *names,
+			    const char *who, struct json_object *sla, struct json_object *vgpu)
 {
 	char buf[OUT_CELL];
 
 	table_cell(table, "%s", who);
+	add_name(table, names, who);
 	table_cell(table, "%s", get(sla, "floor_fps") ?
 		   number(buf, sla, "floor_fps", 1, 3) : "none");
 	table_cell(table, "%s", get(sla, "ceiling_fps") ?
@@ -601,6 +645,8 @@ static void print_agreement(struct table *table, const char *who,
 	table_cell(table, "%s", vgpu ? number(buf, vgpu, "fps", 1, 1) : "-");
 	table_cell(table, "%s", !vgpu ? "-" : is_true(vgpu, "shortfall") ?
 		   "short" : get_string(vgpu, "state"));
+	if (vgpu && is_true(vgpu, "shortfall"))
+		table_colour(table, OUT_BAD);
 }
 
 static struct json_object *find_vgpu(struct json_object *state, const char *uuid)
@@ -621,14 +667,16 @@ static struct json_object *find_vgpu(struct json_object *state, const char *uuid
 static void print_agreements(struct json_object *state, const char *only)
 {
 	static const char *const columns[] = {
-		"VGPU", ">FLOOR", ">CEILING", ">GRANTED", ">FPS", "STATE", NULL
+		"~VGPU", "~VM", ">FLOOR", ">CEILING", ">GRANTED", ">FPS", "STATE", NULL
 	};
 	struct table table = { .columns = columns };
 	struct json_object *own = get(state, "agreements");
+	struct names_list names;
 	size_t i;
 
+	names_list_read(&names);
 	if (!only || !strcmp(only, "default"))
-		print_agreement(&table, "default", get(state, "sla"), NULL);
+		print_agreement(&table, &names, "default", get(state, "sla"), NULL);
 	if (only && strcmp(only, "default")) {
 		struct json_object *vgpu = find_vgpu(state, only);
 		struct json_object *sla = vgpu ? vgpu : get(state, "sla");
@@ -637,15 +685,16 @@ static void print_agreements(struct json_object *state, const char *only)
 			if (!strcasecmp(get_string(json_object_array_get_idx(own, i),
 						   "uuid"), only))
 				sla = json_object_array_get_idx(own, i);
-		print_agreement(&table, only, sla, vgpu);
+		print_agreement(&table, &names, only, sla, vgpu);
 	}
 	for (i = 0; !only && own && i < json_object_array_length(own); i++) {
 		struct json_object *sla = json_object_array_get_idx(own, i);
 		const char *uuid = get_string(sla, "uuid");
 
-		print_agreement(&table, uuid, sla, find_vgpu(state, uuid));
+		print_agreement(&table, &names, uuid, sla, find_vgpu(state, uuid));
 	}
-	table_print(&table, SIZE_MAX);
+	names_list_free(&names);
+	table_print(&table);
 	if (!is_true(state, "floors"))
 		printf("\nThe allocator %s keeps no floors.\n", get_string(state, "allocator"));
 }
@@ -709,11 +758,13 @@ int ctl_sla(const struct gpuctl *ctl, int argc, char **argv)
 /* Print all descriptions, or that of one vGPU. */
 static void print_descriptions(struct json_object *state, const char *only)
 {
-	static const char *const columns[] = { "VGPU", "DESCRIPTION", NULL };
+	static const char *const columns[] = { "~VGPU", "~VM", "~DESCRIPTION", NULL };
 	struct json_object *list = get(state, "descriptions");
 	struct table table = { .columns = columns };
+	struct names_list names;
 	bool found = false;
 
+	names_list_read(&names);
 	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);
 		const char *uuid = get_string(one, "uuid");
@@ -721,14 +772,17 @@ static void print_descriptions(struct json_object *state, const char *only)
 		if (only && strcasecmp(uuid, only))
 			continue;
 		table_cell(&table, "%s", uuid);
+		add_name(&table, &names, uuid);
 		table_cell(&table, "%s", get_string(one, "description"));
 		found = true;
 	}
 	if (only && !found) {
 		table_cell(&table, "%s", only);
+		add_name(&table, &names, only);
 		table_cell(&table, "none");
 	}
-	table_print(&table, SIZE_MAX);
+	names_list_free(&names);
+	table_print(&table);
 }
 
 /* Join words to a text, which mgpud checks. NULL for "none". */

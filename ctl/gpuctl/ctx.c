@@ -14,8 +14,8 @@ const char *const ctx_preempt_keys[] = { "method", "keep", "hold", NULL };
 const char *const ctx_resume_keys[] = { "first", NULL };
 
 static const char *const columns[] = {
-	">VGPU", ">CTX", "STATE", "OP", ">SLOTS", ">DONE%", ">QUEUED", ">JOBS",
-	">PREEMPTED", "NAME", NULL
+	">VGPU", ">CTX", "STATE", "OP", ">SLOTS", ">DONE%", ">QUEUED", "->JOBS",
+	"->PREEMPTED", "~NAME", NULL
 };
 
 #define RENDER	"-render"

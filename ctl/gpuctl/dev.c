@@ -15,8 +15,8 @@ const char *const dev_policies[] = {
 };
 
 static const char *const columns[] = {
-	">ID", "NAME", "BACKEND", ">ENGINES", ">SLOTS", "ON-CPU", "POLICY",
-	">VGPUS", ">MAX", NULL
+	">ID", "~NAME", "BACKEND", ">ENGINES", "->SLOTS", "-ON-CPU", "~POLICY",
+	">VGPUS", "->MAX", NULL
 };
 
 static void add_row(struct table *table, const void *info, const void *arg)

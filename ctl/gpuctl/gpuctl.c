@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <json-c/json.h>
+#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -69,6 +70,13 @@ static const struct command commands[] = {
 	{ "vgpu", "show", "VGPU", "", NULL,
 	  "show one vGPU and its counters; VGPU is its id, its UUID or the beginning of its UUID",
 	  vgpu_show },
+	{ "vgpu", "create", "DEV TYPE [uuid UUID] [name NAME] [SETTING VALUE]...", "",
+	  vgpu_create_keys,
+	  "create a vGPU with settings as those of vgpu set, and print its UUID", vgpu_create },
+	{ "vgpu", "remove", "{ VGPU[,VGPU]... | dev DEV | all } [force]", "y",
+	  vgpu_remove_keys,
+	  "remove vGPUs, those of a device, or all; force: also those that VMs have, which lose them",
+	  vgpu_remove },
 	{ "vgpu", "set",
 	  "{ VGPU[,VGPU]...|all { weight N | fps F|none | target F|none | gpu-limit P%|none | gpu-target P%|none | period TIME | burst TIME | mode WxH|max | quarantine on|off } ... } ...",
 	  "b", vgpu_set_keys,
@@ -142,6 +150,7 @@ static const struct option {
 	{ 'n', "count", "COUNT",
 	  "monitor, top, remote stats, ctl watch: end after COUNT events, refreshes or lines" },
 	{ 'd', "delay", "SECONDS", "top, remote stats: time between two refreshes (default 1)" },
+	{ 'y', "yes", NULL, "vgpu remove: ask nothing on a terminal" },
 	{ 'C', "completion", NULL, NULL },
 	{ 'T', "table", NULL, NULL },
 };
@@ -149,6 +158,7 @@ static const struct option {
 #define NR_OPTIONS	(sizeof(options) / sizeof(options[0]))
 #define ALL_OPTIONS	"jphV"
 
+const char *gpuctl_root = "";
 volatile sig_atomic_t gpuctl_stop;
 
 static void stop(int signal)
@@ -571,6 +581,9 @@ static int apply_option(struct gpuctl *ctl, const struct option *option,
 			return usage_error("--delay %s: give a number of seconds from 0.1 to 86400",
 					   value);
 		break;
+	case 'y':
+		ctl->yes = true;
+		break;
 	case 'C':
 		ctl->completion = true;
 		break;
@@ -717,6 +730,8 @@ int main(int argc, char **argv)
 {
 	int ret;
 
+	/* how wide the characters of names are */
+	setlocale(LC_CTYPE, "");
 	ctl_init();
 	ret = run(argc - 1, argv + 1);
 	if (fflush(stdout) || ferror(stdout)) {

@@ -12,6 +12,7 @@
 
 #include "cmdline.h"
 #include "mgpu.h"
+#include "vm_name.h"
 
 struct json_object;
 struct mgpud_setting;
@@ -32,6 +33,7 @@ enum {
  * @seconds: time between two refreshes, seconds
  * @completion: help: print the script for bash
  * @table: help: print the commands, one per line
+ * @yes: ask nothing
  */
 struct gpuctl {
 	bool json;
@@ -41,6 +43,7 @@ struct gpuctl {
 	double seconds;
 	bool completion;
 	bool table;
+	bool yes;
 };
 
 /**
@@ -62,6 +65,9 @@ struct command {
 	const char *help;
 	int (*run)(const struct gpuctl *ctl, int argc, char **argv);
 };
+
+/* Prefix of /sys, /proc and /run; "" but in tests. */
+extern const char *gpuctl_root;
 
 /* Set by SIGINT and SIGTERM, after stop_on_signals(). */
 extern volatile sig_atomic_t gpuctl_stop;
@@ -118,8 +124,8 @@ int out_json(const struct gpuctl *ctl, struct json_object *object);
 /* Print one object: JSON, or "name: value" for all fields. Returns EXIT_OK. */
 int out_info(const struct gpuctl *ctl, const struct mgpu_field *fields,
 	     const void *info);
-/* Print an event on one line. */
-void out_event(const struct mgpu_event *event);
+/* Print an event on one line. @vm: name of its vGPU, "-" for none */
+void out_event(const struct mgpu_event *event, const char *vm);
 
 #define OUT_CELL	160
 
@@ -140,17 +146,32 @@ double out_progress(const struct mgpu_ctx *ctx);
 /* The current time with milliseconds, as in RFC 3339. */
 const char *out_time(char *buf, size_t size);
 
+/* Whether text has colours: on terminals, without NO_COLOR. */
+bool out_colours(void);
+
+#define OUT_BAD		"red"		/* needs the operator */
+#define OUT_STALE	"yellow"	/* may not be in force as shown */
+
+#define OUT_COLUMNS	24
+#define OUT_RIGHT	'>'	/* marks a column that is aligned to the right */
+#define OUT_CUT		'~'	/* one whose text is cut on a terminal that is too narrow */
+#define OUT_DROP	'-'	/* one that is dropped there if that is not enough */
+#define OUT_MARKS	">~-"
+#define OUT_CUT_MIN	8	/* what stays of a text that is cut: enough of a UUID */
+
 /**
  * struct table - rows of text in columns
- * @columns: titles, NULL at the end; a title that begins with '>' is aligned to
- *	the right
- * @cells: cells of all rows
+ * @columns: titles with marks before them, NULL at the end, OUT_COLUMNS at most
+ * @cells: cells of all rows, with their colours, NULL for none
  * @nr: number of cells
  * @room: number of cells allocated
  */
 struct table {
 	const char *const *columns;
-	char (*cells)[OUT_CELL];
+	struct cell {
+		char text[OUT_CELL];
+		const char *colour;
+	} *cells;
 	size_t nr;
 	size_t room;
 };
@@ -181,8 +202,88 @@ void out_list(const struct gpuctl *ctl, const struct listing *listing,
 
 void table_cell(struct table *table, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Print at most @rows rows, and free the cells. */
-void table_print(struct table *table, size_t rows);
+/* Colour the cell that was added last: OUT_BAD, OUT_STALE. */
+void table_colour(struct table *table, const char *colour);
+/* Print the rows, and free the cells. */
+void table_print(struct table *table);
+
+/* ---- names.c ---- */
+
+/**
+ * struct vgpu_names - names of a vGPU
+ * @vm: name of the VM whose VMM has the vGPU open, "" if there is none
+ * @given: name that "vgpu create" gave it, "" for none
+ */
+struct vgpu_names {
+	char vm[VM_NAME_LEN];
+	char given[VM_NAME_LEN];
+};
+
+void names_read(struct vgpu_names *names, const struct mgpu_vgpu_info *vgpu);
+/* The name for a table: that of the VM, or else the given one, or else "-". */
+const char *names_shown(const struct vgpu_names *names);
+/* The same of a vGPU. */
+const char *vgpu_name(const struct mgpu_vgpu_info *vgpu, char name[VM_NAME_LEN]);
+/* Add both to a vGPU, or to what is said of one. */
+void out_names(struct json_object *object, const struct vgpu_names *names);
+
+/**
+ * struct names_list - names of all vGPUs, for output that has only UUIDs
+ * @vgpus: the vGPUs
+ * @nr: number of vGPUs
+ */
+struct names_list {
+	struct mgpu_vgpu_info *vgpus;
+	size_t nr;
+};
+
+/* Never fails: without the module, or the right to ask it, there are no names. */
+void names_list_read(struct names_list *list);
+void names_list_free(struct names_list *list);
+/* Names of the vGPU with a UUID; false, and no names, if it is unknown. */
+bool names_find(const struct names_list *list, const char *uuid, struct vgpu_names *names);
+
+/**
+ * struct names_cache - names of the vGPUs of a list that is read again and again
+ * @entries: of each vGPU of the list, in its order
+ * @nr: number of vGPUs
+ *
+ * A name is read when a vGPU is new, or another process has it: a refresh without such
+ * changes reads no file.
+ */
+struct names_cache {
+	struct names_entry {
+		uint32_t id;
+		uint32_t tgid;
+		char uuid[MGPU_UUID_LEN];
+		struct vgpu_names names;
+	} *entries;
+	size_t nr;
+};
+
+/* @vgpus: sorted by ID. Returns 0, or -ENOMEM and changes nothing. */
+int names_cache_update(struct names_cache *cache, const struct mgpu_vgpu_info *vgpus, size_t nr,
+		       struct mgpu_error *err);
+void names_cache_free(struct names_cache *cache);
+
+/* ---- vgpu.c ---- */
+
+/**
+ * vgpu_parse_settings() - parse the settings at the beginning of some words
+ * @set: settings, to which these are added
+ * @target: the vGPU, for errors
+ * @argc: number of words
+ * @argv: words: "fps 30 weight 200"
+ * @where: prefix of an error, as in "FILE:LINE: "
+ * @err: sentence about an error
+ *
+ * Return: the number of words up to the first that is no setting, or -EINVAL.
+ */
+int vgpu_parse_settings(struct mgpu_vgpu_setting *set, const char *target, int argc,
+			char *const *argv, const char *where, struct mgpu_error *err);
+/* Write the sentence for a word that is no setting, NULL for a missing one; -EINVAL. */
+int vgpu_no_setting(const char *target, const char *word, const char *where,
+		    struct mgpu_error *err);
 
 /* ---- commands ---- */
 
@@ -194,6 +295,8 @@ extern const char *const render_start_keys[];
 extern const char *const render_stop_keys[];
 extern const char *const vgpu_list_keys[];
 extern const char *const vgpu_set_keys[];
+extern const char *const vgpu_create_keys[];
+extern const char *const vgpu_remove_keys[];
 extern const char *const ctx_list_keys[];
 extern const char *const ctx_preempt_keys[];
 extern const char *const ctx_resume_keys[];
@@ -225,6 +328,8 @@ int remote_accounts(const struct gpuctl *ctl, int argc, char **argv);
 int remote_set(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_list(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_show(const struct gpuctl *ctl, int argc, char **argv);
+int vgpu_create(const struct gpuctl *ctl, int argc, char **argv);
+int vgpu_remove(const struct gpuctl *ctl, int argc, char **argv);
 int vgpu_set(const struct gpuctl *ctl, int argc, char **argv);
 int ctx_list(const struct gpuctl *ctl, int argc, char **argv);
 int ctx_show(const struct gpuctl *ctl, int argc, char **argv);
@@ -232,7 +337,6 @@ int ctx_preempt(const struct gpuctl *ctl, int argc, char **argv);
 int ctx_resume(const struct gpuctl *ctl, int argc, char **argv);
 int monitor(const struct gpuctl *ctl, int argc, char **argv);
 int status(const struct gpuctl *ctl, int argc, char **argv);
-extern const char *status_root;		/* prefix of /sys and /run; for tests */
 int top(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_show(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_set(const struct gpuctl *ctl, int argc, char **argv);

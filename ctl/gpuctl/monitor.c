@@ -12,14 +12,18 @@ const char *const monitor_keys[] = { "contexts", NULL };
 static void print_event(const struct gpuctl *ctl, const char *name,
 			const struct mgpu_event *event)
 {
-	struct json_object *object;
+	bool is_vgpu = event && !mgpu_event_is_dev(event->cmd) && !mgpu_event_is_ctx(event->cmd);
+	struct json_object *object, *vgpu;
+	struct vgpu_names names = { 0 };
 	char time[OUT_CELL];
 
+	if (is_vgpu)
+		names_read(&names, &event->vgpu);
 	out_time(time, sizeof(time));
 	if (!ctl->json) {
 		printf("%s ", time);
 		if (event)
-			out_event(event);
+			out_event(event, names_shown(&names));
 		else
 			puts(name);
 		return;
@@ -35,10 +39,11 @@ static void print_event(const struct gpuctl *ctl, const char *name,
 		json_object_object_add(object, "ctx",
 				       out_object(mgpu_ctx_fields,
 						  &event->ctx));
-	else if (event)
-		json_object_object_add(object, "vgpu",
-				       out_object(mgpu_vgpu_fields,
-						  &event->vgpu));
+	if (is_vgpu) {
+		vgpu = out_object(mgpu_vgpu_fields, &event->vgpu);
+		out_names(vgpu, &names);
+		json_object_object_add(object, "vgpu", vgpu);
+	}
 	out_json(ctl, object);
 }
 

@@ -3,12 +3,16 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <libsmartcols.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
+#include <wchar.h>
 
 #include "gpuctl.h"
 #include "mgpud_client.h"
@@ -483,7 +487,7 @@ void out_list(const struct gpuctl *ctl, const struct listing *listing,
 		out_json(ctl, all);
 	} else {
 		json_object_put(array);
-		table_print(&table, SIZE_MAX);
+		table_print(&table);
 	}
 }
 
@@ -550,7 +554,7 @@ static void print_ctx_event(const struct mgpu_ctx *ctx)
 }
 
 /* "added" of "vgpu-added-ntf", "policy-exit" of "dev-policy-exit-ntf" */
-void out_event(const struct mgpu_event *event)
+void out_event(const struct mgpu_event *event, const char *vm)
 {
 	const char *name = strchr(mgpu_event_name(event->cmd), '-') + 1;
 	const struct mgpu_vgpu_info *vgpu = &event->vgpu;
@@ -571,6 +575,8 @@ void out_event(const struct mgpu_event *event)
 		       vgpu->dev_name, vgpu->type);
 		if (mgpu_has(vgpu, MGPU_A_VGPU_TGID))
 			printf(" pid %u", vgpu->tgid);
+		if (strcmp(vm, "-"))
+			printf(" vm %s", vm);
 		if (event->cmd == MGPU_CMD_VGPU_QUARANTINE_NTF)
 			printf(" %s", vgpu->quarantine ? "on" : "off");
 	}
@@ -578,6 +584,12 @@ void out_event(const struct mgpu_event *event)
 }
 
 /* ---- tables ---- */
+
+static void no_memory(void)
+{
+	fputs("gpuctl: out of memory\n", stderr);
+	exit(EXIT_FAILED);
+}
 
 void table_cell(struct table *table, const char *fmt, ...)
 {
@@ -587,53 +599,153 @@ void table_cell(struct table *table, const char *fmt, ...)
 		table->room = table->room ? table->room * 2 : 64;
 		table->cells = reallocarray(table->cells, table->room,
 					    sizeof(*table->cells));
-		if (!table->cells) {
-			fputs("gpuctl: out of memory\n", stderr);
-			exit(EXIT_FAILED);
-		}
+		if (!table->cells)
+			no_memory();
 	}
+	table->cells[table->nr].colour = NULL;
 	va_start(ap, fmt);
-	vsnprintf(table->cells[table->nr++], OUT_CELL, fmt, ap);
+	vsnprintf(table->cells[table->nr++].text, OUT_CELL, fmt, ap);
 	va_end(ap);
 }
 
-static void print_cell(const char *text, size_t width, bool right, bool last)
+#define SEPARATOR	"  "
+
+bool out_colours(void)
 {
-	if (right)
-		printf("%*s", (int)width, text);
-	else if (last)
-		fputs(text, stdout);
-	else
-		printf("%-*s", (int)width, text);
-	fputs(last ? "\n" : "  ", stdout);
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
 }
 
-void table_print(struct table *table, size_t rows)
+void table_colour(struct table *table, const char *colour)
 {
-	size_t widths[16] = { 0 };
-	bool right[16];
-	size_t columns;
-	size_t all;
+	table->cells[table->nr - 1].colour = colour;
+}
+
+/* Columns in which a text is on a terminal; SIZE_MAX without one. */
+static size_t terminal_width(void)
+{
+	struct winsize size;
+
+	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col ?
+		size.ws_col : SIZE_MAX;
+}
+
+static size_t text_width(const char *text)
+{
+	wchar_t wide[OUT_CELL];
+	size_t n = mbstowcs(wide, text, OUT_CELL);
+	int width = n < OUT_CELL ? wcswidth(wide, n) : -1;
+
+	return width < 0 ? strlen(text) : (size_t)width;
+}
+
+/* Least width of a column: of its widest cell, or of what stays when it is cut. */
+static size_t least_width(const struct table *table, size_t column, size_t columns)
+{
+	const char *title = table->columns[column];
+	size_t least = strlen(title) - strspn(title, OUT_MARKS), i;
+
+	for (i = column; i < table->nr; i += columns) {
+		size_t width = text_width(table->cells[i].text);
+
+		if (memchr(title, OUT_CUT, strspn(title, OUT_MARKS)) && width > OUT_CUT_MIN)
+			width = OUT_CUT_MIN;
+		if (width > least)
+			least = width;
+	}
+	return least;
+}
+
+/* Drop columns that are marked so, from the right, until the others fit. */
+static void fit(const struct table *table, size_t columns, size_t width, bool *dropped)
+{
+	size_t least = 0, i;
+
+	for (i = 0; i < columns; i++) {
+		dropped[i] = false;
+		least += least_width(table, i, columns) + (i ? strlen(SEPARATOR) : 0);
+	}
+	for (i = columns; i-- && least > width;) {
+		if (!memchr(table->columns[i], OUT_DROP, strspn(table->columns[i], OUT_MARKS)))
+			continue;
+		dropped[i] = true;
+		least -= least_width(table, i, columns) + strlen(SEPARATOR);
+	}
+}
+
+static void add_columns(struct libscols_table *out, const struct table *table,
+			const bool *dropped)
+{
+	for (size_t i = 0; table->columns[i]; i++) {
+		const char *title = table->columns[i];
+		size_t marks = strspn(title, OUT_MARKS);
+		int flags = 0;
+
+		if (memchr(title, OUT_RIGHT, marks))
+			flags |= SCOLS_FL_RIGHT;
+		if (memchr(title, OUT_CUT, marks))
+			flags |= SCOLS_FL_TRUNC;
+		if (dropped[i])
+			flags |= SCOLS_FL_HIDDEN;
+		if (!scols_table_new_column(out, title + marks, 0, flags))
+			no_memory();
+	}
+}
+
+static void add_cells(struct libscols_table *out, const struct table *table, size_t columns)
+{
+	struct libscols_line *line = NULL;
+	bool colours = out_colours();
 	size_t i;
 
-	for (columns = 0; table->columns[columns]; columns++) {
-		right[columns] = table->columns[columns][0] == '>';
-		widths[columns] = strlen(table->columns[columns]) -
-				  right[columns];
-	}
-	for (i = 0; i < table->nr; i++)
-		if (strlen(table->cells[i]) > widths[i % columns])
-			widths[i % columns] = strlen(table->cells[i]);
+	for (i = 0; i < table->nr; i++) {
+		const struct cell *cell = &table->cells[i];
 
-	for (i = 0; i < columns; i++)
-		print_cell(table->columns[i] + right[i], widths[i], right[i],
-			   i + 1 == columns);
-	all = table->nr / columns;
-	for (i = 0; i < table->nr && i / columns < rows; i++)
-		print_cell(table->cells[i], widths[i % columns],
-			   right[i % columns], (i + 1) % columns == 0);
-	if (all > rows)
-		printf("and %zu more\n", all - rows);
+		if (i % columns == 0)
+			line = scols_table_new_line(out, NULL);
+		if (!line || scols_line_set_data(line, i % columns, cell->text))
+			no_memory();
+		if (cell->colour && colours)
+			scols_cell_set_color(scols_line_get_cell(line, i % columns), cell->colour);
+	}
+}
+
+/* libsmartcols prints nothing of a table without rows. */
+static void print_titles(const char *const *columns)
+{
+	const char *const *column;
+
+	for (column = columns; *column; column++)
+		printf("%s%s", column == columns ? "" : "  ", *column + strspn(*column, OUT_MARKS));
+	putchar('\n');
+}
+
+void table_print(struct table *table)
+{
+	struct libscols_table *out = scols_new_table();
+	size_t width = terminal_width();
+	bool dropped[OUT_COLUMNS];
+	size_t columns;
+
+	for (columns = 0; table->columns[columns]; columns++)
+		;
+	if (!out || columns > OUT_COLUMNS || scols_table_set_column_separator(out, SEPARATOR))
+		no_memory();
+	fit(table, columns, width, dropped);
+	if (width != SIZE_MAX)
+		scols_table_set_termwidth(out, width);
+	scols_table_enable_colors(out, out_colours());
+	/* no blanks behind the last column */
+	scols_table_enable_minout(out, 1);
+	add_columns(out, table, dropped);
+	add_cells(out, table, columns);
+	fflush(stdout);
+	if (table->nr)
+		scols_print_table(out);
+	else
+		print_titles(table->columns);
+	scols_unref_table(out);
 
 	free(table->cells);
 	table->cells = NULL;

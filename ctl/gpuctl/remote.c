@@ -69,8 +69,8 @@ static const char *text(struct json_object *app, const char *key)
 /* ---- list ---- */
 
 static const char *const list_columns[] = {
-	">PID", "USER", "COMMAND", "API", "MODE", ">CALLS", ">WAITS", ">SAVED", ">IN", ">OUT",
-	">MEMORY", ">HANDLES", NULL
+	">PID", "~USER", "~COMMAND", "API", "-MODE", ">CALLS", ">WAITS", "->SAVED", ">IN", ">OUT",
+	">MEMORY", "->HANDLES", NULL
 };
 
 static void add_user(struct table *table, struct json_object *app)
@@ -131,7 +131,7 @@ int remote_list(const struct gpuctl *ctl, int argc, char **argv)
 		return print_apps(ctl, apps);
 	for (size_t i = 0; i < json_object_array_length(apps); i++)
 		add_app(&table, json_object_array_get_idx(apps, i));
-	table_print(&table, SIZE_MAX);
+	table_print(&table);
 	json_object_put(apps);
 	return EXIT_OK;
 }
@@ -235,8 +235,8 @@ int remote_show(const struct gpuctl *ctl, int argc, char **argv)
 /* ---- stats ---- */
 
 static const char *const stats_columns[] = {
-	">PID", "COMMAND", ">CALLS/S", ">WAITS/S", ">SAVED/S", ">IN/S", ">OUT/S", ">BUSY", "OF",
-	">MEMORY", ">HANDLES", NULL
+	">PID", "~COMMAND", ">CALLS/S", ">WAITS/S", "->SAVED/S", ">IN/S", ">OUT/S", ">BUSY", "OF",
+	">MEMORY", "->HANDLES", NULL
 };
 
 /* Counters whose rates are printed; those of @key in JSON are @rate. */
@@ -342,7 +342,7 @@ static void print_stats(const struct gpuctl *ctl, struct json_object *before,
 	if (ctl->json)
 		print_apps(ctl, list);
 	else
-		table_print(&table, SIZE_MAX);
+		table_print(&table);
 	fflush(stdout);
 }
 
@@ -380,7 +380,7 @@ int remote_stats(const struct gpuctl *ctl, int argc, char **argv)
 /* ---- accounts ---- */
 
 static const char *const account_columns[] = {
-	"ACCOUNT", ">WEIGHT", ">GPU-LIMIT", ">PROGRAMS", "WAITS", NULL
+	"~ACCOUNT", ">WEIGHT", ">GPU-LIMIT", ">PROGRAMS", "WAITS", NULL
 };
 
 const char *const remote_set_keys[] = { "weight", "gpu-limit", NULL };
@@ -423,7 +423,7 @@ int remote_accounts(const struct gpuctl *ctl, int argc, char **argv)
 	}
 	for (size_t i = 0; i < json_object_array_length(accounts); i++)
 		add_account(&table, json_object_array_get_idx(accounts, i));
-	table_print(&table, SIZE_MAX);
+	table_print(&table);
 	json_object_put(accounts);
 	return EXIT_OK;
 }

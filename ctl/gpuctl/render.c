@@ -127,7 +127,7 @@ int render_list(const struct gpuctl *ctl, int argc, char **argv)
 
 	if (argc)
 		return usage_error("render list takes no '%s': it lists all", argv[0]);
-	if (renderd_list(status_root, &list, &nr, &err))
+	if (renderd_list(gpuctl_root, &list, &nr, &err))
 		return failed(&err);
 	get_vgpus(&v, &unknown);
 	if (ctl->json) {
@@ -140,7 +140,7 @@ int render_list(const struct gpuctl *ctl, int argc, char **argv)
 	} else {
 		for (i = 0; i < nr; i++)
 			add_row(&table, &list[i], &v);
-		table_print(&table, SIZE_MAX);
+		table_print(&table);
 	}
 	free(v.list);
 	free(list);
@@ -410,19 +410,19 @@ int render_start(const struct gpuctl *ctl, int argc, char **argv)
 		return usage_error("render start takes one GPU, or none; '%s' is too much",
 				   argv[1]);
 	if (argc && strcmp(argv[0], RENDERD_NONE))
-		ret = pci_render_node(status_root, argv[0], gpu, node, &err);
+		ret = pci_render_node(gpuctl_root, argv[0], gpu, node, &err);
 	if (ret || need_module(&err))
 		return failed(&err);
-	already = renderd_read(status_root, gpu, &r) && r.state == RENDERD_SERVING;
+	already = renderd_read(gpuctl_root, gpu, &r) && r.state == RENDERD_SERVING;
 	if (!already)
 		ret = has_systemd() ? start_unit(gpu, &err) : start_daemon(gpu, &err);
 	if (ret)
 		return failed(&err);
-	if (!renderd_read(status_root, gpu, &r) || r.state != RENDERD_SERVING) {
+	if (!renderd_read(gpuctl_root, gpu, &r) || r.state != RENDERD_SERVING) {
 		mgpu_fail(&err, -EIO, "%s started, and has no device now: see its log", PROGRAM);
 		return failed(&err);
 	}
-	pci_list_render_nodes(status_root, gpus, sizeof(gpus));
+	pci_list_render_nodes(gpuctl_root, gpus, sizeof(gpus));
 	if (!argc && *gpus && !ctl->json)
 		printf("to render on a GPU, name it: %s\n", gpus);
 	return print_started(ctl, &r, already);
@@ -469,7 +469,7 @@ static int end_process(const struct renderd *r, struct mgpu_error *err)
 		return errno == ESRCH ? 0 : mgpu_fail(err, -errno, "cannot watch process %d: %s",
 						      r->pid, strerror(errno));
 	/* The ID may be that of another process by now, unless it still has the lock. */
-	if (renderd_read(status_root, r->gpu, &now) && now.state != RENDERD_DEAD &&
+	if (renderd_read(gpuctl_root, r->gpu, &now) && now.state != RENDERD_DEAD &&
 	    now.pid == r->pid) {
 		if (pidfd_send_signal(fd, SIGTERM, NULL, 0) && errno != ESRCH)
 			ret = mgpu_fail(err, -errno, "cannot end process %d: %s", r->pid,
@@ -492,7 +492,7 @@ static int remove_left(const char *gpu, struct mgpu_error *err)
 	struct renderd r;
 	int control, ret;
 
-	ret = renderd_claim(status_root, gpu, &r, err);
+	ret = renderd_claim(gpuctl_root, gpu, &r, err);
 	if (ret)
 		return ret;
 	if (*r.device) {
@@ -529,13 +529,13 @@ static int stop_one(const struct gpuctl *ctl, const struct renderd *r, bool forc
 	/* Also one that died, which systemd starts again. It fails if there is no such unit. */
 	if (has_systemd())
 		systemctl("stop", r->gpu, true);
-	if (renderd_read(status_root, r->gpu, &now) && now.state != RENDERD_DEAD) {
+	if (renderd_read(gpuctl_root, r->gpu, &now) && now.state != RENDERD_DEAD) {
 		stop_on_signals();
 		ret = end_process(&now, err);
 		if (ret)
 			return ret;
 	}
-	if (renderd_read(status_root, r->gpu, &now)) {
+	if (renderd_read(gpuctl_root, r->gpu, &now)) {
 		ret = remove_left(r->gpu, err);
 		if (ret)
 			return ret;
@@ -555,7 +555,7 @@ static int choose(const char *word, struct renderd **list, size_t *nr, struct mg
 	size_t i;
 	int ret;
 
-	ret = renderd_list(status_root, list, nr, err);
+	ret = renderd_list(gpuctl_root, list, nr, err);
 	if (ret || (word && !strcmp(word, "all")) || (!word && *nr == 1))
 		return ret;
 	if (!word && !*nr)

@@ -21,8 +21,6 @@
 /* Modules: mgpu and those that use it. */
 #define MODULES_MAX	8
 
-const char *status_root = "";
-
 /**
  * struct facts - what was read
  * @modules: names of mgpu and of the modules that use it, sorted; "mgpu" is the first
@@ -65,7 +63,7 @@ static bool sys_path(char path[PATH_MAX], const char *fmt, const char *name)
 	int n;
 
 	snprintf(tail, sizeof(tail), fmt, name);
-	n = snprintf(path, PATH_MAX, "%s%s", status_root, tail);
+	n = snprintf(path, PATH_MAX, "%s%s", gpuctl_root, tail);
 	return n > 0 && n < PATH_MAX;
 }
 
@@ -437,10 +435,13 @@ static const struct {
 
 static void print_text(const struct finding *findings)
 {
+	bool colours = out_colours();
 	size_t i;
 
 	for (i = 0; i < NR_CHECKS; i++)
-		printf("%-12s%-8s%s\n", checks[i].name, findings[i].ok ? "ok" : "not ok",
+		printf("%-12s%s%-8s%s%s\n", checks[i].name,
+		       !colours ? "" : findings[i].ok ? "\033[32m" : "\033[31m",
+		       findings[i].ok ? "ok" : "not ok", colours ? "\033[m" : "",
 		       findings[i].text);
 }
 

@@ -514,7 +514,7 @@ static void print_text(const struct sample *now, const struct sample *before,
 			control_is_stale(&now->control, &now->vgpus[i]));
 	}
 	rows = screen_rows(tty, now, &ctx_rows);
-	table_print(&table, rows);
+	table_print(&table);
 	if (now->nr_ctxs) {
 		putchar('\n');
 		for (i = 0; i < now->nr_ctxs; i++) {
@@ -523,7 +523,7 @@ static void print_text(const struct sample *now, const struct sample *before,
 			get_ctx_rates(&rates, now, before, &now->ctxs[i]);
 			add_ctx_row(&ctxs, &now->ctxs[i], &rates);
 		}
-		table_print(&ctxs, ctx_rows);
+		table_print(&ctxs);
 	}
 	if (!tty)
 		putchar('\n');

@@ -9,7 +9,7 @@
 #include "pci_gpu.h"
 
 static const char *const columns[] = {
-	"TYPE", ">AVAILABLE", "DESCRIPTION", NULL
+	"TYPE", ">AVAILABLE", "~DESCRIPTION", NULL
 };
 
 /* The types as an array for JSON. */
@@ -47,7 +47,7 @@ void print_types(const struct mdev_type *types, size_t nr)
 			table_cell(&table, "%lu", types[i].available);
 		table_cell(&table, "%s", types[i].description);
 	}
-	table_print(&table, SIZE_MAX);
+	table_print(&table);
 }
 
 /* Show the types of one device.  With JSON, add them to @array. */

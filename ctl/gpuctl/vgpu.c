@@ -10,14 +10,17 @@
 #include "gpuctl.h"
 
 const char *const vgpu_list_keys[] = { "dev", NULL };
-const char *const vgpu_set_keys[] = {
-	"weight", "fps", "target", "gpu-limit", "gpu-target", "period", "burst", "mode",
-	"quarantine", NULL
-};
+
+#define SETTINGS_WORDS								\
+	"weight", "fps", "target", "gpu-limit", "gpu-target", "period", "burst", "mode",	\
+	"quarantine"
+
+const char *const vgpu_set_keys[] = { SETTINGS_WORDS, NULL };
+const char *const vgpu_create_keys[] = { "uuid", "name", SETTINGS_WORDS, NULL };
 
 static const char *const columns[] = {
-	">ID", "UUID", "DEV", "TYPE", ">PID", ">WEIGHT", ">FPS-LIMIT",
-	">TARGET", ">GPU-LIMIT", ">MEM", "SCREEN", "HANGS", NULL
+	">ID", "~UUID", "~VM", "-DEV", "-TYPE", "->PID", "->WEIGHT", ">FPS-LIMIT",
+	">TARGET", ">GPU-LIMIT", "->MEM", "-SCREEN", "HANGS", NULL
 };
 
 /* @millihertz: 0 for none */
@@ -33,10 +36,11 @@ static void add_row(struct table *table, const void *info, const void *arg)
 {
 	const struct mgpu_vgpu_info *vgpu = info;
 	bool stale = control_is_stale(arg, vgpu);
-	char buf[OUT_CELL];
+	char buf[OUT_CELL], name[VM_NAME_LEN];
 
 	table_cell(table, "%u", vgpu->id);
 	table_cell(table, "%s", vgpu->uuid);
+	table_cell(table, "%s", vgpu_name(vgpu, name));
 	table_cell(table, "%s", vgpu->dev_name);
 	table_cell(table, "%s", vgpu->type);
 	if (mgpu_has(vgpu, MGPU_A_VGPU_TGID))
@@ -46,6 +50,8 @@ static void add_row(struct table *table, const void *info, const void *arg)
 	table_cell(table, "%u", vgpu->weight);
 	add_fps(table, vgpu->fps_limit, "");
 	add_fps(table, vgpu->fps_target, stale ? " stale" : "");
+	if (stale)
+		table_colour(table, OUT_STALE);
 	table_cell(table, "%s", vgpu->gpu_limit ?
 		   out_share(buf, sizeof(buf), vgpu->gpu_limit) : "none");
 	table_cell(table, "%s", out_bytes(buf, sizeof(buf), vgpu->mem_used));
@@ -56,11 +62,17 @@ static void add_row(struct table *table, const void *info, const void *arg)
 		table_cell(table, "-");
 	table_cell(table, "%" PRIu64 "%s", vgpu->stats.hangs,
 		   vgpu->quarantine ? ", quarantine" : "");
+	if (vgpu->quarantine)
+		table_colour(table, OUT_BAD);
 }
 
 static void add_json(struct json_object *object, const void *info, const void *arg)
 {
+	struct vgpu_names names;
+
 	out_stale(object, control_is_stale(arg, info));
+	names_read(&names, info);
+	out_names(object, &names);
 }
 
 /* Only targets may be stale: mgpud is asked if there is one. */
@@ -121,6 +133,7 @@ int vgpu_show(const struct gpuctl *ctl, int argc, char **argv)
 {
 	struct json_object *object;
 	struct mgpu_vgpu_info vgpu;
+	struct vgpu_names names;
 	struct control control;
 	struct mgpu_error err;
 	char why[OUT_CELL];
@@ -139,12 +152,16 @@ int vgpu_show(const struct gpuctl *ctl, int argc, char **argv)
 
 	control_for(&control, &vgpu, 1);
 	stale = control_is_stale(&control, &vgpu);
+	names_read(&names, &vgpu);
 	if (ctl->json) {
 		object = out_object(mgpu_vgpu_fields, &vgpu);
 		out_stale(object, stale);
+		out_names(object, &names);
 		out_json(ctl, object);
 	} else {
 		out_info(ctl, mgpu_vgpu_fields, &vgpu);
+		printf("vm:                  %s\n", *names.vm ? names.vm : "-");
+		printf("name:                %s\n", *names.given ? names.given : "-");
 		if (stale)
 			printf("target-stale:        yes: %s\n",
 			       control_why(&control, why, sizeof(why)));
@@ -280,8 +297,8 @@ _Static_assert(offsetof(struct mgpu_vgpu_setting, mode_height) ==
 	       sizeof(uint32_t), "as parse_mode() fills them");
 
 /* @where: prefix of an error, "" or "FILE:LINE: " */
-static int parse_setting(struct mgpu_vgpu_setting *set, const char *target,
-			 const char *key, const char *value, const char *where)
+static int parse_setting(struct mgpu_vgpu_setting *set, const char *target, const char *key,
+			 const char *value, const char *where, struct mgpu_error *err)
 {
 	const struct setting *setting = settings;
 	size_t i;
@@ -289,27 +306,53 @@ static int parse_setting(struct mgpu_vgpu_setting *set, const char *target,
 	for (i = 0; strcmp(vgpu_set_keys[i], key); i++)
 		setting++;
 	if (!value)
-		return usage_error("%svGPU %s: %s wants a value: give %s",
-				   where, target, key, setting->give);
+		return mgpu_fail(err, -EINVAL, "%svGPU %s: %s wants a value: give %s",
+				 where, target, key, setting->give);
 	if (set->mask & setting->bit)
-		return usage_error("%svGPU %s: duplicate %s; give it once", where,
-				   target, key);
+		return mgpu_fail(err, -EINVAL, "%svGPU %s: duplicate %s; give it once", where,
+				 target, key);
 	set->mask |= setting->bit;
-	if (setting->parse(value, (uint32_t *)(void *)((char *)set +
-						       setting->offset)))
-		return usage_error("%svGPU %s: %s %s: give %s", where, target,
-				   key, value, setting->give);
+	if (setting->parse(value, (uint32_t *)(void *)((char *)set + setting->offset)))
+		return mgpu_fail(err, -EINVAL, "%svGPU %s: %s %s: give %s", where, target,
+				 key, value, setting->give);
 	return 0;
 }
 
-static int parse_words(struct batch *batch, int argc, char **argv,
-		       const char *where)
+int vgpu_parse_settings(struct mgpu_vgpu_setting *set, const char *target, int argc,
+			char *const *argv, const char *where, struct mgpu_error *err)
 {
-	struct mgpu_vgpu_setting *set;
+	int i, ret;
+
+	for (i = 0; i < argc && is_word(argv[i], vgpu_set_keys); i += 2) {
+		ret = parse_setting(set, target, argv[i], i + 1 < argc ? argv[i + 1] : NULL,
+				    where, err);
+		if (ret)
+			return ret;
+	}
+	return i;
+}
+
+int vgpu_no_setting(const char *target, const char *word, const char *where,
+		    struct mgpu_error *err)
+{
+	const char *like = word ? suggest(word, vgpu_set_keys) : NULL;
+
+	if (like)
+		return mgpu_fail(err, -EINVAL,
+				 "%svGPU %s: unknown setting '%s'; did you mean '%s'?",
+				 where, target, word, like);
+	return mgpu_fail(err, -EINVAL,
+			 "%svGPU %s: say what to set: weight N, fps F, target F, gpu-limit P%%, gpu-target P%%, period TIME, burst TIME, mode WxH or quarantine on|off",
+			 where, target);
+}
+
+static int parse_words(struct batch *batch, int argc, char **argv, const char *where)
+{
+	struct mgpu_error err;
 	const char *target;
 	const char *like;
 	int i = 0;
-	int ret;
+	int used;
 
 	while (i < argc) {
 		target = argv[i++];
@@ -322,24 +365,14 @@ static int parse_words(struct batch *batch, int argc, char **argv,
 			if (i > 1 && like)
 				return usage_error("%s'%s' is neither a setting nor a vGPU with settings; did you mean '%s'?",
 						   where, target, like);
-			like = i < argc ? suggest(argv[i], vgpu_set_keys) : NULL;
-			if (like)
-				return usage_error("%svGPU %s: unknown setting '%s'; did you mean '%s'?",
-						   where, target, argv[i],
-						   like);
-			return usage_error("%svGPU %s: say what to set: weight N, fps F, target F, gpu-limit P%%, gpu-target P%%, period TIME, burst TIME, mode WxH or quarantine on|off",
-					   where, target);
+			vgpu_no_setting(target, i < argc ? argv[i] : NULL, where, &err);
+			return usage_error("%s", err.text);
 		}
-
-		set = batch_add(batch, target);
-		while (i < argc && is_word(argv[i], vgpu_set_keys)) {
-			ret = parse_setting(set, target, argv[i],
-					    i + 1 < argc ? argv[i + 1] : NULL,
-					    where);
-			if (ret)
-				return ret;
-			i += 2;
-		}
+		used = vgpu_parse_settings(batch_add(batch, target), target, argc - i, argv + i,
+					   where, &err);
+		if (used < 0)
+			return usage_error("%s", err.text);
+		i += used;
 	}
 	return 0;
 }

@@ -30,6 +30,7 @@
 
 #include "gpuctl.h"
 #include "mgpud_client.h"
+#include "sysfs.h"
 #include "tap.h"
 
 #define FAMILY	31
@@ -69,6 +70,7 @@ static struct {
 	uint32_t fps_limit[3];	/* of each vGPU, as the following */
 	uint32_t fps_target[3];
 	uint8_t open[3];
+	uint32_t tgid[3];
 	uint32_t quarantine[3];
 	uint64_t frames[3];
 	uint64_t frames_per_second[3];
@@ -152,8 +154,11 @@ static void put_vgpu(struct nl_msg *msg, const struct vgpu *v)
 	nla_put_u32(msg, MGPU_A_VGPU_ID, v->id);
 	nla_put_string(msg, MGPU_A_VGPU_UUID, v->uuid);
 	nla_put_u32(msg, MGPU_A_VGPU_DEV_ID, v->dev_id);
+	nla_put_string(msg, MGPU_A_VGPU_DEV_NAME, v->dev_id ? "mgpu_soft.1" : "mgpu_soft.0");
 	nla_put_string(msg, MGPU_A_VGPU_TYPE, v->type);
 	nla_put_u8(msg, MGPU_A_VGPU_OPEN, kernel.open[v - vgpus]);
+	if (kernel.open[v - vgpus])
+		nla_put_u32(msg, MGPU_A_VGPU_TGID, kernel.tgid[v - vgpus]);
 	nla_put_u32(msg, MGPU_A_VGPU_FPS_LIMIT, kernel.fps_limit[v - vgpus]);
 	nla_put_u32(msg, MGPU_A_VGPU_FPS_TARGET, kernel.fps_target[v - vgpus]);
 	nla_put_u32(msg, MGPU_A_VGPU_QUARANTINE, kernel.quarantine[v - vgpus]);
@@ -1178,15 +1183,15 @@ static void sets_all_of_none(void)
 
 /* ---- status ---- */
 
-/* A folder in place of /, with these files under /sys. */
+/* A folder in place of /. */
 static char root[64];
 
-static void put_file(const char *path, const char *text)
+static void put_bytes(const char *path, const char *bytes, size_t len)
 {
 	char name[256], *slash;
 	FILE *file;
 
-	snprintf(name, sizeof(name), "%s/sys/%s", root, path);
+	snprintf(name, sizeof(name), "%s/%s", root, path);
 	for (slash = name + 1; (slash = strchr(slash, '/')); slash++) {
 		*slash = '\0';
 		mkdir(name, 0700);
@@ -1194,8 +1199,28 @@ static void put_file(const char *path, const char *text)
 	}
 	file = fopen(name, "w");
 	TAP_NEED(file);
-	fputs(text, file);
+	TAP_EQ(fwrite(bytes, 1, len, file), len);
 	fclose(file);
+}
+
+/* A file under /sys. */
+static void put_file(const char *path, const char *text)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "sys/%s", path);
+	put_bytes(name, text, strlen(text));
+}
+
+/* The first line of a file, "" if there is none. */
+static const char *file_text(const char *path)
+{
+	static char text[128];
+	char name[256];
+
+	snprintf(name, sizeof(name), "%s/%s", root, path);
+	read_line(name, text, sizeof(text));
+	return text;
 }
 
 static int remove_file(const char *path, const struct stat *st, int flag, struct FTW *ftw)
@@ -1209,14 +1234,14 @@ static int remove_file(const char *path, const struct stat *st, int flag, struct
 static void root_end(void)
 {
 	nftw(root, remove_file, 8, FTW_DEPTH | FTW_PHYS);
-	status_root = "";
+	gpuctl_root = "";
 }
 
 static void root_begin(void)
 {
 	strcpy(root, "/tmp/test_gpuctl_ctx.XXXXXX");
 	TAP_NEED(mkdtemp(root));
-	status_root = root;
+	gpuctl_root = root;
 	put_file("module/mgpu/version", "1.2\n");
 	put_file("module/mgpu/holders/mgpu_virtio", "");
 	put_file("module/mgpu/holders/mgpu_soft", "");
@@ -1386,6 +1411,163 @@ static void ends_watch(void)
 	unlink(addr.sun_path);
 }
 
+#define PUT_BYTES(path, text)	put_bytes(path, text, sizeof(text))
+#define TYPES	"class/mdev_bus/mgpu_soft.0/mdev_supported_types/"
+#define MEDIUM	TYPES "mgpu_soft-medium/create"
+#define REMOVE(uuid)	"bus/mdev/devices/" uuid "/remove"
+
+static void devices_begin(void)
+{
+	start();
+	root_begin();
+	put_file(TYPES "mgpu_soft-small/create", "");
+	put_file(TYPES "mgpu_soft-small-render/create", "");
+	put_file(MEDIUM, "");
+	put_file(TYPES "mgpu_soft-medium-render/create", "");
+	put_file(REMOVE(UUID_A), "");
+	put_file(REMOVE(UUID_B), "");
+	put_file(REMOVE(UUID_C), "");
+	PUT_BYTES("run/x", "");
+}
+
+static void creates(void)
+{
+	struct json_object *object;
+
+	devices_begin();
+	TAP_EQ(gpuctl("vgpu", "create", "mgpu_soft.0", "medium", "uuid", UUID_A, NULL), 0);
+	TAP_STR(out, UUID_A "\n");
+	TAP_STR(file_text("sys/" MEDIUM), UUID_A);
+	TAP_EQ(kernel.vgpu_sets, 0);
+	TAP_STR(file_text("run/mgpu/names/" UUID_A), "");
+
+	/* by whole name and ID, with a name and settings */
+	TAP_EQ(gpuctl("-j", "vgpu", "create", "0", "mgpu_soft-medium", "weight", "7", "uuid",
+		      UUID_A, "fps", "30", "name", "desk 1", NULL), 0);
+	object = parsed();
+	TAP_STR(json_object_get_string(get(object, "name")), "desk 1");
+	TAP_STR(json_object_get_string(get(object, "uuid")), UUID_A);
+	TAP_EQ(json_object_get_int(get(object, "limit_fps")), 30);
+	json_object_put(object);
+	TAP_EQ(kernel.weight[0], 7);
+	TAP_EQ(kernel.fps_limit[0], 30000);
+	TAP_STR(file_text("run/mgpu/names/" UUID_A), "desk 1");
+	TAP_STR(file_text("sys/" REMOVE(UUID_A)), "");
+	/* a name is not the next vGPU's */
+	TAP_EQ(gpuctl("vgpu", "create", "0", "medium", "uuid", UUID_A, NULL), 0);
+	TAP_STR(file_text("run/mgpu/names/" UUID_A), "");
+	root_end();
+}
+
+static void creates_or_not(void)
+{
+	devices_begin();
+	refused(gpuctl("vgpu", "create", "mgpu_hard.0", "medium", NULL), 1,
+		"no device is named 'mgpu_hard.0'");
+	refused(gpuctl("vgpu", "create", "0", "meduim", NULL), 1, "has no type 'meduim'");
+	refused(gpuctl("vgpu", "create", "0", "mgpu_soft-smal", NULL), 1,
+		"did you mean 'mgpu_soft-small'?");
+	/* two types end so */
+	refused(gpuctl("vgpu", "create", "0", "render", NULL), 1, "has no type 'render'");
+	refused(gpuctl("vgpu", "create", "0", "../medium", NULL), 1, "has no type");
+	refused(gpuctl("vgpu", "create", "0", NULL), 2, "name a device and a type");
+	refused(gpuctl("vgpu", "create", "0", "weight", "7", NULL), 2, "name a device and a type");
+	refused(gpuctl("vgpu", "create", "0", "small", "uuid", "1", NULL), 2, "give a UUID");
+	refused(gpuctl("vgpu", "create", "0", "small", "uuid",
+		       "83b8f4f2-509f-382f-3c1e_e6bfe0fa1001", NULL), 1, "is no UUID");
+	refused(gpuctl("vgpu", "create", "0", "small", "name", "a\033b", NULL), 2, "printable");
+	refused(gpuctl("vgpu", "create", "0", "small", "fps", "0", NULL), 2, "fps 0: give");
+	refused(gpuctl("vgpu", "create", "0", "small", "fsp", "3", NULL), 2, "did you mean 'fps'");
+	refused(gpuctl("vgpu", "create", "0", "small", "name", "a", "name", "b", NULL), 2,
+		"duplicate name");
+	TAP_STR(file_text("sys/" TYPES "mgpu_soft-small/create"), "");
+
+	/* a vGPU that cannot be set does not stay */
+	kernel.removals = 1;
+	refused(gpuctl("vgpu", "create", "0", "small", "uuid", UUID_B, "name", "b", "fps", "30",
+		       NULL), 1, "no vGPU has this uuid");
+	TAP_STR(file_text("sys/" TYPES "mgpu_soft-small/create"), UUID_B);
+	TAP_STR(file_text("sys/" REMOVE(UUID_B)), "1");
+	TAP_STR(file_text("run/mgpu/names/" UUID_B), "");
+	root_end();
+}
+
+/* A UUID that is made: version 4, and another each time. */
+static void makes_uuids(void)
+{
+	char first[64];
+
+	devices_begin();
+	/* the kernel's list has no such vGPU, so that it is removed again */
+	TAP_EQ(gpuctl("vgpu", "create", "0", "medium", NULL), 1);
+	strcpy(first, file_text("sys/" MEDIUM));
+	TAP_EQ(strlen(first), 36);
+	TAP_EQ(first[14], '4');
+	TAP_CHECK(strchr("89ab", first[19]));
+	TAP_EQ(gpuctl("vgpu", "create", "0", "medium", NULL), 1);
+	TAP_CHECK(strcmp(first, file_text("sys/" MEDIUM)) != 0);
+	root_end();
+}
+
+static void removes(void)
+{
+	devices_begin();
+	PUT_BYTES("run/mgpu/names/" UUID_A, "desk 1\n");
+	kernel.open[1] = 1;
+	kernel.tgid[1] = 812;
+	PUT_BYTES("proc/812/cmdline", "qemu\0-name\0guest=web\0");
+	refused(gpuctl("vgpu", "remove", "all", NULL), 1,
+		"vGPU " UUID_B " is open, by process 812 (VM web): shut the VM down first, or say 'force'");
+	refused(gpuctl("vgpu", "remove", "1,9", NULL), 1, "no vGPU has");
+	refused(gpuctl("vgpu", "remove", "1,83b8f4f2", NULL), 1, "duplicate vGPU");
+	refused(gpuctl("vgpu", "remove", "dev", "7", NULL), 1, "has no vGPUs");
+	refused(gpuctl("vgpu", "remove", NULL), 2, "name vGPUs");
+	refused(gpuctl("vgpu", "remove", "force", NULL), 2, "name vGPUs");
+	refused(gpuctl("vgpu", "remove", "1", "froce", NULL), 2, "did you mean 'force'");
+	refused(gpuctl("vgpu", "remove", "1", "2", NULL), 2, "with commas");
+	TAP_STR(file_text("sys/" REMOVE(UUID_A)), "");
+
+	TAP_EQ(gpuctl("vgpu", "remove", "83b8f4f2", "--yes", NULL), 0);
+	TAP_STR(out, "");
+	TAP_STR(file_text("sys/" REMOVE(UUID_A)), "1");
+	TAP_STR(file_text("sys/" REMOVE(UUID_C)), "");
+	TAP_STR(file_text("run/mgpu/names/" UUID_A), "");
+	TAP_EQ(gpuctl("vgpu", "remove", "dev", "mgpu_soft.1", "-y", NULL), 0);
+	TAP_STR(file_text("sys/" REMOVE(UUID_C)), "1");
+	TAP_STR(file_text("sys/" REMOVE(UUID_B)), "");
+	TAP_EQ(gpuctl("vgpu", "remove", "3,2", "force", "-y", NULL), 0);
+	TAP_STR(file_text("sys/" REMOVE(UUID_B)), "1");
+	root_end();
+}
+
+static void names_vms(void)
+{
+	struct json_object *list, *vgpu;
+
+	devices_begin();
+	kernel.open[0] = 1;
+	kernel.tgid[0] = 4711;
+	PUT_BYTES("proc/4711/cmdline", "qemu\0-name\0guest=we\033b,x=y\0");
+	PUT_BYTES("run/mgpu/names/" UUID_A, "desk 1\n");
+	PUT_BYTES("run/mgpu/names/" UUID_B, "desk\n2\n");
+	TAP_EQ(gpuctl("vgpu", "list", NULL), 0);
+	says(" " UUID_A "  we?b  ");
+	says(" " UUID_B "  desk  ");
+	says(" " UUID_C "  -     ");
+	TAP_EQ(gpuctl("-j", "vgpu", "list", NULL), 0);
+	list = parsed_list("vgpus");
+	vgpu = json_object_array_get_idx(list, 0);
+	TAP_STR(json_object_get_string(get(vgpu, "vm")), "we?b");
+	TAP_STR(json_object_get_string(get(vgpu, "name")), "desk 1");
+	vgpu = json_object_array_get_idx(list, 2);
+	TAP_CHECK(!get(vgpu, "vm"));
+	TAP_CHECK(!get(vgpu, "name"));
+	json_object_put(list);
+	TAP_EQ(gpuctl("vgpu", "show", "1", NULL), 0);
+	says("\nvm:                  we?b\nname:                desk 1\n");
+	root_end();
+}
+
 static void tells_old_modules(void)
 {
 	start();
@@ -1440,6 +1622,11 @@ int main(int argc, char **argv)
 	tap_run(tells_all_is_well, "status is ok when all parts work");
 	tap_run(tells_what_to_do, "status says what to do about each part that does not");
 	tap_run(tells_missing_parts, "status tells missing modules and BTF, and its own failure");
+	tap_run(creates, "a vGPU is created, named and set in a command");
+	tap_run(creates_or_not, "a vGPU that cannot be created as told is not there");
+	tap_run(makes_uuids, "a vGPU without a UUID gets a random one");
+	tap_run(removes, "vGPUs are removed, those in use only by force");
+	tap_run(names_vms, "VMs and vGPUs have names in tables and JSON");
 	tap_run(tells_old_modules, "an older module and none are told from a missing context");
 	return tap_done();
 }

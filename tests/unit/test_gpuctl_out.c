@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
+#include <pty.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,9 +53,11 @@ static void print_fields(const void *info)
 	out_info(&text, text_fields, info);
 }
 
+static const char *event_vm = "-";
+
 static void print_event(const void *event)
 {
-	out_event(event);
+	out_event(event, event_vm);
 }
 
 /* Return what @print prints of @info; the caller frees it. */
@@ -351,6 +355,10 @@ static void events_text(void)
 
 	check_event(&event,
 		    "hung    vgpu 3 83b8f4f2-509f-382f-3c1e-e6bfe0fa1001 dev mgpu_soft.0 type small pid 4711\n");
+	event_vm = "web-1";
+	check_event(&event,
+		    "hung    vgpu 3 83b8f4f2-509f-382f-3c1e-e6bfe0fa1001 dev mgpu_soft.0 type small pid 4711 vm web-1\n");
+	event_vm = "-";
 	event.cmd = MGPU_CMD_VGPU_QUARANTINE_NTF;
 	event.vgpu.quarantine = 1;
 	check_event(&event,
@@ -563,6 +571,107 @@ static void values(void)
 		TAP_STR(t[i].out(buf, sizeof(buf), t[i].value), t[i].want);
 }
 
+/* ---- tables ---- */
+
+static const char *const table_columns[] = {
+	">ID", "~UUID", "~VM", "-DEV", "->MEM", ">FPS", NULL
+};
+
+static void print_table(const void *vm)
+{
+	struct table table = { .columns = table_columns };
+
+	table_cell(&table, "7");
+	table_cell(&table, "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001");
+	table_cell(&table, "%s", (const char *)vm);
+	table_cell(&table, "mgpu_soft.0");
+	table_cell(&table, "32 MiB");
+	table_cell(&table, "30");
+	table_colour(&table, OUT_BAD);
+	table_print(&table);
+}
+
+static void no_terminal(void)
+{
+	struct table empty = { .columns = table_columns };
+	char *text;
+
+	/* whatever is wanted, and however long */
+	setenv("COLUMNS", "20", 1);
+	setenv("TERM", "xterm", 1);
+	unsetenv("NO_COLOR");
+	text = printed(print_table, "web");
+	TAP_STR(text, "ID  UUID                                  VM   DEV             MEM  FPS\n"
+		      " 7  83b8f4f2-509f-382f-3c1e-e6bfe0fa1001  web  mgpu_soft.0  32 MiB   30\n");
+	free(text);
+	text = printed(print_table, "a\033[2Jb");
+	TAP_CHECK(!strchr(text, '\033'));
+	free(text);
+	table_print(&empty);
+	fflush(stdout);
+}
+
+/* Print a table on a terminal of so many columns. */
+static void on_terminal(char text[1024], unsigned short columns, const char *vm)
+{
+	struct winsize size = { .ws_row = 24, .ws_col = columns };
+	int master, slave, old = dup(STDOUT_FILENO);
+	size_t len = 0;
+	ssize_t n;
+
+	TAP_NEED(!openpty(&master, &slave, NULL, NULL, &size));
+	fflush(stdout);
+	if (dup2(slave, STDOUT_FILENO) < 0)
+		abort();
+	print_table(vm);
+	fflush(stdout);
+	if (dup2(old, STDOUT_FILENO) < 0)
+		abort();
+	close(old);
+	close(slave);
+	/* to the end, which is an error of a terminal */
+	while (len < 1023 && (n = read(master, text + len, 1023 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	close(master);
+}
+
+static void terminal(void)
+{
+	char text[1024], line[64];
+
+	setenv("TERM", "xterm", 1);
+	setenv("NO_COLOR", "1", 1);
+	on_terminal(text, 80, "web");
+	TAP_CHECK(strstr(text, "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001  web  mgpu_soft.0  32 MiB   30"));
+	TAP_CHECK(!strchr(text, '\033'));
+	/* the UUID and the name are cut, to what names a vGPU */
+	on_terminal(text, 50, "a rather long name of a VM");
+	TAP_CHECK(strstr(text, "mgpu_soft.0  32 MiB   30"));
+	TAP_CHECK(strstr(text, " 7  83b8f4f2"));
+	TAP_CHECK(strcspn(text, "\r\n") <= 50);
+	/* other columns are dropped, from the right */
+	on_terminal(text, 40, "a rather long name of a VM");
+	TAP_CHECK(!strstr(text, "MEM") && strstr(text, "DEV"));
+	on_terminal(text, 30, "a rather long name of a VM");
+	TAP_CHECK(!strstr(text, "MEM") && !strstr(text, "DEV"));
+	snprintf(line, sizeof(line), "%.*s", 12, strstr(text, " 7"));
+	TAP_STR(line, " 7  83b8f4f2");
+	/* it cannot be as narrow as that */
+	on_terminal(text, 5, "web");
+	TAP_CHECK(strstr(text, "83b"));
+
+	unsetenv("NO_COLOR");
+	on_terminal(text, 80, "web");
+	TAP_CHECK(strstr(text, "\033[31m"));
+	setenv("NO_COLOR", "", 1);
+	on_terminal(text, 80, "web");
+	TAP_CHECK(strchr(text, '\033') != NULL);
+	setenv("TERM", "dumb", 1);
+	on_terminal(text, 80, "web");
+	TAP_CHECK(!strchr(text, '\033'));
+}
+
 int main(void)
 {
 	tap_run(values, "values are written as they are read, without loss");
@@ -577,5 +686,7 @@ int main(void)
 	tap_run(vgpu_json, "a vGPU in JSON has a key with its unit for each attribute");
 	tap_run(dev_json, "a device in JSON has a key with its unit for each attribute");
 	tap_run(ctx_json, "a context in JSON has a key with its unit for each attribute");
+	tap_run(no_terminal, "a table is whole, and plain, where there is no terminal");
+	tap_run(terminal, "a table fits its terminal, whose colours NO_COLOR turns off");
 	return tap_done();
 }

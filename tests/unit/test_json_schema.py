@@ -59,8 +59,9 @@ OUTPUTS = {
 }
 # Commands that need sysfs: kselftest/test_gpuctl.sh, test_gpu_bind.sh and test_render_ctl.sh
 # have them.
-ELSEWHERE = {"dev bind", "dev unbind", "type list", "type show", "render start"}
-NO_JSON = {"help", "render stop"}
+ELSEWHERE = {"dev bind", "dev unbind", "type list", "type show", "render start",
+             "vgpu create"}
+NO_JSON = {"help", "render stop", "vgpu remove"}
 EVENT = {"version": 1, "event": "sla-shortfall", "time_s": 12.345, "id": 3, "uuid": UUID,
          "floor_fps": 30, "granted_fps": 21.5, "gone": False}
 
@@ -251,7 +252,8 @@ def mgpud_keys():
     assert len(settings) > 10, settings
     missing = (got | settings) - described
     assert not missing, f"Documentation/mgpu.schema.json describes no {sorted(missing)}"
-    told = {"sample_age_s"}     # in each answer
+    # in each answer, and what gpuctl adds
+    told = {"sample_age_s", "vm", "name"}
     counts = {"launch", "resume", "preempt", "switch", "drain", "flush"}
     gone = described - got - settings - told - counts - {"version"}
     assert not gone, f"mgpud tells no {sorted(gone)}"

@@ -206,7 +206,7 @@ test_gpuctl_bind-pkgs := libnl-genl-3.0
 test_gpuctl_ctx-srcs := $(wildcard ../../ctl/gpuctl/*.c ../../ctl/lib/*.c)
 test_gpuctl_ctx-cflags := -include test_gpuctl_ctx.h $(lib-cflags) -I../../ctl/lib \
 	-I../../ctl/gpuctl -DMGPU_VERSION='"test"'
-test_gpuctl_ctx-pkgs := libnl-genl-3.0 json-c
+test_gpuctl_ctx-pkgs := libnl-genl-3.0 json-c smartcols ncursesw
 test_gpuctl_ctx-libs := -Wl,--wrap=genl_ctrl_resolve,--wrap=genl_ctrl_resolve_grp \
 	-Wl,--wrap=nl_socket_add_membership,--wrap=sendto,--wrap=recvmsg \
 	-Wl,--wrap=clock_gettime,--wrap=ppoll -lpthread
@@ -222,7 +222,7 @@ test_gpuctl_mgpud-libs := -lpthread
 
 test_gpuctl_out-srcs := ../../ctl/gpuctl/out.c $(addprefix ../../ctl/lib/,fields.c hist.c)
 test_gpuctl_out-cflags := $(lib-cflags) -I../../ctl/gpuctl
-test_gpuctl_out-pkgs := json-c
+test_gpuctl_out-pkgs := json-c smartcols
 
 test_gpuctl_parse-srcs := ../../ctl/gpuctl/parse.c ../../ctl/lib/cmdline.c
 test_gpuctl_parse-cflags := $(lib-cflags) -I../../ctl/gpuctl
