@@ -100,8 +100,9 @@ static const struct command commands[] = {
 	{ "monitor", NULL, "[contexts]", "n", monitor_keys,
 	  "print events of vGPUs and devices, and with contexts of compute contexts, as they happen",
 	  monitor },
-	{ "top", NULL, "", "nd", NULL,
-	  "show the activity of vGPUs and contexts, refreshed until interrupted", top },
+	{ "top", NULL, "", "ndB", NULL,
+	  "show the activity of vGPUs and contexts, refreshed until interrupted; ? on the screen explains its keys",
+	  top },
 	{ "ctl", "show", "", "", NULL,
 	  "show the state of mgpud, the controller", ctl_show },
 	{ "ctl", "set", "{ KEY VALUE } ...", "", ctl_set_keys,
@@ -146,7 +147,8 @@ static const struct option {
 	{ 'p', "pretty", NULL, "print JSON over several lines" },
 	{ 'h', "help", NULL, "print this help, or that of the command before it" },
 	{ 'V', "version", NULL, "print the version" },
-	{ 'b', "batch", "FILE", "vgpu set: read FILE, one vGPU per line; '-' is standard input" },
+	{ 'b', "batch", "FILE", "vgpu set: read FILE, one vGPU per line; '-' is standard input. After top, without FILE: print, also on a terminal" },
+	{ 'B', "batch", NULL, NULL },
 	{ 'n', "count", "COUNT",
 	  "monitor, top, remote stats, ctl watch: end after COUNT events, refreshes or lines" },
 	{ 'd', "delay", "SECONDS", "top, remote stats: time between two refreshes (default 1)" },
@@ -246,6 +248,13 @@ static void print_settings(FILE *file)
 	}
 }
 
+/* Whether a command has an option, or, of -b, the form without a value. */
+static bool has_option(const struct command *command, char letter)
+{
+	return strchr(ALL_OPTIONS, letter) || strchr(command->options, letter) ||
+	       (letter == 'b' && strchr(command->options, 'B'));
+}
+
 /* Print all commands, those of an object, or the one of its verb. */
 static void print_help(FILE *file, const char *object, const char *verb)
 {
@@ -271,8 +280,7 @@ static void print_help(FILE *file, const char *object, const char *verb)
 		const struct option *option = &options[i];
 		char buf[64];
 
-		if (!option->help || (only && !strchr(ALL_OPTIONS, option->letter) &&
-				      !strchr(only->options, option->letter)))
+		if (!option->help || (only && !has_option(only, option->letter)))
 			continue;
 		snprintf(buf, sizeof(buf), "-%c, --%s%s%s", option->letter,
 			 option->name, option->arg ? " " : "",
@@ -359,6 +367,8 @@ static void print_completion(void)
 			       "[[ $prev == dev ]] && " :
 			       commands[i].keys ?
 			       "((${#words[@]} == 2)) && " : "");
+		if (commands[i].run == vgpu_create)
+			puts("\t\t((${#words[@]} == 3)) && list=\"$(gpuctl type list \"${words[2]}\" 2>/dev/null | awk 'NR > 1 { print $1 }')\"");
 		if (commands[i].run == render_start)
 			puts("\t\t((${#words[@]} == 2)) && list=\"none $(lspci -Dn 2>/dev/null | awk '$2 ~ /^03/ { print $1 }')\"");
 		else if (commands[i].run == render_stop)
@@ -542,6 +552,16 @@ static const struct option *find_option(const char *text, size_t len)
 	return NULL;
 }
 
+static const struct option *option_by_letter(char letter)
+{
+	size_t i;
+
+	for (i = 0; i < NR_OPTIONS; i++)
+		if (options[i].letter == letter)
+			return &options[i];
+	return NULL;
+}
+
 static int no_option(const char *word)
 {
 	const char *names[NR_OPTIONS + 1];
@@ -580,6 +600,9 @@ static int apply_option(struct gpuctl *ctl, const struct option *option,
 		    ctl->seconds < 0.1 || ctl->seconds > 86400)
 			return usage_error("--delay %s: give a number of seconds from 0.1 to 86400",
 					   value);
+		break;
+	case 'B':
+		ctl->plain = true;
 		break;
 	case 'y':
 		ctl->yes = true;
@@ -639,19 +662,17 @@ static int parse_options(struct gpuctl *ctl, int *argc, char **argv, char *seen)
 				if (option && word[2 + len])
 					value = word + 3 + len;
 			} else {
-				size_t j;
-
-				option = NULL;
-				for (j = 0; j < NR_OPTIONS; j++)
-					if (options[j].help &&
-					    options[j].letter == word[1])
-						option = &options[j];
+				option = option_by_letter(word[1]);
+				if (option && !option->help)
+					option = NULL;
 				/* -n5, and -jp is -j -p */
 				if (option && option->arg && word[2])
 					value = word + 2;
 			}
 			if (!option)
 				return no_option(word);
+			if (option->letter == 'b' && words && !strcmp(argv[0], "top"))
+				option = option_by_letter('B');
 			if (value && !option->arg)
 				return usage_error("--%s takes no value",
 						   option->name);

@@ -34,6 +34,7 @@ enum {
  * @completion: help: print the script for bash
  * @table: help: print the commands, one per line
  * @yes: ask nothing
+ * @plain: top: print, also on a terminal
  */
 struct gpuctl {
 	bool json;
@@ -44,6 +45,7 @@ struct gpuctl {
 	bool completion;
 	bool table;
 	bool yes;
+	bool plain;
 };
 
 /**
@@ -267,6 +269,13 @@ int names_cache_update(struct names_cache *cache, const struct mgpu_vgpu_info *v
 void names_cache_free(struct names_cache *cache);
 
 /* ---- vgpu.c ---- */
+
+/*
+ * Parse "fps 30 weight 200" and set a vGPU, as "vgpu set" does. @name: the vGPU, for errors.
+ * Returns 0 or -errno.
+ */
+int vgpu_set_text(struct mgpu *mgpu, const char *uuid, const char *name, const char *text,
+		  struct mgpu_error *err);
 
 /**
  * vgpu_parse_settings() - parse the settings at the beginning of some words

@@ -346,6 +346,28 @@ int vgpu_no_setting(const char *target, const char *word, const char *where,
 			 where, target);
 }
 
+int vgpu_set_text(struct mgpu *mgpu, const char *uuid, const char *name, const char *text,
+		  struct mgpu_error *err)
+{
+	struct mgpu_vgpu_setting set = { 0 };
+	char *line = strdup(text), *words[64] = { NULL }, *word, *save;
+	int nr = 0, used;
+
+	if (!line)
+		return mgpu_fail(err, -ENOMEM, "out of memory");
+	for (word = strtok_r(line, " \t", &save); word && nr < 64;
+	     word = strtok_r(NULL, " \t", &save))
+		words[nr++] = word;
+	used = vgpu_parse_settings(&set, name, nr, words, "", err);
+	if (used >= 0 && (used < nr || !nr))
+		used = vgpu_no_setting(name, used < nr ? words[used] : NULL, "", err);
+	free(line);
+	if (used < 0)
+		return used;
+	strcpy(set.uuid, uuid);
+	return mgpu_vgpu_set(mgpu, &set, 1, err);
+}
+
 static int parse_words(struct batch *batch, int argc, char **argv, const char *where)
 {
 	struct mgpu_error err;

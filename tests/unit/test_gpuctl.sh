@@ -49,7 +49,7 @@ help_of_parts()
 	"$gpuctl" help vgpu set | diff "$tmp/out" -
 	"$gpuctl" vgpu set 3 fps 30 -h | diff "$tmp/out" -
 	"$gpuctl" vgpu -h | grep '^  gpuctl' >"$tmp/out"
-	[ "$(wc -l <"$tmp/out")" = 3 ] || show "$tmp/out"
+	[ "$(wc -l <"$tmp/out")" = 5 ] || show "$tmp/out"
 	grep -v '^  gpuctl vgpu ' "$tmp/out"
 	"$gpuctl" top --help | grep -e '--delay' >/dev/null || echo 'top --help: no --delay'
 	"$gpuctl" --version | diff - <("$gpuctl" version)
@@ -114,7 +114,7 @@ behaves 'a mistyped word is refused with a suggestion' mistyped
 
 missing_and_surplus()
 {
-	refused "$gpuctl" 2 "vgpu has no 'wait', but: list, show, set" vgpu wait
+	refused "$gpuctl" 2 "vgpu has no 'wait', but: list, show, create, remove, set" vgpu wait
 	refused "$gpuctl" 2 'list, show, set, bind, unbind' dev wait
 	refused "$gpuctl" 2 'by its PCI address first' dev bind
 	refused "$gpuctl" 2 'by its PCI address first' dev bind force
@@ -275,7 +275,8 @@ options()
 	refused "$gpuctl" 2 'wants a value' top -n
 	refused "$gpuctl" 2 'takes no value' vgpu list --json=yes
 	refused "$gpuctl" 2 'does not apply' vgpu list -n 3
-	refused "$gpuctl" 2 'does not apply' top --batch file
+	refused "$gpuctl" 2 "top takes no 'file'" top --batch file
+	refused "$gpuctl" 2 'takes no value' top --batch=file
 	refused "$gpuctl" 2 'takes nothing' dev list -- -j
 }
 behaves 'options that make no sense are refused' options
@@ -537,8 +538,25 @@ completion()
 {
 	"$gpuctl" help --completion >"$tmp/completion" || echo "status $?"
 	bash -n "$tmp/completion" 2>&1
+	# shellcheck disable=SC2317 # the completion calls it
+	gpuctl()
+	{
+		case $* in
+		'vgpu list') printf 'ID UUID DEV\n1 83b8f4f2 x\n' ;;
+		'ctx list vgpu 1') printf 'VGPU CTX STATE\n1 77 idle\n1 78 idle\n' ;;
+		'type list 0') printf 'TYPE AVAILABLE\nmgpu_soft-small 3\nmgpu_soft-medium 1\n' ;;
+		'dev list') printf 'ID NAME\n0 mgpu_soft.0\n' ;;
+		'remote list') printf '  PID USER\n   17 root\n' ;;
+		'render list') printf 'ADDRESS NODE\n0000:03:00.0 /dev/dri/renderD128\n' ;;
+		esac
+	}
+	# shellcheck disable=SC2317
+	lspci()
+	{
+		echo '0000:00:10.0 0380: 1af4:1050 (rev 01)'
+	}
 	[ "$(complete_words vg)" = vgpu ] || echo "vg: $(complete_words vg)"
-	[ "$(complete_words vgpu '')" = 'list show set' ] ||
+	[ "$(complete_words vgpu '')" = 'list show create remove set' ] ||
 		echo "vgpu: $(complete_words vgpu '')"
 	[ "$(complete_words -j vgpu s)" = 'show set' ] ||
 		echo "-j vgpu s: $(complete_words -j vgpu s)"
@@ -546,7 +564,18 @@ completion()
 		echo "vgpu set 3 w: $(complete_words vgpu set 3 w)"
 	[ "$(complete_words vgpu set al)" = all ] ||
 		echo "vgpu set al: $(complete_words vgpu set al)"
-	[ "$(complete_words help vgpu '')" = 'list show set' ] ||
+	[ "$(complete_words vgpu create '')" = '0 mgpu_soft.0' ] ||
+		echo "vgpu create: $(complete_words vgpu create '')"
+	[ "$(complete_words vgpu create 0 '')" = 'mgpu_soft-small mgpu_soft-medium' ] ||
+		echo "vgpu create 0: $(complete_words vgpu create 0 '')"
+	[ "$(complete_words vgpu create 0 small u)" = uuid ] ||
+		echo "vgpu create 0 small u: $(complete_words vgpu create 0 small u)"
+	[ "$(complete_words vgpu remove '')" = 'dev all force 1 83b8f4f2' ] ||
+		echo "vgpu remove: $(complete_words vgpu remove '')"
+	[ "$(complete_words vgpu remove dev '')" = '0 mgpu_soft.0' ] ||
+		echo "vgpu remove dev: $(complete_words vgpu remove dev '')"
+	[ "$(complete_words vgpu remove 1 --y)" = --yes ] || echo 'vgpu remove --y'
+	[ "$(complete_words help vgpu '')" = 'list show create remove set' ] ||
 		echo "help vgpu: $(complete_words help vgpu '')"
 	[ "$(complete_words type '')" = 'list show' ] || echo "type: $(complete_words type '')"
 	[ "$(complete_words stat)" = status ] || echo "stat: $(complete_words stat)"
@@ -558,22 +587,6 @@ completion()
 		echo "dev set mgpu_soft.0: $(complete_words dev set mgpu_soft.0 '')"
 	[ "$(complete_words dev set mgpu_soft.0 policy b)" = best-effort ] ||
 		echo "policy b: $(complete_words dev set mgpu_soft.0 policy b)"
-	# shellcheck disable=SC2317 # the completion calls it
-	gpuctl()
-	{
-		case $* in
-		'vgpu list') printf 'ID UUID DEV\n1 83b8f4f2 x\n' ;;
-		'ctx list vgpu 1') printf 'VGPU CTX STATE\n1 77 idle\n1 78 idle\n' ;;
-		'dev list') printf 'ID NAME\n0 mgpu_soft.0\n' ;;
-		'remote list') printf '  PID USER\n   17 root\n' ;;
-		'render list') printf 'ADDRESS NODE\n0000:03:00.0 /dev/dri/renderD128\n' ;;
-		esac
-	}
-	# shellcheck disable=SC2317
-	lspci()
-	{
-		echo '0000:00:10.0 0380: 1af4:1050 (rev 01)'
-	}
 	[ "$(complete_words dev bind '')" = 0000:00:10.0 ] ||
 		echo "dev bind: $(complete_words dev bind '')"
 	[ "$(complete_words dev unbind 0000:00:10.0 '')" = 'leave force' ] ||

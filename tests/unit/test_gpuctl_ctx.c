@@ -63,7 +63,8 @@ static struct {
 	bool stops;		/* SIGTERM comes when gpuctl is about to wait */
 
 	uint32_t slots;
-	unsigned int dev_sets;	/* requests */
+	unsigned int requests;
+	unsigned int dev_sets;	/* requests of a kind */
 	unsigned int vgpu_sets;
 	unsigned int removals;	/* a vGPU goes before as many of these requests */
 	uint32_t weight[3];
@@ -74,6 +75,12 @@ static struct {
 	uint32_t quarantine[3];
 	uint64_t frames[3];
 	uint64_t frames_per_second[3];
+	uint64_t gpu_ns[3];
+	uint64_t gpu_ns_per_second[3];
+	uint64_t held_ns[3];
+	uint64_t held_ns_per_second[3];
+	uint64_t hist[3][MGPU_HIST_BUCKETS];
+	bool in_real_time;	/* as a program with a screen: waiting takes time */
 	struct mgpu_ctx ctxs[8];
 	size_t nr_ctxs;
 	uint64_t inst_per_second[8];
@@ -164,6 +171,8 @@ static void put_vgpu(struct nl_msg *msg, const struct vgpu *v)
 	nla_put_u32(msg, MGPU_A_VGPU_QUARANTINE, kernel.quarantine[v - vgpus]);
 	stats = nla_nest_start(msg, MGPU_A_VGPU_STATS);
 	nla_put_u64(msg, MGPU_A_STATS_FRAMES, kernel.frames[v - vgpus]);
+	nla_put_u64(msg, MGPU_A_STATS_ENGINE_NS, kernel.gpu_ns[v - vgpus]);
+	nla_put_u64(msg, MGPU_A_STATS_THROTTLED_NS, kernel.held_ns[v - vgpus]);
 	nla_nest_end(msg, stats);
 }
 
@@ -263,6 +272,9 @@ static void serve_vgpu(const struct nlmsghdr *request, struct nlattr **tb)
 			continue;
 		msg = answer(MGPU_CMD_VGPU_GET, NLM_F_MULTI);
 		put_vgpu(msg, &vgpus[i]);
+		if (!dump && kernel.hist[i][0] != UINT64_MAX)
+			nla_put(msg, MGPU_A_VGPU_FRAME_INTERVAL_HIST, sizeof(kernel.hist[i]),
+				kernel.hist[i]);
 		queue_msg(msg);
 	}
 	finish(request, 0, NULL, NULL);
@@ -370,6 +382,7 @@ static void serve(const struct nlmsghdr *request)
 	const struct genlmsghdr *genl = NLMSG_DATA(request);
 	struct nlattr *tb[MGPU_A_CTX_MAX + 1];
 
+	kernel.requests++;
 	kernel.seq = request->nlmsg_seq;
 	kernel.port = request->nlmsg_pid;
 	if (kernel.unloaded) {
@@ -522,10 +535,28 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
 		tap_diag("gpuctl waits for what nobody sends");
 		abort();
 	}
+	if (kernel.in_real_time) {
+		/* a second takes a tenth of one; keys take no time */
+		uint64_t ns = ((uint64_t)timeout->tv_sec * 1000000000 +
+			       (uint64_t)timeout->tv_nsec) / 10;
+		struct timespec tenth = {
+			.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000),
+		};
+		int ret = __real_ppoll(fds, nr, &tenth, mask);
+
+		if (ret)
+			return ret;
+	}
 	kernel.now.tv_sec += timeout->tv_sec;
-	for (i = 0; i < NR_VGPUS; i++)
-		kernel.frames[i] += kernel.frames_per_second[i] *
-				    (uint64_t)timeout->tv_sec;
+	for (i = 0; i < NR_VGPUS; i++) {
+		uint64_t seconds = (uint64_t)timeout->tv_sec;
+
+		kernel.frames[i] += kernel.frames_per_second[i] * seconds;
+		kernel.gpu_ns[i] += kernel.gpu_ns_per_second[i] * seconds;
+		kernel.held_ns[i] += kernel.held_ns_per_second[i] * seconds;
+		kernel.hist[i][14] += kernel.frames_per_second[i] * seconds;
+		kernel.hist[i][16] += kernel.frames_per_second[i] * seconds / 50;
+	}
 	for (i = 0; i < kernel.nr_ctxs; i++) {
 		kernel.ctxs[i].inst += kernel.inst_per_second[i] *
 				       (uint64_t)timeout->tv_sec;
@@ -1586,6 +1617,25 @@ static void tells_old_modules(void)
 	refused(gpuctl("ctx", "show", "1", "1", NULL), 1, "modprobe mgpu_soft");
 }
 
+/* Something to see, for test_top.sh: vGPUs that work, and one in quarantine. */
+static void draw_on_screen(void)
+{
+	if (getenv("GPUCTL_ROOT"))
+		gpuctl_root = getenv("GPUCTL_ROOT");
+	kernel.in_real_time = true;
+	kernel.open[0] = 1;
+	kernel.open[1] = 1;
+	kernel.tgid[0] = 1001;
+	kernel.tgid[1] = 1002;
+	kernel.frames_per_second[0] = 60;
+	kernel.frames_per_second[1] = 25;
+	kernel.gpu_ns_per_second[0] = 1800000000;
+	kernel.gpu_ns_per_second[1] = 200000000;
+	kernel.held_ns_per_second[1] = 300000000;
+	kernel.fps_limit[1] = 25000;
+	kernel.quarantine[2] = 1;
+}
+
 #undef main
 
 int main(int argc, char **argv)
@@ -1593,9 +1643,14 @@ int main(int argc, char **argv)
 	if (argc > 1) {
 		start();
 		kernel.mgpud_is_real = true;
+		if (is_word("top", (const char *const *)argv))
+			draw_on_screen();
 		if (is_word("monitor", (const char *const *)argv))
 			queue_events();
-		return gpuctl_main(argc, argv);
+		argc = gpuctl_main(argc, argv);
+		if (getenv("GPUCTL_ROOT"))
+			fprintf(stderr, "requests %u\n", kernel.requests);
+		return argc;
 	}
 	/* none: top does without mgpud */
 	setenv("MGPUD_SOCKET", "/nonexistent/mgpud.sock", 1);

@@ -227,6 +227,11 @@ test_gpuctl_out-pkgs := json-c smartcols
 test_gpuctl_parse-srcs := ../../ctl/gpuctl/parse.c ../../ctl/lib/cmdline.c
 test_gpuctl_parse-cflags := $(lib-cflags) -I../../ctl/gpuctl
 
+test_gpuctl_top-srcs := $(addprefix ../../ctl/gpuctl/,top_model.c out.c) \
+	$(addprefix ../../ctl/lib/,fields.c hist.c)
+test_gpuctl_top-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/gpuctl
+test_gpuctl_top-pkgs := json-c smartcols
+
 test_vm_name-srcs := ../../ctl/lib/vm_name.c
 test_vm_name-cflags := $(lib-cflags)
 
