@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cfg.h"
+#include "regs.h"
 
 /* Instructions and leaders while the function is disassembled, by offset in it. */
 struct sweep {
@@ -125,6 +126,57 @@ static bool ends_block(csh capstone, const cs_insn *insn)
 	return is_jump(capstone, insn) || is_end(capstone, insn);
 }
 
+static void note_register(struct cfg *g, unsigned int reg)
+{
+	if (reg_is_vector(reg) && reg + 2 > g->vectors_end)
+		g->vectors_end = reg + 2;
+}
+
+/* Note the vector registers that an instruction names. */
+static void note_vectors(struct cfg *g, const cs_insn *insn)
+{
+	const cs_detail *d = insn->detail;
+	const cs_x86_op *op;
+	unsigned int i;
+
+	for (i = 0; i < d->regs_read_count; i++)
+		note_register(g, reg_number(d->regs_read[i]));
+	for (i = 0; i < d->regs_write_count; i++)
+		note_register(g, reg_number(d->regs_write[i]));
+	for (i = 0; i < d->x86.op_count; i++) {
+		op = &d->x86.operands[i];
+		if (op->type == X86_OP_REG)
+			note_register(g, reg_number(op->reg));
+		else if (op->type == X86_OP_MEM)
+			note_register(g, reg_number(op->mem.index));
+	}
+}
+
+/* Note the function that an instruction calls, by a jump too. */
+static int note_callee(const struct sweep *s, const cs_insn *insn)
+{
+	const struct image_function *fn, **more;
+	struct cfg *g = s->g;
+	uint64_t address;
+	unsigned int i;
+
+	if (!in_group(s->capstone, insn, CS_GRP_CALL) && insn->id != X86_INS_JMP)
+		return 0;
+	cfg_target(s->img, insn, &address);
+	fn = address ? image_function(s->img, address) : NULL;
+	if (!fn || fn->start != address || fn == g->fn)
+		return 0;
+	for (i = 0; i < g->nr_callees; i++)
+		if (g->callees[i] == fn)
+			return 0;
+	more = reallocarray(g->callees, g->nr_callees + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	g->callees = more;
+	g->callees[g->nr_callees++] = fn;
+	return 0;
+}
+
 /* Details as Capstone allocates them have room for those of all architectures. */
 #define DETAIL_SIZE	(offsetof(cs_detail, x86) + sizeof(cs_x86))
 
@@ -174,8 +226,10 @@ static int disassemble(struct sweep *s)
 			}
 			s->at[off] = insn;
 			s->g->nr_insns++;
+			note_vectors(s->g, insn);
+			ret = note_callee(s, insn);
 			off += insn->size;
-			if (!follow(s, insn))
+			if (ret || !follow(s, insn))
 				break;
 		}
 	}
@@ -464,6 +518,7 @@ int cfg_build(struct cfg *g, const struct image *img, const struct image_functio
 
 	memset(g, 0, sizeof(*g));
 	g->fn = fn;
+	g->vectors_end = NR_GENERAL;
 	s.at = calloc(s.len + 1, sizeof(*s.at));
 	s.leader = calloc(s.len + 1, sizeof(*s.leader));
 	s.work = calloc(s.len + 1, sizeof(*s.work));
@@ -497,6 +552,7 @@ void cfg_free(struct cfg *g)
 	free(g->blocks);
 	free(g->rpo);
 	free(g->loops);
+	free(g->callees);
 	memset(g, 0, sizeof(*g));
 }
 
@@ -508,7 +564,7 @@ int cfgs_init(struct cfgs *c, const struct image *img, csh capstone)
 	return c->graph ? 0 : -ENOMEM;
 }
 
-const struct cfg *cfgs_get(struct cfgs *c, const struct image_function *fn)
+struct cfg *cfgs_get(struct cfgs *c, const struct image_function *fn)
 {
 	struct cfg **g = &c->graph[fn - c->img->functions];
 

@@ -57,6 +57,9 @@ struct cfg_loop {
  * @rpo: the blocks that can be reached, in reverse postorder
  * @loops: each behind those around it
  * @table_jumps: it jumps to addresses that are computed, so that edges are missing
+ * @vectors_end: register (regs.h) from which on its instructions name no vector registers
+ * @callees: functions of the program that it calls by their addresses, @nr_callees of them
+ * @visit, @visit_depth: for a walk through the callees: its number, and how far it still went
  */
 struct cfg {
 	const struct image_function *fn;
@@ -69,6 +72,10 @@ struct cfg {
 	struct cfg_loop *loops;
 	unsigned int nr_loops;
 	bool table_jumps;
+	unsigned int vectors_end;
+	const struct image_function **callees;
+	unsigned int nr_callees;
+	unsigned int visit, visit_depth;
 };
 
 /**
@@ -102,11 +109,12 @@ struct cfgs {
 	struct cfg **graph;		/* @img->nr_functions of them */
 	const struct image *img;
 	csh capstone;
+	unsigned int visit;		/* number of the last walk through callees */
 };
 
 int cfgs_init(struct cfgs *c, const struct image *img, csh capstone);
 /* Return the function's graph, or NULL: out of memory. */
-const struct cfg *cfgs_get(struct cfgs *c, const struct image_function *fn);
+struct cfg *cfgs_get(struct cfgs *c, const struct image_function *fn);
 void cfgs_free(struct cfgs *c);
 
 bool cfg_dominates(const struct cfg *g, uint32_t above, uint32_t below);

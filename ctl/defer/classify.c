@@ -90,15 +90,13 @@ static enum arg_class value_class(const struct look *l, const struct value *v)
 }
 
 /* Return what a symbol's place has when an iteration ends, NULL if it has none. */
-static const struct value *end_of(const struct look *l, const struct sym *place,
-				  struct value *room)
+static const struct value *end_of(const struct look *l, const struct sym *place)
 {
 	if (!l->e.end)
 		return NULL;
 	if (place->kind == SYM_REG)
 		return l->e.end->reg[place->a];
-	*room = eval_slot(&l->e, l->e.end, (uint16_t)place->a, place->b, place->size);
-	return room;
+	return eval_slot(&l->e, l->e.end, (uint16_t)place->a, place->b, place->size);
 }
 
 /* Whether a register or slot ends an iteration as it began it; other symbols do not change. */
@@ -106,7 +104,6 @@ static bool stays_itself(const struct look *l, uint16_t i)
 {
 	const struct value self = value_sym(i);
 	const struct sym *sym = &l->e.syms->sym[i];
-	struct value room;
 
 	/* Symbols that one is made of have lower numbers. */
 	if (sym->kind == SYM_HEAP && sym->size)
@@ -115,7 +112,7 @@ static bool stays_itself(const struct look *l, uint16_t i)
 		return stays_itself(l, (uint16_t)sym->a) && stays_itself(l, (uint16_t)sym->b);
 	if (!l->e.end || (sym->kind != SYM_REG && sym->kind != SYM_SLOT))
 		return true;
-	return value_equal(end_of(l, sym, &room), &self);
+	return value_equal(end_of(l, sym), &self);
 }
 
 /* Class of a register's or slot's value at the iteration's start, from its value at the end. */
@@ -208,9 +205,9 @@ static enum arg_class memory_class(const struct look *l, const struct sym *sym)
 
 		if (n->kind != NOTE_STORED)
 			continue;
-		if (!names_frame(l, &n->v) && class == ARG_CONST &&
-		    (sym->size ? may_overlap(l, &n->v, n->size, &at, sym->size) :
-				 !value_is_const(&n->v, &off)))
+		if (!names_frame(l, n->v) && class == ARG_CONST &&
+		    (sym->size ? may_overlap(l, n->v, n->size, &at, sym->size) :
+				 !value_is_const(n->v, &off)))
 			class = ARG_UNKNOWN;
 	}
 	return class;
@@ -228,7 +225,7 @@ static enum arg_class product_class(enum arg_class a, enum arg_class b)
 static enum arg_class symbol_class(const struct look *l, uint16_t i)
 {
 	const struct sym *sym = &l->e.syms->sym[i];
-	struct value room;
+	const struct value *end;
 
 	switch (sym->kind) {
 	case SYM_FRAME:
@@ -242,7 +239,9 @@ static enum arg_class symbol_class(const struct look *l, uint16_t i)
 		return product_class(l->sym[sym->a], l->sym[sym->b]);
 	case SYM_REG:
 	case SYM_SLOT:
-		return l->e.end ? carried_class(l, i, end_of(l, sym, &room)) : ARG_CONST;
+		end = end_of(l, sym);
+		/* Nothing depends on a register that does not occur. */
+		return end ? carried_class(l, i, end) : ARG_CONST;
 	default:
 		return ARG_UNKNOWN;
 	}
@@ -296,7 +295,6 @@ static bool find_origins(const struct look *l, const struct value *v, struct sym
 {
 	struct symset seen = v->deps;
 	bool all = true, again = true;
-	struct value room;
 	uint16_t i;
 
 	while (again) {
@@ -309,7 +307,7 @@ static bool find_origins(const struct look *l, const struct value *v, struct sym
 				continue;
 			symset_add(origins, i);
 			if (sym->kind == SYM_REG || sym->kind == SYM_SLOT)
-				again |= symset_union(&seen, &end_of(l, sym, &room)->deps);
+				again |= symset_union(&seen, &end_of(l, sym)->deps);
 			else
 				all &= sym->kind == SYM_RESULT;
 		}
@@ -341,8 +339,8 @@ static bool may_change(const struct look *l, const struct value *address)
 	unsigned int i;
 
 	for (i = 0; i < l->e.nr_notes; i++)
-		if (l->e.notes[i].kind == NOTE_STORED && !names_frame(l, &l->e.notes[i].v) &&
-		    may_overlap(l, &l->e.notes[i].v, l->e.notes[i].size, address, INT32_MAX))
+		if (l->e.notes[i].kind == NOTE_STORED && !names_frame(l, l->e.notes[i].v) &&
+		    may_overlap(l, l->e.notes[i].v, l->e.notes[i].size, address, INT32_MAX))
 			return true;
 	return false;
 }
@@ -356,7 +354,6 @@ static bool is_sum(const struct value *v)
 static bool is_expression(const struct look *l, const struct value *v)
 {
 	struct symset origins = { 0 };
-	struct value room;
 	uint16_t i;
 
 	if (!is_sum(v) || !find_origins(l, v, &origins))
@@ -367,7 +364,7 @@ static bool is_expression(const struct look *l, const struct value *v)
 	for (i = symset_next(&origins, &origins, 0); i < MAX_SYMS;
 	     i = symset_next(&origins, &origins, i + 1))
 		if (l->e.syms->sym[i].kind != SYM_RESULT &&
-		    !is_sum(end_of(l, &l->e.syms->sym[i], &room)))
+		    !is_sum(end_of(l, &l->e.syms->sym[i])))
 			return false;
 	return true;
 }
@@ -518,21 +515,21 @@ static bool exposes_results(const struct look *l)
 static void look_at_access(struct look *l, const struct note *n)
 {
 	const char *what = n->kind == NOTE_LOAD ? "reads" : "writes";
-	bool in_frame = names_frame(l, &n->v);
+	bool in_frame = names_frame(l, n->v);
 	unsigned int i, k;
 	uint16_t frame;
 	int64_t off;
 
-	if (value_class(l, &n->v) == ARG_RESULT) {
+	if (value_class(l, n->v) == ARG_RESULT) {
 		because(l, n->insn, "uses a result as an address");
 		return;
 	}
 	/* A note of a known place of the stack: eval_slot() found a result there. */
-	if (n->kind == NOTE_LOAD && eval_is_slot(l->e.syms, &n->v, &frame, &off)) {
+	if (n->kind == NOTE_LOAD && eval_is_slot(l->e.syms, n->v, &frame, &off)) {
 		because(l, n->insn, "may read a result");
 		return;
 	}
-	if (!in_frame && !is_fixed(&n->v) && exposes_results(l))
+	if (!in_frame && !is_fixed(n->v) && exposes_results(l))
 		because(l, n->insn, "%s memory that may be a result on the stack", what);
 	for (i = 0; i < l->e.nr_sites; i++)
 		for (k = 0; k < l->e.sites[i].nr_targets; k++) {
@@ -540,10 +537,10 @@ static void look_at_access(struct look *l, const struct note *n)
 			const struct target *t = &s->targets[k];
 
 			if (t->slot ? !in_frame :
-			    !may_overlap(l, t->address, t->size, &n->v, n->size))
+			    !may_overlap(l, t->address, t->size, n->v, n->size))
 				continue;
 			/* Of its own data the front end knows where it lies. */
-			if (is_fixed(&n->v) && !is_fixed(t->address) && !t->slot) {
+			if (is_fixed(n->v) && !is_fixed(t->address) && !t->slot) {
 				guard(l, s->insn, "%s of %s lies outside of the program's own data",
 				      s->fn->args[t->arg].name, s->fn->name);
 				continue;
@@ -596,15 +593,15 @@ static void look_at_note(struct look *l, const struct note *n)
 	case NOTE_SLOT:
 		return;
 	case NOTE_TEST:
-		if (value_class(l, &n->v) != ARG_RESULT)
+		if (value_class(l, n->v) != ARG_RESULT)
 			return;
-		if (!only_status(l, &n->v))
+		if (!only_status(l, n->v))
 			because(l, n->insn, "tests a result");
 		else if (!l->o->assume_success)
 			because(l, n->insn, "tests a status; --assume-success lets it wait");
 		return;
 	case NOTE_STORE:
-		if (value_class(l, &n->v) == ARG_RESULT)
+		if (value_class(l, n->v) == ARG_RESULT)
 			because(l, n->insn, "stores a result where other code may read it");
 		return;
 	case NOTE_LOAD:
@@ -612,14 +609,14 @@ static void look_at_note(struct look *l, const struct note *n)
 		look_at_access(l, n);
 		return;
 	case NOTE_OVERWRITE:
-		if (!l->o->assume_success || !only_status(l, &n->v))
+		if (!l->o->assume_success || !only_status(l, n->v))
 			because(l, n->insn, "overwrites a result");
 		return;
 	case NOTE_OTHER_CALL:
 		because(l, n->insn, "calls %s", n->name ? n->name : "another function");
 		return;
 	case NOTE_COMPUTE:
-		if (value_class(l, &n->v) == ARG_RESULT)
+		if (value_class(l, n->v) == ARG_RESULT)
 			because(l, n->insn, "computes with a result");
 		return;
 	case NOTE_COMPUTED_CALL:
@@ -661,7 +658,6 @@ static bool can_be_given_back(const struct look *l, const struct value *v,
 	struct symset choices = { 0 }, more;
 	bool again = true, handles = true, elsewhere = false, cut = v->cut;
 	const struct value *end;
-	struct value room;
 	uint16_t i;
 
 	if (!is_plain(l, v, &choices))
@@ -682,7 +678,7 @@ static bool can_be_given_back(const struct look *l, const struct value *v,
 					return false;
 				elsewhere |= !is_place(sym, place);
 				memset(&more, 0, sizeof(more));
-				end = end_of(l, sym, &room);
+				end = end_of(l, sym);
 				if (!is_plain(l, end, &more))
 					return false;
 				cut |= end->cut;
@@ -753,8 +749,8 @@ static bool is_read_later(const struct look *l, const struct slot *s)
 
 		if ((n->kind != NOTE_SLOT && n->kind != NOTE_LOAD) || l->loop->member[n->block])
 			continue;
-		if (!eval_is_slot(l->e.syms, &n->v, &frame, &off)) {
-			if (names_frame(l, &n->v))
+		if (!eval_is_slot(l->e.syms, n->v, &frame, &off)) {
+			if (names_frame(l, n->v))
 				return true;
 			continue;
 		}
@@ -776,8 +772,8 @@ static bool is_read_later(const struct look *l, const struct slot *s)
 static void leave_with_slots(struct look *l, const cs_insn *exit, const struct state *st,
 			     const struct state *slots)
 {
+	const struct value *v;
 	char where[32];
-	struct value v;
 	unsigned int i;
 	uint16_t frame;
 	int64_t off;
@@ -795,7 +791,7 @@ static void leave_with_slots(struct look *l, const cs_insn *exit, const struct s
 			continue;
 		v = eval_slot(&l->e, st, s->frame, s->off, s->size);
 		snprintf(where, sizeof(where), "stack%+" PRId64, s->off);
-		leave_with(l, exit, &v, &place, where);
+		leave_with(l, exit, v, &place, where);
 	}
 }
 
@@ -811,7 +807,7 @@ static void look_at_exit(struct look *l, uint32_t block, uint16_t live, struct s
 		if (live >> i & 1)
 			leave_with(l, last, st->reg[i], &place, reg_names[i]);
 	}
-	for (i = NR_GENERAL; i < REG_FLAGS; i++)
+	for (i = NR_GENERAL; i < REG_FLAGS; i = eval_next_reg(l->e.shared, i))
 		if (value_class(l, st->reg[i]) == ARG_RESULT)
 			because(l, last, "leaves the loop with a result in a vector register");
 	leave_with_slots(l, last, st, st);
@@ -921,7 +917,7 @@ static int look_at_stack(struct eval *whole, struct syms *syms, struct state *st
 	int ret;
 
 	/* First without any knowledge of it, for the addresses that leave the function. */
-	eval_function_start(&whole->shared->values, syms, start);
+	eval_function_start(whole->shared, syms, start);
 	whole->forgetful = true;
 	ret = eval_run(whole, start);
 	if (ret)
@@ -957,7 +953,7 @@ static bool may_be_of_interest(const struct cfgs *cfgs, const struct cfg *g,
 
 static int look_at_function(struct report *report, struct cfgs *cfgs,
 			    const struct image_function *fn, const struct callers *callers,
-			    const struct classify_options *o)
+			    struct eval_shared *shared, const struct classify_options *o)
 {
 	const struct image *img = cfgs->img;
 	const csh capstone = cfgs->capstone;
@@ -967,7 +963,6 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 	struct syms *syms = calloc(1, sizeof(*syms));
 	struct state *start = calloc(1, sizeof(*start));
 	struct look *l = calloc(1, sizeof(*l));
-	struct eval_shared *shared = calloc(1, sizeof(*shared));
 	struct eval whole = { .img = img, .cfgs = cfgs, .cfg = g, .capstone = capstone,
 			      .syms = syms, .shared = shared };
 	uint16_t *live = NULL;
@@ -976,7 +971,7 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 
 	exposed = calloc(MAX_SYMS, sizeof(*exposed));
 	live = g ? calloc(g->nr_blocks + 1, sizeof(*live)) : NULL;
-	if (!syms || !start || !l || !exposed || !live || !shared)
+	if (!syms || !start || !l || !exposed || !live)
 		goto out;
 	ret = 0;
 	/* A loop has at least what the loops in it have. */
@@ -990,7 +985,9 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 	whole.exposed = exposed;
 	eval_frames(syms, g);
 	nr_frames = syms->nr;
-	ret = look_at_stack(&whole, syms, start);
+	ret = eval_find_vectors(shared, cfgs, fn);
+	if (!ret)
+		ret = look_at_stack(&whole, syms, start);
 	if (!ret)
 		ret = find_live(img, capstone, g, live);
 	for (i = 0; i < g->nr_loops && !ret; i++) {
@@ -1008,7 +1005,7 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 				      .member = g->loops[i].member, .entry = g->loops[i].header,
 				      .exposed = exposed };
 		/* The symbols of the function, but for the stack's bases, are no more needed. */
-		eval_loop_start(&shared->values, syms, nr_frames, whole.at[g->loops[i].header],
+		eval_loop_start(shared, syms, nr_frames, whole.at[g->loops[i].header],
 				start);
 		l->r = new_loop(report, g, &g->loops[i]);
 		if (!l->r) {
@@ -1028,11 +1025,6 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 		o->picture(g, report->loops + first, report->nr_loops - first, o->data);
 out:
 	eval_free(&whole);
-	if (shared) {
-		report->blocks += shared->blocks;
-		report->executed += shared->executed;
-	}
-	eval_shared_free(shared);
 	free(live);
 	free(exposed);
 	free(l);
@@ -1041,9 +1033,13 @@ out:
 	return ret;
 }
 
+/* Values that are kept for the next function, some MB. */
+#define MAX_VALUES	32768U
+
 int classify(struct report *r, const struct image *img, const struct classify_options *o)
 {
 	struct callers callers;
+	struct eval_shared shared = { 0 };
 	struct cfgs cfgs = { 0 };
 	unsigned int i;
 	csh capstone;
@@ -1060,8 +1056,13 @@ int classify(struct report *r, const struct image *img, const struct classify_op
 		if (!callers.calls[i])
 			continue;
 		r->nr_looked_at++;
-		ret = look_at_function(r, &cfgs, &img->functions[i], &callers, o);
+		ret = look_at_function(r, &cfgs, &img->functions[i], &callers, &shared, o);
+		if (shared.values.nr > MAX_VALUES)
+			values_free(&shared.values);
 	}
+	r->blocks = shared.blocks;
+	r->executed = shared.executed;
+	values_free(&shared.values);
 	callers_free(&callers);
 	cfgs_free(&cfgs);
 	cs_close(&capstone);

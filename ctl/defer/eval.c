@@ -22,26 +22,45 @@ enum other {
 	OTHER_SCATTERED,	/* which place of the stack has what was stored to one */
 };
 
-static struct value other(struct eval *e, const cs_insn *insn, enum other which)
-{
-	const struct sym sym = { .kind = SYM_OTHER, .a = which, .b = (int64_t)insn->address,
-				 .context = e->context };
-
-	return value_sym(sym_intern(e->syms, &sym));
-}
-
-static const struct value *keep(struct eval *e, const struct value *v)
+static const struct value *keep(const struct eval *e, const struct value *v)
 {
 	return values_keep(&e->shared->values, v);
 }
 
-/* value_mix() of values that are kept. */
-static const struct value *mix(struct eval *e, const struct value *a, const struct value *b,
-			       uint64_t id)
+static const struct value *constant(const struct eval *e, int64_t c)
 {
-	const struct value v = value_mix(a, b, id);
+	return values_const(&e->shared->values, c);
+}
 
-	return keep(e, &v);
+static const struct value *symbol(const struct eval *e, const struct sym *sym)
+{
+	return values_sym(&e->shared->values, sym_intern(e->syms, sym));
+}
+
+static const struct value *add(const struct eval *e, const struct value *a,
+			       const struct value *b, int64_t factor, uint64_t id)
+{
+	return values_add(&e->shared->values, a, b, factor, id);
+}
+
+static const struct value *mix(const struct eval *e, const struct value *a,
+			       const struct value *b, uint64_t id)
+{
+	return values_mix(&e->shared->values, a, b, id);
+}
+
+/* The value if so many bytes of it are read or written. */
+static const struct value *narrow(const struct eval *e, const struct value *v, bool is_cut)
+{
+	return is_cut ? values_cut(&e->shared->values, v) : v;
+}
+
+static const struct value *other(const struct eval *e, const cs_insn *insn, enum other which)
+{
+	const struct sym sym = { .kind = SYM_OTHER, .a = which, .b = (int64_t)insn->address,
+				 .context = e->context };
+
+	return symbol(e, &sym);
 }
 
 static void set_reg(struct eval *e, struct state *st, unsigned int reg, unsigned int size,
@@ -49,7 +68,6 @@ static void set_reg(struct eval *e, struct state *st, unsigned int reg, unsigned
 {
 	if (reg >= NR_REGS)
 		return;
-	v = keep(e, v);
 	/* Smaller parts leave the rest of a general register as it is. */
 	if (reg == REG_OTHER || (reg < NR_GENERAL && size < 4))
 		st->reg[reg] = mix(e, st->reg[reg], v, id);
@@ -102,15 +120,14 @@ static bool overlaps(const struct slot *s, uint16_t frame, int64_t off, unsigned
 	       s->off < off + (int64_t)size;
 }
 
-struct value eval_slot(const struct eval *e, const struct state *st, uint16_t frame, int64_t off,
-		       unsigned int size)
+const struct value *eval_slot(const struct eval *e, const struct state *st, uint16_t frame,
+			      int64_t off, unsigned int size)
 {
 	const struct sym sym = { .kind = SYM_SLOT, .a = frame, .b = off, .size = size };
 	const struct sym any = { .kind = SYM_OTHER, .a = OTHER_SCATTERED };
-	static const struct symset none;
 	uint64_t id = value_hash((uint64_t)off, size);
 	const struct slot *s, *end = st->slots + st->nr_slots, *all = NULL;
-	struct value v;
+	const struct value *v;
 	int64_t c;
 
 	for (s = st->slots; s < end; s++)
@@ -119,22 +136,20 @@ struct value eval_slot(const struct eval *e, const struct state *st, uint16_t fr
 		    (!all || s->size < all->size))
 			all = s;
 	if (all && (all->off == off || (value_is_const(all->v, &c) && !c))) {
-		v = *all->v;
-		v.cut |= size < all->size && v.nr;
+		v = narrow(e, all->v, size < all->size);
 	} else if (all) {
-		v = value_mix(all->v, NULL, id);
+		v = mix(e, all->v, NULL, id);
 	} else {
-		v = value_sym(sym_intern(e->syms, &sym));
+		v = symbol(e, &sym);
 		for (s = st->slots; s < end; s++)
 			if (overlaps(s, frame, off, size))
-				v = value_mix(&v, s->v, id);
+				v = mix(e, v, s->v, id);
 	}
-	if (memcmp(&st->scattered, &none, sizeof(none))) {
-		v = value_mix(&v, NULL, id);
-		symset_union(&v.deps, &st->scattered);
-		symset_add(&v.deps, sym_intern(e->syms, &any));
-	}
-	return v;
+	if (!st->scattered)
+		return v;
+	v = mix(e, v, NULL, id);
+	return values_blur(&e->shared->values, values_blur(&e->shared->values, v, st->scattered),
+			   symbol(e, &any));
 }
 
 static struct note *add_note(struct eval *e, enum note_kind kind, const cs_insn *insn,
@@ -159,8 +174,7 @@ static struct note *add_note(struct eval *e, enum note_kind kind, const cs_insn 
 	n->block = e->block;
 	n->no_return = e->no_return;
 	n->why = e->why;
-	if (v)
-		n->v = *v;
+	n->v = v;
 	return n;
 }
 
@@ -194,7 +208,19 @@ static void slot_store(struct eval *e, struct state *st, uint16_t frame, int64_t
 		exact->off = off;
 		exact->size = size;
 	}
-	exact->v = keep(e, v);
+	exact->v = v;
+}
+
+/* Any place of the stack may have the value from now on. */
+static void scatter(struct eval *e, struct state *st, const struct value *v)
+{
+	const struct value *all = values_blur(&e->shared->values, constant(e, 0), v);
+
+	if (st->scattered)
+		all = values_blur(&e->shared->values, all, st->scattered);
+	/* Numbers need no place. */
+	if (symset_next(&all->deps, &all->deps, 0) < MAX_SYMS)
+		st->scattered = all;
 }
 
 /* Something is stored to the frame, at a place that is not known. */
@@ -203,7 +229,7 @@ static void mix_into_frame(struct eval *e, struct state *st, uint16_t frame,
 {
 	unsigned int i;
 
-	symset_union(&st->scattered, &v->deps);
+	scatter(e, st, v);
 	for (i = 0; i < st->nr_slots; i++)
 		if (st->slots[i].frame == frame)
 			st->slots[i].v = mix(e, st->slots[i].v, v, id);
@@ -234,37 +260,38 @@ static void expose(struct eval *e, const struct value *v)
 
 /* ---- memory ---- */
 
-static struct value address_of(const struct state *st, const cs_insn *insn,
-			       const x86_op_mem *mem)
+static const struct value *address_of(const struct eval *e, const struct state *st,
+				      const cs_insn *insn, const x86_op_mem *mem)
 {
-	struct value v = value_const(mem->disp);
 	unsigned int reg = reg_number(mem->base);
+	const struct value *v;
 
 	if (mem->base == X86_REG_RIP)
-		v.c = (int64_t)(insn->address + insn->size + (uint64_t)mem->disp);
-	else if (reg < NR_REGS)
-		v = value_add(&v, st->reg[reg], 1, insn->address);
+		return constant(e, (int64_t)(insn->address + insn->size + (uint64_t)mem->disp));
+	v = constant(e, mem->disp);
+	if (reg < NR_REGS)
+		v = add(e, v, st->reg[reg], 1, insn->address);
 	reg = reg_number(mem->index);
 	if (reg < NR_REGS)
-		v = value_add(&v, st->reg[reg], mem->scale, insn->address + 1);
+		v = add(e, v, st->reg[reg], mem->scale, insn->address + 1);
 	return v;
 }
 
 /* Return the value of bytes from an address on; a size of 0 is not known. */
-static struct value load_at(struct eval *e, const struct state *st, const cs_insn *insn,
-			    const struct value *address, uint64_t size)
+static const struct value *load_at(struct eval *e, const struct state *st, const cs_insn *insn,
+				   const struct value *address, uint64_t size)
 {
 	struct sym sym = { .kind = SYM_HEAP };
 	struct note *note;
-	struct value v, more;
+	const struct value *v;
+	struct value more;
 	uint16_t frame;
 	unsigned int i;
 	int64_t off;
 
 	if (eval_is_slot(e->syms, address, &frame, &off) && size && size <= INT32_MAX) {
-		more = (struct value){ .deps = st->scattered };
 		/* It may be a place of an array that a result goes to. */
-		if (is_given(e->syms, &more))
+		if (e->collect && st->scattered && is_given(e->syms, st->scattered))
 			add_note(e, NOTE_LOAD, insn, address);
 		note = add_note(e, NOTE_SLOT, insn, address);
 		if (note)
@@ -277,29 +304,28 @@ static struct value load_at(struct eval *e, const struct state *st, const cs_ins
 	frame = frame_of(e->syms, address);
 	if (frame != NO_SYM) {
 		/* Some place of an array: it may be any that was stored to. */
-		v = value_mix(address, NULL, insn->address);
+		v = mix(e, address, NULL, insn->address);
 		for (i = 0; i < st->nr_slots; i++)
 			if (st->slots[i].frame == frame)
-				v = value_mix(&v, st->slots[i].v, insn->address);
-		symset_union(&v.deps, &st->scattered);
-		more = other(e, insn, OTHER_LOADED);
-		return value_mix(&v, &more, insn->address);
+				v = mix(e, v, st->slots[i].v, insn->address);
+		if (st->scattered)
+			v = values_blur(&e->shared->values, v, st->scattered);
+		return mix(e, v, other(e, insn, OTHER_LOADED), insn->address);
 	}
 	if (value_is_const(address, &off) && size <= INT32_MAX) {
 		sym = (struct sym){ .kind = SYM_GLOBAL, .b = off, .size = (unsigned int)size };
-		return value_sym(sym_intern(e->syms, &sym));
+		return symbol(e, &sym);
 	}
 	/* A member of something that an address is known of. */
 	if (address->linear && address->nr == 1 && address->terms[0].coef == 1 && size &&
 	    size <= INT32_MAX) {
 		sym = (struct sym){ .kind = SYM_HEAP, .a = address->terms[0].sym,
 				    .b = address->c, .size = (unsigned int)size };
-		v = value_sym(sym_intern(e->syms, &sym));
-		symset_union(&v.deps, &address->deps);
-		return v;
+		more = *symbol(e, &sym);
+		symset_union(&more.deps, &address->deps);
+		return keep(e, &more);
 	}
-	more = value_sym(sym_intern(e->syms, &sym));
-	return value_mix(address, &more, value_hash(insn->address, size));
+	return mix(e, address, symbol(e, &sym), value_hash(insn->address, size));
 }
 
 /* Bytes from an address on get a value; a size of 0 is not known. */
@@ -334,32 +360,27 @@ static bool in_thread_storage(const x86_op_mem *mem)
 	return mem->segment == X86_REG_FS || mem->segment == X86_REG_GS;
 }
 
-static struct value read_op(struct eval *e, const struct state *st, const cs_insn *insn,
-			    const cs_x86_op *op)
+static const struct value *read_op(struct eval *e, const struct state *st, const cs_insn *insn,
+				   const cs_x86_op *op)
 {
-	struct value address, v;
 	unsigned int reg;
 
 	switch (op->type) {
 	case X86_OP_IMM:
-		return value_const(op->imm);
+		return constant(e, op->imm);
 	case X86_OP_REG:
 		reg = reg_number(op->reg);
 		if (reg >= NR_REGS)
-			return value_const(0);
+			return constant(e, 0);
 		if (reg_is_vector(reg) && op->size > 8)
-			return value_mix(st->reg[reg], st->reg[reg + 1], insn->address);
-		v = *st->reg[reg];
-		if (reg < NR_GENERAL && op->size <= st->low_size[reg] &&
-		    !reg_is_second_byte(op->reg))
-			v = *st->low[reg];
-		v.cut |= op->size < 8 && v.nr;
-		return v;
+			return mix(e, st->reg[reg], st->reg[reg + 1], insn->address);
+		return narrow(e, reg < NR_GENERAL && op->size <= st->low_size[reg] &&
+			      !reg_is_second_byte(op->reg) ? st->low[reg] : st->reg[reg],
+			      op->size < 8);
 	case X86_OP_MEM:
 		if (in_thread_storage(&op->mem))
 			return other(e, insn, OTHER_THREAD);
-		address = address_of(st, insn, &op->mem);
-		return load_at(e, st, insn, &address, op->size);
+		return load_at(e, st, insn, address_of(e, st, insn, &op->mem), op->size);
 	default:
 		return other(e, insn, OTHER_OPERAND);
 	}
@@ -368,12 +389,9 @@ static struct value read_op(struct eval *e, const struct state *st, const cs_ins
 static void write_op(struct eval *e, struct state *st, const cs_insn *insn,
 		     const cs_x86_op *op, const struct value *v)
 {
-	struct value address, narrow;
-
 	if (op->type == X86_OP_REG) {
-		narrow = *v;
-		narrow.cut |= op->size < 8 && v->nr;
-		set_reg(e, st, reg_number(op->reg), op->size, &narrow, insn->address);
+		set_reg(e, st, reg_number(op->reg), op->size, narrow(e, v, op->size < 8),
+			insn->address);
 		if (reg_is_second_byte(op->reg))
 			st->low_size[reg_number(op->reg)] = 0;
 	} else if (op->type == X86_OP_MEM) {
@@ -381,8 +399,7 @@ static void write_op(struct eval *e, struct state *st, const cs_insn *insn,
 			add_note(e, NOTE_STORE, insn, v);
 			return;
 		}
-		address = address_of(st, insn, &op->mem);
-		store_at(e, st, insn, &address, op->size, v);
+		store_at(e, st, insn, address_of(e, st, insn, &op->mem), op->size, v);
 	}
 }
 
@@ -393,39 +410,19 @@ static bool begins(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/*
- * Return what each register has behind a call that loses it.  Vector registers have the same:
- * a merge of states then has less to do.
- */
-static const struct value **lost_values(struct eval *e, const struct value *v)
-{
-	const struct value ***lost = &e->shared->lost[v->linear ? v->terms[0].sym : MAX_SYMS];
-	unsigned int i;
-
-	if (*lost)
-		return *lost;
-	*lost = calloc(NR_REGS, sizeof(**lost));
-	for (i = 0; *lost && i < NR_REGS; i++)
-		(*lost)[i] = mix(e, v, NULL, i < NR_GENERAL ? i : NR_GENERAL);
-	return *lost;
-}
-
 static void lose_registers(struct eval *e, struct state *st, const cs_insn *insn)
 {
-	const struct value v = other(e, insn, OTHER_LOST);
-	const struct value **lost = lost_values(e, &v);
+	const struct value *v = other(e, insn, OTHER_LOST), *lost;
 	unsigned int i;
 
-	if (!lost) {
-		e->no_memory = true;
-		return;
-	}
 	for (i = 0; i < NR(lost_regs); i++) {
-		st->reg[lost_regs[i]] = lost[lost_regs[i]];
+		st->reg[lost_regs[i]] = mix(e, v, NULL, lost_regs[i]);
 		st->low_size[lost_regs[i]] = 0;
 	}
-	for (i = NR_GENERAL; i < NR_REGS; i++)
-		st->reg[i] = lost[i];
+	/* Vector registers have the same: a merge of states then has less to do. */
+	lost = mix(e, v, NULL, NR_GENERAL);
+	for (i = NR_GENERAL; i < NR_REGS; i = eval_next_reg(e->shared, i))
+		st->reg[i] = lost;
 }
 
 /* Forget what code that is called could have changed. */
@@ -476,12 +473,12 @@ static bool is_pure(const char *name)
 
 static void pure_call(struct eval *e, struct state *st, const cs_insn *insn)
 {
-	struct value v = *st->reg[REG_VECTOR(0)];
+	const struct value *v = st->reg[REG_VECTOR(0)];
 	unsigned int i;
 
 	for (i = 1; i < 3; i++)
-		v = value_mix(&v, st->reg[REG_VECTOR(i)], i);
-	add_note(e, NOTE_COMPUTE, insn, &v);
+		v = mix(e, v, st->reg[REG_VECTOR(i)], i);
+	add_note(e, NOTE_COMPUTE, insn, v);
 	lose_registers(e, st, insn);
 }
 
@@ -495,8 +492,8 @@ static bool memory_call(struct eval *e, struct state *st, const cs_insn *insn, c
 		"memset", "memcpy", "memmove", "sincos", "sincosf", "__memset_chk",
 		"__memcpy_chk", "__memmove_chk",
 	};
-	const struct value to = *st->reg[RDI], from = *st->reg[RSI];
-	struct value v = other(e, insn, OTHER_STORED), piece;
+	const struct value *to = st->reg[RDI], *from = st->reg[RSI];
+	const struct value *v = other(e, insn, OTHER_STORED);
 	int64_t size = 0, off;
 	size_t i;
 
@@ -507,34 +504,30 @@ static bool memory_call(struct eval *e, struct state *st, const cs_insn *insn, c
 	if (!value_is_const(st->reg[RDX], &size) || size < 0 || size > INT32_MAX)
 		size = 0;
 	if (begins(name, "sincos")) {
-		v = value_mix(&v, st->reg[REG_VECTOR(0)], insn->address);
-		store_at(e, st, insn, &to, name[6] ? 4 : 8, &v);
-		store_at(e, st, insn, &from, name[6] ? 4 : 8, &v);
+		v = mix(e, v, st->reg[REG_VECTOR(0)], insn->address);
+		store_at(e, st, insn, to, name[6] ? 4 : 8, v);
+		store_at(e, st, insn, from, name[6] ? 4 : 8, v);
 	} else if (strstr(name, "set")) {
-		if (value_is_const(&from, &off) && !off)
-			v = from;
-		else
-			v = value_mix(&v, &from, insn->address);
-		store_at(e, st, insn, &to, (uint64_t)size, &v);
+		v = value_is_const(from, &off) && !off ? from : mix(e, v, from, insn->address);
+		store_at(e, st, insn, to, (uint64_t)size, v);
 	} else {
-		piece = load_at(e, st, insn, &from, (uint64_t)size);
-		v = value_mix(&v, &piece, insn->address);
-		store_at(e, st, insn, &to, (uint64_t)size, &v);
+		v = mix(e, v, load_at(e, st, insn, from, (uint64_t)size), insn->address);
+		store_at(e, st, insn, to, (uint64_t)size, v);
 	}
 	lose_registers(e, st, insn);
 	/* They return the address that they got. */
 	if (!begins(name, "sincos"))
-		set_reg(e, st, RAX, 8, &to, 0);
+		set_reg(e, st, RAX, 8, to, 0);
 	return true;
 }
 
-static struct value result_of(struct eval *e, const cs_insn *insn, unsigned int which,
-			      enum api_result holds)
+static const struct value *result_of(struct eval *e, const cs_insn *insn, unsigned int which,
+				     enum api_result holds)
 {
 	const struct sym sym = { .kind = SYM_RESULT, .a = which, .b = (int64_t)insn->address,
 				 .context = e->context, .holds = holds };
 
-	return value_sym(sym_intern(e->syms, &sym));
+	return symbol(e, &sym);
 }
 
 /* Return the number of bytes that an argument points to, 0 if it is not known. */
@@ -561,14 +554,14 @@ static int64_t next_slot(const struct state *st, uint16_t frame, int64_t behind,
 	return next == INT64_MAX ? 0 : next - off;
 }
 
-static struct pointee *add_pointee(struct eval *e, struct site *site, unsigned int arg,
-				   int64_t off, unsigned int size, const struct value *v)
+static struct pointee *add_pointee(struct site *site, unsigned int arg, int64_t off,
+				   unsigned int size, const struct value *v)
 {
 	struct pointee *p = &site->pointees[arg][site->nr_pointees[arg]++];
 
 	p->off = off;
 	p->size = size;
-	p->v = keep(e, v);
+	p->v = v;
 	return p;
 }
 
@@ -577,8 +570,8 @@ static void look_at_pointee(struct eval *e, const struct state *st, struct site 
 			    unsigned int arg, const struct value *address, uint64_t size)
 {
 	int64_t off, at, end;
+	const struct value *v;
 	unsigned int i, step;
-	struct value v;
 	uint16_t frame;
 
 	if (!eval_is_slot(e->syms, address, &frame, &off))
@@ -596,7 +589,7 @@ static void look_at_pointee(struct eval *e, const struct state *st, struct site 
 			if (st->slots[i].frame == frame && st->slots[i].off == off)
 				step = st->slots[i].size;
 		v = eval_slot(e, st, frame, off, step);
-		add_pointee(e, site, arg, 0, step, &v)->limit =
+		add_pointee(site, arg, 0, step, v)->limit =
 			next_slot(st, frame, off + (int64_t)step, off);
 		return;
 	}
@@ -612,7 +605,7 @@ static void look_at_pointee(struct eval *e, const struct state *st, struct site 
 			    st->slots[i].size < step)
 				step = st->slots[i].size;
 		v = eval_slot(e, st, frame, at, step);
-		add_pointee(e, site, arg, at - off, step, &v);
+		add_pointee(site, arg, at - off, step, v);
 	}
 }
 
@@ -620,7 +613,7 @@ static void look_at_pointee(struct eval *e, const struct state *st, struct site 
 static void look_at_params(struct eval *e, const struct state *st, struct site *site,
 			   unsigned int arg)
 {
-	struct value address;
+	const struct value *address;
 	uint16_t frame, inner;
 	int64_t off, value;
 	unsigned int i;
@@ -629,9 +622,9 @@ static void look_at_params(struct eval *e, const struct state *st, struct site *
 		return;
 	for (i = 0; i < MAX_POINTEES; i++, off += 8) {	/* a piece each */
 		address = eval_slot(e, st, frame, off, 8);
-		if (!eval_is_slot(e->syms, &address, &inner, &value))
+		if (!eval_is_slot(e->syms, address, &inner, &value))
 			return;
-		look_at_pointee(e, st, site, arg, &address, 0);
+		look_at_pointee(e, st, site, arg, address, 0);
 	}
 }
 
@@ -640,7 +633,7 @@ static void give_result(struct eval *e, struct state *st, struct site *site,
 			unsigned int arg, const cs_insn *insn)
 {
 	const struct api_arg *a = &site->fn->args[arg];
-	struct value v = result_of(e, insn, arg, a->holds);
+	const struct value *v = result_of(e, insn, arg, a->holds);
 	uint64_t size = pointee_size(a, site->args);
 	struct target *t;
 	uint16_t frame;
@@ -654,13 +647,13 @@ static void give_result(struct eval *e, struct state *st, struct site *site,
 	t->size = size;
 	t->slot = eval_is_slot(e->syms, t->address, &frame, &off);
 	if (t->slot && size && size <= INT32_MAX) {
-		slot_store(e, st, frame, off, (unsigned int)size, &v);
+		slot_store(e, st, frame, off, (unsigned int)size, v);
 		return;
 	}
 	frame = frame_of(e->syms, t->address);
 	if (frame == NO_SYM)
 		return;
-	mix_into_frame(e, st, frame, &v, insn->address);
+	mix_into_frame(e, st, frame, v, insn->address);
 }
 
 /* Of a narrow number the upper half of its place on the stack need not be set. */
@@ -689,7 +682,7 @@ static void api_call(struct eval *e, struct state *st, const cs_insn *insn,
 		     const struct api_function *fn)
 {
 	struct site site = { .insn = insn, .fn = fn, .block = e->block };
-	struct value address, v;
+	const struct value *address;
 	struct site *more;
 	unsigned int i;
 
@@ -698,10 +691,9 @@ static void api_call(struct eval *e, struct state *st, const cs_insn *insn,
 			site.args[i] = st->reg[argument_regs[i]];
 			continue;
 		}
-		address = value_const(8 * (int64_t)(i - NR(argument_regs)));
-		address = value_add(st->reg[RSP], &address, 1, insn->address);
-		v = load_at(e, st, insn, &address, pushed_size(e, st, &address));
-		site.args[i] = keep(e, &v);
+		address = constant(e, 8 * (int64_t)(i - NR(argument_regs)));
+		address = add(e, st->reg[RSP], address, 1, insn->address);
+		site.args[i] = load_at(e, st, insn, address, pushed_size(e, st, address));
 	}
 	if (e->collect) {
 		for (i = 0; i < fn->nr_args; i++)
@@ -719,10 +711,8 @@ static void api_call(struct eval *e, struct state *st, const cs_insn *insn,
 		else if (fn->args[i].type == API_POINTER)
 			expose(e, site.args[i]);
 	lose_registers(e, st, insn);
-	if (fn->returns != API_NOTHING) {
-		v = result_of(e, insn, RESULT_RETURNED, fn->returns);
-		set_reg(e, st, RAX, 8, &v, 0);
-	}
+	if (fn->returns != API_NOTHING)
+		set_reg(e, st, RAX, 8, result_of(e, insn, RESULT_RETURNED, fn->returns), 0);
 	if (!e->collect)
 		return;
 	more = reallocarray(e->sites, e->nr_sites + 1, sizeof(*more));
@@ -870,8 +860,7 @@ static bool copy_halves(struct eval *e, struct state *st, const cs_insn *insn)
 {
 	const cs_x86_op *to = &insn->detail->x86.operands[0];
 	const cs_x86_op *from = &insn->detail->x86.operands[1];
-	const struct value eight = value_const(8);
-	struct value low, high, address;
+	const struct value *low, *high, *address;
 	unsigned int reg;
 
 	if (insn->detail->x86.op_count != 2 || !(is_half(to) && is_half(from)))
@@ -880,22 +869,22 @@ static bool copy_halves(struct eval *e, struct state *st, const cs_insn *insn)
 	case X86_INS_MOVAPS: case X86_INS_MOVUPS: case X86_INS_MOVAPD: case X86_INS_MOVUPD:
 	case X86_INS_MOVDQA: case X86_INS_MOVDQU:
 		if (from->type == X86_OP_REG) {
-			low = *st->reg[reg_number(from->reg)];
-			high = *st->reg[reg_number(from->reg) + 1];
+			low = st->reg[reg_number(from->reg)];
+			high = st->reg[reg_number(from->reg) + 1];
 		} else {
-			address = address_of(st, insn, &from->mem);
-			low = load_at(e, st, insn, &address, 8);
-			address = value_add(&address, &eight, 1, insn->address);
-			high = load_at(e, st, insn, &address, 8);
+			address = address_of(e, st, insn, &from->mem);
+			low = load_at(e, st, insn, address, 8);
+			address = add(e, address, constant(e, 8), 1, insn->address);
+			high = load_at(e, st, insn, address, 8);
 		}
 		if (to->type == X86_OP_REG) {
-			st->reg[reg_number(to->reg)] = keep(e, &low);
-			st->reg[reg_number(to->reg) + 1] = keep(e, &high);
+			st->reg[reg_number(to->reg)] = low;
+			st->reg[reg_number(to->reg) + 1] = high;
 		} else {
-			address = address_of(st, insn, &to->mem);
-			store_at(e, st, insn, &address, 8, &low);
-			address = value_add(&address, &eight, 1, insn->address);
-			store_at(e, st, insn, &address, 8, &high);
+			address = address_of(e, st, insn, &to->mem);
+			store_at(e, st, insn, address, 8, low);
+			address = add(e, address, constant(e, 8), 1, insn->address);
+			store_at(e, st, insn, address, 8, high);
 		}
 		return true;
 	case X86_INS_PUNPCKLQDQ:
@@ -908,18 +897,15 @@ static bool copy_halves(struct eval *e, struct state *st, const cs_insn *insn)
 			write_op(e, st, insn, to, st->reg[reg_number(from->reg) + 1]);
 			return true;
 		}
-		high = read_op(e, st, insn, from);
-		st->reg[reg_number(to->reg) + 1] = keep(e, &high);
+		st->reg[reg_number(to->reg) + 1] = read_op(e, st, insn, from);
 		return true;
 	case X86_INS_MOVQ:
 		reg = to->type == X86_OP_REG ? reg_number(to->reg) : NR_REGS;
 		if (!reg_is_vector(reg))
 			return false;
-		low = from->type == X86_OP_REG ? *st->reg[reg_number(from->reg)] :
-		      read_op(e, st, insn, from);
-		st->reg[reg] = keep(e, &low);
-		low = value_const(0);
-		st->reg[reg + 1] = keep(e, &low);
+		st->reg[reg] = from->type == X86_OP_REG ? st->reg[reg_number(from->reg)] :
+			       read_op(e, st, insn, from);
+		st->reg[reg + 1] = constant(e, 0);
 		return true;
 	default:
 		return false;
@@ -948,28 +934,25 @@ static bool is_string_store(const cs_insn *insn)
 static bool string_store(struct eval *e, struct state *st, const cs_insn *insn)
 {
 	const cs_x86 *x = &insn->detail->x86;
-	struct value v, more = other(e, insn, OTHER_STORED);
+	const struct value *v, *more = other(e, insn, OTHER_STORED);
 	int64_t n;
 
 	if (!is_string_store(insn))
 		return false;
 	v = read_op(e, st, insn, &x->operands[1]);
-	if (!(value_is_const(&v, &n) && !n))
-		v = value_mix(&v, &more, insn->address);
+	if (!(value_is_const(v, &n) && !n))
+		v = mix(e, v, more, insn->address);
 	/* How much it stores, a count says or one element does. */
 	if (!x->prefix[0])
 		n = 1;
 	else if (!value_is_const(st->reg[RCX], &n) || n < 0 || n > INT32_MAX)
 		n = 0;
-	store_at(e, st, insn, st->reg[RDI], (uint64_t)n * x->operands[0].size, &v);
-	v = value_mix(st->reg[RDI], &more, insn->address);
-	set_reg(e, st, RDI, 8, &v, 0);
-	v = value_mix(st->reg[RSI], &more, insn->address);
+	store_at(e, st, insn, st->reg[RDI], (uint64_t)n * x->operands[0].size, v);
+	set_reg(e, st, RDI, 8, mix(e, st->reg[RDI], more, insn->address), 0);
 	if (x->operands[1].type == X86_OP_MEM)
-		set_reg(e, st, RSI, 8, &v, 0);
-	v = value_const(0);
+		set_reg(e, st, RSI, 8, mix(e, st->reg[RSI], more, insn->address), 0);
 	if (x->prefix[0])
-		set_reg(e, st, RCX, 8, &v, 0);
+		set_reg(e, st, RCX, 8, constant(e, 0), 0);
 	return true;
 }
 
@@ -980,14 +963,13 @@ static bool aligns_stack(const cs_insn *insn)
 	return insn->id == X86_INS_AND && op->type == X86_OP_REG && reg_number(op->reg) == RSP;
 }
 
-/* Arithmetic that keeps a sum a sum. Return false if it is none of it. */
-static bool arithmetic(struct eval *e, struct state *st, const cs_insn *insn,
-		       struct value *result)
+/* Arithmetic that keeps a sum a sum. Return NULL if it is none of it. */
+static const struct value *arithmetic(struct eval *e, struct state *st, const cs_insn *insn)
 {
 	const cs_x86 *x = &insn->detail->x86;
 	const cs_x86_op *ops = x->operands;
-	const struct value zero = value_const(0), one = value_const(1);
-	struct value a, b;
+	const struct value *a, *b;
+	struct value v;
 	int64_t n;
 
 	switch (insn->id) {
@@ -995,54 +977,49 @@ static bool arithmetic(struct eval *e, struct state *st, const cs_insn *insn,
 	case X86_INS_SUB:
 		a = read_op(e, st, insn, &ops[0]);
 		b = read_op(e, st, insn, &ops[1]);
-		*result = value_add(&a, &b, insn->id == X86_INS_ADD ? 1 : -1, insn->address);
-		return true;
+		return add(e, a, b, insn->id == X86_INS_ADD ? 1 : -1, insn->address);
 	case X86_INS_INC:
 	case X86_INS_DEC:
 		a = read_op(e, st, insn, &ops[0]);
-		*result = value_add(&a, &one, insn->id == X86_INS_INC ? 1 : -1, insn->address);
-		return true;
+		return add(e, a, constant(e, 1), insn->id == X86_INS_INC ? 1 : -1, insn->address);
 	case X86_INS_NEG:
 		a = read_op(e, st, insn, &ops[0]);
-		*result = value_add(&zero, &a, -1, insn->address);
-		return true;
+		return add(e, constant(e, 0), a, -1, insn->address);
 	case X86_INS_NOT:
 		/* ~n = -1 - n */
 		a = read_op(e, st, insn, &ops[0]);
-		b = value_const(-1);
-		*result = value_add(&b, &a, -1, insn->address);
-		return true;
+		return add(e, constant(e, -1), a, -1, insn->address);
 	case X86_INS_SHL:
 	case X86_INS_SAL:
 		if (x->op_count != 2 || ops[1].type != X86_OP_IMM)
-			return false;
+			return NULL;
 		a = read_op(e, st, insn, &ops[0]);
-		*result = value_add(&zero, &a, 1LL << (ops[1].imm & 63), insn->address);
-		return true;
+		return add(e, constant(e, 0), a, 1LL << (ops[1].imm & 63), insn->address);
 	case X86_INS_IMUL:
 		if (x->op_count < 2)
-			return false;
+			return NULL;
 		a = read_op(e, st, insn, &ops[x->op_count - 2]);
 		b = read_op(e, st, insn, &ops[x->op_count - 1]);
-		*result = value_multiply(&a, &b, e->syms, insn->address);
-		return true;
+		v = value_multiply(a, b, e->syms, insn->address);
+		return keep(e, &v);
 	case X86_INS_OR:
 		if (ops[1].type != X86_OP_IMM || ops[1].imm != -1)
-			return false;
-		*result = value_const(-1);
-		return true;
+			return NULL;
+		return constant(e, -1);
 	case X86_INS_AND:
 		if (ops[1].type != X86_OP_IMM)
-			return false;
+			return NULL;
 		n = ops[0].size == 4 ? (int32_t)ops[1].imm : ops[1].imm;
 		if (n && (n > 0 || -n & (-n - 1)))
-			return false;
+			return NULL;
+		if (!n)
+			return constant(e, 0);
 		/* Compilers round down what is a multiple: more would be predicted wrongly. */
-		*result = n ? read_op(e, st, insn, &ops[0]) : zero;
-		result->rounded |= n != 0;
-		return true;
+		v = *read_op(e, st, insn, &ops[0]);
+		v.rounded = true;
+		return keep(e, &v);
 	default:
-		return false;
+		return NULL;
 	}
 }
 
@@ -1070,43 +1047,39 @@ static void generic(struct eval *e, struct state *st, const cs_insn *insn)
 {
 	const cs_detail *d = insn->detail;
 	const cs_x86 *x = &d->x86;
-	struct value v = value_const(0), more;
+	const struct value *v = mix(e, constant(e, 0), NULL, insn->address), *more;
 	unsigned int i, reg;
 
-	v = value_mix(&v, NULL, insn->address);
 	for (i = 0; i < d->regs_read_count; i++) {
 		reg = reg_number(d->regs_read[i]);
 		if (reg < NR_REGS && reg != RSP)
-			v = value_mix(&v, st->reg[reg], i);
+			v = mix(e, v, st->reg[reg], i);
 	}
 	if (reads_flags(insn))
-		v = value_mix(&v, st->reg[REG_FLAGS], 0);
+		v = mix(e, v, st->reg[REG_FLAGS], 0);
 	for (i = 0; i < x->op_count; i++) {
 		if (x->operands[i].type == X86_OP_IMM ||
 		    (!i && x->operands[i].type == X86_OP_MEM && only_stores(insn)))
 			continue;
 		more = read_op(e, st, insn, &x->operands[i]);
-		v = value_mix(&v, &more, i);
+		v = mix(e, v, more, i);
 	}
 	/* A division by 0 is an exception. */
 	if (insn->id == X86_INS_DIV || insn->id == X86_INS_IDIV)
-		add_note(e, NOTE_COMPUTE, insn, &v);
+		add_note(e, NOTE_COMPUTE, insn, v);
 	for (i = 0; i < d->regs_write_count; i++)
 		if (reg_number(d->regs_write[i]) != REG_FLAGS)
-			set_reg(e, st, reg_number(d->regs_write[i]), 8, &v, insn->address);
+			set_reg(e, st, reg_number(d->regs_write[i]), 8, v, insn->address);
 	for (i = 0; i < x->op_count; i++)
 		if (writes_op(insn, i))
-			write_op(e, st, insn, &x->operands[i], &v);
+			write_op(e, st, insn, &x->operands[i], v);
 	st->reg[REG_FLAGS] = one_of(insn->id, sets_flags) || one_of(insn->id, compares) ?
-			     keep(e, &v) : mix(e, st->reg[REG_FLAGS], &v, insn->address);
+			     v : mix(e, st->reg[REG_FLAGS], v, insn->address);
 }
 
 static void move_stack(struct eval *e, struct state *st, const cs_insn *insn, int64_t by)
 {
-	struct value v = value_const(by);
-
-	v = value_add(st->reg[RSP], &v, 1, insn->address);
-	st->reg[RSP] = keep(e, &v);
+	st->reg[RSP] = add(e, st->reg[RSP], constant(e, by), 1, insn->address);
 }
 
 static void push(struct eval *e, struct state *st, const cs_insn *insn, const struct value *v)
@@ -1115,9 +1088,9 @@ static void push(struct eval *e, struct state *st, const cs_insn *insn, const st
 	store_at(e, st, insn, st->reg[RSP], 8, v);
 }
 
-static struct value pop(struct eval *e, struct state *st, const cs_insn *insn)
+static const struct value *pop(struct eval *e, struct state *st, const cs_insn *insn)
 {
-	struct value v = load_at(e, st, insn, st->reg[RSP], 8);
+	const struct value *v = load_at(e, st, insn, st->reg[RSP], 8);
 
 	move_stack(e, st, insn, 8);
 	return v;
@@ -1139,7 +1112,7 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 {
 	const cs_x86 *x = &insn->detail->x86;
 	const cs_x86_op *ops = x->operands;
-	struct value v, more;
+	const struct value *v, *more;
 	struct sym sym;
 
 	/* The calling code accounts for a return's effect on the stack. */
@@ -1162,52 +1135,50 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 			add_note(e, NOTE_TEST, insn, st->reg[REG_FLAGS]);
 	} else if (insn->id == X86_INS_LOOP || insn->id == X86_INS_LOOPE ||
 		   insn->id == X86_INS_LOOPNE) {
-		v = value_const(1);
-		v = value_add(st->reg[RCX], &v, -1, insn->address);
-		set_reg(e, st, RCX, 8, &v, 0);
-		v = value_mix(&v, st->reg[REG_FLAGS], insn->address);
-		add_note(e, NOTE_TEST, insn, &v);
+		v = add(e, st->reg[RCX], constant(e, 1), -1, insn->address);
+		set_reg(e, st, RCX, 8, v, 0);
+		add_note(e, NOTE_TEST, insn, mix(e, v, st->reg[REG_FLAGS], insn->address));
 	} else if (insn->id == X86_INS_PUSH) {
-		v = read_op(e, st, insn, &ops[0]);
-		push(e, st, insn, &v);
+		push(e, st, insn, read_op(e, st, insn, &ops[0]));
 	} else if (insn->id == X86_INS_POP) {
 		v = pop(e, st, insn);
-		write_op(e, st, insn, &ops[0], &v);
+		write_op(e, st, insn, &ops[0], v);
 	} else if (insn->id == X86_INS_LEAVE) {
 		st->reg[RSP] = st->reg[RBP];
 		v = pop(e, st, insn);
-		set_reg(e, st, RBP, 8, &v, 0);
+		set_reg(e, st, RBP, 8, v, 0);
 	} else if (insn->id == X86_INS_LEA) {
-		v = address_of(st, insn, &ops[1].mem);
-		write_op(e, st, insn, &ops[0], &v);
+		write_op(e, st, insn, &ops[0], address_of(e, st, insn, &ops[1].mem));
 	} else if (copy_halves(e, st, insn) || string_store(e, st, insn)) {
 		return;
 	} else if (one_of(insn->id, copies) && x->op_count == 2) {
 		if ((insn->id == X86_INS_MOVQ || insn->id == X86_INS_MOVD) &&
 		    ops[1].type == X86_OP_REG)
-			v = *st->reg[reg_number(ops[1].reg)];
+			v = st->reg[reg_number(ops[1].reg)];
 		else
 			v = read_op(e, st, insn, &ops[1]);
-		write_op(e, st, insn, &ops[0], &v);
+		write_op(e, st, insn, &ops[0], v);
 	} else if (one_of(insn->id, cancels) && same_register(x)) {
-		v = value_const(0);
-		write_op(e, st, insn, &ops[0], &v);
+		v = constant(e, 0);
+		write_op(e, st, insn, &ops[0], v);
 		if (one_of(insn->id, sets_flags))
-			st->reg[REG_FLAGS] = keep(e, &v);
+			st->reg[REG_FLAGS] = v;
 	} else if (aligns_stack(insn)) {
 		sym = (struct sym){ .kind = SYM_FRAME, .a = 1, .b = (int64_t)insn->address };
-		v = value_sym(sym_intern(e->syms, &sym));
-		st->reg[RSP] = keep(e, &v);
+		st->reg[RSP] = symbol(e, &sym);
 	} else if (one_of(insn->id, compares) && x->op_count >= 2) {
 		v = read_op(e, st, insn, &ops[0]);
 		more = read_op(e, st, insn, &ops[1]);
-		st->reg[REG_FLAGS] = mix(e, &v, &more, insn->address);
-	} else if (arithmetic(e, st, insn, &v)) {
-		write_op(e, st, insn, &ops[0], &v);
-		if (insn->id != X86_INS_NOT)
-			st->reg[REG_FLAGS] = mix(e, &v, NULL, insn->address);
+		st->reg[REG_FLAGS] = mix(e, v, more, insn->address);
 	} else {
-		generic(e, st, insn);
+		v = arithmetic(e, st, insn);
+		if (!v) {
+			generic(e, st, insn);
+			return;
+		}
+		write_op(e, st, insn, &ops[0], v);
+		if (insn->id != X86_INS_NOT)
+			st->reg[REG_FLAGS] = mix(e, v, NULL, insn->address);
 	}
 }
 
@@ -1387,8 +1358,8 @@ static bool merge_slots(struct eval *e, struct state *to, const struct state *fr
 		if (same) {
 			changed |= merge(e, &last, &s->v, same->v, id, why);
 		} else {
-			v = eval_slot(e, from, s->frame, s->off, s->size);
-			changed |= merge(e, &last, &s->v, keep(e, &v), id, why);
+			changed |= merge(e, &last, &s->v,
+					 eval_slot(e, from, s->frame, s->off, s->size), id, why);
 		}
 	}
 	for (i = 0; i < from->nr_slots; i++) {
@@ -1396,7 +1367,7 @@ static bool merge_slots(struct eval *e, struct state *to, const struct state *fr
 
 		if (same_slot(to, s, n, i))
 			continue;
-		v = eval_slot(e, to, s->frame, s->off, s->size);
+		v = *eval_slot(e, to, s->frame, s->off, s->size);
 		id = value_hash(value_hash(place, s->size), (uint64_t)s->off);
 		if (!value_merge(&v, s->v, id, why))
 			continue;
@@ -1422,7 +1393,7 @@ static bool merge_states(struct eval *e, struct state *to, const struct state *f
 
 	find_reasons(e, block, &why);
 	e->merged[block] = e->deciding[block];
-	for (i = 0; i < NR_REGS; i++)
+	for (i = 0; i < NR_REGS; i = eval_next_reg(e->shared, i))
 		changed |= merge(e, &last, &to->reg[i], from->reg[i], value_hash(place, i), &why);
 	for (i = 0; i < NR_GENERAL; i++) {
 		if (to->low_size[i] && to->low_size[i] != from->low_size[i]) {
@@ -1433,7 +1404,12 @@ static bool merge_states(struct eval *e, struct state *to, const struct state *f
 			changed |= merge(e, &last, &to->low[i], from->low[i],
 					 value_hash(place, NR_REGS + i), &why);
 	}
-	changed |= symset_union(&to->scattered, &from->scattered);
+	if (from->scattered && from->scattered != to->scattered) {
+		const struct value *before = to->scattered;
+
+		scatter(e, to, from->scattered);
+		changed |= to->scattered != before;
+	}
 	return merge_slots(e, to, from, place, &why) || changed;
 }
 
@@ -1443,7 +1419,7 @@ static bool same_state(const struct state *a, const struct state *b)
 
 	if (memcmp(a->reg, b->reg, sizeof(a->reg)) ||
 	    memcmp(a->low_size, b->low_size, sizeof(a->low_size)) ||
-	    memcmp(&a->scattered, &b->scattered, sizeof(a->scattered)) ||
+	    a->scattered != b->scattered ||
 	    a->nr_slots != b->nr_slots)
 		return false;
 	for (i = 0; i < NR_GENERAL; i++)
@@ -1748,18 +1724,6 @@ void eval_free(struct eval *e)
 	e->nr_notes = e->nr_sites = 0;
 }
 
-void eval_shared_free(struct eval_shared *shared)
-{
-	unsigned int i;
-
-	if (!shared)
-		return;
-	values_free(&shared->values);
-	for (i = 0; i <= MAX_SYMS; i++)
-		free(shared->lost[i]);
-	free(shared);
-}
-
 /* ---- functions of the program ---- */
 
 #define MAX_CALLEE	400	/* instructions */
@@ -1797,6 +1761,52 @@ static bool returns_only(csh capstone, const struct cfg *g)
 			return false;
 	}
 	return !g->table_jumps;
+}
+
+/*
+ * Whether a function that is called can be executed as a part of its caller: one that is too long,
+ * jumps through a table or begins with bytes that are no instruction is not looked into.
+ */
+static bool can_be_entered(csh capstone, const struct cfg *g)
+{
+	return g->nr_insns && g->nr_insns <= MAX_CALLEE && returns_only(capstone, g);
+}
+
+/* Raise @end to that of a function's callees, and of theirs, to a depth. */
+static int visit_callees(struct cfgs *cfgs, struct cfg *g, unsigned int depth, unsigned int *end)
+{
+	struct cfg *callee;
+	unsigned int i;
+	int ret = 0;
+
+	g->visit = cfgs->visit;
+	g->visit_depth = depth;
+	if (g->vectors_end > *end)
+		*end = g->vectors_end;
+	for (i = 0; depth && i < g->nr_callees && !ret; i++) {
+		callee = cfgs_get(cfgs, g->callees[i]);
+		if (!callee)
+			return -ENOMEM;
+		if (callee->visit == cfgs->visit && callee->visit_depth >= depth - 1)
+			continue;
+		if (can_be_entered(cfgs->capstone, callee))
+			ret = visit_callees(cfgs, callee, depth - 1, end);
+	}
+	return ret;
+}
+
+int eval_find_vectors(struct eval_shared *shared, struct cfgs *cfgs,
+		      const struct image_function *fn)
+{
+	/* Functions of numbers get the first three. */
+	unsigned int end = REG_VECTOR(3);
+	struct cfg *g = cfgs_get(cfgs, fn);
+	int ret;
+
+	cfgs->visit++;
+	ret = g ? visit_callees(cfgs, g, EVAL_MAX_CALLERS, &end) : -ENOMEM;
+	shared->vectors_end = end < REG_FLAGS ? end + 1 : end;
+	return ret;
 }
 
 /*
@@ -1912,13 +1922,12 @@ static void pass_on(struct eval *to, const struct eval *from)
 
 /*
  * Execute a function that is called, as a part of the code that calls it: wrappers of calls are
- * common.  Return whether that was done; a function that is too long, calls itself, jumps
- * through a table or begins with bytes that are no instruction is not looked into.
+ * common.  Return whether that was done; a function that calls itself is not looked into.
  */
 static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		  const struct image_function *callee)
 {
-	const struct value back = other(e, insn, OTHER_RETURN);
+	const struct value *back = other(e, insn, OTHER_RETURN);
 	struct state *at, *end;
 	const struct eval *up;
 	struct callee *c;
@@ -1929,7 +1938,7 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		if (up->cfg->fn == callee || ++depth > EVAL_MAX_CALLERS)
 			return false;
 	g = cfgs_get(e->cfgs, callee);
-	if (!g || !g->nr_insns || g->nr_insns > MAX_CALLEE || !returns_only(e->capstone, g))
+	if (!g || !can_be_entered(e->capstone, g))
 		return false;
 	c = find_callee(e, insn, g);
 	at = malloc(sizeof(*at));
@@ -1938,12 +1947,13 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		free(at);
 		return true;
 	}
+	at->room = MAX_SLOTS;
 	pass_on(&c->e, e);
 	c->e.block = e->block;
 	c->e.no_return = e->no_return;
 	c->e.why = e->why;
 	copy_state(at, st);
-	push(&c->e, at, insn, &back);
+	push(&c->e, at, insn, back);
 	run_changed(c, at);
 	if (e->collect && !c->e.no_memory)
 		eval_collect(&c->e);
@@ -1983,21 +1993,29 @@ void eval_frames(struct syms *syms, const struct cfg *g)
 		}
 }
 
-void eval_function_start(struct values *values, struct syms *syms, struct state *start)
+unsigned int eval_next_reg(const struct eval_shared *shared, unsigned int reg)
+{
+	return reg + 1 == shared->vectors_end ? REG_FLAGS : reg + 1;
+}
+
+void eval_function_start(struct eval_shared *shared, struct syms *syms, struct state *start)
 {
 	struct sym sym = { .kind = SYM_REG };
-	struct value v;
-	unsigned int i;
+	unsigned int i, next = 0;
+	uint16_t n;
 
 	memset(start, 0, sizeof(*start));
+	/* All have numbers, as in any other function. */
 	for (i = 0; i < NR_REGS; i++) {
 		sym.a = i;
-		v = value_sym(sym_intern(syms, &sym));
-		start->reg[i] = values_keep(values, &v);
+		n = sym_intern(syms, &sym);
+		if (i != next)
+			continue;
+		start->reg[i] = values_sym(&shared->values, n);
+		next = eval_next_reg(shared, i);
 	}
 	sym = (struct sym){ .kind = SYM_FRAME };
-	v = value_sym(sym_intern(syms, &sym));
-	start->reg[RSP] = values_keep(values, &v);
+	start->reg[RSP] = values_sym(&shared->values, sym_intern(syms, &sym));
 }
 
 /* Whether every symbol of it is a base of addresses on the stack. */
@@ -2012,14 +2030,14 @@ static bool is_settled(const struct syms *syms, unsigned int nr_frames, const st
 	return v->linear;
 }
 
-void eval_loop_start(struct values *values, struct syms *syms, unsigned int nr_frames,
+void eval_loop_start(struct eval_shared *shared, struct syms *syms, unsigned int nr_frames,
 		     const struct state *at, struct state *start)
 {
 	unsigned int i;
 
 	syms_cut(syms, nr_frames);
-	eval_function_start(values, syms, start);
-	for (i = 0; i < NR_REGS; i++)
+	eval_function_start(shared, syms, start);
+	for (i = 0; i < NR_REGS; i = eval_next_reg(shared, i))
 		if (is_settled(syms, nr_frames, at->reg[i]))
 			start->reg[i] = at->reg[i];
 	for (i = 0; i < at->nr_slots; i++)

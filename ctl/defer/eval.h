@@ -27,7 +27,7 @@ struct slot {
  * @reg: registers
  * @low: what was put into the lowest bytes of a general register last, without the rest
  * @low_size: number of these bytes, 0 if the whole register was written last
- * @scattered: symbols that were stored to the stack at places that are not known
+ * @scattered: depends on all that was stored to the stack at places that are not known, or NULL
  * @room: number of slots that there is memory for, where that can be less than MAX_SLOTS
  * @nr_slots: number of slots
  * @slots: what was stored to the stack since the start; what is missing is as it was then
@@ -38,7 +38,7 @@ struct state {
 	const struct value *reg[NR_REGS];
 	const struct value *low[NR_GENERAL];
 	uint8_t low_size[NR_GENERAL];
-	struct symset scattered;
+	const struct value *scattered;
 	unsigned int room, nr_slots;
 	struct slot slots[MAX_SLOTS];
 };
@@ -72,7 +72,7 @@ enum note_kind {
 struct note {
 	enum note_kind kind;
 	const cs_insn *insn;
-	struct value v;			/* the value, or the address */
+	const struct value *v;		/* the value, or the address, or NULL */
 	uint64_t size;			/* bytes at the address; 0: not known */
 	const char *name;		/* of what is called, or NULL */
 	uint32_t block;			/* of the outermost function */
@@ -111,19 +111,20 @@ struct site {
 };
 
 /**
- * struct eval_shared - what all executions of a function and of its loops have in common
+ * struct eval_shared - what all executions of a program's functions and loops have in common
  * @values: what states have
- * @lost: by the number of a symbol the values of all registers behind a call that made it
+ * @vectors_end: vector registers from here on do not occur in the function, nor in those that are
+ *	executed as a part of it; states have the one before only, which stands for them
  * @exposures: how many times addresses became known to other code
  * @callees: number of calls of which it is kept what they came to
  * @blocks: number of blocks, once for each execution of code that has them from its start on
  * @executed: number of times that a block was executed
  *
- * Zeroed it has nothing.
+ * Zeroed it has nothing; values_free() frees @values.
  */
 struct eval_shared {
 	struct values values;
-	const struct value **lost[MAX_SYMS + 1];
+	unsigned int vectors_end;
 	uint64_t exposures;
 	unsigned int callees;
 	uint64_t blocks, executed;
@@ -138,7 +139,7 @@ struct callee;
  * @cfg: the function's graph
  * @capstone: handle
  * @syms: its symbols, which the caller keeps
- * @shared: what the caller keeps for all executions of the function; eval_shared_free() frees it
+ * @shared: what the caller keeps for all executions
  * @member: the loop's blocks, or NULL for the whole function
  * @entry: block at which it begins
  * @at: for each block the state at its beginning, or NULL if nothing leads there
@@ -201,27 +202,36 @@ int eval_run(struct eval *e, const struct state *start);
 /* Execute each block once more, for @notes and @sites. */
 void eval_collect(struct eval *e);
 void eval_free(struct eval *e);
-void eval_shared_free(struct eval_shared *shared);
 
 /* Execute a block that eval_run() came to: @st is what holds at its end. */
 void eval_block(struct eval *e, uint32_t block, struct state *st);
 
 /* Return the value of bytes of the stack in a state. */
-struct value eval_slot(const struct eval *e, const struct state *st, uint16_t frame, int64_t off,
-		       unsigned int size);
+const struct value *eval_slot(const struct eval *e, const struct state *st, uint16_t frame,
+			      int64_t off, unsigned int size);
+
+/*
+ * Find @vectors_end of a function, of which what it calls may be executed as a part. Return 0, or
+ * -ENOMEM.
+ */
+int eval_find_vectors(struct eval_shared *shared, struct cfgs *cfgs,
+		      const struct image_function *fn);
+
+/* Return the next register that states have, NR_REGS behind the last. */
+unsigned int eval_next_reg(const struct eval_shared *shared, unsigned int reg);
 
 /* Begin a table of symbols with the bases of the stack, which so have the same numbers in all. */
 void eval_frames(struct syms *syms, const struct cfg *g);
 
 /* Registers as a function finds them. */
-void eval_function_start(struct values *values, struct syms *syms, struct state *start);
+void eval_function_start(struct eval_shared *shared, struct syms *syms, struct state *start);
 
 /*
  * Registers and stack as an iteration finds them: what @at, the function's state at the
  * header, has as an address on the stack or as a constant, and symbols for everything else.
  * Of the symbols the first @nr_frames, of eval_frames(), stay.
  */
-void eval_loop_start(struct values *values, struct syms *syms, unsigned int nr_frames,
+void eval_loop_start(struct eval_shared *shared, struct syms *syms, unsigned int nr_frames,
 		     const struct state *at, struct state *start);
 
 /* Return whether it is an address on the stack, at a known place: base and offset. */

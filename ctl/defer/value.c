@@ -307,20 +307,21 @@ static bool is_same(const struct value *a, const struct value *b)
 
 static uint64_t hash_of(const struct value *v)
 {
-	uint64_t h = identity(v);
+	uint64_t deps = 0;
 	unsigned int i;
 
 	for (i = 0; i < MAX_SYMS / 64; i++)
-		h = (h ^ v->deps.word[i]) * 0x9e3779b97f4a7c15ULL;
-	return h ^ h >> 32;
+		deps = 31 * deps + v->deps.word[i];
+	return value_hash(identity(v), deps);
 }
 
-static const struct value **place_in(const struct value **table, unsigned int size,
-				     const struct value *v)
+static struct value_place *place_in(struct value_place *table, unsigned int size,
+				    const struct value *v, uint64_t hash)
 {
-	uint64_t h = hash_of(v);
+	uint64_t h = hash;
 
-	while (table[h & (size - 1)] && !is_same(table[h & (size - 1)], v))
+	while (table[h & (size - 1)].v &&
+	       (table[h & (size - 1)].hash != hash || !is_same(table[h & (size - 1)].v, v)))
 		h++;
 	return &table[h & (size - 1)];
 }
@@ -328,13 +329,18 @@ static const struct value **place_in(const struct value **table, unsigned int si
 static bool grow_table(struct values *values)
 {
 	unsigned int size = values->size ? 2 * values->size : 1024, i;
-	const struct value **table = calloc(size, sizeof(*table));
+	struct value_place *table = calloc(size, sizeof(*table));
+	uint64_t h;
 
 	if (!table)
 		return false;
-	for (i = 0; i < values->size; i++)
-		if (values->table[i])
-			*place_in(table, size, values->table[i]) = values->table[i];
+	for (i = 0; i < values->size; i++) {
+		if (!values->table[i].v)
+			continue;
+		for (h = values->table[i].hash; table[h & (size - 1)].v; h++)
+			;
+		table[h & (size - 1)] = values->table[i];
+	}
 	free(values->table);
 	values->table = table;
 	values->size = size;
@@ -345,15 +351,16 @@ const struct value *values_keep(struct values *values, const struct value *v)
 {
 	static const struct value none;
 	struct value_chunk *chunk = values->chunks;
-	const struct value **place;
+	const uint64_t hash = hash_of(v);
+	struct value_place *place;
 
 	if (2 * values->nr >= values->size && !grow_table(values)) {
 		values->no_memory = true;
 		return &none;
 	}
-	place = place_in(values->table, values->size, v);
-	if (*place)
-		return *place;
+	place = place_in(values->table, values->size, v, hash);
+	if (place->v)
+		return place->v;
 	if (!chunk || chunk->nr == CHUNK_VALUES) {
 		chunk = malloc(sizeof(*chunk));
 		if (!chunk) {
@@ -365,9 +372,122 @@ const struct value *values_keep(struct values *values, const struct value *v)
 		values->chunks = chunk;
 	}
 	chunk->v[chunk->nr] = *v;
-	*place = &chunk->v[chunk->nr++];
+	*place = (struct value_place){ &chunk->v[chunk->nr++], hash };
 	values->nr++;
+	return place->v;
+}
+
+/*
+ * Return the place in the cache of an operation's result, with the operation and operands in it;
+ * the result is NULL if it is to be computed.
+ */
+static struct value_result *find_result(struct values *values, const struct value_result *key)
+{
+	uint64_t h = (uintptr_t)key->a * 0x9e3779b97f4a7c15ULL ^
+		     (uintptr_t)key->b * 0xbf58476d1ce4e5b9ULL ^
+		     (key->n + key->op) * 0x94d049bb133111ebULL ^ key->id * 0xd6e8feb86659fd93ULL;
+	struct value_result *r;
+
+	if (!values->cache)
+		values->cache = calloc(VALUES_CACHED, sizeof(*values->cache));
+	if (!values->cache)
+		return NULL;
+	r = &values->cache[(h ^ h >> 32) >> 7 & (VALUES_CACHED - 1)];
+	if (r->op != key->op || r->a != key->a || r->b != key->b || r->n != key->n ||
+	    r->id != key->id)
+		*r = *key;
+	return r;
+}
+
+/* Compute what is not in the cache. */
+static const struct value *compute(struct values *values, const struct value_result *key)
+{
+	struct value v;
+
+	switch (key->op) {
+	case OP_CONST:
+		v = value_const((int64_t)key->n);
+		break;
+	case OP_ADD:
+		v = value_add(key->a, key->b, (int64_t)key->n, key->id);
+		break;
+	case OP_MIX:
+		v = value_mix(key->a, key->b, key->id);
+		break;
+	case OP_BLUR:
+		v = *key->a;
+		if (v.linear)
+			v = (struct value){ .deps = v.deps };
+		symset_union(&v.deps, &key->b->deps);
+		break;
+	default:
+		v = *key->a;
+		v.cut = true;
+		break;
+	}
+	return values_keep(values, &v);
+}
+
+static const struct value *operate(struct values *values, const struct value_result *key)
+{
+	struct value_result *r = find_result(values, key);
+
+	if (!r)
+		return compute(values, key);
+	if (!r->result)
+		r->result = compute(values, key);
+	return r->result;
+}
+
+const struct value *values_const(struct values *values, int64_t c)
+{
+	const struct value_result key = { .op = OP_CONST, .n = (uint64_t)c };
+
+	return operate(values, &key);
+}
+
+const struct value *values_sym(struct values *values, uint16_t sym)
+{
+	const struct value **place = &values->sym[sym < MAX_SYMS ? sym : MAX_SYMS];
+	struct value v;
+
+	if (!*place) {
+		v = value_sym(sym);
+		*place = values_keep(values, &v);
+	}
 	return *place;
+}
+
+const struct value *values_add(struct values *values, const struct value *a,
+			       const struct value *b, int64_t factor, uint64_t id)
+{
+	const struct value_result key = { .op = OP_ADD, .a = a, .b = b, .n = (uint64_t)factor,
+					  .id = id };
+
+	return operate(values, &key);
+}
+
+const struct value *values_mix(struct values *values, const struct value *a,
+			       const struct value *b, uint64_t id)
+{
+	const struct value_result key = { .op = OP_MIX, .a = a, .b = b, .id = id };
+
+	return operate(values, &key);
+}
+
+const struct value *values_cut(struct values *values, const struct value *v)
+{
+	const struct value_result key = { .op = OP_CUT, .a = v };
+
+	return v->cut || !v->nr ? v : operate(values, &key);
+}
+
+const struct value *values_blur(struct values *values, const struct value *v,
+				const struct value *by)
+{
+	const struct value_result key = { .op = OP_BLUR, .a = v, .b = by };
+
+	return operate(values, &key);
 }
 
 void values_free(struct values *values)
@@ -379,5 +499,6 @@ void values_free(struct values *values)
 		free(chunk);
 	}
 	free(values->table);
+	free(values->cache);
 	memset(values, 0, sizeof(*values));
 }

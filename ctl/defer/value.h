@@ -102,26 +102,70 @@ struct value {
 	struct symset deps, choices;
 };
 
+/* Operations on kept values that struct values caches the results of. */
+#define VALUES_CACHED	16384U
+
+enum value_op {
+	OP_NONE,
+	OP_CONST,
+	OP_ADD,
+	OP_MIX,
+	OP_CUT,
+	OP_BLUR,
+};
+
+struct value_result {
+	enum value_op op;
+	const struct value *a, *b;
+	uint64_t n, id;
+	const struct value *result;
+};
+
 /**
  * struct values - values that are kept, each once: two are the same if their addresses are
- * @table: addresses by hash, NULL where there is none
+ * @table: addresses and hashes, NULL where there is none
  * @size: of @table, a power of 2
  * @nr: number of values
  * @chunks: their memory
+ * @sym: values that are one symbol, by its number, and that of NO_SYM
+ * @cache: results of operations by a hash of the operation and its operands, VALUES_CACHED of
+ *	them; a later result replaces an earlier one
  * @no_memory: some value is not what it should be, since there was no memory for it
  *
- * Zeroed it has none.
+ * Zeroed it has none.  A value depends on numbers of symbols only, not on what these stand for, so
+ * that it stays as it is when the symbols change.
  */
 struct values {
-	const struct value **table;
+	struct value_place {
+		const struct value *v;
+		uint64_t hash;
+	} *table;
 	unsigned int size, nr;
 	struct value_chunk *chunks;
+	const struct value *sym[MAX_SYMS + 1];
+	struct value_result *cache;
 	bool no_memory;
 };
 
 /* Return the kept value that is the same, dependences included; values_free() frees all. */
 const struct value *values_keep(struct values *values, const struct value *v);
 void values_free(struct values *values);
+
+/* value_const(), value_sym(), value_add() and value_mix() of values that are kept. */
+const struct value *values_const(struct values *values, int64_t c);
+const struct value *values_sym(struct values *values, uint16_t sym);
+const struct value *values_add(struct values *values, const struct value *a,
+			       const struct value *b, int64_t factor, uint64_t id);
+const struct value *values_mix(struct values *values, const struct value *a,
+			       const struct value *b, uint64_t id);
+/* The value where it may have been cut; a number stays as it is. */
+const struct value *values_cut(struct values *values, const struct value *v);
+/*
+ * The first value, but that it depends on all that the second does, too.  A sum becomes a function
+ * of which no more is known.
+ */
+const struct value *values_blur(struct values *values, const struct value *v,
+				const struct value *by);
 
 /* Return the symbol's number; the same symbol has one number. NO_SYM: there are too many. */
 uint16_t sym_intern(struct syms *s, const struct sym *sym);

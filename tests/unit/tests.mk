@@ -289,7 +289,7 @@ api := ../../ctl/api
 include $(api)/api.mk
 
 test_defer_graph-deps := $(OUT)/api_table.c
-test_defer_graph-srcs := $(addprefix ../../ctl/defer/,api.c cfg.c image.c value.c) \
+test_defer_graph-srcs := $(addprefix ../../ctl/defer/,api.c cfg.c image.c regs.c value.c) \
 	$(OUT)/api_table.c
 test_defer_graph-cflags := -I../../ctl/defer
 test_defer_graph-pkgs := capstone libelf libdw
