@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,57 +17,23 @@ struct sweep {
 	size_t nr_work, len;
 };
 
-static bool in_group(csh capstone, const cs_insn *insn, unsigned int group)
-{
-	return cs_insn_group(capstone, insn, group);
-}
-
 /* Capstone has the LOOP instructions in no group. */
-static bool is_jump(csh capstone, const cs_insn *insn)
+static bool is_jump(const cs_insn *insn)
 {
-	return in_group(capstone, insn, CS_GRP_JUMP) || insn->id == X86_INS_LOOP ||
+	return insn_is(insn, INSN_JUMP) || insn->id == X86_INS_LOOP ||
 	       insn->id == X86_INS_LOOPE || insn->id == X86_INS_LOOPNE;
 }
 
 /* Whether control does not go on behind it, but for calls. */
-static bool is_end(csh capstone, const cs_insn *insn)
+static bool is_end(const cs_insn *insn)
 {
-	return in_group(capstone, insn, CS_GRP_RET) || in_group(capstone, insn, CS_GRP_IRET) ||
-	       insn->id == X86_INS_UD2 || insn->id == X86_INS_HLT;
+	return insn_is(insn, INSN_RETURN | INSN_INTERRUPT_RETURN) || insn->id == X86_INS_UD2 ||
+	       insn->id == X86_INS_HLT;
 }
 
 static bool is_unconditional(const cs_insn *insn)
 {
 	return insn->id == X86_INS_JMP || insn->id == X86_INS_LJMP;
-}
-
-/* Return the slot that a jump or call reads its target from, or 0. */
-static uint64_t target_slot(const cs_insn *insn)
-{
-	const cs_x86_op *op = &insn->detail->x86.operands[0];
-
-	if (op->type != X86_OP_MEM || op->mem.base != X86_REG_RIP ||
-	    op->mem.index != X86_REG_INVALID)
-		return 0;
-	return insn->address + insn->size + (uint64_t)op->mem.disp;
-}
-
-const char *cfg_target(const struct image *img, const cs_insn *insn, uint64_t *address)
-{
-	const cs_x86 *x = &insn->detail->x86;
-	const char *name;
-
-	*address = 0;
-	if (!x->op_count)
-		return NULL;
-	if (x->operands[0].type == X86_OP_MEM)
-		return image_slot(img, target_slot(insn));
-	if (x->operands[0].type != X86_OP_IMM)
-		return NULL;
-	*address = (uint64_t)x->operands[0].imm;
-	/* A function that only jumps through a slot is as good as a stub. */
-	name = image_stub(img, *address);
-	return name ? name : image_symbol(img, *address);
 }
 
 /* Functions of libraries that do not return. */
@@ -103,17 +68,16 @@ static void lead(struct sweep *s, uint64_t address)
 static bool follow(struct sweep *s, const cs_insn *insn)
 {
 	const cs_x86_op *op = &insn->detail->x86.operands[0];
-	uint64_t address;
 
-	if (is_end(s->capstone, insn))
+	if (is_end(insn))
 		return false;
-	if (in_group(s->capstone, insn, CS_GRP_CALL))
-		return !never_returns(cfg_target(s->img, insn, &address));
-	if (!is_jump(s->capstone, insn))
+	if (insn_is(insn, INSN_CALL))
+		return !never_returns(insn_target(insn)->name);
+	if (!is_jump(insn))
 		return true;
 	if (op->type == X86_OP_IMM)
 		lead(s, (uint64_t)op->imm);
-	else if (!cfg_target(s->img, insn, &address))
+	else if (!insn_target(insn)->name)
 		s->g->table_jumps = true;
 	if (is_unconditional(insn))
 		return false;
@@ -121,9 +85,9 @@ static bool follow(struct sweep *s, const cs_insn *insn)
 	return true;
 }
 
-static bool ends_block(csh capstone, const cs_insn *insn)
+static bool ends_block(const cs_insn *insn)
 {
-	return is_jump(capstone, insn) || is_end(capstone, insn);
+	return is_jump(insn) || is_end(insn);
 }
 
 static void note_register(struct cfg *g, unsigned int reg)
@@ -157,12 +121,11 @@ static int note_callee(const struct sweep *s, const cs_insn *insn)
 {
 	const struct image_function *fn, **more;
 	struct cfg *g = s->g;
-	uint64_t address;
+	uint64_t address = insn_target(insn)->address;
 	unsigned int i;
 
-	if (!in_group(s->capstone, insn, CS_GRP_CALL) && insn->id != X86_INS_JMP)
+	if (!insn_is(insn, INSN_CALL) && insn->id != X86_INS_JMP)
 		return 0;
-	cfg_target(s->img, insn, &address);
 	fn = address ? image_function(s->img, address) : NULL;
 	if (!fn || fn->start != address || fn == g->fn)
 		return 0;
@@ -175,22 +138,6 @@ static int note_callee(const struct sweep *s, const cs_insn *insn)
 	g->callees = more;
 	g->callees[g->nr_callees++] = fn;
 	return 0;
-}
-
-/* Details as Capstone allocates them have room for those of all architectures. */
-#define DETAIL_SIZE	(offsetof(cs_detail, x86) + sizeof(cs_x86))
-
-/* Return a copy that takes less memory, which free() frees. */
-static cs_insn *copy_insn(const cs_insn *insn)
-{
-	cs_insn *copy = malloc(sizeof(*copy) + DETAIL_SIZE);
-
-	if (!copy)
-		return NULL;
-	*copy = *insn;
-	copy->detail = (cs_detail *)(copy + 1);
-	memcpy(copy->detail, insn->detail, DETAIL_SIZE);
-	return copy;
 }
 
 /* Disassemble what control can reach from the function's start. */
@@ -219,7 +166,7 @@ static int disassemble(struct sweep *s)
 			address = fn->start + off;
 			if (!cs_disasm_iter(s->capstone, &p, &left, &address, one))
 				break;
-			insn = copy_insn(one);
+			insn = insn_copy(s->capstone, s->img, one);
 			if (!insn) {
 				ret = -ENOMEM;
 				break;
@@ -264,7 +211,7 @@ static int make_blocks(struct sweep *s)
 		if (!s->at[off])
 			continue;
 		/* Code between two instructions that nothing leads to parts blocks, too. */
-		if (!b || s->leader[off] || ends_block(s->capstone, g->insns[i - 1]) ||
+		if (!b || s->leader[off] || ends_block(g->insns[i - 1]) ||
 		    g->insns[i - 1]->address + g->insns[i - 1]->size != s->at[off]->address) {
 			block_of[off] = g->nr_blocks;
 			b = &g->blocks[g->nr_blocks++];
@@ -282,7 +229,7 @@ static int make_blocks(struct sweep *s)
 		last = g->insns[b->first + b->nr - 1];
 		b->succ[0] = b->succ[1] = CFG_NONE;
 		b->order = b->dominator = b->loop = CFG_NONE;
-		if (is_jump(s->capstone, last)) {
+		if (is_jump(last)) {
 			if (!is_unconditional(last))
 				b->succ[0] = block_at(g, block_of, last->address + last->size);
 			if (last->detail->x86.operands[0].type == X86_OP_IMM) {
@@ -292,9 +239,9 @@ static int make_blocks(struct sweep *s)
 			} else {
 				b->leaves = true;
 			}
-		} else if (!ends_block(s->capstone, last) &&
-			   !(in_group(s->capstone, last, CS_GRP_CALL) &&
-			     never_returns(cfg_target(s->img, last, &target)))) {
+		} else if (!ends_block(last) &&
+			   !(insn_is(last, INSN_CALL) &&
+			     never_returns(insn_target(last)->name))) {
 			b->succ[0] = block_at(g, block_of, last->address + last->size);
 			b->leaves |= b->succ[0] == CFG_NONE;
 		} else {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "image.h"
+#include "insn.h"
 
 #define CFG_NONE	UINT32_MAX
 
@@ -77,19 +78,6 @@ struct cfg {
 	unsigned int nr_callees;
 	unsigned int visit, visit_depth;
 };
-
-/**
- * cfg_target() - find out where a jump or call goes
- * @img: program
- * @insn: instruction
- * @address: set to the address if it is one of this program, else to 0
- *
- * Follows a stub of the procedure linkage table to the symbol that the dynamic linker puts
- * there.
- *
- * Return: the symbol if it is known, or NULL
- */
-const char *cfg_target(const struct image *img, const cs_insn *insn, uint64_t *address);
 
 /**
  * cfg_build() - disassemble a function and find its loops

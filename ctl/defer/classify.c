@@ -931,21 +931,21 @@ static int look_at_stack(struct eval *whole, struct syms *syms, struct state *st
 }
 
 /* Whether a loop has a call of the API, or of a function that may call it. */
-static bool may_be_of_interest(const struct cfgs *cfgs, const struct cfg *g,
-			       const struct cfg_loop *loop, const struct callers *callers)
+static bool may_be_of_interest(const struct cfg *g, const struct cfg_loop *loop,
+			       const struct callers *callers)
 {
-	const char *name;
-	uint64_t address;
+	const struct insn_target *target;
 	unsigned int i, k;
 
 	for (i = 0; i < g->nr_blocks; i++)
 		for (k = 0; loop->member[i] && k < g->blocks[i].nr; k++) {
 			const cs_insn *insn = g->insns[g->blocks[i].first + k];
 
-			if (!cs_insn_group(cfgs->capstone, insn, CS_GRP_CALL))
+			if (!insn_is(insn, INSN_CALL))
 				continue;
-			name = cfg_target(cfgs->img, insn, &address);
-			if (address ? callers_entry(callers, address) : name && api_find(name))
+			target = insn_target(insn);
+			if (target->address ? callers_entry(callers, target->address) :
+					      target->api != NULL)
 				return true;
 		}
 	return false;
@@ -956,14 +956,13 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 			    struct eval_shared *shared, const struct classify_options *o)
 {
 	const struct image *img = cfgs->img;
-	const csh capstone = cfgs->capstone;
 	const struct cfg *g = cfgs_get(cfgs, fn);
 	unsigned int first = report->nr_loops, i;
 	int64_t *exposed = NULL;
 	struct syms *syms = calloc(1, sizeof(*syms));
 	struct state *start = calloc(1, sizeof(*start));
 	struct look *l = calloc(1, sizeof(*l));
-	struct eval whole = { .img = img, .cfgs = cfgs, .cfg = g, .capstone = capstone,
+	struct eval whole = { .img = img, .cfgs = cfgs, .cfg = g,
 			      .syms = syms, .shared = shared };
 	uint16_t *live = NULL;
 	unsigned int nr_frames;
@@ -976,7 +975,7 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 	ret = 0;
 	/* A loop has at least what the loops in it have. */
 	for (i = 0; i < g->nr_loops; i++)
-		if (may_be_of_interest(cfgs, g, &g->loops[i], callers))
+		if (may_be_of_interest(g, &g->loops[i], callers))
 			break;
 	if (i == g->nr_loops)
 		goto out;
@@ -989,10 +988,10 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 	if (!ret)
 		ret = look_at_stack(&whole, syms, start);
 	if (!ret)
-		ret = find_live(img, capstone, g, live);
+		ret = find_live(cfgs->capstone, g, live);
 	for (i = 0; i < g->nr_loops && !ret; i++) {
 		if (!whole.at[g->loops[i].header] ||
-		    !may_be_of_interest(cfgs, g, &g->loops[i], callers))
+		    !may_be_of_interest(g, &g->loops[i], callers))
 			continue;
 		memset(l, 0, sizeof(*l));
 		l->o = o;
@@ -1000,7 +999,7 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 		l->loop = &g->loops[i];
 		l->live = live;
 		l->whole = &whole;
-		l->e = (struct eval){ .img = img, .cfgs = cfgs, .cfg = g, .capstone = capstone,
+		l->e = (struct eval){ .img = img, .cfgs = cfgs, .cfg = g,
 				      .syms = syms, .shared = shared,
 				      .member = g->loops[i].member, .entry = g->loops[i].header,
 				      .exposed = exposed };

@@ -731,13 +731,13 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 
 static void call(struct eval *e, struct state *st, const cs_insn *insn)
 {
-	uint64_t address;
-	const char *name = cfg_target(e->img, insn, &address);
-	const struct api_function *fn = name ? api_find(name) : NULL;
+	const struct insn_target *target = insn_target(insn);
+	const uint64_t address = target->address;
+	const char *name = target->name;
 	const struct image_function *callee;
 
-	if (fn) {
-		api_call(e, st, insn, fn);
+	if (target->api) {
+		api_call(e, st, insn, target->api);
 		return;
 	}
 	callee = address ? image_function(e->img, address) : NULL;
@@ -766,66 +766,6 @@ static bool same_register(const cs_x86 *x)
 
 	return x->op_count >= 2 && a->type == X86_OP_REG && b->type == X86_OP_REG &&
 	       a->reg == b->reg;
-}
-
-/* X86_INS_INVALID, which is 0, ends a list. */
-static bool one_of(unsigned int id, const uint16_t *list)
-{
-	while (*list && *list != id)
-		list++;
-	return *list;
-}
-
-/* Instructions that copy, whatever they do to the width. */
-static const uint16_t copies[] = {
-	X86_INS_MOV, X86_INS_MOVABS, X86_INS_MOVZX, X86_INS_MOVSX, X86_INS_MOVSXD,
-	X86_INS_MOVD, X86_INS_MOVQ, X86_INS_VMOVD, X86_INS_VMOVQ, X86_INS_VMOVAPS,
-	X86_INS_VMOVUPS, X86_INS_VMOVAPD, X86_INS_VMOVUPD, X86_INS_VMOVDQA,
-	X86_INS_VMOVDQU, 0,
-};
-
-/* Instructions whose result is 0 if both operands are the same register. */
-static const uint16_t cancels[] = {
-	X86_INS_XOR, X86_INS_SUB, X86_INS_PXOR, X86_INS_XORPS, X86_INS_XORPD,
-	X86_INS_VPXOR, X86_INS_VXORPS, X86_INS_VXORPD, 0,
-};
-
-/* Instructions that set all flags that are looked at, and nothing else. */
-static const uint16_t compares[] = {
-	X86_INS_CMP, X86_INS_TEST, X86_INS_COMISS, X86_INS_COMISD, X86_INS_UCOMISS,
-	X86_INS_UCOMISD, X86_INS_VCOMISS, X86_INS_VCOMISD, X86_INS_VUCOMISS,
-	X86_INS_VUCOMISD, X86_INS_BT, X86_INS_PTEST, X86_INS_VPTEST, 0,
-};
-
-/* Instructions that set all flags, beside their result. */
-static const uint16_t sets_flags[] = {
-	X86_INS_ADD, X86_INS_SUB, X86_INS_AND, X86_INS_OR, X86_INS_XOR, X86_INS_NEG,
-	X86_INS_IMUL, X86_INS_SHL, X86_INS_SAL, X86_INS_SHR, X86_INS_SAR, X86_INS_INC,
-	X86_INS_DEC, 0,
-};
-
-static bool has_no_effect(const cs_insn *insn)
-{
-	switch (insn->id) {
-	case X86_INS_NOP: case X86_INS_ENDBR64: case X86_INS_ENDBR32: case X86_INS_PAUSE:
-	case X86_INS_CDQE: case X86_INS_CWDE: case X86_INS_VZEROUPPER: case X86_INS_VZEROALL:
-	case X86_INS_EMMS: case X86_INS_LFENCE: case X86_INS_SFENCE: case X86_INS_MFENCE:
-		return true;
-	default:
-		return begins(insn->mnemonic, "prefetch");
-	}
-}
-
-static const uint16_t enters_kernel[] = {
-	X86_INS_SYSCALL, X86_INS_SYSENTER, X86_INS_INT, X86_INS_INT3, X86_INS_XBEGIN, 0,
-};
-
-static bool reads_flags(const cs_insn *insn)
-{
-	return begins(insn->mnemonic, "cmov") || begins(insn->mnemonic, "set") ||
-	       begins(insn->mnemonic, "fcmov") || insn->id == X86_INS_ADC ||
-	       insn->id == X86_INS_SBB || insn->id == X86_INS_RCL || insn->id == X86_INS_RCR ||
-	       insn->id == X86_INS_PUSHFQ || insn->id == X86_INS_LAHF;
 }
 
 /* Whether an instruction of which no more is known may store to its first operand. */
@@ -1023,15 +963,6 @@ static const struct value *arithmetic(struct eval *e, struct state *st, const cs
 	}
 }
 
-/* Whether an instruction only stores to memory that is its first operand. */
-static bool only_stores(const cs_insn *insn)
-{
-	return begins(insn->mnemonic, "mov") || begins(insn->mnemonic, "vmov") ||
-	       begins(insn->mnemonic, "set") || begins(insn->mnemonic, "fst") ||
-	       begins(insn->mnemonic, "fist") || begins(insn->mnemonic, "vextract") ||
-	       begins(insn->mnemonic, "pextr") || begins(insn->mnemonic, "stmxcsr");
-}
-
 static bool writes_op(const cs_insn *insn, unsigned int i)
 {
 	const cs_x86_op *op = &insn->detail->x86.operands[i];
@@ -1055,11 +986,11 @@ static void generic(struct eval *e, struct state *st, const cs_insn *insn)
 		if (reg < NR_REGS && reg != RSP)
 			v = mix(e, v, st->reg[reg], i);
 	}
-	if (reads_flags(insn))
+	if (insn_is(insn, INSN_READS_FLAGS))
 		v = mix(e, v, st->reg[REG_FLAGS], 0);
 	for (i = 0; i < x->op_count; i++) {
 		if (x->operands[i].type == X86_OP_IMM ||
-		    (!i && x->operands[i].type == X86_OP_MEM && only_stores(insn)))
+		    (!i && x->operands[i].type == X86_OP_MEM && insn_is(insn, INSN_ONLY_STORES)))
 			continue;
 		more = read_op(e, st, insn, &x->operands[i]);
 		v = mix(e, v, more, i);
@@ -1073,7 +1004,7 @@ static void generic(struct eval *e, struct state *st, const cs_insn *insn)
 	for (i = 0; i < x->op_count; i++)
 		if (writes_op(insn, i))
 			write_op(e, st, insn, &x->operands[i], v);
-	st->reg[REG_FLAGS] = one_of(insn->id, sets_flags) || one_of(insn->id, compares) ?
+	st->reg[REG_FLAGS] = insn_is(insn, INSN_SETS_FLAGS | INSN_COMPARES) ?
 			     v : mix(e, st->reg[REG_FLAGS], v, insn->address);
 }
 
@@ -1116,19 +1047,19 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 	struct sym sym;
 
 	/* The calling code accounts for a return's effect on the stack. */
-	if (has_no_effect(insn) || cs_insn_group(e->capstone, insn, CS_GRP_RET))
+	if (insn_is(insn, INSN_NO_EFFECT | INSN_RETURN))
 		return;
-	if (one_of(insn->id, enters_kernel) || x->prefix[0] == X86_PREFIX_LOCK ||
+	if (insn_is(insn, INSN_SYSTEM) || x->prefix[0] == X86_PREFIX_LOCK ||
 	    (insn->id == X86_INS_XCHG && (ops[0].type == X86_OP_MEM || ops[1].type == X86_OP_MEM)))
 		add_note(e, NOTE_SYSTEM, insn, NULL);
-	if (cs_insn_group(e->capstone, insn, CS_GRP_CALL)) {
+	if (insn_is(insn, INSN_CALL)) {
 		call(e, st, insn);
 	} else if (is_tail_call(e->cfg, insn)) {
 		/* The function's own return address is that of the callee. */
 		move_stack(e, st, insn, 8);
 		call(e, st, insn);
 		move_stack(e, st, insn, -8);
-	} else if (cs_insn_group(e->capstone, insn, CS_GRP_JUMP)) {
+	} else if (insn_is(insn, INSN_JUMP)) {
 		if (insn->id == X86_INS_JRCXZ || insn->id == X86_INS_JECXZ)
 			add_note(e, NOTE_TEST, insn, st->reg[RCX]);
 		else if (insn->id != X86_INS_JMP)
@@ -1151,22 +1082,22 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 		write_op(e, st, insn, &ops[0], address_of(e, st, insn, &ops[1].mem));
 	} else if (copy_halves(e, st, insn) || string_store(e, st, insn)) {
 		return;
-	} else if (one_of(insn->id, copies) && x->op_count == 2) {
+	} else if (insn_is(insn, INSN_COPIES) && x->op_count == 2) {
 		if ((insn->id == X86_INS_MOVQ || insn->id == X86_INS_MOVD) &&
 		    ops[1].type == X86_OP_REG)
 			v = st->reg[reg_number(ops[1].reg)];
 		else
 			v = read_op(e, st, insn, &ops[1]);
 		write_op(e, st, insn, &ops[0], v);
-	} else if (one_of(insn->id, cancels) && same_register(x)) {
+	} else if (insn_is(insn, INSN_CANCELS) && same_register(x)) {
 		v = constant(e, 0);
 		write_op(e, st, insn, &ops[0], v);
-		if (one_of(insn->id, sets_flags))
+		if (insn_is(insn, INSN_SETS_FLAGS))
 			st->reg[REG_FLAGS] = v;
 	} else if (aligns_stack(insn)) {
 		sym = (struct sym){ .kind = SYM_FRAME, .a = 1, .b = (int64_t)insn->address };
 		st->reg[RSP] = symbol(e, &sym);
-	} else if (one_of(insn->id, compares) && x->op_count >= 2) {
+	} else if (insn_is(insn, INSN_COMPARES) && x->op_count >= 2) {
 		v = read_op(e, st, insn, &ops[0]);
 		more = read_op(e, st, insn, &ops[1]);
 		st->reg[REG_FLAGS] = mix(e, v, more, insn->address);
@@ -1184,12 +1115,12 @@ static void execute(struct eval *e, struct state *st, const cs_insn *insn)
 
 /* ---- blocks ---- */
 
-static bool returns(csh capstone, const struct cfg *g, uint32_t block)
+static bool returns(const struct cfg *g, uint32_t block)
 {
 	const struct cfg_block *b = &g->blocks[block];
 	const cs_insn *last = g->insns[b->first + b->nr - 1];
 
-	return cs_insn_group(capstone, last, CS_GRP_RET) || is_tail_call(g, last);
+	return insn_is(last, INSN_RETURN) || is_tail_call(g, last);
 }
 
 /* Mark the blocks from which control comes to @from, not by way of @to or from above @above. */
@@ -1228,7 +1159,7 @@ static bool leads_to(const struct eval *e, uint32_t from, uint32_t to)
 		return false;
 	if (to == e->cfg->nr_blocks) {
 		if (!e->member)
-			return returns(e->capstone, e->cfg, from);
+			return returns(e->cfg, from);
 		to = e->entry;
 	}
 	return b->succ[0] == to || b->succ[1] == to;
@@ -1532,7 +1463,7 @@ static int step(struct eval *e, uint32_t block, bool *dirty, bool *again, struct
 
 	e->grown = false;
 	eval_block(e, block, st);
-	if (e->out && returns(e->capstone, g, block)) {
+	if (e->out && returns(g, block)) {
 		out = make_room(e->out[block], st->nr_slots);
 		if (!out)
 			return -ENOMEM;
@@ -1622,7 +1553,7 @@ static bool *find_returning(const struct eval *e)
 		again = false;
 		for (i = g->nr_rpo; i-- > 0;) {
 			const struct cfg_block *b = &g->blocks[g->rpo[i]];
-			bool now = returns(e->capstone, g, g->rpo[i]);
+			bool now = returns(g, g->rpo[i]);
 
 			for (k = 0; k < 2; k++)
 				now |= b->succ[k] != CFG_NONE && returning[b->succ[k]];
@@ -1745,7 +1676,7 @@ static void drop_frame(struct eval *e, struct state *st)
 }
 
 /* Whether the function is left by returns, tail calls, and calls that do not return. */
-static bool returns_only(csh capstone, const struct cfg *g)
+static bool returns_only(const struct cfg *g)
 {
 	unsigned int i;
 
@@ -1753,10 +1684,10 @@ static bool returns_only(csh capstone, const struct cfg *g)
 		const struct cfg_block *b = &g->blocks[i];
 		const cs_insn *last = g->insns[b->first + b->nr - 1];
 
-		if (b->order == CFG_NONE || !b->leaves || returns(capstone, g, i))
+		if (b->order == CFG_NONE || !b->leaves || returns(g, i))
 			continue;
 		/* A conditional jump to elsewhere, or code that is not understood. */
-		if (!cs_insn_group(capstone, last, CS_GRP_CALL) && last->id != X86_INS_UD2 &&
+		if (!insn_is(last, INSN_CALL) && last->id != X86_INS_UD2 &&
 		    last->id != X86_INS_HLT)
 			return false;
 	}
@@ -1767,9 +1698,9 @@ static bool returns_only(csh capstone, const struct cfg *g)
  * Whether a function that is called can be executed as a part of its caller: one that is too long,
  * jumps through a table or begins with bytes that are no instruction is not looked into.
  */
-static bool can_be_entered(csh capstone, const struct cfg *g)
+static bool can_be_entered(const struct cfg *g)
 {
-	return g->nr_insns && g->nr_insns <= MAX_CALLEE && returns_only(capstone, g);
+	return g->nr_insns && g->nr_insns <= MAX_CALLEE && returns_only(g);
 }
 
 /* Raise @end to that of a function's callees, and of theirs, to a depth. */
@@ -1789,7 +1720,7 @@ static int visit_callees(struct cfgs *cfgs, struct cfg *g, unsigned int depth, u
 			return -ENOMEM;
 		if (callee->visit == cfgs->visit && callee->visit_depth >= depth - 1)
 			continue;
-		if (can_be_entered(cfgs->capstone, callee))
+		if (can_be_entered(callee))
 			ret = visit_callees(cfgs, callee, depth - 1, end);
 	}
 	return ret;
@@ -1861,7 +1792,7 @@ static struct callee *find_callee(struct eval *e, const cs_insn *insn, const str
 		e->shared->callees++;
 		c->call = insn;
 		c->e = (struct eval){
-			.img = e->img, .cfgs = e->cfgs, .cfg = g, .capstone = e->capstone,
+			.img = e->img, .cfgs = e->cfgs, .cfg = g,
 			.syms = e->syms, .shared = e->shared, .exposed = e->exposed, .caller = e,
 			.context = value_hash(e->context, insn->address),
 			.forgetful = e->forgetful,
@@ -1938,7 +1869,7 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		if (up->cfg->fn == callee || ++depth > EVAL_MAX_CALLERS)
 			return false;
 	g = cfgs_get(e->cfgs, callee);
-	if (!g || !can_be_entered(e->capstone, g))
+	if (!g || !can_be_entered(g))
 		return false;
 	c = find_callee(e, insn, g);
 	at = malloc(sizeof(*at));

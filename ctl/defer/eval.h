@@ -137,7 +137,6 @@ struct callee;
  * @img: program
  * @cfgs: graphs of its functions
  * @cfg: the function's graph
- * @capstone: handle
  * @syms: its symbols, which the caller keeps
  * @shared: what the caller keeps for all executions
  * @member: the loop's blocks, or NULL for the whole function
@@ -163,7 +162,6 @@ struct eval {
 	const struct image *img;
 	struct cfgs *cfgs;
 	const struct cfg *cfg;
-	csh capstone;
 	struct syms *syms;
 	struct eval_shared *shared;
 	const bool *member;

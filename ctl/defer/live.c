@@ -13,19 +13,16 @@ static uint16_t bit(unsigned int reg)
 }
 
 /* Registers that an instruction reads and that it sets. */
-static void uses_and_sets(const struct image *img, csh capstone, const cs_insn *insn,
-			  uint16_t *uses, uint16_t *sets)
+static void uses_and_sets(csh capstone, const cs_insn *insn, uint16_t *uses, uint16_t *sets)
 {
 	const cs_x86 *x = &insn->detail->x86;
 	const struct api_function *fn;
 	uint8_t nr_read, nr_written;
 	cs_regs read, written;
-	const char *name;
-	uint64_t address;
 	unsigned int i;
 
 	*uses = *sets = 0;
-	if (cs_insn_group(capstone, insn, CS_GRP_RET)) {
+	if (insn_is(insn, INSN_RETURN)) {
 		*uses = bit(RAX) | bit(RDX);
 		return;
 	}
@@ -39,9 +36,8 @@ static void uses_and_sets(const struct image *img, csh capstone, const cs_insn *
 	for (i = 0; i < nr_written; i++)
 		if (reg_number(written[i]) < NR_GENERAL)
 			*sets |= bit(reg_number(written[i]));
-	if (cs_insn_group(capstone, insn, CS_GRP_CALL)) {
-		name = cfg_target(img, insn, &address);
-		fn = name ? api_find(name) : NULL;
+	if (insn_is(insn, INSN_CALL)) {
+		fn = insn_target(insn)->api;
 		for (i = 0; i < NR_ARGUMENT_REGS; i++)
 			if (!fn || i < fn->nr_args)
 				*uses |= bit(argument_regs[i]);
@@ -65,8 +61,8 @@ static void uses_and_sets(const struct image *img, csh capstone, const cs_insn *
  * Which of some registers are read behind the start of each block before they are set.  With
  * @returned, those that return a value are read by the instruction that returns.
  */
-static void spread_live(csh capstone, const struct cfg *g, const uint16_t *uses,
-			const uint16_t *sets, bool returned, uint16_t *live)
+static void spread_live(const struct cfg *g, const uint16_t *uses, const uint16_t *sets,
+			bool returned, uint16_t *live)
 {
 	bool changed = true;
 	unsigned int i, k;
@@ -80,7 +76,7 @@ static void spread_live(csh capstone, const struct cfg *g, const uint16_t *uses,
 			uint16_t now = 0;
 
 			/* It goes on elsewhere; behind a call that does not return it ends. */
-			if (b->leaves && cs_insn_group(capstone, last, CS_GRP_JUMP))
+			if (b->leaves && insn_is(last, INSN_JUMP))
 				now = LIVE_ALL;
 			for (k = 0; k < 2; k++)
 				if (b->succ[k] != CFG_NONE)
@@ -89,7 +85,7 @@ static void spread_live(csh capstone, const struct cfg *g, const uint16_t *uses,
 				const cs_insn *insn = g->insns[b->first + k];
 
 				now &= (uint16_t)~sets[b->first + k];
-				if (returned || !cs_insn_group(capstone, insn, CS_GRP_RET))
+				if (returned || !insn_is(insn, INSN_RETURN))
 					now |= uses[b->first + k];
 			}
 			changed |= now != live[g->rpo[i]];
@@ -99,7 +95,7 @@ static void spread_live(csh capstone, const struct cfg *g, const uint16_t *uses,
 }
 
 /* Whether there is a way through the function on which nothing is put into rax. */
-static bool returns_nothing(csh capstone, const struct cfg *g, const uint16_t *sets)
+static bool returns_nothing(const struct cfg *g, const uint16_t *sets)
 {
 	uint32_t *work = calloc(g->nr_blocks + 1, sizeof(*work));
 	bool *seen = calloc(g->nr_blocks + 1, sizeof(*seen)), found = false;
@@ -116,7 +112,7 @@ static bool returns_nothing(csh capstone, const struct cfg *g, const uint16_t *s
 			;
 		if (k < b->nr)
 			continue;
-		found = cs_insn_group(capstone, g->insns[b->first + b->nr - 1], CS_GRP_RET);
+		found = insn_is(g->insns[b->first + b->nr - 1], INSN_RETURN);
 		for (k = 0; k < 2; k++)
 			if (b->succ[k] != CFG_NONE && !seen[b->succ[k]]) {
 				seen[b->succ[k]] = true;
@@ -128,7 +124,7 @@ static bool returns_nothing(csh capstone, const struct cfg *g, const uint16_t *s
 	return found;
 }
 
-int find_live(const struct image *img, csh capstone, const struct cfg *g, uint16_t *live)
+int find_live(csh capstone, const struct cfg *g, uint16_t *live)
 {
 	uint16_t *uses = calloc(g->nr_insns + 1, sizeof(*uses));
 	uint16_t *sets = calloc(g->nr_insns + 1, sizeof(*sets));
@@ -140,8 +136,8 @@ int find_live(const struct image *img, csh capstone, const struct cfg *g, uint16
 		return -ENOMEM;
 	}
 	for (i = 0; i < g->nr_insns; i++)
-		uses_and_sets(img, capstone, g->insns[i], &uses[i], &sets[i]);
-	spread_live(capstone, g, uses, sets, !returns_nothing(capstone, g, sets), live);
+		uses_and_sets(capstone, g->insns[i], &uses[i], &sets[i]);
+	spread_live(g, uses, sets, !returns_nothing(g, sets), live);
 	free(uses);
 	free(sets);
 	return 0;

@@ -11,7 +11,6 @@
 
 /**
  * find_live() - find the registers that are live at the start of each block
- * @img: program
  * @capstone: handle for x86-64 with CS_OPT_DETAIL
  * @g: graph of a function
  * @live: result: for each block a bit for each general register, by its number
@@ -20,6 +19,6 @@
  *
  * Return: 0, or -ENOMEM
  */
-int find_live(const struct image *img, csh capstone, const struct cfg *g, uint16_t *live);
+int find_live(csh capstone, const struct cfg *g, uint16_t *live);
 
 #endif /* MGPU_DEFER_LIVE_H */

@@ -289,13 +289,13 @@ api := ../../ctl/api
 include $(api)/api.mk
 
 test_defer_graph-deps := $(OUT)/api_table.c
-test_defer_graph-srcs := $(addprefix ../../ctl/defer/,api.c cfg.c image.c regs.c value.c) \
+test_defer_graph-srcs := $(addprefix ../../ctl/defer/,api.c cfg.c image.c insn.c regs.c value.c) \
 	$(OUT)/api_table.c
 test_defer_graph-cflags := -I../../ctl/defer
 test_defer_graph-pkgs := capstone libelf libdw
 
 test_defer_work-deps := $(OUT)/api_table.c
-test_defer_work-srcs := $(addprefix ../../ctl/defer/,api.c callers.c cfg.c classify.c eval.c image.c \
+test_defer_work-srcs := $(addprefix ../../ctl/defer/,api.c callers.c cfg.c classify.c eval.c image.c insn.c \
 	live.c regs.c value.c) $(OUT)/api_table.c
 test_defer_work-cflags := -I../../ctl/defer -DTESTS='"$(abspath ..)"'
 test_defer_work-pkgs := capstone libelf libdw
