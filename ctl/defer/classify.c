@@ -20,7 +20,9 @@ struct look {
 	const struct cfg_loop *loop;
 	struct eval e;
 	enum arg_class sym[MAX_SYMS];
-	unsigned int nr_classes;	/* symbols from here on have no class yet */
+	struct symset of_class[ARG_UNKNOWN + 1];	/* the symbols of each */
+	unsigned int nr_classes;	/* symbols from here on have no class, and may be results */
+	enum { NOT_LOOKED_AT, NO, YES } exposes_results;
 	struct loop_report *r;
 	const uint16_t *live;		/* registers that are read behind the start of a block */
 	const struct eval *whole;	/* the function */
@@ -37,7 +39,7 @@ static void add_reason(struct look *l, struct loop_reason **list, unsigned int *
 
 	vsnprintf(reason.text, sizeof(reason.text), fmt, ap);
 	for (i = 0; i < *nr; i++)
-		if (!strcmp((*list)[i].text, reason.text) && (*list)[i].address == address)
+		if ((*list)[i].address == address && !strcmp((*list)[i].text, reason.text))
 			return;
 	if (*nr == MAX_REASONS)
 		return;
@@ -72,21 +74,23 @@ guard(struct look *l, const cs_insn *insn, const char *fmt, ...)
 
 /* ---- classes of symbols and values ---- */
 
+static void set_class(struct look *l, uint16_t sym, enum arg_class class)
+{
+	l->of_class[l->sym[sym]].word[sym / 64] &= ~(1ULL << sym % 64);
+	l->sym[sym] = class;
+	symset_add(&l->of_class[class], sym);
+}
+
 static enum arg_class value_class(const struct look *l, const struct value *v)
 {
-	enum arg_class class = ARG_CONST;
-	uint16_t i;
+	bool iv;
 
-	for (i = symset_next(&v->deps, &v->deps, 0); i < MAX_SYMS;
-	     i = symset_next(&v->deps, &v->deps, i + 1)) {
-		if (i >= l->nr_classes || l->sym[i] == ARG_RESULT)
-			return ARG_RESULT;
-		if (l->sym[i] == ARG_UNKNOWN || (l->sym[i] == ARG_IV && !v->linear))
-			class = ARG_UNKNOWN;
-		else if (l->sym[i] == ARG_IV && class == ARG_CONST)
-			class = ARG_IV;
-	}
-	return class;
+	if (symset_meets(&v->deps, &l->of_class[ARG_RESULT]))
+		return ARG_RESULT;
+	iv = symset_meets(&v->deps, &l->of_class[ARG_IV]);
+	if (symset_meets(&v->deps, &l->of_class[ARG_UNKNOWN]) || (iv && !v->linear))
+		return ARG_UNKNOWN;
+	return iv ? ARG_IV : ARG_CONST;
 }
 
 /* Return what a symbol's place has when an iteration ends, NULL if it has none. */
@@ -271,7 +275,6 @@ static void find_classes(struct look *l)
 		slot.size = l->e.end->slots[i].size;
 		sym_intern(l->e.syms, &slot);
 	}
-	memset(l->sym, 0, sizeof(l->sym));
 	l->nr_classes = MAX_SYMS;
 	while (changed) {
 		changed = false;
@@ -279,12 +282,14 @@ static void find_classes(struct look *l)
 		for (i = 0; i < l->e.syms->nr; i++) {
 			class = symbol_class(l, i);
 			if (strength(class) > strength(l->sym[i])) {
-				l->sym[i] = class;
+				set_class(l, i, class);
 				changed = true;
 			}
 		}
 	}
 	l->nr_classes = l->e.syms->nr;
+	for (i = (uint16_t)l->nr_classes; i < MAX_SYMS; i++)
+		symset_add(&l->of_class[ARG_RESULT], i);
 }
 
 /*
@@ -293,17 +298,18 @@ static void find_classes(struct look *l)
  */
 static bool find_origins(const struct look *l, const struct value *v, struct symset *origins)
 {
+	const struct symset *results = &l->of_class[ARG_RESULT];
 	struct symset seen = v->deps;
 	bool all = true, again = true;
 	uint16_t i;
 
 	while (again) {
 		again = false;
-		for (i = 0; i < l->nr_classes; i++) {
+		for (i = symset_next(&seen, results, 0); i < l->nr_classes;
+		     i = symset_next(&seen, results, i + 1)) {
 			const struct sym *sym = &l->e.syms->sym[i];
 
-			if (!symset_has(&seen, i) || symset_has(origins, i) ||
-			    l->sym[i] != ARG_RESULT)
+			if (symset_has(origins, i))
 				continue;
 			symset_add(origins, i);
 			if (sym->kind == SYM_REG || sym->kind == SYM_SLOT)
@@ -495,7 +501,7 @@ static bool is_fixed(const struct value *v)
 }
 
 /* Results that lie on the stack at places whose addresses other code may know. */
-static bool exposes_results(const struct look *l)
+static bool find_exposed_results(const struct look *l)
 {
 	unsigned int i, k;
 
@@ -509,6 +515,13 @@ static bool exposes_results(const struct look *l)
 				return true;
 	}
 	return false;
+}
+
+static bool exposes_results(struct look *l)
+{
+	if (l->exposes_results == NOT_LOOKED_AT)
+		l->exposes_results = find_exposed_results(l) ? YES : NO;
+	return l->exposes_results == YES;
 }
 
 /* The code reads or writes memory: does a call put a result there? */

@@ -97,9 +97,8 @@ bool eval_is_slot(const struct syms *syms, const struct value *v, uint16_t *fram
 /* Return the frame that an address lies in, at a place that need not be known, or NO_SYM. */
 static uint16_t frame_of(const struct syms *syms, const struct value *v)
 {
-	uint16_t i = symset_next(&v->deps, &syms->frames, 0);
-
-	return i < MAX_SYMS ? i : NO_SYM;
+	return symset_meets(&v->deps, &syms->frames) ? symset_next(&v->deps, &syms->frames, 0) :
+						       NO_SYM;
 }
 
 /* Whether a call gives it back in memory. */
@@ -107,6 +106,8 @@ static bool is_given(const struct syms *syms, const struct value *v)
 {
 	uint16_t i;
 
+	if (!symset_meets(&v->deps, &syms->results))
+		return false;
 	for (i = symset_next(&v->deps, &syms->results, 0); i < MAX_SYMS;
 	     i = symset_next(&v->deps, &syms->results, i + 1))
 		if (syms->sym[i].a != RESULT_RETURNED)
@@ -219,7 +220,7 @@ static void scatter(struct eval *e, struct state *st, const struct value *v)
 	if (st->scattered)
 		all = values_blur(&e->shared->values, all, st->scattered);
 	/* Numbers need no place. */
-	if (symset_next(&all->deps, &all->deps, 0) < MAX_SYMS)
+	if (symset_meets(&all->deps, &all->deps))
 		st->scattered = all;
 }
 
@@ -253,6 +254,8 @@ static void expose(struct eval *e, const struct value *v)
 		expose_from(e, frame, off);
 		return;
 	}
+	if (!symset_meets(&v->deps, &e->syms->frames))
+		return;
 	for (i = symset_next(&v->deps, &e->syms->frames, 0); i < MAX_SYMS;
 	     i = symset_next(&v->deps, &e->syms->frames, i + 1))
 		expose_from(e, i, INT64_MIN);
@@ -1859,7 +1862,7 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		  const struct image_function *callee)
 {
 	const struct value *back = other(e, insn, OTHER_RETURN);
-	struct state *at, *end;
+	struct state at, *end;
 	const struct eval *up;
 	struct callee *c;
 	unsigned int depth = 0, i;
@@ -1872,32 +1875,30 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 	if (!g || !can_be_entered(g))
 		return false;
 	c = find_callee(e, insn, g);
-	at = malloc(sizeof(*at));
-	if (!c || !at) {
+	if (!c) {
 		e->no_memory = true;
-		free(at);
 		return true;
 	}
-	at->room = MAX_SLOTS;
+	at.room = MAX_SLOTS;
 	pass_on(&c->e, e);
 	c->e.block = e->block;
 	c->e.no_return = e->no_return;
 	c->e.why = e->why;
-	copy_state(at, st);
-	push(&c->e, at, insn, back);
-	run_changed(c, at);
+	copy_state(&at, st);
+	push(&c->e, &at, insn, back);
+	run_changed(c, &at);
 	if (e->collect && !c->e.no_memory)
 		eval_collect(&c->e);
 	pass_on(e, &c->e);
 	end = c->end;
 	if (end) {
-		copy_state(at, end);
+		copy_state(&at, end);
 		for (i = 0; i < NR(kept_regs); i++) {
-			at->reg[kept_regs[i]] = st->reg[kept_regs[i]];
-			at->low[kept_regs[i]] = st->low[kept_regs[i]];
-			at->low_size[kept_regs[i]] = st->low_size[kept_regs[i]];
+			at.reg[kept_regs[i]] = st->reg[kept_regs[i]];
+			at.low[kept_regs[i]] = st->low[kept_regs[i]];
+			at.low_size[kept_regs[i]] = st->low_size[kept_regs[i]];
 		}
-		copy_state(st, at);
+		copy_state(st, &at);
 		drop_frame(e, st);
 	}
 	if (e->shared->callees > MAX_CALLEES) {
@@ -1905,7 +1906,6 @@ static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
 		e->shared->callees--;
 		free_callee(c);
 	}
-	free(at);
 	return true;
 }
 

@@ -238,7 +238,7 @@ bool value_is_plain(const struct value *v, struct symset *choices)
 {
 	if (!v->linear) {
 		symset_union(choices, &v->choices);
-		return symset_next(&v->choices, &v->choices, 0) < MAX_SYMS;
+		return symset_meets(&v->choices, &v->choices);
 	}
 	if (v->rounded || v->nr != 1 || v->terms[0].coef != 1 || v->c)
 		return false;
@@ -272,7 +272,7 @@ bool value_has(const struct value *a, const struct value *b, uint64_t id,
 
 	/* Of choices it can lose some. */
 	if (a->linear || a->id != id || (b->cut && !a->cut) || (b->rounded && !a->rounded) ||
-	    symset_next(&a->choices, &a->choices, 0) < MAX_SYMS)
+	    symset_meets(&a->choices, &a->choices))
 		return false;
 	for (i = 0; i < MAX_SYMS / 64; i++)
 		missing |= (b->deps.word[i] | why->word[i]) & ~a->deps.word[i];

@@ -173,6 +173,17 @@ uint16_t sym_intern(struct syms *s, const struct sym *sym);
 /* Forget all symbols but the first @nr. */
 void syms_cut(struct syms *s, unsigned int nr);
 
+/* Return whether two sets have a symbol in common. */
+static inline bool symset_meets(const struct symset *a, const struct symset *b)
+{
+	uint64_t both = 0;
+	unsigned int i;
+
+	for (i = 0; i < MAX_SYMS / 64; i++)
+		both |= a->word[i] & b->word[i];
+	return both;
+}
+
 void symset_add(struct symset *set, uint16_t sym);
 /* Return the first symbol of both sets from @from on, or MAX_SYMS. */
 uint16_t symset_next(const struct symset *a, const struct symset *b, uint16_t from);
