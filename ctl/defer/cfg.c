@@ -166,7 +166,7 @@ static int disassemble(struct sweep *s)
 			address = fn->start + off;
 			if (!cs_disasm_iter(s->capstone, &p, &left, &address, one))
 				break;
-			insn = insn_copy(s->capstone, s->img, one);
+			insn = insn_copy(s->img, one);
 			if (!insn) {
 				ret = -ENOMEM;
 				break;

@@ -81,16 +81,22 @@ static void set_class(struct look *l, uint16_t sym, enum arg_class class)
 	symset_add(&l->of_class[class], sym);
 }
 
-static enum arg_class value_class(const struct look *l, const struct value *v)
+/* Class of a value that depends on symbols, and is a sum or not. */
+static enum arg_class class_of(const struct look *l, const struct symset *deps, bool linear)
 {
 	bool iv;
 
-	if (symset_meets(&v->deps, &l->of_class[ARG_RESULT]))
+	if (symset_meets(deps, &l->of_class[ARG_RESULT]))
 		return ARG_RESULT;
-	iv = symset_meets(&v->deps, &l->of_class[ARG_IV]);
-	if (symset_meets(&v->deps, &l->of_class[ARG_UNKNOWN]) || (iv && !v->linear))
+	iv = symset_meets(deps, &l->of_class[ARG_IV]);
+	if (symset_meets(deps, &l->of_class[ARG_UNKNOWN]) || (iv && !linear))
 		return ARG_UNKNOWN;
 	return iv ? ARG_IV : ARG_CONST;
+}
+
+static enum arg_class value_class(const struct look *l, const struct value *v)
+{
+	return class_of(l, v->deps, v->linear);
 }
 
 /* Return what a symbol's place has when an iteration ends, NULL if it has none. */
@@ -106,7 +112,6 @@ static const struct value *end_of(const struct look *l, const struct sym *place)
 /* Whether a register or slot ends an iteration as it began it; other symbols do not change. */
 static bool stays_itself(const struct look *l, uint16_t i)
 {
-	const struct value self = value_sym(i);
 	const struct sym *sym = &l->e.syms->sym[i];
 
 	/* Symbols that one is made of have lower numbers. */
@@ -116,7 +121,7 @@ static bool stays_itself(const struct look *l, uint16_t i)
 		return stays_itself(l, (uint16_t)sym->a) && stays_itself(l, (uint16_t)sym->b);
 	if (!l->e.end || (sym->kind != SYM_REG && sym->kind != SYM_SLOT))
 		return true;
-	return value_equal(end_of(l, sym), &self);
+	return value_equal(end_of(l, sym), values_sym(&l->e.shared->values, i));
 }
 
 /* Class of a register's or slot's value at the iteration's start, from its value at the end. */
@@ -129,7 +134,7 @@ static enum arg_class carried_class(const struct look *l, uint16_t self, const s
 	if (!end->linear || value_class(l, end) == ARG_RESULT) {
 		class = value_class(l, end);
 		/* A function of itself is no sum, even of something that stays. */
-		return class != ARG_RESULT && symset_has(&end->deps, self) ? ARG_UNKNOWN : class;
+		return class != ARG_RESULT && symset_has(end->deps, self) ? ARG_UNKNOWN : class;
 	}
 	for (i = 0; i < end->nr; i++) {
 		if (end->terms[i].sym == self) {
@@ -158,13 +163,13 @@ static enum arg_class carried_class(const struct look *l, uint16_t self, const s
 static bool may_overlap(const struct look *l, const struct value *a, uint64_t a_size,
 			const struct value *b, uint64_t b_size)
 {
-	struct value d = value_add(a, b, -1, 0);
+	const struct value *d = values_add(&l->e.shared->values, a, b, -1, 0);
 	uint16_t frame, other_frame;
 	bool in_frame, other_in_frame;
 	int64_t off;
 
 	/* An address that moves with the iteration may come where the other was before. */
-	if (a->linear && b->linear && value_is_const(&d, &off) && a_size && b_size &&
+	if (a->linear && b->linear && value_is_const(d, &off) && a_size && b_size &&
 	    value_class(l, a) == ARG_CONST)
 		return off < (int64_t)b_size && -off < (int64_t)a_size;
 	in_frame = eval_is_slot(l->e.syms, a, &frame, &off);
@@ -177,20 +182,20 @@ static bool may_overlap(const struct look *l, const struct value *a, uint64_t a_
 
 static bool names_frame(const struct look *l, const struct value *v)
 {
-	return symset_next(&v->deps, &l->e.syms->frames, 0) < MAX_SYMS;
+	return symset_meets(v->deps, &l->e.syms->frames);
 }
 
 /* Memory that has one symbol for all that is not known of it. */
 static enum arg_class memory_class(const struct look *l, const struct sym *sym)
 {
-	struct value at = value_const(sym->b), base;
+	struct values *values = &l->e.shared->values;
+	const struct value *at = values_const(values, sym->b);
 	enum arg_class class = ARG_CONST;
 	unsigned int i, k;
 	int64_t off;
 
 	if (sym->kind == SYM_HEAP && sym->size) {
-		base = value_sym((uint16_t)sym->a);
-		at = value_add(&base, &at, 1, 0);
+		at = values_add(values, values_sym(values, (uint16_t)sym->a), at, 1, 0);
 		/* A base that changes with the iteration makes it another member each time. */
 		if (l->sym[sym->a] != ARG_CONST)
 			class = l->sym[sym->a] == ARG_RESULT ? ARG_RESULT : ARG_UNKNOWN;
@@ -201,7 +206,7 @@ static enum arg_class memory_class(const struct look *l, const struct sym *sym)
 			const struct target *t = &l->e.sites[i].targets[k];
 
 			if (sym->kind == SYM_GLOBAL && value_is_const(t->address, &off) &&
-			    may_overlap(l, t->address, t->size, &at, sym->size))
+			    may_overlap(l, t->address, t->size, at, sym->size))
 				return ARG_RESULT;
 		}
 	for (i = 0; i < l->e.nr_notes; i++) {
@@ -210,7 +215,7 @@ static enum arg_class memory_class(const struct look *l, const struct sym *sym)
 		if (n->kind != NOTE_STORED)
 			continue;
 		if (!names_frame(l, n->v) && class == ARG_CONST &&
-		    (sym->size ? may_overlap(l, n->v, n->size, &at, sym->size) :
+		    (sym->size ? may_overlap(l, n->v, n->size, at, sym->size) :
 				 !value_is_const(n->v, &off)))
 			class = ARG_UNKNOWN;
 	}
@@ -293,13 +298,14 @@ static void find_classes(struct look *l)
 }
 
 /*
- * Collect the symbols with results that a value goes back to, those of earlier iterations, too.
+ * Collect the symbols with results that symbols go back to, those of earlier iterations, too.
  * Return whether these are all: of memory it is not known which.
  */
-static bool find_origins(const struct look *l, const struct value *v, struct symset *origins)
+static bool find_origins(const struct look *l, const struct symset *deps,
+			 struct symset *origins)
 {
 	const struct symset *results = &l->of_class[ARG_RESULT];
-	struct symset seen = v->deps;
+	struct symset seen = *deps;
 	bool all = true, again = true;
 	uint16_t i;
 
@@ -313,7 +319,7 @@ static bool find_origins(const struct look *l, const struct value *v, struct sym
 				continue;
 			symset_add(origins, i);
 			if (sym->kind == SYM_REG || sym->kind == SYM_SLOT)
-				again |= symset_union(&seen, &end_of(l, sym)->deps);
+				again |= symset_union(&seen, end_of(l, sym)->deps);
 			else
 				all &= sym->kind == SYM_RESULT;
 		}
@@ -321,14 +327,14 @@ static bool find_origins(const struct look *l, const struct value *v, struct sym
 	return all;
 }
 
-/* Whether all results in a value are statuses. */
-static bool only_status(const struct look *l, const struct value *v)
+/* Whether all results that symbols go back to are statuses. */
+static bool only_status(const struct look *l, const struct symset *deps)
 {
 	const struct symset *results = &l->e.syms->results;
 	struct symset origins = { 0 };
 	uint16_t i;
 
-	if (!find_origins(l, v, &origins))
+	if (!find_origins(l, deps, &origins))
 		return false;
 	for (i = symset_next(&origins, results, 0); i < MAX_SYMS;
 	     i = symset_next(&origins, results, i + 1))
@@ -362,7 +368,7 @@ static bool is_expression(const struct look *l, const struct value *v)
 	struct symset origins = { 0 };
 	uint16_t i;
 
-	if (!is_sum(v) || !find_origins(l, v, &origins))
+	if (!is_sum(v) || !find_origins(l, v->deps, &origins))
 		return false;
 	for (i = 0; i < v->nr; i++)
 		if (l->sym[v->terms[i].sym] == ARG_RESULT && v->terms[i].coef != 1)
@@ -568,7 +574,7 @@ static void look_at_flow(struct look *l, const struct site *s, unsigned int arg)
 {
 	const struct value *from = s->args[arg];
 	unsigned int i, k;
-	struct value d;
+	const struct value *d;
 	int64_t off;
 
 	if ((is_fixed(from) && !from->c) || names_frame(l, from))
@@ -580,9 +586,9 @@ static void look_at_flow(struct look *l, const struct site *s, unsigned int arg)
 
 			if (names_frame(l, t->address))
 				continue;
-			d = value_add(from, t->address, -1, 0);
+			d = values_add(&l->e.shared->values, from, t->address, -1, 0);
 			/* Parts of one array, which another iteration may have written. */
-			if (from->linear && t->address->linear && value_is_const(&d, &off) &&
+			if (from->linear && t->address->linear && value_is_const(d, &off) &&
 			    (!off || value_class(l, from) != ARG_CONST))
 				because(l, s->insn, "%s of %s may be memory that is %s of %s",
 					s->fn->args[arg].name, s->fn->name,
@@ -596,11 +602,9 @@ static void look_at_flow(struct look *l, const struct site *s, unsigned int arg)
 
 static void look_at_note(struct look *l, const struct note *n)
 {
-	const struct value why = { .deps = n->why };
-
 	/* The way on which a program ends because a call has failed. */
-	if (n->no_return && l->o->assume_success && value_class(l, &why) == ARG_RESULT &&
-	    only_status(l, &why))
+	if (n->no_return && l->o->assume_success && class_of(l, &n->why, false) == ARG_RESULT &&
+	    only_status(l, &n->why))
 		return;
 	switch (n->kind) {
 	case NOTE_SLOT:
@@ -608,7 +612,7 @@ static void look_at_note(struct look *l, const struct note *n)
 	case NOTE_TEST:
 		if (value_class(l, n->v) != ARG_RESULT)
 			return;
-		if (!only_status(l, n->v))
+		if (!only_status(l, n->v->deps))
 			because(l, n->insn, "tests a result");
 		else if (!l->o->assume_success)
 			because(l, n->insn, "tests a status; --assume-success lets it wait");
@@ -622,7 +626,7 @@ static void look_at_note(struct look *l, const struct note *n)
 		look_at_access(l, n);
 		return;
 	case NOTE_OVERWRITE:
-		if (!l->o->assume_success || !only_status(l, n->v))
+		if (!l->o->assume_success || !only_status(l, n->v->deps))
 			because(l, n->insn, "overwrites a result");
 		return;
 	case NOTE_OTHER_CALL:
@@ -964,42 +968,54 @@ static bool may_be_of_interest(const struct cfg *g, const struct cfg_loop *loop,
 	return false;
 }
 
+/* What the analysis of a function works with, for all functions in turn. */
+struct work {
+	struct eval_shared shared;
+	struct syms syms;
+	struct state start;
+	struct look look;
+	int64_t exposed[MAX_SYMS];
+};
+
+static bool has_loops_of_interest(const struct cfg *g, const struct callers *callers)
+{
+	unsigned int i;
+
+	/* A loop has at least what the loops in it have. */
+	for (i = 0; i < g->nr_loops; i++)
+		if (may_be_of_interest(g, &g->loops[i], callers))
+			return true;
+	return false;
+}
+
 static int look_at_function(struct report *report, struct cfgs *cfgs,
 			    const struct image_function *fn, const struct callers *callers,
-			    struct eval_shared *shared, const struct classify_options *o)
+			    struct work *work, const struct classify_options *o)
 {
 	const struct image *img = cfgs->img;
 	const struct cfg *g = cfgs_get(cfgs, fn);
 	unsigned int first = report->nr_loops, i;
-	int64_t *exposed = NULL;
-	struct syms *syms = calloc(1, sizeof(*syms));
-	struct state *start = calloc(1, sizeof(*start));
-	struct look *l = calloc(1, sizeof(*l));
-	struct eval whole = { .img = img, .cfgs = cfgs, .cfg = g,
-			      .syms = syms, .shared = shared };
-	uint16_t *live = NULL;
+	struct eval whole = { .img = img, .cfgs = cfgs, .cfg = g, .syms = &work->syms,
+			      .shared = &work->shared, .exposed = work->exposed };
+	struct look *l = &work->look;
 	unsigned int nr_frames;
-	int ret = -ENOMEM;
+	uint16_t *live;
+	int ret;
 
-	exposed = calloc(MAX_SYMS, sizeof(*exposed));
-	live = g ? calloc(g->nr_blocks + 1, sizeof(*live)) : NULL;
-	if (!syms || !start || !l || !exposed || !live)
-		goto out;
-	ret = 0;
-	/* A loop has at least what the loops in it have. */
-	for (i = 0; i < g->nr_loops; i++)
-		if (may_be_of_interest(g, &g->loops[i], callers))
-			break;
-	if (i == g->nr_loops)
-		goto out;
+	if (!g)
+		return -ENOMEM;
+	if (!has_loops_of_interest(g, callers))
+		return 0;
+	live = calloc(g->nr_blocks + 1, sizeof(*live));
+	if (!live)
+		return -ENOMEM;
 	for (i = 0; i < MAX_SYMS; i++)
-		exposed[i] = INT64_MAX;
-	whole.exposed = exposed;
-	eval_frames(syms, g);
-	nr_frames = syms->nr;
-	ret = eval_find_vectors(shared, cfgs, fn);
+		work->exposed[i] = INT64_MAX;
+	eval_frames(&work->syms, g);
+	nr_frames = work->syms.nr;
+	ret = eval_find_vectors(&work->shared, cfgs, fn);
 	if (!ret)
-		ret = look_at_stack(&whole, syms, start);
+		ret = look_at_stack(&whole, &work->syms, &work->start);
 	if (!ret)
 		ret = find_live(cfgs->capstone, g, live);
 	for (i = 0; i < g->nr_loops && !ret; i++) {
@@ -1012,54 +1028,50 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 		l->loop = &g->loops[i];
 		l->live = live;
 		l->whole = &whole;
-		l->e = (struct eval){ .img = img, .cfgs = cfgs, .cfg = g,
-				      .syms = syms, .shared = shared,
-				      .member = g->loops[i].member, .entry = g->loops[i].header,
-				      .exposed = exposed };
+		l->e = (struct eval){ .img = img, .cfgs = cfgs, .cfg = g, .syms = &work->syms,
+				      .shared = &work->shared, .member = g->loops[i].member,
+				      .entry = g->loops[i].header, .exposed = work->exposed };
 		/* The symbols of the function, but for the stack's bases, are no more needed. */
-		eval_loop_start(shared, syms, nr_frames, whole.at[g->loops[i].header],
-				start);
+		eval_loop_start(&work->shared, &work->syms, nr_frames,
+				whole.at[g->loops[i].header], &work->start);
 		l->r = new_loop(report, g, &g->loops[i]);
 		if (!l->r) {
 			ret = -ENOMEM;
 			break;
 		}
-		look_at_loop(l, start);
+		look_at_loop(l, &work->start);
 		if (l->e.nr_sites)
 			report->nr_loops++;
 		else
 			free_loop(l->r);
 		eval_free(&l->e);
-		if (l->no_memory || shared->values.no_memory)
+		if (l->no_memory || work->shared.values.no_memory)
 			ret = -ENOMEM;
 	}
 	if (!ret && o->picture && report->nr_loops > first)
 		o->picture(g, report->loops + first, report->nr_loops - first, o->data);
-out:
 	eval_free(&whole);
 	free(live);
-	free(exposed);
-	free(l);
-	free(start);
-	free(syms);
 	return ret;
 }
 
-/* Values that are kept for the next function, some MB. */
-#define MAX_VALUES	32768U
+/* Values that are kept for the next function, of some 100 bytes each. */
+#define MAX_VALUES	16384U
 
 int classify(struct report *r, const struct image *img, const struct classify_options *o)
 {
-	struct callers callers;
-	struct eval_shared shared = { 0 };
+	struct work *work = calloc(1, sizeof(*work));
+	struct callers callers = { 0 };
 	struct cfgs cfgs = { 0 };
 	unsigned int i;
 	csh capstone;
 	int ret;
 
 	memset(r, 0, sizeof(*r));
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &capstone) != CS_ERR_OK)
+	if (!work || cs_open(CS_ARCH_X86, CS_MODE_64, &capstone) != CS_ERR_OK) {
+		free(work);
 		return -ENOMEM;
+	}
 	cs_option(capstone, CS_OPT_DETAIL, CS_OPT_ON);
 	ret = callers_find(&callers, img, EVAL_MAX_CALLERS + 1);
 	if (!ret)
@@ -1068,13 +1080,14 @@ int classify(struct report *r, const struct image *img, const struct classify_op
 		if (!callers.calls[i])
 			continue;
 		r->nr_looked_at++;
-		ret = look_at_function(r, &cfgs, &img->functions[i], &callers, &shared, o);
-		if (shared.values.nr > MAX_VALUES)
-			values_free(&shared.values);
+		ret = look_at_function(r, &cfgs, &img->functions[i], &callers, work, o);
+		if (work->shared.values.values.nr > MAX_VALUES)
+			values_free(&work->shared.values);
 	}
-	r->blocks = shared.blocks;
-	r->executed = shared.executed;
-	values_free(&shared.values);
+	r->blocks = work->shared.blocks;
+	r->executed = work->shared.executed;
+	values_free(&work->shared.values);
+	free(work);
 	callers_free(&callers);
 	cfgs_free(&cfgs);
 	cs_close(&capstone);

@@ -22,11 +22,6 @@ enum other {
 	OTHER_SCATTERED,	/* which place of the stack has what was stored to one */
 };
 
-static const struct value *keep(const struct eval *e, const struct value *v)
-{
-	return values_keep(&e->shared->values, v);
-}
-
 static const struct value *constant(const struct eval *e, int64_t c)
 {
 	return values_const(&e->shared->values, c);
@@ -97,7 +92,7 @@ bool eval_is_slot(const struct syms *syms, const struct value *v, uint16_t *fram
 /* Return the frame that an address lies in, at a place that need not be known, or NO_SYM. */
 static uint16_t frame_of(const struct syms *syms, const struct value *v)
 {
-	return symset_meets(&v->deps, &syms->frames) ? symset_next(&v->deps, &syms->frames, 0) :
+	return symset_meets(v->deps, &syms->frames) ? symset_next(v->deps, &syms->frames, 0) :
 						       NO_SYM;
 }
 
@@ -106,10 +101,10 @@ static bool is_given(const struct syms *syms, const struct value *v)
 {
 	uint16_t i;
 
-	if (!symset_meets(&v->deps, &syms->results))
+	if (!symset_meets(v->deps, &syms->results))
 		return false;
-	for (i = symset_next(&v->deps, &syms->results, 0); i < MAX_SYMS;
-	     i = symset_next(&v->deps, &syms->results, i + 1))
+	for (i = symset_next(v->deps, &syms->results, 0); i < MAX_SYMS;
+	     i = symset_next(v->deps, &syms->results, i + 1))
 		if (syms->sym[i].a != RESULT_RETURNED)
 			return true;
 	return false;
@@ -148,9 +143,7 @@ const struct value *eval_slot(const struct eval *e, const struct state *st, uint
 	}
 	if (!st->scattered)
 		return v;
-	v = mix(e, v, NULL, id);
-	return values_blur(&e->shared->values, values_blur(&e->shared->values, v, st->scattered),
-			   symbol(e, &any));
+	return values_blur(&e->shared->values, v, st->scattered, sym_intern(e->syms, &any), id);
 }
 
 static struct note *add_note(struct eval *e, enum note_kind kind, const cs_insn *insn,
@@ -215,12 +208,10 @@ static void slot_store(struct eval *e, struct state *st, uint16_t frame, int64_t
 /* Any place of the stack may have the value from now on. */
 static void scatter(struct eval *e, struct state *st, const struct value *v)
 {
-	const struct value *all = values_blur(&e->shared->values, constant(e, 0), v);
+	const struct value *all = values_unite(&e->shared->values, v, st->scattered);
 
-	if (st->scattered)
-		all = values_blur(&e->shared->values, all, st->scattered);
 	/* Numbers need no place. */
-	if (symset_meets(&all->deps, &all->deps))
+	if (symset_meets(all->deps, all->deps))
 		st->scattered = all;
 }
 
@@ -254,10 +245,10 @@ static void expose(struct eval *e, const struct value *v)
 		expose_from(e, frame, off);
 		return;
 	}
-	if (!symset_meets(&v->deps, &e->syms->frames))
+	if (!symset_meets(v->deps, &e->syms->frames))
 		return;
-	for (i = symset_next(&v->deps, &e->syms->frames, 0); i < MAX_SYMS;
-	     i = symset_next(&v->deps, &e->syms->frames, i + 1))
+	for (i = symset_next(v->deps, &e->syms->frames, 0); i < MAX_SYMS;
+	     i = symset_next(v->deps, &e->syms->frames, i + 1))
 		expose_from(e, i, INT64_MIN);
 }
 
@@ -285,11 +276,10 @@ static const struct value *load_at(struct eval *e, const struct state *st, const
 				   const struct value *address, uint64_t size)
 {
 	struct sym sym = { .kind = SYM_HEAP };
+	const struct value *v[MAX_SLOTS + 3];
+	unsigned int i, n = 0;
 	struct note *note;
-	const struct value *v;
-	struct value more;
 	uint16_t frame;
-	unsigned int i;
 	int64_t off;
 
 	if (eval_is_slot(e->syms, address, &frame, &off) && size && size <= INT32_MAX) {
@@ -307,13 +297,14 @@ static const struct value *load_at(struct eval *e, const struct state *st, const
 	frame = frame_of(e->syms, address);
 	if (frame != NO_SYM) {
 		/* Some place of an array: it may be any that was stored to. */
-		v = mix(e, address, NULL, insn->address);
+		v[n++] = address;
 		for (i = 0; i < st->nr_slots; i++)
 			if (st->slots[i].frame == frame)
-				v = mix(e, v, st->slots[i].v, insn->address);
+				v[n++] = st->slots[i].v;
 		if (st->scattered)
-			v = values_blur(&e->shared->values, v, st->scattered);
-		return mix(e, v, other(e, insn, OTHER_LOADED), insn->address);
+			v[n++] = st->scattered;
+		v[n++] = other(e, insn, OTHER_LOADED);
+		return values_mix_all(&e->shared->values, v, n, insn->address);
 	}
 	if (value_is_const(address, &off) && size <= INT32_MAX) {
 		sym = (struct sym){ .kind = SYM_GLOBAL, .b = off, .size = (unsigned int)size };
@@ -324,9 +315,7 @@ static const struct value *load_at(struct eval *e, const struct state *st, const
 	    size <= INT32_MAX) {
 		sym = (struct sym){ .kind = SYM_HEAP, .a = address->terms[0].sym,
 				    .b = address->c, .size = (unsigned int)size };
-		more = *symbol(e, &sym);
-		symset_union(&more.deps, &address->deps);
-		return keep(e, &more);
+		return values_member(&e->shared->values, symbol(e, &sym), address);
 	}
 	return mix(e, address, symbol(e, &sym), value_hash(insn->address, size));
 }
@@ -912,7 +901,6 @@ static const struct value *arithmetic(struct eval *e, struct state *st, const cs
 	const cs_x86 *x = &insn->detail->x86;
 	const cs_x86_op *ops = x->operands;
 	const struct value *a, *b;
-	struct value v;
 	int64_t n;
 
 	switch (insn->id) {
@@ -943,8 +931,7 @@ static const struct value *arithmetic(struct eval *e, struct state *st, const cs
 			return NULL;
 		a = read_op(e, st, insn, &ops[x->op_count - 2]);
 		b = read_op(e, st, insn, &ops[x->op_count - 1]);
-		v = value_multiply(a, b, e->syms, insn->address);
-		return keep(e, &v);
+		return values_multiply(&e->shared->values, a, b, e->syms, insn->address);
 	case X86_INS_OR:
 		if (ops[1].type != X86_OP_IMM || ops[1].imm != -1)
 			return NULL;
@@ -958,9 +945,7 @@ static const struct value *arithmetic(struct eval *e, struct state *st, const cs
 		if (!n)
 			return constant(e, 0);
 		/* Compilers round down what is a multiple: more would be predicted wrongly. */
-		v = *read_op(e, st, insn, &ops[0]);
-		v.rounded = true;
-		return keep(e, &v);
+		return values_round(&e->shared->values, read_op(e, st, insn, &ops[0]));
 	default:
 		return NULL;
 	}
@@ -1239,20 +1224,14 @@ struct merge {
 	const struct value *a, *b, *both;
 };
 
-/* value_merge() of values that are kept. */
+/* values_merge(), unless it is the same as the last one. */
 static bool merge(struct eval *e, struct merge *last, const struct value **a,
 		  const struct value *b, uint64_t id, const struct symset *why)
 {
-	struct value v;
-
 	if (*a == b)
 		return false;
-	if (*a != last->a || b != last->b) {
-		*last = (struct merge){ *a, b, *a };
-		v = **a;
-		if (!value_has(*a, b, id, why) && value_merge(&v, b, id, why))
-			last->both = keep(e, &v);
-	}
+	if (*a != last->a || b != last->b)
+		*last = (struct merge){ *a, b, values_merge(&e->shared->values, *a, b, id, why) };
 	*a = last->both;
 	return last->both != last->a;
 }
@@ -1279,8 +1258,8 @@ static bool merge_slots(struct eval *e, struct state *to, const struct state *fr
 	const unsigned int n = to->nr_slots;
 	struct merge last = { 0 };
 	bool changed = false;
+	const struct value *v, *both;
 	unsigned int i;
-	struct value v;
 	uint64_t id;
 
 	/* Scattered stores that precede the store to a slot do not change the slot. */
@@ -1301,16 +1280,16 @@ static bool merge_slots(struct eval *e, struct state *to, const struct state *fr
 
 		if (same_slot(to, s, n, i))
 			continue;
-		v = *eval_slot(e, to, s->frame, s->off, s->size);
+		v = eval_slot(e, to, s->frame, s->off, s->size);
 		id = value_hash(value_hash(place, s->size), (uint64_t)s->off);
-		if (!value_merge(&v, s->v, id, why))
+		both = values_merge(&e->shared->values, v, s->v, id, why);
+		if (both == v)
 			continue;
 		if (to->nr_slots == MAX_SLOTS) {
 			e->too_much = true;
 			return changed;
 		}
-		to->slots[to->nr_slots++] = (struct slot){ s->frame, s->size, s->off,
-							   keep(e, &v) };
+		to->slots[to->nr_slots++] = (struct slot){ s->frame, s->size, s->off, both };
 		changed = true;
 	}
 	return changed;
@@ -1428,7 +1407,7 @@ void eval_block(struct eval *e, uint32_t block, struct state *st)
 	for (i = 0; i < b->nr; i++)
 		execute(e, st, e->cfg->insns[b->first + i]);
 	if (b->succ[0] != CFG_NONE && b->succ[1] != CFG_NONE)
-		e->grown |= symset_union(&e->tests[block], &st->reg[REG_FLAGS]->deps);
+		e->grown |= symset_union(&e->tests[block], st->reg[REG_FLAGS]->deps);
 	e->shared->executed++;
 }
 

@@ -32,7 +32,7 @@ struct slot {
  * @nr_slots: number of slots
  * @slots: what was stored to the stack since the start; what is missing is as it was then
  *
- * Its values are kept: values_keep().
+ * Its values are those of struct values: two are the same if their addresses are.
  */
 struct state {
 	const struct value *reg[NR_REGS];

@@ -5,15 +5,21 @@
 
 #include "insn.h"
 
-/* Details as Capstone allocates them have room for those of all architectures. */
-#define DETAIL_SIZE	(offsetof(cs_detail, x86) + sizeof(cs_x86))
+/*
+ * Size of the details of an instruction: as Capstone allocates them they have room for those of all
+ * architectures, and for eight operands.  Two are there without a look at the number.
+ */
+static size_t detail_size(const cs_insn *insn)
+{
+	unsigned int n = insn->detail->x86.op_count;
+
+	return offsetof(cs_detail, x86.operands) + (n > 2 ? n : 2) * sizeof(cs_x86_op);
+}
 
 /* ---- kinds ---- */
 
-static bool begins(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
+/* Capstone's mnemonics have 32 bytes. */
+#define BEGINS(mnemonic, with)	(!memcmp(mnemonic, with, sizeof(with) - 1))
 
 /* X86_INS_INVALID, which is 0, ends a list. */
 static bool one_of(unsigned int id, const uint16_t *list)
@@ -59,7 +65,7 @@ static bool has_no_effect(const cs_insn *insn)
 	case X86_INS_EMMS: case X86_INS_LFENCE: case X86_INS_SFENCE: case X86_INS_MFENCE:
 		return true;
 	default:
-		return begins(insn->mnemonic, "prefetch");
+		return BEGINS(insn->mnemonic, "prefetch");
 	}
 }
 
@@ -69,8 +75,8 @@ static const uint16_t enters_kernel[] = {
 
 static bool reads_flags(const cs_insn *insn)
 {
-	return begins(insn->mnemonic, "cmov") || begins(insn->mnemonic, "set") ||
-	       begins(insn->mnemonic, "fcmov") || insn->id == X86_INS_ADC ||
+	return BEGINS(insn->mnemonic, "cmov") || BEGINS(insn->mnemonic, "set") ||
+	       BEGINS(insn->mnemonic, "fcmov") || insn->id == X86_INS_ADC ||
 	       insn->id == X86_INS_SBB || insn->id == X86_INS_RCL || insn->id == X86_INS_RCR ||
 	       insn->id == X86_INS_PUSHFQ || insn->id == X86_INS_LAHF;
 }
@@ -78,18 +84,23 @@ static bool reads_flags(const cs_insn *insn)
 /* Whether an instruction only stores to memory that is its first operand. */
 static bool only_stores(const cs_insn *insn)
 {
-	return begins(insn->mnemonic, "mov") || begins(insn->mnemonic, "vmov") ||
-	       begins(insn->mnemonic, "set") || begins(insn->mnemonic, "fst") ||
-	       begins(insn->mnemonic, "fist") || begins(insn->mnemonic, "vextract") ||
-	       begins(insn->mnemonic, "pextr") || begins(insn->mnemonic, "stmxcsr");
+	return BEGINS(insn->mnemonic, "mov") || BEGINS(insn->mnemonic, "vmov") ||
+	       BEGINS(insn->mnemonic, "set") || BEGINS(insn->mnemonic, "fst") ||
+	       BEGINS(insn->mnemonic, "fist") || BEGINS(insn->mnemonic, "vextract") ||
+	       BEGINS(insn->mnemonic, "pextr") || BEGINS(insn->mnemonic, "stmxcsr");
 }
 
-static unsigned int find_kinds(csh capstone, const cs_insn *insn)
+static bool in_group(const cs_insn *insn, uint8_t group)
 {
-	return (cs_insn_group(capstone, insn, CS_GRP_CALL) ? INSN_CALL : 0) |
-	       (cs_insn_group(capstone, insn, CS_GRP_RET) ? INSN_RETURN : 0) |
-	       (cs_insn_group(capstone, insn, CS_GRP_IRET) ? INSN_INTERRUPT_RETURN : 0) |
-	       (cs_insn_group(capstone, insn, CS_GRP_JUMP) ? INSN_JUMP : 0) |
+	return memchr(insn->detail->groups, group, insn->detail->groups_count);
+}
+
+static unsigned int find_kinds(const cs_insn *insn)
+{
+	return (in_group(insn, CS_GRP_CALL) ? INSN_CALL : 0) |
+	       (in_group(insn, CS_GRP_RET) ? INSN_RETURN : 0) |
+	       (in_group(insn, CS_GRP_IRET) ? INSN_INTERRUPT_RETURN : 0) |
+	       (in_group(insn, CS_GRP_JUMP) ? INSN_JUMP : 0) |
 	       (has_no_effect(insn) ? INSN_NO_EFFECT : 0) |
 	       (one_of(insn->id, enters_kernel) ? INSN_SYSTEM : 0) |
 	       (one_of(insn->id, copies) ? INSN_COPIES : 0) |
@@ -131,16 +142,18 @@ static const char *find_target(const struct image *img, const cs_insn *insn, uin
 	return name ? name : image_symbol(img, *address);
 }
 
-cs_insn *insn_copy(csh capstone, const struct image *img, const cs_insn *insn)
+cs_insn *insn_copy(const struct image *img, const cs_insn *insn)
 {
-	struct insn *copy = calloc(1, sizeof(*copy) + DETAIL_SIZE);
+	const size_t details = detail_size(insn);
+	struct insn *copy = malloc(sizeof(*copy) + details);
 
 	if (!copy)
 		return NULL;
 	copy->cs = *insn;
 	copy->cs.detail = (cs_detail *)copy->detail;
-	memcpy(copy->detail, insn->detail, DETAIL_SIZE);
-	copy->kinds = find_kinds(capstone, insn);
+	memcpy(copy->detail, insn->detail, details);
+	copy->kinds = find_kinds(insn);
+	copy->target = (struct insn_target){ 0 };
 	if (copy->kinds & (INSN_CALL | INSN_JUMP)) {
 		copy->target.name = find_target(img, insn, &copy->target.address);
 		copy->target.api = copy->target.name ? api_find(copy->target.name) : NULL;

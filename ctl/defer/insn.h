@@ -59,7 +59,7 @@ struct insn_target {
  * @cs: Capstone's, which comes first so that its address is that of all
  * @kinds: the kinds that it is of
  * @target: of a jump or call
- * @detail: Capstone's details, as far as those of x86 go
+ * @detail: Capstone's details, up to the last operand, of which there are two at least
  */
 struct insn {
 	cs_insn cs;
@@ -69,7 +69,7 @@ struct insn {
 };
 
 /* Return a copy of an instruction that is part of a struct insn; free() frees it. */
-cs_insn *insn_copy(csh capstone, const struct image *img, const cs_insn *insn);
+cs_insn *insn_copy(const struct image *img, const cs_insn *insn);
 
 /* Return whether an instruction that insn_copy() returned is of one of some kinds. */
 static inline bool insn_is(const cs_insn *insn, unsigned int kinds)

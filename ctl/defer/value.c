@@ -103,19 +103,124 @@ bool symset_union(struct symset *set, const struct symset *more)
 	return new;
 }
 
-struct value value_const(int64_t c)
+/* ---- sets and values that are kept ---- */
+
+#define CHUNK_SIZE	16384U
+
+struct value_chunk {
+	struct value_chunk *next;
+	unsigned int used;
+	uint64_t memory[CHUNK_SIZE / sizeof(uint64_t)];
+};
+
+static const struct symset no_symbols;
+
+/* Return memory that lasts until all values are forgotten, or NULL. */
+static void *get_memory(struct values *values, unsigned int size)
 {
-	return (struct value){ .linear = true, .c = c };
+	struct value_chunk *chunk = values->chunks;
+
+	if (!chunk || chunk->used + size > CHUNK_SIZE) {
+		chunk = malloc(sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		chunk->next = values->chunks;
+		chunk->used = 0;
+		values->chunks = chunk;
+	}
+	chunk->used += size;
+	return (uint8_t *)chunk->memory + chunk->used - size;
 }
 
-struct value value_sym(uint16_t sym)
+/*
+ * Return the place of what is the same, or one where it can be put; NULL: out of memory.
+ */
+static struct kept_place *find_kept(struct kept *kept, const void *it, uint64_t hash,
+				    bool (*is_same)(const void *a, const void *b))
 {
-	struct value v = {
-		.linear = sym != NO_SYM, .nr = sym != NO_SYM, .terms = { { sym, 1 } },
-	};
+	unsigned int size = 2 * kept->nr < kept->size ? kept->size : 2 * kept->size, i;
+	struct kept_place *table = kept->table;
+	uint64_t h;
 
-	symset_add(&v.deps, sym);
-	return v;
+	if (2 * kept->nr >= kept->size) {
+		size = size ? size : 1024;
+		table = calloc(size, sizeof(*table));
+		if (!table)
+			return NULL;
+		for (i = 0; i < kept->size; i++) {
+			if (!kept->table[i].it)
+				continue;
+			for (h = kept->table[i].hash; table[h & (size - 1)].it; h++)
+				;
+			table[h & (size - 1)] = kept->table[i];
+		}
+		free(kept->table);
+		kept->table = table;
+		kept->size = size;
+	}
+	for (h = hash; table[h & (size - 1)].it; h++)
+		if (table[h & (size - 1)].hash == hash &&
+		    is_same(table[h & (size - 1)].it, it))
+			break;
+	return &table[h & (size - 1)];
+}
+
+/* Return a copy that is kept, and is found at a place from now on. */
+static const void *keep_at(struct values *values, struct kept *kept, struct kept_place *place,
+			   uint64_t hash, const void *it, unsigned int size)
+{
+	void *copy = get_memory(values, size);
+
+	if (!copy) {
+		values->no_memory = true;
+		return NULL;
+	}
+	memcpy(copy, it, size);
+	*place = (struct kept_place){ copy, hash };
+	kept->nr++;
+	return copy;
+}
+
+static bool is_same_set(const void *a, const void *b)
+{
+	return !memcmp(a, b, sizeof(struct symset));
+}
+
+/* Return the kept set that is the same. */
+static const struct symset *keep_set(struct values *values, const struct symset *set)
+{
+	struct kept_place *place;
+	const struct symset *kept;
+	uint64_t h = 0;
+	unsigned int i;
+
+	if (!symset_meets(set, set))
+		return &no_symbols;
+	for (i = 0; i < MAX_SYMS / 64; i++)
+		if (set->word[i])
+			h = value_hash(h + i, set->word[i]);
+	place = find_kept(&values->sets, set, h, is_same_set);
+	if (!place) {
+		values->no_memory = true;
+		return &no_symbols;
+	}
+	if (place->it)
+		return place->it;
+	kept = keep_at(values, &values->sets, place, h, set, sizeof(*set));
+	return kept ? kept : &no_symbols;
+}
+
+static const struct symset *unite(struct values *values, const struct symset *a,
+				  const struct symset *b)
+{
+	struct symset both;
+
+	if (a == b || b == &no_symbols)
+		return a;
+	if (a == &no_symbols)
+		return b;
+	both = *a;
+	return symset_union(&both, b) ? keep_set(values, &both) : a;
 }
 
 static uint64_t identity(const struct value *v)
@@ -130,64 +235,32 @@ static uint64_t identity(const struct value *v)
 	return h;
 }
 
-struct value value_mix(const struct value *a, const struct value *b, uint64_t id)
+/* Return the value that is the same, dependences included. */
+static const struct value *keep(struct values *values, const struct value *v);
+
+static struct value mix(struct values *values, const struct value *a, const struct value *b,
+			uint64_t id)
 {
-	struct value v = { .deps = a->deps };
+	struct value v = { .deps = a->deps, .choices = &no_symbols };
 
 	v.id = value_hash(id, identity(a));
 	if (b) {
 		v.id = value_hash(v.id, identity(b));
-		symset_union(&v.deps, &b->deps);
+		v.deps = unite(values, a->deps, b->deps);
 	}
 	return v;
 }
 
-/* The sum with one more term. */
-static struct value add_product(const struct value *sum, const struct value *a, unsigned int i,
-				const struct value *b, unsigned int k, struct syms *syms,
-				uint64_t id)
+static struct value add(struct values *values, const struct value *a, const struct value *b,
+			int64_t factor, uint64_t id)
 {
-	uint16_t x = a->terms[i].sym, y = b->terms[k].sym;
-	const struct sym sym = { .kind = SYM_PRODUCT, .a = x < y ? x : y, .b = x < y ? y : x };
-	struct value term = value_sym(sym_intern(syms, &sym)), v;
-
-	v = value_add(sum, &term, (int64_t)((uint64_t)a->terms[i].coef *
-					    (uint64_t)b->terms[k].coef), id);
-	/* The product depends on its factors. */
-	symset_add(&v.deps, x);
-	symset_add(&v.deps, y);
-	return v;
-}
-
-struct value value_multiply(const struct value *a, const struct value *b, struct syms *syms,
-			    uint64_t id)
-{
-	const struct value zero = value_const(0);
-	struct value v, more;
-	unsigned int i, k;
-
-	if (!a->linear || !b->linear)
-		return value_mix(a, b, id);
-	/* (a + A) * (b + B) with the numbers a and b */
-	v = value_add(&zero, a, b->c, id);
-	more = *b;
-	more.c = 0;
-	v = value_add(&v, &more, a->c, id);
-	for (i = 0; i < a->nr; i++)
-		for (k = 0; k < b->nr; k++)
-			v = add_product(&v, a, i, b, k, syms, id);
-	return v;
-}
-
-struct value value_add(const struct value *a, const struct value *b, int64_t factor,
-		       uint64_t id)
-{
-	struct value v = { .linear = true, .cut = a->cut || b->cut,
-			   .rounded = a->rounded || b->rounded };
+	struct value v = { .linear = true, .deps = &no_symbols };
 	unsigned int i = 0, k = 0;
 
 	if (!a->linear || !b->linear)
-		return value_mix(a, b, id);
+		return mix(values, a, b, id);
+	v.cut = a->cut || b->cut;
+	v.rounded = a->rounded || b->rounded;
 	v.c = (int64_t)((uint64_t)a->c + (uint64_t)b->c * (uint64_t)factor);
 	while (i < a->nr || k < b->nr) {
 		struct term t;
@@ -204,15 +277,54 @@ struct value value_add(const struct value *a, const struct value *b, int64_t fac
 		if (!t.coef)
 			continue;
 		if (v.nr == MAX_TERMS)
-			return value_mix(a, b, id);
+			return mix(values, a, b, id);
 		v.terms[v.nr++] = t;
-		symset_add(&v.deps, t.sym);
 	}
-	/* A product depends on its factors, which are no terms. */
-	if (v.nr) {
-		symset_union(&v.deps, &a->deps);
-		symset_union(&v.deps, &b->deps);
-	}
+	/* Their terms are in there, and the factors of products, which are no terms. */
+	if (v.nr)
+		v.deps = unite(values, a->deps, b->deps);
+	return v;
+}
+
+/* The sum with one more term. */
+static const struct value *add_product(struct values *values, const struct value *sum,
+				       const struct value *a, unsigned int i,
+				       const struct value *b, unsigned int k, struct syms *syms,
+				       uint64_t id)
+{
+	uint16_t x = a->terms[i].sym, y = b->terms[k].sym;
+	const struct sym sym = { .kind = SYM_PRODUCT, .a = x < y ? x : y, .b = x < y ? y : x };
+	const struct value *term = values_sym(values, sym_intern(syms, &sym));
+	struct symset deps;
+	struct value v;
+
+	v = add(values, sum, term, (int64_t)((uint64_t)a->terms[i].coef *
+					     (uint64_t)b->terms[k].coef), id);
+	/* The product depends on its factors. */
+	deps = *v.deps;
+	symset_add(&deps, x);
+	symset_add(&deps, y);
+	v.deps = keep_set(values, &deps);
+	return keep(values, &v);
+}
+
+const struct value *values_multiply(struct values *values, const struct value *a,
+				    const struct value *b, struct syms *syms, uint64_t id)
+{
+	const struct value *v;
+	struct value more;
+	unsigned int i, k;
+
+	if (!a->linear || !b->linear)
+		return values_mix(values, a, b, id);
+	/* (a + A) * (b + B) with the numbers a and b */
+	v = values_add(values, values_const(values, 0), a, b->c, id);
+	more = *b;
+	more.c = 0;
+	v = values_add(values, v, keep(values, &more), a->c, id);
+	for (i = 0; i < a->nr; i++)
+		for (k = 0; k < b->nr; k++)
+			v = add_product(values, v, a, i, b, k, syms, id);
 	return v;
 }
 
@@ -223,9 +335,7 @@ bool value_equal(const struct value *a, const struct value *b)
 	if (a->linear != b->linear || a->cut != b->cut || a->rounded != b->rounded)
 		return false;
 	if (!a->linear)
-		return a->id == b->id &&
-		       !memcmp(&a->deps, &b->deps, sizeof(a->deps)) &&
-		       !memcmp(&a->choices, &b->choices, sizeof(a->choices));
+		return a->id == b->id && a->deps == b->deps && a->choices == b->choices;
 	if (a->c != b->c || a->nr != b->nr)
 		return false;
 	for (i = 0; i < a->nr; i++)
@@ -237,8 +347,8 @@ bool value_equal(const struct value *a, const struct value *b)
 bool value_is_plain(const struct value *v, struct symset *choices)
 {
 	if (!v->linear) {
-		symset_union(choices, &v->choices);
-		return symset_meets(&v->choices, &v->choices);
+		symset_union(choices, v->choices);
+		return v->choices != &no_symbols;
 	}
 	if (v->rounded || v->nr != 1 || v->terms[0].coef != 1 || v->c)
 		return false;
@@ -246,37 +356,40 @@ bool value_is_plain(const struct value *v, struct symset *choices)
 	return true;
 }
 
-bool value_merge(struct value *a, const struct value *b, uint64_t id, const struct symset *why)
-{
-	struct value v;
-
-	if (value_equal(a, b))
-		return false;
-	v = (struct value){ .cut = a->cut || b->cut, .rounded = a->rounded || b->rounded,
-			    .id = id, .deps = a->deps };
-	if (!value_is_plain(a, &v.choices) || !value_is_plain(b, &v.choices))
-		memset(&v.choices, 0, sizeof(v.choices));
-	symset_union(&v.deps, &b->deps);
-	symset_union(&v.deps, why);
-	if (value_equal(a, &v))
-		return false;
-	*a = v;
-	return true;
-}
-
-bool value_has(const struct value *a, const struct value *b, uint64_t id,
-	       const struct symset *why)
+/* Return whether @a is a merge, and @b changes nothing any more. */
+static bool has(const struct value *a, const struct value *b, uint64_t id,
+		const struct symset *why)
 {
 	uint64_t missing = 0;
 	unsigned int i;
 
 	/* Of choices it can lose some. */
 	if (a->linear || a->id != id || (b->cut && !a->cut) || (b->rounded && !a->rounded) ||
-	    symset_meets(&a->choices, &a->choices))
+	    a->choices != &no_symbols)
 		return false;
 	for (i = 0; i < MAX_SYMS / 64; i++)
-		missing |= (b->deps.word[i] | why->word[i]) & ~a->deps.word[i];
+		missing |= (b->deps->word[i] | why->word[i]) & ~a->deps->word[i];
 	return !missing;
+}
+
+const struct value *values_merge(struct values *values, const struct value *a,
+				 const struct value *b, uint64_t id, const struct symset *why)
+{
+	struct symset set = { 0 };
+	struct value v;
+	bool grown;
+
+	if (has(a, b, id, why) || value_equal(a, b))
+		return a;
+	v = (struct value){ .cut = a->cut || b->cut, .rounded = a->rounded || b->rounded,
+			    .id = id, .choices = &no_symbols };
+	if (value_is_plain(a, &set) && value_is_plain(b, &set))
+		v.choices = keep_set(values, &set);
+	set = *a->deps;
+	grown = symset_union(&set, b->deps);
+	grown |= symset_union(&set, why);
+	v.deps = grown ? keep_set(values, &set) : a->deps;
+	return value_equal(a, &v) ? a : keep(values, &v);
 }
 
 bool value_is_const(const struct value *v, int64_t *c)
@@ -285,96 +398,28 @@ bool value_is_const(const struct value *v, int64_t *c)
 	return v->linear && !v->nr;
 }
 
-/* ---- values that are kept ---- */
-
-#define CHUNK_VALUES	64
-
-struct value_chunk {
-	struct value_chunk *next;
-	unsigned int nr;
-	struct value v[CHUNK_VALUES];
-};
-
-static bool symset_equal(const struct symset *a, const struct symset *b)
+static bool is_same(const void *a, const void *b)
 {
-	return !memcmp(a, b, sizeof(*a));
+	const struct value *x = a, *y = b;
+
+	return value_equal(x, y) && x->deps == y->deps;
 }
 
-static bool is_same(const struct value *a, const struct value *b)
+static const struct value *keep(struct values *values, const struct value *v)
 {
-	return value_equal(a, b) && symset_equal(&a->deps, &b->deps);
-}
+	static const struct value none = { .deps = &no_symbols, .choices = &no_symbols };
+	const uint64_t hash = value_hash(identity(v), (uintptr_t)v->deps);
+	struct kept_place *place = find_kept(&values->values, v, hash, is_same);
+	const struct value *kept;
 
-static uint64_t hash_of(const struct value *v)
-{
-	uint64_t deps = 0;
-	unsigned int i;
-
-	for (i = 0; i < MAX_SYMS / 64; i++)
-		deps = 31 * deps + v->deps.word[i];
-	return value_hash(identity(v), deps);
-}
-
-static struct value_place *place_in(struct value_place *table, unsigned int size,
-				    const struct value *v, uint64_t hash)
-{
-	uint64_t h = hash;
-
-	while (table[h & (size - 1)].v &&
-	       (table[h & (size - 1)].hash != hash || !is_same(table[h & (size - 1)].v, v)))
-		h++;
-	return &table[h & (size - 1)];
-}
-
-static bool grow_table(struct values *values)
-{
-	unsigned int size = values->size ? 2 * values->size : 1024, i;
-	struct value_place *table = calloc(size, sizeof(*table));
-	uint64_t h;
-
-	if (!table)
-		return false;
-	for (i = 0; i < values->size; i++) {
-		if (!values->table[i].v)
-			continue;
-		for (h = values->table[i].hash; table[h & (size - 1)].v; h++)
-			;
-		table[h & (size - 1)] = values->table[i];
-	}
-	free(values->table);
-	values->table = table;
-	values->size = size;
-	return true;
-}
-
-const struct value *values_keep(struct values *values, const struct value *v)
-{
-	static const struct value none;
-	struct value_chunk *chunk = values->chunks;
-	const uint64_t hash = hash_of(v);
-	struct value_place *place;
-
-	if (2 * values->nr >= values->size && !grow_table(values)) {
+	if (!place) {
 		values->no_memory = true;
 		return &none;
 	}
-	place = place_in(values->table, values->size, v, hash);
-	if (place->v)
-		return place->v;
-	if (!chunk || chunk->nr == CHUNK_VALUES) {
-		chunk = malloc(sizeof(*chunk));
-		if (!chunk) {
-			values->no_memory = true;
-			return &none;
-		}
-		chunk->next = values->chunks;
-		chunk->nr = 0;
-		values->chunks = chunk;
-	}
-	chunk->v[chunk->nr] = *v;
-	*place = (struct value_place){ &chunk->v[chunk->nr++], hash };
-	values->nr++;
-	return place->v;
+	if (place->it)
+		return place->it;
+	kept = keep_at(values, &values->values, place, hash, v, sizeof(*v));
+	return kept ? kept : &none;
 }
 
 /*
@@ -402,30 +447,45 @@ static struct value_result *find_result(struct values *values, const struct valu
 /* Compute what is not in the cache. */
 static const struct value *compute(struct values *values, const struct value_result *key)
 {
+	struct symset deps;
 	struct value v;
 
 	switch (key->op) {
 	case OP_CONST:
-		v = value_const((int64_t)key->n);
+		v = (struct value){ .linear = true, .deps = &no_symbols, .c = (int64_t)key->n };
 		break;
 	case OP_ADD:
-		v = value_add(key->a, key->b, (int64_t)key->n, key->id);
+		v = add(values, key->a, key->b, (int64_t)key->n, key->id);
 		break;
 	case OP_MIX:
-		v = value_mix(key->a, key->b, key->id);
+		v = mix(values, key->a, key->b, key->id);
 		break;
 	case OP_BLUR:
-		v = *key->a;
-		if (v.linear)
-			v = (struct value){ .deps = v.deps };
-		symset_union(&v.deps, &key->b->deps);
+		v = mix(values, key->a, NULL, key->id);
+		deps = *v.deps;
+		symset_union(&deps, key->b->deps);
+		symset_add(&deps, (uint16_t)key->n);
+		v.deps = keep_set(values, &deps);
 		break;
-	default:
+	case OP_MEMBER:
+		v = *key->a;
+		v.deps = unite(values, v.deps, key->b->deps);
+		break;
+	case OP_UNITE:
+		v = (struct value){ .deps = key->a->deps, .choices = &no_symbols };
+		if (key->b)
+			v.deps = unite(values, v.deps, key->b->deps);
+		break;
+	case OP_CUT:
 		v = *key->a;
 		v.cut = true;
 		break;
+	default:
+		v = *key->a;
+		v.rounded = true;
+		break;
 	}
-	return values_keep(values, &v);
+	return keep(values, &v);
 }
 
 static const struct value *operate(struct values *values, const struct value_result *key)
@@ -449,12 +509,17 @@ const struct value *values_const(struct values *values, int64_t c)
 const struct value *values_sym(struct values *values, uint16_t sym)
 {
 	const struct value **place = &values->sym[sym < MAX_SYMS ? sym : MAX_SYMS];
-	struct value v;
+	struct value v = { .deps = &no_symbols, .choices = &no_symbols };
+	struct symset deps = { 0 };
 
-	if (!*place) {
-		v = value_sym(sym);
-		*place = values_keep(values, &v);
+	if (*place)
+		return *place;
+	if (sym < MAX_SYMS) {
+		symset_add(&deps, sym);
+		v = (struct value){ .linear = true, .nr = 1, .deps = keep_set(values, &deps),
+				    .terms = { { sym, 1 } } };
 	}
+	*place = keep(values, &v);
 	return *place;
 }
 
@@ -475,6 +540,21 @@ const struct value *values_mix(struct values *values, const struct value *a,
 	return operate(values, &key);
 }
 
+const struct value *values_mix_all(struct values *values, const struct value *const *v,
+				   unsigned int nr, uint64_t id)
+{
+	struct value all = mix(values, v[0], NULL, id);
+	struct symset deps = *all.deps;
+	unsigned int i;
+
+	for (i = 1; i < nr; i++) {
+		all.id = value_hash(value_hash(id, all.id), identity(v[i]));
+		symset_union(&deps, v[i]->deps);
+	}
+	all.deps = keep_set(values, &deps);
+	return keep(values, &all);
+}
+
 const struct value *values_cut(struct values *values, const struct value *v)
 {
 	const struct value_result key = { .op = OP_CUT, .a = v };
@@ -482,23 +562,48 @@ const struct value *values_cut(struct values *values, const struct value *v)
 	return v->cut || !v->nr ? v : operate(values, &key);
 }
 
-const struct value *values_blur(struct values *values, const struct value *v,
-				const struct value *by)
+const struct value *values_round(struct values *values, const struct value *v)
 {
-	const struct value_result key = { .op = OP_BLUR, .a = v, .b = by };
+	const struct value_result key = { .op = OP_ROUND, .a = v };
+
+	return operate(values, &key);
+}
+
+const struct value *values_member(struct values *values, const struct value *v,
+				  const struct value *of)
+{
+	const struct value_result key = { .op = OP_MEMBER, .a = v, .b = of };
+
+	return operate(values, &key);
+}
+
+const struct value *values_blur(struct values *values, const struct value *v,
+				const struct value *by, uint16_t sym, uint64_t id)
+{
+	const struct value_result key = { .op = OP_BLUR, .a = v, .b = by, .n = sym, .id = id };
+
+	return operate(values, &key);
+}
+
+const struct value *values_unite(struct values *values, const struct value *a,
+				 const struct value *b)
+{
+	const struct value_result key = { .op = OP_UNITE, .a = a, .b = b };
 
 	return operate(values, &key);
 }
 
 void values_free(struct values *values)
 {
-	struct value_chunk *chunk = values->chunks, *next;
+	struct value_chunk *chunk;
 
-	for (; chunk; chunk = next) {
-		next = chunk->next;
+	while (values->chunks) {
+		chunk = values->chunks;
+		values->chunks = chunk->next;
 		free(chunk);
 	}
-	free(values->table);
+	free(values->values.table);
+	free(values->sets.table);
 	free(values->cache);
 	memset(values, 0, sizeof(*values));
 }

@@ -90,20 +90,29 @@ struct term {
  * @cut: it may have been cut to 32 bits or less
  * @rounded: its lowest bits may have been cleared
  * @id: two values of one place that are not linear are the same if this is
- * @deps: the symbols that it depends on, those that decide on the way to it among them
  * @choices: if it is not linear: it is one of these as it is, if there are any
+ * @deps: the symbols that it depends on, those that decide on the way to it among them
+ *
+ * Its sets are kept by struct values: two are the same if their addresses are.
  */
 struct value {
 	bool linear, cut, rounded;
 	uint8_t nr;
-	int64_t c;
-	struct term terms[MAX_TERMS];
-	uint64_t id;
-	struct symset deps, choices;
+	const struct symset *deps;
+	union {
+		struct {
+			int64_t c;
+			struct term terms[MAX_TERMS];
+		};
+		struct {
+			uint64_t id;
+			const struct symset *choices;
+		};
+	};
 };
 
 /* Operations on kept values that struct values caches the results of. */
-#define VALUES_CACHED	16384U
+#define VALUES_CACHED	2048U
 
 enum value_op {
 	OP_NONE,
@@ -112,6 +121,9 @@ enum value_op {
 	OP_MIX,
 	OP_CUT,
 	OP_BLUR,
+	OP_ROUND,
+	OP_MEMBER,
+	OP_UNITE,
 };
 
 struct value_result {
@@ -121,12 +133,20 @@ struct value_result {
 	const struct value *result;
 };
 
+/* Addresses by hash, NULL where there is none; the size is a power of 2. */
+struct kept {
+	struct kept_place {
+		const void *it;
+		uint64_t hash;
+	} *table;
+	unsigned int size, nr;
+};
+
 /**
  * struct values - values that are kept, each once: two are the same if their addresses are
- * @table: addresses and hashes, NULL where there is none
- * @size: of @table, a power of 2
- * @nr: number of values
- * @chunks: their memory
+ * @values: the values
+ * @sets: their sets of symbols
+ * @chunks: memory of both
  * @sym: values that are one symbol, by its number, and that of NO_SYM
  * @cache: results of operations by a hash of the operation and its operands, VALUES_CACHED of
  *	them; a later result replaces an earlier one
@@ -136,36 +156,48 @@ struct value_result {
  * that it stays as it is when the symbols change.
  */
 struct values {
-	struct value_place {
-		const struct value *v;
-		uint64_t hash;
-	} *table;
-	unsigned int size, nr;
+	struct kept values, sets;
 	struct value_chunk *chunks;
 	const struct value *sym[MAX_SYMS + 1];
 	struct value_result *cache;
 	bool no_memory;
 };
 
-/* Return the kept value that is the same, dependences included; values_free() frees all. */
-const struct value *values_keep(struct values *values, const struct value *v);
 void values_free(struct values *values);
 
-/* value_const(), value_sym(), value_add() and value_mix() of values that are kept. */
 const struct value *values_const(struct values *values, int64_t c);
 const struct value *values_sym(struct values *values, uint16_t sym);
+/* a + b * factor */
 const struct value *values_add(struct values *values, const struct value *a,
 			       const struct value *b, int64_t factor, uint64_t id);
+/* a * b: a sum again if one of them is a number, or one that is made of products. */
+const struct value *values_multiply(struct values *values, const struct value *a,
+				    const struct value *b, struct syms *syms, uint64_t id);
+/* A function of both, of which no more is known; @b may be NULL. */
 const struct value *values_mix(struct values *values, const struct value *a,
 			       const struct value *b, uint64_t id);
+/*
+ * A function of all @nr values: of the first, then of that and the next, and so on, each a
+ * values_mix() with @id.
+ */
+const struct value *values_mix_all(struct values *values, const struct value *const *v,
+				   unsigned int nr, uint64_t id);
 /* The value where it may have been cut; a number stays as it is. */
 const struct value *values_cut(struct values *values, const struct value *v);
-/*
- * The first value, but that it depends on all that the second does, too.  A sum becomes a function
- * of which no more is known.
- */
+/* The value where its lowest bits may have been cleared. */
+const struct value *values_round(struct values *values, const struct value *v);
+/* A function of the value, which depends on all that @by does and on a symbol, too. */
 const struct value *values_blur(struct values *values, const struct value *v,
-				const struct value *by);
+				const struct value *by, uint16_t sym, uint64_t id);
+/* A value that depends on all that two do, of which the second may be NULL, and says no more. */
+const struct value *values_unite(struct values *values, const struct value *a,
+				 const struct value *b);
+/* The first value, a symbol, which depends on all that the second does, too. */
+const struct value *values_member(struct values *values, const struct value *v,
+				  const struct value *of);
+/* One or the other, as @why says; @a itself if @b changes nothing. */
+const struct value *values_merge(struct values *values, const struct value *a,
+				 const struct value *b, uint64_t id, const struct symset *why);
 
 /* Return the symbol's number; the same symbol has one number. NO_SYM: there are too many. */
 uint16_t sym_intern(struct syms *s, const struct sym *sym);
@@ -191,23 +223,6 @@ bool symset_has(const struct symset *set, uint16_t sym);
 /* Return whether @set grew. */
 bool symset_union(struct symset *set, const struct symset *more);
 
-struct value value_const(int64_t c);
-struct value value_sym(uint16_t sym);
-/* a + b * factor */
-struct value value_add(const struct value *a, const struct value *b, int64_t factor,
-		       uint64_t id);
-/* a * b: a sum again if one of them is a number, or one that is made of products. */
-struct value value_multiply(const struct value *a, const struct value *b, struct syms *syms,
-			    uint64_t id);
-/* A function of both, of which no more is known; @b may be NULL. */
-struct value value_mix(const struct value *a, const struct value *b, uint64_t id);
-/*
- * One or the other, as @why says: @a becomes what holds for both; return whether it changed.
- */
-bool value_merge(struct value *a, const struct value *b, uint64_t id, const struct symset *why);
-/* Return whether @a is such a merge, and @b changes nothing any more. */
-bool value_has(const struct value *a, const struct value *b, uint64_t id,
-	       const struct symset *why);
 bool value_equal(const struct value *a, const struct value *b);
 /* Return whether it is a symbol as it is, or one of several: those are @choices. */
 bool value_is_plain(const struct value *v, struct symset *choices);

@@ -8,86 +8,127 @@
 #include "value.h"
 
 static struct syms syms;
+static struct values values;
 
 static uint16_t reg(unsigned int n)
 {
 	return sym_intern(&syms, &(struct sym){ .kind = SYM_REG, .a = n });
 }
 
+static const struct value *sym(unsigned int n)
+{
+	return values_sym(&values, reg(n));
+}
+
+static const struct value *number(int64_t c)
+{
+	return values_const(&values, c);
+}
+
 static void sums(void)
 {
-	struct value x = value_sym(reg(0)), y = value_sym(reg(1)), four = value_const(4), v, w;
+	const struct value *x = sym(0), *y = sym(1), *v, *w;
 	int64_t c;
 
-	v = value_add(&x, &four, 1, 1);
-	v = value_add(&v, &y, 3, 2);
-	TAP_CHECK(v.linear && v.nr == 2 && v.c == 4);
+	v = values_add(&values, x, number(4), 1, 1);
+	v = values_add(&values, v, y, 3, 2);
+	TAP_CHECK(v->linear && v->nr == 2 && v->c == 4);
 	/* (x + 3y + 4) - x - 3y is a number again */
-	w = value_add(&v, &x, -1, 3);
-	w = value_add(&w, &y, -3, 4);
-	TAP_CHECK(value_is_const(&w, &c) && c == 4);
-	TAP_CHECK(!symset_has(&w.deps, reg(0)));
+	w = values_add(&values, v, x, -1, 3);
+	w = values_add(&values, w, y, -3, 4);
+	TAP_CHECK(value_is_const(w, &c) && c == 4);
+	TAP_CHECK(!symset_has(w->deps, reg(0)));
 	/* In whichever order it is summed up. */
-	w = value_add(&y, &y, 2, 5);
-	w = value_add(&w, &x, 1, 6);
-	w = value_add(&w, &four, 1, 7);
-	TAP_CHECK(value_equal(&v, &w));
-	TAP_CHECK(symset_has(&v.deps, reg(0)) && symset_has(&v.deps, reg(1)));
+	w = values_add(&values, y, y, 2, 5);
+	w = values_add(&values, w, x, 1, 6);
+	w = values_add(&values, w, number(4), 1, 7);
+	TAP_CHECK(v == w);
+	TAP_CHECK(symset_has(v->deps, reg(0)) && symset_has(v->deps, reg(1)));
 }
 
 static void long_sums(void)
 {
-	struct value v = value_const(0), x;
+	const struct value *v = number(0);
 	unsigned int i;
 
 	for (i = 0; i < MAX_TERMS + 2; i++) {
-		x = value_sym(reg(i));
-		v = value_add(&v, &x, 1, i);
-		TAP_EQ(v.linear, i < MAX_TERMS);
+		v = values_add(&values, v, sym(i), 1, i);
+		TAP_EQ(v->linear, i < MAX_TERMS);
 	}
 	/* A value that is not known as a sum still depends on all of it. */
 	for (i = 0; i < MAX_TERMS + 2; i++)
-		TAP_CHECK(symset_has(&v.deps, reg(i)));
+		TAP_CHECK(symset_has(v->deps, reg(i)));
 }
 
 static void products(void)
 {
-	struct value x = value_sym(reg(0)), y = value_sym(reg(1)), two = value_const(2), v, w;
+	const struct value *x = sym(0), *y = sym(1), *two = number(2), *v, *w;
 	int64_t c;
 
-	v = value_add(&x, &two, 1, 1);
-	v = value_multiply(&v, &y, &syms, 2);
+	v = values_add(&values, x, two, 1, 1);
+	v = values_multiply(&values, v, y, &syms, 2);
 	/* (x + 2) * y = xy + 2y */
-	TAP_CHECK(v.linear && v.nr == 2);
-	TAP_CHECK(symset_has(&v.deps, reg(0)) && symset_has(&v.deps, reg(1)));
-	w = value_multiply(&y, &x, &syms, 3);
-	w = value_add(&w, &y, 2, 4);
-	TAP_CHECK(value_equal(&v, &w));
-	w = value_const(3);
-	w = value_multiply(&w, &two, &syms, 5);
-	TAP_CHECK(value_is_const(&w, &c) && c == 6);
+	TAP_CHECK(v->linear && v->nr == 2);
+	TAP_CHECK(symset_has(v->deps, reg(0)) && symset_has(v->deps, reg(1)));
+	w = values_multiply(&values, y, x, &syms, 3);
+	w = values_add(&values, w, y, 2, 4);
+	TAP_CHECK(value_equal(v, w));
+	w = values_multiply(&values, number(3), two, &syms, 5);
+	TAP_CHECK(value_is_const(w, &c) && c == 6);
 }
 
 static void merges(void)
 {
-	struct value x = value_sym(reg(0)), y = value_sym(reg(1)), v = x;
+	const struct value *x = sym(0), *y = sym(1), *v;
 	struct symset why = { 0 }, choices = { 0 };
 
 	symset_add(&why, reg(7));
-	TAP_CHECK(!value_merge(&v, &x, 9, &why));
-	TAP_CHECK(value_equal(&v, &x));
-	TAP_CHECK(value_merge(&v, &y, 9, &why));
-	TAP_CHECK(!v.linear);
-	TAP_CHECK(symset_has(&v.deps, reg(0)) && symset_has(&v.deps, reg(1)));
-	TAP_CHECK(symset_has(&v.deps, reg(7)));
-	TAP_CHECK(value_is_plain(&v, &choices));
+	TAP_CHECK(values_merge(&values, x, x, 9, &why) == x);
+	v = values_merge(&values, x, y, 9, &why);
+	TAP_CHECK(!v->linear);
+	TAP_CHECK(symset_has(v->deps, reg(0)) && symset_has(v->deps, reg(1)));
+	TAP_CHECK(symset_has(v->deps, reg(7)));
+	TAP_CHECK(value_is_plain(v, &choices));
 	TAP_CHECK(symset_has(&choices, reg(0)) && !symset_has(&choices, reg(7)));
 	/* It comes to an end. */
-	TAP_CHECK(!value_merge(&v, &y, 9, &why));
-	TAP_CHECK(!value_merge(&v, &x, 9, &why));
-	y = value_add(&y, &y, 1, 1);
-	TAP_CHECK(value_merge(&v, &y, 9, &why));
-	TAP_CHECK(!value_is_plain(&v, &choices));
+	TAP_CHECK(values_merge(&values, v, y, 9, &why) == v);
+	TAP_CHECK(values_merge(&values, v, x, 9, &why) == v);
+	y = values_add(&values, y, y, 1, 1);
+	x = values_merge(&values, v, y, 9, &why);
+	TAP_CHECK(x != v);
+	TAP_CHECK(!value_is_plain(x, &choices));
+	TAP_CHECK(values_merge(&values, x, y, 9, &why) == x);
+}
+
+/* The cache has to tell all apart that a result depends on. */
+static void operations(void)
+{
+	const struct value *x = sym(0), *y = sym(1), *v = values_mix(&values, x, y, 1), *w;
+	const struct value *const all[] = { x, y, v };
+
+	TAP_CHECK(values_mix(&values, x, y, 1) == v);
+	TAP_CHECK(values_mix(&values, x, y, 2) != v);
+	TAP_CHECK(values_mix(&values, y, x, 1) != v);
+	TAP_CHECK(values_mix(&values, x, NULL, 1) != v);
+	TAP_CHECK(values_add(&values, x, y, 1, 1) != values_add(&values, x, y, -1, 1));
+	TAP_CHECK(values_add(&values, v, y, 1, 1) != values_add(&values, v, y, 1, 2));
+	TAP_CHECK(values_cut(&values, x)->cut && !x->cut && values_cut(&values, x) != x);
+	TAP_CHECK(values_cut(&values, number(5)) == number(5));
+	TAP_CHECK(values_round(&values, x)->rounded && !x->rounded);
+	TAP_CHECK(number(5) != number(6));
+	w = values_member(&values, x, y);
+	TAP_CHECK(w != x && w->linear && symset_has(w->deps, reg(1)));
+	w = values_blur(&values, x, y, reg(7), 1);
+	TAP_CHECK(!w->linear && symset_has(w->deps, reg(0)) && symset_has(w->deps, reg(1)));
+	TAP_CHECK(symset_has(w->deps, reg(7)));
+	TAP_CHECK(values_blur(&values, x, y, reg(6), 1) != w);
+	TAP_CHECK(values_blur(&values, y, y, reg(7), 1) != w);
+	w = values_mix_all(&values, all, 3, 4);
+	v = values_mix(&values, x, NULL, 4);
+	v = values_mix(&values, v, y, 4);
+	TAP_CHECK(values_mix(&values, v, all[2], 4) == w);
+	TAP_CHECK(values_unite(&values, x, NULL)->deps == x->deps);
+	TAP_CHECK(values_unite(&values, x, y)->deps == all[2]->deps);
 }
 
 static void too_many_symbols(void)
@@ -99,7 +140,7 @@ static void too_many_symbols(void)
 	TAP_CHECK(!syms.full);
 	TAP_EQ(sym_intern(&syms, &(struct sym){ .kind = SYM_HEAP }), NO_SYM);
 	TAP_CHECK(syms.full);
-	TAP_CHECK(!value_sym(NO_SYM).linear);
+	TAP_CHECK(!values_sym(&values, NO_SYM)->linear);
 	TAP_EQ(sym_intern(&syms, &(struct sym){ .kind = SYM_OTHER, .b = 5 }), 5);
 }
 
@@ -244,6 +285,7 @@ int main(void)
 	tap_run(long_sums, "a sum of too many symbols depends on all of them");
 	tap_run(products, "products are expanded");
 	tap_run(merges, "a merge keeps what it is made of, and ends");
+	tap_run(operations, "the cache of results tells operations and operands apart");
 	tap_run(too_many_symbols, "too many symbols are noticed");
 	tap_run(nested_loops, "nested loops are found");
 	tap_run(cycle_of_two_entries, "a cycle with two entries is no loop");
@@ -251,5 +293,6 @@ int main(void)
 	tap_run(tables_are_noticed, "a computed jump is noticed");
 	tap_run(damaged_code, "code that ends anywhere is read up to there");
 	tap_run(calls_are_found_by_name, "calls of the API are found by their names");
+	values_free(&values);
 	return tap_done();
 }
