@@ -10,6 +10,7 @@
 struct sweep {
 	csh capstone;
 	const struct image *img;
+	struct insn_cache *cache;
 	struct cfg *g;
 	struct cs_insn **at;
 	bool *leader;
@@ -144,10 +145,9 @@ static int note_callee(const struct sweep *s, const cs_insn *insn)
 static int disassemble(struct sweep *s)
 {
 	const struct image_function *fn = s->g->fn;
-	const uint8_t *code, *p;
-	uint64_t address;
-	size_t avail, left;
+	const uint8_t *code;
 	cs_insn *insn, *one;
+	size_t avail;
 	int ret = 0;
 
 	code = image_bytes(s->img, fn->start, &avail);
@@ -161,16 +161,10 @@ static int disassemble(struct sweep *s)
 		uint32_t off = s->work[--s->nr_work];
 
 		while (off < s->len && !s->at[off]) {
-			p = code + off;
-			left = s->len - off;
-			address = fn->start + off;
-			if (!cs_disasm_iter(s->capstone, &p, &left, &address, one))
+			ret = insn_decode(s->cache, s->capstone, one, s->img, code + off,
+					  s->len - off, fn->start + off, &insn);
+			if (ret || !insn)
 				break;
-			insn = insn_copy(s->img, one);
-			if (!insn) {
-				ret = -ENOMEM;
-				break;
-			}
 			s->at[off] = insn;
 			s->g->nr_insns++;
 			note_vectors(s->g, insn);
@@ -456,9 +450,9 @@ static int find_loops(struct cfg *g)
 }
 
 int cfg_build(struct cfg *g, const struct image *img, const struct image_function *fn,
-	      csh capstone)
+	      csh capstone, struct insn_cache *cache)
 {
-	struct sweep s = { .img = img, .capstone = capstone, .g = g,
+	struct sweep s = { .img = img, .capstone = capstone, .cache = cache, .g = g,
 			   .len = fn->end - fn->start };
 	size_t i;
 	int ret;
@@ -518,7 +512,9 @@ struct cfg *cfgs_get(struct cfgs *c, const struct image_function *fn)
 	if (*g)
 		return *g;
 	*g = calloc(1, sizeof(**g));
-	if (*g && cfg_build(*g, c->img, fn, c->capstone)) {
+	if (*g && cfg_build(*g, c->img, fn, c->capstone, &c->cache)) {
+		/* The cache may have instructions of the graph. */
+		memset(&c->cache, 0, sizeof(c->cache));
 		cfg_free(*g);
 		free(*g);
 		*g = NULL;

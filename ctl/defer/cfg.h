@@ -85,11 +85,13 @@ struct cfg {
  * @img: program
  * @fn: function
  * @capstone: handle for x86-64 with CS_OPT_DETAIL
+ * @cache: instructions that were decoded, which are those of graphs that are freed after the last
+ *	use of the cache
  *
  * Return: 0, or -ENOMEM
  */
 int cfg_build(struct cfg *g, const struct image *img, const struct image_function *fn,
-	      csh capstone);
+	      csh capstone, struct insn_cache *cache);
 void cfg_free(struct cfg *g);
 
 /* Graphs of a program's functions by their numbers, made when they are needed. */
@@ -97,6 +99,7 @@ struct cfgs {
 	struct cfg **graph;		/* @img->nr_functions of them */
 	const struct image *img;
 	csh capstone;
+	struct insn_cache cache;
 	unsigned int visit;		/* number of the last walk through callees */
 };
 

@@ -1084,8 +1084,12 @@ int classify(struct report *r, const struct image *img, const struct classify_op
 		if (work->shared.values.values.nr > MAX_VALUES)
 			values_free(&work->shared.values);
 	}
-	r->blocks = work->shared.blocks;
-	r->executed = work->shared.executed;
+	r->work = (struct work_done){
+		.blocks = work->shared.blocks, .executed = work->shared.executed,
+		.operations = work->shared.values.operations,
+		.computed = work->shared.values.computed, .merged = work->shared.values.merged,
+		.insns = cfgs.cache.nr, .decoded = cfgs.cache.decoded,
+	};
 	values_free(&work->shared.values);
 	free(work);
 	callers_free(&callers);

@@ -76,11 +76,21 @@ struct loop_report {
 	unsigned int nr_calls, nr_reasons, nr_guards, nr_results;
 };
 
+/**
+ * struct work_done - what an analysis did, for tests
+ * @blocks: struct eval_shared's, as @executed
+ * @operations: struct values', as @computed and @merged
+ * @insns: number of instructions; of these Capstone decoded @decoded
+ */
+struct work_done {
+	uint64_t blocks, executed, operations, computed, merged, insns, decoded;
+};
+
 struct report {
 	struct loop_report *loops;
 	unsigned int nr_loops;
 	unsigned int nr_looked_at;	/* functions with calls of the API */
-	uint64_t blocks, executed;	/* struct eval_shared's, of all functions */
+	struct work_done work;
 };
 
 /**

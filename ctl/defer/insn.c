@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "insn.h"
+#include "value.h"
 
 /*
  * Size of the details of an instruction: as Capstone allocates them they have room for those of all
@@ -142,7 +144,8 @@ static const char *find_target(const struct image *img, const cs_insn *insn, uin
 	return name ? name : image_symbol(img, *address);
 }
 
-cs_insn *insn_copy(const struct image *img, const cs_insn *insn)
+/* Return a copy of an instruction, for another address; the caller sets what depends on that. */
+static struct insn *copy_insn(const cs_insn *insn, uint64_t address)
 {
 	const size_t details = detail_size(insn);
 	struct insn *copy = malloc(sizeof(*copy) + details);
@@ -150,13 +153,82 @@ cs_insn *insn_copy(const struct image *img, const cs_insn *insn)
 	if (!copy)
 		return NULL;
 	copy->cs = *insn;
+	copy->cs.address = address;
 	copy->cs.detail = (cs_detail *)copy->detail;
 	memcpy(copy->detail, insn->detail, details);
-	copy->kinds = find_kinds(insn);
 	copy->target = (struct insn_target){ 0 };
+	return copy;
+}
+
+/* ---- instructions that were decoded before ---- */
+
+#define MAX_BYTES	15U
+
+static const struct insn **place_of(struct insn_cache *cache, const uint8_t *code, size_t n)
+{
+	uint64_t words[2] = { 0 };
+
+	memcpy(words, code, n);
+	return &cache->at[value_hash(value_hash(n, words[0]), words[1]) % INSN_CACHED];
+}
+
+static const struct insn *find_decoded(struct insn_cache *cache, const uint8_t *code, size_t left)
+{
+	unsigned int lengths = left ? cache->lengths[code[0]] : 0, n;
+	const struct insn *insn;
+
+	for (; lengths; lengths &= lengths - 1) {
+		n = (unsigned int)__builtin_ctz(lengths);
+		if (n > left)
+			break;
+		insn = *place_of(cache, code, n);
+		if (insn && insn->cs.size == n && !memcmp(insn->cs.bytes, code, n))
+			return insn;
+	}
+	return NULL;
+}
+
+/* Whether operands of an instruction are addresses that are relative to its own. */
+static bool is_relative(const struct insn *insn)
+{
+	switch (insn->cs.id) {
+	case X86_INS_LOOP: case X86_INS_LOOPE: case X86_INS_LOOPNE: case X86_INS_JRCXZ:
+	case X86_INS_JECXZ: case X86_INS_JCXZ: case X86_INS_XBEGIN:
+		return true;
+	default:
+		return insn->kinds & (INSN_CALL | INSN_JUMP);
+	}
+}
+
+int insn_decode(struct insn_cache *cache, csh capstone, cs_insn *room, const struct image *img,
+		const uint8_t *code, size_t left, uint64_t address, cs_insn **insn)
+{
+	const struct insn *same = find_decoded(cache, code, left);
+	const uint8_t *p = code;
+	uint64_t next = address;
+	struct insn *copy;
+
+	*insn = NULL;
+	if (!same && !cs_disasm_iter(capstone, &p, &left, &next, room))
+		return 0;
+	copy = copy_insn(same ? &same->cs : room, address);
+	if (!copy)
+		return -ENOMEM;
+	*insn = &copy->cs;
+	cache->nr++;
+	cache->decoded += !same;
+	if (same) {
+		copy->kinds = same->kinds;
+		return 0;
+	}
+	copy->kinds = find_kinds(room);
 	if (copy->kinds & (INSN_CALL | INSN_JUMP)) {
-		copy->target.name = find_target(img, insn, &copy->target.address);
+		copy->target.name = find_target(img, room, &copy->target.address);
 		copy->target.api = copy->target.name ? api_find(copy->target.name) : NULL;
 	}
-	return &copy->cs;
+	if (!is_relative(copy) && room->size <= MAX_BYTES) {
+		*place_of(cache, code, room->size) = copy;
+		cache->lengths[code[0]] |= (uint16_t)(1U << room->size);
+	}
+	return 0;
 }

@@ -68,10 +68,43 @@ struct insn {
 	uint64_t detail[];
 };
 
-/* Return a copy of an instruction that is part of a struct insn; free() frees it. */
-cs_insn *insn_copy(const struct image *img, const cs_insn *insn);
+#define INSN_CACHED	2048U
 
-/* Return whether an instruction that insn_copy() returned is of one of some kinds. */
+/**
+ * struct insn_cache - instructions that were decoded, by their bytes
+ * @at: the instructions by a hash of their bytes; a later one replaces an earlier one
+ * @lengths: by their first byte a bit for each number of bytes that one of them has
+ * @nr: number of instructions that insn_decode() returned
+ * @decoded: number of those that Capstone decoded
+ *
+ * Of the bytes of an instruction no other one begins with all.  Jumps and calls are not in there:
+ * their operands depend on the address.  The owner of the instructions frees them after the last use
+ * of the cache.  Zeroed it has none.
+ */
+struct insn_cache {
+	const struct insn *at[INSN_CACHED];
+	uint16_t lengths[256];
+	uint64_t nr, decoded;
+};
+
+/**
+ * insn_decode() - decode an instruction
+ * @cache: instructions of the same capstone handle
+ * @capstone: handle for x86-64 with CS_OPT_DETAIL
+ * @room: Capstone's room for an instruction
+ * @img: program
+ * @code: its bytes
+ * @left: number of bytes
+ * @address: address
+ * @insn: result: the first member of a struct insn, which free() frees; NULL if the bytes are no
+ *	instruction
+ *
+ * Return: 0, or -ENOMEM
+ */
+int insn_decode(struct insn_cache *cache, csh capstone, cs_insn *room, const struct image *img,
+		const uint8_t *code, size_t left, uint64_t address, cs_insn **insn);
+
+/* Return whether an instruction that insn_decode() returned is of one of some kinds. */
 static inline bool insn_is(const cs_insn *insn, unsigned int kinds)
 {
 	return ((const struct insn *)insn)->kinds & kinds;

@@ -379,6 +379,7 @@ const struct value *values_merge(struct values *values, const struct value *a,
 	struct value v;
 	bool grown;
 
+	values->merged++;
 	if (has(a, b, id, why) || value_equal(a, b))
 		return a;
 	v = (struct value){ .cut = a->cut || b->cut, .rounded = a->rounded || b->rounded,
@@ -492,10 +493,13 @@ static const struct value *operate(struct values *values, const struct value_res
 {
 	struct value_result *r = find_result(values, key);
 
+	values->operations++;
+	if (r && r->result)
+		return r->result;
+	values->computed++;
 	if (!r)
 		return compute(values, key);
-	if (!r->result)
-		r->result = compute(values, key);
+	r->result = compute(values, key);
 	return r->result;
 }
 
@@ -605,5 +609,6 @@ void values_free(struct values *values)
 	free(values->values.table);
 	free(values->sets.table);
 	free(values->cache);
-	memset(values, 0, sizeof(*values));
+	*values = (struct values){ .operations = values->operations,
+				   .computed = values->computed, .merged = values->merged };
 }

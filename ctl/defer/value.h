@@ -150,6 +150,9 @@ struct kept {
  * @sym: values that are one symbol, by its number, and that of NO_SYM
  * @cache: results of operations by a hash of the operation and its operands, VALUES_CACHED of
  *	them; a later result replaces an earlier one
+ * @operations: number of operations, but for merges
+ * @computed: number of those whose results were not in the cache
+ * @merged: number of merges of two values
  * @no_memory: some value is not what it should be, since there was no memory for it
  *
  * Zeroed it has none.  A value depends on numbers of symbols only, not on what these stand for, so
@@ -160,9 +163,11 @@ struct values {
 	struct value_chunk *chunks;
 	const struct value *sym[MAX_SYMS + 1];
 	struct value_result *cache;
+	uint64_t operations, computed, merged;
 	bool no_memory;
 };
 
+/* Free all values; the counts stay as they are. */
 void values_free(struct values *values);
 
 const struct value *values_const(struct values *values, int64_t c);

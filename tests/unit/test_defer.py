@@ -215,6 +215,35 @@ def big_functions_are_given_up():
     assert any("more values" in r["text"] for r in loops[0]["reasons"]), loops
 
 
+def registers_of_callees_are_followed():
+    """A function passes a status on in a vector register that its caller does not name."""
+    with open(path("vector.c"), "w", encoding="utf-8") as file:
+        file.write("""#include <CL/cl.h>
+static __attribute__((noinline)) long through(long v, long c)
+{
+	long out;
+
+	__asm__ volatile("pxor %%xmm9, %%xmm9; test %2, %2; je 1f; movq %1, %%xmm9; "
+			 "1: movq %%xmm9, %0" : "=r"(out) : "r"(v), "r"(c) : "xmm9", "cc");
+	return out;
+}
+
+void passed_on(cl_command_queue q, long n);
+void passed_on(cl_command_queue q, long n)
+{
+	for (long i = 0; i < n; i++)
+		if (through(clFlush(q), n))
+			break;
+}
+
+int main(void) { return 0; }
+""")
+    make("gcc", "-w", "-O2", path("vector.c"), library(), "-o", path("vector"))
+    loops = analyse(path("vector"))["loops"]
+    assert len(loops) == 1 and loops[0]["class"] is None, loops
+    assert any("tests a status" in r["text"] for r in loops[0]["reasons"]), loops
+
+
 def a_cached_report_is_the_same():
     name = program("loops", "gcc", "-O2", "-Wl,--build-id=sha1")
     env = dict(os.environ, XDG_CACHE_HOME=path("cache"))
@@ -352,6 +381,8 @@ if __name__ == "__main__":
             (reasons_name_the_instruction, "a reason names the instruction"),
             (results_are_given_back, "a result that is used behind the loop is given back"),
             (big_functions_are_given_up, "a function with too many variables is given up"),
+            (registers_of_callees_are_followed,
+             "a result is followed through registers that only a callee names"),
             (a_cached_report_is_the_same, "a report from the cache is the same"),
             (a_picture_has_the_loops, "a picture has the loops and their classes"),
             (other_files_are_refused, "files that are no programs for x86-64 are refused"),

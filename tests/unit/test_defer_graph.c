@@ -131,6 +131,26 @@ static void operations(void)
 	TAP_CHECK(values_unite(&values, x, y)->deps == all[2]->deps);
 }
 
+/* More results than the cache has places for, so that most replace another one. */
+static void replaced_results(void)
+{
+	const struct value *x = sym(0), *v;
+	unsigned int i;
+	int64_t c;
+
+	for (i = 0; i < 8 * VALUES_CACHED; i++) {
+		TAP_CHECK(value_is_const(number(i), &c) && c == i);
+		v = values_add(&values, x, number(i), 1, 0);
+		TAP_CHECK(v->linear && v->nr == 1 && v->c == i);
+		v = values_add(&values, number(1), number(2), i, 0);
+		TAP_CHECK(value_is_const(v, &c) && c == 1 + 2 * (int64_t)i);
+		v = values_mix_all(&values, &x, 1, i);
+		TAP_CHECK(values_mix(&values, x, NULL, i) == v);
+		v = values_add(&values, number(i), x, 1, 0);
+		TAP_CHECK(v->linear && v->nr == 1 && v->c == i);
+	}
+}
+
 static void too_many_symbols(void)
 {
 	unsigned int i;
@@ -160,7 +180,7 @@ static void build(const uint8_t *code, size_t len)
 
 	TAP_NEED(cs_open(CS_ARCH_X86, CS_MODE_64, &capstone) == CS_ERR_OK);
 	cs_option(capstone, CS_OPT_DETAIL, CS_OPT_ON);
-	TAP_EQ(cfg_build(&graph, &img, &fn, capstone), 0);
+	TAP_EQ(cfg_build(&graph, &img, &fn, capstone, &(struct insn_cache){ 0 }), 0);
 	cs_close(&capstone);
 }
 
@@ -286,6 +306,7 @@ int main(void)
 	tap_run(products, "products are expanded");
 	tap_run(merges, "a merge keeps what it is made of, and ends");
 	tap_run(operations, "the cache of results tells operations and operands apart");
+	tap_run(replaced_results, "a result that replaces another one in the cache is its own");
 	tap_run(too_many_symbols, "too many symbols are noticed");
 	tap_run(nested_loops, "nested loops are found");
 	tap_run(cycle_of_two_entries, "a cycle with two entries is no loop");

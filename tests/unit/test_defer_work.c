@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mgpu-defer's work: how many times the analysis executes a block of the programs that the tests
- * have.  It is a count, which does not depend on the machine.
+ * mgpu-defer's work on the programs that the tests have: how many times the analysis executes a
+ * block, and how often it computes what it computed before.  These are counts, which do not depend
+ * on the machine.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,13 +14,15 @@
 #define TIMES		5
 /* The same for all programs of a test. */
 #define TIMES_ON_AVERAGE 3
-
-struct work {
-	uint64_t blocks, executed;
-};
+/* Of operations on values the share whose result was not in the cache, of all programs. */
+#define COMPUTED_PERCENT 25
+/* Merges of two values for each block that was executed, of all programs. */
+#define MERGED		10
+/* Of instructions the share that Capstone decoded. */
+#define DECODED_PERCENT	75
 
 /* Compile a program to a library, whose functions of the API need not be there, and look at it. */
-static void look_at(const char *source, const char *level, struct work *all)
+static void look_at(const char *source, const char *level, struct work_done *all)
 {
 	const struct classify_options o = { .assume_success = true };
 	char command[512], name[] = "/tmp/test_defer_work-XXXXXX";
@@ -39,11 +42,16 @@ static void look_at(const char *source, const char *level, struct work *all)
 	TAP_NEED(!status);
 	TAP_EQ(classify(&r, &img, &o), 0);
 	tap_diag("%s %s: %u loops, %" PRIu64 " blocks, executed %" PRIu64 " times", source, level,
-		 r.nr_loops, r.blocks, r.executed);
-	TAP_CHECK(r.nr_loops && r.blocks);
-	TAP_CHECK(r.executed <= TIMES * r.blocks);
-	all->blocks += r.blocks;
-	all->executed += r.executed;
+		 r.nr_loops, r.work.blocks, r.work.executed);
+	TAP_CHECK(r.nr_loops && r.work.blocks);
+	TAP_CHECK(r.work.executed <= TIMES * r.work.blocks);
+	all->blocks += r.work.blocks;
+	all->executed += r.work.executed;
+	all->operations += r.work.operations;
+	all->computed += r.work.computed;
+	all->merged += r.work.merged;
+	all->insns += r.work.insns;
+	all->decoded += r.work.decoded;
 	report_free(&r);
 	image_close(&img);
 }
@@ -51,14 +59,21 @@ static void look_at(const char *source, const char *level, struct work *all)
 static void look_at_all(const char *const *sources)
 {
 	static const char *const levels[] = { "-O0", "-O2" };
-	struct work all = { 0 };
+	struct work_done all = { 0 };
 	unsigned int i;
 
 	for (; *sources; sources++)
 		for (i = 0; i < sizeof(levels) / sizeof(*levels); i++)
 			look_at(*sources, levels[i], &all);
-	tap_diag("executed %.2f times", (double)all.executed / (double)all.blocks);
+	tap_diag("executed %.2f times; %.1f %% of operations computed, %.2f merges for a block; "
+		 "%.1f %% of instructions decoded", (double)all.executed / (double)all.blocks,
+		 100.0 * (double)all.computed / (double)all.operations,
+		 (double)all.merged / (double)all.executed,
+		 100.0 * (double)all.decoded / (double)all.insns);
 	TAP_CHECK(all.executed <= TIMES_ON_AVERAGE * all.blocks);
+	TAP_CHECK(100 * all.computed <= COMPUTED_PERCENT * all.operations);
+	TAP_CHECK(all.merged <= MERGED * all.executed);
+	TAP_CHECK(100 * all.decoded <= DECODED_PERCENT * all.insns);
 }
 
 static void loops(void)
@@ -77,7 +92,7 @@ static void programs(void)
 
 int main(void)
 {
-	tap_run(loops, "blocks of loops are executed a few times");
-	tap_run(programs, "so are those of programs");
+	tap_run(loops, "little of the work on loops is done again");
+	tap_run(programs, "so it is with that on programs");
 	return tap_done();
 }
