@@ -37,7 +37,8 @@ A description is a mapping:
 
 FORM is one of
 
-    TYPE                        number or handle; 'maybe TYPE': handle or NULL
+    TYPE                        number or handle; 'maybe TYPE': handle or NULL; a structure of at
+                                most 16 bytes that lies in two registers
     in TYPE [* LENGTH]          memory that the call reads; 'maybe in': or NULL
     out TYPE [* LENGTH]         memory that the call, or what it starts, writes; NULL: not asked for
     new TYPE                    the call makes an object if this is not NULL
@@ -51,6 +52,17 @@ FORM is one of
 
 TYPE is void for bytes and status for the API's error. LENGTH is in elements: a sum or product of
 numbers, names of arguments, and functions of arguments, or unknown.
+
+Keys for the analysis of loops:
+
+    also: [SYMBOL]              further functions of the same form
+    cases: {NAME: {VALUE: {NAME: FORM}}}
+                                where the number NAME has that value, other arguments have another
+                                form
+    local: true | once          the program's own library answers, without the GPU: the answer is
+                                there also while other calls are put off; once: it is the same
+                                each time
+    configuration: push | pop   a local call whose arguments the next pop gives back
 
 Keys for remoting:
 
@@ -93,7 +105,9 @@ FORM = re.compile(r"(?P<maybe>maybe )?(?:(?P<way>in|out|new|texts|list|callback)
 TOKEN = re.compile(r"\s*(?:(\d+)|(\w+)|([+*(),]))")
 KEYS = {"args", "returns", "answers", "blocks", "like", "bounds", "size", "unit", "memory",
         "refuse", "list", "shape", "flushes", "waits", "prototype", "names", "info", "retains",
-        "releases", "front", "server", "outside", "current", "early", "late", "ranges"}
+        "releases", "front", "server", "outside", "current", "early", "late", "ranges",
+        "also", "cases", "local", "configuration"}
+IN_REGISTERS = 6                # words of arguments
 
 
 def fail(where, what):
@@ -179,6 +193,8 @@ class Arg:
                 self.way = "handle"
             elif self.type in api.scalars:
                 self.way = "scalar"
+            elif self.type in api.structs:
+                self.way = "value"
             else:
                 fail(where, f"unknown type '{self.type}'")
         if self.way in ("in", "out", "new") and self.type not in (
@@ -190,7 +206,10 @@ class Arg:
             self.length = parse(where, match["length"])
         elif self.way in ("in", "out") and not match["length"]:
             self.length = ("number", 1)
+        if self.way == "value" and not 8 < api.structs[self.type] <= 16:
+            fail(where, f"'{self.type}' does not lie in two registers")
         self.is_handle = self.type in api.handles
+        self.words = 2 if self.way == "value" else 1
         self.bytes = (8 if self.is_handle else {"void": 1, "status": 4}.get(self.type) or
                       {**api.scalars, **api.structs}.get(self.type, 8))
 
@@ -205,8 +224,13 @@ class Function:
         self.api, self.name, self.desc = api, symbol, desc
         self.args = [Arg(api, f"{symbol}, {name}", name, text)
                      for name, text in (desc.get("args") or {}).items()]
-        if len(self.args) > MAX_ARGS:
+        if sum(arg.words for arg in self.args) > MAX_ARGS:
             fail(symbol, f"more than {MAX_ARGS} arguments")
+        word = 0
+        for arg in self.args:
+            word += arg.words
+            if arg.way == "value" and word > IN_REGISTERS:
+                fail(symbol, f"'{arg.name}' does not lie in registers")
         self.names = [arg.name for arg in self.args]
         self.returns = desc.get("returns")
         if self.returns not in ({"nothing", "status", "data"} | set(api.handles)):
@@ -224,9 +248,40 @@ class Function:
                 if name not in self.names:
                     fail(symbol, f"no argument is called '{name}'")
 
+        self.local, self.configuration = desc.get("local", False), desc.get("configuration")
+        if self.local not in (False, True, "once"):
+            fail(symbol, f"local: unknown '{self.local}'")
+        if self.configuration not in (None, "push", "pop"):
+            fail(symbol, f"configuration: unknown '{self.configuration}'")
+        self.symbols = [symbol, *desc.get("also", ())]
+        self.case, self.cases = self.read_cases(desc.get("cases") or {})
+
+    def read_cases(self, desc):
+        """Return the number that decides on the forms, and a function for each of its values."""
+        if not desc:
+            return None, {}
+        if len(desc) > 1:
+            fail(self.name, "cases: more than one argument decides")
+        (name, cases), = desc.items()
+        if name not in self.names or self.arg(name).way != "scalar":
+            fail(self.name, f"cases: no number is called '{name}'")
+        functions = {}
+        for value, forms in cases.items():
+            for other in forms:
+                if other not in self.names:
+                    fail(self.name, f"cases: no argument is called '{other}'")
+            functions[int(value)] = Function(self.api, self.name, {
+                key: text for key, text in {**self.desc, "args": {**self.desc["args"], **forms}}
+                .items() if key != "cases"})
+        return name, functions
+
     def arg(self, name):
         """Return the argument of this name."""
         return self.args[self.names.index(name)]
+
+    def word(self, name):
+        """Return the number of the argument of this name, if one in two registers counts twice."""
+        return sum(arg.words for arg in self.args[:self.names.index(name)])
 
 
 class Api:

@@ -14,3 +14,13 @@ const struct api_function *api_find(const char *symbol)
 	return bsearch(symbol, api_functions, api_nr_functions, sizeof(*api_functions),
 		       by_name);
 }
+
+const struct api_function *api_case(const struct api_function *fn, int64_t value)
+{
+	unsigned int i;
+
+	for (i = 0; i < fn->nr_cases; i++)
+		if (fn->cases[i].value == value)
+			return &fn->cases[i].fn;
+	return fn;
+}

@@ -21,6 +21,7 @@
  * @API_PARAMS: array of pointers to the values of a kernel's parameters
  * @API_POINTER: address that the call keeps, such as host memory of a buffer
  * @API_CALLBACK: function that the API calls
+ * @API_BYTES: half of a structure that lies in two registers
  */
 enum api_arg_type {
 	API_SCALAR,
@@ -31,6 +32,7 @@ enum api_arg_type {
 	API_PARAMS,
 	API_POINTER,
 	API_CALLBACK,
+	API_BYTES,
 };
 
 /**
@@ -46,6 +48,24 @@ enum api_result {
 	API_OBJECT,
 	API_DATA,
 };
+
+/**
+ * enum api_place - where a call is executed
+ * @API_REMOTE: by the GPU's driver: it may be put off
+ * @API_LOCAL: by the program's own library: the answer is there also while others are put off
+ * @API_LOCAL_ONCE: likewise, and the answer is the same each time
+ * @API_PUSHES: likewise: the call keeps its arguments for the next one that pops them
+ * @API_POPS: likewise: the call gives back what was pushed last
+ */
+enum api_place {
+	API_REMOTE,
+	API_LOCAL,
+	API_LOCAL_ONCE,
+	API_PUSHES,
+	API_POPS,
+};
+
+struct api_case;
 
 /**
  * struct api_arg - argument of a call
@@ -73,6 +93,10 @@ struct api_arg {
  * @blocking_arg: number of the argument that makes it wait for its data unless it is 0, or
  *	API_NO_ARG
  * @blocks: it waits for its data whatever its arguments are
+ * @place: where it is executed
+ * @case_arg: number of the argument that decides what the others are, or API_NO_ARG
+ * @nr_cases: number of its values that are known
+ * @cases: the call for each of these values; for others it is this one
  * @nr_args: number of arguments
  * @args: the arguments, in their order
  */
@@ -83,8 +107,22 @@ struct api_function {
 	bool answers;
 	bool blocks;
 	int blocking_arg;
+	enum api_place place;
+	int case_arg;
+	unsigned int nr_cases;
+	const struct api_case *cases;
 	unsigned int nr_args;
 	struct api_arg args[API_MAX_ARGS];
+};
+
+/**
+ * struct api_case - what a call is where an argument has some value
+ * @value: the value
+ * @fn: the call
+ */
+struct api_case {
+	int64_t value;
+	struct api_function fn;
 };
 
 /* Sorted by name. */
@@ -93,5 +131,8 @@ extern const unsigned int api_nr_functions;
 
 /* Return the call of this symbol, or NULL. */
 const struct api_function *api_find(const char *symbol);
+
+/* Return what a call is where the argument that decides has a value. */
+const struct api_function *api_case(const struct api_function *fn, int64_t value);
 
 #endif /* MGPU_DEFER_API_H */

@@ -461,7 +461,10 @@ static void look_at_call(struct look *l, const struct site *s, struct loop_call 
 					fn->name, fn->args[i].name);
 			/* fall through */
 		default:
-			if (class == ARG_UNKNOWN)
+			/* Numbers side by side in a register: the front end compares each. */
+			if (class == ARG_UNKNOWN && fn->args[i].type == API_BYTES)
+				c->args[i] = ARG_DATA;
+			else if (class == ARG_UNKNOWN)
 				because(l, s->insn, "it is not known how %s of %s changes",
 					fn->args[i].name, fn->name);
 			break;
@@ -800,7 +803,8 @@ static void leave_with_slots(struct look *l, const cs_insn *exit, const struct s
 		const struct sym place = { .kind = SYM_SLOT, .a = s->frame, .b = s->off,
 					   .size = s->size };
 
-		if (is_target(l, s) || !is_read_later(l, s))
+		if (l->e.syms->sym[s->frame].a == FRAME_PUSHED || is_target(l, s) ||
+		    !is_read_later(l, s))
 			continue;
 		/* Below the stack pointer there is nothing that is still needed. */
 		if (eval_is_slot(l->e.syms, st->reg[RSP], &frame, &off) &&

@@ -20,6 +20,7 @@ enum other {
 	OTHER_AGAIN,		/* differs each time that control comes there */
 	OTHER_RETURN,		/* return address */
 	OTHER_SCATTERED,	/* which place of the stack has what was stored to one */
+	OTHER_ANSWER,		/* of a function that is no call of the GPU */
 };
 
 static const struct value *constant(const struct eval *e, int64_t c)
@@ -116,6 +117,36 @@ static bool overlaps(const struct slot *s, uint16_t frame, int64_t off, unsigned
 	       s->off < off + (int64_t)size;
 }
 
+/* Return the slot that begins at an offset and does not reach beyond another one, or NULL. */
+static const struct slot *slot_within(const struct state *st, uint16_t frame, int64_t off,
+				      int64_t end)
+{
+	unsigned int i;
+
+	for (i = 0; i < st->nr_slots; i++)
+		if (st->slots[i].frame == frame && st->slots[i].off == off &&
+		    off + (int64_t)st->slots[i].size <= end)
+			return &st->slots[i];
+	return NULL;
+}
+
+/* Return one value of the slots that all bytes were stored to, or NULL if they were not. */
+static const struct value *join_slots(const struct eval *e, const struct state *st,
+				      uint16_t frame, int64_t off, int64_t end, uint64_t id)
+{
+	const struct value *v = constant(e, 0);
+	const struct slot *s;
+	int64_t at;
+
+	for (at = off; at < end; at += (int64_t)s->size) {
+		s = slot_within(st, frame, at, end);
+		if (!s)
+			return NULL;
+		v = mix(e, v, s->v, id);
+	}
+	return v;
+}
+
 const struct value *eval_slot(const struct eval *e, const struct state *st, uint16_t frame,
 			      int64_t off, unsigned int size)
 {
@@ -136,6 +167,9 @@ const struct value *eval_slot(const struct eval *e, const struct state *st, uint
 	} else if (all) {
 		v = mix(e, all->v, NULL, id);
 	} else {
+		v = join_slots(e, st, frame, off, off + (int64_t)size, id);
+	}
+	if (!v) {
 		v = symbol(e, &sym);
 		for (s = st->slots; s < end; s++)
 			if (overlaps(s, frame, off, size))
@@ -513,6 +547,23 @@ static bool memory_call(struct eval *e, struct state *st, const cs_insn *insn, c
 	return true;
 }
 
+/*
+ * Functions that C++ code calls before and behind the first execution of a static variable's
+ * initialiser. Return whether it is one.
+ */
+static bool guard_call(struct eval *e, struct state *st, const cs_insn *insn, const char *name)
+{
+	const struct value *v;
+
+	if (strcmp(name, "__cxa_guard_acquire") && strcmp(name, "__cxa_guard_release"))
+		return false;
+	v = other(e, insn, OTHER_ANSWER);
+	store_at(e, st, insn, st->reg[RDI], 8, v);
+	lose_registers(e, st, insn);
+	set_reg(e, st, RAX, 8, v, 0);
+	return true;
+}
+
 static const struct value *result_of(struct eval *e, const cs_insn *insn, unsigned int which,
 				     enum api_result holds)
 {
@@ -670,23 +721,139 @@ static unsigned int pushed_size(const struct eval *e, const struct state *st,
 	return size;
 }
 
-static void api_call(struct eval *e, struct state *st, const cs_insn *insn,
-		     const struct api_function *fn)
+static void read_args(struct eval *e, const struct state *st, const cs_insn *insn,
+		      struct site *site)
 {
-	struct site site = { .insn = insn, .fn = fn, .block = e->block };
 	const struct value *address;
-	struct site *more;
 	unsigned int i;
 
-	for (i = 0; i < fn->nr_args; i++) {
+	for (i = 0; i < site->fn->nr_args; i++) {
 		if (i < NR(argument_regs)) {
-			site.args[i] = st->reg[argument_regs[i]];
+			site->args[i] = st->reg[argument_regs[i]];
 			continue;
 		}
 		address = constant(e, 8 * (int64_t)(i - NR(argument_regs)));
 		address = add(e, st->reg[RSP], address, 1, insn->address);
-		site.args[i] = load_at(e, st, insn, address, pushed_size(e, st, address));
+		site->args[i] = load_at(e, st, insn, address, pushed_size(e, st, address));
 	}
+}
+
+static void keep_site(struct eval *e, const struct site *site)
+{
+	struct site *more;
+	unsigned int i;
+
+	if (!e->collect)
+		return;
+	more = reallocarray(e->sites, e->nr_sites + 1, sizeof(*more));
+	if (!more) {
+		e->no_memory = true;
+		for (i = 0; i < API_MAX_ARGS; i++)
+			free(site->pointees[i]);
+		return;
+	}
+	e->sites = more;
+	e->sites[e->nr_sites++] = *site;
+}
+
+/* ---- calls that the program's own library answers ---- */
+
+#define PENDING	(-8)	/* offset of the slot that has 1 while something is pushed; what is from 0 on */
+
+static uint16_t pushed_frame(struct eval *e)
+{
+	const struct sym sym = { .kind = SYM_FRAME, .a = FRAME_PUSHED };
+
+	return sym_intern(e->syms, &sym);
+}
+
+static bool is_pending(struct eval *e, const struct state *st)
+{
+	int64_t n;
+
+	return value_is_const(eval_slot(e, st, pushed_frame(e), PENDING, 8), &n) && n == 1;
+}
+
+static void set_pending(struct eval *e, struct state *st, int64_t n)
+{
+	slot_store(e, st, pushed_frame(e), PENDING, 8, constant(e, n));
+}
+
+/* Of pushes within pushes it is not followed what which one is. */
+static void push_args(struct eval *e, struct state *st, const struct site *site,
+		      const struct value *unknown)
+{
+	bool nested = is_pending(e, st);
+	unsigned int i;
+
+	for (i = 0; i < site->fn->nr_args; i++)
+		slot_store(e, st, pushed_frame(e), 8 * (int64_t)i, 8,
+			   nested ? unknown : site->args[i]);
+	set_pending(e, st, 1);
+}
+
+/* Memory that the arguments point to gets, in their order, the words that were pushed. */
+static void pop_args(struct eval *e, struct state *st, const struct site *site,
+		     const struct value *unknown)
+{
+	bool known = is_pending(e, st);
+	const struct value *address, *v;
+	uint64_t size, at;
+	int64_t word = 0;
+	unsigned int i;
+
+	for (i = 0; i < site->fn->nr_args; i++) {
+		size = pointee_size(&site->fn->args[i], site->args);
+		for (at = 0; at < size; at += 8, word++) {
+			v = known ? eval_slot(e, st, pushed_frame(e), 8 * word, 8) : unknown;
+			address = add(e, site->args[i], constant(e, (int64_t)at), 1,
+				      site->insn->address);
+			store_at(e, st, site->insn, address, size - at < 8 ? size - at : 8, v);
+		}
+	}
+	set_pending(e, st, 0);
+}
+
+static void local_call(struct eval *e, struct state *st, struct site *site)
+{
+	const struct value *answer = other(e, site->insn, OTHER_ANSWER);
+	const struct api_function *fn = site->fn;
+	unsigned int i;
+	uint16_t frame;
+	int64_t off;
+
+	if (fn->place == API_PUSHES) {
+		push_args(e, st, site, answer);
+		keep_site(e, site);
+	} else if (fn->place == API_POPS) {
+		pop_args(e, st, site, answer);
+	}
+	for (i = 0; i < fn->nr_args && fn->place != API_POPS; i++) {
+		if (fn->args[i].type != API_OUT || (value_is_const(site->args[i], &off) && !off))
+			continue;
+		/* What is the same each time is not stored to memory that has it. */
+		if (fn->place == API_LOCAL || eval_is_slot(e->syms, site->args[i], &frame, &off))
+			store_at(e, st, site->insn, site->args[i],
+				 pointee_size(&fn->args[i], site->args), answer);
+	}
+	lose_registers(e, st, site->insn);
+	set_reg(e, st, RAX, 8, answer, 0);
+}
+
+static void api_call(struct eval *e, struct state *st, const cs_insn *insn,
+		     const struct api_function *fn)
+{
+	struct site site = { .insn = insn, .fn = fn, .block = e->block };
+	unsigned int i;
+	int64_t n;
+
+	read_args(e, st, insn, &site);
+	if (fn->place != API_REMOTE) {
+		local_call(e, st, &site);
+		return;
+	}
+	if (fn->case_arg != API_NO_ARG && value_is_const(site.args[fn->case_arg], &n))
+		site.fn = fn = api_case(fn, n);
 	if (e->collect) {
 		for (i = 0; i < fn->nr_args; i++)
 			if (fn->args[i].type == API_IN)
@@ -705,17 +872,7 @@ static void api_call(struct eval *e, struct state *st, const cs_insn *insn,
 	lose_registers(e, st, insn);
 	if (fn->returns != API_NOTHING)
 		set_reg(e, st, RAX, 8, result_of(e, insn, RESULT_RETURNED, fn->returns), 0);
-	if (!e->collect)
-		return;
-	more = reallocarray(e->sites, e->nr_sites + 1, sizeof(*more));
-	if (!more) {
-		e->no_memory = true;
-		for (i = 0; i < API_MAX_ARGS; i++)
-			free(site.pointees[i]);
-		return;
-	}
-	e->sites = more;
-	e->sites[e->nr_sites++] = site;
+	keep_site(e, &site);
 }
 
 static bool enter(struct eval *e, struct state *st, const cs_insn *insn,
@@ -735,7 +892,7 @@ static void call(struct eval *e, struct state *st, const cs_insn *insn)
 	callee = address ? image_function(e->img, address) : NULL;
 	/* A function of the program itself can have any name. */
 	if (name && !(address && image_symbol(e->img, address))) {
-		if (memory_call(e, st, insn, name))
+		if (memory_call(e, st, insn, name) || guard_call(e, st, insn, name))
 			return;
 		if (is_pure(name)) {
 			pure_call(e, st, insn);
@@ -978,7 +1135,8 @@ static void generic(struct eval *e, struct state *st, const cs_insn *insn)
 		v = mix(e, v, st->reg[REG_FLAGS], 0);
 	for (i = 0; i < x->op_count; i++) {
 		if (x->operands[i].type == X86_OP_IMM ||
-		    (!i && x->operands[i].type == X86_OP_MEM && insn_is(insn, INSN_ONLY_STORES)))
+		    (!i && x->operands[i].type == X86_OP_MEM && insn_is(insn, INSN_ONLY_STORES)) ||
+		    (!i && insn_is(insn, INSN_SETS_BYTE)))
 			continue;
 		more = read_op(e, st, insn, &x->operands[i]);
 		v = mix(e, v, more, i);
@@ -1901,6 +2059,8 @@ void eval_frames(struct syms *syms, const struct cfg *g)
 			sym.b = (int64_t)g->insns[i]->address;
 			sym_intern(syms, &sym);
 		}
+	sym = (struct sym){ .kind = SYM_FRAME, .a = FRAME_PUSHED };
+	sym_intern(syms, &sym);
 }
 
 unsigned int eval_next_reg(const struct eval_shared *shared, unsigned int reg)

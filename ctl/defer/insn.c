@@ -110,6 +110,7 @@ static unsigned int find_kinds(const cs_insn *insn)
 	       (one_of(insn->id, compares) ? INSN_COMPARES : 0) |
 	       (one_of(insn->id, sets_flags) ? INSN_SETS_FLAGS : 0) |
 	       (reads_flags(insn) ? INSN_READS_FLAGS : 0) |
+	       (BEGINS(insn->mnemonic, "set") ? INSN_SETS_BYTE : 0) |
 	       (only_stores(insn) ? INSN_ONLY_STORES : 0);
 }
 

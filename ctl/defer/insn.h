@@ -25,6 +25,7 @@
  * @INSN_COMPARES: it sets all flags that are looked at, and nothing else
  * @INSN_SETS_FLAGS: it sets all flags, beside its result
  * @INSN_READS_FLAGS: its result depends on flags
+ * @INSN_SETS_BYTE: it sets a byte by the flags, whatever was there
  * @INSN_ONLY_STORES: if its first operand is memory, it stores there and does not read it
  */
 enum insn_kind {
@@ -40,6 +41,7 @@ enum insn_kind {
 	INSN_READS_FLAGS = 1 << 9,
 	INSN_ONLY_STORES = 1 << 10,
 	INSN_INTERRUPT_RETURN = 1 << 11,
+	INSN_SETS_BYTE = 1 << 12,
 };
 
 /**

@@ -12,7 +12,7 @@
 #include "classify.h"
 
 /* The number changes with what is said, and with what is found. */
-#define REPORT_VERSION	1
+#define REPORT_VERSION	2
 
 /* Return the report as JSON, which the caller releases; NULL: out of memory. */
 json_object *report_json(const struct report *r, const struct image *img,

@@ -24,7 +24,8 @@
  * @SYM_REG: a register when the iteration, or the function, began; @a: its number
  * @SYM_SLOT: bytes of the stack then; @a: base, @b: offset, @size: bytes
  * @SYM_FRAME: base of addresses on the stack: the stack pointer when the function began, or
- *	what it was aligned to by the instruction at @b
+ *	what it was aligned to by the instruction at @b if @a is 1; or FRAME_PUSHED as @a, where a
+ *	call of the API keeps what another one gives back
  * @SYM_GLOBAL: bytes at the fixed address @b
  * @SYM_HEAP: bytes at the address of the symbol @a plus @b; memory at any other addresses if
  *	@size is 0
@@ -48,6 +49,7 @@ enum sym_kind {
 };
 
 #define RESULT_RETURNED	API_MAX_ARGS
+#define FRAME_PUSHED	2
 
 struct sym {
 	enum sym_kind kind;
