@@ -36,6 +36,7 @@
 #define STAY_GOOD	8u		/* iterations as predicted that make up for the rest */
 
 _Thread_local struct remote_place remote_place __attribute__((tls_model("initial-exec")));
+struct remote_layer remote_layer;
 
 /**
  * struct late - memory that data go to which the server sends later

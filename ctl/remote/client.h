@@ -35,9 +35,30 @@ struct remote_place {
 
 extern _Thread_local struct remote_place remote_place __attribute__((tls_model("initial-exec")));
 
+/**
+ * struct remote_layer - a library between the program and the API
+ * @start: first byte of its code
+ * @len: bytes of it; 0 if there is none
+ *
+ * The library says by remote_come() where the program called it, and its own calls of the API are
+ * there.
+ */
+struct remote_layer {
+	atomic_uintptr_t start;
+	atomic_uintptr_t len;
+};
+
+extern struct remote_layer remote_layer;
+
+/* The program has made a call that returns to @site. */
+static inline void remote_come(const void *site)
+{
+	if ((uintptr_t)site - remote_layer.start >= remote_layer.len)
+		remote_place = (struct remote_place){ site, true };
+}
+
 /* Begin a call of the program: in the function that it, or the API's loader, jumps to. */
-#define remote_enter()									\
-	(remote_place = (struct remote_place){ __builtin_return_address(0), true })
+#define remote_enter()	remote_come(__builtin_return_address(0))
 
 /**
  * struct object - an object of the API; the program's handle is its address

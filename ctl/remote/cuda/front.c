@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cuda_front.h"
+#include "layer.h"
 
 #define DEPTH	32u	/* contexts on a thread's stack */
 #define DEVICES	64	/* whose primary contexts are known */
@@ -144,6 +145,22 @@ CUresult front_cuGetExportTable(const void **table, const CUuuid *id)
 	remote_outside("cuGetExportTable, which CUDA's runtime library needs", &said);
 	*table = NULL;
 	return CUDA_ERROR_NOT_FOUND;
+}
+
+/* ---- the runtime library ---- */
+
+static void called(const void *site)
+{
+	/* One of its functions can call another one. */
+	remote_come(site);
+}
+
+__attribute__((visibility("default")))
+mgpu_called *mgpu_layer(const void *start, const void *end)
+{
+	atomic_store(&remote_layer.start, (uintptr_t)start);
+	atomic_store(&remote_layer.len, (uintptr_t)end - (uintptr_t)start);
+	return called;
 }
 
 /* ---- devices ---- */

@@ -13,6 +13,11 @@
 #define DRIVER	"libcuda.so.1"
 
 struct cuda_calls cu;
+mgpu_called *_Atomic rt_called;
+
+/* Of the linker: the library's first byte, and what is behind its code. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static cudaError_t loaded;
@@ -57,6 +62,17 @@ static CUresult missing(void)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+/* Tell the front end, if the driver is one, that the program's calls come by this library. */
+static void join(void *library)
+{
+	__typeof__(mgpu_layer) *layer = NULL;
+	void *p = dlsym(library, MGPU_LAYER);
+
+	memcpy(&layer, &p, sizeof(p));
+	if (layer)
+		atomic_store(&rt_called, layer(__ehdr_start, etext));
+}
+
 static void load_once(void)
 {
 	static const struct {
@@ -74,6 +90,8 @@ static void load_once(void)
 		else
 			memcpy((char *)&cu + list[i].at, &p, sizeof(p));
 	}
+	if (library)
+		join(library);
 	there = library;
 	if (!library) {
 		fprintf(stderr, "mgpu: %s\n", dlerror());

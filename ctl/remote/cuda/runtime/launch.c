@@ -12,18 +12,24 @@
  * @block: threads of a block
  * @shared: bytes of dynamic shared memory
  * @stream: the stream
+ * @site: address that the call returns to which pushed it
  */
 struct configuration {
 	dim3 grid;
 	dim3 block;
 	size_t shared;
 	cudaStream_t stream;
+	const void *site;
 };
 
-/* Between __cudaPushCallConfiguration() and the launch the arguments are evaluated. */
+/*
+ * Between __cudaPushCallConfiguration() and the launch the arguments are evaluated.  @site is that
+ * of the configuration that was popped, until the launch.
+ */
 static _Thread_local struct {
 	struct configuration stack[CALLS];
 	unsigned int nr;
+	const void *site;
 } calls;
 
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
@@ -32,7 +38,9 @@ unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
 	/* Without success the program does not make the launch. */
 	if (calls.nr == CALLS)
 		return rt_end(cudaErrorInvalidConfiguration);
-	calls.stack[calls.nr++] = (struct configuration){ grid, block, shared, stream };
+	calls.stack[calls.nr++] = (struct configuration){
+		grid, block, shared, stream, __builtin_return_address(0)
+	};
 	return cudaSuccess;
 }
 
@@ -49,10 +57,21 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 	*block = c->block;
 	*shared = c->shared;
 	memcpy(stream, &c->stream, sizeof(c->stream));
+	calls.site = c->site;
 	return cudaSuccess;
 }
 
 /* ---- launches ---- */
+
+/*
+ * Begin a launch.  What nvcc makes of kernel<<<...>>>() pushes where the program launches; the
+ * function that pops and launches is one for all launches of the kernel.
+ */
+static void enter_launch(const void *site)
+{
+	rt_enter_at(calls.site ? calls.site : site);
+	calls.site = NULL;
+}
 
 /* Return whether a launch is larger than the device's limits for each number. */
 static bool too_large(const CUlaunchConfig *c)
@@ -122,36 +141,42 @@ static cudaError_t launch_simple(const void *func, dim3 grid, dim3 block, void *
 cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared,
 			     cudaStream_t stream)
 {
+	enter_launch(__builtin_return_address(0));
 	return launch_simple(func, grid, block, args, shared, stream, false);
 }
 
 cudaError_t cudaLaunchKernel_ptsz(const void *func, dim3 grid, dim3 block, void **args,
 				  size_t shared, cudaStream_t stream)
 {
+	enter_launch(__builtin_return_address(0));
 	return launch_simple(func, grid, block, args, shared, rt_own(stream), false);
 }
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
 			       size_t shared, cudaStream_t stream)
 {
+	enter_launch(__builtin_return_address(0));
 	return launch_simple(kernel, grid, block, args, shared, stream, false);
 }
 
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
 				    size_t shared, cudaStream_t stream)
 {
+	enter_launch(__builtin_return_address(0));
 	return launch_simple(kernel, grid, block, args, shared, rt_own(stream), false);
 }
 
 cudaError_t cudaLaunchCooperativeKernel(const void *func, dim3 grid, dim3 block, void **args,
 					size_t shared, cudaStream_t stream)
 {
+	enter_launch(__builtin_return_address(0));
 	return launch_simple(func, grid, block, args, shared, stream, true);
 }
 
 cudaError_t cudaLaunchCooperativeKernel_ptsz(const void *func, dim3 grid, dim3 block, void **args,
 					     size_t shared, cudaStream_t stream)
 {
+	enter_launch(__builtin_return_address(0));
 	return launch_simple(func, grid, block, args, shared, rt_own(stream), true);
 }
 
@@ -178,12 +203,14 @@ static cudaError_t launch_config(const cudaLaunchConfig_t *config, const void *f
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
 {
+	enter_launch(__builtin_return_address(0));
 	return launch_config(config, func, args, false);
 }
 
 cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, const void *func,
 				     void **args)
 {
+	enter_launch(__builtin_return_address(0));
 	return launch_config(config, func, args, true);
 }
 

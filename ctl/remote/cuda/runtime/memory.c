@@ -34,6 +34,7 @@ cudaError_t cudaMalloc(void **p, size_t size)
 	CUdeviceptr made = 0;
 	cudaError_t error;
 
+	rt_enter();
 	if (!p)
 		return rt_end(cudaErrorInvalidValue);
 	/* No bytes are no error, and no memory. */
@@ -76,6 +77,7 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *p, struct cudaExtent extent)
 
 cudaError_t cudaFree(void *p)
 {
+	rt_enter();
 	return RT_CALL(cuMemFree_v2(at(p)));
 }
 
@@ -222,23 +224,27 @@ static cudaError_t copy(void *dst, const void *src, size_t count, enum cudaMemcp
 
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind)
 {
+	rt_enter();
 	return copy(dst, src, count, kind, WAIT, NULL);
 }
 
 cudaError_t cudaMemcpy_ptds(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind)
 {
+	rt_enter();
 	return copy(dst, src, count, kind, WAIT_OWN, CU_STREAM_PER_THREAD);
 }
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
 			    cudaStream_t stream)
 {
+	rt_enter();
 	return copy(dst, src, count, kind, ASYNC, stream);
 }
 
 cudaError_t cudaMemcpyAsync_ptsz(void *dst, const void *src, size_t count,
 				 enum cudaMemcpyKind kind, cudaStream_t stream)
 {
+	rt_enter();
 	return copy(dst, src, count, kind, ASYNC, rt_own(stream));
 }
 
@@ -288,12 +294,14 @@ static cudaError_t rectangle(void *dst, size_t dpitch, const void *src, size_t s
 cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
 			 size_t height, enum cudaMemcpyKind kind)
 {
+	rt_enter();
 	return rectangle(dst, dpitch, src, spitch, width, height, kind, WAIT, NULL);
 }
 
 cudaError_t cudaMemcpy2D_ptds(void *dst, size_t dpitch, const void *src, size_t spitch,
 			      size_t width, size_t height, enum cudaMemcpyKind kind)
 {
+	rt_enter();
 	return rectangle(dst, dpitch, src, spitch, width, height, kind, WAIT_OWN,
 			 CU_STREAM_PER_THREAD);
 }
@@ -302,6 +310,7 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t 
 			      size_t width, size_t height, enum cudaMemcpyKind kind,
 			      cudaStream_t stream)
 {
+	rt_enter();
 	return rectangle(dst, dpitch, src, spitch, width, height, kind, ASYNC, stream);
 }
 
@@ -309,6 +318,7 @@ cudaError_t cudaMemcpy2DAsync_ptsz(void *dst, size_t dpitch, const void *src, si
 				   size_t width, size_t height, enum cudaMemcpyKind kind,
 				   cudaStream_t stream)
 {
+	rt_enter();
 	return rectangle(dst, dpitch, src, spitch, width, height, kind, ASYNC, rt_own(stream));
 }
 
@@ -355,21 +365,25 @@ static cudaError_t box(const struct cudaMemcpy3DParms *p, enum how how, CUstream
 
 cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *params)
 {
+	rt_enter();
 	return box(params, WAIT, NULL);
 }
 
 cudaError_t cudaMemcpy3D_ptds(const struct cudaMemcpy3DParms *params)
 {
+	rt_enter();
 	return box(params, WAIT_OWN, CU_STREAM_PER_THREAD);
 }
 
 cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *params, cudaStream_t stream)
 {
+	rt_enter();
 	return box(params, ASYNC, stream);
 }
 
 cudaError_t cudaMemcpy3DAsync_ptsz(const struct cudaMemcpy3DParms *params, cudaStream_t stream)
 {
+	rt_enter();
 	return box(params, ASYNC, rt_own(stream));
 }
 
@@ -391,21 +405,25 @@ static cudaError_t set(void *p, int value, size_t count, enum how how, CUstream 
 
 cudaError_t cudaMemset(void *p, int value, size_t count)
 {
+	rt_enter();
 	return set(p, value, count, WAIT, NULL);
 }
 
 cudaError_t cudaMemset_ptds(void *p, int value, size_t count)
 {
+	rt_enter();
 	return set(p, value, count, WAIT_OWN, CU_STREAM_PER_THREAD);
 }
 
 cudaError_t cudaMemsetAsync(void *p, int value, size_t count, cudaStream_t stream)
 {
+	rt_enter();
 	return set(p, value, count, ASYNC, stream);
 }
 
 cudaError_t cudaMemsetAsync_ptsz(void *p, int value, size_t count, cudaStream_t stream)
 {
+	rt_enter();
 	return set(p, value, count, ASYNC, rt_own(stream));
 }
 
@@ -433,23 +451,27 @@ static cudaError_t set_plane(void *p, size_t pitch, int value, size_t width, siz
 
 cudaError_t cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height)
 {
+	rt_enter();
 	return set_plane(p, pitch, value, width, height, WAIT, NULL);
 }
 
 cudaError_t cudaMemset2D_ptds(void *p, size_t pitch, int value, size_t width, size_t height)
 {
+	rt_enter();
 	return set_plane(p, pitch, value, width, height, WAIT_OWN, CU_STREAM_PER_THREAD);
 }
 
 cudaError_t cudaMemset2DAsync(void *p, size_t pitch, int value, size_t width, size_t height,
 			      cudaStream_t stream)
 {
+	rt_enter();
 	return set_plane(p, pitch, value, width, height, ASYNC, stream);
 }
 
 cudaError_t cudaMemset2DAsync_ptsz(void *p, size_t pitch, int value, size_t width, size_t height,
 				   cudaStream_t stream)
 {
+	rt_enter();
 	return set_plane(p, pitch, value, width, height, ASYNC, rt_own(stream));
 }
 
@@ -496,18 +518,21 @@ static cudaError_t from_symbol(void *dst, const void *symbol, size_t count, size
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset,
 			       enum cudaMemcpyKind kind)
 {
+	rt_enter();
 	return to_symbol(symbol, src, count, offset, kind, WAIT, NULL);
 }
 
 cudaError_t cudaMemcpyToSymbol_ptds(const void *symbol, const void *src, size_t count,
 				    size_t offset, enum cudaMemcpyKind kind)
 {
+	rt_enter();
 	return to_symbol(symbol, src, count, offset, kind, WAIT_OWN, CU_STREAM_PER_THREAD);
 }
 
 cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count,
 				    size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
+	rt_enter();
 	return to_symbol(symbol, src, count, offset, kind, ASYNC, stream);
 }
 
@@ -515,24 +540,28 @@ cudaError_t cudaMemcpyToSymbolAsync_ptsz(const void *symbol, const void *src, si
 					 size_t offset, enum cudaMemcpyKind kind,
 					 cudaStream_t stream)
 {
+	rt_enter();
 	return to_symbol(symbol, src, count, offset, kind, ASYNC, rt_own(stream));
 }
 
 cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t count, size_t offset,
 				 enum cudaMemcpyKind kind)
 {
+	rt_enter();
 	return from_symbol(dst, symbol, count, offset, kind, WAIT, NULL);
 }
 
 cudaError_t cudaMemcpyFromSymbol_ptds(void *dst, const void *symbol, size_t count, size_t offset,
 				      enum cudaMemcpyKind kind)
 {
+	rt_enter();
 	return from_symbol(dst, symbol, count, offset, kind, WAIT_OWN, CU_STREAM_PER_THREAD);
 }
 
 cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t count, size_t offset,
 				      enum cudaMemcpyKind kind, cudaStream_t stream)
 {
+	rt_enter();
 	return from_symbol(dst, symbol, count, offset, kind, ASYNC, stream);
 }
 
@@ -540,6 +569,7 @@ cudaError_t cudaMemcpyFromSymbolAsync_ptsz(void *dst, const void *symbol, size_t
 					   size_t offset, enum cudaMemcpyKind kind,
 					   cudaStream_t stream)
 {
+	rt_enter();
 	return from_symbol(dst, symbol, count, offset, kind, ASYNC, rt_own(stream));
 }
 

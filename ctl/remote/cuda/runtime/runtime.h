@@ -12,11 +12,26 @@
 #include "cuda_api.h"
 #include "cuda_gen.h"
 #include "cudart_api.h"
+#include "layer.h"
 
 #define RT_DEVICES	64	/* that the library can use */
 
 /* The driver's functions.  One that it lacks returns CUDA_ERROR_NOT_SUPPORTED. */
 extern struct cuda_calls cu;
+
+/* What is called when the program has called the library; NULL if the driver asks for nothing. */
+extern mgpu_called *_Atomic rt_called;
+
+static inline void rt_enter_at(const void *site)
+{
+	mgpu_called *called = atomic_load_explicit(&rt_called, memory_order_relaxed);
+
+	if (called)
+		called(site);
+}
+
+/* Begin a function of the API whose calls of the driver can be put off. */
+#define rt_enter()	rt_enter_at(__builtin_return_address(0))
 
 /**
  * rt_load() - load the driver and initialise it

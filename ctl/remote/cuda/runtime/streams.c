@@ -6,16 +6,19 @@
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
 {
+	rt_enter();
 	return RT_GET(stream, cuStreamCreate(stream, flags));
 }
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream)
 {
+	rt_enter();
 	return cudaStreamCreateWithFlags(stream, 0);
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority)
 {
+	rt_enter();
 	return RT_GET(stream, cuStreamCreateWithPriority(stream, flags, priority));
 }
 
@@ -56,6 +59,7 @@ cudaError_t cudaStreamIsCapturing_ptsz(cudaStream_t stream, enum cudaStreamCaptu
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
+	rt_enter();
 	/* The default streams stay. */
 	if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
 		return rt_end(cudaErrorInvalidResourceHandle);
@@ -64,11 +68,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
 {
+	rt_enter();
 	return RT_CALL(cuStreamWaitEvent(stream, event, flags));
 }
 
 cudaError_t cudaStreamWaitEvent_ptsz(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
 {
+	rt_enter();
 	return cudaStreamWaitEvent(rt_own(stream), event, flags);
 }
 
@@ -96,37 +102,44 @@ cudaError_t cudaStreamQuery_ptsz(cudaStream_t stream)
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
+	rt_enter();
 	return RT_GET(event, cuEventCreate(event, flags));
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
+	rt_enter();
 	return cudaEventCreateWithFlags(event, 0);
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
+	rt_enter();
 	return RT_CALL(cuEventDestroy_v2(event));
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
+	rt_enter();
 	return RT_CALL(cuEventRecord(event, stream));
 }
 
 cudaError_t cudaEventRecord_ptsz(cudaEvent_t event, cudaStream_t stream)
 {
+	rt_enter();
 	return cudaEventRecord(event, rt_own(stream));
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags)
 {
+	rt_enter();
 	return RT_CALL(cuEventRecordWithFlags(event, stream, flags));
 }
 
 cudaError_t cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream,
 					  unsigned int flags)
 {
+	rt_enter();
 	return cudaEventRecordWithFlags(event, rt_own(stream), flags);
 }
 
