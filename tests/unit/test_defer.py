@@ -343,7 +343,8 @@ def the_manual_page_has_all_options():
 
 def descriptions_are_refused_if_wrong():
     table = os.path.join(TOP, "ctl", "api", "table")
-    good = {"api": "test", "types": {"scalars": {"int": 4}, "handles": {"object": "ERROR"}},
+    good = {"api": "test", "types": {"scalars": {"int": 4}, "handles": {"object": "ERROR"},
+                                     "structs": {"pair": 12, "large": 24}},
             "functions": {"f": {"args": {"n": "int", "p": "out object * n"},
                                 "returns": "status"}}}
     changes = (({"returns": "state"}, "returns: unknown 'state'"),
@@ -354,7 +355,19 @@ def descriptions_are_refused_if_wrong():
                ({"args": {"p": "in objects"}}, "unknown type 'objects'"),
                ({"args": {"p": "callback when"}}, "unknown callback 'when'"),
                ({"args": {f"n{i}": "int" for i in range(17)}}, "more than 16 arguments"),
-               ({"blocks": "when"}, "blocks: no argument is called 'when'"))
+               ({"blocks": "when"}, "blocks: no argument is called 'when'"),
+               ({"args": {"s": "large"}}, "'large' does not lie in two registers"),
+               ({"args": {**{f"n{i}": "int" for i in range(5)}, "s": "pair"}},
+                "'s' does not lie in registers"),
+               ({"args": {**{f"s{i}": "pair" for i in range(3)},
+                          **{f"n{i}": "int" for i in range(11)}}}, "more than 16 arguments"),
+               ({"local": "twice"}, "local: unknown 'twice'"),
+               ({"configuration": "peek"}, "configuration: unknown 'peek'"),
+               ({"cases": {"when": {}}}, "cases: no number is called 'when'"),
+               ({"cases": {"p": {}}}, "cases: no number is called 'p'"),
+               ({"cases": {"n": {1: {"q": "int"}}}}, "cases: no argument is called 'q'"),
+               ({"cases": {"n": {}, "p": {}}}, "cases: more than one argument decides"),
+               ({"also": ["g", "f"]}, "described twice"))
     for change, error in (({}, None), *changes):
         text = json.loads(json.dumps(good))
         text["functions"]["f"].update(change)

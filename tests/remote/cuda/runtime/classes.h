@@ -25,7 +25,7 @@ LOOP c1_launches(word *p, word *q)
 	}
 }
 
-/* The last error is the library's own. */
+/* The last error is the status of the launch. */
 LOOP c1_checked(word *p)
 {
 	for (word i = 0; i < ROUNDS; i++) {
