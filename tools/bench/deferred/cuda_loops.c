@@ -7,8 +7,9 @@ static CUdeviceptr memory;
 
 static void constant(unsigned int n)
 {
+	CUdeviceptr p = memory;
 	unsigned int one = 1;
-	void *params[] = { &memory, &one };
+	void *params[] = { &p, &one };
 
 	for (unsigned int i = 0; i < n; i++)
 		cuLaunchKernel(step, 4, 1, 1, 64, 1, 1, 0, NULL, params, NULL);
@@ -16,8 +17,9 @@ static void constant(unsigned int n)
 
 static void induction(unsigned int n)
 {
+	CUdeviceptr p = memory;
 	unsigned int i;
-	void *params[] = { &memory, &i };
+	void *params[] = { &p, &i };
 
 	for (i = 0; i < n; i++)
 		cuLaunchKernel(step, 4, 1, 1, 64, 1, 1, 0, NULL, params, NULL);
@@ -25,8 +27,9 @@ static void induction(unsigned int n)
 
 static void results(unsigned int n)
 {
+	CUdeviceptr p = memory;
 	unsigned int one = 1;
-	void *params[] = { &memory, &one };
+	void *params[] = { &p, &one };
 	CUstream stream;
 
 	for (unsigned int i = 0; i < n; i++) {
