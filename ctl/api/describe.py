@@ -105,8 +105,8 @@ FORM = re.compile(r"(?P<maybe>maybe )?(?:(?P<way>in|out|new|texts|list|callback)
 TOKEN = re.compile(r"\s*(?:(\d+)|(\w+)|([+*(),]))")
 KEYS = {"args", "returns", "answers", "blocks", "like", "bounds", "size", "unit", "memory",
         "refuse", "list", "shape", "flushes", "waits", "prototype", "names", "info", "retains",
-        "releases", "front", "server", "outside", "current", "early", "late", "ranges",
-        "also", "cases", "local", "configuration"}
+        "releases", "front", "server", "outside", "current", "early", "late", "ranges"}
+ANALYSIS = {"also", "cases", "local", "configuration"}
 IN_REGISTERS = 6                # words of arguments
 
 
@@ -218,7 +218,7 @@ class Function:
     """A call of the API."""
 
     def __init__(self, api, symbol, desc):
-        unknown = set(desc) - KEYS
+        unknown = set(desc) - KEYS - ANALYSIS
         if unknown:
             fail(symbol, f"unknown key '{unknown.pop()}'")
         self.api, self.name, self.desc = api, symbol, desc
