@@ -156,7 +156,7 @@ bench-render: all debian13 ## measure guests of mgpu-renderd; writes build/bench
 	$(SUB) -C tools/bench isolation
 	@tools/bench/render/run
 
-bench-deferred: ## measure remoted OpenCL (some five minutes); writes build/bench/deferred.json
+bench-deferred: ## measure remoted OpenCL and CUDA (some seven minutes); writes build/bench/deferred.json
 	$(SUB) -C ctl remote defer
 	@tools/bench/deferred/run
 

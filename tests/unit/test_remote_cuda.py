@@ -303,9 +303,9 @@ def check_classes(name, exact):
             assert re.search(loop + r", loop at \w+: not deferred: ", log), (loop, log)
             assert loop not in predicted, (loop, log)
         elif loop not in UNPREDICTED:
-            # The first iterations are looked at, and loops of 40 or 300 iterations are among them.
-            assert predicted[loop] > (30 if loop == "c1_fails" else 290), (loop, log)
-    assert counted["grouped"] > 0.6 * counted["requests"], counted
+            # Of 40, 300 or 600 iterations the first ones are looked at, and those behind a pause.
+            assert predicted[loop] > (15 if loop == "c1_fails" else 100), (loop, log)
+    assert counted["grouped"] > 0.5 * counted["requests"], counted
 
 
 def runtime_loops_have_their_classes():

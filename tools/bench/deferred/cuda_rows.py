@@ -138,9 +138,9 @@ def measure_loops(bench, rounds):
         name = bench.build(api, source)
         for loop_class in (1, 2, 3) if name else ():
             args = (name, str(loop_class), str(LAUNCHES))
-            found = in_turns(rounds, lambda mode, args=args: bench.run(mode, *args)[0])
+            found = in_turns(rounds, lambda mode, args=args: bench.run(mode, *args))
             rows.append({"api": api, "class": loop_class, "device": DEVICE, "transport": TRANSPORT,
-                         "spin": 0, **loop_row(found), "equal": bench.equal(*args)})
+                         "spin": 0, **loop_row(found, LAUNCHES), "equal": bench.equal(*args)})
             print(f"{api}, class {loop_class}: measured", file=sys.stderr)
     return rows
 

@@ -41,15 +41,20 @@ def in_turns(rounds, once):
     return found
 
 
-def loop_row(found):
-    """Return what launches of a loop cost, of outputs with their microseconds."""
-    us = {mode: [statistics.median(float(us) for us in re.findall(r"us (\S+)", text))
-                 for text in found[mode]] for mode in MODES}
+def loop_row(found, launches):
+    """Return what a launch in a loop costs, of what timed() returned, with microseconds."""
+    times = {mode: [[float(us) for us in re.findall(r"us (\S+)", text)]
+                    for text, *_ in found[mode]] for mode in MODES}
+    us = {mode: [statistics.median(some) for some in times[mode]] for mode in MODES}
     row = {mode + "_us": round(statistics.median(us[mode]), 3) for mode in MODES}
     row["deferred_to_native"] = round(statistics.median(
         d / n for d, n in zip(us["deferred"], us["native"])), 3)
     row["one_to_deferred"] = round(statistics.median(
         o / d for o, d in zip(us["one"], us["deferred"])), 3)
+    # The first repetition is not timed.
+    total = launches * (len(times["deferred"][-1]) + 1)
+    for mode in ("batched", "deferred"):
+        row[mode + "_bytes"] = round(found[mode][-1][3]["bytes"] / total, 2)
     return row
 
 
