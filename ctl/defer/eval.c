@@ -758,7 +758,8 @@ static void keep_site(struct eval *e, const struct site *site)
 
 /* ---- calls that the program's own library answers ---- */
 
-#define PENDING	(-8)	/* offset of the slot that has 1 while something is pushed; what is from 0 on */
+/* Offset of the slot that has 1 while something is pushed.  What is pushed lies from 0 on. */
+#define PENDING	(-8)
 
 static uint16_t pushed_frame(struct eval *e)
 {
