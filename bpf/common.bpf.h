@@ -3,7 +3,7 @@
 #ifndef MGPU_COMMON_BPF_H
 #define MGPU_COMMON_BPF_H
 
-#include "vmlinux.h"
+#include "kernel.bpf.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
