@@ -12,7 +12,7 @@ KERNELDIR := $(BUILD)/kernel/$(KERNEL)
 KDIR	?= $(KERNELDIR)/kdir
 # Modules for another kernel go where that kernel's release says.
 KMOD	:= $(BUILD)/kmod/$(if $(filter file,$(origin KDIR)),$(KERNEL),$(shell \
-	cat $(KDIR)/include/config/kernel.release))
+	sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h))
 
 export KERNEL BUILD
 
@@ -34,7 +34,7 @@ endif
 SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
-.PHONY: help deps kernel kmod libbpf bpf ctl guest debian13 sim all unit fuzz \
+.PHONY: help deps build-deps deb check-packaging kernel kmod libbpf bpf ctl guest debian13 sim all unit fuzz \
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
 	bench-virtio bench-render bench-deferred bench-place bench-learn learn-weights \
@@ -55,34 +55,42 @@ help: ## say what can be made
 
 deps: $(BUILD)/deps.stamp ## install the packages that are missing (Debian 12)
 
-$(BUILD)/deps.stamp: tools/setup/packages tools/setup/deps
+# What is installed for all is enough to build with.
+build-deps: $(if $(wildcard $(BUILD)/deps.stamp),deps,$(BUILD)/build-deps.stamp)
+
+$(BUILD)/%.stamp: tools/setup/packages tools/setup/deps
 	@mkdir -p $(BUILD)
 ifeq ($(DEPS),no)
-	@echo 'deps: not looked at (DEPS=$(DEPS))'
+	@echo '$*: not looked at (DEPS=$(DEPS))'
 else
-	@tools/setup/deps
+	@tools/setup/deps $(if $(filter build-deps,$*),--building)
 	@touch $@
 endif
 
 # The headers of the test kernel are needed unless the caller brings others.
 ifeq ($(origin KDIR),file)
-kmod: kernel
+kmod: deps kernel
+endif
+
+# A real host gets what it has the libraries for. Tests need all, and fetch a libbpf for it.
+ifneq ($(filter-out kmod bpf ctl deb,$(or $(MAKECMDGOALS),all)),)
+ctl: libbpf
 endif
 
 kernel: deps ## fetch the test kernel
 	@tools/vm/kernel $(KERNEL)
 
-kmod: deps ## build the kernel modules, with BTF
+kmod: build-deps ## build the kernel modules, with BTF
 	@tools/setup/kmod-build $(KDIR) $(KMOD) $(SUBJOBS) $(KMOD_FLAGS)
 ifeq ($(origin KDIR),file)
 	@tools/setup/kmod-build --source tools/vm/tcg $(KDIR) \
 		$(BUILD)/tcg/$(KERNEL) $(KMOD_FLAGS)
 endif
 
-libbpf: deps ## build a newer libbpf where the distribution's is too old
+libbpf: build-deps ## build a newer libbpf where the distribution's is too old
 	@[ ! -x tools/setup/libbpf ] || tools/setup/libbpf
 
-bpf: kernel libbpf ## build the BPF programs
+bpf: build-deps ## build the BPF programs
 	$(SUB) -C bpf
 
 ctl: bpf ## build mgpud, gpuctl and libmgpu
@@ -113,7 +121,7 @@ fuzz: ## fuzz vGPUs in the debug kernel: SECONDS=60 [SEED=N] [REPLAY=FILE] [GPU=
 		$(if $(SEED),--seed $(SEED)) $(if $(REPLAY),--replay $(REPLAY)) \
 		$(if $(GPU),--gpu $(GPU))
 
-kselftest: ctl ## build the kernel self-tests
+kselftest: ctl kernel ## build the kernel self-tests
 	$(SUB) -C tests/kselftest
 
 all: kmod bpf ctl guest sim ## build everything but the tests
