@@ -96,6 +96,9 @@ bpf: build-deps ## build the BPF programs
 ctl: bpf ## build mgpud, gpuctl and libmgpu
 	$(SUB) -C ctl
 
+deb: deps libbpf ## build Debian's packages, in build/deb
+	@JOBS=$(JOBS) tools/packaging/deb
+
 guest: kernel ## build the guest workloads and the image that guests boot
 	$(SUB) -C tools/guest KERNEL=$(GUEST_KERNEL)
 

@@ -13,6 +13,7 @@ while read -r f; do
 	case $f in
 	# Data, licences and ABI descriptions have no place for it.
 	COPYING|VERSION|LICENSES/*|Documentation/ABI/*|*.png|*.svg|*.json|*.bin|*.weights|*/corpus/*|.clang-format) continue ;;
+	debian/changelog|debian/copyright|debian/source/format) continue ;;
 	esac
 	# neither empty nor binary
 	LC_ALL=C grep -Iq . "$f" || continue
