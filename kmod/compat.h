@@ -8,6 +8,7 @@
 #define MGPU_COMPAT_H
 
 #include <linux/bpf.h>
+#include <linux/btf.h>
 #include <linux/btf_ids.h>
 #include <linux/eventfd.h>
 #include <linux/hrtimer.h>
@@ -114,6 +115,11 @@ static inline void mgpu_compat_eventfd_signal(struct eventfd_ctx *ctx)
 #ifndef BTF_KFUNCS_START
 #define BTF_KFUNCS_START(name)	BTF_SET8_START(name)
 #define BTF_KFUNCS_END(name)	BTF_SET8_END(name)
+#endif
+
+/* 7.3 at the latest: arguments of every kfunc are trusted, and there is no flag for it. */
+#ifndef KF_TRUSTED_ARGS
+#define KF_TRUSTED_ARGS		0
 #endif
 
 /* 6.9: modules can have struct_ops, which BPF programs implement. */

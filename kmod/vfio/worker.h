@@ -5,6 +5,7 @@
 #ifndef MGPU_WORKER_H
 #define MGPU_WORKER_H
 
+#include <linux/kcov.h>
 #include <linux/kthread.h>
 
 struct mem_cgroup;
@@ -15,14 +16,14 @@ struct mgpu_vgpu;
  * @thread: the thread; NULL while the vGPU is closed; RCU for threads that queue work
  * @work: the work, which runs the ring
  * @memcg: memory control group of the VMM, holds a reference
- * @kcov: what collects coverage of kernel threads for the thread that opened the vGPU, 0
- *	for nothing; always 0 without CONFIG_KCOV
+ * @kcov: handle of what collects coverage for the thread that opened the vGPU; that of
+ *	nothing without CONFIG_KCOV
  */
 struct mgpu_worker {
 	struct kthread_worker __rcu *thread;
 	struct kthread_work work;
 	struct mem_cgroup *memcg;
-	u64 kcov;
+	typeof(kcov_common_handle()) kcov;
 };
 
 int mgpu_worker_start(struct mgpu_vgpu *vgpu);
