@@ -96,7 +96,7 @@ bpf: build-deps ## build the BPF programs
 ctl: bpf ## build mgpud, gpuctl and libmgpu
 	$(SUB) -C ctl
 
-deb: deps libbpf ## build Debian's packages, in build/deb
+deb: libbpf ## build Debian's packages, in build/deb; first: apt build-dep ./
 	@JOBS=$(JOBS) tools/packaging/deb
 
 guest: kernel ## build the guest workloads and the image that guests boot
@@ -197,6 +197,9 @@ check-long: ## run what takes hours: every kernel, soak, an hour of fuzzing a ta
 			bad="$$bad $$kernel"; \
 	done; [ -z "$$bad" ] || { echo "check-long: failed on:$$bad"; exit 1; }
 
+check-packaging: deps ## build, install, upgrade and purge the packages in chroots of Debian 12 and 13
+	@tests/run packaging
+
 check-static: all ## only the checks that run nothing
 	@tests/run static
 
@@ -247,7 +250,7 @@ clean: ## remove what was built; keep kernels and downloads
 	@rm -rf $(BUILD)/kmod $(BUILD)/tcg $(BUILD)/bpf $(BUILD)/ctl $(BUILD)/guest \
 		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/fuzz-device $(BUILD)/kselftest $(BUILD)/check \
 		$(BUILD)/check-* $(BUILD)/ci-* $(BUILD)/bench $(BUILD)/sim \
-		$(BUILD)/vm $(BUILD)/coverage $(BUILD)/mutate
+		$(BUILD)/vm $(BUILD)/coverage $(BUILD)/mutate $(BUILD)/deb
 
 distclean: ## remove build/
 	@rm -rf $(BUILD)

@@ -662,8 +662,8 @@ settings()
 	done
 	for key in allocator preempt; do
 		for name in $(complete_words ctl set $key ''); do
-			grep -qx "\.B $name" "$top/Documentation/man/mgpud.8" ||
-				echo "mgpud(8) does not explain $name"
+			grep -qx "\.B $name" "$top/Documentation/man/mgpud.conf.5" ||
+				echo "mgpud.conf(5) does not explain $name"
 		done
 	done
 }

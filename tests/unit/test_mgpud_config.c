@@ -481,7 +481,7 @@ static void table(void)
 	TAP_MEM(&c, &defaults, sizeof(c));
 }
 
-/* mgpud(8) has each setting with its range and its default. */
+/* mgpud.conf(5) has each setting with its range and its default. */
 static void manual(void)
 {
 	char text[65536], line[512], range[MGPUD_RANGE];
@@ -500,7 +500,7 @@ static void manual(void)
 		snprintf(line, sizeof(line), "\n.TP\n.BR %s \" (%s; default %s)\"\n", s->key,
 			 range, s->initial);
 		if (!TAP_CHECK(strstr(text, line)))
-			tap_diag("mgpud(8) lacks: %s", line);
+			tap_diag("mgpud.conf(5) lacks: %s", line);
 	}
 }
 

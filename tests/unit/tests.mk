@@ -142,7 +142,7 @@ test_mgpud_config-srcs := $(mgpud-config) ../../ctl/mgpud/server/log.c $(alloc) 
 	$(learn-models)
 test_mgpud_config-cflags := $(mgpud-cflags) \
 	-DEXAMPLE='"$(abspath ../../ctl/mgpud/mgpud.conf)"' \
-	-DMANUAL='"$(abspath ../../Documentation/man/mgpud.8)"'
+	-DMANUAL='"$(abspath ../../Documentation/man/mgpud.conf.5)"'
 test_mgpud_config-pkgs := json-c inih
 
 test_mgpud_pairs-srcs := ../../ctl/mgpud/contexts/pair_speeds.c ../../ctl/mgpud/config/weights.c \

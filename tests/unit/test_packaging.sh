@@ -1,0 +1,169 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The packages have every file that is installed, the units are hardened, and modules get
+# BTF from a kernel's image where headers lack it. tests/packaging installs the packages.
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${BUILD:-$top/build}
+unit=$top/ctl/remote/mgpu-remoted.service
+program=$BUILD/ctl/mgpu-remoted
+# shellcheck disable=SC2034
+man=$top/Documentation/man/mgpu-remoted.8
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
+# shellcheck source=tests/lib/unit.sh
+. "$top/tests/lib/unit.sh"
+needs "$program"
+
+behaves 'systemd takes the unit of mgpu-remoted' takes_unit mgpu-remoted.service
+behaves 'its exposure is low' exposed mgpu-remoted.service 30
+
+versions()
+{
+	[ "$(sed -n '1s/.*(\(.*\)).*/\1/p' "$top/debian/changelog")" = "$(cat "$top/VERSION")" ]
+}
+behaves 'the packages have the version of the project' versions
+
+# Each file that "make install" installs is in one package. Patterns of *.install may name
+# folders.
+every_file()
+{
+	local f p n
+
+	make -s -C "$top/ctl" install BUILD="$BUILD" PREFIX=/usr libdir=/usr/lib/arch \
+		unitdir=/lib/systemd/system DESTDIR="$tmp/root" >"$tmp/out" 2>&1 || show "$tmp/out"
+	sed 's/#.*//; s,debian/tmp/,,; s,${env:UNITDIR},lib/systemd/system,' \
+		"$top"/debian/*.install "$top"/debian/*.manpages |
+		awk 'NF { print $1 }' >"$tmp/listed"
+	(cd "$tmp/root" && find . -type f -printf '%P\n') >"$tmp/installed"
+	[ "$(wc -l <"$tmp/installed")" -gt 20 ] || echo 'hardly a file was installed'
+	while read -r f; do
+		n=0
+		while read -r p; do
+			# shellcheck disable=SC2053
+			[[ $f != $p && $f != $p/* ]] || n=$((n + 1))
+		done <"$tmp/listed"
+		[ $n -eq 1 ] || echo "$f is in $n packages"
+	done <"$tmp/installed"
+	while read -r p; do
+		# shellcheck disable=SC2086
+		(cd "$tmp/root" && ls -d $p) >"$tmp/out" 2>&1 || echo "$p is not installed"
+	done <"$tmp/listed"
+}
+behaves 'each installed file is in one package' every_file
+
+build_dependencies()
+{
+	local p
+
+	sed -n '/^Build-Depends:/,/^[A-Z][a-z-]*:/s/^ \([a-z0-9-]*\).*/\1/p' "$top/debian/control" |
+		grep -v '^debhelper-compat$\|^dh-sequence-\|^linux-libc-dev$\|^systemd-dev$' \
+			>"$tmp/wanted"
+	[ -s "$tmp/wanted" ] || echo 'no build dependencies'
+	while read -r p; do
+		grep -q "^$p\b" "$top/tools/setup/packages" || echo "make deps lacks $p"
+	done <"$tmp/wanted"
+}
+behaves 'make deps installs what the packages are built with' build_dependencies
+
+# ---- BTF
+
+kernel=$BUILD/kernel/6.1
+release=$(cat "$kernel/release" 2>/dev/null)
+
+# Headers and an image as Debian 12 installs them: without vmlinux and resolve_btfids.
+stock_headers()
+{
+	local f kdir
+
+	[ -n "$release" ] || skip 'no test kernel 6.1'
+	kdir=$(realpath "$kernel/kdir")
+	rm -rf "$tmp/system"
+	mkdir -p "$tmp/system/boot" "$tmp/system/headers/tools"
+	for f in "$kdir"/{,.[a-z]}*; do
+		case ${f##*/} in
+		vmlinux|tools) ;;
+		*)	ln -s "$f" "$tmp/system/headers/" ;;
+		esac
+	done
+}
+
+kdir_btf()
+{
+	ROOT=$tmp/system "$top/tools/setup/kdir-btf" "$tmp/system/headers" "$tmp/btf" \
+		>"$tmp/out" 2>"$tmp/err"
+}
+
+from_image()
+{
+	stock_headers
+	cp "$kernel/boot/vmlinuz-$release" "$tmp/system/boot/"
+	kdir_btf || show "$tmp/err"
+	[ "$(sed -n 1p "$tmp/out")" = "$tmp/btf/kdir" ] || show "$tmp/out"
+	[ -x "$(sed -n 2p "$tmp/out")" ] || echo 'there is no btf-ids'
+	objcopy -j .BTF "$kernel/vmlinux" "$tmp/want" 2>/dev/null
+	objcopy -O binary "$tmp/want" "$tmp/want.btf"
+	objcopy -O binary "$tmp/btf/kdir/vmlinux" "$tmp/got.btf"
+	cmp "$tmp/want.btf" "$tmp/got.btf"
+}
+behaves 'headers without vmlinux get the BTF of the image' from_image
+
+damaged()
+{
+	stock_headers
+	for image in '' "$kernel/vmlinux" "$top/README.rst"; do
+		rm -f "$tmp/system/boot"/*
+		[ -z "$image" ] || cp "$image" "$tmp/system/boot/vmlinuz-$release"
+		kdir_btf || show "$tmp/err"
+		[ "$(sed -n 1p "$tmp/out")" = "$tmp/system/headers" ] || show "$tmp/out"
+		grep -q "the modules for $release get no BTF: .*linux-image-$release" "$tmp/err" ||
+			show "$tmp/err"
+		grep -q 'Lost are mgpu-trace, mgpu-policy, and eBPF accounting' "$tmp/err" ||
+			show "$tmp/err"
+	done
+	head -c 1000000 "$kernel/boot/vmlinuz-$release" >"$tmp/system/boot/vmlinuz-$release"
+	kdir_btf || show "$tmp/err"
+	grep -q 'get no BTF' "$tmp/err" || show "$tmp/err"
+}
+behaves 'without an image that is whole it says what is lost' damaged
+
+# btf-ids against what the kernel's resolve_btfids did to the module of the tests.
+same_ids()
+{
+	local ko=$BUILD/kmod/6.1/mgpu.ko at size
+
+	[ -f "$ko" ] && [ -n "$release" ] || skip 'the modules for 6.1 are not built'
+	gcc -std=gnu17 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
+		-Wall -Wextra -o "$tmp/btf-ids" "$top/tools/setup/btf-ids.c" -lbpf -lelf
+	cp "$ko" "$tmp/mgpu.ko"
+	read -r at size < <(readelf -SW "$ko" | sed -n 's/.* \.BTF_ids *[A-Z]* *[^ ]* \([^ ]*\) \([^ ]*\) .*/\1 \2/p')
+	# as the compiler leaves them: zeros, but for flags
+	for ((i = 0; i < 0x$size; i += 8)); do
+		dd if=/dev/zero of="$tmp/mgpu.ko" bs=1 count=4 seek=$((0x$at + i)) conv=notrunc status=none
+	done
+	! cmp -s "$ko" "$tmp/mgpu.ko" || echo 'nothing was to be resolved'
+	"$tmp/btf-ids" -b "$kernel/vmlinux" "$tmp/mgpu.ko" || echo 'btf-ids failed'
+	cmp "$ko" "$tmp/mgpu.ko"
+}
+behaves 'btf-ids does what resolve_btfids does' same_ids
+
+hostile_module()
+{
+	local ko=$BUILD/kmod/6.1/mgpu.ko n
+
+	[ -x "$tmp/btf-ids" ] || gcc -std=gnu17 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined \
+		-fno-sanitize-recover=all -o "$tmp/btf-ids" "$top/tools/setup/btf-ids.c" -lbpf -lelf
+	refused "$tmp/btf-ids" 1 'README.rst has no BTF' -b "$top/README.rst" "$top/VERSION"
+	refused "$tmp/btf-ids" 2 'usage: btf-ids -b BASE MODULE' -b "$top/VERSION"
+	[ -f "$ko" ] && [ -n "$release" ] || return 0
+	for n in 0 64 4096 1000000; do
+		head -c $n "$ko" >"$tmp/cut.ko"
+		refused "$tmp/btf-ids" 1 'btf-ids: .*cut.ko' -b "$kernel/vmlinux" "$tmp/cut.ko"
+		[ "$(stat -c %s "$tmp/cut.ko")" -eq $n ] || echo "$n bytes changed"
+	done
+}
+behaves 'btf-ids refuses damaged files, and changes none' hostile_module
+
+done_testing
