@@ -58,7 +58,7 @@ static void complain(const char *format, ...)
 
 static int open_module(struct module *m)
 {
-	size_t names;
+	size_t names, sections, seen = 1;
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
 
@@ -67,11 +67,13 @@ static int open_module(struct module *m)
 		return -errno;
 	elf_version(EV_CURRENT);
 	m->elf = elf_begin(m->fd, ELF_C_READ, NULL);
-	if (!m->elf || elf_kind(m->elf) != ELF_K_ELF || elf_getshdrstrndx(m->elf, &names))
+	if (!m->elf || elf_kind(m->elf) != ELF_K_ELF || elf_getshdrstrndx(m->elf, &names) ||
+	    elf_getshdrnum(m->elf, &sections))
 		return -ENOEXEC;
 	while ((scn = elf_nextscn(m->elf, scn))) {
 		const char *name;
 
+		seen++;
 		if (!gelf_getshdr(scn, &sh))
 			return -ENOEXEC;
 		name = elf_strptr(m->elf, names, sh.sh_name);
@@ -84,7 +86,8 @@ static int open_module(struct module *m)
 			m->names = sh.sh_link;
 		}
 	}
-	return 0;
+	/* The end of a file that was cut has the headers of sections. */
+	return seen > 1 && seen == sections ? 0 : -ENOEXEC;
 }
 
 static void close_module(struct module *m)
