@@ -12,17 +12,6 @@
 /* mgpud answers between two periods' work, which takes some milliseconds. */
 #define ANSWER_MS	1000
 
-double json_number(struct json_object *object, const char *key)
-{
-	struct json_object *value;
-
-	if (!object || !json_object_object_get_ex(object, key, &value) ||
-	    (!json_object_is_type(value, json_type_double) &&
-	     !json_object_is_type(value, json_type_int)))
-		return NAN;
-	return json_object_get_double(value);
-}
-
 double control_period(struct json_object *state)
 {
 	double seconds = json_number(state, "period_s");

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "json_read.h"
 #include "mgpu.h"
 
 struct json_object;
@@ -42,8 +43,5 @@ const char *control_why(const struct control *control, char *text, size_t size);
 
 /* Length of mgpud's period, seconds; NAN if it is unknown. */
 double control_period(struct json_object *state);
-
-/* Number of a JSON object; NAN if there is none. */
-double json_number(struct json_object *object, const char *key);
 
 #endif /* GPUCTL_CONTROL_H */
