@@ -13,11 +13,6 @@
 #include "gpuctl.h"
 #include "mgpud_client.h"
 
-static const struct mgpud_service remoted = {
-	.name = "mgpu-remoted", .path = "/run/mgpu/remote.sock.control",
-	.env = "MGPU_REMOTE_CONTROL",
-};
-
 /* ---- reading ---- */
 
 /* Read a list of the state, which the caller must put. */
@@ -27,7 +22,7 @@ static int get_list(struct json_object **list, const char *name, struct mgpu_err
 	struct mgpud *client;
 	int ret;
 
-	ret = mgpud_connect_to(&client, &remoted, NULL, err);
+	ret = mgpud_connect_to(&client, &remoted_service, NULL, err);
 	if (ret)
 		return ret;
 	ret = mgpud_get(client, &state, err);
@@ -456,7 +451,7 @@ static int add_setting(struct json_object *part, const char *key, const char *va
 static int set_part(struct json_object *settings, struct mgpu_error *err)
 {
 	struct mgpud *client;
-	int ret = mgpud_connect_to(&client, &remoted, NULL, err);
+	int ret = mgpud_connect_to(&client, &remoted_service, NULL, err);
 
 	if (ret)
 		return ret;

@@ -48,6 +48,11 @@ static const struct mgpud_service mgpud_service = {
 	.name = "mgpud", .path = MGPUD_SOCKET_DEFAULT, .env = MGPUD_SOCKET_ENV,
 };
 
+const struct mgpud_service remoted_service = {
+	.name = "mgpu-remoted", .path = "/run/mgpu/remote.sock.control",
+	.env = "MGPU_REMOTE_CONTROL",
+};
+
 static int from_fd(struct mgpud **client, const char *name, int fd, struct mgpu_error *err)
 {
 	struct mgpud *c = calloc(1, sizeof(*c));

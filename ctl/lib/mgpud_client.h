@@ -43,6 +43,8 @@ struct mgpud_service {
 	const char *env;
 };
 
+extern const struct mgpud_service remoted_service;	/* mgpu-remoted */
+
 /* Connect to another service, whose description must stay. @path: NULL, as with mgpud. */
 int mgpud_connect_to(struct mgpud **client, const struct mgpud_service *service,
 		     const char *path, struct mgpu_error *err);
