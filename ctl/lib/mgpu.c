@@ -378,6 +378,132 @@ int mgpu_vgpu_get(struct mgpu *mgpu, uint32_t id, struct mgpu_vgpu_info *vgpu,
 	return get_vgpu(mgpu, &id, NULL, vgpu, err);
 }
 
+/* ---- several vGPUs at once ---- */
+
+/* Answers that may wait in the socket: each takes at most 9 KiB of its buffer. */
+#define GETS		16
+#define GET_SIZE	(RECV_SIZE / GETS)
+
+/* A request for a vGPU. */
+struct get {
+	struct nlmsghdr nlh;
+	struct genlmsghdr genl;
+	struct nlattr nla;
+	uint32_t id;
+};
+
+/* Send requests for @nr vGPUs as one datagram. */
+static int send_gets(struct mgpu *mgpu, const struct mgpu_vgpu_info *vgpus, size_t nr,
+		     struct mgpu_error *err)
+{
+	struct sockaddr_nl to = { .nl_family = AF_NETLINK };
+	struct get gets[GETS] = { 0 };
+	ssize_t len;
+
+	for (size_t i = 0; i < nr; i++)
+		gets[i] = (struct get){
+			.nlh = {
+				.nlmsg_len = sizeof(*gets),
+				.nlmsg_type = (uint16_t)mgpu->family,
+				.nlmsg_flags = NLM_F_REQUEST,
+				.nlmsg_seq = ++mgpu->seq,
+				.nlmsg_pid = nl_socket_get_local_port(mgpu->sock),
+			},
+			.genl = { .cmd = MGPU_CMD_VGPU_GET, .version = MGPU_FAMILY_VERSION },
+			.nla = { .nla_len = sizeof(struct nlattr) + sizeof(uint32_t),
+				 .nla_type = MGPU_A_VGPU_ID },
+			.id = vgpus[i].id,
+		};
+	do {
+		len = sendto(mgpu_fd(mgpu), gets, nr * sizeof(*gets), 0, (struct sockaddr *)&to,
+			     sizeof(to));
+	} while (len < 0 && errno == EINTR);
+	if (len >= 0)
+		return 0;
+	return mgpu_fail(err, -errno, "sending to the kernel: %s", strerror(errno));
+}
+
+/* Take over the histograms of an answer, unless the ID passed to another vGPU meanwhile. */
+static int take_hists(struct mgpu_vgpu_info *vgpu, const struct nlmsghdr *nlh)
+{
+	const uint32_t hists = UINT32_C(1) << MGPU_A_VGPU_FRAME_INTERVAL_HIST |
+			       UINT32_C(1) << MGPU_A_VGPU_LATENCY_HIST;
+	struct mgpu_vgpu_info one = { 0 };
+	const struct nlmsgerr *e = NLMSG_DATA(nlh);
+	int ret;
+
+	if (nlh->nlmsg_type == NLMSG_ERROR && nlh->nlmsg_len < NLMSG_LENGTH(sizeof(*e)))
+		return -EBADMSG;
+	if (nlh->nlmsg_type == NLMSG_ERROR)
+		return e->error == -ENODEV ? 0 : e->error;
+	ret = mgpu_msg_parse(nlh, mgpu_vgpu_fields, &one);
+	if (ret || strcmp(one.uuid, vgpu->uuid))
+		return ret;
+	vgpu->present |= one.present & hists;
+	memcpy(vgpu->frame_interval_hist, one.frame_interval_hist, sizeof(one.frame_interval_hist));
+	memcpy(vgpu->latency_hist, one.latency_hist, sizeof(one.latency_hist));
+	return 0;
+}
+
+/* Receive up to @nr datagrams of the kernel, one for each answer. */
+static int receive_hists(struct mgpu *mgpu, struct mgpu_vgpu_info *vgpus, size_t nr,
+			 uint32_t first, size_t *answered)
+{
+	struct sockaddr_nl from[GETS] = { 0 };
+	struct mmsghdr hdrs[GETS] = { 0 };
+	struct iovec iov[GETS];
+	int n, ret = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		iov[i] = (struct iovec){ mgpu->buf + i * GET_SIZE, GET_SIZE };
+		hdrs[i].msg_hdr = (struct msghdr){
+			.msg_name = &from[i], .msg_namelen = sizeof(from[i]),
+			.msg_iov = &iov[i], .msg_iovlen = 1,
+		};
+	}
+	n = recvmmsg(mgpu_fd(mgpu), hdrs, (unsigned int)nr, MSG_WAITFORONE, NULL);
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (int i = 0; i < n && !ret; i++) {
+		const struct nlmsghdr *nlh = iov[i].iov_base;
+
+		if (from[i].nl_pid)
+			continue;	/* of another process */
+		if (hdrs[i].msg_hdr.msg_flags & MSG_TRUNC)
+			return -EMSGSIZE;
+		if (!NLMSG_OK(nlh, hdrs[i].msg_len))
+			return -EBADMSG;
+		if (nlh->nlmsg_seq - first >= nr)
+			continue;	/* of an earlier request that failed */
+		ret = take_hists(&vgpus[nlh->nlmsg_seq - first], nlh);
+		++*answered;
+	}
+	return ret;
+}
+
+int mgpu_vgpu_hists(struct mgpu *mgpu, struct mgpu_vgpu_info *vgpus, size_t nr,
+		    struct mgpu_error *err)
+{
+	for (size_t at = 0; at < nr; at += GETS) {
+		size_t n = nr - at < GETS ? nr - at : GETS, answered = 0;
+		uint32_t first = mgpu->seq + 1;
+		int ret = send_gets(mgpu, vgpus + at, n, err);
+
+		if (ret)
+			return ret;
+		while (answered < n && !ret)
+			ret = receive_hists(mgpu, vgpus + at, n, first, &answered);
+		if (ret == -ENOENT)
+			return no_module(err);
+		if (ret)
+			return mgpu_fail(err, ret, "reading the kernel's answer: %s",
+					 strerror(-ret));
+	}
+	return 0;
+}
+
+/* ---- contexts ---- */
+
 int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 		 struct mgpu_ctx *ctx, struct mgpu_error *err)
 {

@@ -326,6 +326,22 @@ int mgpu_vgpu_list(struct mgpu *mgpu, const uint32_t *dev_id,
 		   struct mgpu_error *err);
 int mgpu_vgpu_get(struct mgpu *mgpu, uint32_t id, struct mgpu_vgpu_info *vgpu,
 		  struct mgpu_error *err);
+
+/**
+ * mgpu_vgpu_hists() - add histograms to a list of vGPUs
+ * @mgpu: handle
+ * @vgpus: vGPUs of mgpu_vgpu_list()
+ * @nr: their number
+ * @err: sentence about an error, may be NULL
+ *
+ * The kernel is asked for several vGPUs at once.  A vGPU that has gone, or was never open,
+ * gets no histograms.
+ *
+ * Return: 0 or a negative errno.
+ */
+int mgpu_vgpu_hists(struct mgpu *mgpu, struct mgpu_vgpu_info *vgpus, size_t nr,
+		    struct mgpu_error *err);
+
 /*
  * @key: ID, UUID, or the beginning of the UUID if that is unique.  A key of digits only is
  * always an ID.
