@@ -34,10 +34,11 @@ endif
 SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
-.PHONY: help deps build-deps deb check-packaging kernel kmod libbpf bpf ctl guest debian13 sim all unit fuzz \
+.PHONY: help deps build-deps deb check-packaging kernel kmod libbpf bpf ctl guest debian13 \
+	prometheus sim all unit fuzz \
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
-	bench-virtio bench-render bench-deferred bench-place bench-learn learn-weights \
+	bench-virtio bench-render bench-deferred bench-place bench-learn bench-scrape learn-weights \
 	check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
 	check-debug mutations coverage vm-shell clean distclean
@@ -106,6 +107,9 @@ debian13: guest ## fetch a Debian 13 that guests can boot
 	@tools/vm/kernel 6.1
 	@tools/guest/debian13
 	$(SUB) -C tools/guest debian13
+
+prometheus: deps ## fetch Prometheus, for a test of the metrics
+	@tools/setup/prometheus
 
 sim: ctl kernel ## build the simulator
 	$(SUB) -C tools/sim
@@ -180,17 +184,21 @@ bench-learn: sim ## compare models of shares (NODES=, TASKS=, TRAIN=, PAIRS=); w
 	@tools/bench/learn/run $(if $(PAIRS),--pairs "$(PAIRS)") \
 		$(if $(NODES),--nodes "$(NODES)" --tasks $(TASKS) --train "$(TRAIN)")
 
+bench-scrape: ctl ## measure a scrape of mgpu-exporter (a minute); writes build/bench/scrape.json
+	$(SUB) -C tools/bench scrape
+	@tools/bench/operate/scrape
+
 learn-weights: sim ## make the weights of models again that the project ships (minutes)
 	@tools/learn/weights ctl/learn/weights
 
-check: all unit fuzz-targets kselftest ## run the tests, all but the longest (30 minutes)
+check: all unit fuzz-targets kselftest prometheus ## run the tests, all but the longest (30 minutes)
 	@tests/run
 
 # Each of the three kernels, one after the other; what one finds stops no other.
 check-long: ## run what takes hours: every kernel, soak, an hour of fuzzing a target
 	+@bad=; for kernel in 6.1 6.12 debug; do \
 		$(MAKE) --no-print-directory KERNEL=$$kernel all unit fuzz-targets kselftest \
-			debian13 && \
+			debian13 prometheus && \
 		KERNEL=$$kernel MGPU_LONG=1 tests/run \
 			$$([ $$kernel = 6.1 ] || echo static/modules.sh kselftest e2e) \
 			$$([ $$kernel != debug ] || echo device) || \
@@ -203,7 +211,7 @@ check-packaging: deps ## build, install, upgrade and purge the packages in chroo
 check-static: all ## only the checks that run nothing
 	@tests/run static
 
-check-unit: all unit ## only the tests in user space
+check-unit: all unit prometheus ## only the tests in user space
 	@tests/run unit
 
 check-fuzz: fuzz-targets ## only the short fuzz runs

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# gpuctl, mgpud, mgpu-policy, mgpu-trace, mgpu-renderd, mgpu-defer, mgpu-place, mgpu-learn and
-# mgpu-remoted have one grammar: help, version, and the answer to words and options that they do not know.
+# gpuctl, mgpud, mgpu-policy, mgpu-trace, mgpu-renderd, mgpu-defer, mgpu-place, mgpu-learn,
+# mgpu-exporter and mgpu-remoted have one grammar: help, version, and the answer to words and options that they do not know.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,10 +10,11 @@ BUILD=${BUILD:-$top/build}
 ctl=$BUILD/ctl
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
-tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer mgpu-place mgpu-learn mgpu-remoted'
+tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer mgpu-place mgpu-learn mgpu-exporter
+	mgpu-remoted'
 
 must 'the tools cannot be built' \
-	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn remote BUILD="$BUILD"
+	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn metrics remote BUILD="$BUILD"
 
 help_and_version()
 {
@@ -69,6 +70,11 @@ unknown()
 	refused "$ctl/mgpu-place" 2 '^mgpu-place: --nodes wants a value' replay --nodes
 	refused "$ctl/mgpu-learn" 2 "did you mean 'evaluate'" evalaute
 	refused "$ctl/mgpu-learn" 2 '^mgpu-learn: --seed wants a value' train --seed
+	refused "$ctl/mgpu-exporter" 2 "did you mean 'serve'" sevre
+	refused "$ctl/mgpu-exporter" 2 '^mgpu-exporter: --listen wants a value' serve --listen
+	refused "$ctl/mgpu-exporter" 2 '^mgpu-exporter: --listen is not for print' print --listen x
+	refused "$ctl/mgpu-exporter" 2 "--interval '0': it must be a whole number" textfile x.prom --interval 0
+	refused "$ctl/mgpu-exporter" 2 'textfile takes one file' textfile
 	refused "$ctl/mgpu-renderd" 2 'make it first' --record /nonexistent
 	refused "$ctl/mgpu-renderd" 2 'replay needs a recording' replay
 }

@@ -126,6 +126,15 @@ test_learn_history-srcs := $(addprefix $(learn)/,history.c examples.c) $(learn-l
 test_learn_history-cflags := $(learn-cflags) -I../../ctl/alloc
 test_learn_history-pkgs := json-c
 
+# ---- ctl/metrics
+
+# It is mgpu-exporter on another kernel, too.
+test_metrics-srcs := metrics_kernel.c $(wildcard ../../ctl/metrics/*.c ../../ctl/lib/*.c)
+test_metrics-cflags := -include test_metrics.h $(lib-cflags) -I../../ctl/metrics \
+	-DMGPU_VERSION='"test"'
+test_metrics-pkgs := libnl-genl-3.0 json-c libmicrohttpd libseccomp libcap-ng
+test_metrics-libs := -Wl,--wrap=genl_ctrl_resolve,--wrap=sendto,--wrap=recvmsg,--wrap=recvmmsg
+
 # ---- ctl/mgpud
 
 mgpud-config := $(addprefix ../../ctl/mgpud/config/,config.c settings.c table.c) \
