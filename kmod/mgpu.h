@@ -265,6 +265,7 @@ struct mgpu_vgpu {
 	struct list_head devcmds_kept;	/* for the commands to come */
 	u32 nr_devcmds_kept;
 	u32 slices;			/* of streams, in devcmds */
+	u64 devcmd_ended_ns;		/* when the device ended a command last; READ_ONCE */
 	struct llist_head devcmds_done;	/* no lock: engines add */
 	atomic_t losses;		/* see mgpu_vgpu_lost() */
 	u32 dev_gen;			/* mgpu_vgpu_gen() when DRIVER_OK was set */

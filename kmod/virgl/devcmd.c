@@ -332,7 +332,7 @@ bool mgpu_devcmd_slice_ends(struct mgpu_devcmd *dc)
 	dc->vgpu->slices -= dc->job.slice;
 	ctx = xa_load(&dc->vgpu->devctxs, dc->guest_ctx);
 	if (ctx && ctx->dev_id == dc->dev_ctx && !dc->job.error)
-		mgpu_slice_learn(ctx->slicer, &dc->load, dc->engine_ns);
+		mgpu_slice_learn(ctx->slicer, &dc->load, dc->engine_ns, dc->behind);
 	if (dc->slice_answer)
 		dc->answer = dc->slice_answer;
 	if (!last)
@@ -479,7 +479,12 @@ static void devcmd_done(struct mgpu_job *job)
 /* ops->ended */
 static void devcmd_ended(struct mgpu_job *job, u64 engine_ns, u64 engine_cycles)
 {
-	to_mgpu_devcmd(job)->engine_ns = engine_ns;
+	struct mgpu_devcmd *dc = to_mgpu_devcmd(job);
+	struct mgpu_vgpu *vgpu = job->vgpu;
+
+	dc->engine_ns = engine_ns;
+	dc->behind = job->start_ns < READ_ONCE(vgpu->devcmd_ended_ns);
+	WRITE_ONCE(vgpu->devcmd_ended_ns, ktime_get_ns());
 }
 
 static struct mgpu_msg *devcmd_msgs(struct mgpu_job *job, u32 *nr)

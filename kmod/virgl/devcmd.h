@@ -51,6 +51,7 @@ struct mgpu_resource;
  * @dev_ctx: the device's number of the context that a stream is for
  * @load: expected cost of the stream or slice
  * @engine_ns: engine time that it took, nanoseconds
+ * @behind: the device had it before it ended the vGPU's command before
  * @gfp: how to allocate the command and its messages
  * @keep: the command has the size of those that are kept, and is freed under ring_lock
  * @nr_msgs: entries of @msgs and @resp
@@ -84,6 +85,7 @@ struct mgpu_devcmd {
 	u32 dev_ctx;
 	struct mgpu_slice_load load;
 	u64 engine_ns;
+	bool behind;
 	gfp_t gfp;
 	bool keep;
 	u32 nr_msgs;

@@ -37,6 +37,8 @@
 #define COST_VERTEX	50U		/* which each band costs once more */
 /* Less is noise: hosts look for finished work every 500 us. */
 #define LEARN_MIN	(1000U * US)
+/* A longer way to the device is another VM's work. */
+#define WAY_MAX		(20U * 1000 * US)
 
 /* After so many slices the length of a slice doubles. */
 #define DOUBLE_AFTER	24
@@ -418,18 +420,36 @@ static void load_add(const struct mgpu_slicer *s, struct mgpu_slice_load *load, 
 		};
 }
 
+/*
+ * Return the time of a slice without the way to the device and back, which slices without a
+ * command that costs anything show.
+ */
+static u64 without_way(struct mgpu_slicer *s, const struct mgpu_slice_load *load, u64 ns)
+{
+	if (!load->parts[0].tag) {
+		s->way_ns = (3 * s->way_ns + (ns < WAY_MAX ? ns : WAY_MAX)) / 4;
+		return 0;
+	}
+	return ns - (ns < s->way_ns ? ns : s->way_ns);
+}
+
 /**
  * mgpu_slice_learn - learn from the time that a slice took
  * @s: slicer of the context
  * @load: expected cost of the slice
  * @ns: time that it took, any number of nanoseconds
+ * @behind: the device had the slice before it ended the job before, so that the way to the
+ *	device and back is not in @ns
  */
-void mgpu_slice_learn(struct mgpu_slicer *s, const struct mgpu_slice_load *load, u64 ns)
+void mgpu_slice_learn(struct mgpu_slicer *s, const struct mgpu_slice_load *load, u64 ns,
+		      bool behind)
 {
 	u64 expected = load->ns ? load->ns : 1, ratio, cost;
 	struct mgpu_slice_cost *c;
 	u32 i;
 
+	if (!behind)
+		ns = without_way(s, load, ns);
 	if (ns < LEARN_MIN && expected < LEARN_MIN)
 		return;
 	/* In 256ths, a quarter to 16 times; the cost goes half the way there. */

@@ -146,6 +146,7 @@ struct mgpu_slice_state {
 /**
  * struct mgpu_slicer - cuts the streams of a context
  * @costs: learned costs
+ * @way_ns: time of a slice without work, nanoseconds: the way to the device and back
  * @state: state behind the last stream that the host gets, and behind the planned one
  * @now: which of @state is valid
  * @slices: the plan
@@ -155,6 +156,7 @@ struct mgpu_slice_state {
  */
 struct mgpu_slicer {
 	struct mgpu_slice_cost costs[MGPU_SLICE_COSTS];
+	u64 way_ns;
 	struct mgpu_slice_state state[2];
 	u32 now;
 	struct mgpu_slice slices[MGPU_SLICE_MAX];
@@ -169,6 +171,7 @@ u32 mgpu_slice_plan(struct mgpu_slicer *s, const __le32 *stream, u32 words, u32 
 void mgpu_slice_commit(struct mgpu_slicer *s);
 u32 mgpu_slice_words(const struct mgpu_slicer *s, u32 i);
 void mgpu_slice_write(const struct mgpu_slicer *s, const __le32 *stream, u32 i, __le32 *to);
-void mgpu_slice_learn(struct mgpu_slicer *s, const struct mgpu_slice_load *load, u64 ns);
+void mgpu_slice_learn(struct mgpu_slicer *s, const struct mgpu_slice_load *load, u64 ns,
+		      bool behind);
 
 #endif /* MGPU_VIRGL_SLICE_H */

@@ -189,7 +189,7 @@ static void check_slices(const uint8_t *data, const __le32 *stream, u32 words)
 			    slice->band == s.bands[slice->split].nr - 1)
 				at += s.bands[slice->split].words;
 			mgpu_slice_learn(&s, &slice->load,
-					 (u64)get(data, i) << get(data, round + i) % 48);
+					 (u64)get(data, i) << get(data, round + i) % 48, i % 2);
 		}
 		FUZZ_ASSERT(at == words);
 		if (round % 3)

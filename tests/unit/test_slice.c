@@ -444,7 +444,7 @@ static u32 learned(const struct stream *s, u64 ns, u32 rounds, u64 *longest)
 				took += ns / slicer.bands[slice->split].nr;
 			if (took > *longest)
 				*longest = took;
-			mgpu_slice_learn(&slicer, &slice->load, took);
+			mgpu_slice_learn(&slicer, &slice->load, took, true);
 		}
 		mgpu_slice_commit(&slicer);
 	}
@@ -486,6 +486,45 @@ static void costs_are_learned(void)
 	TAP_CHECK(i == 1);
 }
 
+/*
+ * Slices of a stream of one draw of @ns, as often as it is sent to a device to which the way
+ * takes @way.  The guest waits for it, and then sends a stream without work, which takes @idle.
+ */
+static u32 learned_far(u64 ns, u64 way, u64 idle)
+{
+	struct stream work = { 0 }, none = { 0 };
+	u32 nr = 0, i, rounds;
+
+	put_setup(&none, 0, 1080, 9);
+	put_setup(&work, 0, 1080, 9);
+	put_draw(&work, 4, 0);
+	mgpu_slicer_init(&slicer);
+	for (rounds = 0; rounds < 40; rounds++) {
+		mgpu_slice_plan(&slicer, none.w, none.n, 4 * MS, 0);
+		mgpu_slice_learn(&slicer, &slicer.slices[0].load, idle, false);
+		nr = mgpu_slice_plan(&slicer, work.w, work.n, 4 * MS, 0);
+		for (i = 0; i < nr; i++)
+			mgpu_slice_learn(&slicer, &slicer.slices[i].load,
+					 ns / nr + (i ? 0 : way), i);
+	}
+	return nr;
+}
+
+static void way_is_no_cost(void)
+{
+	u32 nr = learned_far(1 * MS, 12 * MS, 12 * MS);
+
+	if (!TAP_CHECK(nr == 1))
+		tap_diag("1 ms of work, 12 ms of way: %u slices", nr);
+	nr = learned_far(90 * MS, 12 * MS, 12 * MS);
+	if (!TAP_CHECK(nr >= 15 && nr <= 30))
+		tap_diag("90 ms of work, 12 ms of way: %u slices", nr);
+	/* A long wait is another VM's work, and does not hide the guest's. */
+	nr = learned_far(90 * MS, 0, 1000 * MS);
+	if (!TAP_CHECK(nr >= 15))
+		tap_diag("90 ms of work, 1 s without work: %u slices", nr);
+}
+
 static void costs_are_bounded(void)
 {
 	static const u64 times[] = { 0, 1, MS, U64_MAX, U64_MAX / 2, 1ull << 56 };
@@ -500,7 +539,7 @@ static void costs_are_bounded(void)
 		TAP_CHECK(once(&s, 1 + i * MS, 0, &draws) <= MGPU_SLICE_MAX);
 		for (k = 0; k < slicer.nr; k++)
 			mgpu_slice_learn(&slicer, &slicer.slices[k].load,
-					 times[(i / 50 + k) % 6]);
+					 times[(i / 50 + k) % 6], i % 2);
 		for (k = 0; k < MGPU_SLICE_COSTS; k++)
 			TAP_CHECK(!slicer.costs[k].tag ||
 				  (slicer.costs[k].ns >= 1000 &&
@@ -806,7 +845,7 @@ static void random_streams(void)
 			mgpu_slice_commit(&slicer);
 			for (n = 0; n < nr; n++)
 				mgpu_slice_learn(&slicer, &slicer.slices[n].load,
-						 below(20) * MS);
+						 below(20) * MS, below(2));
 			slices += nr;
 			bands += slicer.nr_bands;
 			TAP_NEED(same(&whole, &cut));
@@ -822,6 +861,7 @@ int main(void)
 	rng = 1;
 	tap_run(no_cut_without_need, "a stream is not cut without need");
 	tap_run(costs_are_learned, "costs are learned, and slices get the wanted length");
+	tap_run(way_is_no_cost, "the way to the device is not learned as a cost");
 	tap_run(costs_are_bounded, "costs and the number of slices are bounded");
 	tap_run(bands_make_up_the_draw, "bands make up the draw, and leave the state as it was");
 	tap_run(draws_stay_whole, "draws that change more than the picture stay whole");

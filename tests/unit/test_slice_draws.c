@@ -72,7 +72,7 @@ static int draw(uint32_t frames, uint32_t slice_ns, uint32_t bands, uint8_t *pic
 			if (!submit(&slicer, &s, i))
 				return 1;
 			/* Each draw would take some 30 ms. */
-			mgpu_slice_learn(&slicer, &slicer.slices[i].load, 10 * MS);
+			mgpu_slice_learn(&slicer, &slicer.slices[i].load, 10 * MS, true);
 		}
 		mgpu_slice_commit(&slicer);
 	}
