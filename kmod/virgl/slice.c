@@ -625,7 +625,8 @@ static void add_cmd(struct planner *p, const __le32 *stream, u32 at)
  * @s: slicer of the context
  * @stream: from mgpu_virgl_check(), which accepted it
  * @words: length of the stream, up to U32_MAX / 8
- * @slice_ns: wanted length of a slice, nanoseconds; 0 for one slice
+ * @slice_ns: wanted length of a slice, nanoseconds, or that of the way to the device and back if
+ *	that is longer; 0 for one slice
  * @bands: 0; for tests, number of bands of each draw that can be split, with a cut before
  *	each command
  *
@@ -643,6 +644,9 @@ u32 mgpu_slice_plan(struct mgpu_slicer *s, const __le32 *stream, u32 words, u32 
 
 	p.st = &s->state[!s->now];
 	*p.st = s->state[s->now];
+	/* Each slice takes the way: shorter ones cost more than they spare others. */
+	if (slice_ns && slice_ns < s->way_ns)
+		p.slice_ns = s->way_ns;
 	s->nr = 0;
 	s->nr_bands = 0;
 	new_slice(&p, 0);
