@@ -15,8 +15,9 @@
 #define VIRGL_RENDERER_UNSTABLE_APIS
 #include <virglrenderer.h>
 
+#include "clock.h"
 #include "complain.h"
-#include "gl_clock.h"
+#include "fence_clock.h"
 #include "virgl.h"
 
 #define PAGE		4096u
@@ -53,11 +54,12 @@ struct resource {
  * @ops: what it calls
  * @arg: for @ops
  * @drm: render node, or -1
- * @clock: of the GPU's work; NULL unless virgl_time() has started it
+ * @clock: of work before fences without a ring
  * @res: resources
  * @fence: number of the last fence without a ring; 0 is none
  * @signalled: number of the last of these that is complete
  * @seq: command of each of these
+ * @given_ns: when each of these was made, CLOCK_MONOTONIC
  * @on_rings: number of fences on rings that are not complete
  * @type: answer of each command that waits for its fence, by its number
  * @venus: numbers of contexts of Venus
@@ -67,10 +69,11 @@ struct virgl {
 	const struct virgl_ops *ops;
 	void *arg;
 	int drm;
-	struct gl_clock *clock;
+	struct fence_clock clock;
 	struct resource *res[BUCKETS];
 	uint32_t fence, signalled;
 	uint32_t seq[FENCES];
+	uint64_t given_ns[FENCES];
 	uint32_t on_rings;
 	uint32_t type[FENCES];
 	uint32_t venus[VENUS_CONTEXTS];
@@ -605,33 +608,20 @@ static int make_fence(struct virgl *v, const struct virtio_gpu_ctrl_hdr *hdr, ui
 		return ret;
 	}
 	v->seq[++v->fence % FENCES] = seq;
+	v->given_ns[v->fence % FENCES] = now_ns();
 	ret = virgl_renderer_create_fence((int)v->fence, hdr->ctx_id);
 	if (ret)
 		v->fence--;
 	return ret;
 }
 
-/* Whether a command gives the GPU work. */
-static bool works(uint32_t type)
-{
-	return type == VIRTIO_GPU_CMD_SUBMIT_3D || type == VIRTIO_GPU_CMD_TRANSFER_TO_HOST_2D ||
-		type == VIRTIO_GPU_CMD_TRANSFER_TO_HOST_3D ||
-		type == VIRTIO_GPU_CMD_TRANSFER_FROM_HOST_3D;
-}
-
 uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf)
 {
-	const struct virtio_gpu_ctrl_hdr *hdr = buf;
-	bool timed = v->clock && works(hdr->type);
 	uint32_t type;
 
 	/* QEMU and crosvm do so before each command, too. */
 	virgl_renderer_force_ctx_0();
-	if (timed)
-		gl_clock_begin(v->clock);
 	type = run(v, cmd, buf);
-	if (timed)
-		gl_clock_finish(v->clock);
 	return virgl_answer(v, cmd, buf, type);
 }
 
@@ -651,11 +641,13 @@ uint32_t virgl_answer(struct virgl *v, const struct mgpu_user_cmd *cmd, const vo
 static void signalled(void *cookie, uint32_t fence)
 {
 	struct virgl *v = cookie;
+	uint64_t now = now_ns();
 
 	/* A fence is complete when a later one is. */
 	while ((int32_t)(fence - v->signalled) > 0) {
 		uint32_t seq = v->seq[++v->signalled % FENCES];
 
+		fence_clock_end(&v->clock, v->given_ns[v->signalled % FENCES], now);
 		v->ops->done(v->arg, seq, v->type[seq % FENCES]);
 	}
 }
@@ -688,18 +680,9 @@ void virgl_poll(struct virgl *v)
 	virgl_renderer_poll();
 }
 
-/* ---- time ---- */
-
-bool virgl_time(struct virgl *v)
+uint64_t virgl_worked_ns(const struct virgl *v)
 {
-	virgl_renderer_force_ctx_0();
-	v->clock = gl_clock_new();
-	return v->clock;
-}
-
-uint64_t virgl_time_ns(struct virgl *v)
-{
-	return gl_clock_ns(v->clock);
+	return v->clock.worked_ns;
 }
 
 /* ---- the renderer ---- */
@@ -797,10 +780,6 @@ void virgl_free(struct virgl *v)
 	for (uint32_t i = 0; i < BUCKETS; i++)
 		while (v->res[i])
 			unref(v, v->res[i]->id);
-	if (v->clock) {
-		virgl_renderer_force_ctx_0();
-		gl_clock_free(v->clock);
-	}
 	virgl_renderer_cleanup(v);
 	free(v);
 }

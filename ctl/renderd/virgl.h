@@ -153,18 +153,10 @@ bool virgl_has_venus(const struct virgl *v);
 int virgl_fd(const struct virgl *v);
 void virgl_poll(struct virgl *v);
 
-/**
- * virgl_time() - measure from now on how long the GPU works
- * @v: renderer, which was not told to do so before
- *
- * Measures with OpenGL, which costs a submission to the GPU before and behind each command
- * that gives it work.
- *
- * Return: false if the driver has no timer queries.
+/*
+ * Return for how long the GPU has had work of fenced commands that are complete, nanoseconds. It may
+ * have worked for others meanwhile. Fences on rings are not counted.
  */
-bool virgl_time(struct virgl *v);
-
-/* Return how long the GPU has worked since virgl_time(), which has succeeded, nanoseconds. */
-uint64_t virgl_time_ns(struct virgl *v);
+uint64_t virgl_worked_ns(const struct virgl *v);
 
 #endif /* RENDERD_VIRGL_H */

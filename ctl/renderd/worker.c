@@ -41,7 +41,7 @@
  * @v: the renderer
  * @rec: records what it executes; NULL for no recording
  * @clock: of the GPU's driver
- * @timed: the driver has none, and OpenGL's is read
+ * @by_fences: the driver has none, and the times between fences count
  * @told_ns: its time that the module was told of
  * @o: options
  * @venus: the server of Venus, if there is one
@@ -56,7 +56,7 @@ struct worker {
 	struct virgl *v;
 	struct recorder *rec;
 	struct engine_clock clock;
-	bool timed;
+	bool by_fences;
 	uint64_t told_ns;
 	const struct worker_options *o;
 	struct processes venus;
@@ -87,10 +87,10 @@ static bool servers_are_ready(const struct worker *w)
 	return processes_are_ready(&w->venus) || processes_are_ready(&w->programs);
 }
 
-/* Return engine time so far; 0 if nothing tells it, and the module's clock counts. */
+/* Return engine time so far. */
 static uint64_t worked_ns(struct worker *w)
 {
-	return (w->timed ? virgl_time_ns(w->v) : engine_clock_ns(&w->clock)) +
+	return (w->by_fences ? virgl_worked_ns(w->v) : engine_clock_ns(&w->clock)) +
 	       servers_ns(w);
 }
 
@@ -365,7 +365,7 @@ static int start(struct worker *w, const struct spare_order *order, int drm,
 	else if (engine_clock_start(&w->clock, "/proc/self/fdinfo"))
 		w->venus.engines = w->programs.engines = true;
 	else
-		w->timed = virgl_time(w->v);
+		w->by_fences = true;
 	w->told_ns = worked_ns(w);
 	w->rec = recorder_new(order->record, order->vgpu, w->v);
 	/* A recorder has a copy of the guest's memory. */

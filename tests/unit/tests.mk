@@ -254,13 +254,13 @@ test_renderd-pkgs := libnl-genl-3.0
 test_engine_clock-srcs := $(addprefix ../../ctl/lib/,drm_usage.c engine_clock.c)
 test_engine_clock-cflags := -I../../ctl/lib
 
-test_replay-srcs := $(addprefix ../../ctl/renderd/,gl_clock.c record.c recording.c replay.c sandbox.c virgl.c) \
+test_replay-srcs := $(addprefix ../../ctl/renderd/,record.c recording.c replay.c sandbox.c virgl.c) \
 	$(addprefix ../../ctl/lib/,cmdline.c complain.c memory.c) ../kselftest/lib/stream.c
 test_replay-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd -I../kselftest/lib \
 	-DMGPU_VERSION='"test"' -DTOP='"$(abspath ../..)"'
 test_replay-pkgs := json-c virglrenderer epoxy libseccomp libcap-ng
 
-renderer-srcs := renderer.c ../../ctl/renderd/virgl.c ../../ctl/renderd/gl_clock.c \
+renderer-srcs := renderer.c ../../ctl/renderd/virgl.c \
 	../../ctl/lib/complain.c ../kselftest/lib/stream.c
 renderer-cflags := $(lib-cflags) -I../../ctl/renderd -I../kselftest/lib -DMGPU_VERSION='"test"'
 renderer-pkgs := virglrenderer epoxy
@@ -268,10 +268,6 @@ renderer-pkgs := virglrenderer epoxy
 test_slice_draws-srcs := $(renderer-srcs) ../../kmod/virgl/slice.c
 test_slice_draws-cflags := $(renderer-cflags)
 test_slice_draws-pkgs := $(renderer-pkgs)
-
-test_gl_clock-srcs := $(renderer-srcs)
-test_gl_clock-cflags := $(renderer-cflags)
-test_gl_clock-pkgs := $(renderer-pkgs)
 
 test_samplers-srcs := $(renderer-srcs)
 test_samplers-cflags := $(renderer-cflags)
