@@ -7,11 +7,10 @@ import pty
 import re
 import time
 
-from guests import (BUILD, GPUCTL, BenchError, Guest, call, read,
-                    round_figures)
+from guests import BUILD, GPUCTL, BenchError, Guest, call, read
+from results import OUT, say
 
 KERNEL = os.environ.get("KERNEL", "6.1")
-OUT = os.environ["OUT"]
 GPU = os.environ.get("MGPU_GPU", "")
 RUN = "/run/gl-bench"
 
@@ -53,18 +52,6 @@ def client_commands(seconds):
         "gl-finish": gl("finish", seconds + 1),
         "gl-upload": gl("upload", seconds + 1),
     }
-
-
-def say(text):
-    print(f"bench: {text}", flush=True)
-
-
-def results(name):
-    """Return a function that adds a result, a part and its record, to $OUT/NAME.jsonl."""
-    def result(part, record):
-        with open(os.path.join(OUT, f"{name}.jsonl"), "a", encoding="utf-8") as f:
-            f.write(json.dumps(round_figures({"part": part, **record})) + "\n")
-    return result
 
 
 # ---- what a client prints
@@ -430,11 +417,10 @@ def check_modes(result, modes):
                          + ", ".join(f"{w} {m}" for w, (m, _) in modes.items()))
 
 
-def conditions(seconds):
+def conditions(**more):
     return {"kernel": os.uname().release, "cpus": os.cpu_count(),
             "qemu": call("qemu-system-x86_64", "--version").split("\n")[0],
-            "guest": f"stock kernel {KERNEL}, 1 processor, KVM",
-            "seconds": seconds}
+            "guest": f"stock kernel {KERNEL}, 1 processor, KVM", **more}
 
 
 def light_run(guest, seconds, rate):

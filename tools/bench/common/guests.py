@@ -62,16 +62,6 @@ def median(values):
     return statistics.median(values) if values else None
 
 
-def round_figures(o):
-    if isinstance(o, float):
-        return float(f"{o:.5g}")
-    if isinstance(o, dict):
-        return {k: round_figures(v) for k, v in o.items()}
-    if isinstance(o, list):
-        return [round_figures(v) for v in o]
-    return o
-
-
 class Guest:
     """A guest with its serial port and monitor.
 
@@ -92,6 +82,7 @@ class Guest:
         self.serial = None
         self.text = ""
         self.qmp = None
+        self.orders = 0
 
     def boot(self, *options):
         call(BOOT, "--dir", self.dir, "--run", "sleep 1000000",
@@ -151,6 +142,19 @@ class Guest:
     def send(self, command):
         """Let the guest run a command; it prints "guest: done STATUS" at its end."""
         self.serial.sendall(command.encode() + b"\n")
+
+    def say(self, command):
+        """Like send(), again until the guest has taken all of it (tools/guest/init)."""
+        self.orders += 1
+        line = f"\n={self.orders}:{len(command)} {command}\n".encode()
+        for left in range(5, -1, -1):
+            self.serial.sendall(line)
+            try:
+                self.wait_line(f"guest: took {self.orders}$", 10)
+                return
+            except Hung:
+                if not left:
+                    raise
 
     def pause(self):
         self.qmp.command("stop")
