@@ -171,9 +171,10 @@ bench-render: all debian13 ## measure guests of mgpu-renderd; writes build/bench
 	$(SUB) -C tools/bench isolation
 	@tools/bench/render/run
 
-bench-deferred: ## measure remoted OpenCL and CUDA (some seven minutes); writes build/bench/deferred.json
+# A guest needs the test host, its modules and mgpu-renderd.
+bench-deferred: $(if $(filter-out unix,$(TRANSPORT)),all) ## measure remoted OpenCL and CUDA (TRANSPORT=unix,vsock,vgpu); writes build/bench/deferred.json
 	$(SUB) -C ctl remote defer
-	@tools/bench/deferred/run
+	@tools/bench/deferred/run $(if $(TRANSPORT),--transport $(TRANSPORT))
 
 bench-place: ## compare placements on traces (NODES=, TASKS=, TRAIN=); writes build/bench/place.json
 	$(SUB) -C ctl place

@@ -3,6 +3,7 @@
 """Test the benches' reports on made-up results."""
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from importlib.machinery import SourceFileLoader
@@ -32,6 +33,8 @@ gl = program("common/gl.py")
 vs_qemu = program("vs-qemu/in-host")
 isolation = program("isolation/report")
 preempt = program("preempt/report")
+deferred = program("deferred/report")
+cases = deferred.cases
 
 TEMPORARY = tempfile.TemporaryDirectory()
 COST = [{"vgpus": n, "bpf": bpf, "ns_per_job": ns}
@@ -421,6 +424,127 @@ def test_preempt_engines():
     assert both["streams"] == out["streams"] and len(both["streams_modelled"]) == 1
 
 
+def remoted(transport, case, **modes):
+    """Runs of a program, whose first round does not count: modes to values of the rounds."""
+    key = "us" if case.startswith("loops ") else "ms"
+    return [("run", {"transport": transport, "case": case, "mode": mode, "round": number,
+                     "ms": value, key: value, "cpu_ms": 2.0, "sum": "a", "calls": 9,
+                     "round_trips": 3, "jobs": 7, "waited_ms": value / 4,
+                     "bytes": 100 if mode == "deferred" else 400, "grouped": 5})
+            for mode, values in modes.items() for number, value in enumerate((999, *values))]
+
+
+def test_deferred_rows():
+    out = deferred.collect(virtio_results(
+        vgpu=remoted("vgpu", "loops 2 200 0", native=[1, 2, 9], native_guest=[3, 3, 3],
+                     one=[80, 90, 100], batched=[4, 5, 6], deferred=[2, 10, 3]) +
+        remoted("vgpu", "cg 4", native=[10, 20, 30], one=[60, 60, 90], batched=[40, 50, 60],
+                deferred=[20, 50, 90]),
+        unix=remoted("unix", "clinfo", native=[5], one=[6], batched=[7], deferred=[8])))
+    row, = out["loops"]
+    assert (row["class"], row["transport"], row["launches"], row["spin"], row["rounds"]) == \
+        (2, "vgpu", 200, 0, 3)
+    assert [row[f"{m}_us"] for m in cases.VM_MODES] == [2, 3, 90, 5, 3]
+    assert row["deferred_least_us"] == 2 and row["one_least_us"] == 80
+    # medians of the ratios in a round, not ratios of the medians
+    assert row["deferred_to_batched"] == 0.5 and row["one_to_deferred"] == 33.333
+    _, cg = sorted(out["programs"], key=lambda r: r["transport"])
+    assert (cg["name"], cg["batched_ms"], cg["deferred_to_batched"]) == ("cg 4", 50, 1)
+    assert (cg["calls"], cg["round_trips"], cg["bytes"], cg["batched_bytes"], cg["cpu_ms"]) == \
+        (9, 3, 100, 400, 2)
+    assert cg["equal"] is True and "native_guest_ms" not in cg
+    assert cg["deferred_jobs"] == 7 and "native_jobs" not in cg and cg["waited_part"] == 0.25
+    assert [m["run"] for m in out["machine"]] == ["unix", "vgpu"]
+
+
+def test_deferred_cut_short():
+    """What there is counts; what is missing has no figure, and what differs is said."""
+    runs = remoted("vsock", "loops 1 200 0", native=[1], one=[9]) + \
+        remoted("vsock", "vecadd", native=[1, 2], one=[2, 2], batched=[2], deferred=[3])
+    runs[-1][1]["sum"] = "b"
+    out = deferred.collect(virtio_results(vsock=runs))
+    row, = out["loops"]
+    assert row["deferred_us"] is None and row["one_to_deferred"] is None
+    assert row["equal"] is None
+    vecadd, = out["programs"]
+    assert vecadd["equal"] is False and vecadd["deferred_to_batched"] == 1.5
+    assert deferred.failed(out)
+    # without a round that counts
+    out = deferred.collect(virtio_results(vsock=remoted("vsock", "vecadd", native=[], one=[])))
+    assert out["programs"][0]["native_ms"] is None and not deferred.failed(out)
+    deferred.print_all(out)
+
+
+def test_deferred_aims():
+    def verdicts(transport, **modes):
+        out = deferred.collect(virtio_results(x=remoted(transport, "loops 1 9 0", **modes) +
+                                              remoted(transport, "vecadd", **modes)))
+        return [good for _, good, _ in deferred.aims(out["loops"], out["programs"])]
+
+    assert verdicts("vgpu", native=[1], one=[160], batched=[10], deferred=[10]) == \
+        [True, None, True, True, True]
+    assert verdicts("vgpu", native=[100], one=[159], batched=[10], deferred=[10.3]) == \
+        [False, True, True, False, True]
+    assert verdicts("vgpu", native=[100], one=[1], batched=[106], deferred=[106]) == \
+        [False, False, False, True, True]
+
+
+def test_deferred_merge():
+    old = deferred.collect(virtio_results(
+        unix=remoted("unix", "vecadd", native=[1]) +
+        [("classify", {"loops": 2, "right": 2, "bold": 0, "analysis_ms_per_mb": 3})],
+        vgpu=remoted("vgpu", "cg 4", native=[2]) +
+        [("failed", {"what": "vgpu", "case": "cg 4", "why": "x"})]))
+    new = deferred.collect(virtio_results(vgpu=remoted("vgpu", "vecadd", native=[3])))
+    out = deferred.merge(old, new)
+    assert [(r["transport"], r["name"]) for r in out["programs"]] == \
+        [("unix", "vecadd"), ("vgpu", "vecadd")]
+    assert out["classify"]["right"] == 2 and out["analysis_ms_per_mb"] == 3
+    assert out["failed"] == [] and [m["run"] for m in out["machine"]] == ["unix", "vgpu"]
+
+
+def test_deferred_once():
+    line = "once status=0 ran_us=1500 user=0m1.250s system=1m0.500s us=3.0,1.0,2.0, sum=12 " \
+        "requests=7 waits=2 bytes=99 groups=1 grouped=4 end"
+    assert cases.once(line) == {"ms": 1.5, "cpu_ms": 61750, "us": 2, "sum": "12", "calls": 7,
+                                "round_trips": 2, "bytes": 99, "grouped": 4}
+    native = "once status=0 ran_us=9 user=0m0.0s system=0m0.0s us= sum=1  end"
+    assert cases.once(native) == {"ms": 0.009, "cpu_ms": 0, "sum": "1"}
+    # failed, cut short, and with characters that a serial port lost
+    for bad in (line.replace("status=0", "status=1"), line[:-4], line.replace("ran_us", "rn_us"),
+                line.replace("1.0,", "1..0,"), line.replace("user=0m1.250s ", ""), ""):
+        assert cases.once(bad) is None, bad
+
+
+def test_deferred_turns():
+    modes = ("a", "b", "c")
+    assert [cases.turns(n, modes) for n in range(5)] == \
+        [modes, modes, ("b", "c", "a"), ("c", "a", "b"), modes]
+    assert cases.vm_turns(1) == cases.VM_MODES
+    assert cases.vm_turns(3) == ("one", "batched", "deferred", "native")
+    assert [cases.vm_turns(n)[0] for n in (2, 4, 6)] == ["batched", "deferred", "batched"]
+
+
+def test_deferred_command_line():
+    def run(*args):
+        return subprocess.run([os.path.join(TOP, "tools", "bench", "deferred", "run"), *args],
+                              capture_output=True, text=True, check=False,
+                              env={**os.environ, "BUILD": TEMPORARY.name})
+
+    done = run("--help")
+    assert done.returncode == 0 and done.stdout.startswith("usage: "), done
+    for args, said in ((("--transport", "tcp"), "--transport takes unix, vsock, vgpu"),
+                       (("--transport", "unix,"), "not 'unix,'"),
+                       (("--transport",), "needs a value"),
+                       (("--rounds", "0"), "--rounds takes a whole number from 1"),
+                       (("--rounds", "1000"), "not '1000'"),
+                       (("--fast",), "unknown option '--fast'"),
+                       (("--quick",), "is missing; run: make bench-deferred")):
+        done = run(*args)
+        assert done.returncode == 1 and said in done.stderr, (args, done.stderr)
+        assert not done.stdout and not os.path.exists(os.path.join(TEMPORARY.name, "bench")), args
+
+
 TESTS = [
     (test_growth, "growth is from the fewest vGPUs to the most"),
     (test_collect, "results go to their parts, failures apart"),
@@ -437,6 +561,13 @@ TESTS = [
     (test_refused, "a client whose commands the GPU refused has no figure"),
     (test_virtio_quantile, "quantiles are interpolated in their bucket"),
     (test_preempt_engines, "streams on processors and on a modelled GPU are two results"),
+    (test_deferred_rows, "runs of remoted programs are compared in the same round"),
+    (test_deferred_cut_short, "a remoted program that lacks runs has no figures of them"),
+    (test_deferred_aims, "aims of remoted programs are met at their bounds, or missing"),
+    (test_deferred_merge, "transports that were not measured again are kept"),
+    (test_deferred_once, "a line about a run counts only if it is complete"),
+    (test_deferred_turns, "each round begins with another mode"),
+    (test_deferred_command_line, "the bench of remoted programs refuses bad options"),
     (test_virtio_waits, "a job waits since its vGPU's turn came"),
 ]
 
