@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Test the benches' reports on made-up results."""
+import contextlib
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import types
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 
@@ -35,6 +39,7 @@ isolation = program("isolation/report")
 preempt = program("preempt/report")
 deferred = program("deferred/report")
 cases = deferred.cases
+deferred_in_host = program("deferred/in-host")
 
 TEMPORARY = tempfile.TemporaryDirectory()
 COST = [{"vgpus": n, "bpf": bpf, "ns_per_job": ns}
@@ -429,7 +434,7 @@ def remoted(transport, case, **modes):
     key = "us" if case.startswith("loops ") else "ms"
     return [("run", {"transport": transport, "case": case, "mode": mode, "round": number,
                      "ms": value, key: value, "cpu_ms": 2.0, "sum": "a", "calls": 9,
-                     "round_trips": 3, "jobs": 7, "waited_ms": value / 4,
+                     "round_trips": 3, "waited_ms": value / 4,
                      "bytes": 100 if mode == "deferred" else 400, "grouped": 5})
             for mode, values in modes.items() for number, value in enumerate((999, *values))]
 
@@ -453,7 +458,7 @@ def test_deferred_rows():
     assert (cg["calls"], cg["round_trips"], cg["bytes"], cg["batched_bytes"], cg["cpu_ms"]) == \
         (9, 3, 100, 400, 2)
     assert cg["equal"] is True and "native_guest_ms" not in cg
-    assert cg["deferred_jobs"] == 7 and "native_jobs" not in cg and cg["waited_part"] == 0.25
+    assert cg["waited_part"] == 0.25
     assert [m["run"] for m in out["machine"]] == ["unix", "vgpu"]
 
 
@@ -516,6 +521,56 @@ def test_deferred_once():
         assert cases.once(bad) is None, bad
 
 
+class OnceGuest:
+    """A guest in which once prints a line for each mode; the program fails in @bad."""
+
+    def __init__(self, bad=None):
+        self.bad = bad
+        self.said = []
+        self.lines = []
+
+    def say(self, command):
+        self.said.append(command)
+        status = 0
+        self.lines = []
+        for mode in command.split()[3].split(","):
+            status = int(mode == self.bad)
+            self.lines.append(f"once status={status} ran_us=1000 user=0m0.1s system=0m0.0s us= "
+                              f"sum={len(mode)} end")
+            if status:
+                break
+        self.lines += [f"guest: done {status}"]
+
+    def wait_line(self, pattern, _):
+        return re.search(pattern, self.lines.pop(0))
+
+    def alive(self):
+        return True
+
+
+def test_deferred_in_guest():
+    """Neighbouring modes of the guest are one command; native is none of it."""
+    found = []
+    options = types.SimpleNamespace(transport="vgpu", programs="/p")
+    deferred_in_host.result = lambda part, record: found.append((part, record))
+    deferred_in_host.waited_ms = lambda: 5
+    guest = OnceGuest()
+    with contextlib.redirect_stdout(io.StringIO()):
+        deferred_in_host.measure(guest, options, 3, "cg 1", ("native_guest", "one", "deferred"))
+    assert guest.said == [f"MGPU_REMOTE=vgpu {deferred_in_host.ONCE} /p native,one,deferred cg 1"]
+    assert [(part, r["mode"], r["sum"], r["round"], r["case"]) for part, r in found] == \
+        [("run", "native_guest", "6", 3, "cg 1"), ("run", "one", "3", 3, "cg 1"),
+         ("run", "deferred", "8", 3, "cg 1")]
+    assert not guest.lines
+    # what ran before the one that failed counts
+    found.clear()
+    with contextlib.redirect_stdout(io.StringIO()):
+        deferred_in_host.measure(OnceGuest("batched"), options, 3, "cg 1",
+                                 ("one", "batched", "deferred"))
+    assert [part for part, _ in found] == ["run", "failed"], found
+    assert found[1][1]["what"] == "vgpu" and "cg 1 (batched)" in found[1][1]["why"]
+
+
 def test_deferred_turns():
     modes = ("a", "b", "c")
     assert [cases.turns(n, modes) for n in range(5)] == \
@@ -566,6 +621,7 @@ TESTS = [
     (test_deferred_aims, "aims of remoted programs are met at their bounds, or missing"),
     (test_deferred_merge, "transports that were not measured again are kept"),
     (test_deferred_once, "a line about a run counts only if it is complete"),
+    (test_deferred_in_guest, "a guest runs a program in several modes, until one fails"),
     (test_deferred_turns, "each round begins with another mode"),
     (test_deferred_command_line, "the bench of remoted programs refuses bad options"),
     (test_virtio_waits, "a job waits since its vGPU's turn came"),
