@@ -46,7 +46,7 @@ static int parse_identity(struct creation *c, const char *key, const char *value
 
 	if (!value)
 		return usage_error("vgpu create: %s wants a value", key);
-	if (uuid ? *c->uuid != '\0' : c->name != NULL)
+	if (uuid ? *c->uuid != '\0' : !!c->name)
 		return usage_error("vgpu create: duplicate %s; give it once", key);
 	if (uuid && strlen(value) != MGPU_UUID_STRLEN)
 		return usage_error("vgpu create: uuid %s: give a UUID, as in 83b8f4f2-509f-382f-3c1e-e6bfe0fa1001",

@@ -272,7 +272,9 @@ double top_graph_max(const float *values, size_t nr)
 char *top_graph(const float *values, size_t nr, double max, size_t width, size_t line,
 		size_t lines, bool utf8, char *out)
 {
-	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char *const blocks[] = {
+		" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█",
+	};
 	static const char *const ascii[] = { " ", ".", ":", "#" };
 	const char *const *levels = utf8 ? blocks : ascii;
 	size_t most = utf8 ? 8 : 3, i;

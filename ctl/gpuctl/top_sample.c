@@ -119,7 +119,7 @@ static struct json_object *find_state(struct json_object *state,
 }
 
 void get_rates(struct rates *rates, const struct sample *now,
-		      const struct sample *before, size_t i)
+	       const struct sample *before, size_t i)
 {
 	const struct mgpu_vgpu_info *vgpu = &now->vgpus[i];
 	const struct mgpu_vgpu_info *old = find(before, vgpu);
@@ -178,8 +178,7 @@ static const struct mgpu_ctx *find_ctx(const struct sample *now,
 }
 
 void get_ctx_rates(struct ctx_rates *rates, const struct sample *now,
-			  const struct sample *before,
-			  const struct mgpu_ctx *ctx)
+		   const struct sample *before, const struct mgpu_ctx *ctx)
 {
 	const struct mgpu_ctx *old = find_ctx(now, before, ctx);
 	double seconds = now->time - before->time;

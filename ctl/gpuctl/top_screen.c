@@ -265,8 +265,8 @@ static void draw_summary(const struct screen *s)
 		snprintf(mgpud, sizeof(mgpud), "%.*s: targets are stale", (int)sizeof(why) - 1,
 			 control_why(&s->now.control, why, sizeof(why)));
 	out_time(time, sizeof(time));
-	print_line(0, A_BOLD, "%.8s  %zu vGPUs, %zu open  %s  by %s%s%s%s%s", time + 11, m->nr, open,
-		   mgpud, top_sort_name(m->sort), m->reverse ? " reversed" : "",
+	print_line(0, A_BOLD, "%.8s  %zu vGPUs, %zu open  %s  by %s%s%s%s%s", time + 11, m->nr,
+		   open, mgpud, top_sort_name(m->sort), m->reverse ? " reversed" : "",
 		   *m->filter ? "  filter: " : "", m->filter, m->paused ? "  PAUSED" : "");
 }
 
@@ -456,7 +456,7 @@ static void draw_help(void)
 
 static void draw(struct screen *s)
 {
-	int y, end = LINES - 1;
+	int y, lines = LINES, end = lines - 1;
 
 	erase();
 	if (s->model.mode == TOP_HELP) {
@@ -467,7 +467,7 @@ static void draw(struct screen *s)
 	}
 	draw_summary(s);
 	y = draw_devs(s, 1);
-	if (LINES >= PANE_FROM && s->model.pane != TOP_NO_PANE) {
+	if (lines >= PANE_FROM && s->model.pane != TOP_NO_PANE) {
 		end -= PANE_LINES - 1;
 		draw_pane(s, end);
 	}

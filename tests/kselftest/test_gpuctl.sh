@@ -135,6 +135,31 @@ stale()
 }
 behaves 'a target is stale without mgpud' stale
 
+created()
+{
+	local uuid count
+
+	uuid=$("$gpuctl" vgpu create $dev small name 'desk 1' weight 7 fps 30) || echo "status $?"
+	[ -d "/sys/bus/mdev/devices/$uuid" ] || echo "there is no '$uuid'"
+	holds '[.weight, .limit_fps, .name, .vm] == [7, 30, "desk 1", null]' vgpu show "$uuid"
+	"$gpuctl" vgpu list | grep -q " $uuid  desk 1  *$dev  .*small " || "$gpuctl" vgpu list
+	refused "$gpuctl" 1 "a device with the UUID $uuid exists" vgpu create $dev small uuid "$uuid"
+	refused "$gpuctl" 1 "has no type 'tiny', but: .*mgpu_soft-small" vgpu create $dev tiny
+	# what is refused leaves nothing behind
+	count=$("$gpuctl" -j vgpu | jq '.vgpus | length')
+	refused "$gpuctl" 1 "mode-width.*largest mode of the vGPU's type" vgpu create $dev small mode 1025x768
+	holds ".vgpus | length == $count" vgpu list
+	"$gpuctl" vgpu remove "$uuid" || echo "status $?"
+	[ ! -e "/sys/bus/mdev/devices/$uuid" ] || echo "'$uuid' is still there"
+	[ ! -e "/run/mgpu/names/$uuid" ] || echo 'its name is still there'
+	refused "$gpuctl" 1 'no vGPU has' vgpu remove "$uuid"
+	"$gpuctl" -j vgpu create 0 mgpu_soft-small uuid "$uuid" >"$tmp/created.json"
+	"$top/tests/lib/json_schema.py" vgpu_show "$tmp/created.json"
+	holds '.name == null and .weight == 100' vgpu show "$uuid"
+	"$gpuctl" vgpu remove "$uuid"
+}
+behaves 'a vGPU is created with settings and a name, and removed' created
+
 # Each output is a line as Documentation/mgpu.schema.json describes it.
 described()
 {
@@ -268,7 +293,7 @@ without_capability()
 	local words
 
 	for words in status 'dev list' "dev show $dev" 'vgpu list' "vgpu show $a" \
-		"vgpu set $a weight 5" 'ctx list' 'top -n 1' 'monitor -n 1' \
+		"vgpu set $a weight 5" "vgpu create $dev small" "vgpu remove $a" 'ctx list' 'top -n 1' 'monitor -n 1' \
 		'monitor contexts -n 1'; do
 		# shellcheck disable=SC2086
 		refused timeout 1 'not permitted: .*CAP_NET_ADMIN' 20 \

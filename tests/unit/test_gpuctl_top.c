@@ -134,6 +134,10 @@ static void keeps_selection(void)
 	struct top_model m = three();
 
 	TAP_STR(m.selected, m.rows[0].uuid);
+	keys(&m, "r");
+	TAP_STR(top_model_selected(&m)->name, "web");
+	TAP_EQ(m.at, 2);
+	keys(&m, "r");
 	top_model_key(&m, TOP_KEY_DOWN);
 	TAP_STR(top_model_selected(&m)->name, "Db");
 	keys(&m, "r");

@@ -23,9 +23,9 @@ static void cleaned(void)
 	cleans("", "");
 	cleans("a\033[2Jb\nc\td\177", "a?[2Jb?c?d?");
 	/* C1 control, right-to-left override, zero-width space, line separator */
-	cleans("a\xc2\x9b" "31m\xe2\x80\xae" "x\xe2\x80\x8b" "y\xe2\x80\xa8z", "a?31m?x?y?z");
+	cleans("a\302\23331m\342\200\256x\342\200\213y\342\200\250z", "a?31m?x?y?z");
 	/* no UTF-8: a byte alone, cut off, overlong, surrogate, too large */
-	cleans("\xff" "a\xe2\x82", "?a??");
+	cleans("\377a\342\202", "?a??");
 	cleans("\xc0\xaf", "??");
 	cleans("\xed\xa0\x80", "???");
 	cleans("\xf4\x90\x80\x80", "????");
@@ -67,7 +67,7 @@ static void named(const char *cmdline, size_t len, const char *want)
 static void command_lines(void)
 {
 	NAMES("/usr/bin/qemu-system-x86_64\0-name\0guest=deb12,debug-threads=on\0-S", "deb12");
-	NAMES("qemu\0-m\0" "64\0-name\0plain", "plain");
+	NAMES("qemu\0-m\00064\0-name\0plain", "plain");
 	NAMES("qemu\0-name\0plain,process=x", "plain");
 	NAMES("qemu\0-name\0debug-threads=on,guest=b", "b");
 	NAMES("qemu\0-name\0a,,b,process=guest=c", "a,b");
