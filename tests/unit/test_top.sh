@@ -21,10 +21,9 @@ names 1001 web
 names 1002 desk
 
 # Each terminal has a server of its own: one that ends may still have its socket.
-terminals=0
 server()
 {
-	tmux -S "$tmp/tmux.$terminals" -f /dev/null "$@"
+	tmux -S "$terminal" -f /dev/null "$@"
 }
 
 stop()
@@ -32,12 +31,12 @@ stop()
 	local socket
 
 	for socket in "$tmp"/tmux.*; do
-		tmux -S "$socket" kill-server 2>/dev/null
+		[ ! -S "$socket" ] || tmux -S "$socket" kill-server 2>/dev/null
 	done
 }
 at_exit stop
 
-# Begin top in a terminal, of which "$tmp/ended" tells the end.
+# Begin top in a terminal. Its status will be in $ended, and its complaints in $err.
 begin()		# COLUMNS LINES [VARIABLE=VALUE]... -- [OPTION]...
 {
 	local size=(-x "$1" -y "$2") variables=()
@@ -48,11 +47,11 @@ begin()		# COLUMNS LINES [VARIABLE=VALUE]... -- [OPTION]...
 		shift
 	done
 	shift
-	rm -f "$tmp/ended"
-	terminals=$((terminals + 1))
+	terminal=$(mktemp -u "$tmp/tmux.XXXXXX")
+	ended=$terminal.ended err=$terminal.err
 	server new-session -d "${size[@]}" \
 		"env MGPUD_SOCKET=/nonexistent/s GPUCTL_ROOT='$tmp/root' LC_ALL=C.UTF-8 ${variables[*]} \
-		'$BUILD/unit/test_gpuctl_ctx' top $* 2>'$tmp/err'; echo \$? >'$tmp/ended'; sleep 60"
+		'$BUILD/unit/test_gpuctl_ctx' top $* 2>'$err'; echo \$? >'$ended'; sleep 60"
 }
 
 send()
@@ -67,12 +66,13 @@ screen()
 
 has()		# PATTERN
 {
-	screen | tee "$tmp/screen" | grep -q -e "$1"
+	screen >"$tmp/screen"
+	grep -q -e "$1" "$tmp/screen"
 }
 
 shows()		# PATTERN : within some seconds
 {
-	await 10 has "$1" >/dev/null || echo "no line is like '$1': $(cat "$tmp/screen")"
+	await 20 has "$1" >/dev/null || echo "no line is like '$1': $(cat "$tmp/screen")"
 }
 
 lacks()		# PATTERN
@@ -80,16 +80,16 @@ lacks()		# PATTERN
 	if has "$1"; then echo "a line is like '$1': $(cat "$tmp/screen")"; fi
 }
 
-ended()
+has_ended()
 {
-	[ -s "$tmp/ended" ]
+	[ -s "$ended" ]
 }
 
 quit()
 {
 	send q
-	await 10 ended >/dev/null || echo 'q does not quit'
-	[ "$(cat "$tmp/ended")" = 0 ] || echo "status $(cat "$tmp/ended"): $(cat "$tmp/err")"
+	await 20 has_ended >/dev/null || echo 'q does not quit'
+	[ "$(cat "$ended")" = 0 ] || echo "status $(cat "$ended"): $(cat "$err")"
 	server kill-server
 }
 
@@ -108,8 +108,8 @@ whole_screen()
 	shows '^  fps |.*█|.*GPU |.*█|'
 	shows '^q quit'
 	quit
-	grep -q '^requests' "$tmp/err" || show "$tmp/err"
-	[ "$(grep -vc '^requests' "$tmp/err")" = 0 ] || show "$tmp/err"
+	grep -q '^requests' "$err" || show "$err"
+	[ "$(grep -vc '^requests' "$err")" = 0 ] || show "$err"
 }
 behaves 'the screen shows GPUs, VMs, their rates and their history' whole_screen
 
@@ -141,7 +141,7 @@ keys()
 	send Home k Space
 	shows PAUSED
 	send Space
-	await 10 eval '! has PAUSED' >/dev/null || echo 'it stays paused'
+	await 20 eval '! has PAUSED' >/dev/null || echo 'it stays paused'
 	quit
 }
 behaves 'keys explain, sort, filter, pause and change the pane' keys
@@ -222,9 +222,9 @@ bounded()
 
 	for lines in 30:21 7:18 5:15; do
 		begin 130 "${lines%:*}" -- -d 1 -n 3
-		await 20 ended >/dev/null || echo 'it does not end by itself'
-		[ "$(cat "$tmp/ended")" = 0 ] || echo "status $(cat "$tmp/ended")"
-		grep -qx "requests ${lines#*:}" "$tmp/err" || show "$tmp/err"
+		await 20 has_ended >/dev/null || echo 'it does not end by itself'
+		[ "$(cat "$ended")" = 0 ] || echo "status $(cat "$ended")"
+		grep -qx "requests ${lines#*:}" "$err" || show "$err"
 		server kill-server
 	done
 }
@@ -234,7 +234,7 @@ printed()
 {
 	begin 130 30 -- --batch -d 1 -n 2
 	shows '^ID  UUID      VM '
-	await 10 ended >/dev/null || echo 'it does not end'
+	await 20 has_ended >/dev/null || echo 'it does not end'
 	[ "$(screen | grep -c '^ID  UUID')" = 2 ] || echo "not as text: $(screen)"
 	server kill-server
 	# without a terminal, and with a signal
