@@ -758,7 +758,7 @@ static void keep_site(struct eval *e, const struct site *site)
 
 /* ---- calls that the program's own library answers ---- */
 
-/* Offset of the slot that has 1 while something is pushed.  What is pushed lies from 0 on. */
+/* Offset of the slot that has 1 while words are pushed.  The words lie from offset 0 on. */
 #define PENDING	(-8)
 
 static uint16_t pushed_frame(struct eval *e)
@@ -780,7 +780,7 @@ static void set_pending(struct eval *e, struct state *st, int64_t n)
 	slot_store(e, st, pushed_frame(e), PENDING, 8, constant(e, n));
 }
 
-/* Of pushes within pushes it is not followed what which one is. */
+/* Pushes within pushes are not followed: neither pop gives back known words. */
 static void push_args(struct eval *e, struct state *st, const struct site *site,
 		      const struct value *unknown)
 {
@@ -832,7 +832,7 @@ static void local_call(struct eval *e, struct state *st, struct site *site)
 	for (i = 0; i < fn->nr_args && fn->place != API_POPS; i++) {
 		if (fn->args[i].type != API_OUT || (value_is_const(site->args[i], &off) && !off))
 			continue;
-		/* What is the same each time is not stored to memory that has it. */
+		/* An answer that is the same each time changes no memory that has it. */
 		if (fn->place == API_LOCAL || eval_is_slot(e->syms, site->args[i], &frame, &off))
 			store_at(e, st, site->insn, site->args[i],
 				 pointee_size(&fn->args[i], site->args), answer);

@@ -151,7 +151,7 @@ CUresult front_cuGetExportTable(const void **table, const CUuuid *id)
 
 static void called(const void *site)
 {
-	/* One of its functions can call another one. */
+	/* The library's functions can call each other; the first site counts. */
 	remote_come(site);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the runtime library tells the front end: where the program called it, since loops are known
- * by the places of the program's calls.  Another driver has no such function, and is told nothing.
+ * The runtime library tells the front end where the program called it, since loops are known by the
+ * places of the program's calls.  Another driver has no such function, and is told nothing.
  */
 #ifndef REMOTE_CUDA_LAYER_H
 #define REMOTE_CUDA_LAYER_H

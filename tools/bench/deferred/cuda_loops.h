@@ -3,8 +3,8 @@
  * Loops of CUDA's calls, to be measured: bench-cuda-loops CLASS LAUNCHES.
  *
  * CLASS is 1 to 3, as Documentation/deferred.rst defines them.  Prints microseconds per launch,
- * with a synchronisation at the end, of several repetitions after one that is not counted.  What
- * includes this has the loops, begin(), synchronise(), and now_us().
+ * with a synchronisation at the end, of several repetitions after one that is not counted.  The
+ * including file has the loops, begin(), synchronise(), and now_us().
  */
 #ifndef BENCH_CUDA_LOOPS_H
 #define BENCH_CUDA_LOOPS_H

@@ -24,7 +24,7 @@ INCLUDES = ["-I" + os.path.join(REMOTE, part) for part in ("", "cuda", "cuda/run
     "-I" + os.path.join(CTL, "gen")]
 DEVICE, TRANSPORT, LAUNCHES = "recorder", "unix", 2000
 
-# What has a .cu in its name is compiled by nvcc.
+# nvcc compiles the files whose names end in .cu.
 LOOPS = {"cuda": os.path.join(HERE, "cuda_loops.c"), "cudart": os.path.join(HERE, "cuda_loops.cu")}
 PROGRAMS = [("cuda", os.path.join(TESTS, name + ".c"))
             for name in ("vecadd", "loops", "search", "streams")] + [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs of programs natively and remoted, in turns, and what is reported of them."""
+"""Runs of programs natively and remoted, in turns, and their rows in the report."""
 
 import os
 import re

@@ -64,8 +64,8 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 /* ---- launches ---- */
 
 /*
- * Begin a launch.  What nvcc makes of kernel<<<...>>>() pushes where the program launches; the
- * function that pops and launches is one for all launches of the kernel.
+ * Begin a launch.  nvcc has kernel<<<...>>>() push where the program launches; the function that
+ * pops and launches is the same for all launches of the kernel.
  */
 static void enter_launch(const void *site)
 {

@@ -19,7 +19,7 @@
 /* The driver's functions.  One that it lacks returns CUDA_ERROR_NOT_SUPPORTED. */
 extern struct cuda_calls cu;
 
-/* What is called when the program has called the library; NULL if the driver asks for nothing. */
+/* The front end's function for the program's calls of the library; NULL with another driver. */
 extern mgpu_called *_Atomic rt_called;
 
 static inline void rt_enter_at(const void *site)

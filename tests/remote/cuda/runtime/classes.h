@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Loops of the runtime API, in C and in CUDA's C++: the digit in a function's name is the class of
- * its loop, or 0 if its calls cannot wait.  What includes this has defined LAUNCH(kernel, grid,
+ * its loop, or 0 if its calls cannot wait.  The including file has defined LAUNCH(kernel, grid,
  * block, stream, ...), for the kernels step(word *, word) and fault(word *), and CU().
  */
 #ifndef TESTS_REMOTE_CUDA_RUNTIME_CLASSES_H
@@ -65,7 +65,7 @@ LOOP c2_left_early(word *p, word last)
 	}
 }
 
-/* One launch has no blocks, which the library refuses. */
+/* The launch of one iteration has no blocks, which the library refuses. */
 LOOP c2_one_is_wrong(word *p, word wrong)
 {
 	for (word i = 0; i < ROUNDS; i++)
@@ -176,7 +176,7 @@ static void execute(void)
 		data[i] = 3 * i;
 	c2_writes(p, q);
 	print("writes", q);
-	/* What was read is not predicted. */
+	/* The data of print() are not predicted. */
 	c2_writes(p, q);
 	print("writes", q);
 	c2_left_early(p, ROUNDS / 2);
