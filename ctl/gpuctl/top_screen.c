@@ -401,6 +401,18 @@ static void draw_pane(const struct screen *s, int y)
 		draw_contexts(s, row, y + 1, PANE_LINES - 2);
 }
 
+/* Print a line that is typed; the cursor stays behind it. */
+static void print_prompt(const char *what, const char *of, const char *input)
+{
+	char text[TOP_LINE];
+
+	snprintf(text, sizeof(text), "%s%s: %s", what, of, input);
+	attrset(A_BOLD);
+	mvaddstr(LINES - 1, 0, text);
+	attrset(A_NORMAL);
+	clrtoeol();
+}
+
 /* The last line: what is typed, what a command said, or the keys. */
 static void draw_footer(const struct screen *s)
 {
@@ -409,14 +421,9 @@ static void draw_footer(const struct screen *s)
 
 	curs_set(m->mode == TOP_EDIT || m->mode == TOP_FILTER);
 	if (m->mode == TOP_EDIT && row) {
-		print_line(LINES - 1, A_BOLD, "set %s: %s", *row->name == '-' ? row->uuid :
-			   row->name, m->input);
-		move(LINES - 1, (int)(strlen("set : ") + strlen(*row->name == '-' ? row->uuid :
-								 row->name) +
-				      strlen(m->input)));
+		print_prompt("set ", strcmp(row->name, "-") ? row->name : row->uuid, m->input);
 	} else if (m->mode == TOP_FILTER) {
-		print_line(LINES - 1, A_BOLD, "filter: %s", m->input);
-		move(LINES - 1, (int)(strlen("filter: ") + strlen(m->input)));
+		print_prompt("filter", "", m->input);
 	} else if (*m->said) {
 		print_line(LINES - 1, m->bad ? pair(PAIR_BAD) | A_BOLD : pair(PAIR_GOOD), "%s",
 			   m->said);
