@@ -429,7 +429,7 @@ static void draw_footer(const struct screen *s)
 			   m->said);
 	} else {
 		print_line(LINES - 1, A_DIM,
-			   "q quit  ? help  arrows select  s sort  r reverse  / filter  space pause  f w g e set  c contexts");
+			   "q quit  ? help  s sort  r reverse  / filter  space pause  f w g e set  c contexts");
 	}
 }
 
@@ -438,20 +438,20 @@ static void draw_help(void)
 	static const char *const lines[] = {
 		"gpuctl top",
 		"",
-		"  q                    quit",
-		"  up down j k          select a vGPU; page up and down, home, end",
-		"  s S                  sort by the next or previous column",
-		"  r                    sort the other way round",
-		"  /                    filter by name, UUID, device, type or state; Esc shows all",
-		"  space                pause, and go on",
-		"  f w g                set the fps limit, the weight or the GPU limit of the vGPU",
-		"  e enter              set anything: words as those of 'gpuctl vgpu set'",
-		"  c                    graphs, contexts or nothing below the list",
+		"  q             quit",
+		"  up down j k   select a vGPU; also page up, page down, home, end",
+		"  s S           sort by the next or the previous column",
+		"  r             sort the other way round",
+		"  /             filter by name, UUID, device, type or state; Esc shows all",
+		"  space         pause, and go on",
+		"  f w g         set the fps limit, the weight or the GPU limit of the vGPU",
+		"  e enter       set anything: words as those of 'gpuctl vgpu set'",
+		"  c             graphs, contexts or nothing below the list",
 		"",
-		"FPS frames shown per second; TARGET what the controller allocated; LIMIT what is in",
-		"force, with ! if no controller updates it; P50 and P99 time between two frames of the",
-		"last interval, ms; GPU% part of the engines; CPU% part of the CPUs for VMs; HELD% part",
-		"of the time in which a frame was held back.",
+		"FPS frames shown per second; TARGET what the controller allocated; LIMIT what",
+		"is in force, with ! if no controller updates it; P50 and P99 time between two",
+		"frames of the last interval, ms; GPU% part of the engines; CPU% part of the",
+		"CPUs for VMs; HELD% part of the time in which a frame was held back.",
 		"",
 		"Any key goes back.",
 	};

@@ -137,8 +137,9 @@ behaves 'a target is stale without mgpud' stale
 
 created()
 {
-	local uuid count
+	local uuid count id
 
+	id=$("$gpuctl" -j dev show $dev | jq .id)
 	uuid=$("$gpuctl" vgpu create $dev small name 'desk 1' weight 7 fps 30) || echo "status $?"
 	[ -d "/sys/bus/mdev/devices/$uuid" ] || echo "there is no '$uuid'"
 	holds '[.weight, .limit_fps, .name, .vm] == [7, 30, "desk 1", null]' vgpu show "$uuid"
@@ -153,7 +154,7 @@ created()
 	[ ! -e "/sys/bus/mdev/devices/$uuid" ] || echo "'$uuid' is still there"
 	[ ! -e "/run/mgpu/names/$uuid" ] || echo 'its name is still there'
 	refused "$gpuctl" 1 'no vGPU has' vgpu remove "$uuid"
-	"$gpuctl" -j vgpu create 0 mgpu_soft-small uuid "$uuid" >"$tmp/created.json"
+	"$gpuctl" -j vgpu create "$id" mgpu_soft-small uuid "$uuid" >"$tmp/created.json"
 	"$top/tests/lib/json_schema.py" vgpu_show "$tmp/created.json"
 	holds '.name == null and .weight == 100' vgpu show "$uuid"
 	"$gpuctl" vgpu remove "$uuid"
