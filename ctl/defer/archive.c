@@ -414,7 +414,7 @@ int archive_open(struct archive *a, const char *path, bool (*wanted)(const char 
 	if (fd < 0)
 		return -1;
 	ret = read_file(a, fd, wanted);
-	/* What is needed of it has been read or mapped. */
+	/* All that is needed of the file has been read or mapped. */
 	close(fd);
 	return ret;
 }

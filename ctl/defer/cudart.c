@@ -189,7 +189,7 @@ static int find_stripped(struct cudart *rt, const struct image *img, const char 
 
 /* ---- the version ---- */
 
-/* Call a function for each instruction of a function of the program, until it returns other than 0. */
+/* Call @look for each instruction of a function of the program, until it returns other than 0. */
 static uint64_t each_instruction(csh handle, const struct image *img, uint64_t start,
 				 uint64_t (*look)(const cs_insn *insn, void *data), void *data)
 {
@@ -288,7 +288,7 @@ static uint64_t goes_to(const cs_insn *insn, void *data)
 	       (uint64_t)x->operands[0].imm == *address;
 }
 
-/* Return how many bytes a direct jump or call has before its distance, and those of the distance. */
+/* Return how many bytes a direct jump or call has before its distance; @distance: its bytes. */
 static unsigned int branch(const uint8_t *p, size_t len, unsigned int *distance)
 {
 	*distance = 1;
@@ -314,8 +314,8 @@ static uint64_t branch_target(const uint8_t *p, size_t len, uint64_t at)
 }
 
 /*
- * Cut the room of functions whose first bytes other code jumps into.  A function is disassembled only
- * if bytes in it look like such a jump.
+ * Cut the room of functions whose first bytes other code jumps into.  A function is disassembled
+ * only if bytes in it look like such a jump.
  */
 static void look_for_jumps(struct cudart *rt, csh handle, const struct image *img,
 			   const struct image_segment *s)

@@ -15,8 +15,8 @@
  * struct cudart_function - a function of the runtime API
  * @address: in the program's file
  * @name: its name
- * @room: bytes, CUDART_ROOM at most, that are the function's or padding behind it, and that no other
- *	code jumps into; cudart_measure() sets it
+ * @room: bytes, CUDART_ROOM at most, that are the function's or padding behind it, and that no
+ *	other code jumps into; cudart_measure() sets it
  */
 struct cudart_function {
 	uint64_t address;
@@ -53,7 +53,13 @@ int cudart_find(struct cudart *rt, const struct image *img, const char *path);
 /* Return the path of the archive that the environment names, or NULL. */
 const char *cudart_archive(void);
 
-/* Find the version, and the room of each function.  Return 0, or -1 with the reason in @rt->error. */
+/**
+ * cudart_measure() - find the version, and the room of each function
+ * @rt: the library, as cudart_find() has found it
+ * @img: the program
+ *
+ * Return: 0, or -1 with the reason in @rt->error.
+ */
 int cudart_measure(struct cudart *rt, const struct image *img);
 
 void cudart_free(struct cudart *rt);

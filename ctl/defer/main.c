@@ -166,7 +166,7 @@ static int print(json_object *json, const char *path, bool as_json)
 	return flush();
 }
 
-/* Name the functions of a runtime library in a stripped program; return whether that was possible. */
+/* Name the functions of a runtime library in a stripped program; return whether that was so. */
 static bool name_runtime(struct image *img, struct cudart *rt, const char *path)
 {
 	unsigned int i;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Signatures: the code of an archive as a linker may put it into a program.  What the linker decides
- * is masked.  A section is one signature, since linkers neither cut sections nor sort what is in them.
+ * Signatures: the code of an archive as a linker may put it into a program.  Bytes that the linker
+ * decides are masked.  A section is one signature, since linkers neither cut sections nor sort what
+ * is in them.
  */
 #ifndef MGPU_DEFER_SIGNATURE_H
 #define MGPU_DEFER_SIGNATURE_H
@@ -65,8 +66,8 @@ struct signature {
  * @nr: their number
  * @img: the program
  *
- * A place counts only if what it refers to can be where it refers to: so sections with the same bytes
- * are told apart.
+ * A place counts only if what it refers to can be where it refers to: so sections with the same
+ * bytes are told apart.
  */
 void signatures_find(struct signature *sigs, unsigned int nr, const struct image *img);
 

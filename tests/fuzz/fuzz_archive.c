@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzz what finds the functions of an archive in a program.  The input is the program's code and the
- * archive: two bytes with the length of the first, and both.
+ * Fuzz the search for functions of an archive in a program.  The input is the program's code and
+ * the archive: two bytes with the length of the first, and both.
  */
 #include <elf.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ static bool wanted(const char *name)
 	return *name == 'c';
 }
 
-/* What is surely there has the bytes that linkers do not change. */
+/* A section that is surely there has the bytes that linkers do not change. */
 static void check_sure(const struct signature *sig, const struct image *img)
 {
 	const uint8_t *code;
@@ -110,7 +110,7 @@ static void make_object(struct object *o)
 	o->head.e_shoff = offsetof(struct object, sections);
 	for (i = 0; i < 2 * CODE; i++)
 		o->code[i / CODE][i % CODE] = (uint8_t)(i * 37 + 11);
-	/* One within the section, one to the other, and one to what the linker finds. */
+	/* A distance within the section, one to the other, and one that the linker knows. */
 	for (i = 0; i < 3; i++)
 		o->relocations[i] = (Elf64_Rela){
 			.r_offset = 4 + 12 * i, .r_addend = -4,

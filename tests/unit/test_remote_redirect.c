@@ -55,7 +55,8 @@ static void a_damaged_list_is_refused(void)
 {
 	static const char *const texts[] = {
 		"", "cudart 13000\n", "cudart 13000\n0x10 16 " CODE1 " cudaOne\n",
-		"cudart 13000\n0x10 16 " CODE1 "\nend\n", "cudart 13000\n0x10 16 b801 cudaOne\nend\n",
+		"cudart 13000\n0x10 16 " CODE1 "\nend\n",
+		"cudart 13000\n0x10 16 b801 cudaOne\nend\n",
 		"cudart 13000\n0x10 16 " CODE1 "00 cudaOne\nend\n", "end of it\n",
 		"cudart 13000\n0x10 -1x " CODE1 " cudaOne\nend\n",
 		"cudart 13000\n16 16 " CODE1 " cudaOne\nend\n",

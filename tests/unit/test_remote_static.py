@@ -254,7 +254,7 @@ def damaged_archives_get_an_error():
     seed = int(os.environ.get("FUZZ_SEED", "1"))
     numbers = random.Random(seed)
     real = symbols("small")
-    for number in range(150):
+    for number in range(100):
         data = bytearray(whole)
         if number % 3:
             for _ in range(numbers.randrange(1, 9)):
@@ -401,7 +401,8 @@ def the_analysis_names_calls():
                    "\t\tcudaEventCreateWithFlags((cudaEvent_t *)&p, 0);\n"
                    "\t}\n\treturn 0;\n}\n")
     archive = fake_archive("fake")
-    fake_program("loop", archive, "-I" + RUNTIME, "-Wno-unused", source=path("loop.c"), libraries=("-L" + recorder(), "-l:libcuda.so.1"), strip=True)
+    fake_program("loop", archive, "-I" + RUNTIME, "-Wno-unused", source=path("loop.c"),
+                 libraries=("-L" + recorder(), "-l:libcuda.so.1"), strip=True)
     done = run(DEFER, "analyse", path("loop"), env=dict(PLAIN, MGPU_CUDART_STATIC=archive))
     assert "cudaEventCreateWithFlags" in done.stdout and not done.stderr, done
     done = run(DEFER, "analyse", "--no-cache", path("loop"), env=dict(PLAIN, **NOWHERE))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Functions of CUDA's runtime API in the program, as "mgpu-defer runtime" prints them, and jumps that
- * are written over their beginnings.
+ * Functions of CUDA's runtime API in the program, as "mgpu-defer runtime" prints them, and jumps
+ * that are written over their beginnings.
  */
 #ifndef REMOTE_CUDA_FUNCTIONS_H
 #define REMOTE_CUDA_FUNCTIONS_H
@@ -60,6 +60,8 @@ struct code {
  * Return: 0, or -1 if it is not whole.
  */
 int functions_read(struct functions *f, FILE *in, uintptr_t base);
+
+/* Free the list. */
 void functions_free(struct functions *f);
 
 /**

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A library for LD_PRELOAD.  Before the program's constructors run it redirects CUDA's runtime library,
- * if the program was linked with it statically, to libcudart.so.13 in this library's folder.  The
- * program's file stays as it is.
+ * A library for LD_PRELOAD.  Before the program's constructors run it redirects CUDA's runtime
+ * library, if the program was linked with it statically, to libcudart.so.13 in this library's folder.
+ * The program's file stays as it is.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -166,8 +166,8 @@ static struct stub make_stub(const struct function *fn, const void *outside)
 }
 
 /*
- * Have functions that our library does not have call rt_outside().  Names like those of the API that
- * lie elsewhere than the library's are the program's own.
+ * Have functions that our library does not have call rt_outside().  Functions with names like those
+ * of the API that lie elsewhere than the library's are the program's own.
  */
 static bool add_stubs(const void *outside, unsigned int first, unsigned int last)
 {
@@ -204,8 +204,8 @@ static bool load(const struct program *p)
 	if (!dladdr((const void *)(uintptr_t)load, &own))
 		return false;
 	slash = strrchr(own.dli_fname, '/');
-	if (snprintf(path, sizeof(path), "%.*s" RUNTIME, slash ? (int)(slash + 1 - own.dli_fname) : 0,
-		     own.dli_fname) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%.*s" RUNTIME,
+		     slash ? (int)(slash + 1 - own.dli_fname) : 0, own.dli_fname) >= PATH_MAX)
 		return false;
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	outside = library ? dlsym(library, "rt_outside") : NULL;
@@ -229,7 +229,8 @@ static bool load(const struct program *p)
 /* Redirect the functions that were found, or say why not. */
 static void redirect(const struct program *p)
 {
-	unsigned int major = functions.version / 1000, minor = functions.version % 1000 / 10, nr = 0;
+	unsigned int major = functions.version / 1000, minor = functions.version % 1000 / 10;
+	unsigned int nr = 0;
 	char why[256];
 
 	if (major != RUNTIME_MAJOR) {
