@@ -27,6 +27,11 @@ static int fail(struct cudart *rt, const char *fmt, ...)
 /* Return whether a name is one as those of the API are; a program can have such a function, too. */
 static bool is_api(const char *name)
 {
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+
+	/* A damaged file can have anything for a name. */
+	if (name[strspn(name, letters)])
+		return false;
 	if (!strncmp(name, "__", 2))
 		name += 2;
 	return !strncmp(name, "cuda", 4) && name[4] >= 'A' && name[4] <= 'Z';
