@@ -494,7 +494,8 @@ def nvccs_functions_are_found():
 
 
 def the_wrapper_runs_programs():
-    for args, status, said in (((), 2, "usage: "), (("--help",), 0, "usage: "),
+    for args, status, said in (((), 2, "usage: "), (("--",), 2, "usage: "),
+                               (("--help",), 0, "usage: "),
                                (("--bad",), 2, "unknown option '--bad'"),
                                (("--", "/bin/echo", "a b"), 0, "a b\n"),
                                (("/nowhere/program",), 127, "not found")):
