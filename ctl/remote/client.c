@@ -1191,7 +1191,7 @@ int remote_connect(const struct remote_api *api)
 	}
 	ret = open_on(api, t, how);
 	if (!ret && how == REMOTE_DEFERRED)
-		marks_load(api->library);
+		marks_load(api->library, remote_layer.within);
 	if (ret)
 		complain(where ? where : "the GPU of another process", ret == -EPROTO ?
 			 "the server and this library are not of the same version" :

@@ -39,6 +39,7 @@ extern _Thread_local struct remote_place remote_place __attribute__((tls_model("
  * struct remote_layer - a library between the program and the API
  * @start: first byte of its code
  * @len: bytes of it; 0 if there is none
+ * @within: the program is not linked with it, but calls it
  *
  * The library says by remote_come() where the program called it, and its own calls of the API are
  * there.
@@ -46,6 +47,7 @@ extern _Thread_local struct remote_place remote_place __attribute__((tls_model("
 struct remote_layer {
 	atomic_uintptr_t start;
 	atomic_uintptr_t len;
+	atomic_bool within;
 };
 
 extern struct remote_layer remote_layer;

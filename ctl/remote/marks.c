@@ -345,6 +345,7 @@ static bool needs(const Elf64_Dyn *dynamic, Elf64_Addr base, const char *library
 
 struct marks_search {
 	const char *library;
+	bool within;			/* the program has the library's functions in itself */
 	unsigned int nr;		/* objects that were looked at; the program is the first */
 };
 
@@ -371,7 +372,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
 			end = p + h->p_memsz;
 		}
 	}
-	if (!*id || !start || !dynamic || !needs(dynamic, info->dlpi_addr, search->library))
+	if (!*id || !start || !dynamic ||
+	    (!(program && search->within) && !needs(dynamic, info->dlpi_addr, search->library)))
 		return 0;
 	/* The front end answers for calls that it puts off, so that their status may be tested. */
 	report = cache_get(id, true);
@@ -387,9 +389,9 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-void marks_load(const char *library)
+void marks_load(const char *library, bool within)
 {
-	struct marks_search search = { .library = library };
+	struct marks_search search = { .library = library, .within = within };
 
 	dl_iterate_phdr(look, &search);
 }

@@ -61,9 +61,10 @@ bool marks_add_place(const void *site, struct mark_loop *loop);
 /*
  * Add the loops of the program and of the libraries that it was started with, as far as they are
  * linked with a library whose name begins with @library, and mgpu-defer has kept reports of them.
+ * The program counts as linked with it if @within.
  * Of those without a report one is made for the next start.
  */
-void marks_load(const char *library);
+void marks_load(const char *library, bool within);
 
 /* Have the log say once why the calls of a loop at a place are not deferred. */
 void marks_tell(const void *site);

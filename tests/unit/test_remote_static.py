@@ -15,7 +15,7 @@ import sys
 
 import pytap
 import remoted
-from remoted import BUILD, CTL, MODES, PLAIN, TOP, build, path, run, wait_until
+from remoted import BUILD, CTL, MODES, PLAIN, TOP, build, counts, path, run, wait_until
 from test_remote_cuda import (HERE, INCLUDES, NVCC, RUNTIME, STRICT, TOOLKIT, alone, recorder,
                               runtime_program, serving, taken)
 
@@ -148,6 +148,22 @@ def programs_without_nvidias_library_do_the_same():
             assert not done.stderr, done
         finally:
             del REDIRECTED["MGPU_CUDART_STATIC"], os.environ["MGPU_CUDART_STATIC"]
+
+
+def loops_are_deferred():
+    """The front end has the loops of a program that calls its own copy of the library."""
+    archive = fake_archive("fake")
+    fake_program("static-loops", archive, source=os.path.join(RUNTIME, "loops.c"))
+    run(DEFER, "analyse", "--assume-success", path("static-loops"), env=PLAIN)
+    _, record = alone(runtime_program("loops"))
+    with serving() as server:
+        done = run(path("static-loops"), env=dict(
+            server.env("deferred"), LD_PRELOAD=REDIRECTED["LD_PRELOAD"], PATH=REDIRECTED["PATH"]))
+        wait_until(server.has_none)
+    assert done.returncode == 0, done
+    assert taken("remoted") == record
+    counted = counts(done)
+    assert counted["grouped"] > 0.9 * counted["requests"] > 1000, counted
 
 
 def signatures_are_the_symbols():
@@ -519,6 +535,7 @@ if __name__ == "__main__":
         sys.exit(pytap.run([
             (programs_without_nvidias_library_do_the_same,
              "programs with a library in C do the same, redirected"),
+            (loops_are_deferred, "loops of redirected programs are sent as groups"),
             (signatures_are_the_symbols, "a stripped program's functions are those of its symbols"),
             (twins_are_told_apart_by_their_callees, "equal functions are told apart by callees"),
             (what_cannot_be_told_is_refused, "functions that cannot be told apart are refused"),

@@ -156,8 +156,9 @@ static void called(const void *site)
 }
 
 __attribute__((visibility("default")))
-mgpu_called *mgpu_layer(const void *start, const void *end)
+mgpu_called *mgpu_layer(const void *start, const void *end, bool within)
 {
+	atomic_store(&remote_layer.within, within);
 	atomic_store(&remote_layer.start, (uintptr_t)start);
 	atomic_store(&remote_layer.len, (uintptr_t)end - (uintptr_t)start);
 	return called;

@@ -6,6 +6,8 @@
 #ifndef REMOTE_CUDA_LAYER_H
 #define REMOTE_CUDA_LAYER_H
 
+#include <stdbool.h>
+
 /* The program has called the library; @site is the address that the call returns to. */
 typedef void mgpu_called(const void *site);
 
@@ -16,11 +18,12 @@ typedef void mgpu_called(const void *site);
  * mgpu_layer() - have the calls of a library count as calls of the program
  * @start: first byte of the library's code
  * @end: behind its last byte
+ * @within: the program is not linked with the library, and calls it all the same
  *
  * Calls from there leave the place as it is.  There is one such library in a process.
  *
  * Return: the function that the library calls when the program has called it.
  */
-mgpu_called *mgpu_layer(const void *start, const void *end);
+mgpu_called *mgpu_layer(const void *start, const void *end, bool within);
 
 #endif /* REMOTE_CUDA_LAYER_H */

@@ -191,8 +191,10 @@ static bool add_stubs(const void *outside, unsigned int first, unsigned int last
 	return !mprotect(stubs, size, PROT_READ | PROT_EXEC);
 }
 
-/* Load our library, and find its functions; return whether that was possible. */
-static bool load(const struct program *p)
+/*
+ * Load our library, and find its functions and its rt_within; return whether that was possible.
+ */
+static bool load(const struct program *p, bool **within)
 {
 	unsigned int first = 0, last = 0;
 	char path[PATH_MAX];
@@ -209,7 +211,8 @@ static bool load(const struct program *p)
 		return false;
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	outside = library ? dlsym(library, "rt_outside") : NULL;
-	if (!outside) {
+	*within = library ? dlsym(library, "rt_within") : NULL;
+	if (!outside || !*within) {
 		say(p, "%s", dlerror());
 		return false;
 	}
@@ -231,6 +234,7 @@ static void redirect(const struct program *p)
 {
 	unsigned int major = functions.version / 1000, minor = functions.version % 1000 / 10;
 	unsigned int nr = 0;
+	bool *within;
 	char why[256];
 
 	if (major != RUNTIME_MAJOR) {
@@ -238,7 +242,7 @@ static void redirect(const struct program *p)
 		    major, minor, RUNTIME_MAJOR, RUNTIME_MAJOR);
 		return;
 	}
-	if (!load(p))
+	if (!load(p, &within))
 		return;
 	if (!functions_check(&functions, p->code, p->nr_code, why, sizeof(why))) {
 		say(p, "its CUDA runtime library is not redirected: %s; link it with 'nvcc -cudart shared'",
@@ -249,6 +253,8 @@ static void redirect(const struct program *p)
 		say(p, "its CUDA runtime library is not redirected: mprotect: %s", strerror(errno));
 		return;
 	}
+	/* The front end looks for loops of the program, which is not linked with our library. */
+	*within = true;
 	for (unsigned int i = 0; i < functions.nr; i++)
 		nr += !!functions.list[i].to;
 	if (getenv("MGPU_REMOTE_LOG"))

@@ -14,6 +14,7 @@
 
 struct cuda_calls cu;
 mgpu_called *_Atomic rt_called;
+bool rt_within;
 
 /* Of the linker: the library's first byte, and what is behind its code. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -70,7 +71,7 @@ static void join(void *library)
 
 	memcpy(&layer, &p, sizeof(p));
 	if (layer)
-		atomic_store(&rt_called, layer(__ehdr_start, etext));
+		atomic_store(&rt_called, layer(__ehdr_start, etext, rt_within));
 }
 
 static void load_once(void)

@@ -69,6 +69,10 @@ cudaError_t rt_error(CUresult status);
 __attribute__((visibility("default")))
 cudaError_t rt_outside(const char *name, atomic_bool *said);
 
+/* Whether the program has functions of the API within it, which jump to those of this library. */
+__attribute__((visibility("default")))
+extern bool rt_within;
+
 /* Return the handle for the driver of a device; a negative one if there is no such device. */
 CUdevice rt_device(int device);
 
