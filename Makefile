@@ -34,8 +34,8 @@ endif
 SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
-.PHONY: help deps build-deps deb check-packaging kernel kmod libbpf bpf ctl guest debian13 \
-	prometheus sim all unit fuzz \
+.PHONY: help deps build-deps deb kernel kmod libbpf bpf ctl guest debian13 prometheus sim all \
+	unit fuzz \
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
 	bench-virtio bench-render bench-deferred bench-place bench-learn bench-scrape learn-weights \
@@ -205,9 +205,6 @@ check-long: ## run what takes hours: every kernel, soak, an hour of fuzzing a ta
 			$$([ $$kernel != debug ] || echo device) || \
 			bad="$$bad $$kernel"; \
 	done; [ -z "$$bad" ] || { echo "check-long: failed on:$$bad"; exit 1; }
-
-check-packaging: deps ## build, install, upgrade and purge the packages in chroots of Debian 12 and 13
-	@tests/run packaging
 
 check-static: all ## only the checks that run nothing
 	@tests/run static

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The packages have every file that is installed, the units are hardened, and modules get
-# BTF from a kernel's image where headers lack it. tests/packaging installs the packages.
+# BTF from a kernel's image where headers lack it.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
