@@ -154,8 +154,8 @@ int virgl_fd(const struct virgl *v);
 void virgl_poll(struct virgl *v);
 
 /*
- * Return for how long the GPU has had work of fenced commands that are complete, nanoseconds. It may
- * have worked for others meanwhile. Fences on rings are not counted.
+ * Return for how long the GPU has had work of fenced commands that are complete, nanoseconds. It
+ * may have worked for others meanwhile. Fences on rings are not counted.
  */
 uint64_t virgl_worked_ns(const struct virgl *v);
 
