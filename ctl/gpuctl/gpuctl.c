@@ -148,7 +148,8 @@ static const struct option {
 	{ 'h', "help", NULL, "print this help, or that of the command before it" },
 	{ 'V', "version", NULL, "print the version" },
 	{ 'b', "batch", "FILE",
-	  "vgpu set: read FILE, one vGPU per line; '-' is standard input. After top, without FILE: print, also on a terminal" },
+	  "vgpu set: read FILE, one vGPU per line; '-' is standard input. After top, without FILE: print, also on a terminal"
+	},
 	{ 'B', "batch", NULL, NULL },
 	{ 'n', "count", "COUNT",
 	  "monitor, top, remote stats, ctl watch: end after COUNT events, refreshes or lines" },

@@ -420,8 +420,8 @@ holds '.shortfalls == 1 and .sla.floor_fps == 10000 and
 		.floor_fps == null and .ceiling_fps == 40 and .target_fps <= 40 and
 		.fps <= 44 and (.shortfall | not))'
 "$gpuctl" ctl sla >"$tmp/sla" || bad 'ctl sla: refused'
-grep -q '^default  *10000.000  *none' "$tmp/sla" || bad "ctl sla: $(cat "$tmp/sla")"
-grep -q "^${uuids[0]}  *none  *40.000" "$tmp/sla" || bad "ctl sla: $(cat "$tmp/sla")"
+grep -q '^default  *-  *10000.000  *none' "$tmp/sla" || bad "ctl sla: $(cat "$tmp/sla")"
+grep -q "^${uuids[0]}  *-  *none  *40.000" "$tmp/sla" || bad "ctl sla: $(cat "$tmp/sla")"
 "$gpuctl" ctl sla "${uuids[1]}" >"$tmp/sla"
 grep -q ' 10000.000 .* short$' "$tmp/sla" || bad "ctl sla VGPU: $(cat "$tmp/sla")"
 "$gpuctl" -j ctl sla | jq -e '.sla.floor_fps == 10000 and (.agreements | length) == 1' >/dev/null ||
