@@ -1620,8 +1620,6 @@ static void tells_old_modules(void)
 /* Something to see, for test_top.sh: vGPUs that work, and one in quarantine. */
 static void draw_on_screen(void)
 {
-	if (getenv("GPUCTL_ROOT"))
-		gpuctl_root = getenv("GPUCTL_ROOT");
 	kernel.in_real_time = true;
 	kernel.open[0] = 1;
 	kernel.open[1] = 1;
@@ -1643,6 +1641,8 @@ int main(int argc, char **argv)
 	if (argc > 1) {
 		start();
 		kernel.mgpud_is_real = true;
+		if (getenv("GPUCTL_ROOT"))
+			gpuctl_root = getenv("GPUCTL_ROOT");
 		if (is_word("top", (const char *const *)argv))
 			draw_on_screen();
 		if (is_word("monitor", (const char *const *)argv))

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The screen of gpuctl top, in a terminal of tmux's, on the kernel of test_gpuctl_ctx: three
+# The screen of gpuctl top, and what vgpu remove asks, in a terminal of tmux's, on the kernel of test_gpuctl_ctx: three
 # vGPUs, of which web draws 60 frames/s and desk 25, and the third is in quarantine.
 set -uo pipefail
 
@@ -36,7 +36,7 @@ stop()
 }
 at_exit stop
 
-# Begin top in a terminal. Its status will be in $ended, and its complaints in $err.
+# Begin gpuctl's top in a terminal. Its status will be in $ended, and its complaints in $err.
 begin()		# COLUMNS LINES [VARIABLE=VALUE]... -- [OPTION]...
 {
 	local size=(-x "$1" -y "$2") variables=()
@@ -246,5 +246,30 @@ printed()
 	grep -q '^ 2  12345678  desk' "$tmp/out" || show "$tmp/out"
 }
 behaves 'with --batch, and without a terminal, it prints' printed
+
+# The question of vgpu remove, which needs a terminal, too.
+question()
+{
+	local file=$tmp/root/sys/bus/mdev/devices/12345678-509f-382f-3c1e-e6bfe0fa1002/remove answer
+	local want
+
+	mkdir -p "${file%/*}"
+	for answer in n: y:1 ''; do
+		want=${answer#*:} answer=${answer%:*}
+		: >"$file"
+		terminal=$(mktemp -u "$tmp/tmux.XXXXXX")
+		ended=$terminal.ended
+		server new-session -d -x 130 -y 30 "GPUCTL_ROOT='$tmp/root' \
+			'$BUILD/unit/test_gpuctl_ctx' vgpu remove 2; echo \$? >'$ended'; sleep 60"
+		shows 'Remove vGPU 2, 12345678-509f-382f-3c1e-e6bfe0fa1002 (-), of mgpu_soft.0? \[y/N\]'
+		send $answer Enter
+		await 20 has_ended >/dev/null || echo 'it does not end'
+		[ "$(cat "$file")" = "$want" ] || echo "after '$answer': '$(cat "$file")'"
+		[ "$want" = 1 ] || shows 'nothing was removed'
+		[ "$want" = 1 ] || [ "$(cat "$ended")" = 1 ] || echo "status $(cat "$ended")"
+		server kill-server
+	done
+}
+behaves 'vgpu remove asks on a terminal, and takes only a yes' question
 
 done_testing
