@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The screen of gpuctl top, and what vgpu remove asks, in a terminal of tmux's, on the kernel of test_gpuctl_ctx: three
-# vGPUs, of which web draws 60 frames/s and desk 25, and the third is in quarantine.
+# The screen of gpuctl top, and what vgpu remove asks, in a terminal of tmux's, on the kernel of
+# test_gpuctl_ctx: three vGPUs, of which web draws 60 frames/s and desk 25, and the third is in
+# quarantine.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
