@@ -183,7 +183,8 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	if (!strcmp(url, "/metrics"))
 		return send_metrics(c);
 	if (!strcmp(url, "/"))
-		return send_once(c, MHD_HTTP_OK, simple("mgpu-exporter: see /metrics\n"), NULL, NULL);
+		return send_once(c, MHD_HTTP_OK, simple("mgpu-exporter: see /metrics\n"), NULL,
+				 NULL);
 	return send_once(c, MHD_HTTP_NOT_FOUND, simple("There is only /metrics.\n"), NULL, NULL);
 }
 

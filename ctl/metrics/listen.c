@@ -36,7 +36,8 @@ static bool parse(const char *where, union address *a, socklen_t *len)
 	size_t size;
 
 	memset(a, 0, sizeof(*a));
-	if (!colon || (size = (size_t)(colon - where)) >= sizeof(host))
+	size = colon ? (size_t)(colon - where) : sizeof(host);
+	if (size >= sizeof(host))
 		return false;
 	memcpy(host, where, size);
 	host[size] = '\0';

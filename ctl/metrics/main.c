@@ -269,8 +269,8 @@ static void read_interval(void)
 	unsigned long value = strtoul(optarg, &end, 10);
 
 	if (*optarg < '0' || *optarg > '9' || *end || !value || value > INTERVAL_MAX) {
-		complain("--interval '%s': it must be a whole number of seconds from 1 to %d", optarg,
-			 INTERVAL_MAX);
+		complain("--interval '%s': it must be a whole number of seconds from 1 to %d",
+			 optarg, INTERVAL_MAX);
 		exit(STATUS_USAGE);
 	}
 	opt.interval = (unsigned int)value;

@@ -132,7 +132,8 @@ static void gpu_info(struct text *t, const void *object)
 
 static void policy_exit_info(struct text *t, const void *object)
 {
-	const struct mgpu_policy_exit_info *x = &((const struct mgpu_dev_info *)object)->policy_exit;
+	const struct mgpu_dev_info *d = object;
+	const struct mgpu_policy_exit_info *x = &d->policy_exit;
 	const struct mgpu_field *kind = mgpu_field_find(mgpu_policy_exit_fields, "kind");
 
 	if (!mgpu_has(x, MGPU_A_POLICY_EXIT_KIND) || x->kind == MGPU_POLICY_EXIT_KIND_NONE)
@@ -190,7 +191,7 @@ static void renderd_info(struct text *t, const void *object)
 
 /* ---- the table ---- */
 
-#define SIZE(type, member)	sizeof(((type *)0)->member)
+#define SIZE(type, field)	sizeof(((type *)NULL)[0].field)
 
 #define G(name, unit, help)	{ name, unit, help, EXPOSE_GAUGE }
 #define C(name, unit, help)	{ name, unit, help, EXPOSE_COUNTER }
@@ -289,13 +290,13 @@ static const struct metric metrics[] = {
 		     "Frames per second by the operator's order; +Inf for no limit.")),
 	VGPU_LIMIT(fps_target, FPS_TARGET, 3,
 		   G("mgpu_vgpu_frame_rate_target_hertz", "hertz",
-		     "Frames per second by the controller's order; +Inf for no limit.")),
+		     "Frames per second by mgpud's order; +Inf for no limit.")),
 	VGPU_LIMIT(gpu_limit, GPU_LIMIT, 6,
 		   G("mgpu_vgpu_engine_limit_ratio", "ratio",
 		     "Part of the GPU's engine time by the operator's order; +Inf for no limit.")),
 	VGPU_LIMIT(gpu_target, GPU_TARGET, 6,
 		   G("mgpu_vgpu_engine_target_ratio", "ratio",
-		     "Part of the GPU's engine time by the controller's order; +Inf for no limit.")),
+		     "Part of the GPU's engine time by mgpud's order; +Inf for no limit.")),
 	VGPU(gpu_period, GPU_PERIOD, 6,
 	     G("mgpu_vgpu_engine_period_seconds", "seconds",
 	       "Time over which the limits of engine time hold.")),
@@ -438,7 +439,7 @@ static const struct metric metrics[] = {
 	CONTROLLER(model_error, G("mgpu_model_error_ratio", "ratio",
 				  "Mean absolute error of the checked answers.")),
 	CONTROLLER(model_control_error, G("mgpu_model_control_error_ratio", "ratio",
-					  "The same error of equal shares, on the same questions.")),
+					  "That of equal shares on the same questions.")),
 
 	INFO(OF_PROGRAM, program_info, "pid, uid, cid, command, api, mode, busy_source",
 	     I("mgpu_remote_program", "A program whose calls mgpu-remoted executes.")),
@@ -449,7 +450,7 @@ static const struct metric metrics[] = {
 			    "Bytes that came from the program.")),
 	PROGRAM(sent, C("mgpu_remote_sent_bytes", "bytes", "Bytes that the program was sent.")),
 	PROGRAM(busy_s, C("mgpu_remote_busy_seconds", "seconds",
-			  "Time of engines or processors that the program used; busy_source says which.")),
+			  "Time of engines or processors used; busy_source says which.")),
 	PROGRAM(memory, G("mgpu_remote_memory_bytes", "bytes", "Memory of the program's objects.")),
 	PROGRAM(pending, G("mgpu_remote_pending_bytes", "bytes",
 			   "Transfers that the program does not wait for.")),
@@ -457,7 +458,7 @@ static const struct metric metrics[] = {
 	PROGRAM(groups, C("mgpu_remote_groups", "", "Groups of requests that were executed.")),
 	PROGRAM(grouped, C("mgpu_remote_grouped_calls", "", "Requests in groups.")),
 	PROGRAM(wrong, C("mgpu_remote_mispredictions", "",
-			 "Requests of loops that were not as predicted, as the program counts them.")),
+			 "Requests not as predicted, as the program counts them.")),
 	PROGRAM(demoted, C("mgpu_remote_demoted_loops", "",
 			   "Loops that are no longer recorded, as the program counts them.")),
 	ACCOUNT(weight, G("mgpu_remote_account_weight", "",

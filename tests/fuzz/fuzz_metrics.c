@@ -2,8 +2,8 @@
 /*
  * Fuzz the states of mgpud and mgpu-remoted that mgpu-exporter reads.  First byte of the input:
  * whose state it is (bit 0), and the format (bit 1); the rest: JSON.  Whatever it says, the
- * exposition is valid: each line is one that Prometheus takes, no two samples are of one series, and
- * a metric's samples follow each other.
+ * exposition is valid: each line is one that Prometheus takes, no two samples are of one series,
+ * and a metric's samples follow each other.
  */
 #include <ctype.h>
 #include <json-c/json.h>
@@ -133,15 +133,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static void seeds(const char *dir)
 {
 	static const char mgpud[] =
-		"\0{\"release\":\"1\",\"allocator\":\"fea\",\"period_s\":0.5,\"sample_age_s\":null,"
-		"\"periods\":7,\"bpf\":true,\"trouble\":[\"a\"],\"capacity\":{\"cpu_cores\":4},"
-		"\"preempt\":{\"policy\":\"mgpu\",\"decisions\":{\"launch\":1},\"by\":{\"drain\":2}},"
-		"\"model\":{\"state\":\"acts\",\"name\":\"n\",\"error\":0.1},\"vgpus\":[{\"uuid\":\"a-b\","
-		"\"fps\":59.5,\"floor_fps\":30,\"ceiling_fps\":null,\"granted_fps\":21,"
+		"\0{\"release\":\"1\",\"allocator\":\"fea\",\"period_s\":0.5,\"sample_age_s\":null,\n"
+		"\"periods\":7,\"bpf\":true,\"trouble\":[\"a\"],\"capacity\":{\"cpu_cores\":4},\n"
+		"\"preempt\":{\"policy\":\"mgpu\",\"decisions\":{\"launch\":1},\"by\":{\"drain\":2}},\n"
+		"\"model\":{\"state\":\"acts\",\"name\":\"n\",\"error\":0.1},\"vgpus\":[{\"uuid\":\"a-b\",\n"
+		"\"fps\":59.5,\"floor_fps\":30,\"ceiling_fps\":null,\"granted_fps\":21,\n"
 		"\"shortfall\":true,\"state\":\"active\",\"description\":\"\\\"\\n\\\\\\u00e9\"}]}";
 	static const char remoted[] =
-		"\3{\"applications\":[{\"process\":7,\"pid\":null,\"command\":\"x\\\"\",\"calls\":5,"
-		"\"busy_s\":1.25,\"mode\":\"one\"}],\"accounts\":[{\"account\":\"vm:3\",\"weight\":300,"
+		"\3{\"applications\":[{\"process\":7,\"pid\":null,\"command\":\"x\\\"\",\"calls\":5,\n"
+		"\"busy_s\":1.25,\"mode\":\"one\"}],\"accounts\":[{\"account\":\"vm:3\",\"weight\":300,\n"
 		"\"gpu_limit_share\":null,\"waits\":false}]}";
 
 	fuzz_seed(dir, "mgpud", mgpud, sizeof(mgpud) - 1);

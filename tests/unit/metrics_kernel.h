@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A module for tests and benches of mgpu-exporter, behind the system calls of its netlink
- * socket: the program wraps genl_ctrl_resolve, sendto, recvmsg and recvmmsg. It has a device and any
- * number of vGPUs, whose values follow from their IDs.
+ * socket: the program wraps genl_ctrl_resolve, sendto, recvmsg and recvmmsg. It has a device and
+ * any number of vGPUs, whose values follow from their IDs.
  */
 #ifndef TESTS_METRICS_KERNEL_H
 #define TESTS_METRICS_KERNEL_H

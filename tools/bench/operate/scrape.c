@@ -81,7 +81,8 @@ static void measure(struct bench *b, uint32_t vgpus, bool hists)
 		text.len = 0;
 		metrics_write(&text, &s, EXPOSE_OPENMETRICS);
 		if (i) {
-			read_ms[i - 1] = (double)(middle - begin - (metrics_kernel.ns - played)) / MS;
+			played = metrics_kernel.ns - played;
+			read_ms[i - 1] = (double)(middle - begin - played) / MS;
 			write_ms[i - 1] = (double)(self_cpu_ns() - middle) / MS;
 		}
 		snapshot_free(&s);
