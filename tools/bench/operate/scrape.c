@@ -115,6 +115,7 @@ int main(int argc, char **argv)
 	static const struct bench_part parts[] = { { "scrape", run, true } };
 	struct bench_options o = {
 		.usage = usage_text, .parts = parts, .nr_parts = sizeof(parts) / sizeof(*parts),
+		.json = stdout,
 	};
 	const char *vgpus = getenv("METRICS_VGPUS");
 	struct bench b;
