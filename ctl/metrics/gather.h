@@ -25,7 +25,7 @@ struct gather {
 };
 
 /*
- * Read all sources.  One that does not answer has its part missing; mgpud and mgpu-remoted
+ * Read all sources.  The part of a source that does not answer is missing; mgpud and mgpu-remoted
  * have a second each.
  */
 void gather(struct gather *g, struct snapshot *s);

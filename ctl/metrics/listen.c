@@ -18,9 +18,7 @@
 
 #define BACKLOG	64
 
-/**
- * union address - an address for bind()
- */
+/* An address for bind(). */
 union address {
 	struct sockaddr any;
 	struct sockaddr_in v4;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the sources of metrics said at one moment.  A number that is not known is NAN, a text
+ * The answers of all sources of metrics at one moment.  A number that is not known is NAN, a text
  * "", and an attribute of the module is absent (mgpu_has()).
  */
 #ifndef METRICS_SNAPSHOT_H
@@ -66,9 +66,9 @@ struct snapshot_vgpu {
 	double fps, floor, ceiling, granted, kept, cpu_share, gpu_share, active;
 };
 
-/**
- * struct snapshot_controller - mgpud; numbers as in its state
- * @model_state: for each state of the model, 1 if it is in this state, else 0
+/*
+ * mgpud; numbers as in its state.  Of model_off to model_failed the one of the model's state is 1,
+ * the others are 0.
  */
 struct snapshot_controller {
 	char release[SNAPSHOT_TEXT], allocator[SNAPSHOT_TEXT], charge_source[SNAPSHOT_TEXT],
@@ -82,26 +82,22 @@ struct snapshot_controller {
 	       model_checked, model_error, model_control_error;
 };
 
-/**
- * struct snapshot_program - a program whose calls mgpu-remoted executes; numbers as there
- */
+/* A program whose calls mgpu-remoted executes; numbers as in the state of mgpu-remoted. */
 struct snapshot_program {
 	char process[24], pid[24], uid[24], cid[24];
 	char command[SNAPSHOT_TEXT], api[SNAPSHOT_TEXT], mode[SNAPSHOT_TEXT], busy[SNAPSHOT_TEXT];
-	double age, calls, waits, saved, received, sent, busy_s, memory, pending, handles, groups,
+	double age, calls, waits, received, sent, busy_s, memory, pending, handles, groups,
 	       grouped, wrong, demoted;
 };
 
-/**
- * struct snapshot_account - an account of mgpu-remoted
- */
+/* An account of mgpu-remoted, as in its state. */
 struct snapshot_account {
 	char name[64];
 	double weight, limit, programs, waits;
 };
 
 /**
- * struct snapshot - what all sources said
+ * struct snapshot - answers of all sources
  * @reads: how each was read
  * @devs: devices
  * @vgpus: vGPUs that the module or mgpud told of

@@ -14,7 +14,7 @@
 #define FRAME_FIRST	8	/* 512 us */
 #define LATENCY_FIRST	4	/* 32 us */
 
-/* What metrics are of. */
+/* Kinds of objects that have metrics. */
 enum object {
 	OF_EXPORTER,
 	OF_SOURCE,
@@ -32,7 +32,7 @@ enum kind {
 	KIND_LIMIT,	/* the same; 0 is no limit, +Inf */
 	KIND_HISTOGRAM,	/* the same; counts */
 	KIND_DOUBLE,	/* NAN: not known */
-	KIND_BYTES,	/* uint64_t, known if the byte at @bits is not 0 */
+	KIND_NS,	/* uint64_t, known if the bool at @bits is true */
 	KIND_INFO,	/* 1, if @labels adds labels */
 	KIND_STATE,	/* 1 if the enumeration at @offset is @number, else 0 */
 	KIND_LEFT_OUT,	/* of the snapshot */
@@ -361,7 +361,7 @@ static const struct metric metrics[] = {
 	COUNT(resets, RESETS, 0, C("mgpu_vgpu_resets", "", "Resets of the device by its guest.")),
 	{ .f = C("mgpu_vgpu_vmm_cpu_seconds", "seconds",
 		 "CPU time of the process that has the vGPU open, with all its threads."),
-	  .of = OF_VGPU, .kind = KIND_BYTES, .bits = offsetof(struct snapshot_vgpu, has_cpu),
+	  .of = OF_VGPU, .kind = KIND_NS, .bits = offsetof(struct snapshot_vgpu, has_cpu),
 	  .offset = offsetof(struct snapshot_vgpu, cpu_ns), .number = 9 },
 	VGPU_HISTOGRAM(frame_interval_hist, FRAME_INTERVAL_HIST, FRAME_FIRST,
 		       H("mgpu_vgpu_frame_interval_seconds", "seconds",
@@ -611,7 +611,7 @@ static void write_value(struct expose *e, const struct metric *m, const void *ob
 	case KIND_DOUBLE:
 		write_double(e, labels, len, *(const double *)at);
 		break;
-	case KIND_BYTES:
+	case KIND_NS:
 		if (*((const bool *)object + m->bits))
 			expose_number(e, labels, len, *(const uint64_t *)at, m->number);
 		break;
