@@ -393,7 +393,7 @@ static void hostile_states(void)
 {
 	static const char json[] =
 		"{\"periods\":-1,\"reloads\":1e999,\"allocator\":[1],\"model\":5,\"preempt\":\"x\",\n"
-		"\"vgpus\":[7,null,[],{},{\"uuid\":\"a\\nb\"},{\"uuid\":\"\"},\n"
+		"\"vgpus\":[7,null,[],{},{\"uuid\":\"a\\nb\",\"fps\":3},{\"uuid\":\"\"},\n"
 		"{\"uuid\":\"" UUID "\",\"fps\":1},{\"uuid\":\"" UUID "\",\"fps\":2}]}";
 	char *text = with_mgpud(json);
 
