@@ -1060,7 +1060,7 @@ static int look_at_function(struct report *report, struct cfgs *cfgs,
 }
 
 /* Values that are kept for the next function, of some 100 bytes each. */
-#define MAX_VALUES	16384U
+#define MAX_VALUES	2048U
 
 int classify(struct report *r, const struct image *img, const struct classify_options *o)
 {
