@@ -80,8 +80,8 @@ struct insn {
  * @decoded: number of those that Capstone decoded
  *
  * Of the bytes of an instruction no other one begins with all.  Jumps and calls are not in there:
- * their operands depend on the address.  The owner of the instructions frees them after the last use
- * of the cache.  Zeroed it has none.
+ * their operands depend on the address.  The owner of the instructions frees them after the last
+ * use of the cache.  Zeroed it has none.
  */
 struct insn_cache {
 	const struct insn *at[INSN_CACHED];
