@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Loops of CUDA's calls, to be measured: bench-cuda-loops CLASS LAUNCHES.
+ * Loops of CUDA's calls, to be measured: cuda_loops CLASS LAUNCHES.
  *
  * CLASS is 1 to 3, as Documentation/deferred.rst defines them.  Prints microseconds per launch,
  * with a synchronisation at the end, of several repetitions after one that is not counted.  The
@@ -17,7 +17,7 @@ int main(int argc, char **argv)
 	int class_ = argc > 1 ? atoi(argv[1]) : 0, launches = argc > 2 ? atoi(argv[2]) : 0;
 
 	if (class_ < 1 || class_ > 3 || launches < 1) {
-		fputs("usage: bench-cuda-loops CLASS LAUNCHES\n", stderr);
+		fputs("usage: cuda_loops CLASS LAUNCHES\n", stderr);
 		return 2;
 	}
 	begin();
