@@ -429,14 +429,24 @@ def test_preempt_engines():
     assert both["streams"] == out["streams"] and len(both["streams_modelled"]) == 1
 
 
-def remoted(transport, case, **modes):
+def remoted(transport, case, api=cases.OPENCL, **modes):
     """Runs of a program, whose first round does not count: modes to values of the rounds."""
-    key = "us" if case.startswith("loops ") else "ms"
-    return [("run", {"transport": transport, "case": case, "mode": mode, "round": number,
-                     "ms": value, key: value, "cpu_ms": 2.0, "sum": "a", "calls": 9,
+    us = cases.launch_times if cases.loop_numbers(case) else lambda _: {}
+    return [("run", {"transport": transport, **api, "case": case, "mode": mode, "round": number,
+                     "ms": value, **us([value] * 4), "cpu_ms": 2.0, "sum": "a", "calls": 9,
                      "round_trips": 3, "waited_ms": value / 4,
                      "bytes": 100 if mode == "deferred" else 400, "grouped": 5})
             for mode, values in modes.items() for number, value in enumerate((999, *values))]
+
+
+def recorded(case, sums="aaaa", api=cases.CUDA[0]):
+    """Runs of a program of CUDA: with its calls recorded in some modes, then without in all."""
+    timed = remoted("unix", case, api, **{mode: [2, 4] for mode in cases.MODES})
+    for _, run in timed:
+        del run["sum"]
+    return [("run", {"transport": "unix", **api, "case": case, "mode": mode, "round": 0, "ms": 999,
+                     "cpu_ms": 999, "sum": record, "bytes": 1})
+            for mode, record in zip(cases.MODES, sums)] + timed
 
 
 def test_deferred_rows():
@@ -450,7 +460,10 @@ def test_deferred_rows():
     assert (row["class"], row["transport"], row["launches"], row["spin"], row["rounds"]) == \
         (2, "vgpu", 200, 0, 3)
     assert [row[f"{m}_us"] for m in cases.VM_MODES] == [2, 3, 90, 5, 3]
+    assert (row["api"], row["device"]) == ("opencl", "basic")
     assert row["deferred_least_us"] == 2 and row["one_least_us"] == 80
+    # 200 launches, repeated four times after one that is not timed
+    assert (row["batched_bytes"], row["deferred_bytes"]) == (0.4, 0.1)
     # medians of the ratios in a round, not ratios of the medians
     assert row["deferred_to_batched"] == 0.5 and row["one_to_deferred"] == 33.333
     _, cg = sorted(out["programs"], key=lambda r: r["transport"])
@@ -470,6 +483,7 @@ def test_deferred_cut_short():
     out = deferred.collect(virtio_results(vsock=runs))
     row, = out["loops"]
     assert row["deferred_us"] is None and row["one_to_deferred"] is None
+    assert row["batched_bytes"] is None and row["deferred_bytes"] is None
     assert row["equal"] is None
     vecadd, = out["programs"]
     assert vecadd["equal"] is False and vecadd["deferred_to_batched"] == 1.5
@@ -478,6 +492,29 @@ def test_deferred_cut_short():
     out = deferred.collect(virtio_results(vsock=remoted("vsock", "vecadd", native=[], one=[])))
     assert out["programs"][0]["native_ms"] is None and not deferred.failed(out)
     deferred.print_all(out)
+
+
+def test_deferred_cuda():
+    """Times are those of runs without a record, and equal is what the records say."""
+    driver, runtime = cases.CUDA
+    out = deferred.collect(virtio_results(cuda=recorded("cuda_loops 3 50") + recorded("loops") +
+                                          recorded("loops", "aaab", runtime)))
+    row, = out["loops"]
+    assert (row["api"], row["device"], row["class"], row["launches"], row["spin"]) == \
+        ("cuda", "recorder", 3, 50, 0)
+    assert (row["rounds"], row["one_us"], row["equal"]) == (2, 3, True)
+    assert (row["batched_bytes"], row["deferred_bytes"]) == (1.6, 0.4)
+    # a program has the name of OpenCL's loops, but no classes
+    loops, other = out["programs"]
+    assert (loops["api"], loops["name"], loops["native_ms"], loops["bytes"], loops["cpu_ms"]) == \
+        ("cuda", "loops", 3, 100, 2)
+    assert loops["equal"] is True and (other["api"], other["equal"]) == ("cudart", False)
+    assert deferred.failed(out)
+    out = deferred.collect(virtio_results(cuda=recorded("loops", "aaa", driver)))
+    assert out["programs"][0]["equal"] is None and not deferred.failed(out)
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        deferred.print_all(out)
+    assert "Programs, cuda, ms" in said.getvalue() and "unix" not in said.getvalue()
 
 
 def test_deferred_aims():
@@ -506,13 +543,23 @@ def test_deferred_merge():
         [("unix", "vecadd"), ("vgpu", "vecadd")]
     assert out["classify"]["right"] == 2 and out["analysis_ms_per_mb"] == 3
     assert out["failed"] == [] and [m["run"] for m in out["machine"]] == ["unix", "vgpu"]
+    # CUDA is by a Unix socket, too, but another part
+    out = deferred.merge(out, deferred.collect(virtio_results(cuda=recorded("search"))))
+    out = deferred.merge(out, deferred.collect(virtio_results(
+        unix=remoted("unix", "stencil", native=[1]))))
+    assert sorted(r["name"] for r in out["programs"]) == ["search", "stencil", "vecadd"]
+    out = deferred.merge(out, deferred.collect(virtio_results(
+        cuda=[("failed", {"what": "cuda", "case": None, "why": "x"})])))
+    assert sorted(r["name"] for r in out["programs"]) == ["stencil", "vecadd"]
+    assert [f["what"] for f in out["failed"]] == ["cuda"]
 
 
 def test_deferred_once():
     line = "once status=0 ran_us=1500 user=0m1.250s system=1m0.500s us=3.0,1.0,2.0, sum=12 " \
         "requests=7 waits=2 bytes=99 groups=1 grouped=4 end"
-    assert cases.once(line) == {"ms": 1.5, "cpu_ms": 61750, "us": 2, "sum": "12", "calls": 7,
-                                "round_trips": 2, "bytes": 99, "grouped": 4}
+    assert cases.once(line) == {"ms": 1.5, "cpu_ms": 61750, "us": 2, "repetitions": 3,
+                                "sum": "12", "calls": 7, "round_trips": 2, "bytes": 99,
+                                "grouped": 4}
     native = "once status=0 ran_us=9 user=0m0.0s system=0m0.0s us= sum=1  end"
     assert cases.once(native) == {"ms": 0.009, "cpu_ms": 0, "sum": "1"}
     # failed, cut short, and with characters that a serial port lost
@@ -594,6 +641,8 @@ def test_deferred_command_line():
                        (("--rounds", "0"), "--rounds takes a whole number from 1"),
                        (("--rounds", "1000"), "not '1000'"),
                        (("--fast",), "unknown option '--fast'"),
+                       (("--cuda", "--transport", "unix"), "it takes no --transport"),
+                       (("--cuda",), "is missing; run: make bench-deferred"),
                        (("--quick",), "is missing; run: make bench-deferred")):
         done = run(*args)
         assert done.returncode == 1 and said in done.stderr, (args, done.stderr)
@@ -618,8 +667,9 @@ TESTS = [
     (test_preempt_engines, "streams on processors and on a modelled GPU are two results"),
     (test_deferred_rows, "runs of remoted programs are compared in the same round"),
     (test_deferred_cut_short, "a remoted program that lacks runs has no figures of them"),
+    (test_deferred_cuda, "programs of CUDA are compared by the records of their calls"),
     (test_deferred_aims, "aims of remoted programs are met at their bounds, or missing"),
-    (test_deferred_merge, "transports that were not measured again are kept"),
+    (test_deferred_merge, "transports and CUDA are kept unless they were measured again"),
     (test_deferred_once, "a line about a run counts only if it is complete"),
     (test_deferred_in_guest, "a guest runs a program in several modes, until one fails"),
     (test_deferred_turns, "each round begins with another mode"),
