@@ -966,7 +966,7 @@ static bool may_be_of_interest(const struct cfg *g, const struct cfg_loop *loop,
 				continue;
 			target = insn_target(insn);
 			if (target->address ? callers_entry(callers, target->address) :
-					      target->api != NULL)
+					      !!target->api)
 				return true;
 		}
 	return false;

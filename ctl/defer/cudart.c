@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <capstone/capstone.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +9,8 @@
 #include <unistd.h>
 
 #include "cudart.h"
+
+typedef uint64_t look_at_insn(const struct cs_insn *insn, void *data);
 
 #define VERSION		"cudaRuntimeGetVersion"
 #define MEND		"link it with 'nvcc -cudart shared', or without 'strip'"
@@ -27,10 +30,12 @@ static int fail(struct cudart *rt, const char *fmt, ...)
 /* Return whether a name is one as those of the API are; a program can have such a function, too. */
 static bool is_api(const char *name)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+	const char *letter = name;
 
 	/* A damaged file can have anything for a name. */
-	if (name[strspn(name, letters)])
+	while (isalnum((unsigned char)*letter) || *letter == '_')
+		letter++;
+	if (*letter)
 		return false;
 	if (!strncmp(name, "__", 2))
 		name += 2;
@@ -196,7 +201,7 @@ static int find_stripped(struct cudart *rt, const struct image *img, const char 
 
 /* Call @look for each instruction of a function of the program, until it returns other than 0. */
 static uint64_t each_instruction(csh handle, const struct image *img, uint64_t start,
-				 uint64_t (*look)(const cs_insn *insn, void *data), void *data)
+				 look_at_insn *look, void *data)
 {
 	const struct image_function *fn = image_function(img, start);
 	uint64_t result = 0;

@@ -162,13 +162,12 @@ const struct value *eval_slot(const struct eval *e, const struct state *st, uint
 		    s->off + (int64_t)s->size >= off + (int64_t)size &&
 		    (!all || s->size < all->size))
 			all = s;
-	if (all && (all->off == off || (value_is_const(all->v, &c) && !c))) {
+	if (all && (all->off == off || (value_is_const(all->v, &c) && !c)))
 		v = narrow(e, all->v, size < all->size);
-	} else if (all) {
+	else if (all)
 		v = mix(e, all->v, NULL, id);
-	} else {
+	else
 		v = join_slots(e, st, frame, off, off + (int64_t)size, id);
-	}
 	if (!v) {
 		v = symbol(e, &sym);
 		for (s = st->slots; s < end; s++)

@@ -13,17 +13,17 @@ struct mgpu_vgpu;
 
 /**
  * struct mgpu_worker - a kernel thread of a vGPU that is open
+ * @kcov: handle of what collects coverage for the thread that opened the vGPU; that of
+ *	nothing without CONFIG_KCOV
  * @thread: the thread; NULL while the vGPU is closed; RCU for threads that queue work
  * @work: the work, which runs the ring
  * @memcg: memory control group of the VMM, holds a reference
- * @kcov: handle of what collects coverage for the thread that opened the vGPU; that of
- *	nothing without CONFIG_KCOV
  */
 struct mgpu_worker {
+	typeof(kcov_common_handle()) kcov;
 	struct kthread_worker __rcu *thread;
 	struct kthread_work work;
 	struct mem_cgroup *memcg;
-	typeof(kcov_common_handle()) kcov;
 };
 
 int mgpu_worker_start(struct mgpu_vgpu *vgpu);

@@ -57,7 +57,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t len;
 	int fd, ret;
 
-	if (size < 2 || size - 2 < (len = data[0] | (size_t)data[1] << 8))
+	if (size < 2)
+		return 0;
+	len = data[0] | (size_t)data[1] << 8;
+	if (size - 2 < len)
 		return 0;
 	/* Behind it is nothing, where a sanitizer looks. */
 	code = malloc(len ? len : 1);
@@ -112,13 +115,13 @@ static void make_object(struct object *o)
 		o->code[i / CODE][i % CODE] = (uint8_t)(i * 37 + 11);
 	/* A distance within the section, one to the other, and one that the linker knows. */
 	for (i = 0; i < 3; i++)
-		o->relocations[i] = (Elf64_Rela){
+		o->relocations[i] = (Elf64_Rela) {
 			.r_offset = 4 + 12 * i, .r_addend = -4,
 			.r_info = ELF64_R_INFO(i + 1ul, i < 2 ? R_X86_64_PLT32 :
 							R_X86_64_REX_GOTPCRELX),
 		};
 	for (i = 1; i < 4; i++)
-		o->symbols[i] = (Elf64_Sym){
+		o->symbols[i] = (Elf64_Sym) {
 			.st_name = i == 1 ? 1 : i == 2 ? 9 : 17,
 			.st_info = ELF64_ST_INFO(STB_GLOBAL, i < 3 ? STT_FUNC : STT_NOTYPE),
 			.st_shndx = (uint16_t)(i < 3 ? i : SHN_UNDEF),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A library for LD_PRELOAD.  Before the program's constructors run it redirects CUDA's runtime
- * library, if the program was linked with it statically, to libcudart.so.13 in this library's folder.
- * The program's file stays as it is.
+ * library, if the program was linked with it statically, to libcudart.so.13 in this library's
+ * folder.  The program's file stays as it is.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -147,20 +147,20 @@ static bool find(struct program *p)
 
 /* ---- what is called instead ---- */
 
-/* A piece of code that calls rt_outside(name, said) in place of a function. */
+/* A piece of code that calls rt_outside(said, name) in place of a function. */
 struct stub {
 	uint8_t code[40];
 };
 
 static struct stub make_stub(const struct function *fn, const void *outside)
 {
-	/* movabs $name, %rdi; movabs $said, %rsi; movabs $outside, %rax; jmp *%rax */
+	/* movabs $said, %rdi; movabs $name, %rsi; movabs $outside, %rax; jmp *%rax */
 	struct stub stub = { { 0x48, 0xbf, [10] = 0x48, [11] = 0xbe, [20] = 0x48, [21] = 0xb8,
 			       [30] = 0xff, [31] = 0xe0 } };
 	const void *said = &fn->said;
 
-	memcpy(stub.code + 2, &fn->name, sizeof(fn->name));
-	memcpy(stub.code + 12, &said, sizeof(said));
+	memcpy(stub.code + 2, &said, sizeof(said));
+	memcpy(stub.code + 12, &fn->name, sizeof(fn->name));
 	memcpy(stub.code + 22, &outside, sizeof(outside));
 	return stub;
 }

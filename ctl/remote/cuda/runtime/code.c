@@ -200,7 +200,7 @@ void __cudaRegisterManagedVar(void **handle, void **host, char *device, const ch
 	(void)ext;
 	(void)constant;
 	(void)global;
-	rt_outside("a __managed__ variable", &said);
+	rt_outside(&said, "a __managed__ variable");
 	pthread_mutex_lock(&code_lock);
 	fat = fat_of(handle);
 	if (fat)

@@ -110,7 +110,7 @@ cudaError_t rt_load(void)
 	return loaded;
 }
 
-cudaError_t rt_outside(const char *name, atomic_bool *said)
+cudaError_t rt_outside(atomic_bool *said, const char *name)
 {
 	if (!atomic_exchange(said, true))
 		fprintf(stderr, "mgpu: %s: this runtime library does not have it\n", name);

@@ -341,7 +341,7 @@ static cudaError_t box(const struct cudaMemcpy3DParms *p, enum how how, CUstream
 	if (!p)
 		return rt_end(cudaErrorInvalidValue);
 	if (p->srcArray || p->dstArray)
-		return rt_outside("cudaMemcpy3D of arrays", &said);
+		return rt_outside(&said, "cudaMemcpy3D of arrays");
 	error = rt_begin();
 	if (error)
 		return error;

@@ -9,7 +9,7 @@
 	{						\
 		static atomic_bool said;		\
 							\
-		return rt_outside(#name, &said);	\
+		return rt_outside(&said, #name);	\
 	}
 
 #pragma GCC visibility push(default)

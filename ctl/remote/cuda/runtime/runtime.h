@@ -53,6 +53,13 @@ cudaError_t rt_begin(void);
 /* Return the context that rt_begin() has found. */
 CUcontext rt_context(void);
 
+/* Name a function that the library does not have, once; return the error. */
+cudaError_t rt_outside(atomic_bool *said, const char *name)
+	__attribute__((visibility("default")));
+
+/* Whether the program has functions of the API within it, which jump to those of this library. */
+extern bool rt_within __attribute__((visibility("default")));
+
 /* Note an error as the thread's last one; return it. */
 cudaError_t rt_end(cudaError_t error);
 
@@ -64,14 +71,6 @@ cudaError_t rt_error(CUresult status);
 
 /* The same for a call that has a result, whose place must be there. */
 #define RT_GET(place, call)	((place) ? RT_CALL(call) : rt_end(cudaErrorInvalidValue))
-
-/* Name a function that the library does not have, once; return the error. */
-__attribute__((visibility("default")))
-cudaError_t rt_outside(const char *name, atomic_bool *said);
-
-/* Whether the program has functions of the API within it, which jump to those of this library. */
-__attribute__((visibility("default")))
-extern bool rt_within;
 
 /* Return the handle for the driver of a device; a negative one if there is no such device. */
 CUdevice rt_device(int device);
