@@ -56,7 +56,7 @@ help: ## say what can be made
 
 deps: $(BUILD)/deps.stamp ## install the packages that are missing (Debian 12)
 
-# What is installed for all is enough to build with.
+# The packages for all goals are enough to build with.
 build-deps: $(if $(wildcard $(BUILD)/deps.stamp),deps,$(BUILD)/build-deps.stamp)
 
 $(BUILD)/%.stamp: tools/setup/packages tools/setup/deps

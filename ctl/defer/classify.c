@@ -972,7 +972,7 @@ static bool may_be_of_interest(const struct cfg *g, const struct cfg_loop *loop,
 	return false;
 }
 
-/* What the analysis of a function works with, for all functions in turn. */
+/* Memory of the analysis of a function, which all functions use in turn. */
 struct work {
 	struct eval_shared shared;
 	struct syms syms;

@@ -202,7 +202,7 @@ const struct value *values_unite(struct values *values, const struct value *a,
 /* The first value, a symbol, which depends on all that the second does, too. */
 const struct value *values_member(struct values *values, const struct value *v,
 				  const struct value *of);
-/* One or the other, as @why says; @a itself if @b changes nothing. */
+/* Return a value that is @a or @b, as @why decides; @a itself if @b changes nothing. */
 const struct value *values_merge(struct values *values, const struct value *a,
 				 const struct value *b, uint64_t id, const struct symset *why);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the screen of gpuctl top shows, and what keys do. */
+/* The contents of the screen of gpuctl top, and the effects of keys. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the screen of gpuctl top shows: rows, their order, filter and history, and what keys
- * do. No clock and no I/O: top_screen.c reads keys and draws.
+ * The contents of the screen of gpuctl top: rows, their order, filter and history; and the
+ * effects of keys. No clock and no I/O: top_screen.c reads keys and draws.
  */
 #ifndef GPUCTL_TOP_MODEL_H
 #define GPUCTL_TOP_MODEL_H

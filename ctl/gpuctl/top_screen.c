@@ -166,7 +166,7 @@ static struct top_row *find_row(struct top_row *rows, size_t nr, uint32_t id)
 	return NULL;
 }
 
-/* Read the frame times of the vGPUs that are on the screen. One that is gone has none. */
+/* Read the frame times of the vGPUs that are on the screen. A vGPU that is gone has none. */
 static int read_frames(struct screen *s, struct top_row *rows, size_t nr, struct mgpu_error *err)
 {
 	const struct top_model *m = &s->model;
@@ -292,7 +292,7 @@ static int draw_devs(const struct screen *s, int y)
 	return y;
 }
 
-/* What is wrong comes out in colour, or is bold without colours. */
+/* Trouble is shown in colour, or bold without colours. */
 static attr_t row_attributes(const struct top_row *row, bool selected)
 {
 	attr_t attributes = selected ? A_REVERSE : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fuzz the states of mgpud and mgpu-remoted that mgpu-exporter reads.  First byte of the input:
- * whose state it is (bit 0), and the format (bit 1); the rest: JSON.  Whatever it says, the
+ * the daemon (bit 0) and the format (bit 1); the rest: JSON, its state.  Whatever it says, the
  * exposition is valid: each line is one that Prometheus takes, no two samples are of one series,
  * and a metric's samples follow each other.
  */

@@ -476,7 +476,7 @@ def test_deferred_rows():
 
 
 def test_deferred_cut_short():
-    """What there is counts; what is missing has no figure, and what differs is said."""
+    """Runs that were made count; missing ones have no figure, and differing ones are reported."""
     runs = remoted("vsock", "loops 1 200 0", native=[1], one=[9]) + \
         remoted("vsock", "vecadd", native=[1, 2], one=[2, 2], batched=[2], deferred=[3])
     runs[-1][1]["sum"] = "b"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What programs of a bench print, and the results that they add to $OUT."""
+"""Output of the programs of a bench, and the results that they add to $OUT."""
 import json
 import os
 

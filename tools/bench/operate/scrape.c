@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cost of a scrape: mgpu-exporter's reading and writing, on the played module of the unit tests,
- * whose own time is not counted.  With "exporter" and further words it is mgpu-exporter on that
+ * Cost of a scrape: mgpu-exporter's reading and writing, on the played module of the unit tests.
+ * The module's own time is not counted.  With "exporter" and further words it is mgpu-exporter on that
  * module; METRICS_VGPUS is the number of vGPUs.
  */
 #include <stdlib.h>
