@@ -143,7 +143,10 @@ static void set_place(struct signature *sig, uint64_t place)
 	sig->confirmed = true;
 }
 
-/* Confirm what a section refers to, to the only one of its places that this can be. */
+/*
+ * Confirm what a section refers to, to the only one of its places that this can be.  Of a section
+ * with more places than are known, drop_places() has not looked at what the place refers to.
+ */
 static bool confirm(struct signature *sigs, const struct signature *sig, const struct image *img)
 {
 	bool changed = false;
@@ -151,10 +154,12 @@ static bool confirm(struct signature *sigs, const struct signature *sig, const s
 
 	for (i = 0; i < sig->nr_refs; i++) {
 		struct signature *other = &sigs[sig->refs[i].target];
+		uint64_t place = asked(&sig->refs[i], img, sig->places[0]);
 
-		if (signature_sure(other))
+		if (signature_sure(other) || !may_be_at(other, img, place) ||
+		    !fits(sigs, other, img, place))
 			continue;
-		set_place(other, asked(&sig->refs[i], img, sig->places[0]));
+		set_place(other, place);
 		changed = true;
 	}
 	return changed;

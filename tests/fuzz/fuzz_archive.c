@@ -83,19 +83,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #define CODE	48u	/* bytes of a section */
 
-/* An object file: two sections of code with a function each, the first of which calls the other. */
+/* An object file: three sections of code with a function each, of which each calls the next. */
 struct object {
 	Elf64_Ehdr head;
-	uint8_t code[2][CODE];
-	Elf64_Rela relocations[3];
-	Elf64_Sym symbols[4];
+	uint8_t code[3][CODE];
+	Elf64_Rela relocations[4];
+	Elf64_Sym symbols[5];
 	char strings[32];
-	Elf64_Shdr sections[6];
+	Elf64_Shdr sections[8];
 };
+
+static Elf64_Shdr relocations_of(unsigned int section, unsigned int first, unsigned int nr)
+{
+	return (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_link = 6, .sh_info = section,
+			     .sh_offset = offsetof(struct object, relocations) +
+					  first * sizeof(Elf64_Rela),
+			     .sh_size = nr * sizeof(Elf64_Rela), .sh_entsize = sizeof(Elf64_Rela) };
+}
 
 static void make_object(struct object *o)
 {
-	static const char strings[] = "\0cudaOne\0cudaTwo\0elsewhere";
+	static const char strings[] = "\0cudaOne\0cudaTwo\0cudaSix\0other";
+	static const unsigned char symbols[] = { 1, 2, 4, 3 };
 	const Elf64_Shdr code = { .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
 				  .sh_size = CODE, .sh_addralign = 16 };
 	unsigned int i;
@@ -109,75 +118,105 @@ static void make_object(struct object *o)
 	o->head.e_machine = EM_X86_64;
 	o->head.e_ehsize = sizeof(o->head);
 	o->head.e_shentsize = sizeof(*o->sections);
-	o->head.e_shnum = 6;
+	o->head.e_shnum = 8;
 	o->head.e_shoff = offsetof(struct object, sections);
-	for (i = 0; i < 2 * CODE; i++)
+	for (i = 0; i < 3 * CODE; i++)
 		o->code[i / CODE][i % CODE] = (uint8_t)(i * 37 + 11);
-	/* A distance within the section, one to the other, and one that the linker knows. */
-	for (i = 0; i < 3; i++)
+	/* A distance within the section, one to the next, and one that the linker knows. */
+	for (i = 0; i < 4; i++)
 		o->relocations[i] = (Elf64_Rela) {
-			.r_offset = 4 + 12 * i, .r_addend = -4,
-			.r_info = ELF64_R_INFO(i + 1ul, i < 2 ? R_X86_64_PLT32 :
-							R_X86_64_REX_GOTPCRELX),
+			.r_offset = 4 + 12 * (i % 3), .r_addend = -4,
+			.r_info = ELF64_R_INFO((unsigned long)symbols[i],
+					       i == 2 ? R_X86_64_REX_GOTPCRELX : R_X86_64_PLT32),
 		};
-	for (i = 1; i < 4; i++)
+	for (i = 1; i < 5; i++)
 		o->symbols[i] = (Elf64_Sym) {
-			.st_name = i == 1 ? 1 : i == 2 ? 9 : 17,
-			.st_info = ELF64_ST_INFO(STB_GLOBAL, i < 3 ? STT_FUNC : STT_NOTYPE),
-			.st_shndx = (uint16_t)(i < 3 ? i : SHN_UNDEF),
+			.st_name = 8 * i - 7,
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, i < 4 ? STT_FUNC : STT_NOTYPE),
+			.st_shndx = (uint16_t)(i < 4 ? i : SHN_UNDEF),
 		};
 	memcpy(o->strings, strings, sizeof(strings));
-	o->sections[1] = o->sections[2] = code;
-	o->sections[1].sh_offset = offsetof(struct object, code);
-	o->sections[2].sh_offset = offsetof(struct object, code) + CODE;
-	o->sections[3] = (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_link = 4, .sh_info = 1,
-				       .sh_offset = offsetof(struct object, relocations),
-				       .sh_size = sizeof(o->relocations),
-				       .sh_entsize = sizeof(*o->relocations) };
-	o->sections[4] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB, .sh_link = 5, .sh_info = 1,
+	for (i = 0; i < 3; i++) {
+		o->sections[1 + i] = code;
+		o->sections[1 + i].sh_offset = offsetof(struct object, code) + i * CODE;
+	}
+	o->sections[4] = relocations_of(1, 0, 3);
+	o->sections[5] = relocations_of(2, 3, 1);
+	o->sections[6] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB, .sh_link = 7, .sh_info = 1,
 				       .sh_offset = offsetof(struct object, symbols),
 				       .sh_size = sizeof(o->symbols),
 				       .sh_entsize = sizeof(*o->symbols) };
-	o->sections[5] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_size = sizeof(o->strings),
+	o->sections[7] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_size = sizeof(o->strings),
 				       .sh_offset = offsetof(struct object, strings) };
 }
 
 /* The sections as a linker puts them into a program, one behind the other. */
-static void link_object(const struct object *o, uint8_t code[2 * CODE])
+static void link_object(const struct object *o, uint8_t code[3 * CODE])
 {
-	const int32_t to[] = { 0, CODE, 0x1000 };
+	const int32_t to[] = { 0, CODE, 0x1000, 2 * CODE };
 	unsigned int i;
 
 	memcpy(code, o->code, sizeof(o->code));
-	for (i = 0; i < 3; i++) {
-		unsigned int at = (unsigned int)o->relocations[i].r_offset;
+	for (i = 0; i < 4; i++) {
+		unsigned int at = (unsigned int)o->relocations[i].r_offset + (i < 3 ? 0 : CODE);
 		int32_t distance = to[i] - 4 - (int32_t)at;
 
 		memcpy(code + at, &distance, sizeof(distance));
 	}
 }
 
+/* Write a seed: code of the program, and the archive. */
+static void seed(const char *dir, const char *name, const uint8_t *code, size_t len,
+		 const void *archive, size_t size)
+{
+	uint8_t data[2 + len + size];
+
+	data[0] = (uint8_t)len;
+	data[1] = (uint8_t)(len >> 8);
+	memcpy(data + 2, code, len);
+	memcpy(data + 2 + len, archive, size);
+	fuzz_seed(dir, name, data, sizeof(data));
+}
+
+/*
+ * The second section is a jump to the third.  The program has more such jumps than places are kept
+ * of, and not what the one goes to that the first section calls.
+ */
+static void seed_crowded(const char *dir)
+{
+	uint8_t code[CODE + 5 * 80], whole[3 * CODE];
+	struct object o;
+	unsigned int i;
+
+	make_object(&o);
+	link_object(&o, whole);
+	memset(code, 0, sizeof(code));
+	memcpy(code, whole, CODE);
+	for (i = CODE; i < sizeof(code); i += 5)
+		code[i] = 0xe9;
+	o.code[1][0] = 0xe9;
+	o.sections[2].sh_size = 5;
+	o.relocations[3].r_offset = 1;
+	seed(dir, "crowded", code, sizeof(code), &o, sizeof(o));
+}
+
 static void seeds(const char *dir)
 {
 	static const char ar[] = "!<arch>\none.o/          0           0     0     644     ";
-	uint8_t seed[2 + 6 * CODE + sizeof(ar) + 16 + sizeof(struct object)];
+	uint8_t code[6 * CODE], archive[sizeof(ar) + 16 + sizeof(struct object)];
 	struct object o;
-	size_t n = 2 + 2 * CODE;
+	size_t n;
 
 	make_object(&o);
-	memset(seed, 0, sizeof(seed));
-	seed[0] = 2 * CODE;
-	link_object(&o, seed + 2);
-	memcpy(seed + n, &o, sizeof(o));
-	fuzz_seed(dir, "object", seed, n + sizeof(o));
-	n += (size_t)sprintf((char *)seed + n, "%s%-10zu`\n", ar, sizeof(o));
-	memcpy(seed + n, &o, sizeof(o));
-	fuzz_seed(dir, "archive", seed, n + sizeof(o));
+	link_object(&o, code);
+	link_object(&o, code + 3 * CODE);
+	seed(dir, "object", code, 3 * CODE, &o, sizeof(o));
+	n = (size_t)sprintf((char *)archive, "%s%-10zu`\n", ar, sizeof(o));
+	memcpy(archive + n, &o, sizeof(o));
+	seed(dir, "archive", code, 3 * CODE, archive, n + sizeof(o));
 	/* Twice in the program. */
-	seed[0] = 4 * CODE;
-	link_object(&o, seed + 2 + 2 * CODE);
-	memcpy(seed + 2 + 4 * CODE, &o, sizeof(o));
-	fuzz_seed(dir, "twice", seed, 2 + 4 * CODE + sizeof(o));
+	seed(dir, "twice", code, sizeof(code), &o, sizeof(o));
+	seed_crowded(dir);
 }
 
 FUZZ_SEEDS(seeds)
