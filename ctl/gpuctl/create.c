@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* gpuctl vgpu create, vgpu remove */
+#include <ctype.h>
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ static int parse_identity(struct creation *c, const char *key, const char *value
 {
 	bool uuid = !strcmp(key, "uuid");
 	char clean[VM_NAME_LEN];
+	size_t i;
 
 	if (!value)
 		return usage_error("vgpu create: %s wants a value", key);
@@ -52,7 +54,9 @@ static int parse_identity(struct creation *c, const char *key, const char *value
 		return usage_error("vgpu create: uuid %s: give a UUID, as in 83b8f4f2-509f-382f-3c1e-e6bfe0fa1001",
 				   value);
 	if (uuid) {
-		strcpy(c->uuid, value);
+		/* as the kernel writes it: sysfs and VGPU_NAMES have files of this name */
+		for (i = 0; i < MGPU_UUID_STRLEN; i++)
+			c->uuid[i] = (char)tolower((unsigned char)value[i]);
 		return 0;
 	}
 	if (!vm_name_clean(value, strlen(value), clean) || strcmp(value, clean))

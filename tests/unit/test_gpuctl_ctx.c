@@ -1484,6 +1484,11 @@ static void creates(void)
 	TAP_EQ(kernel.fps_limit[0], 30000);
 	TAP_STR(file_text("run/mgpu/names/" UUID_A), "desk 1");
 	TAP_STR(file_text("sys/" REMOVE(UUID_A)), "");
+	/* the kernel has a UUID in lower case, and so have the files named after it */
+	TAP_EQ(gpuctl("vgpu", "create", "0", "medium", "uuid",
+		      "83B8F4F2-509F-382F-3C1E-E6BFE0FA1001", "name", "desk 2", NULL), 0);
+	TAP_STR(file_text("sys/" MEDIUM), UUID_A);
+	TAP_STR(file_text("run/mgpu/names/" UUID_A), "desk 2");
 	/* a name is not the next vGPU's */
 	TAP_EQ(gpuctl("vgpu", "create", "0", "medium", "uuid", UUID_A, NULL), 0);
 	TAP_STR(file_text("run/mgpu/names/" UUID_A), "");
