@@ -382,7 +382,10 @@ static void select_at(struct top_model *m, size_t at)
 	scroll(m);
 }
 
-/* Filter and sort; the selected vGPU stays selected, or else its place. */
+/*
+ * Filter and sort; the selected vGPU stays selected, or else its place. Settings that are typed
+ * are for the vGPU that was selected, and not for another one in its place.
+ */
 static void look(struct top_model *m)
 {
 	size_t i;
@@ -396,6 +399,10 @@ static void look(struct top_model *m)
 	for (i = 0; i < m->nr_view; i++)
 		if (!strcmp(m->rows[m->view[i]].uuid, m->selected))
 			break;
+	if (i == m->nr_view && m->mode == TOP_EDIT) {
+		m->mode = TOP_LIST;
+		top_model_said(m, "the vGPU is not listed any more: nothing was set");
+	}
 	select_at(m, i < m->nr_view ? i : m->at);
 }
 

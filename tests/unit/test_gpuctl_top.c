@@ -275,6 +275,40 @@ static void edits(void)
 	top_model_free(&m);
 }
 
+/* A vGPU that is removed, or filtered out, while its settings are typed. */
+static void edits_no_other(void)
+{
+	struct top_row rows[] = { row(1, "web", 1, 1), row(2, "Db", 1, 1), row(5, "-", 2, 1) };
+	struct top_model m = three();
+
+	/* another vGPU goes, and the line stays */
+	keys(&m, "jf3");
+	update(&m, rows + 1, 2);
+	TAP_EQ(m.mode, TOP_EDIT);
+	keys(&m, "0");
+	TAP_EQ(top_model_key(&m, TOP_KEY_ENTER), TOP_APPLY);
+	TAP_STR(top_model_selected(&m)->name, "Db");
+
+	keys(&m, "f30");
+	update(&m, rows + 2, 1);
+	TAP_STR(top_model_selected(&m)->name, "-");
+	TAP_EQ(m.mode, TOP_LIST);
+	TAP_CHECK(m.bad && *m.said);
+	TAP_CHECK(top_model_key(&m, TOP_KEY_ENTER) != TOP_APPLY);
+	top_model_key(&m, TOP_KEY_ESCAPE);
+
+	update(&m, rows, 3);
+	keys(&m, "/open");
+	top_model_key(&m, TOP_KEY_ENTER);
+	top_model_key(&m, TOP_KEY_END);
+	keys(&m, "w7");
+	rows[2].open = false;
+	update(&m, rows, 3);
+	TAP_EQ(m.mode, TOP_LIST);
+	TAP_STR(top_model_selected(&m)->name, "Db");
+	top_model_free(&m);
+}
+
 static void pauses_and_helps(void)
 {
 	struct top_model m = three();
@@ -462,6 +496,7 @@ int main(void)
 	tap_run(scrolls, "the selected row is on the screen, of any size");
 	tap_run(remembers, "a vGPU has its history, and no other's");
 	tap_run(edits, "settings are typed, applied or dropped");
+	tap_run(edits_no_other, "settings that are typed for a vGPU are not set on another one");
 	tap_run(pauses_and_helps, "keys pause, explain, change the pane and quit");
 	tap_run(any_keys, "any keys leave a view that is whole");
 	tap_run(graphs, "graphs show values, in blocks and in ASCII");
