@@ -522,13 +522,15 @@ static void apply(struct screen *s)
 /* Take the keys that were pressed; false: to quit. */
 static bool take_keys(struct screen *s)
 {
+	enum top_action action;
 	wint_t key;
 	int kind;
 
 	while ((kind = get_wch(&key)) != ERR) {
-		enum top_action action = top_model_key(&s->model, translate(key, kind ==
-									    KEY_CODE_YES));
-
+		/* not a key: the terminal has another size, for which the caller draws */
+		if (kind == KEY_CODE_YES && key == KEY_RESIZE)
+			continue;
+		action = top_model_key(&s->model, translate(key, kind == KEY_CODE_YES));
 		if (action == TOP_APPLY)
 			apply(s);
 		if (action == TOP_QUIT)

@@ -181,6 +181,14 @@ sizes()
 	server resize-window -x 200 -y 40
 	shows 'FPS HISTORY'
 	shows ' on mgpu_soft.0'
+	# another size is no key
+	send '?'
+	shows 'Any key goes back'
+	server resize-window -x 160 -y 35
+	sleep 0.3
+	shows 'Any key goes back'
+	send x
+	shows ' on mgpu_soft.0'
 	server resize-window -x 10 -y 3
 	sleep 0.3
 	server resize-window -x 130 -y 30
