@@ -594,7 +594,8 @@ static int show(const struct gpuctl *ctl, struct screen *s, struct mgpu_error *e
 		if (ctl->count && shown >= ctl->count)
 			break;
 		ret = wait_for_key(s, next, err);
-		if (ret || gpuctl_stop || !take_keys(s))
+		/* a terminal that hung up is always ready, and has no keys */
+		if (ret || gpuctl_stop || !isatty(STDIN_FILENO) || !take_keys(s))
 			break;
 		if (s->model.paused || seconds_now() < next)
 			continue;

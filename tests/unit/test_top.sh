@@ -10,7 +10,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$top/build}
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
-needs tmux "$BUILD/unit/test_gpuctl_ctx"
+needs tmux pgrep "$BUILD/unit/test_gpuctl_ctx"
 asserts='shows lacks'
 
 names()		# PID NAME
@@ -37,8 +37,9 @@ stop()
 }
 at_exit stop
 
-# Begin gpuctl's top in a terminal. Its status will be in $ended, and its complaints in $err.
-begin()		# COLUMNS LINES [VARIABLE=VALUE]... -- [OPTION]...
+# Begin gpuctl's top in a terminal, run by PROGRAM with its options. Its status will be in $ended,
+# and its complaints in $err.
+begin()		# COLUMNS LINES [VARIABLE=VALUE]... [PROGRAM]... -- [OPTION]...
 {
 	local size=(-x "$1" -y "$2") variables=()
 	shift 2
@@ -196,6 +197,19 @@ sizes()
 	quit
 }
 behaves 'it fits the terminal, whose size changes' sizes
+
+hung_up()
+{
+	local pid
+
+	begin 130 30 env --ignore-signal=HUP -- -d 1
+	shows '^ *1  web'
+	pid=$(pgrep -P "$(server display-message -p '#{pane_pid}')")
+	server kill-server
+	# its shell is gone, and does not write its status
+	await 20 grep -q '^requests' "$err" || kill "$pid"
+}
+behaves 'it ends when the terminal hangs up, also if SIGHUP is ignored' hung_up
 
 # A terminal's own sequences: colours are 3x and 9x, reverse and bold are not.
 colours()
