@@ -47,8 +47,7 @@ int sample_read(struct sample *sample, struct mgpu *mgpu, struct mgpu_error *err
 	return 0;
 }
 
-static const struct mgpu_vgpu_info *by_id(const struct sample *sample,
-					  uint32_t id)
+const struct mgpu_vgpu_info *sample_vgpu(const struct sample *sample, uint32_t id)
 {
 	size_t low = 0;
 	size_t high = sample->nr;
@@ -69,7 +68,7 @@ static const struct mgpu_vgpu_info *by_id(const struct sample *sample,
 static const struct mgpu_vgpu_info *find(const struct sample *sample,
 					 const struct mgpu_vgpu_info *vgpu)
 {
-	const struct mgpu_vgpu_info *old = by_id(sample, vgpu->id);
+	const struct mgpu_vgpu_info *old = sample_vgpu(sample, vgpu->id);
 	const struct mgpu_vgpu_stats *then, *now = &vgpu->stats;
 
 	/* the ID may be another vGPU's by now */
@@ -164,7 +163,7 @@ static const struct mgpu_ctx *find_ctx(const struct sample *now,
 				       const struct sample *before,
 				       const struct mgpu_ctx *ctx)
 {
-	const struct mgpu_vgpu_info *vgpu = by_id(now, ctx->vgpu_id);
+	const struct mgpu_vgpu_info *vgpu = sample_vgpu(now, ctx->vgpu_id);
 	const struct mgpu_ctx *old;
 
 	if (!vgpu || !find(before, vgpu) || !before->nr_ctxs)

@@ -72,6 +72,9 @@ void sample_free(struct sample *sample);
  */
 int sample_read(struct sample *sample, struct mgpu *mgpu, struct mgpu_error *err);
 
+/* The vGPU with an ID; NULL if there is none. */
+const struct mgpu_vgpu_info *sample_vgpu(const struct sample *sample, uint32_t id);
+
 /* Rates of the vGPU at an index of @now. */
 void get_rates(struct rates *rates, const struct sample *now, const struct sample *before,
 	       size_t i);

@@ -3,7 +3,7 @@
  * The screen of gpuctl top: reads samples and keys, and draws what top_model.c holds.
  *
  * A refresh takes the dumps of sample_read(), whatever the number of vGPUs, and a request for
- * each row that is on the screen: only the answer for one vGPU has its frame times.
+ * each row that is on the screen, several in a datagram: dumps have no frame times.
  */
 #define NCURSES_NOMACROS
 #define NCURSES_WIDECHAR 1
@@ -30,25 +30,13 @@
 enum { PAIR_BAD = 1, PAIR_STALE, PAIR_GOOD, PAIR_TITLE };
 
 /**
- * struct frames - frame times of a vGPU so far
- * @id: ID of the vGPU
- * @uuid: its UUID
- * @hist: its histogram of times between frames
- */
-struct frames {
-	uint32_t id;
-	char uuid[MGPU_UUID_LEN];
-	uint64_t hist[MGPU_HIST_BUCKETS];
-};
-
-/**
  * struct screen - the screen
  * @mgpu: the module
  * @model: what is shown
  * @now: the last sample
  * @names: names of its vGPUs
- * @frames: frame times of the vGPUs that were on the screen at the last refresh
- * @nr_frames: number of those
+ * @seen: vGPUs that were on the screen at the last refresh, with their frame times so far
+ * @nr_seen: number of those
  * @devs: history of the first devices, by the engine time of their vGPUs
  * @utf8: the terminal shows UTF-8
  */
@@ -57,8 +45,8 @@ struct screen {
 	struct top_model model;
 	struct sample now;
 	struct names_cache names;
-	struct frames *frames;
-	size_t nr_frames;
+	struct mgpu_vgpu_info *seen;
+	size_t nr_seen;
 	struct top_history devs[DEVS_MAX];
 	bool utf8;
 };
@@ -102,7 +90,7 @@ static void fill_row(struct top_row *row, const struct screen *s, const struct s
 		.id = vgpu->id, .open = vgpu->open, .quarantine = vgpu->quarantine,
 		.weight = vgpu->weight, .fps = r.fps, .target = r.target, .floor = r.floor,
 		.granted = r.granted, .gpu = r.gpu, .cpu = r.cpu, .held = r.held,
-		.limited = r.limited, .p50 = NAN, .p99 = NAN, .mem = vgpu->mem_used,
+		.p50 = NAN, .p99 = NAN, .mem = vgpu->mem_used,
 		.mem_limit = vgpu->mem_limit,
 	};
 	strcpy(row->uuid, vgpu->uuid);
@@ -121,77 +109,61 @@ static void fill_row(struct top_row *row, const struct screen *s, const struct s
 		vgpu->gpu_target : vgpu->gpu_limit;
 }
 
-static const struct frames *find_frames(const struct screen *s, const struct mgpu_vgpu_info *vgpu)
+static const struct mgpu_vgpu_info *find_seen(const struct screen *s,
+					      const struct mgpu_vgpu_info *vgpu)
 {
 	size_t i;
 
-	for (i = 0; i < s->nr_frames; i++)
-		if (s->frames[i].id == vgpu->id && !strcmp(s->frames[i].uuid, vgpu->uuid))
-			return &s->frames[i];
+	for (i = 0; i < s->nr_seen; i++)
+		if (s->seen[i].id == vgpu->id && !strcmp(s->seen[i].uuid, vgpu->uuid))
+			return &s->seen[i];
 	return NULL;
 }
 
 /* Percentiles of the frames since the last refresh; unknown if a counter fell. */
-static void fill_percentiles(struct top_row *row, const struct frames *before,
+static void fill_percentiles(struct top_row *row, const struct mgpu_vgpu_info *before,
 			     const struct mgpu_vgpu_info *vgpu)
 {
 	uint64_t hist[MGPU_HIST_BUCKETS];
 	size_t i;
 
-	for (i = 0; before && i < MGPU_HIST_BUCKETS; i++) {
-		if (vgpu->frame_interval_hist[i] < before->hist[i])
-			return;
-		hist[i] = vgpu->frame_interval_hist[i] - before->hist[i];
-	}
-	if (!before)
+	if (!before || !mgpu_has(before, MGPU_A_VGPU_FRAME_INTERVAL_HIST) ||
+	    !mgpu_has(vgpu, MGPU_A_VGPU_FRAME_INTERVAL_HIST))
 		return;
+	for (i = 0; i < MGPU_HIST_BUCKETS; i++) {
+		if (vgpu->frame_interval_hist[i] < before->frame_interval_hist[i])
+			return;
+		hist[i] = vgpu->frame_interval_hist[i] - before->frame_interval_hist[i];
+	}
 	row->p50 = mgpu_hist_quantile(hist, 0.5);
 	row->p99 = mgpu_hist_quantile(hist, 0.99);
 }
 
-static struct top_row *find_row(struct top_row *rows, size_t nr, uint32_t id)
-{
-	size_t low = 0, high = nr;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (rows[middle].id == id)
-			return &rows[middle];
-		if (rows[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
 /* Read the frame times of the vGPUs that are on the screen. A vGPU that is gone has none. */
-static int read_frames(struct screen *s, struct top_row *rows, size_t nr, struct mgpu_error *err)
+static int read_frames(struct screen *s, struct top_row *rows, struct mgpu_error *err)
 {
 	const struct top_model *m = &s->model;
-	struct frames *frames = calloc(m->page + 1, sizeof(*frames));
-	struct mgpu_vgpu_info vgpu;
-	size_t i, got = 0;
+	struct mgpu_vgpu_info *seen = calloc(m->page, sizeof(*seen));
+	const struct mgpu_vgpu_info *vgpu;
+	size_t i, nr = 0;
+	int ret;
 
-	if (!frames)
+	if (!seen)
 		return mgpu_fail(err, -ENOMEM, "out of memory");
 	for (i = m->first; i < m->nr_view && i < m->first + m->page; i++) {
-		uint32_t id = m->rows[m->view[i]].id;
-		struct top_row *row = find_row(rows, nr, id);
-
-		if (!row || mgpu_vgpu_get(s->mgpu, id, &vgpu, NULL) ||
-		    !mgpu_has(&vgpu, MGPU_A_VGPU_FRAME_INTERVAL_HIST))
-			continue;
-		fill_percentiles(row, find_frames(s, &vgpu), &vgpu);
-		frames[got].id = id;
-		strcpy(frames[got].uuid, vgpu.uuid);
-		memcpy(frames[got++].hist, vgpu.frame_interval_hist, sizeof(frames->hist));
+		vgpu = sample_vgpu(&s->now, m->rows[m->view[i]].id);
+		if (vgpu)
+			seen[nr++] = *vgpu;
 	}
-	free(s->frames);
-	s->frames = frames;
-	s->nr_frames = got;
-	return 0;
+	ret = mgpu_vgpu_hists(s->mgpu, seen, nr, err);
+	for (i = 0; !ret && i < nr; i++) {
+		vgpu = sample_vgpu(&s->now, seen[i].id);
+		fill_percentiles(&rows[vgpu - s->now.vgpus], find_seen(s, &seen[i]), &seen[i]);
+	}
+	free(s->seen);
+	s->seen = seen;
+	s->nr_seen = nr;
+	return ret;
 }
 
 static int refresh_rows(struct screen *s, struct mgpu_error *err)
@@ -210,7 +182,7 @@ static int refresh_rows(struct screen *s, struct mgpu_error *err)
 	for (i = 0; !ret && i < s->now.nr; i++)
 		fill_row(&rows[i], s, &before, i);
 	if (!ret)
-		ret = read_frames(s, rows, s->now.nr, err);
+		ret = read_frames(s, rows, err);
 	sample_free(&before);
 	if (ret) {
 		free(rows);
@@ -627,7 +599,7 @@ int top_draw(const struct gpuctl *ctl, struct mgpu *mgpu, struct mgpu_error *err
 	delscreen(terminal);
 	sample_free(&s.now);
 	names_cache_free(&s.names);
-	free(s.frames);
+	free(s.seen);
 	top_model_free(&s.model);
 	return ret;
 }

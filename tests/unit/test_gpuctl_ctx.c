@@ -193,8 +193,12 @@ static void finish(const struct nlmsghdr *request, int code, const char *text,
 {
 	bool dump = request->nlmsg_flags & NLM_F_DUMP;
 	struct nlmsgerr e = { .error = code, .msg = *request };
-	struct nl_msg *msg = nlmsg_alloc();
+	struct nl_msg *msg;
 
+	/* an answer without an error needs no acknowledgement that was not asked for */
+	if (!dump && !code && !(request->nlmsg_flags & NLM_F_ACK))
+		return;
+	msg = nlmsg_alloc();
 	if (!msg || !nlmsg_put(msg, kernel.port, kernel.seq,
 			       dump ? NLMSG_DONE : NLMSG_ERROR, 0,
 			       NLM_F_CAPPED | (text ? NLM_F_ACK_TLVS : 0)))
@@ -442,6 +446,8 @@ int __wrap_nl_socket_add_membership(struct nl_sock *sock, int group);
 ssize_t __wrap_sendto(int fd, const void *buf, size_t len, int flags,
 		      const struct sockaddr *to, socklen_t to_len);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *hdr, int flags);
+int __wrap_recvmmsg(int fd, struct mmsghdr *hdrs, unsigned int nr, int flags,
+		    struct timespec *timeout);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
 		 const sigset_t *mask);
@@ -479,11 +485,15 @@ int __wrap_nl_socket_add_membership(struct nl_sock *sock, int group)
 ssize_t __wrap_sendto(int fd, const void *buf, size_t len, int flags,
 		      const struct sockaddr *to, socklen_t to_len)
 {
+	const struct nlmsghdr *nlh = buf;
+	int left = (int)len;
+
 	(void)fd;
 	(void)flags;
 	(void)to;
 	(void)to_len;
-	serve(buf);
+	for (; NLMSG_OK(nlh, left); nlh = NLMSG_NEXT(nlh, left))
+		serve(nlh);
 	return (ssize_t)len;
 }
 
@@ -510,6 +520,18 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *hdr, int flags)
 	free(datagram);
 	hdr->msg_flags = 0;
 	return (ssize_t)len;
+}
+
+int __wrap_recvmmsg(int fd, struct mmsghdr *hdrs, unsigned int nr, int flags,
+		    struct timespec *timeout)
+{
+	unsigned int i = 0;
+
+	(void)timeout;
+	do
+		hdrs[i].msg_len = (unsigned int)__wrap_recvmsg(fd, &hdrs[i].msg_hdr, flags);
+	while (++i < nr && kernel.queue);
+	return (int)i;
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
