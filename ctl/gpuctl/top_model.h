@@ -30,7 +30,7 @@
  * @stale: its target is not updated
  * @weight: its weight
  * @fps: frames per second
- * @target: frames per second that the controller allocated, INFINITY for no limit
+ * @target: frames per second that the controller allocated, NAN also for no limit
  * @floor: floor of its agreement
  * @granted: part of the floor that it is granted
  * @fps_limit: limit in force, millihertz, 0 for none
@@ -40,7 +40,6 @@
  * @gpu: part of the device's engines
  * @cpu: part of the CPUs that VMs share
  * @held: part of the time in which a frame was held back: it is throttled
- * @limited: part of the time in which jobs waited for engine time
  * @mem: memory, bytes
  * @mem_limit: most that it may have, bytes
  */
@@ -65,7 +64,6 @@ struct top_row {
 	double gpu;
 	double cpu;
 	double held;
-	double limited;
 	uint64_t mem;
 	uint64_t mem_limit;
 };

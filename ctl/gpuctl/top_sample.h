@@ -32,7 +32,7 @@ struct sample {
  * struct rates - rates of a vGPU; NAN is unknown
  * @told: mgpud has the vGPU in its list, and tells target and floor
  * @fps: frames shown per second
- * @target: frames per second that mgpud allocated, INFINITY for no limit
+ * @target: frames per second that mgpud allocated; NAN with @told is no limit
  * @floor: floor of its agreement, frames per second
  * @granted: part of the floor that it is granted, frames per second
  * @gpu: part of the device's engines

@@ -97,9 +97,7 @@ static void fill_row(struct top_row *row, const struct screen *s, const struct s
 	strcpy(row->dev, vgpu->dev_name);
 	strcpy(row->type, vgpu->type);
 	strcpy(row->name, names_shown(&s->names.entries[i].names));
-	/* mgpud tells no limit as none; without mgpud the module has what is in force */
-	if (r.told && isnan(row->target))
-		row->target = INFINITY;
+	/* without mgpud the module has what is in force */
 	if (!r.told && vgpu->fps_target)
 		row->target = vgpu->fps_target / 1e3;
 	target = out_target_holds(vgpu->fps_limit, vgpu->fps_target);

@@ -14,7 +14,7 @@ static struct top_row row(uint32_t id, const char *name, double fps, double gpu)
 	struct top_row r = {
 		.id = id, .open = true, .weight = 100, .fps = fps, .target = NAN, .floor = NAN,
 		.granted = NAN, .p50 = NAN, .p99 = NAN, .gpu = gpu, .cpu = NAN, .held = 0,
-		.limited = 0, .mem = 1048576 * id, .type = "mgpu_soft-small", .dev = "mgpu_soft.0",
+		.mem = 1048576 * id, .type = "mgpu_soft-small", .dev = "mgpu_soft.0",
 	};
 
 	snprintf(r.name, sizeof(r.name), "%s", name);
@@ -461,7 +461,7 @@ static void lines(void)
 	r->held = 0.125;
 	TAP_STR(top_line(r, &m.history[0], widths, true, text),
 		"   1  web       30.0    30.0     25!    33.4   50.0   12.5");
-	r->target = INFINITY;
+	r->target = NAN;
 	r->fps_limit = 0;
 	r->fps = 123456;
 	r->p99 = NAN;
