@@ -176,14 +176,20 @@ static const char *state_of(const struct top_row *row)
 	return row->quarantine ? "hung" : row->open ? "open" : "closed";
 }
 
-/* The fps limit or the share in force, with "!" behind a stale target. */
-static const char *limit(char buf[TOP_CELL], const struct top_row *row)
+/*
+ * A limit in force, with "!" behind a stale target: rounded, so that the column has room for it.
+ * The line above the graphs has the exact limit.
+ */
+static const char *limit(char buf[TOP_CELL], double value, int digits, const char *unit, bool stale)
 {
-	if (!row->fps_limit)
+	const char *mark = stale ? "!" : "";
+
+	if (!value)
 		return "none";
-	out_fps(buf, TOP_CELL - 1, row->fps_limit);
-	if (row->stale)
-		strcat(buf, "!");
+	if (value < 1000)
+		snprintf(buf, TOP_CELL, "%.*g%s%s", digits, value, unit, mark);
+	else
+		snprintf(buf, TOP_CELL, "%.0f%s%s", value, unit, mark);
 	return buf;
 }
 
@@ -207,7 +213,7 @@ static const char *cell(const struct top_row *row, enum top_column column, char 
 	case TOP_FLOOR:
 		return number(buf, row->floor, 1);
 	case TOP_LIMIT:
-		return limit(buf, row);
+		return limit(buf, row->fps_limit / 1e3, 4, "", row->fps_stale);
 	case TOP_P50:
 		return number(buf, row->p50, 1e-3);
 	case TOP_P99:
@@ -215,7 +221,7 @@ static const char *cell(const struct top_row *row, enum top_column column, char 
 	case TOP_GPU:
 		return number(buf, row->gpu, 100);
 	case TOP_GPU_LIMIT:
-		return row->gpu_limit ? out_share(buf, TOP_CELL, row->gpu_limit) : "none";
+		return limit(buf, row->gpu_limit / 1e4, 3, "%", row->gpu_stale);
 	case TOP_CPU:
 		return number(buf, row->cpu, 100);
 	case TOP_HELD:

@@ -27,14 +27,15 @@
  * @type: its type
  * @open: a VMM has it
  * @quarantine: its jobs fail
- * @stale: its target is not updated
  * @weight: its weight
  * @fps: frames per second
  * @target: frames per second that the controller allocated, NAN also for no limit
  * @floor: floor of its agreement
  * @granted: part of the floor that it is granted
  * @fps_limit: limit in force, millihertz, 0 for none
+ * @fps_stale: @fps_limit is a target that is not updated
  * @gpu_limit: limit in force, parts per million, 0 for none
+ * @gpu_stale: @gpu_limit is a target that is not updated
  * @p50: time between two frames, median, microseconds
  * @p99: that which 99 % do not exceed
  * @gpu: part of the device's engines
@@ -51,14 +52,15 @@ struct top_row {
 	char type[MGPU_NAME_LEN];
 	bool open;
 	bool quarantine;
-	bool stale;
 	uint32_t weight;
 	double fps;
 	double target;
 	double floor;
 	double granted;
 	uint32_t fps_limit;
+	bool fps_stale;
 	uint32_t gpu_limit;
+	bool gpu_stale;
 	double p50;
 	double p99;
 	double gpu;

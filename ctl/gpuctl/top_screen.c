@@ -82,7 +82,7 @@ static void fill_row(struct top_row *row, const struct screen *s, const struct s
 		     size_t i)
 {
 	const struct mgpu_vgpu_info *vgpu = &s->now.vgpus[i];
-	bool target;
+	bool stale = control_is_stale(&s->now.control, vgpu), target;
 	struct rates r;
 
 	get_rates(&r, &s->now, before, i);
@@ -102,9 +102,10 @@ static void fill_row(struct top_row *row, const struct screen *s, const struct s
 		row->target = vgpu->fps_target / 1e3;
 	target = out_target_holds(vgpu->fps_limit, vgpu->fps_target);
 	row->fps_limit = target ? vgpu->fps_target : vgpu->fps_limit;
-	row->stale = target && control_is_stale(&s->now.control, vgpu);
-	row->gpu_limit = out_target_holds(vgpu->gpu_limit, vgpu->gpu_target) ?
-		vgpu->gpu_target : vgpu->gpu_limit;
+	row->fps_stale = target && stale;
+	target = out_target_holds(vgpu->gpu_limit, vgpu->gpu_target);
+	row->gpu_limit = target ? vgpu->gpu_target : vgpu->gpu_limit;
+	row->gpu_stale = target && stale;
 }
 
 static const struct mgpu_vgpu_info *find_seen(const struct screen *s,
@@ -269,7 +270,7 @@ static attr_t row_attributes(const struct top_row *row, bool selected)
 
 	if (row->quarantine || row->granted < row->floor)
 		attributes |= pair(PAIR_BAD) | A_BOLD;
-	else if (row->stale)
+	else if (row->fps_stale || row->gpu_stale)
 		attributes |= pair(PAIR_STALE);
 	else if (!row->open)
 		attributes |= A_DIM;

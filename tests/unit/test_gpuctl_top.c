@@ -456,7 +456,7 @@ static void lines(void)
 		"  ID  VM^        FPS  TARGET   LIMIT  P99-MS   GPU%  HELD%");
 	r->target = 29.97;
 	r->fps_limit = 25000;
-	r->stale = true;
+	r->fps_stale = true;
 	r->p99 = 33400;
 	r->held = 0.125;
 	TAP_STR(top_line(r, &m.history[0], widths, true, text),
@@ -468,6 +468,23 @@ static void lines(void)
 	strcpy(r->name, "a\033[31mbcdef");
 	TAP_STR(top_line(r, &m.history[0], widths, false, text),
 		"   1  a?[31m  123456       -    none       -   50.0   12.5");
+
+	/* the mark of a stale target has room behind any limit */
+	top_columns(200, widths);
+	for (size_t i = 0; i < TOP_COLUMNS; i++)
+		if (i != TOP_LIMIT && i != TOP_GPU_LIMIT)
+			widths[i] = 0;
+	r->fps_limit = 29973;
+	r->gpu_limit = 333333;
+	r->gpu_stale = true;
+	TAP_STR(top_line(r, &m.history[0], widths, true, text), "29.97!   33.3%!");
+	r->fps_limit = 10000000;
+	r->gpu_limit = 1234;
+	TAP_STR(top_line(r, &m.history[0], widths, true, text), "10000!  0.123%!");
+	r->fps_stale = false;
+	r->gpu_stale = false;
+	r->gpu_limit = 1000000;
+	TAP_STR(top_line(r, &m.history[0], widths, true, text), " 10000     100%");
 	top_model_free(&m);
 }
 
