@@ -10,11 +10,12 @@ BUILD=${BUILD:-$top/build}
 ctl=$BUILD/ctl
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
-tools='mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer mgpu-place mgpu-learn mgpu-remoted'
+tools='mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer mgpu-place mgpu-learn mgpu-remoted
+mgpu-exporter'
 asserts='offers suggested'
 
 must 'the tools cannot be built' \
-	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn remote BUILD="$BUILD"
+	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn metrics remote BUILD="$BUILD"
 
 # In place of programs that the completion asks.
 # shellcheck disable=SC2317,SC2016 # text that must not be run
@@ -103,8 +104,12 @@ all_options()
 {
 	local tool source option
 
-	for tool in renderd trace policy defer place learn remoted; do
-		source=$top/ctl/${tool/remoted/remote}
+	for tool in renderd trace policy defer place learn remoted exporter; do
+		case $tool in
+		remoted) source=$top/ctl/remote ;;
+		exporter) source=$top/ctl/metrics ;;
+		*)	source=$top/ctl/$tool ;;
+		esac
 		for option in $(sed -n 's/^\t{ "\([a-z-]*\)", *\(no\|required\|optional\)_argument.*/\1/p' \
 			"$source"/*.c); do
 			# mgpu-remoted starts itself anew with these
@@ -133,6 +138,7 @@ values()
 	offers 'none 0000:00:10.0' mgpu-renderd --gpu ''
 	offers 'none 0000:00:10.0' mgpu-renderd -g ''
 	offers 'all calls' mgpu-remoted --confine ''
+	offers '' mgpu-exporter serve --socket ''
 }
 behaves 'values of options are offered' values
 
@@ -146,6 +152,8 @@ commands()
 	offers '0 mgpu_soft.0' mgpu-policy load rr dev ''
 	offers 'train evaluate predict' mgpu-learn pairs ''
 	offers 'replay help version' mgpu-renderd ''
+	offers 'print serve textfile list help version' mgpu-exporter ''
+	offers '' mgpu-exporter list ''
 	# a value is no command
 	offers 'replay help version' mgpu-renderd --user nobody ''
 	offers '83b8f4f2' mgpu-trace record ''
