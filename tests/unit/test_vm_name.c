@@ -157,7 +157,7 @@ static void put(const char *path, const char *text, size_t len)
 static void files(void)
 {
 	static const char cmdline[] = "qemu\0-name\0guest=a";
-	char name[VM_NAME_LEN], command[128];
+	char name[VM_NAME_LEN], command[128], link[128];
 
 	strcpy(root, "/tmp/test_vm_name.XXXXXX");
 	TAP_NEED(mkdtemp(root));
@@ -181,6 +181,17 @@ static void files(void)
 	TAP_STR(name, "desk 2");
 	TAP_EQ(vgpu_name_write(root, UUID, ""), 0);
 	TAP_CHECK(!vgpu_name_read(root, UUID, name));
+	/* a link is not followed, but replaced */
+	put("/target", "secret\n", 7);
+	TAP_NEED((size_t)snprintf(link, sizeof(link), "%s" VGPU_NAMES "/%s", root, UUID) <
+		 sizeof(link));
+	TAP_EQ(symlink("../../../target", link), 0);
+	TAP_CHECK(!vgpu_name_read(root, UUID, name));
+	TAP_EQ(vgpu_name_write(root, UUID, "desk 3"), 0);
+	TAP_CHECK(vgpu_name_read(root, UUID, name));
+	TAP_STR(name, "desk 3");
+	snprintf(command, sizeof(command), "grep -qx secret %s/target", root);
+	TAP_EQ(system(command), 0);
 	/* no file elsewhere */
 	TAP_EQ(vgpu_name_write(root, "../x", "y"), -EINVAL);
 	TAP_CHECK(!vgpu_name_read(root, "../../x", name));
