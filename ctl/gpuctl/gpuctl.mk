@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What gpuctl needs besides libmgpu: libsmartcols for tables, ncurses for the screen of top.
+# gpuctl links libsmartcols for tables, and ncurses for the screen of top, besides libmgpu.
 
 gpuctl-cflags := $(shell $(PKG_CONFIG) --cflags smartcols ncursesw)
 gpuctl-libs := $(shell $(PKG_CONFIG) --libs smartcols ncursesw)

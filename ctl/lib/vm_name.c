@@ -10,7 +10,7 @@
 
 #include "vm_name.h"
 
-/* Of a command line: VMMs name the VM among their first words. */
+/* Bytes of a command line that are read: VMMs name the VM among its first words. */
 #define CMDLINE_MAX	16384
 
 /* ---- cleaning ---- */
@@ -34,7 +34,7 @@ static size_t decode(const unsigned char *s, size_t len, uint32_t *c)
 	return *c < least[n] || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000) ? 0 : n;
 }
 
-/* Control characters, and those that are not seen or change the direction of text. */
+/* False for control characters, and for those that are invisible or change text's direction. */
 static bool is_harmless(uint32_t c)
 {
 	return c >= 0x20 && (c < 0x7f || c > 0x9f) && c != 0xad && c != 0x61c &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Names of VMs and of vGPUs, for people: a user of the VMM chose them. They select nothing,
- * and are cleaned before they are printed.
+ * Names of VMs and of vGPUs, for people. A user of the VMM chose the name of a VM, so that a
+ * name selects nothing, and is cleaned before it is printed.
  */
 #ifndef LIBMGPU_VM_NAME_H
 #define LIBMGPU_VM_NAME_H
@@ -15,10 +15,10 @@
 
 /**
  * vm_name_clean() - make a name that can be printed on any terminal
- * @text: name that a stranger chose, maybe no UTF-8
+ * @text: name that a user of the VMM chose, any bytes
  * @len: its length, bytes
- * @name: result, UTF-8; what cannot be printed, or turns the direction of what follows, is
- *	'?', and what does not fit is cut off
+ * @name: result, UTF-8: control characters, characters that are invisible or change the
+ *	direction of text, and bytes that are no UTF-8 are '?'; cut off between two characters
  *
  * Return: whether @name has a character.
  */
