@@ -82,12 +82,14 @@ int snapshot_add_vgpus(struct snapshot *s, const struct mgpu_vgpu_info *vgpus, s
 
 /* ---- mgpud ---- */
 
+/* Number of a JSON object, @value for null; a key that is missing is not known. */
 static double none_is(double value, struct json_object *object, const char *key)
 {
-	double number = json_number(object, key);
+	struct json_object *found;
 
-	/* a key that is missing is not known */
-	return isnan(number) && json_object_object_get_ex(object, key, NULL) ? value : number;
+	if (json_object_object_get_ex(object, key, &found) && !found)
+		return value;
+	return json_number(object, key);
 }
 
 static void read_vgpu(struct snapshot_vgpu *v, struct json_object *o)

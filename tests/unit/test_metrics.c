@@ -394,12 +394,15 @@ static void hostile_states(void)
 	static const char json[] =
 		"{\"periods\":-1,\"reloads\":1e999,\"allocator\":[1],\"model\":5,\"preempt\":\"x\",\n"
 		"\"vgpus\":[7,null,[],{},{\"uuid\":\"a\\nb\",\"fps\":3},{\"uuid\":\"\"},\n"
-		"{\"uuid\":\"" UUID "\",\"fps\":1},{\"uuid\":\"" UUID "\",\"fps\":2}]}";
+		"{\"uuid\":\"" UUID "\",\"fps\":1},\n"
+		"{\"uuid\":\"" UUID "\",\"fps\":2,\"ceiling_fps\":\"60\"}]}";
 	char *text = with_mgpud(json);
 
 	TAP_CHECK(!strstr(text, "mgpu_controller_periods"));
 	TAP_CHECK(!strstr(text, "mgpu_controller_reloads"));
 	TAP_CHECK(!strstr(text, "mgpu_model"));
+	/* a ceiling of another type is not known, which is not the same as none */
+	TAP_CHECK(!strstr(text, "mgpu_vgpu_ceiling"));
 	/* one line for each vGPU */
 	TAP_EQ(count(text, "mgpu_vgpu_frame_rate_hertz{"), 1);
 	TAP_EQ(count(text, "mgpu_vgpu_weight{"), 2);
