@@ -78,7 +78,7 @@ void text_double(struct text *t, double value)
 	if (isinf(value))
 		text_str(t, value > 0 ? "+Inf" : "-Inf");
 	else
-		text_add(t, buf, (size_t)snprintf(buf, sizeof(buf), "%.9g", value));
+		text_add(t, buf, (size_t)snprintf(buf, sizeof(buf), "%.15g", value));
 }
 
 /* Length of the valid UTF-8 character at @s, which is terminated; 0 if there is none. */

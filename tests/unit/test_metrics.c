@@ -417,13 +417,16 @@ static void remoted(void)
 	snapshot_init(&s);
 	add(&s, snapshot_add_remoted,
 	    "{\"applications\":[{\"process\":7,\"pid\":null,\"uid\":0,\"command\":\"x\\\"} 1\\n#\",\n"
-	    "\"calls\":5,\"busy_s\":1.25,\"busy_source\":\"cpu\"},{\"process\":7,\"calls\":6},{}],\n"
+	    "\"calls\":5,\"received_bytes\":123456789012345,\n"
+	    "\"busy_s\":1.25,\"busy_source\":\"cpu\"},{\"process\":7,\"calls\":6},{}],\n"
 	    "\"accounts\":[{\"account\":\"vm:3\",\"weight\":300,\"gpu_limit_share\":null,\n"
 	    "\"waits\":false}]}");
 	text = write_snapshot(&s, EXPOSE_TEXT);
 	HAS(text, "mgpu_remote_program_info{process=\"7\",uid=\"0\",command=\"x\\\"} 1\\n#\",busy_source=\"cpu\"} 1");
 	HAS(text, "mgpu_remote_calls_total{process=\"7\"} 5");
 	TAP_EQ(count(text, "mgpu_remote_calls_total{"), 1);
+	/* a counter that is large still grows by ones */
+	HAS(text, "mgpu_remote_received_bytes_total{process=\"7\"} 123456789012345");
 	HAS(text, "mgpu_remote_busy_seconds_total{process=\"7\"} 1.25");
 	HAS(text, "mgpu_remote_account_engine_limit_ratio{account=\"vm:3\"} +Inf");
 	HAS(text, "mgpu_remote_account_waiting{account=\"vm:3\"} 0");
