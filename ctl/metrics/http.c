@@ -22,12 +22,10 @@
 
 /**
  * struct answer - a text that clients are sent
- * @text: the text
- * @http: it, for libmicrohttpd, which counts the clients that are sent it
+ * @http: the text, for libmicrohttpd, which counts the clients that are sent it
  * @read_ns: when it was read, CLOCK_MONOTONIC
  */
 struct answer {
-	struct text text;
 	struct MHD_Response *http;
 	uint64_t read_ns;
 };
@@ -49,7 +47,7 @@ struct client {
  * @last: the last text of each format; @http NULL for none
  * @texts: texts in memory
  * @clients: connections
- * @broken: the other process does not answer
+ * @error: why no text came from the other process, -errno; 0 for none
  */
 static struct http {
 	struct MHD_Daemon *daemon;
@@ -57,7 +55,7 @@ static struct http {
 	struct answer last[2];
 	unsigned int texts;
 	struct client clients[HTTP_CLIENTS];
-	bool broken;
+	int error;
 } http;
 
 /* ---- privileges ---- */
@@ -111,16 +109,14 @@ static struct MHD_Response *simple(const char *text)
 static void renew(struct answer *a, enum expose_format format)
 {
 	struct text text = { 0 };
-	int ret;
 
 	if (a->http)
 		MHD_destroy_response(a->http);
 	a->http = NULL;
-	if (http.texts >= HTTP_TEXTS)
+	if (http.texts >= HTTP_TEXTS || http.error)
 		return;
-	ret = pipe_ask(http.pipe, format, &text);
-	http.broken |= ret && ret != -ENOMEM;
-	if (ret || !text.len)
+	http.error = pipe_ask(http.pipe, format, &text);
+	if (http.error || !text.len)
 		return;
 	a->http = MHD_create_response_from_buffer_with_free_callback(text.len, text.bytes,
 								     free_text);
@@ -250,14 +246,14 @@ int http_serve(int listener, int pipe)
 	if (!drop())
 		return 1;
 	p[0].fd = info->epoll_fd;
-	while (!http.broken) {
+	while (!http.error) {
 		if (poll(p, 2, patience()) < 0 && errno != EINTR)
-			break;
+			http.error = -errno;
 		if (p[1].revents)
 			return 0;	/* the other process has ended */
 		end_late_clients();
 		MHD_run(http.daemon);
 	}
-	complain("the process that reads the sources does not answer");
+	complain("no text from the process that reads the sources: %s", strerror(-http.error));
 	return 1;
 }

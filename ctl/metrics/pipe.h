@@ -12,7 +12,10 @@
 /* Longest time that the reading of all sources may take, milliseconds. */
 #define PIPE_ANSWER_MS	8000
 
-/* Ask for a text. @text: empty; result. 0, or -errno: the other process does not answer. */
+/*
+ * Ask for a text. @text: empty; result. 0, or -errno: the socket is of no more use, since the rest
+ * of an answer may still come.
+ */
 int pipe_ask(int fd, enum expose_format format, struct text *text);
 
 /* Receive a request; 0 or -errno, -EPIPE at the end. */
