@@ -67,13 +67,24 @@ static struct http {
 static bool drop(void)
 {
 	static const int refused[] = {
-		SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(openat2), SCMP_SYS(creat),
-		SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(execve),
-		SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(clone),
-		SCMP_SYS(clone3), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
-		SCMP_SYS(process_vm_writev), SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill),
-		SCMP_SYS(unlink), SCMP_SYS(unlinkat), SCMP_SYS(rename), SCMP_SYS(renameat2),
-		SCMP_SYS(mount), SCMP_SYS(bpf), SCMP_SYS(io_uring_setup),
+		/* files */
+		SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(openat2), SCMP_SYS(open_by_handle_at),
+		SCMP_SYS(creat), SCMP_SYS(truncate), SCMP_SYS(unlink), SCMP_SYS(unlinkat),
+		SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(link),
+		SCMP_SYS(linkat), SCMP_SYS(symlink), SCMP_SYS(symlinkat), SCMP_SYS(mkdir),
+		SCMP_SYS(mkdirat), SCMP_SYS(rmdir), SCMP_SYS(mknod), SCMP_SYS(mknodat),
+		SCMP_SYS(chmod), SCMP_SYS(fchmodat), SCMP_SYS(chown), SCMP_SYS(lchown),
+		SCMP_SYS(fchownat), SCMP_SYS(mount), SCMP_SYS(io_uring_setup),
+		/* connections */
+		SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(bind),
+		/* programs, and other processes */
+		SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork),
+		SCMP_SYS(clone), SCMP_SYS(clone3), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
+		SCMP_SYS(process_vm_writev), SCMP_SYS(pidfd_open), SCMP_SYS(kill),
+		SCMP_SYS(tkill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
+		SCMP_SYS(rt_tgsigqueueinfo), SCMP_SYS(bpf),
+		/* capabilities in a namespace of its own */
+		SCMP_SYS(unshare), SCMP_SYS(setns),
 	};
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	int ret = filter ? 0 : -ENOMEM;
