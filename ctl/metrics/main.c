@@ -88,7 +88,7 @@ static struct exporter {
 	unsigned int interval;
 	const char *file;
 	struct gather gather;
-} opt = { .gather = { .root = "", .hists = true } };
+} opt = { .gather = { .root = "", .hists = true, .verbose = true } };
 
 /* ---- print, textfile, list ---- */
 
@@ -118,7 +118,6 @@ static int run_print(void)
 {
 	struct text text = { 0 };
 
-	opt.gather.verbose = true;
 	gather_text(&opt.gather, &text, opt.openmetrics ? EXPOSE_OPENMETRICS : EXPOSE_TEXT);
 	gather_close(&opt.gather);
 	return print_text(&text);
@@ -156,7 +155,6 @@ static int run_textfile(void)
 		complain("'%s': node_exporter reads only files whose name ends with .prom", path);
 		return STATUS_USAGE;
 	}
-	opt.gather.verbose = true;
 	ret = write_file(path);
 	if (!ret && opt.interval)
 		notify("READY=1");
@@ -183,8 +181,11 @@ static int read_for(int pipe, int signals)
 		struct text text = { 0 };
 		int ret;
 
-		if (poll(p, 2, -1) < 0 && errno != EINTR)
+		if (poll(p, 2, -1) < 0) {
+			if (errno == EINTR)
+				continue;
 			return -errno;
+		}
 		if (p[1].revents)
 			return 0;
 		ret = pipe_receive(pipe, &format);
@@ -232,7 +233,6 @@ static int run_serve(void)
 		complain("serve: give --listen ADDRESS:PORT or --socket PATH: nothing is served unless asked for");
 		return STATUS_USAGE;
 	}
-	opt.gather.verbose = true;
 	listener = opt.listen ? http_listen(opt.listen, opt.any_address) :
 				http_listen_unix(opt.socket);
 	if (listener < 0)
