@@ -155,13 +155,14 @@ static int run_textfile(void)
 		complain("'%s': node_exporter reads only files whose name ends with .prom", path);
 		return STATUS_USAGE;
 	}
-	ret = write_file(path);
-	if (!ret && opt.interval)
-		notify("READY=1");
-	/* A disk that is full may have room the next time. */
-	while (opt.interval) {
+	for (;;) {
+		ret = write_file(path);
+		if (!opt.interval)
+			break;
+		/* A disk that is full may have room the next time. */
+		if (!ret)
+			notify("READY=1");
 		sleep(opt.interval);
-		write_file(path);
 	}
 	gather_close(&opt.gather);
 	return ret ? STATUS_FAILED : 0;

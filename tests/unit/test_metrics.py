@@ -188,6 +188,23 @@ def writes_file():
     assert os.path.exists(path)
 
 
+def ready_later():
+    folder, address = os.path.join(TMP, "later"), os.path.join(TMP, "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(address)
+        manager.settimeout(20 * SLOW)
+        with subprocess.Popen([EXPORTER, "textfile", folder + "/x.prom", "--interval", "1"],
+                              env=dict(ENV, NOTIFY_SOCKET=address), stderr=subprocess.PIPE,
+                              text=True) as writer:
+            try:
+                assert "No such file" in writer.stderr.readline()
+                os.mkdir(folder)
+                assert manager.recv(100) == b"READY=1"
+                assert os.path.exists(folder + "/x.prom")
+            finally:
+                writer.terminate()
+
+
 # ---- where it serves
 
 def refuses_addresses():
@@ -500,6 +517,7 @@ try:
     STATUS = pytap.run([
         (prints, "it prints valid OpenMetrics"),
         (writes_file, "it replaces a file for node_exporter"),
+        (ready_later, "it is ready once the first file is written"),
         (refuses_addresses, "it serves at no address unless asked, and at loopback addresses"),
         (unix_socket, "it serves at a UNIX socket, which goes with it"),
         (answers, "it answers GET and HEAD in the format that a client accepts"),
