@@ -438,8 +438,9 @@ static const struct metric metrics[] = {
 				    "Answers that were compared with the allocator's plan.")),
 	CONTROLLER(model_error, G("mgpu_model_error_ratio", "ratio",
 				  "Mean absolute error of the checked answers.")),
-	CONTROLLER(model_control_error, G("mgpu_model_control_error_ratio", "ratio",
-					  "That of equal shares on the same questions.")),
+	CONTROLLER(model_control_error,
+		   G("mgpu_model_control_error_ratio", "ratio",
+		     "Mean absolute error of equal shares on the same questions.")),
 
 	INFO(OF_PROGRAM, program_info, "pid, uid, cid, command, api, mode, busy_source",
 	     I("mgpu_remote_program", "A program whose calls mgpu-remoted executes.")),
