@@ -23,7 +23,7 @@
 /**
  * struct answer - a text that clients are sent
  * @http: the text, for libmicrohttpd, which counts the clients that are sent it
- * @read_ns: when it was read, CLOCK_MONOTONIC
+ * @read_ns: when the other process last answered, with a text or without, CLOCK_MONOTONIC
  */
 struct answer {
 	struct MHD_Response *http;
@@ -127,6 +127,7 @@ static void renew(struct answer *a, enum expose_format format)
 	if (http.texts >= HTTP_TEXTS || http.error)
 		return;
 	http.error = pipe_ask(http.pipe, format, &text);
+	a->read_ns = now_ns();
 	if (http.error || !text.len)
 		return;
 	a->http = MHD_create_response_from_buffer_with_free_callback(text.len, text.bytes,
@@ -136,7 +137,6 @@ static void renew(struct answer *a, enum expose_format format)
 		return;
 	}
 	http.texts++;
-	a->read_ns = now_ns();
 	MHD_add_response_header(a->http, "Content-Type", format == EXPOSE_TEXT ?
 				"text/plain; version=0.0.4; charset=utf-8" :
 				OPENMETRICS "; version=1.0.0; charset=utf-8");
@@ -167,7 +167,7 @@ static enum MHD_Result send_metrics(struct MHD_Connection *c)
 				    EXPOSE_TEXT;
 	struct answer *a = &http.last[format];
 
-	if (!a->http || now_ns() - a->read_ns >= HTTP_FRESH_MS * 1000000ull)
+	if (now_ns() - a->read_ns >= HTTP_FRESH_MS * 1000000ull)
 		renew(a, format);
 	if (a->http)
 		return MHD_queue_response(c, MHD_HTTP_OK, a->http);

@@ -3,7 +3,7 @@
  * The HTTP side.  No client can hold it: there are at most HTTP_CLIENTS connections, each ends
  * after its answer and after HTTP_SECONDS at the latest, a request has at most
  * HTTP_REQUEST_MAX bytes, only GET and HEAD are answered, the sources are read at most once
- * per HTTP_FRESH_MS, and at most HTTP_TEXTS answers are in memory.
+ * per HTTP_FRESH_MS for each format, and at most HTTP_TEXTS answers are in memory.
  */
 #ifndef METRICS_HTTP_H
 #define METRICS_HTTP_H

@@ -269,7 +269,7 @@ def answers():
         for method in ("POST", "PUT", "DELETE", "OPTIONS"):
             answer, _ = get(port, method=method, body="x" if method == "POST" else None)
             assert answer.status == 405 and answer.getheader("Allow") == "GET, HEAD"
-        # the module is asked once for both
+        # the module is asked once for all
         texts = {get(port)[1] for _ in range(3)}
         assert len(texts) == 1
 
