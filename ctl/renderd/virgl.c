@@ -59,7 +59,7 @@ struct resource {
  * @fence: number of the last fence without a ring; 0 is none
  * @signalled: number of the last of these that is complete
  * @seq: command of each of these
- * @given_ns: when each of these was made, CLOCK_MONOTONIC
+ * @given_ns: since when the GPU has had the work before each of these, CLOCK_MONOTONIC
  * @on_rings: number of fences on rings that are not complete
  * @type: answer of each command that waits for its fence, by its number
  * @venus: numbers of contexts of Venus
@@ -596,7 +596,8 @@ static uint32_t run(struct virgl *v, const struct mgpu_user_cmd *cmd, const void
 }
 
 /* Have done() called when the work up to here is finished. */
-static int make_fence(struct virgl *v, const struct virtio_gpu_ctrl_hdr *hdr, uint32_t seq)
+static int make_fence(struct virgl *v, const struct virtio_gpu_ctrl_hdr *hdr, uint32_t seq,
+		      uint64_t given_ns)
 {
 	int ret;
 
@@ -608,32 +609,40 @@ static int make_fence(struct virgl *v, const struct virtio_gpu_ctrl_hdr *hdr, ui
 		return ret;
 	}
 	v->seq[++v->fence % FENCES] = seq;
-	v->given_ns[v->fence % FENCES] = now_ns();
+	v->given_ns[v->fence % FENCES] = given_ns;
 	ret = virgl_renderer_create_fence((int)v->fence, hdr->ctx_id);
 	if (ret)
 		v->fence--;
 	return ret;
 }
 
-uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf)
-{
-	uint32_t type;
-
-	/* QEMU and crosvm do so before each command, too. */
-	virgl_renderer_force_ctx_0();
-	type = run(v, cmd, buf);
-	return virgl_answer(v, cmd, buf, type);
-}
-
-uint32_t virgl_answer(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf,
-		      uint32_t type)
+static uint32_t answer(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf,
+		       uint32_t type, uint64_t given_ns)
 {
 	const struct virtio_gpu_ctrl_hdr *hdr = buf;
 
 	if (!(cmd->flags & MGPU_USER_CMD_FENCED))
 		return type;
 	v->type[cmd->seq % FENCES] = type;
-	return make_fence(v, hdr, cmd->seq) ? type : 0;
+	return make_fence(v, hdr, cmd->seq, given_ns) ? type : 0;
+}
+
+uint32_t virgl_execute(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf)
+{
+	uint64_t begun = now_ns(), ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint32_t type;
+
+	/* QEMU and crosvm do so before each command, too. */
+	virgl_renderer_force_ctx_0();
+	type = run(v, cmd, buf);
+	ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
+	return answer(v, cmd, buf, type, fence_clock_given(begun, ran, now_ns()));
+}
+
+uint32_t virgl_answer(struct virgl *v, const struct mgpu_user_cmd *cmd, const void *buf,
+		      uint32_t type)
+{
+	return answer(v, cmd, buf, type, now_ns());
 }
 
 /* ---- fences ---- */

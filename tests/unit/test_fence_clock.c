@@ -27,9 +27,21 @@ static void overlaps_count_once(void)
 	TAP_CHECK(c.worked_ns == 900);
 }
 
+static void waits_of_commands_count(void)
+{
+	struct fence_clock c = { 0 };
+
+	/* A command that ran for 100 ns waited for 300; its fence was complete 10 ns later. */
+	fence_clock_end(&c, fence_clock_given(1000, 100, 1400), 1410);
+	TAP_CHECK(c.worked_ns == 310);
+	/* The two clocks differ by a little. */
+	TAP_CHECK(fence_clock_given(2000, 110, 2100) == 2100);
+}
+
 int main(void)
 {
 	tap_run(pauses_do_not_count, "the time without work does not count");
 	tap_run(overlaps_count_once, "work that is pending at the same time counts once");
+	tap_run(waits_of_commands_count, "the time for which a command waits for the GPU counts");
 	return tap_done();
 }
