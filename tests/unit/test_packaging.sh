@@ -68,6 +68,35 @@ build_dependencies()
 }
 behaves 'make deps installs what the packages are built with' build_dependencies
 
+# What dh_installsystemd makes of the rules.
+maintainer_scripts()
+{
+	local package
+
+	command -v dh_installsystemd >/dev/null || skip 'debhelper is not installed'
+	mkdir "$tmp/package"
+	cp -r "$top/debian" "$tmp/package/"
+	for package in mgpu-{tools:mgpud/mgpud,exporter:metrics/mgpu-exporter} \
+		       mgpu-{remoted:remote/mgpu-remoted,renderd:renderd/mgpu-renderd@}; do
+		install -D -m 644 -t "$tmp/package/debian/${package%:*}/lib/systemd/system" \
+			"$top/ctl/${package#*:}.service"
+	done
+	(cd "$tmp/package" && make -s -f debian/rules override_dh_installsystemd) >"$tmp/out" 2>&1 ||
+		show "$tmp/out"
+	(cd "$tmp/package/debian/.debhelper/generated" &&
+		grep -or "deb-systemd-invoke [^ ]* '[^']*'" . | sort) >"$tmp/got"
+	cat >"$tmp/want" <<-'END'
+		./mgpu-exporter/postinst.service:deb-systemd-invoke $_dh_action 'mgpu-exporter.service'
+		./mgpu-exporter/prerm.service:deb-systemd-invoke stop 'mgpu-exporter.service'
+		./mgpu-remoted/postinst.service:deb-systemd-invoke start 'mgpu-remoted.service'
+		./mgpu-remoted/prerm.service:deb-systemd-invoke stop 'mgpu-remoted.service'
+		./mgpu-tools/postinst.service:deb-systemd-invoke $_dh_action 'mgpud.service'
+		./mgpu-tools/prerm.service:deb-systemd-invoke stop 'mgpud.service'
+	END
+	diff "$tmp/want" "$tmp/got"
+}
+behaves 'an upgrade leaves services running, and a removal stops them' maintainer_scripts
+
 # ---- BTF
 
 kernel=$BUILD/kernel/6.1
