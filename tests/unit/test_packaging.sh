@@ -20,6 +20,14 @@ needs "$program"
 behaves 'systemd takes the unit of mgpu-remoted' takes_unit mgpu-remoted.service
 behaves 'its exposure is low' exposed mgpu-remoted.service 30
 
+# systemd gives RuntimeDirectory= with all that is in it to the User= and the Group= of a unit.
+keeps_owners()
+{
+	! grep -l '^RuntimeDirectory=mgpu$' "$top"/ctl/*/*.service |
+		xargs -d '\n' grep -H '^\(User\|Group\)='
+}
+behaves 'no unit takes the files of others in /run/mgpu' keeps_owners
+
 versions()
 {
 	[ "$(sed -n '1s/.*(\(.*\)).*/\1/p' "$top/debian/changelog")" = "$(cat "$top/VERSION")" ]
