@@ -166,6 +166,23 @@ damaged()
 }
 behaves 'without an image that is whole it says what is lost' damaged
 
+# A vmlinux in the headers would have modules without BTF refused, or pahole called in vain.
+not_configured()
+{
+	local kdir=$tmp/other
+
+	mkdir -p "$kdir/include/generated" "$kdir/include/config"
+	echo '#define UTS_RELEASE "9.9"' >"$kdir/include/generated/utsrelease.h"
+	touch "$kdir"/{Makefile,vmlinux,include/config/auto.conf}
+	"$top/tools/setup/kdir-btf" "$kdir" "$tmp/btf-other" >"$tmp/out" 2>"$tmp/err" ||
+		show "$tmp/err"
+	grep -q 'the modules for 9.9 get no BTF' "$tmp/err" || show "$tmp/err"
+	[ "$(sed -n 1p "$tmp/out")" = "$tmp/btf-other/kdir" ] || show "$tmp/out"
+	[ -f "$tmp/btf-other/kdir/Makefile" ] || echo 'the folder is not complete'
+	[ ! -e "$tmp/btf-other/kdir/vmlinux" ] || echo 'the folder has a vmlinux'
+}
+behaves 'without BTF the modules are built in a folder without vmlinux' not_configured
+
 # btf-ids against what the kernel's resolve_btfids did to the module of the tests.
 same_ids()
 {
