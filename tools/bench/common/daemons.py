@@ -30,6 +30,7 @@ class Daemon:
     serves."""
 
     def __init__(self, name, *command, ready):
+        self.name = name
         self.said = os.path.join(OUT, f"{name}.log")
         self.command = command
         self.ready = ready
@@ -54,9 +55,9 @@ class Daemon:
             self.proc = subprocess.Popen(self.command, stdout=f, stderr=f,
                                          stdin=subprocess.DEVNULL)
         wait(lambda: self.ready() or self.proc.poll() is not None,
-             f"{self.command[0]} does not start; see {self.said}")
+             f"{self.name} does not start; see {self.said}")
         if self.proc.poll() is not None:
-            raise BenchError(f"{self.command[0]} ended:\n{self.log()[-500:]}")
+            raise BenchError(f"{self.name} ended:\n{self.log()[-500:]}")
 
     def stop(self):
         if self.proc and self.proc.poll() is None:
