@@ -13,8 +13,8 @@ struct mgpu_vgpu;
 
 /**
  * struct mgpu_worker - a kernel thread of a vGPU that is open
- * @kcov: handle of what collects coverage for the thread that opened the vGPU; that of
- *	nothing without CONFIG_KCOV
+ * @kcov: kcov handle of the thread that opened the vGPU; without CONFIG_KCOV, and while kcov
+ *	does not collect, a handle of nothing
  * @thread: the thread; NULL while the vGPU is closed; RCU for threads that queue work
  * @work: the work, which runs the ring
  * @memcg: memory control group of the VMM, holds a reference

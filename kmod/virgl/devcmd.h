@@ -51,7 +51,7 @@ struct mgpu_resource;
  * @dev_ctx: the device's number of the context that a stream is for
  * @load: expected cost of the stream or slice
  * @engine_ns: engine time that it took, nanoseconds
- * @behind: the device had it before it ended the vGPU's command before
+ * @behind: the device got it before it ended the vGPU's previous command
  * @gfp: how to allocate the command and its messages
  * @keep: the command has the size of those that are kept, and is freed under ring_lock
  * @nr_msgs: entries of @msgs and @resp

@@ -421,8 +421,8 @@ static void load_add(const struct mgpu_slicer *s, struct mgpu_slice_load *load, 
 }
 
 /*
- * Return the time of a slice without the way to the device and back, which slices without a
- * command that costs anything show.
+ * Return the time of a slice less that of the way to the device and back. The time of a slice that
+ * only sets state is the way alone, and is added to the average.
  */
 static u64 without_way(struct mgpu_slicer *s, const struct mgpu_slice_load *load, u64 ns)
 {
