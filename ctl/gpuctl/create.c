@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "complain.h"
 #include "gpuctl.h"
 #include "mdev.h"
 
@@ -98,7 +99,7 @@ static int parse_create(struct creation *c, int argc, char **argv)
 static int create(struct mgpu *mgpu, const struct pci_host *host, struct creation *c,
 		  struct mgpu_vgpu_info *vgpu, struct mgpu_error *err)
 {
-	struct mgpu_error ignored;
+	struct mgpu_error removal;
 	struct mgpu_dev_info dev;
 	struct mdev_type type;
 	int ret;
@@ -123,7 +124,9 @@ static int create(struct mgpu *mgpu, const struct pci_host *host, struct creatio
 		ret = mgpu_vgpu_find(mgpu, c->uuid, vgpu, err);
 	if (ret) {
 		vgpu_name_write(host->root, c->uuid, NULL);
-		mdev_remove(host, c->uuid, &ignored);
+		if (mdev_remove(host, c->uuid, &removal))
+			complain("vGPU %s stays, without what was asked for: %s", c->uuid,
+				 removal.text);
 	}
 	return ret;
 }
