@@ -827,6 +827,11 @@ static void local_call(struct eval *e, struct state *st, struct site *site)
 		keep_site(e, site);
 	} else if (fn->place == API_POPS) {
 		pop_args(e, st, site, answer);
+	} else {
+		/* A number may be a result that is not there yet; a handle is there at once. */
+		for (i = 0; i < fn->nr_args; i++)
+			if (fn->args[i].type == API_SCALAR)
+				answer = mix(e, answer, site->args[i], site->insn->address);
 	}
 	for (i = 0; i < fn->nr_args && fn->place != API_POPS; i++) {
 		if (fn->args[i].type != API_OUT || (value_is_const(site->args[i], &off) && !off))

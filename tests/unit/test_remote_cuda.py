@@ -288,7 +288,7 @@ def check_classes(name, exact):
     found = {loop["function"].split(".")[0]: loop["class"] or 0
              for loop in json.loads(done.stdout)["loops"]}
     wanted = {loop: int(loop[1]) for loop in found}
-    assert len(found) == 13, found
+    assert len(found) == 14, found
     assert all(bool(found[loop]) == bool(wanted[loop]) for loop in found), found
     assert found == wanted or not exact, found
     with serving() as server:

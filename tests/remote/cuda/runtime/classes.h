@@ -125,6 +125,20 @@ LOOP c0_read(word *p)
 	printf("read %x\n", all);
 }
 
+/* The runtime library names an error at once, also one that is not there yet. */
+LOOP c0_names(word *p)
+{
+	const char *name = NULL;
+	cudaError_t e;
+
+	for (word i = 0; i < FEW; i++) {
+		LAUNCH(step, 1, 32, 0, p, i);
+		CU(cudaMemcpy(&e, p, sizeof(e), cudaMemcpyDeviceToHost));
+		name = cudaGetErrorName(e);
+	}
+	printf("named %s\n", name);
+}
+
 static __attribute__((noinline)) word launches(word *p)
 {
 	LAUNCH(step, 3, 96, 0, p, 8);
@@ -190,6 +204,7 @@ static void execute(void)
 	print("memory", q);
 	c0_converges(p);
 	c0_read(p);
+	c0_names(p);
 	c0_nested(p, q);
 	print("nested", p);
 	print("nested", q);
