@@ -2058,14 +2058,15 @@ void eval_frames(struct syms *syms, const struct cfg *g)
 
 	syms_cut(syms, 0);
 	sym_intern(syms, &sym);
+	/* States have slots in these two, also if there is no room for the others. */
+	sym.a = FRAME_PUSHED;
+	sym_intern(syms, &sym);
 	sym.a = 1;
 	for (i = 0; i < g->nr_insns; i++)
 		if (aligns_stack(g->insns[i])) {
 			sym.b = (int64_t)g->insns[i]->address;
 			sym_intern(syms, &sym);
 		}
-	sym = (struct sym){ .kind = SYM_FRAME, .a = FRAME_PUSHED };
-	sym_intern(syms, &sym);
 }
 
 unsigned int eval_next_reg(const struct eval_shared *shared, unsigned int reg)

@@ -215,6 +215,30 @@ def big_functions_are_given_up():
     assert any("more values" in r["text"] for r in loops[0]["reasons"]), loops
 
 
+def functions_of_many_frames_are_given_up():
+    """A function that aligns its stack more often than there are symbols, and pushes a launch."""
+    with open(path("frames.c"), "w", encoding="utf-8") as file:
+        file.write("""
+struct dim { unsigned int x, y, z; };
+unsigned int __cudaPushCallConfiguration(struct dim grid, struct dim block, unsigned long shared,
+					 void *stream);
+void other(void);
+void frames(struct dim d, long n);
+void frames(struct dim d, long n)
+{
+	for (long i = 0; i < n; i++) {
+		__asm__ volatile(".rept 600; and $-16, %rsp; .endr");
+		__cudaPushCallConfiguration(d, d, 0, 0);
+		other();
+	}
+}
+""")
+    make("gcc", "-w", "-O2", "-shared", "-fPIC", path("frames.c"), "-o", path("frames"))
+    loops = analyse(path("frames"))["loops"]
+    assert len(loops) == 1 and loops[0]["class"] is None, loops
+    assert any("more values" in r["text"] for r in loops[0]["reasons"]), loops
+
+
 def registers_of_callees_are_followed():
     """A function passes a status on in a vector register that its caller does not name."""
     with open(path("vector.c"), "w", encoding="utf-8") as file:
@@ -394,6 +418,7 @@ if __name__ == "__main__":
             (reasons_name_the_instruction, "a reason names the instruction"),
             (results_are_given_back, "a result that is used behind the loop is given back"),
             (big_functions_are_given_up, "a function with too many variables is given up"),
+            (functions_of_many_frames_are_given_up, "so is one that aligns its stack too often"),
             (registers_of_callees_are_followed,
              "a result is followed through registers that only a callee names"),
             (a_cached_report_is_the_same, "a report from the cache is the same"),
