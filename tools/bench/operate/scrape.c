@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Cost of a scrape: mgpu-exporter's reading and writing, on the played module of the unit tests.
- * The module's own time is not counted.  With "exporter" and further words it is mgpu-exporter on that
- * module; METRICS_VGPUS is the number of vGPUs.
+ * The module's own time is not counted.  With "exporter" and further words it is mgpu-exporter on
+ * that module; METRICS_VGPUS is the number of vGPUs.
  */
 #include <stdlib.h>
 #include <string.h>
