@@ -340,7 +340,7 @@ static void look_for_jumps(struct cudart *rt, csh handle, const struct image *im
 		if (!f || to - f->address >= f->room)
 			continue;
 		from = image_function(img, at);
-		/* Once the beginning is a jump elsewhere, the function's own jumps are not executed. */
+		/* Once the beginning is a jump elsewhere, own jumps are not executed. */
 		if (!from || from->start == f->address)
 			continue;
 		if (each_instruction(handle, img, from->start, goes_to, &to))
