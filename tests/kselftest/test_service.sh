@@ -313,8 +313,8 @@ judge 'a reload with a bad configuration fails, says why, and changes nothing'
 
 # ---- rotation ----
 
-rotate=$(sed -n '/^ *postrotate$/{n;s/^ *//p}' "$top/Documentation/mgpud.rst")
-[[ $rotate == *mgpud* ]] || bad "Documentation/mgpud.rst names no command: '$rotate'"
+rotate=$(sed -n '/^[[:space:]]*postrotate$/{n;s/^[[:space:]]*//p}' "$top/debian/mgpu-tools.logrotate")
+[[ $rotate == *mgpud* ]] || bad "debian/mgpu-tools.logrotate has no command: '$rotate'"
 host mv /var/log/mgpu/mgpud.json /var/log/mgpu/mgpud.json.1 || bad 'no log'
 host sh -c "$rotate" || bad "$rotate: failed"
 logs '^rotated json_log=/var/log/mgpu/mgpud.json'
@@ -326,7 +326,7 @@ host head -n 3 /var/log/mgpu/mgpud.json >"$tmp/out"
 jq -e -s 'length == 3 and all(.allocator == "vgasa")' "$tmp/out" >/dev/null ||
 	bad 'the new log has no records'
 is MainPID="$pid" NRestarts=0
-judge 'the documented command lets it open its JSON log again'
+judge 'the command for logrotate lets it open its JSON log again'
 
 # ---- crash and hang ----
 
