@@ -76,7 +76,7 @@ build_dependencies()
 }
 behaves 'make deps installs what the packages are built with' build_dependencies
 
-# What dh_installsystemd makes of the rules.
+# The maintainer scripts that dh_installsystemd makes.
 maintainer_scripts()
 {
 	local package

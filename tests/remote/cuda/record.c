@@ -420,7 +420,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	return 0;
 }
 
-/* What it has ends with it. */
+/* End a context, with all that it has. */
 static void end_context(struct thing *c)
 {
 	note("context c%u ends\n", c->nr);
