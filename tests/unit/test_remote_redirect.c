@@ -135,6 +135,8 @@ static void rights_are_as_before(void)
 	munmap(code.start, (size_t)(code.end - code.start));
 }
 
+int main(void);
+
 static void what_cannot_be_overwritten_is_refused(void)
 {
 	struct functions f = { 0 };
@@ -155,6 +157,14 @@ static void what_cannot_be_overwritten_is_refused(void)
 	TAP_CHECK(!functions_check(&f, &code, 1, why, sizeof(why)));
 	TAP_CHECK(strstr(why, "cudaTwo in memory is not as in the file"));
 	f.list[1].code[3]--;
+	/* One place cannot have two jumps, unless they are the same. */
+	f.list[0] = f.list[1];
+	f.list[0].to = (const void *)(uintptr_t)main;
+	TAP_CHECK(!functions_check(&f, &code, 1, why, sizeof(why)));
+	TAP_CHECK(strstr(why, "cudaTwo and cudaTwo lie at the same place"));
+	f.list[0].to = f.list[1].to;
+	TAP_CHECK(functions_check(&f, &code, 1, why, sizeof(why)));
+	f.list[0].to = NULL;
 	part = code;
 	part.end = f.list[1].at + FUNCTION_JUMP - 1;
 	TAP_CHECK(!functions_check(&f, &part, 1, why, sizeof(why)));

@@ -96,6 +96,8 @@ static const struct code *part_of(const struct function *fn, const struct code *
 bool functions_check(const struct functions *f, const struct code *code, unsigned int nr,
 		     char *why, size_t size)
 {
+	const struct function *before = NULL;
+
 	for (unsigned int i = 0; i < f->nr; i++) {
 		const struct function *fn = &f->list[i];
 		const struct code *part = part_of(fn, code, nr);
@@ -113,6 +115,13 @@ bool functions_check(const struct functions *f, const struct code *code, unsigne
 			snprintf(why, size, "%s in memory is not as in the file", fn->name);
 			return false;
 		}
+		/* A linker may merge functions with the same code. */
+		if (before && fn->at - before->at < FUNCTION_JUMP && fn->to != before->to) {
+			snprintf(why, size, "%s and %s lie at the same place", before->name,
+				 fn->name);
+			return false;
+		}
+		before = fn;
 	}
 	return true;
 }
