@@ -103,12 +103,19 @@ static char **environment(void)
 	return own;
 }
 
+static void reap(pid_t pid)
+{
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 static FILE *start_tool(char *path, pid_t *pid)
 {
 	char tool[PATH_MAX], *argv[] = { tool, "runtime", path, NULL };
 	posix_spawn_file_actions_t actions;
 	char **env = environment();
 	int fds[2], error;
+	FILE *in;
 
 	if (!env || !analyse_tool(tool) || pipe2(fds, O_CLOEXEC)) {
 		free(env);
@@ -120,9 +127,12 @@ static FILE *start_tool(char *path, pid_t *pid)
 	posix_spawn_file_actions_destroy(&actions);
 	free(env);
 	close(fds[1]);
-	if (!error)
-		return fdopen(fds[0], "r");
+	in = error ? NULL : fdopen(fds[0], "r");
+	if (in)
+		return in;
 	close(fds[0]);
+	if (!error)
+		reap(*pid);
 	return NULL;
 }
 
@@ -140,8 +150,7 @@ static bool find(struct program *p)
 	}
 	ret = functions_read(&functions, in, p->base);
 	fclose(in);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	reap(pid);
 	return !ret;
 }
 
