@@ -79,6 +79,8 @@ static int open_module(struct module *m)
 		name = elf_strptr(m->elf, names, sh.sh_name);
 		if (name && !strcmp(name, ".BTF_ids")) {
 			m->ids = elf_getdata(scn, NULL);
+			if (!m->ids || (m->ids->d_size && !m->ids->d_buf))
+				return -ENOEXEC;
 			m->ids_at = (off_t)sh.sh_offset;
 			m->ids_index = elf_ndxscn(scn);
 		} else if (sh.sh_type == SHT_SYMTAB) {
