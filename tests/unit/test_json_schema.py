@@ -11,11 +11,9 @@ import copy
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 
 sys.dont_write_bytecode = True
 
@@ -99,31 +97,6 @@ def example(part):
     if kind == "number":
         return max(0.5, part.get("minimum", 0.5))
     return {"boolean": False, "integer": 1000, "object": {}}[kind]
-
-
-class Mgpud(threading.Thread):
-    """Answers every request with a state, and a watcher with an event, too."""
-
-    def __init__(self, path, state):
-        super().__init__(daemon=True)
-        self.state = state
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(path)
-        self.listener.listen()
-
-    def run(self):
-        while True:
-            client = self.listener.accept()[0]
-            with client, client.makefile("rw", encoding="utf-8") as file:
-                try:
-                    for line in file:
-                        watch = json.loads(line)["request"] == "watch"
-                        answers = [{"ok": True, "state": self.state}] + [EVENT] * watch
-                        for answer in answers:
-                            file.write(json.dumps(answer) + "\n")
-                        file.flush()
-                except OSError:
-                    pass    # the client has ended
 
 
 def objects(*words):
@@ -285,6 +258,7 @@ except ImportError:
     sys.exit(4)
 sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
 import json_schema  # noqa: E402 pylint: disable=wrong-import-position
+from played_service import Service  # noqa: E402 pylint: disable=wrong-import-position
 
 SCHEMA = json_schema.load()
 WHOLE = jsonschema.Draft202012Validator(SCHEMA)
@@ -294,10 +268,10 @@ if __name__ == "__main__":
                     GPUCTL], check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MGPUD_SOCKET"] = os.path.join(folder, "mgpud.sock")
-        Mgpud(os.environ["MGPUD_SOCKET"], example(SCHEMA["$defs"]["state"])).start()
+        Service(os.environ["MGPUD_SOCKET"], example(SCHEMA["$defs"]["state"]), EVENT)
         os.environ["MGPU_REMOTE_CONTROL"] = os.path.join(folder, "remote.sock")
-        Mgpud(os.environ["MGPU_REMOTE_CONTROL"],
-              {**example(SCHEMA["$defs"]["remote_list"]),
-               **example(SCHEMA["$defs"]["remote_accounts"])}).start()
+        Service(os.environ["MGPU_REMOTE_CONTROL"],
+                {**example(SCHEMA["$defs"]["remote_list"]),
+                 **example(SCHEMA["$defs"]["remote_accounts"])}, EVENT)
         status = pytap.run(TESTS)
     sys.exit(status)

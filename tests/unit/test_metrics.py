@@ -29,6 +29,9 @@ import pytap  # noqa: E402 pylint: disable=wrong-import-position
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
+sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
+from played_service import Service  # noqa: E402 pylint: disable=wrong-import-position
+
 EXPORTER = os.path.join(BUILD, "unit", "test_metrics")
 SLOW = float(os.environ.get("MGPU_SLOW", "1"))
 UUID = "00000002-509f-382f-3c1e-e6bfe0fa1001"
@@ -53,25 +56,6 @@ def program(name):
     if not path:
         raise pytap.Skip("no Prometheus")
     return path
-
-
-class Service(threading.Thread):
-    """Answers every request with a state."""
-
-    def __init__(self, path, state):
-        super().__init__(daemon=True)
-        self.state = state
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(path)
-        self.listener.listen()
-        self.start()
-
-    def run(self):
-        while True:
-            client = self.listener.accept()[0]
-            with client, client.makefile("rw", encoding="utf-8") as file:
-                file.readline()
-                file.write(json.dumps({"ok": True, "state": self.state}) + "\n")
 
 
 ENV = dict(os.environ, MGPUD_SOCKET=os.path.join(TMP, "mgpud"),
