@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <gelf.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,8 @@
 
 #define MEMBERS		4096u
 #define SECTIONS	65536u
+
+#define fail(a, ...)	image_fail((a)->error, sizeof((a)->error), __VA_ARGS__)
 
 /* Bytes before and behind a relocation that linkers may change with it. */
 struct reach {
@@ -34,18 +35,6 @@ struct member {
 	unsigned int *sig_of;
 	size_t nr_sections;
 };
-
-static int fail(struct archive *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static int fail(struct archive *a, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(a->error, sizeof(a->error), fmt, ap);
-	va_end(ap);
-	return -1;
-}
 
 static Elf *elf_of(const struct archive *a, unsigned int member)
 {

@@ -2,7 +2,6 @@
 #include <capstone/capstone.h>
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +14,7 @@ typedef uint64_t look_at_insn(const struct cs_insn *insn, void *data);
 #define VERSION		"cudaRuntimeGetVersion"
 #define MEND		"link it with 'nvcc -cudart shared', or without 'strip'"
 
-static int fail(struct cudart *rt, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static int fail(struct cudart *rt, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(rt->error, sizeof(rt->error), fmt, ap);
-	va_end(ap);
-	return -1;
-}
+#define fail(rt, ...)	image_fail((rt)->error, sizeof((rt)->error), __VA_ARGS__)
 
 /* Return whether a name is one as those of the API are; a program can have such a function, too. */
 static bool is_api(const char *name)

@@ -16,15 +16,14 @@
 
 #define SIZE_MAX_FILE	(1UL << 30)	/* bytes */
 
-static int fail(struct image *img, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+#define fail(img, ...)	image_fail((img)->error, sizeof((img)->error), __VA_ARGS__)
 
-static int fail(struct image *img, const char *fmt, ...)
+int image_fail(char *error, size_t size, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(img->error, sizeof(img->error), fmt, ap);
+	vsnprintf(error, size, fmt, ap);
 	va_end(ap);
 	return -1;
 }

@@ -72,6 +72,10 @@ void image_close(struct image *img);
  */
 int image_file(const char *path, size_t *size, char *error, size_t error_size);
 
+/* Write a sentence on an error; return -1. */
+int image_fail(char *error, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /**
  * image_grow() - make room for one more element in an array
  * @array: address of the pointer to it
