@@ -231,17 +231,24 @@ static uint64_t group_ns(void)
 	return us * 1000;
 }
 
-/* Return the processor time of the kernel's threads outside of the group, nanoseconds. */
-static uint64_t kernel_ns(void)
-{
-	char path[64], text[512];
+#define MAX_THREADS	1024
+
+/* A kernel thread outside of the group, and its processor time. */
+struct thread {
+	unsigned int pid;
 	unsigned long long ns;
-	uint64_t sum = 0;
+};
+
+/* List the kernel's threads outside of the group in @t, in the order of their pids. */
+static unsigned int kernel_threads(struct thread t[MAX_THREADS])
+{
+	unsigned int nr = 0;
+	char path[64], text[512];
 	struct dirent *e;
 	DIR *d = opendir("/proc");
 	int parent;
 
-	while (d && (e = readdir(d))) {
+	while (d && nr < MAX_THREADS && (e = readdir(d))) {
 		if (e->d_name[0] < '1' || e->d_name[0] > '9')
 			continue;
 		snprintf(path, sizeof(path), "/proc/%.16s/stat", e->d_name);
@@ -252,12 +259,34 @@ static uint64_t kernel_ns(void)
 		if (has_line(path, "0::/mgpu-test"))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%.16s/schedstat", e->d_name);
-		if (sysfs_read(path, text, sizeof(text)) > 0 &&
-		    sscanf(text, "%llu", &ns) == 1)
-			sum += ns;
+		if (sysfs_read(path, text, sizeof(text)) < 0 ||
+		    sscanf(text, "%llu", &t[nr].ns) != 1)
+			continue;
+		t[nr++].pid = (unsigned int)atoi(e->d_name);
 	}
 	if (d)
 		closedir(d);
+	return nr;
+}
+
+/*
+ * Return the processor time that the kernel's threads outside of the group took between
+ * two lists, nanoseconds.  A thread that ended or entered the group between them counts
+ * for nothing: its earlier time is no part of the window.
+ */
+static uint64_t kernel_ns(const struct thread *before, unsigned int nr_before,
+			  const struct thread *after, unsigned int nr_after)
+{
+	uint64_t sum = 0;
+	unsigned int i, j = 0;
+
+	for (i = 0; i < nr_after; i++) {
+		while (j < nr_before && before[j].pid < after[i].pid)
+			j++;
+		sum += after[i].ns;
+		if (j < nr_before && before[j].pid == after[i].pid)
+			sum -= before[j].ns;
+	}
 	return sum;
 }
 
@@ -271,8 +300,9 @@ struct times {
 /* Measure a window; @nl, if any, makes the worker of @uuid run the ring all the time. */
 static struct times measure(struct nl *nl, const char *uuid)
 {
-	uint64_t group = group_ns(), rest = kernel_ns();
-	uint64_t start = now_ns(), ns;
+	static struct thread before[MAX_THREADS], after[MAX_THREADS];
+	unsigned int nr_before = kernel_threads(before), nr_after;
+	uint64_t group = group_ns(), start = now_ns(), ns;
 	int64_t fps = 1000000;
 	struct times t;
 
@@ -283,7 +313,8 @@ static struct times measure(struct nl *nl, const char *uuid)
 		ns = now_ns() - start;
 	} while (ns < WINDOW_MS * 1000000ull);
 	t.group = (double)(group_ns() - group) / (double)ns;
-	t.rest = (double)(kernel_ns() - rest) / (double)ns;
+	nr_after = kernel_threads(after);
+	t.rest = (double)kernel_ns(before, nr_before, after, nr_after) / (double)ns;
 	/* A period's worth at both ends, and a processor that stood still. */
 	t.slack = (2 * QUOTA * PERIOD_NS + STILL_NS) / (double)ns;
 	return t;
