@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Test the control bench's report on made-up demos, and what its programs refuse."""
 import contextlib
+import fcntl
 import io
 import json
 import os
@@ -236,6 +237,18 @@ def test_variables_are_checked_before_anything_runs():
                         ("1 2 x", "'x' must be a whole number from 1 to 10000")):
         text = refuses(demo, DEMO_WEIGHTS=value)
         assert text.startswith("demo: DEMO_WEIGHTS=") and said in text, text
+
+
+def test_a_second_bench_in_a_build_directory_is_refused():
+    with tempfile.TemporaryDirectory() as build:
+        os.mkdir(os.path.join(build, "bench"))
+        with open(os.path.join(build, "bench", ".lock"), "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for name in ("control", "sched", "vs-qemu"):
+                text = refuses(os.path.join(TOP, "tools", "bench", name, "run"), BUILD=build)
+                assert text.startswith("bench: another bench runs with " + build), text
+        text = refuses(os.path.join(BENCH, "run"), BUILD=build)
+        assert "is missing; run: make bench-control" in text, text
 
 
 if __name__ == "__main__":

@@ -29,6 +29,17 @@ built()		# TARGET OF make, FILE...
 	done
 }
 
+# Take the directory of results until the script ends: two benches at a time would write to the same
+# files, and would measure each other.
+alone()
+{
+	[ -z "${MGPU_BENCH_ALONE-}" ] || return 0	# the bench that calls this one has it
+	mkdir -p "$BUILD/bench"
+	exec 8>"$BUILD/bench/.lock"
+	flock -n 8 || die "another bench runs with $BUILD/bench: wait for its end, or set BUILD"
+	export MGPU_BENCH_ALONE=1
+}
+
 # Succeed if a part is in the caller's array parts.
 # shellcheck disable=SC2154
 wanted()	# PART
