@@ -40,6 +40,9 @@
 /* A longer way to the device is another VM's work. */
 #define WAY_MAX		(20U * 1000 * US)
 
+/* Of so many streams that are cut, one begins with a slice that learns the way. */
+#define PROBE_EVERY	64
+
 /* After so many slices the length of a slice doubles. */
 #define DOUBLE_AFTER	24
 
@@ -422,12 +425,13 @@ static void load_add(const struct mgpu_slicer *s, struct mgpu_slice_load *load, 
 
 /*
  * Return the time of a slice less that of the way to the device and back. The time of a slice that
- * only sets state is the way alone, and is added to the average.
+ * only sets state, or of a probe, is the way alone, and is added to the average.
  */
 static u64 without_way(struct mgpu_slicer *s, const struct mgpu_slice_load *load, u64 ns)
 {
 	if (!load->parts[0].tag) {
-		s->way_ns = (3 * s->way_ns + (ns < WAY_MAX ? ns : WAY_MAX)) / 4;
+		ns = ns < WAY_MAX ? ns : WAY_MAX;
+		s->way_ns = s->way_ns ? (3 * s->way_ns + ns) / 4 : ns;
 		return 0;
 	}
 	return ns - (ns < s->way_ns ? ns : s->way_ns);
@@ -620,6 +624,17 @@ static void add_cmd(struct planner *p, const __le32 *stream, u32 at)
 	load_add(p->s, &slice->load, tag, ns);
 }
 
+/*
+ * Put a slice of no commands first. Without it, a guest whose streams all draw would have the way
+ * learned as a cost: its draws would be cut into ever more bands, each of which takes the way.
+ */
+static void add_probe(struct mgpu_slicer *s)
+{
+	memmove(s->slices + 1, s->slices, s->nr * sizeof(*s->slices));
+	s->slices[0] = (struct mgpu_slice){ .split = -1, .probe = true, .load.ns = COST_STATE };
+	s->nr++;
+}
+
 /**
  * mgpu_slice_plan - decide how to cut a stream
  * @s: slicer of the context
@@ -652,6 +667,8 @@ u32 mgpu_slice_plan(struct mgpu_slicer *s, const __le32 *stream, u32 words, u32 
 	new_slice(&p, 0);
 	for (at = 0; at < words; at += (word_of(stream, at) >> 16) + 1)
 		add_cmd(&p, stream, at);
+	if (slice_ns && !bands && s->nr > 1 && s->nr < MGPU_SLICE_MAX && !s->since_probe)
+		add_probe(s);
 	return s->nr;
 }
 
@@ -662,6 +679,10 @@ u32 mgpu_slice_plan(struct mgpu_slicer *s, const __le32 *stream, u32 words, u32 
 void mgpu_slice_commit(struct mgpu_slicer *s)
 {
 	s->now = !s->now;
+	if (s->nr < 2)
+		return;
+	if (s->slices[0].probe || s->since_probe)
+		s->since_probe = (s->since_probe + 1) % PROBE_EVERY;
 }
 
 /* ---- writing ---- */
@@ -750,6 +771,8 @@ static u32 slice_put(const struct mgpu_slicer *s, const __le32 *stream, u32 i, _
 	struct writer w = { .to = to };
 
 	put_stream(&w, stream, slice->head, slice->head_words);
+	if (slice->probe)
+		put_word(&w, MGPU_VIRGL_NOP);
 	if (slice->split < 0)
 		return w.nr;
 	b = &s->bands[slice->split];

@@ -87,6 +87,7 @@ struct mgpu_slice_band {
  * @split: the band's draw in plan->bands, -1 for a slice without a band
  * @band: number of the band, from 0
  * @tail_words: length of the commands behind the draw, may be 0
+ * @probe: it is a NOP of the module's own, and has nothing of the stream
  * @load: expected cost
  */
 struct mgpu_slice {
@@ -95,6 +96,7 @@ struct mgpu_slice {
 	s32 split;
 	u32 band;
 	u32 tail_words;
+	bool probe;
 	struct mgpu_slice_load load;
 };
 
@@ -146,7 +148,8 @@ struct mgpu_slice_state {
 /**
  * struct mgpu_slicer - cuts the streams of a context
  * @costs: learned costs
- * @way_ns: time of a slice without work, nanoseconds: the way to the device and back
+ * @way_ns: time of a slice without work, nanoseconds: the way to the device and back; 0: not known
+ * @since_probe: streams that were cut since one had a probe, with that one; 0: the next gets one
  * @state: state behind the last stream that the host gets, and behind the planned one
  * @now: which of @state is valid
  * @slices: the plan
@@ -157,6 +160,7 @@ struct mgpu_slice_state {
 struct mgpu_slicer {
 	struct mgpu_slice_cost costs[MGPU_SLICE_COSTS];
 	u64 way_ns;
+	u32 since_probe;
 	struct mgpu_slice_state state[2];
 	u32 now;
 	struct mgpu_slice slices[MGPU_SLICE_MAX];

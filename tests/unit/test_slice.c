@@ -258,6 +258,8 @@ static void host_cmd(struct host *h, const u32 *w, u32 len)
 		if (type == 2)
 			memcpy(s->rast, o + 1, sizeof(s->rast));
 		break;
+	case 0:
+		break;
 	case 3:
 		o = host_object(s, w[1], false);
 		if (o)
@@ -488,42 +490,69 @@ static void costs_are_learned(void)
 
 /*
  * Slices of a stream of one draw of @ns, as often as it is sent to a device to which the way
- * takes @way.  The guest waits for it, and then sends a stream without work, which takes @idle.
+ * takes @way.  @idle: the device has all slices at once, and the guest then sends a stream without
+ * work, which takes so long; 0: the device has one slice at a time, and there is no other stream.
+ * @probes: streams of the last 128 that had a probe
  */
-static u32 learned_far(u64 ns, u64 way, u64 idle)
+static u32 learned_far(u64 ns, u64 way, u64 idle, u32 *probes)
 {
 	struct stream work = { 0 }, none = { 0 };
 	u32 nr = 0, i, rounds;
+	bool probe, behind;
 
 	put_setup(&none, 0, 1080, 9);
 	put_setup(&work, 0, 1080, 9);
 	put_draw(&work, 4, 0);
 	mgpu_slicer_init(&slicer);
-	for (rounds = 0; rounds < 40; rounds++) {
-		mgpu_slice_plan(&slicer, none.w, none.n, 4 * MS, 0);
-		mgpu_slice_learn(&slicer, &slicer.slices[0].load, idle, false);
+	*probes = 0;
+	for (rounds = 0; rounds < 168; rounds++) {
+		if (idle) {
+			mgpu_slice_plan(&slicer, none.w, none.n, 4 * MS, 0);
+			mgpu_slice_commit(&slicer);
+			mgpu_slice_learn(&slicer, &slicer.slices[0].load, idle, false);
+		}
 		nr = mgpu_slice_plan(&slicer, work.w, work.n, 4 * MS, 0);
-		for (i = 0; i < nr; i++)
-			mgpu_slice_learn(&slicer, &slicer.slices[i].load,
-					 ns / nr + (i ? 0 : way), i);
+		mgpu_slice_commit(&slicer);
+		probe = slicer.slices[0].probe;
+		*probes += probe && rounds >= 40;
+		for (i = 0; i < nr; i++) {
+			behind = idle && i;
+			mgpu_slice_learn(&slicer, &slicer.slices[i].load, (behind ? 0 : way) +
+					 (probe && !i ? 0 : ns / (nr - probe)), behind);
+		}
 	}
 	return nr;
 }
 
 static void way_is_no_cost(void)
 {
-	u32 nr = learned_far(1 * MS, 12 * MS, 12 * MS);
+	u32 probes, nr = learned_far(1 * MS, 12 * MS, 12 * MS, &probes);
 
 	if (!TAP_CHECK(nr == 1))
 		tap_diag("1 ms of work, 12 ms of way: %u slices", nr);
 	/* Slices as long as the way. */
-	nr = learned_far(90 * MS, 12 * MS, 12 * MS);
+	nr = learned_far(90 * MS, 12 * MS, 12 * MS, &probes);
 	if (!TAP_CHECK(nr >= 7 && nr <= 10))
 		tap_diag("90 ms of work, 12 ms of way: %u slices", nr);
 	/* A long wait is another VM's work, and does not hide the guest's. */
-	nr = learned_far(90 * MS, 0, 1000 * MS);
+	nr = learned_far(90 * MS, 0, 1000 * MS, &probes);
 	if (!TAP_CHECK(nr >= 3))
 		tap_diag("90 ms of work, 1 s without work: %u slices", nr);
+}
+
+/* A guest whose streams all draw tells nothing of the way. */
+static void way_is_probed(void)
+{
+	u32 probes, nr = learned_far(3 * MS, 5 * MS, 0, &probes);
+
+	if (!TAP_CHECK(nr == 1))
+		tap_diag("3 ms of work, 5 ms of way: %u slices", nr);
+	TAP_EQ(probes, 0);
+	nr = learned_far(90 * MS, 12 * MS, 0, &probes);
+	if (!TAP_CHECK(nr >= 7 && nr <= 10))
+		tap_diag("90 ms of work, 12 ms of way: %u slices", nr);
+	/* One stream of 64. */
+	TAP_EQ(probes, 2);
 }
 
 static void costs_are_bounded(void)
@@ -863,6 +892,7 @@ int main(void)
 	tap_run(no_cut_without_need, "a stream is not cut without need");
 	tap_run(costs_are_learned, "costs are learned, and slices get the wanted length");
 	tap_run(way_is_no_cost, "the way to the device is not learned as a cost");
+	tap_run(way_is_probed, "the way to the device is probed where all streams draw");
 	tap_run(costs_are_bounded, "costs and the number of slices are bounded");
 	tap_run(bands_make_up_the_draw, "bands make up the draw, and leave the state as it was");
 	tap_run(draws_stay_whole, "draws that change more than the picture stay whole");
