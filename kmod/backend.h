@@ -191,7 +191,8 @@ struct mgpu_engine_model {
  * @ns: engine time of the job since the engine took it, nanoseconds
  * @cycles: the same in TSC ticks
  * @cpu_ns: with @model: CPU time that tiles took, all jobs together, nanoseconds
- * @error: private to the core, like all fields below
+ * @error: private to the core, like @from
+ * @from: clocks from which engine time is measured next
  */
 struct mgpu_cpu_engine {
 	const struct mgpu_engine_model *model;

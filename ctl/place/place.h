@@ -111,6 +111,7 @@ struct place_request {
  * @PLACE_NO_GPUS: it has too few GPUs, used or not
  * @PLACE_NO_GPU: too little of its GPUs is free
  * @PLACE_NO_GPU_MEMORY: too little memory is free on the GPUs that would do otherwise
+ * @PLACE_REASONS: number of reasons, none of them
  */
 enum place_reason {
 	PLACE_FITS,

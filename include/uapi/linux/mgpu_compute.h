@@ -243,6 +243,7 @@ struct mgpu_compute_gather {
  *	all slots
  * @nr_res: number of resources, as @op requires
  * @res: ids of the resources; an id may appear more than once
+ * @pad: 0
  * @fill: parameters of FILL
  * @move: parameters of COPY and ACCUMULATE
  * @scale: parameters of SCALE

@@ -292,6 +292,7 @@ struct mgpu_user_turn {
  * @cmd_tail: number of commands that the module has put; it writes this
  * @answer_head: number of answers that the module has taken; it writes this
  * @answer_tail: number of answers that the worker has put; it writes this
+ * @reserved: 0
  *
  * Numbers wrap at 2^32.  The writer of a tail writes it last, with release semantics.
  * An array of struct mgpu_user_cmd and one of struct mgpu_user_answer follow, each with
