@@ -69,7 +69,7 @@ enum preempt_reason {
  * struct preempt_norm - norm_ipc for pairs of classes
  * @slow: [a][b]: time that one slot of class b adds to a context of class a, relative to
  *	its time alone: norm_ipc = 1 / (1 + slow)
- * @count: number of observations in @slow[a][b], at most PREEMPT_NORM_COUNT
+ * @count: number of observations of each in @slow, at most PREEMPT_NORM_COUNT
  * @prior: number of observations that the value before any counts as, 0 to
  *	PREEMPT_NORM_COUNT; not kept over a restart
  *
@@ -255,7 +255,7 @@ struct preempt_cost {
  *	memory; 0.05 to 0.95. For preempt_classify()
  * @starve_ns: wait after which a context goes first, unless its vGPU is over its share,
  *	ns; 1 ms to 1 h
- * @min_gain: least gain of a preemption, relative to `before'; 0 to 1
+ * @min_gain: least gain of a preemption, as a part of the work done without it; 0 to 1
  */
 struct preempt_param {
 	struct preempt_cost cost;
