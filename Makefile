@@ -39,6 +39,7 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
 	bench-virtio bench-render bench-deferred bench-place bench-learn bench-scrape learn-weights \
+	htmldocs \
 	check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
 	check-debug mutations coverage vm-shell clean distclean
@@ -192,6 +193,12 @@ bench-scrape: ctl ## measure a scrape of mgpu-exporter (a minute); writes build/
 learn-weights: sim ## make the weights of models again that the project ships (minutes)
 	@tools/learn/weights ctl/learn/weights
 
+# Comments of headers are converted by a script of the test kernel's source.
+htmldocs: kernel ## build the documentation as HTML, in build/htmldocs
+	@sphinx-build -q -W --keep-going -n -b html -d $(BUILD)/htmldocs/.doctrees \
+		Documentation $(BUILD)/htmldocs
+	@echo 'htmldocs: $(BUILD)/htmldocs/index.html'
+
 check: all unit fuzz-targets kselftest prometheus ## run the tests, all but the longest (30 minutes)
 	@tests/run
 
@@ -256,7 +263,7 @@ clean: ## remove what was built; keep kernels and downloads
 	@rm -rf $(BUILD)/kmod $(BUILD)/tcg $(BUILD)/bpf $(BUILD)/ctl $(BUILD)/guest \
 		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/fuzz-device $(BUILD)/kselftest $(BUILD)/check \
 		$(BUILD)/check-* $(BUILD)/ci-* $(BUILD)/bench $(BUILD)/sim \
-		$(BUILD)/vm $(BUILD)/coverage $(BUILD)/mutate $(BUILD)/deb
+		$(BUILD)/vm $(BUILD)/coverage $(BUILD)/mutate $(BUILD)/deb $(BUILD)/htmldocs
 
 distclean: ## remove build/
 	@rm -rf $(BUILD)
