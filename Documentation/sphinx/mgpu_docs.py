@@ -133,7 +133,8 @@ class ManParser(Parser):
 
     @staticmethod
     def section(parent, title, ident):
-        section = nodes.section(ids=[nodes.make_id(ident)], names=[nodes.fully_normalize_name(title)])
+        section = nodes.section(ids=[nodes.make_id(ident)],
+                                names=[nodes.fully_normalize_name(title)])
         section += nodes.title("", title)
         parent += section
         return section
@@ -181,7 +182,8 @@ def kernel_script(name, variable):
     for place in places:
         if place and os.path.isfile(place):
             return place
-    raise ExtensionError(f"the kernel's script {name} is missing; run: make kernel, or set {variable}")
+    raise ExtensionError(f"the kernel's script {name} is missing; run: make kernel, "
+                         f"or set {variable}")
 
 
 class KernelDoc(Generated):
@@ -245,7 +247,8 @@ class NetlinkSpec(Generated):
         for op in spec["operations"]["list"]:
             request = op.get("do", {}).get("request", {}).get("attributes", [])
             if "notify" in op:
-                kind = f"event in the group ``{op['mcgrp']}``, with the answer of ``{op['notify']}``"
+                kind = (f"event in the group ``{op['mcgrp']}``, "
+                        f"with the answer of ``{op['notify']}``")
             else:
                 kind = "do" + (", dump" if "dump" in op else "")
             rows.append((f"``{op['name']}``", words(op["doc"]), kind,

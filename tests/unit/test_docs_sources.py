@@ -8,7 +8,6 @@ Commands are compared with the command table and the help of the programs, which
 import glob
 import os
 import re
-import shlex
 import subprocess
 import sys
 
@@ -19,6 +18,9 @@ sys.dont_write_bytecode = True
 import pytap  # noqa: E402 pylint: disable=wrong-import-position
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
+
+from docs_text import Grammar, calls, known, literals, messages, troff_examples  # noqa: E402
 BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 PROGRAMS = ("gpuctl", "mgpud", "mgpu-policy", "mgpu-trace", "mgpu-renderd", "mgpu-defer",
             "mgpu-place", "mgpu-learn", "mgpu-exporter", "mgpu-remoted")
@@ -48,49 +50,6 @@ def pages():
 
 # ---- commands
 
-def literals(text):
-    """Commands of a page: (line, command, whole); names in running text may lack their words."""
-    lines = text.split("\n")
-    i = 0
-    while i < len(lines):
-        line = lines[i]
-        if re.match(r"^\s*\.\. code-block::|^(?!\s*\.\.).*::$", line):
-            indent = len(line) - len(line.lstrip())
-            i += 1
-            begin = i
-            block = []
-            while i < len(lines) and (not lines[i].strip() or
-                                      len(lines[i]) - len(lines[i].lstrip()) > indent):
-                block.append(lines[i])
-                i += 1
-            joined = re.sub(r"\\\n\s*", " ", "\n".join(block))
-            for number, command in enumerate(joined.split("\n")):
-                yield begin + number + 1, command, True
-            continue
-        i += 1
-    for match in re.finditer(r"``([^`]+)``", text):
-        yield text.count("\n", 0, match.start()) + 1, " ".join(match[1].split()), False
-
-
-def troff_examples(text):
-    """Commands between .nf and .fi of a manual page."""
-    for block in re.finditer(r"^\.(?:nf|EX)\n(.*?)^\.(?:fi|EE)$", text, flags=re.M | re.S):
-        begin = text.count("\n", 0, block.start()) + 2
-        for number, command in enumerate(block[1].split("\n")):
-            yield begin + number, command.replace("\\-", "-").replace("\\(dq", '"'), True
-
-
-def calls(command, program, whole=True):
-    """Words of each call of a program in a line of the shell, or in a text that quotes it."""
-    before = r"^|[\s(/']" if whole else r"^|[(']"
-    for match in re.finditer(rf"(?:{before}){re.escape(program)}(?= |$)", command):
-        rest = re.split(r"(?<!\S)#| \||;|&&|(?<!\S)>|\)(?:\s|$)|'(?:,|:|\s|$)", command[match.end():])[0]
-        try:
-            yield shlex.split(rest.rstrip(").,"))
-        except ValueError:
-            yield rest.split()
-
-
 def all_calls(program):
     for path in [*pages(), *files("Documentation/man/*")]:
         text = read(path)
@@ -98,82 +57,6 @@ def all_calls(program):
         for line, command, whole in found:
             for words in calls(command, program, whole):
                 yield f"{path}:{line}", words, whole
-
-
-class Grammar:
-    """The command table of gpuctl, as 'gpuctl help --table' prints it."""
-
-    def __init__(self, table):
-        self.commands, self.options = {}, {}
-        for line in table.splitlines():
-            kind, what, more = line.split("\t")[:3]
-            if kind == "option":
-                short, long = what.split(", ")
-                self.options[short] = self.options[long] = bool(more)
-            else:
-                words = what.split()[1:]
-                verb = words[1] if len(words) > 1 and re.fullmatch(r"[a-z]+", words[1]) else None
-                rest = words[2 if verb else 1:]
-                self.commands.setdefault(words[0], {})[verb] = self.regex(" ".join(rest))
-
-    @staticmethod
-    def regex(synopsis):
-        """A regular expression for the words behind the verb, each with a space before it."""
-        text = re.sub(r"([A-Z]+)\[,[A-Z]+\]\.\.\.", r"\1", synopsis)
-        out = []
-        for token in re.findall(r"\.\.\.| \| |[\[\]{}]|[^\s\[\]{}]+?(?=\.\.\.)|[^\s\[\]{}]+", text):
-            if token == "...":
-                out[-1:] = {")": [")+"], ")?": [")*"]}.get(out[-1], [out[-1], "(?: [^ ]+)*"])
-            elif token == " | ":
-                out.append("|")
-            elif token in "[{":
-                out.append("(?:")
-            elif token in "]}":
-                out.append(")?" if token == "]" else ")")
-            elif re.fullmatch(r"[a-z-]+", token):
-                out.append(f" {token}")
-            elif re.fullmatch(r"[a-z|]+", token):
-                out.append(f" (?:{token})")
-            else:
-                out.append(" [^ ]+")
-        return "".join(out)
-
-    def problem(self, words, whole):
-        """Return why a call is none, or None."""
-        plain, batch = [], False
-        words = list(words)
-        while words:
-            word = words.pop(0)
-            if not re.match(r"-\D", word):
-                plain.append(word)
-                continue
-            name = word.split("=")[0]
-            batch = batch or name in ("-b", "--batch")
-            if name not in self.options:
-                return f"no option {name}"
-            if self.options[name] and "=" not in word and words:
-                words.pop(0)
-        if not plain:
-            return None
-        if plain[0] not in self.commands:
-            return f"no object {plain[0]}"
-        verbs = self.commands[plain[0]]
-        rest = plain[1:]
-        if None in verbs:
-            pattern = verbs[None]
-        elif not rest:
-            return None
-        elif rest[0] not in verbs:
-            return f"{plain[0]} has no verb {rest[0]}"
-        else:
-            pattern = verbs[rest[0]]
-            rest = rest[1:]
-        given = "".join(" " + word.replace(" ", "_") for word in rest)
-        if "..." in rest or (not whole and re.fullmatch(pattern, given + " VALUE")):
-            return None
-        if re.fullmatch(pattern, given) or (not rest and (batch or not whole)):
-            return None
-        return f"'{' '.join(rest)}' is not '{pattern}'"
 
 
 def output(program, *words):
@@ -206,7 +89,8 @@ def wrong_commands_are_noticed():
                  "ctx preempt 1 3 method drain keep 1 hold", "render start", "ctl reset",
                  "ctl sla default floor 30 ceiling none", "vgpu create 0 medium name desk fps 30"):
         assert not grammar.problem(line.split(), True), line
-    page = "Text ``gpuctl vgpu``::\n\n   U=$(gpuctl vgpu create 0 small)  # x\n   a \\\n     b\n\nend\n"
+    page = ("Text ``gpuctl vgpu``::\n\n   U=$(gpuctl vgpu create 0 small)  # x\n   a \\\n"
+            "     b\n\nend\n")
     found = [words for _, command, _ in literals(page) for words in calls(command, "gpuctl")]
     assert found == [["vgpu", "create", "0", "small"], ["vgpu"]], found
 
@@ -322,7 +206,8 @@ def manual_has_parameters():
         assert set(named) == set(params), f"{module}: {set(named) ^ set(params)}"
         for name, (text, _) in params.items():
             numbers = re.search(r"(\d+) to (\d+)", text)
-            default = re.search(r"default:? ([\w-]+)", text) or re.search(r"(\w+) \(default\)", text)
+            default = (re.search(r"default:? ([\w-]+)", text) or
+                       re.search(r"(\w+) \(default\)", text))
             if numbers and f"{numbers[1]} to {numbers[2]}" not in named[name]:
                 bad.append(f"{module} {name}: not {numbers[0]}")
             if default and f"default {default[1]}" not in named[name]:
@@ -364,7 +249,8 @@ def counters_are_all_there():
     sets = {"Counters of a vGPU": "stats", "State and settings of a vGPU": "vgpu",
             "A device": "dev", "A compute context": "ctx"}
     schema = set(re.findall(r'"([a-z_]+)": \{', read("Documentation/mgpu.schema.json")))
-    metrics = set(re.findall(r"^   \* - ``(mgpu_\w+)``", read("Documentation/metrics.rst"), flags=re.M))
+    metrics = set(re.findall(r"^   \* - ``(mgpu_\w+)``", read("Documentation/metrics.rst"),
+                             flags=re.M))
     assert len(metrics) > 80 and len(schema) > 80
     # Attributes of requests, which no answer has.
     sent = {"method", "hold", "first"}
@@ -387,40 +273,13 @@ def counters_are_all_there():
 
 # ---- messages
 
-def messages():
-    """Texts of the sources; what a format inserts is '...'."""
-    found = []
-    for path in files("kmod/**/*.c", "ctl/**/*.c", "ctl/**/*.h"):
-        text = read(path)
-        defines = dict(re.findall(r'^#define (\w+)\s+"([^"\n]*)"$', text, flags=re.M))
-        for match in re.finditer(r'"(?:[^"\\]|\\.)*"(?:\s*(?:"(?:[^"\\]|\\.)*"|[A-Z]{3,}\w*))*', text):
-            joined = re.sub(r'"\s*([A-Z]{3,}\w*)?\s*"',
-                            lambda m: defines.get(m[1], "...") if m[1] else "", match[0])
-            joined = joined.strip('"').replace('\\"', '"').replace("%%", "\0")
-            joined = re.sub(r"(?:%[-+ #0]*[\d*]*(?:\.[\d*]+)?(?:ll|l|z|h)*[a-zA-Z])+", "...", joined)
-            found.append(joined.replace("\0", "%").removesuffix("\\n"))
-    return found
-
-
-def known(message, texts, depth=1):
-    """Whether a message is in a text, or is a text in which other texts were inserted."""
-    message = re.sub(r"^\.\.\.(?=\W)|(?<=\W)\.\.\.$", "", message)
-    if any(message in text for text in texts):
-        return True
-    for text in texts if depth else ():
-        fixed = text.split("...")
-        if len(fixed) < 2 or len("".join(fixed)) < 10:
-            continue
-        match = re.fullmatch("(.*)".join(map(re.escape, fixed)), message)
-        if match and all(part in ("", "...") or known(part, texts, depth - 1)
-                         for part in match.groups()):
-            return True
-    return False
+def texts_of_sources():
+    return messages(read(path) for path in files("kmod/**/*.c", "ctl/**/*.c", "ctl/**/*.h"))
 
 
 def troubleshooting_has_real_messages():
     page = read("Documentation/troubleshooting.rst")
-    texts = messages()
+    texts = texts_of_sources()
     assert len(texts) > 2000
     seen = []
     for row in re.findall(r"^   \* - (.*?)\n     - ", page, flags=re.M | re.S):
@@ -433,7 +292,7 @@ def troubleshooting_has_real_messages():
 
 
 def invented_messages_are_noticed():
-    texts = messages()
+    texts = texts_of_sources()
     assert known("vGPU ... has no worker: ...", texts)
     assert not known("vGPU ... has no workers: ...", texts)
     assert not known("the GPU is tired", texts)
