@@ -173,17 +173,17 @@ class Generated(Directive):
         return parent.children
 
 
-def kernel_script(name, variable):
-    """Return the path of a script of the kernel's source."""
-    places = [os.environ.get(variable, "")]
+def kernel_doc():
+    """Return the path of the kernel's script kernel-doc."""
+    places = [os.environ.get("KERNEL_DOC", "")]
     for pattern in (f"{BUILD}/kernel/*/source/scripts", "/usr/lib/linux-kbuild-*/scripts",
                     "/lib/modules/*/build/scripts"):
-        places += [os.path.join(folder, name) for folder in sorted(glob.glob(pattern))]
+        places += [os.path.join(folder, "kernel-doc") for folder in sorted(glob.glob(pattern))]
     for place in places:
         if place and os.path.isfile(place):
             return place
-    raise ExtensionError(f"the kernel's script {name} is missing; run: make kernel, "
-                         f"or set {variable}")
+    raise ExtensionError("the kernel's script kernel-doc is missing; run: make kernel, "
+                         "or set KERNEL_DOC")
 
 
 class KernelDoc(Generated):
@@ -193,8 +193,7 @@ class KernelDoc(Generated):
 
     def rst(self, path):
         names = self.options.get("functions", "").split()
-        text = converted("perl", kernel_script("kernel-doc", "KERNEL_DOC"), "-rst",
-                         "-sphinx-version", "3.1",
+        text = converted("perl", kernel_doc(), "-rst", "-sphinx-version", "3.1",
                          *[word for name in names for word in ("-function", name)], path)
         for name in names:
             if not re.search(rf"^\.\. c:function:: .*\b{name} \(", text, flags=re.M):
@@ -214,9 +213,9 @@ class KernelDoc(Generated):
         return "\n".join(out)
 
 
-def table(title, widths, rows):
+def table(widths, rows):
     """A table as reStructuredText: the first row is the head."""
-    out = [f".. list-table:: {title}", "   :header-rows: 1", f"   :widths: {widths}", ""]
+    out = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
     for row in rows:
         for i, cell in enumerate(row):
             out.append(("   * - " if i == 0 else "     - ") + " ".join(str(cell).split()))
@@ -224,9 +223,9 @@ def table(title, widths, rows):
 
 
 def words(text):
-    """A text of the specification in reStructuredText: names that are its own are literals."""
+    """A text of the specification in reStructuredText, as a sentence begins."""
     text = re.sub(r"([*|`\\])", r"\\\1", " ".join((text or "").split()))
-    return text[:1].upper() + text[1:]
+    return text[:1].upper() + text[1:] if text[:2].islower() else text
 
 
 class NetlinkSpec(Generated):
@@ -255,7 +254,7 @@ class NetlinkSpec(Generated):
                          ", ".join(f"``{name}``" for name in request),
                          "CAP_NET_ADMIN" if "admin-perm" in op.get("flags", []) or "notify" in op
                          else ""))
-        return out + table("", "18 38 18 16 10", rows)
+        return out + table("18 38 18 16 10", rows)
 
     def attributes(self, spec):
         out = []
@@ -273,14 +272,14 @@ class NetlinkSpec(Generated):
                 if "enum" in attr:
                     kind += f": {attr['enum']}"
                 rows.append((f"``{attr['name']}``", kind, words(attr.get("doc"))))
-            out += table("", "22 18 60", rows)
+            out += table("22 18 60", rows)
         return out
 
     def definitions(self, spec):
         out = self.heading("Constants")
         rows = [("name", "value")] + [(f"``{d['name']}``", d["value"])
                                       for d in spec["definitions"] if d["type"] == "const"]
-        out += table("", "60 40", rows)
+        out += table("60 40", rows)
         for d in spec["definitions"]:
             if d["type"] != "enum":
                 continue
@@ -288,7 +287,7 @@ class NetlinkSpec(Generated):
             rows = [("value", "name", "meaning")]
             rows += [(i, f"``{entry['name']}``", words(entry.get("doc")))
                      for i, entry in enumerate(d["entries"])]
-            out += table("", "10 20 70", rows)
+            out += table("10 20 70", rows)
         return out
 
 
