@@ -129,7 +129,8 @@ test_learn_history-pkgs := json-c
 # ---- ctl/metrics
 
 # It is mgpu-exporter on another kernel, too.
-test_metrics-srcs := metrics_kernel.c $(wildcard ../../ctl/metrics/*.c ../../ctl/lib/*.c)
+test_metrics-srcs := metrics_kernel.c \
+	$(filter-out %/bpf_why.c,$(wildcard ../../ctl/metrics/*.c ../../ctl/lib/*.c))
 test_metrics-cflags := -include test_metrics.h $(lib-cflags) -I../../ctl/metrics \
 	-DMGPU_VERSION='"test"'
 test_metrics-pkgs := libnl-genl-3.0 json-c libmicrohttpd libseccomp libcap-ng
@@ -212,9 +213,10 @@ test_gpuctl_bind-cflags := $(lib-cflags) -I../../ctl/gpuctl
 test_gpuctl_bind-pkgs := libnl-genl-3.0
 
 # All of gpuctl, with a kernel and a clock of the test's.
-test_gpuctl_ctx-srcs := $(wildcard ../../ctl/gpuctl/*.c ../../ctl/lib/*.c)
+test_gpuctl_ctx-srcs := played_source.c \
+	$(filter-out %/trace_source.c %/bpf_why.c,$(wildcard ../../ctl/gpuctl/*.c ../../ctl/lib/*.c))
 test_gpuctl_ctx-cflags := -include test_gpuctl_ctx.h $(lib-cflags) -I../../ctl/lib \
-	-I../../ctl/gpuctl -DMGPU_VERSION='"test"'
+	-I../../ctl/gpuctl -I../../bpf -DMGPU_VERSION='"test"'
 test_gpuctl_ctx-pkgs := libnl-genl-3.0 json-c smartcols ncursesw
 test_gpuctl_ctx-libs := -Wl,--wrap=genl_ctrl_resolve,--wrap=genl_ctrl_resolve_grp \
 	-Wl,--wrap=nl_socket_add_membership,--wrap=sendto,--wrap=recvmsg,--wrap=recvmmsg \
@@ -240,6 +242,11 @@ test_gpuctl_top-srcs := $(addprefix ../../ctl/gpuctl/,top_model.c out.c) \
 	$(addprefix ../../ctl/lib/,fields.c hist.c)
 test_gpuctl_top-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/gpuctl
 test_gpuctl_top-pkgs := json-c smartcols
+
+test_gpuctl_trace-srcs := $(addprefix ../../ctl/gpuctl/,trace_file.c trace_model.c trace_read.c \
+	report_data.c report_html.c) $(addprefix ../../ctl/lib/,json_read.c vm_name.c)
+test_gpuctl_trace-cflags := $(lib-cflags) -I../../ctl/gpuctl -I../../bpf
+test_gpuctl_trace-pkgs := json-c
 
 test_vm_name-srcs := ../../ctl/lib/vm_name.c
 test_vm_name-cflags := $(lib-cflags)

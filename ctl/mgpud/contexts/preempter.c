@@ -13,8 +13,8 @@
 #include "contexts.skel.h"
 #pragma GCC diagnostic pop
 
+#include "bpf_why.h"
 #include "clock.h"
-#include "contexts/bpf_why.h"
 #include "contexts/ctx_view.h"
 #include "contexts/preempter.h"
 #include "pace.h"

@@ -16,8 +16,8 @@
 #include "cputime.skel.h"
 #pragma GCC diagnostic pop
 
+#include "bpf_why.h"
 #include "clock.h"
-#include "contexts/bpf_why.h"
 #include "frames/counters.h"
 #include "cputime.h"
 
@@ -395,30 +395,14 @@ void counters_cpu(struct counters *c, struct sample *s)
 	s->nr_vmms = kept;
 }
 
-static uint64_t missed(const struct bpf_object *obj)
-{
-	struct bpf_program *prog;
-	uint64_t sum = 0;
-
-	bpf_object__for_each_program(prog, obj) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t len = sizeof(info);
-
-		if (bpf_program__fd(prog) >= 0 &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
-			sum += info.recursion_misses;
-	}
-	return sum;
-}
-
 uint64_t counters_missed(const struct counters *c)
 {
 	uint64_t sum = 0;
 
 	if (c->account)
-		sum += missed(c->account->obj);
+		sum += bpf_missed(c->account->obj);
 	if (c->cputime)
-		sum += missed(c->cputime->obj) +
+		sum += bpf_missed(c->cputime->obj) +
 			__atomic_load_n(&c->cputime->bss->slots_missing, __ATOMIC_RELAXED);
 	return sum;
 }

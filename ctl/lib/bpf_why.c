@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sentences that say why BPF programs do not load. */
+/* BPF programs that do not load, and events that they miss. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "contexts/bpf_why.h"
+#include "bpf_why.h"
 
 /* libbpf's last warning, which is more precise than the errno. */
 static char complaint[512];
@@ -60,4 +61,20 @@ void bpf_why(char *why, size_t len, const char *what, int code)
 		bpf_why_say(why, len, "The %s programs do not load: %s (%s).", what,
 			    strerror(-code), complaint[0] ? complaint : "no reason given");
 	complaint[0] = '\0';
+}
+
+uint64_t bpf_missed(const struct bpf_object *obj)
+{
+	struct bpf_program *prog;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_program(prog, obj) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t len = sizeof(info);
+
+		if (bpf_program__fd(prog) >= 0 &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+			sum += info.recursion_misses;
+	}
+	return sum;
 }
