@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "complain.h"
 #include "files.h"
@@ -25,6 +28,30 @@ int read_file(const char *path, void *data,
 	return -1;
 }
 
+int check_replaceable(const char *path)
+{
+	char *copy = strdup(path), *dir;
+	struct stat st;
+	int ret = -1;
+
+	if (!copy) {
+		complain("out of memory");
+		return -1;
+	}
+	dir = dirname(copy);
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		complain("%s is not a regular file: name another one", path);
+	else if (stat(dir, &st))
+		complain("%s: %s: make the folder, or name a file elsewhere", dir, strerror(errno));
+	else if (access(dir, W_OK | X_OK))
+		complain("%s: %s: name a file in a folder that you may write to", dir,
+			 strerror(errno));
+	else
+		ret = 0;
+	free(copy);
+	return ret;
+}
+
 int replace_file(const char *path, const void *data, int (*write)(const void *data, FILE *f))
 {
 	char *beside = NULL;
@@ -44,6 +71,8 @@ int replace_file(const char *path, const void *data, int (*write)(const void *da
 	}
 	if (ret)
 		complain("%s: %s", path, strerror(errno));
+	if (ret && f)
+		unlink(beside);
 	free(beside);
 	return ret ? -1 : 0;
 }

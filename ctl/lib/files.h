@@ -19,8 +19,19 @@ int read_file(const char *path, void *data,
 	      int (*read)(void *data, FILE *f, const char *file, char *why, size_t size));
 
 /**
+ * check_replaceable() - see that replace_file() can write a file; complains
+ * @path: the file
+ *
+ * A device or a folder is refused.
+ *
+ * Return: 0 or -1.
+ */
+int check_replaceable(const char *path);
+
+/**
  * replace_file() - write a file beside another one, and put it in its place; complains
- * @path: the file, which may not be there yet; on an error it stays as it was
+ * @path: the file, which may not be there yet; on an error it stays as it was, and the other
+ *	one goes
  * @data: for @write
  * @write: writes it; other than 0 is an error, with errno
  *

@@ -43,7 +43,7 @@ static bool is_harmless(uint32_t c)
 	       (c & 0xfffe) != 0xfffe && (c < 0xe0000 || c > 0xe0fff);
 }
 
-bool vm_name_clean(const char *text, size_t len, char name[VM_NAME_LEN])
+bool text_clean(const char *text, size_t len, char *clean, size_t size)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	size_t used = 0, n;
@@ -53,18 +53,23 @@ bool vm_name_clean(const char *text, size_t len, char name[VM_NAME_LEN])
 		n = decode(s, len, &c);
 		if (!n || !is_harmless(c)) {
 			n = n ? n : 1;
-			if (used + 1 == VM_NAME_LEN)
+			if (used + 1 == size)
 				break;
-			name[used++] = '?';
+			clean[used++] = '?';
 			continue;
 		}
-		if (used + n >= VM_NAME_LEN)
+		if (used + n >= size)
 			break;
-		memcpy(name + used, s, n);
+		memcpy(clean + used, s, n);
 		used += n;
 	}
-	name[used] = '\0';
+	clean[used] = '\0';
 	return used;
+}
+
+bool vm_name_clean(const char *text, size_t len, char name[VM_NAME_LEN])
+{
+	return text_clean(text, len, name, VM_NAME_LEN);
 }
 
 /* ---- command line ---- */

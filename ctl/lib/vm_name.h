@@ -14,14 +14,18 @@
 #define VGPU_NAMES	"/run/mgpu/names"
 
 /**
- * vm_name_clean() - make a name that can be printed on any terminal
- * @text: name that a user of the VMM chose, any bytes
+ * text_clean() - make a text that can be printed on any terminal
+ * @text: text that is not trusted, any bytes
  * @len: its length, bytes
- * @name: result, UTF-8: control characters, characters that are invisible or change the
+ * @clean: result, UTF-8: control characters, characters that are invisible or change the
  *	direction of text, and bytes that are no UTF-8 are '?'; cut off between two characters
+ * @size: size of @clean, bytes; at least 1
  *
- * Return: whether @name has a character.
+ * Return: whether @clean has a character.
  */
+bool text_clean(const char *text, size_t len, char *clean, size_t size);
+
+/* The same of a name that a user of the VMM chose. */
 bool vm_name_clean(const char *text, size_t len, char name[VM_NAME_LEN]);
 
 /**
