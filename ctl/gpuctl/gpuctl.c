@@ -14,6 +14,7 @@
 
 #include "gpuctl.h"
 #include "mgpud_settings.h"
+#include "trace_file.h"
 
 #ifndef MGPU_VERSION
 #error "the Makefile says MGPU_VERSION"
@@ -122,6 +123,12 @@ static const struct command commands[] = {
 	{ "ctl", "watch", "", "n", NULL,
 	  "print a line for each period of mgpud, and for each event, such as an agreement that is not kept",
 	  ctl_watch },
+	{ "trace", "record", "--output FILE", "otgm", NULL,
+	  "record jobs, frames, preemptions and mgpud's decisions in a file for Perfetto (ui.perfetto.dev) and gpuctl report, until interrupted",
+	  trace_record },
+	{ "report", NULL, "FILE", "o", NULL,
+	  "show a recording of trace record as figures, or with --output as a page of plots",
+	  report },
 	{ "help", NULL, "[OBJECT [VERB]]", "CT", NULL,
 	  "print this help, or that of one object or command", help },
 	{ "version", NULL, "", "", NULL,
@@ -155,6 +162,13 @@ static const struct option {
 	  "monitor, top, remote stats, ctl watch: end after COUNT events, refreshes or lines" },
 	{ 'd', "delay", "SECONDS", "top, remote stats: time between two refreshes (default 1)" },
 	{ 'y', "yes", NULL, "vgpu remove: ask nothing on a terminal" },
+	{ 'o', "output", "FILE",
+	  "trace record: the recording to make; report: the HTML page to make" },
+	{ 't', "time", "SECONDS", "trace record: end after SECONDS" },
+	{ 'g', "vgpu", "VGPU",
+	  "trace record: record this vGPU, by id, UUID or name of its VM; may be given again" },
+	{ 'm', "max-size", "SIZE",
+	  "trace record: end before the file is larger than SIZE, a number with K, M or G (default 64M)" },
 	{ 'C', "completion", NULL, NULL },
 	{ 'T', "table", NULL, NULL },
 };
@@ -337,7 +351,7 @@ static void print_completion(void)
 	     "\tfor word in \"${COMP_WORDS[@]:1:COMP_CWORD - 1}\"; do\n"
 	     "\t\t[[ $word == -* ]] || words+=(\"$word\")\n"
 	     "\tdone\n"
-	     "\tif [[ $prev == -b || $prev == --batch ]]; then\n"
+	     "\tif [[ $prev == -[bo] || $prev == --batch || $prev == --output || ${words[0]-} == report && $cur != -* ]]; then\n"
 	     "\t\tcompopt -o default\n"
 	     "\t\tCOMPREPLY=()\n"
 	     "\t\treturn\n"
@@ -431,6 +445,7 @@ static void print_completion(void)
 		if (options[i].help)
 			printf("%s--%s", i ? " " : "", options[i].name);
 	puts("'\n"
+	     "\t[[ $prev == -g || $prev == --vgpu ]] && list=\"$(gpuctl vgpu list 2>/dev/null | awk 'NR > 1 { print $1, $2 }')\"\n"
 	     "\tmapfile -t COMPREPLY < <(compgen -W \"$list\" -- \"$cur\")\n"
 	     "}\n"
 	     "complete -F _gpuctl gpuctl");
@@ -603,6 +618,26 @@ static int apply_option(struct gpuctl *ctl, const struct option *option,
 			return usage_error("--delay %s: give a number of seconds from 0.1 to 86400",
 					   value);
 		break;
+	case 'o':
+		ctl->output = value;
+		break;
+	case 't':
+		if (parse_double(value, &ctl->duration) || ctl->duration < 0.1 ||
+		    ctl->duration > 86400)
+			return usage_error("--time %s: give a number of seconds from 0.1 to 86400",
+					   value);
+		break;
+	case 'g':
+		if (ctl->nr_vgpus == GPUCTL_VGPUS)
+			return usage_error("--vgpu %s: no more than %d vGPUs can be named; without --vgpu all are recorded",
+					   value, GPUCTL_VGPUS);
+		ctl->vgpus[ctl->nr_vgpus++] = value;
+		break;
+	case 'm':
+		if (parse_bytes(value, TRACE_SIZE_MIN, TRACE_SIZE_MAX, &ctl->max_size))
+			return usage_error("--max-size %s: give a number with K, M or G from 64K to 1G",
+					   value);
+		break;
 	case 'B':
 		ctl->plain = true;
 		break;
@@ -721,7 +756,7 @@ static int check_options(const struct command *command, const char *seen)
 
 static int run(int argc, char **argv)
 {
-	struct gpuctl ctl = { .seconds = 1 };
+	struct gpuctl ctl = { .seconds = 1, .max_size = TRACE_SIZE_DEFAULT };
 	const struct command *command;
 	char seen[NR_OPTIONS + 1] = "";
 	int ret;

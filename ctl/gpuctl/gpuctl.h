@@ -24,6 +24,8 @@ enum {
 	EXIT_NOT_OK = 3,	/* status: a part does not work */
 };
 
+#define GPUCTL_VGPUS	64	/* that --vgpu may name */
+
 /**
  * struct gpuctl - options
  * @json: print JSON
@@ -35,6 +37,11 @@ enum {
  * @table: help: print the commands, one per line
  * @yes: ask nothing
  * @plain: top: print, also on a terminal
+ * @output: trace record, report: the file to write, NULL for none
+ * @duration: trace record: seconds, 0 for no limit
+ * @max_size: trace record: of the file, bytes
+ * @vgpus: trace record: the vGPUs to record, by name, UUID or id
+ * @nr_vgpus: number of @vgpus, 0 for all vGPUs
  */
 struct gpuctl {
 	bool json;
@@ -46,6 +53,11 @@ struct gpuctl {
 	bool table;
 	bool yes;
 	bool plain;
+	const char *output;
+	double duration;
+	uint64_t max_size;
+	const char *vgpus[GPUCTL_VGPUS];
+	size_t nr_vgpus;
 };
 
 /**
@@ -102,6 +114,8 @@ int parse_time(const char *text, uint32_t unit_us, uint32_t min, uint32_t max,
 /* Parse "1280x720", or "max" (0 and 0), to two numbers of pixels. */
 int parse_mode(const char *text, uint32_t size[2]);
 int parse_double(const char *text, double *value);
+/* Parse a whole number with K, M or G, or without a unit, to bytes. */
+int parse_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
 /* ---- out.c ---- */
 
@@ -353,5 +367,7 @@ int ctl_reset(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_sla(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_describe(const struct gpuctl *ctl, int argc, char **argv);
 int ctl_watch(const struct gpuctl *ctl, int argc, char **argv);
+int trace_record(const struct gpuctl *ctl, int argc, char **argv);
+int report(const struct gpuctl *ctl, int argc, char **argv);
 
 #endif /* GPUCTL_H */

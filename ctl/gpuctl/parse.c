@@ -180,3 +180,25 @@ int parse_double(const char *text, double *value)
 	*value = number;
 	return 0;
 }
+
+int parse_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *value)
+{
+	static const char units[] = "KMG";
+	size_t digits = strspn(text, "0123456789");
+	const char *unit = NULL;
+	unsigned long long number;
+	int shift = 0;
+
+	if (text[digits])
+		unit = strchr(units, text[digits]);
+	if (!digits || (text[digits] && (!unit || text[digits + 1])))
+		return -EINVAL;
+	if (unit)
+		shift = 10 * (int)(unit - units + 1);
+	errno = 0;
+	number = strtoull(text, NULL, 10);
+	if (errno || number > max >> shift || number << shift < min)
+		return -ERANGE;
+	*value = number << shift;
+	return 0;
+}

@@ -570,6 +570,11 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
 			return ret;
 	}
 	kernel.now.tv_sec += timeout->tv_sec;
+	kernel.now.tv_nsec += timeout->tv_nsec;
+	if (kernel.now.tv_nsec >= 1000000000) {
+		kernel.now.tv_nsec -= 1000000000;
+		kernel.now.tv_sec++;
+	}
 	for (i = 0; i < NR_VGPUS; i++) {
 		uint64_t seconds = (uint64_t)timeout->tv_sec;
 
