@@ -168,7 +168,8 @@ static const struct option {
 	{ 'g', "vgpu", "VGPU",
 	  "trace record: record this vGPU, by id, UUID or name of its VM; may be given again" },
 	{ 'm', "max-size", "SIZE",
-	  "trace record: end before the file is larger than SIZE, a number with K, M or G (default 64M)" },
+	  "trace record: end before the file is larger than SIZE, a number with K, M or G (default 64M)"
+	},
 	{ 'C', "completion", NULL, NULL },
 	{ 'T', "table", NULL, NULL },
 };

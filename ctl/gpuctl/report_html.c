@@ -87,30 +87,33 @@ static void put_name(struct page *p, size_t vgpu)
 /* ---- the head ---- */
 
 static const char style[] =
-	":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#57606a;--grid:#d8dee4;"
-	"--bad:#a40e26;--band:#8c959f55;--c0:#0066b3;--c1:#c2500a;--c2:#00805d;--c3:#a83279;"
+	":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#57606a;--grid:#d8dee4;\n"
+	"--bad:#a40e26;--band:#8c959f55;--c0:#0066b3;--c1:#c2500a;--c2:#00805d;--c3:#a83279;\n"
 	"--c4:#8a6500;--c5:#3f8fc9;--c6:#6639ba;--c7:#6e7781}\n"
-	"@media(prefers-color-scheme:dark){:root{--bg:#15181c;--fg:#e6edf3;--soft:#a2abb5;"
-	"--grid:#363c44;--bad:#ff8a8a;--band:#9aa4af44;--c0:#58b0f5;--c1:#ff9a57;--c2:#3ddbb0;"
+	"@media(prefers-color-scheme:dark){:root{--bg:#15181c;--fg:#e6edf3;--soft:#a2abb5;\n"
+	"--grid:#363c44;--bad:#ff8a8a;--band:#9aa4af44;--c0:#58b0f5;--c1:#ff9a57;--c2:#3ddbb0;\n"
 	"--c3:#f093cb;--c4:#e8c04a;--c5:#a5d7ff;--c6:#bfa3ff;--c7:#b4bcc4}}\n"
-	"body{background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif;"
+	"body{background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif;\n"
 	"max-width:66rem;margin:1.5rem auto;padding:0 1rem}\n"
 	"h1{font-size:1.6rem;margin:0}h2{font-size:1.15rem;margin:0}\n"
 	"p{margin:.3rem 0}.soft{color:var(--soft)}.bad{color:var(--bad);font-weight:600}\n"
-	"figure{margin:2rem 0 0}svg{display:block;width:100%;height:auto;font:13px system-ui,"
-	"sans-serif}svg text{fill:var(--soft)}\n"
+	"figure,section{margin:2rem 0 0}\n"
+	"svg{display:block;width:100%;height:auto;font:13px system-ui,sans-serif}\n"
+	"svg text{fill:var(--soft)}\n"
 	".wide{overflow-x:auto}table{border-collapse:collapse;margin:.8rem 0;font-size:.9rem}\n"
-	"th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--grid);"
+	"th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--grid);\n"
 	"white-space:nowrap;font-variant-numeric:tabular-nums}\n"
-	"th:first-child,td:first-child,.l{text-align:left}thead th{color:var(--soft);"
-	"font-weight:600;vertical-align:bottom}\n"
-	"ul.key{list-style:none;padding:0;margin:.3rem 0;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;"
-	"font-size:.9rem}.key i{display:inline-block;width:1.4rem;height:.7rem;"
-	"margin-right:.4rem;border-radius:2px}\n"
-	".g{stroke:var(--grid)}.band{fill:var(--band)}.mark{stroke:var(--fg);stroke-dasharray:1 3}\n"
-	"svg text.m{fill:var(--fg);font-weight:600;paint-order:stroke;stroke:var(--bg);"
-	"stroke-width:4px;stroke-linejoin:round}.row{fill:var(--grid);fill-opacity:.45}"
-	"summary{color:var(--soft);cursor:pointer}\n";
+	"th{color:var(--soft);font-weight:600;vertical-align:bottom}\n"
+	"th:first-child,td:first-child,th.l,td.l{text-align:left}\n"
+	"ul.key{list-style:none;padding:0;margin:.3rem 0;display:flex;flex-wrap:wrap;\n"
+	"gap:.2rem 1.2rem;font-size:.9rem}\n"
+	".key i{display:inline-block;width:1.4rem;height:.7rem;margin-right:.4rem;\n"
+	"border-radius:2px}\n"
+	".g{stroke:var(--grid)}.band{fill:var(--band)}\n"
+	".mark{stroke:var(--fg);stroke-dasharray:1 3}\n"
+	"svg text.m{fill:var(--fg);font-weight:600;paint-order:stroke;stroke:var(--bg);\n"
+	"stroke-width:4px;stroke-linejoin:round}\n"
+	".row{fill:var(--grid);fill-opacity:.45}summary{color:var(--soft);cursor:pointer}\n";
 
 /* Colours of lines (l), areas (f) and keys (k). */
 static void put_style(struct page *p)
@@ -192,14 +195,13 @@ static void put_vgpu(struct page *p, const struct report_vgpu *v)
 
 static void put_vgpus(struct page *p)
 {
-	put(p, "<div class=\"wide\"><table>\n<thead><tr><th>vGPU</th><th>frames/s</th>"
-	    "<th>frame time<br>median, ms</th><th>95 %%</th><th>99 %%</th><th>longest</th>"
-	    "<th>GPU<br>share, %%</th><th>throttled,<br>%% of time</th>"
-	    "<th>waiting,<br>%% of time</th><th>jobs<br>preempted</th></tr></thead>\n"
-	    "<tbody>\n");
+	put(p, "<div class=\"wide\"><table>\n<tr><th>vGPU</th><th>frames/s</th>\n"
+	    "<th>frame time<br>median, ms</th><th>95 %%</th><th>99 %%</th><th>longest</th>\n"
+	    "<th>GPU<br>share, %%</th><th>throttled,<br>%% of time</th>\n"
+	    "<th>waiting,<br>%% of time</th><th>jobs<br>preempted</th></tr>\n");
 	for (size_t i = 0; i < p->r->nr_vgpus; i++)
 		put_vgpu(p, &p->r->vgpus[i]);
-	put(p, "</tbody></table></div>\n");
+	put(p, "</table></div>\n");
 }
 
 /* ---- plots ---- */
@@ -366,13 +368,13 @@ static void put_points(struct page *p, enum report_series series, double factor,
 {
 	size_t step = (p->r->bins + POINTS_ROWS - 1) / POINTS_ROWS;
 
-	put(p, "<details><summary>Numbers</summary><div class=\"wide\"><table><thead><tr><th>from, s</th>");
+	put(p, "<details><summary>Numbers</summary><div class=\"wide\"><table><tr><th>from, s</th>");
 	for (size_t i = 0; i < p->nr_shown; i++) {
 		put(p, "<th>");
 		put_name(p, p->shown[i]);
 		put(p, "</th>");
 	}
-	put(p, "</tr></thead><tbody>\n");
+	put(p, "</tr>\n");
 	for (size_t bin = 0; bin < p->r->bins; bin += step) {
 		put(p, "<tr><td>%.2f</td>", bin_at(p, (double)bin));
 		for (size_t i = 0; i < p->nr_shown; i++) {
@@ -385,7 +387,7 @@ static void put_points(struct page *p, enum report_series series, double factor,
 		}
 		put(p, "</tr>\n");
 	}
-	put(p, "</tbody></table></div></details>\n");
+	put(p, "</table></div></details>\n");
 }
 
 static void plot_fps(struct page *p)
@@ -462,7 +464,8 @@ static void put_area(struct page *p, size_t i, double *below)
 	const double *values = p->r->vgpus[p->shown[i]].series[SERIES_SHARE];
 	size_t bin;
 
-	put(p, "<path class=\"f%zu\" fill-opacity=\".8\" d=\"M%.1f %.1f", i, x_of(p, 0), y_of(p, 0));
+	put(p, "<path class=\"f%zu\" fill-opacity=\".8\" d=\"M%.1f %.1f", i, x_of(p, 0),
+	    y_of(p, 0));
 	for (bin = 0; bin < p->r->bins; bin++)
 		put(p, "V%.1fH%.1f", y_of(p, below[bin] + values[bin]),
 		    x_of(p, bin_at(p, (double)bin + 1)));
@@ -527,7 +530,8 @@ static void put_slot(struct page *p, const struct report_slot *slot, double y, d
 		else
 			put(p, "<rect class=\"f%zu\"", colour);
 		put(p, " x=\"%.1f\" width=\"%.1f\" y=\"%.1f\" height=\"%.1f\"/>", x,
-		    x_of(p, bin_at(p, (double)bin + 1)) - x, y + height * (1 - part), height * part);
+		    x_of(p, bin_at(p, (double)bin + 1)) - x, y + height * (1 - part),
+		    height * part);
 	}
 	put(p, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\" class=\"m\">%.0f %%</text>\n",
 	    WIDTH - RIGHT - 4, y + height - 5, slot->used * 100);
@@ -571,8 +575,9 @@ static void plot_slots(struct page *p)
 	put_time_axis(p);
 	end_svg(p);
 	if (nr < p->r->nr_slots)
-		put(p, "<p class=\"soft\">%zu more slots are not shown.</p>\n", p->r->nr_slots - nr);
-	put(p, "<details><summary>Numbers</summary><table><thead><tr><th>device</th><th class=\"l\">slot</th><th>used, %% of time</th></tr></thead><tbody>\n");
+		put(p, "<p class=\"soft\">%zu more slots are not shown.</p>\n",
+		    p->r->nr_slots - nr);
+	put(p, "<details><summary>Numbers</summary><table><tr><th>device</th><th class=\"l\">slot</th><th>used, %% of time</th></tr>\n");
 	for (i = 0; i < nr; i++) {
 		put(p, "<tr><td>");
 		put_text(p, &slots[i].dev);
@@ -582,7 +587,7 @@ static void plot_slots(struct page *p)
 		put_number(p, slots[i].used, 100, 1);
 		put(p, "</tr>\n");
 	}
-	put(p, "</tbody></table></details></figure>\n");
+	put(p, "</table></details></figure>\n");
 }
 
 static void plot_preemptions(struct page *p)
@@ -598,7 +603,7 @@ static void plot_preemptions(struct page *p)
 		top = fmax(top, sum);
 	}
 	if (!(top > 0)) {
-		put(p, "<h2 style=\"margin-top:2rem\">Preemptions</h2><p class=\"soft\">No job was preempted.</p>\n");
+		put(p, "<section><h2>Preemptions</h2><p class=\"soft\">No job was preempted.</p></section>\n");
 		return;
 	}
 	begin_plot(p, "preempted", "Preemptions",
@@ -628,12 +633,12 @@ static void put_decisions(struct page *p)
 	size_t rows = p->r->nr_decisions < ROWS ? p->r->nr_decisions : ROWS;
 	int nr = 0;
 
-	put(p, "<section id=\"decisions\"><h2 style=\"margin-top:2rem\">Decisions of mgpud</h2>\n");
+	put(p, "<section id=\"decisions\"><h2>Decisions of mgpud</h2>\n");
 	if (!p->r->nr_decisions) {
 		put(p, "<p class=\"soft\">There are none in the recording.</p></section>\n");
 		return;
 	}
-	put(p, "<div class=\"wide\"><table><thead><tr><th>at, s</th><th>mark</th><th class=\"l\">decision</th><th>count</th></tr></thead><tbody>\n");
+	put(p, "<div class=\"wide\"><table><tr><th>at, s</th><th>mark</th><th class=\"l\">decision</th><th>count</th></tr>\n");
 	for (size_t i = 0; i < rows; i++) {
 		const struct report_decision *d = &p->r->decisions[i];
 
@@ -647,7 +652,7 @@ static void put_decisions(struct page *p)
 			put(p, "%llu", (unsigned long long)d->count);
 		put(p, "</td></tr>\n");
 	}
-	put(p, "</tbody></table></div>\n");
+	put(p, "</table></div>\n");
 	if (rows < p->r->nr_decisions)
 		put(p, "<p class=\"soft\">%zu more are in the recording.</p>\n",
 		    p->r->nr_decisions - rows);
@@ -660,11 +665,11 @@ static void put_gap_table(struct page *p)
 
 	if (!rows)
 		return;
-	put(p, "<section id=\"lost\"><h2 style=\"margin-top:2rem\">Lost events</h2>\n<table><thead><tr><th>from, s</th><th>to, s</th><th>events</th></tr></thead><tbody>\n");
+	put(p, "<section id=\"lost\"><h2>Lost events</h2>\n<table><tr><th>from, s</th><th>to, s</th><th>events</th></tr>\n");
 	for (size_t i = 0; i < rows; i++)
 		put(p, "<tr><td>%.3f</td><td>%.3f</td><td>%llu</td></tr>\n", p->r->gaps[i].from,
 		    p->r->gaps[i].to, (unsigned long long)p->r->gaps[i].lost);
-	put(p, "</tbody></table></section>\n");
+	put(p, "</table></section>\n");
 }
 
 /* ---- the page ---- */

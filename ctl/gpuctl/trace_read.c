@@ -266,7 +266,8 @@ static int sort_tracks(struct reader *reader, const uint8_t *at)
 	return reader->open ? 0 : -ENOMEM;
 }
 
-static bool read_event_fields(struct cursor c, struct read_event *e, uint64_t *track, uint64_t *type)
+static bool read_event_fields(struct cursor c, struct read_event *e, uint64_t *track,
+			      uint64_t *type)
 {
 	struct field f;
 
@@ -296,6 +297,7 @@ static int take_event(struct reader *reader, const uint8_t *at, const struct rea
 {
 	struct trace_reading *r = reader->r;
 	size_t *open = &reader->open[e->track];
+	bool is_value;
 
 	if (e->type == TRACE_END) {
 		if (!*open)
@@ -304,9 +306,10 @@ static int take_event(struct reader *reader, const uint8_t *at, const struct rea
 		*open = 0;
 		return 0;
 	}
-	if (r->tracks[e->track].counter != (e->type == TRACE_COUNTER))
+	is_value = e->type == TRACE_COUNTER;
+	if (r->tracks[e->track].counter != is_value)
 		return refuse(reader, at, "an event is on a track of another type");
-	if (e->type == TRACE_COUNTER && !isfinite(e->value))
+	if (is_value && !isfinite(e->value))
 		return refuse(reader, at, "a value is not a number");
 	if (!grow(&r->events, r->nr_events, &reader->events_room, sizeof(*r->events)))
 		return -ENOMEM;

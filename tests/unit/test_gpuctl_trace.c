@@ -219,11 +219,8 @@ static void reused(void)
 static void controller(void)
 {
 	static const char *const states[] = {
-		"{\"allocator\":\"fea\",\"trouble\":[],\"preempt\":{\"decisions\":{\"preempt\":7}},"
-		"\"vgpus\":[{\"uuid\":\"" UUID_A "\",\"fps\":59.5,\"target_fps\":60,"
-		"\"gpu_share\":0.25,\"gpu_target_share\":null},{\"uuid\":7},8]}",
-		"{\"allocator\":\"exact\",\"trouble\":[\"bad\"],"
-		"\"preempt\":{\"decisions\":{\"preempt\":9,\"launch\":-1}},\"vgpus\":{}}",
+		"{\"allocator\":\"fea\",\"trouble\":[],\"preempt\":{\"decisions\":{\"preempt\":7}},\"vgpus\":[{\"uuid\":\"" UUID_A "\",\"fps\":59.5,\"target_fps\":60,\"gpu_share\":0.25,\"gpu_target_share\":null},{\"uuid\":7},8]}",
+		"{\"allocator\":\"exact\",\"trouble\":[\"bad\"],\"preempt\":{\"decisions\":{\"preempt\":9,\"launch\":-1}},\"vgpus\":{}}",
 		"{\"allocator\":3}", "[]",
 	};
 	struct json_object *o;
@@ -461,7 +458,7 @@ static void invalid(void)
 {
 	static const char tracks[] = {
 		0x0a, 7, (char)0xe2, 0x03, 4, 0x08, 1, 0x12, 0,		/* 1: of slices */
-		0x0a, 9, (char)0xe2, 0x03, 6, 0x08, 2, 0x28, 1, 0x42, 0,	/* 2 below 1: of values */
+		0x0a, 9, (char)0xe2, 0x03, 6, 0x08, 2, 0x28, 1, 0x42, 0, /* 2 below 1: of values */
 	};
 	size_t at = sizeof(tracks), len;
 
