@@ -41,6 +41,12 @@ static unsigned int seconds = 10;
 module_param(seconds, uint, 0444);
 MODULE_PARM_DESC(seconds, "How long (10)");
 
+/* 6.16: these replace rdmsrl() and wrmsrl(). */
+#ifndef rdmsrq
+#define rdmsrq	rdmsrl
+#define wrmsrq	wrmsrl
+#endif
+
 /* Of a burst, after which others may run. */
 #define ROUNDS	1000
 
@@ -102,8 +108,8 @@ static int change_flag(void *unused)
 	unsigned long end = jiffies + seconds * HZ;
 	u64 efer;
 
-	rdmsrl(MSR_EFER, efer);
-	wrmsrl(MSR_EFER, efer | EFER_SVME);
+	rdmsrq(MSR_EFER, efer);
+	wrmsrq(MSR_EFER, efer | EFER_SVME);
 	for (rounds = 0; time_before(jiffies, end); rounds++) {
 		preempt_disable();
 		before = READ_ONCE(taken);
@@ -119,7 +125,7 @@ static int change_flag(void *unused)
 		if (rounds % ROUNDS == 0)
 			cond_resched();
 	}
-	wrmsrl(MSR_EFER, efer);
+	wrmsrq(MSR_EFER, efer);
 	pr_info("processor %u beside %u: %lu rounds, %lu CLGI lost, %lu STGI lost\n",
 		flag_cpu, fpu_cpu, rounds, clgi_lost, stgi_lost);
 	while (!kthread_should_stop())
