@@ -13,6 +13,9 @@
 /* Bytes of a command line that are read: VMMs name the VM among its first words. */
 #define CMDLINE_MAX	16384
 
+#define ESCAPE_LEN	11	/* of an escape, bytes, with the end */
+#define NO_UTF8		0xdc00u	/* plus a byte: a code that no text has */
+
 /* ---- cleaning ---- */
 
 /* Decode a character of UTF-8; return its length, 0 if it is none. */
@@ -34,34 +37,55 @@ static size_t decode(const unsigned char *s, size_t len, uint32_t *c)
 	return *c < least[n] || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000) ? 0 : n;
 }
 
-/* False for control characters, and for those that are invisible or change text's direction. */
-static bool is_harmless(uint32_t c)
+/*
+ * Characters that show nothing, or change the direction of text: those that Unicode may ignore
+ * (Default_Ignorable_Code_Point), ends of lines, annotations, and no characters.
+ */
+static const struct range {
+	uint32_t from, to;
+} hidden[] = {
+	{ 0, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x34f, 0x34f }, { 0x61c, 0x61c },
+	{ 0x115f, 0x1160 }, { 0x17b4, 0x17b5 }, { 0x180b, 0x180f }, { 0x200b, 0x200f },
+	{ 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 }, { 0xfdd0, 0xfdef },
+	{ 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff0, 0xfffb },
+	{ 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+};
+
+static bool is_hidden(uint32_t c)
 {
-	return c >= 0x20 && (c < 0x7f || c > 0x9f) && c != 0xad && c != 0x61c &&
-	       (c < 0x200b || c > 0x200f) && (c < 0x2028 || c > 0x202e) &&
-	       (c < 0x2060 || c > 0x206f) && c != 0xfeff && (c < 0xfff0 || c > 0xfffb) &&
-	       (c & 0xfffe) != 0xfffe && (c < 0xe0000 || c > 0xe0fff);
+	size_t i = 0;
+
+	while (i < sizeof(hidden) / sizeof(*hidden) && hidden[i].to < c)
+		i++;
+	return (i < sizeof(hidden) / sizeof(*hidden) && hidden[i].from <= c) ||
+		(c & 0xfffe) == 0xfffe;
+}
+
+/* Write an escape of printable ASCII, as in C; return its length. */
+static size_t escape(uint32_t c, char text[ESCAPE_LEN])
+{
+	return (size_t)snprintf(text, ESCAPE_LEN, c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
 }
 
 bool text_clean(const char *text, size_t len, char *clean, size_t size)
 {
 	const unsigned char *s = (const unsigned char *)text;
-	size_t used = 0, n;
-	uint32_t c;
+	size_t used = 0, n, out;
 
-	for (; len; s += n, len -= n) {
-		n = decode(s, len, &c);
-		if (!n || !is_harmless(c)) {
+	for (; len; s += n, len -= n, used += out) {
+		char escaped[ESCAPE_LEN];
+		const void *from = s;
+		uint32_t c;
+
+		out = n = decode(s, len, &c);
+		if (!n || is_hidden(c)) {
+			out = escape(n ? c : NO_UTF8 + *s, escaped);
+			from = escaped;
 			n = n ? n : 1;
-			if (used + 1 == size)
-				break;
-			clean[used++] = '?';
-			continue;
 		}
-		if (used + n >= size)
+		if (used + out >= size)
 			break;
-		memcpy(clean + used, s, n);
-		used += n;
+		memcpy(clean + used, from, out);
 	}
 	clean[used] = '\0';
 	return used;

@@ -18,7 +18,8 @@
  * @text: text that is not trusted, any bytes
  * @len: its length, bytes
  * @clean: result, UTF-8: control characters, characters that are invisible or change the
- *	direction of text, and bytes that are no UTF-8 are '?'; cut off between two characters
+ *	direction of text, and bytes that are no UTF-8 are escaped (\u001b, \u200b,
+ *	\U000e0001, \udcff for the byte 0xff); cut off between two characters or escapes
  * @size: size of @clean, bytes; at least 1
  *
  * Return: whether @clean has a character.

@@ -21,14 +21,22 @@ static void cleaned(void)
 	cleans("vm-1 (test)", "vm-1 (test)");
 	cleans("Größe 東京", "Größe 東京");
 	cleans("", "");
-	cleans("a\033[2Jb\nc\td\177", "a?[2Jb?c?d?");
+	cleans("a\033[2Jb\nc\td\177", "a\\u001b[2Jb\\u000ac\\u0009d\\u007f");
 	/* C1 control, right-to-left override, zero-width space, line separator */
-	cleans("a\302\23331m\342\200\256x\342\200\213y\342\200\250z", "a?31m?x?y?z");
+	cleans("a\302\23331m\342\200\256x\342\200\213y\342\200\250z",
+	       "a\\u009b31m\\u202ex\\u200by\\u2028z");
+	/* isolates, a joiner, Hangul fillers, a variation selector, a tag, no character */
+	cleans("\342\201\246a\342\201\251\342\200\215", "\\u2066a\\u2069\\u200d");
+	cleans("\343\205\244\357\276\240\341\205\237", "\\u3164\\uffa0\\u115f");
+	cleans("\357\270\217\363\240\200\201\357\277\277", "\\ufe0f\\U000e0001\\uffff");
+	/* names that look the same are told apart */
+	cleans("web", "web");
+	cleans("w\342\200\213eb", "w\\u200beb");
 	/* no UTF-8: a byte alone, cut off, overlong, surrogate, too large */
-	cleans("\377a\342\202", "?a??");
-	cleans("\xc0\xaf", "??");
-	cleans("\xed\xa0\x80", "???");
-	cleans("\xf4\x90\x80\x80", "????");
+	cleans("\377a\342\202", "\\udcffa\\udce2\\udc82");
+	cleans("\xc0\xaf", "\\udcc0\\udcaf");
+	cleans("\xed\xa0\x80", "\\udced\\udca0\\udc80");
+	cleans("\xf4\x90\x80\x80", "\\udcf4\\udc90\\udc80\\udc80");
 }
 
 static void cut_between_characters(void)
@@ -45,7 +53,7 @@ static void cut_between_characters(void)
 	TAP_EQ(strlen(name), VM_NAME_LEN - 1);
 	memset(text, '\1', sizeof(text));
 	TAP_CHECK(vm_name_clean(text, sizeof(text), name));
-	TAP_EQ(strlen(name), VM_NAME_LEN - 1);
+	TAP_EQ(strlen(name), (VM_NAME_LEN - 1) / 6 * 6);
 }
 
 #define NAMES(text, want)	named(text, sizeof(text), want)
@@ -75,7 +83,7 @@ static void command_lines(void)
 	NAMES("crosvm\0run\0--name\0kvm", "kvm");
 	/* the last one counts */
 	NAMES("qemu\0-name\0one\0-name\0guest=two", "two");
-	NAMES("qemu\0-name\0guest=\033]0;x\a", "?]0;x?");
+	NAMES("qemu\0-name\0guest=\033]0;x\a", "\\u001b]0;x\\u0007");
 	NAMES("qemu\0-name\0process=x", NULL);
 	NAMES("qemu\0-name\0", NULL);
 	NAMES("qemu\0-name", NULL);
@@ -100,7 +108,7 @@ static void groups(void)
 	TAP_CHECK(vm_name_of_cgroup("/machine-qemu\\x2dx.scope", name));
 	TAP_STR(name, "qemu-x");
 	TAP_CHECK(vm_name_of_cgroup("/machine-a\\x1bb\\x.scope", name));
-	TAP_STR(name, "a?b\\x");
+	TAP_STR(name, "a\\u001bb\\x");
 	TAP_CHECK(!vm_name_of_cgroup("/machine-.scope", name));
 	TAP_CHECK(!vm_name_of_cgroup("/machine-a/b.scope", name));
 	TAP_CHECK(!vm_name_of_cgroup("0::/user.slice/user-0.slice/session-1.scope", name));
