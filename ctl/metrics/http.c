@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Answers to HTTP clients, by libmicrohttpd. */
-#include <cap-ng.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <poll.h>
-#include <seccomp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "clock.h"
 #include "complain.h"
 #include "http.h"
 #include "pipe.h"
+#include "privileges.h"
 
 #define TICK_MS		500	/* between two looks for connections that are too old */
 
@@ -57,51 +55,6 @@ static struct http {
 	struct client clients[HTTP_CLIENTS];
 	int error;
 } http;
-
-/* ---- privileges ---- */
-
-/*
- * From here on the process opens no file, connects to nothing, and starts nothing: its parser of
- * requests is what hostile clients reach.
- */
-static bool drop(void)
-{
-	static const int refused[] = {
-		/* files */
-		SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(openat2), SCMP_SYS(open_by_handle_at),
-		SCMP_SYS(creat), SCMP_SYS(truncate), SCMP_SYS(unlink), SCMP_SYS(unlinkat),
-		SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(link),
-		SCMP_SYS(linkat), SCMP_SYS(symlink), SCMP_SYS(symlinkat), SCMP_SYS(mkdir),
-		SCMP_SYS(mkdirat), SCMP_SYS(rmdir), SCMP_SYS(mknod), SCMP_SYS(mknodat),
-		SCMP_SYS(chmod), SCMP_SYS(fchmodat), SCMP_SYS(chown), SCMP_SYS(lchown),
-		SCMP_SYS(fchownat), SCMP_SYS(mount), SCMP_SYS(io_uring_setup),
-		/* connections */
-		SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(bind),
-		/* programs, and other processes */
-		SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork),
-		SCMP_SYS(clone), SCMP_SYS(clone3), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
-		SCMP_SYS(process_vm_writev), SCMP_SYS(pidfd_open), SCMP_SYS(kill),
-		SCMP_SYS(tkill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
-		SCMP_SYS(rt_tgsigqueueinfo), SCMP_SYS(bpf),
-		/* capabilities in a namespace of its own */
-		SCMP_SYS(unshare), SCMP_SYS(setns),
-	};
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-	int ret = filter ? 0 : -ENOMEM;
-
-	capng_clear(CAPNG_SELECT_BOTH);
-	if (!ret && (capng_apply(CAPNG_SELECT_BOTH) ||
-		     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))
-		ret = -EPERM;
-	for (size_t i = 0; !ret && i < sizeof(refused) / sizeof(*refused); i++)
-		ret = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused[i], 0);
-	if (!ret)
-		ret = seccomp_load(filter);
-	seccomp_release(filter);
-	if (ret)
-		complain("cannot give up privileges: %s", strerror(-ret));
-	return !ret;
-}
 
 /* ---- texts ---- */
 
@@ -254,7 +207,7 @@ int http_serve(int listener, int pipe)
 		complain("libmicrohttpd does not start");
 		return 1;
 	}
-	if (!drop())
+	if (!privileges_drop())
 		return 1;
 	p[0].fd = info->epoll_fd;
 	while (!http.error) {

@@ -136,6 +136,10 @@ test_metrics-cflags := -include test_metrics.h $(lib-cflags) -I../../ctl/metrics
 test_metrics-pkgs := libnl-genl-3.0 json-c libmicrohttpd libseccomp libcap-ng
 test_metrics-libs := -Wl,--wrap=genl_ctrl_resolve,--wrap=sendto,--wrap=recvmsg,--wrap=recvmmsg
 
+test_metrics_privileges-srcs := ../../ctl/metrics/privileges.c ../../ctl/lib/complain.c
+test_metrics_privileges-cflags := $(lib-cflags) -I../../ctl/metrics
+test_metrics_privileges-pkgs := libseccomp libcap-ng
+
 # ---- ctl/mgpud
 
 mgpud-config := $(addprefix ../../ctl/mgpud/config/,config.c settings.c table.c) \
