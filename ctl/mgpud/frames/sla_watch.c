@@ -22,12 +22,23 @@ struct sla_short {
 	uint64_t seen_ns;
 };
 
+static int compare(const void *a, const void *b)
+{
+	const struct sla_short *x = a, *y = b;
+
+	return strcmp(x->uuid, y->uuid);
+}
+
+static int compare_key(const void *uuid, const void *entry)
+{
+	const struct sla_short *s = entry;
+
+	return strcmp(uuid, s->uuid);
+}
+
 static struct sla_short *find(const struct sla_watch *w, const char *uuid)
 {
-	for (size_t i = 0; i < w->nr; i++)
-		if (!strcmp(w->list[i].uuid, uuid))
-			return &w->list[i];
-	return NULL;
+	return w->nr ? bsearch(uuid, w->list, w->nr, sizeof(*w->list), compare_key) : NULL;
 }
 
 bool sla_watch_has(const struct sla_watch *w, const char *uuid)
@@ -48,23 +59,50 @@ static void add_event(struct sla_event *events, size_t *nr, const struct sla_sho
 	event->granted = s->granted;
 }
 
-/* Index of the vGPU in the estimate; e->nr_vgpus if it is not open. */
-static size_t place(const struct estimate *e, const char *uuid)
-{
-	size_t j;
+/**
+ * struct place - a vGPU that is open
+ * @uuid: its UUID
+ * @index: its index in estimate and plan
+ */
+struct place {
+	const char *uuid;
+	size_t index;
+};
 
-	for (j = 0; j < e->nr_vgpus; j++)
-		if (!strcmp(e->vgpus[j].last.uuid, uuid) &&
-		    e->vgpus[j].state != VGPU_CLOSED)
-			break;
-	return j;
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return strcmp(x->uuid, y->uuid);
+}
+
+/* Fill in @places, sorted by UUID; return their number. */
+static size_t list_places(struct place *places, const struct estimate *e)
+{
+	size_t n = 0;
+
+	for (size_t j = 0; j < e->nr_vgpus; j++)
+		if (e->vgpus[j].state != VGPU_CLOSED)
+			places[n++] = (struct place){ e->vgpus[j].last.uuid, j };
+	qsort(places, n, sizeof(*places), compare_places);
+	return n;
+}
+
+/* Index of the vGPU in the estimate; SIZE_MAX if it is not open. */
+static size_t index_of(const struct place *places, size_t nr, const char *uuid)
+{
+	const struct place key = { .uuid = uuid }, *found;
+
+	found = nr ? bsearch(&key, places, nr, sizeof(key), compare_places) : NULL;
+	return found ? found->index : SIZE_MAX;
 }
 
 int sla_watch_update(struct sla_watch *w, const struct estimate *e,
 		     const struct plan *plan, struct sla_event **events, size_t *nr)
 {
+	size_t short_now = 0, kept = 0, nr_places;
 	struct sla_short *list;
-	size_t short_now = 0, kept = 0;
+	struct place *places;
 
 	*nr = 0;
 	*events = NULL;
@@ -74,17 +112,20 @@ int sla_watch_update(struct sla_watch *w, const struct estimate *e,
 		return 0;
 	list = calloc(w->nr + short_now, sizeof(*list));
 	*events = calloc(w->nr + short_now, sizeof(**events));
-	if (!list || !*events) {
+	places = calloc(e->nr_vgpus + 1, sizeof(*places));
+	if (!list || !*events || !places) {
 		free(list);
 		free(*events);
+		free(places);
 		*events = NULL;
 		return -ENOMEM;
 	}
 
+	nr_places = list_places(places, e);
 	/* known shortfalls: still there, over, or gone */
 	for (size_t i = 0; i < w->nr; i++) {
 		struct sla_short *s = &w->list[i];
-		size_t j = place(e, s->uuid);
+		size_t j = index_of(places, nr_places, s->uuid);
 
 		if (j >= plan->nr) {
 			add_event(*events, nr, s, false, true);
@@ -115,6 +156,8 @@ int sla_watch_update(struct sla_watch *w, const struct estimate *e,
 		add_event(*events, nr, s, true, false);
 		kept++;
 	}
+	qsort(list, kept, sizeof(*list), compare);
+	free(places);
 	free(w->list);
 	w->list = list;
 	w->nr = kept;

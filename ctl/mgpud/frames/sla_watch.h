@@ -33,7 +33,7 @@ struct sla_short;
 
 /**
  * struct sla_watch - vGPUs that are granted less than their floor
- * @list: these vGPUs
+ * @list: these vGPUs, sorted by UUID
  * @nr: number of entries of @list
  */
 struct sla_watch {
