@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "gpuctl.h"
+#include "json_read.h"
 #include "top_sample.h"
 
 void sample_free(struct sample *sample)
@@ -15,8 +16,51 @@ void sample_free(struct sample *sample)
 	free(sample->vgpus);
 	free(sample->devs);
 	free(sample->ctxs);
+	free(sample->states);
 	control_free(&sample->control);
 	memset(sample, 0, sizeof(*sample));
+}
+
+static int compare_states(const void *a, const void *b)
+{
+	const struct sample_state *x = a, *y = b;
+
+	return strcmp(x->uuid, y->uuid);
+}
+
+int sample_sort_states(struct sample *sample, struct mgpu_error *err)
+{
+	struct json_object *list = json_list(sample->control.state, "vgpus");
+	size_t nr = list ? json_object_array_length(list) : 0, i;
+
+	free(sample->states);
+	sample->nr_states = 0;
+	sample->states = calloc(nr + 1, sizeof(*sample->states));
+	if (!sample->states)
+		return mgpu_fail(err, -ENOMEM, "out of memory");
+	for (i = 0; i < nr; i++) {
+		struct json_object *entry = json_object_array_get_idx(list, i), *uuid;
+
+		if (json_object_object_get_ex(entry, "uuid", &uuid) &&
+		    json_object_is_type(uuid, json_type_string))
+			sample->states[sample->nr_states++] = (struct sample_state){
+				json_object_get_string(uuid), entry
+			};
+	}
+	qsort(sample->states, sample->nr_states, sizeof(*sample->states), compare_states);
+	return 0;
+}
+
+/* The vGPU in the state of mgpud; NULL if there is none. */
+static struct json_object *find_state(const struct sample *sample, const char *uuid)
+{
+	const struct sample_state key = { .uuid = uuid };
+	const struct sample_state *found;
+
+	if (!sample->nr_states)
+		return NULL;
+	found = bsearch(&key, sample->states, sample->nr_states, sizeof(key), compare_states);
+	return found ? found->entry : NULL;
 }
 
 int sample_read(struct sample *sample, struct mgpu *mgpu, struct mgpu_error *err)
@@ -44,7 +88,10 @@ int sample_read(struct sample *sample, struct mgpu *mgpu, struct mgpu_error *err
 
 	/* mgpud may start and end; without it some columns are unknown. */
 	control_read(&sample->control);
-	return 0;
+	ret = sample_sort_states(sample, err);
+	if (ret)
+		sample_free(sample);
+	return ret;
 }
 
 const struct mgpu_vgpu_info *sample_vgpu(const struct sample *sample, uint32_t id)
@@ -93,36 +140,12 @@ static uint32_t engines(const struct sample *sample, uint32_t dev_id)
 	return 0;
 }
 
-/* Entry of mgpud's state; its list is mostly sorted by ID. */
-static struct json_object *find_state(struct json_object *state,
-				      const char *uuid, size_t hint)
-{
-	struct json_object *list;
-	struct json_object *entry;
-	struct json_object *value;
-	size_t nr;
-	size_t i;
-
-	if (!state || !json_object_object_get_ex(state, "vgpus", &list) ||
-	    !json_object_is_type(list, json_type_array))
-		return NULL;
-	nr = json_object_array_length(list);
-	for (i = 0; i < nr; i++) {
-		entry = json_object_array_get_idx(list, (i + hint) % nr);
-		if (json_object_object_get_ex(entry, "uuid", &value) &&
-		    json_object_is_type(value, json_type_string) &&
-		    !strcmp(json_object_get_string(value), uuid))
-			return entry;
-	}
-	return NULL;
-}
-
 void get_rates(struct rates *rates, const struct sample *now,
 	       const struct sample *before, size_t i)
 {
 	const struct mgpu_vgpu_info *vgpu = &now->vgpus[i];
 	const struct mgpu_vgpu_info *old = find(before, vgpu);
-	struct json_object *entry = find_state(now->control.state, vgpu->uuid, i);
+	struct json_object *entry = find_state(now, vgpu->uuid);
 	double seconds = now->time - before->time;
 	uint32_t nr = engines(now, vgpu->dev_id);
 

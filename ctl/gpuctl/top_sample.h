@@ -7,6 +7,16 @@
 #include "mgpu.h"
 
 /**
+ * struct sample_state - a vGPU in the state of mgpud
+ * @uuid: its UUID
+ * @entry: what mgpud says of it
+ */
+struct sample_state {
+	const char *uuid;
+	struct json_object *entry;
+};
+
+/**
  * struct sample - values read at one moment
  * @time: CLOCK_MONOTONIC, seconds
  * @vgpus: vGPUs, sorted by ID
@@ -16,6 +26,8 @@
  * @ctxs: contexts, sorted by the IDs of vGPU and context
  * @nr_ctxs: number of contexts
  * @control: mgpud
+ * @states: vGPUs in the state of mgpud, sorted by UUID
+ * @nr_states: number of @states
  */
 struct sample {
 	double time;
@@ -26,6 +38,8 @@ struct sample {
 	struct mgpu_ctx *ctxs;
 	size_t nr_ctxs;
 	struct control control;
+	struct sample_state *states;
+	size_t nr_states;
 };
 
 /**
@@ -71,6 +85,12 @@ void sample_free(struct sample *sample);
  * to mgpud, whatever their number. Returns 0 or -errno, and then @sample is empty.
  */
 int sample_read(struct sample *sample, struct mgpu *mgpu, struct mgpu_error *err);
+
+/*
+ * Sort the vGPUs in the state of mgpud, whose order need not be the module's, so that none is
+ * looked for in the whole list. Returns 0 or -ENOMEM.
+ */
+int sample_sort_states(struct sample *sample, struct mgpu_error *err);
 
 /* The vGPU with an ID; NULL if there is none. */
 const struct mgpu_vgpu_info *sample_vgpu(const struct sample *sample, uint32_t id);

@@ -32,6 +32,7 @@
 #include "mgpud_client.h"
 #include "sysfs.h"
 #include "tap.h"
+#include "top_sample.h"
 
 #define FAMILY	31
 #define UUID_A	"83b8f4f2-509f-382f-3c1e-e6bfe0fa1001"
@@ -957,6 +958,57 @@ static void tells_contexts_apart(void)
 	json_object_put(object);
 }
 
+#define MANY	1000
+
+static size_t entries_read;	/* of arrays of JSON */
+
+struct json_object *__real_json_object_array_get_idx(const struct json_object *array, size_t i);
+struct json_object *__wrap_json_object_array_get_idx(const struct json_object *array, size_t i);
+
+struct json_object *__wrap_json_object_array_get_idx(const struct json_object *array, size_t i)
+{
+	entries_read++;
+	return __real_json_object_array_get_idx(array, i);
+}
+
+/* The list of mgpud is that of another moment: one vGPU more, so that no index is the same. */
+static void finds_states(void)
+{
+	static struct mgpu_vgpu_info many[MANY];
+	struct sample now = { .vgpus = many, .nr = MANY }, before = { 0 };
+	struct json_object *list = json_object_new_array();
+	struct rates rates;
+	size_t i;
+
+	now.control.state = json_object_new_object();
+	json_object_object_add(now.control.state, "vgpus", list);
+	for (i = 0; i <= MANY; i++) {
+		struct json_object *entry = json_object_new_object();
+		char uuid[MGPU_UUID_LEN];
+
+		/* not in the order of UUIDs */
+		snprintf(uuid, sizeof(uuid), "%08zx-0000-4000-8000-000000000000", i * 7919 % MANY);
+		if (i)
+			strcpy(many[i - 1].uuid, uuid);
+		json_object_object_add(entry, "uuid", json_object_new_string(i ? uuid : "gone"));
+		json_object_object_add(entry, "cpu_share", json_object_new_double((double)i));
+		json_object_array_add(list, entry);
+	}
+	entries_read = 0;
+	TAP_EQ(sample_sort_states(&now, NULL), 0);
+	for (i = 0; i < MANY; i++) {
+		get_rates(&rates, &now, &before, i);
+		TAP_CHECK(rates.told);
+		TAP_EQ((size_t)rates.cpu, i + 1);
+	}
+	TAP_CHECK(entries_read <= MANY + 1);
+	strcpy(many[0].uuid, "none");
+	get_rates(&rates, &now, &before, 0);
+	TAP_CHECK(!rates.told);
+	json_object_put(now.control.state);
+	free(now.states);
+}
+
 /* So is a vGPU, created anew with its UUID. */
 static void tells_vgpus_apart(void)
 {
@@ -1717,3 +1769,4 @@ int main(int argc, char **argv)
 	tap_run(tells_old_modules, "an older module and none are told from a missing context");
 	return tap_done();
 }
+	tap_run(finds_states, "top looks through mgpud's list once for 1,000 vGPUs");

@@ -224,7 +224,7 @@ test_gpuctl_ctx-cflags := -include test_gpuctl_ctx.h $(lib-cflags) -I../../ctl/l
 test_gpuctl_ctx-pkgs := libnl-genl-3.0 json-c smartcols ncursesw
 test_gpuctl_ctx-libs := -Wl,--wrap=genl_ctrl_resolve,--wrap=genl_ctrl_resolve_grp \
 	-Wl,--wrap=nl_socket_add_membership,--wrap=sendto,--wrap=recvmsg,--wrap=recvmmsg \
-	-Wl,--wrap=clock_gettime,--wrap=ppoll -lpthread
+	-Wl,--wrap=clock_gettime,--wrap=ppoll,--wrap=json_object_array_get_idx -lpthread
 
 test_gpuctl_lib-srcs := $(addprefix ../../ctl/lib/,msg.c fields.c hist.c mgpu.c)
 test_gpuctl_lib-cflags := $(lib-cflags)
