@@ -51,7 +51,7 @@ static int parse_identity(struct creation *c, const char *key, const char *value
 		return usage_error("vgpu create: %s wants a value", key);
 	if (uuid ? *c->uuid != '\0' : !!c->name)
 		return usage_error("vgpu create: duplicate %s; give it once", key);
-	if (uuid && strlen(value) != MGPU_UUID_STRLEN)
+	if (uuid && !mdev_is_uuid(value))
 		return usage_error("vgpu create: uuid %s: give a UUID, as in 83b8f4f2-509f-382f-3c1e-e6bfe0fa1001",
 				   value);
 	if (uuid) {
@@ -95,7 +95,37 @@ static int parse_create(struct creation *c, int argc, char **argv)
 	return 0;
 }
 
-/* Create it, name it, and set it; what cannot be set is removed again. */
+static int write_name(const struct pci_host *host, const char *uuid, const char *name,
+		      struct mgpu_error *err)
+{
+	int ret = vgpu_name_write(host->root, uuid, name);
+
+	if (ret == -EACCES || ret == -EPERM)
+		return mgpu_fail(err, -EACCES, "naming vGPUs is not permitted: run gpuctl as root");
+	return ret ? mgpu_fail(err, ret, "%s/%s: %s", VGPU_NAMES, uuid, strerror(-ret)) : 0;
+}
+
+/*
+ * Create it with its name: a monitor may see the vGPU as soon as it is there. The name of an
+ * earlier vGPU with this UUID goes; that of one which is there stays.
+ */
+static int create_named(const struct pci_host *host, const char *dev, const char *type,
+			const struct creation *c, struct mgpu_error *err)
+{
+	char old[VM_NAME_LEN];
+	int ret;
+
+	vgpu_name_read(host->root, c->uuid, old);
+	ret = write_name(host, c->uuid, c->name, err);
+	if (ret)
+		return ret;
+	ret = mdev_create(host, dev, type, c->uuid, err);
+	if (ret)
+		vgpu_name_write(host->root, c->uuid, old);
+	return ret;
+}
+
+/* Create it and set it; what cannot be set is removed again. */
 static int create(struct mgpu *mgpu, const struct pci_host *host, struct creation *c,
 		  struct mgpu_vgpu_info *vgpu, struct mgpu_error *err)
 {
@@ -110,15 +140,11 @@ static int create(struct mgpu *mgpu, const struct pci_host *host, struct creatio
 	if (!ret && !*c->uuid)
 		ret = mdev_random_uuid(c->uuid, err);
 	if (!ret)
-		ret = mdev_create(host, dev.name, type.name, c->uuid, err);
+		ret = create_named(host, dev.name, type.name, c, err);
 	if (ret)
 		return ret;
-	/* a name of an earlier vGPU with this UUID goes */
-	ret = vgpu_name_write(host->root, c->uuid, c->name);
-	if (ret)
-		mgpu_fail(err, ret, "%s/%s: %s", VGPU_NAMES, c->uuid, strerror(-ret));
 	strcpy(c->set.uuid, c->uuid);
-	if (!ret && c->set.mask)
+	if (c->set.mask)
 		ret = mgpu_vgpu_set(mgpu, &c->set, 1, err);
 	if (!ret)
 		ret = mgpu_vgpu_find(mgpu, c->uuid, vgpu, err);

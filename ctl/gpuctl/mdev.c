@@ -70,7 +70,7 @@ int mdev_find_type(const struct pci_host *host, const char *parent, const char *
 	return ret;
 }
 
-static bool is_uuid(const char *text)
+bool mdev_is_uuid(const char *text)
 {
 	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 	size_t i;
@@ -87,7 +87,7 @@ int mdev_create(const struct pci_host *host, const char *parent, const char *typ
 	char path[PCI_GPU_PATH];
 	int ret;
 
-	if (!is_uuid(uuid))
+	if (!mdev_is_uuid(uuid))
 		return mgpu_fail(err, -EINVAL,
 				 "'%.64s' is no UUID: give one as in 83b8f4f2-509f-382f-3c1e-e6bfe0fa1001, or none to have one made",
 				 uuid);
@@ -121,7 +121,7 @@ int mdev_remove(const struct pci_host *host, const char *uuid, struct mgpu_error
 	char path[PCI_GPU_PATH];
 	int ret;
 
-	if (!is_uuid(uuid))
+	if (!mdev_is_uuid(uuid))
 		return mgpu_fail(err, -EINVAL, "'%.64s' is no UUID", uuid);
 	snprintf(path, sizeof(path), "%s/sys/bus/mdev/devices/%s/remove", host->root, uuid);
 	ret = host->write(host, path, "1");

@@ -6,6 +6,9 @@
 #include "mgpu.h"
 #include "pci_gpu.h"
 
+/* Return whether a text is a UUID, of letters of either case. */
+bool mdev_is_uuid(const char *text);
+
 /**
  * mdev_find_type() - find a type of vGPU by its name
  * @host: the machine

@@ -1296,6 +1296,15 @@ static void sets_all_of_none(void)
 /* A folder in place of /. */
 static char root[64];
 
+/* The path of a file below the root, until the next call. */
+static const char *below_root(const char *path)
+{
+	static char text[256];
+
+	snprintf(text, sizeof(text), "%s/%s", root, path);
+	return text;
+}
+
 static void put_bytes(const char *path, const char *bytes, size_t len)
 {
 	char name[256], *slash;
@@ -1449,10 +1458,10 @@ static void tells_missing_parts(void)
 	start();
 	root_begin();
 	mgpud_begin(STATE("0.4", "\"bpf\":true,"));
-	unlinkat(AT_FDCWD, strcat(strcpy(complaint, root), "/sys/kernel/btf/mgpu_soft"), 0);
+	unlink(below_root("sys/kernel/btf/mgpu_soft"));
 	TAP_EQ(gpuctl("status", NULL), EXIT_NOT_OK);
 	says("\nbtf         not ok  mgpu_soft has no BTF, which eBPF accounting needs: build it with pahole");
-	unlinkat(AT_FDCWD, strcat(strcpy(complaint, root), "/sys/kernel/btf/vmlinux"), 0);
+	unlink(below_root("sys/kernel/btf/vmlinux"));
 	TAP_EQ(gpuctl("status", NULL), EXIT_NOT_OK);
 	says("\nbtf         not ok  the kernel has no BTF, which eBPF accounting needs: boot one with CONFIG_DEBUG_INFO_BTF\n");
 	start();
@@ -1574,6 +1583,41 @@ static void creates(void)
 	root_end();
 }
 
+/* A pipe in place of sysfs, full until the name is there: only then is the UUID written. */
+static void *drain_when_named(void *arg)
+{
+	const int *pipe = arg;
+	char bytes[4096], name[64] = "";
+
+	for (int i = 0; i < 200 && strcmp(name, "desk 1"); i++) {
+		usleep(10000);
+		vgpu_name_read(root, UUID_A, name);
+	}
+	TAP_STR(name, "desk 1");
+	while (read(*pipe, bytes, sizeof(bytes)) > 0)
+		;
+	return NULL;
+}
+
+static void creates_named(void)
+{
+	pthread_t thread;
+	int pipe;
+
+	devices_begin();
+	TAP_EQ(unlink(below_root("sys/" MEDIUM)), 0);
+	TAP_EQ(mkfifo(below_root("sys/" MEDIUM), 0600), 0);
+	pipe = open(below_root("sys/" MEDIUM), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	TAP_NEED(pipe >= 0);
+	while (write(pipe, "", 1) == 1)
+		;
+	TAP_NEED(!pthread_create(&thread, NULL, drain_when_named, &pipe));
+	TAP_EQ(gpuctl("vgpu", "create", "0", "medium", "uuid", UUID_A, "name", "desk 1", NULL), 0);
+	pthread_join(thread, NULL);
+	close(pipe);
+	root_end();
+}
+
 static void creates_or_not(void)
 {
 	devices_begin();
@@ -1589,7 +1633,7 @@ static void creates_or_not(void)
 	refused(gpuctl("vgpu", "create", "0", "weight", "7", NULL), 2, "name a device and a type");
 	refused(gpuctl("vgpu", "create", "0", "small", "uuid", "1", NULL), 2, "give a UUID");
 	refused(gpuctl("vgpu", "create", "0", "small", "uuid",
-		       "83b8f4f2-509f-382f-3c1e_e6bfe0fa1001", NULL), 1, "is no UUID");
+		       "83b8f4f2-509f-382f-3c1e_e6bfe0fa1001", NULL), 2, "give a UUID");
 	refused(gpuctl("vgpu", "create", "0", "small", "name", "a\033b", NULL), 2, "printable");
 	refused(gpuctl("vgpu", "create", "0", "small", "fps", "0", NULL), 2, "fps 0: give");
 	refused(gpuctl("vgpu", "create", "0", "small", "fsp", "3", NULL), 2, "did you mean 'fps'");
@@ -1604,6 +1648,13 @@ static void creates_or_not(void)
 	TAP_STR(file_text("sys/" TYPES "mgpu_soft-small/create"), UUID_B);
 	TAP_STR(file_text("sys/" REMOVE(UUID_B)), "1");
 	TAP_STR(file_text("run/mgpu/names/" UUID_B), "");
+
+	/* the name of a vGPU that is there, and that no other can be created for, stays */
+	PUT_BYTES("run/mgpu/names/" UUID_A, "desk 1\n");
+	TAP_EQ(unlink(below_root("sys/" MEDIUM)), 0);
+	refused(gpuctl("vgpu", "create", "0", "medium", "uuid", UUID_A, "name", "other", NULL), 1,
+		"cannot create a mgpu_soft-medium");
+	TAP_STR(file_text("run/mgpu/names/" UUID_A), "desk 1");
 	root_end();
 }
 
@@ -1666,20 +1717,20 @@ static void names_vms(void)
 	PUT_BYTES("run/mgpu/names/" UUID_A, "desk 1\n");
 	PUT_BYTES("run/mgpu/names/" UUID_B, "desk\n2\n");
 	TAP_EQ(gpuctl("vgpu", "list", NULL), 0);
-	says(" " UUID_A "  we?b  ");
+	says(" " UUID_A "  we\\u001bb  ");
 	says(" " UUID_B "  desk  ");
 	says(" " UUID_C "  -     ");
 	TAP_EQ(gpuctl("-j", "vgpu", "list", NULL), 0);
 	list = parsed_list("vgpus");
 	vgpu = json_object_array_get_idx(list, 0);
-	TAP_STR(json_object_get_string(get(vgpu, "vm")), "we?b");
+	TAP_STR(json_object_get_string(get(vgpu, "vm")), "we\\u001bb");
 	TAP_STR(json_object_get_string(get(vgpu, "name")), "desk 1");
 	vgpu = json_object_array_get_idx(list, 2);
 	TAP_CHECK(!get(vgpu, "vm"));
 	TAP_CHECK(!get(vgpu, "name"));
 	json_object_put(list);
 	TAP_EQ(gpuctl("vgpu", "show", "1", NULL), 0);
-	says("\nvm:                  we?b\nname:                desk 1\n");
+	says("\nvm:                  we\\u001bb\nname:                desk 1\n");
 	root_end();
 }
 
@@ -1747,6 +1798,7 @@ int main(int argc, char **argv)
 	tap_run(shows_top, "top has the contexts in 80 columns");
 	tap_run(shows_top_json, "top has the contexts' rates in JSON");
 	tap_run(tells_contexts_apart, "top has no rate of a context made anew");
+	tap_run(finds_states, "top looks through mgpud's list once for 1,000 vGPUs");
 	tap_run(tells_vgpus_apart, "top has no rate of a vGPU created anew with its UUID");
 	tap_run(monitors, "monitor has events of contexts when asked");
 	tap_run_within(ends_monitor, "monitor ends at a signal that comes just before it waits",
@@ -1762,6 +1814,7 @@ int main(int argc, char **argv)
 	tap_run(tells_what_to_do, "status says what to do about each part that does not");
 	tap_run(tells_missing_parts, "status tells missing modules and BTF, and its own failure");
 	tap_run(creates, "a vGPU is created, named and set in a command");
+	tap_run(creates_named, "a vGPU has its name when it comes into being");
 	tap_run(creates_or_not, "a vGPU that cannot be created as told is not there");
 	tap_run(makes_uuids, "a vGPU without a UUID gets a random one");
 	tap_run(removes, "vGPUs are removed, those in use only by force");
@@ -1769,4 +1822,3 @@ int main(int argc, char **argv)
 	tap_run(tells_old_modules, "an older module and none are told from a missing context");
 	return tap_done();
 }
-	tap_run(finds_states, "top looks through mgpud's list once for 1,000 vGPUs");
