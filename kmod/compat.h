@@ -260,4 +260,41 @@ mgpu_compat_hrtimer_setup(struct hrtimer *timer,
 #define MGPU_IMPORT_DMA_BUF()	MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
+/*
+ * 6.19: VFIO copies the structure of VFIO_DEVICE_GET_REGION_INFO, for which it calls an operation
+ * and not ->ioctl().
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define MGPU_REGION_INFO(fn)						\
+	static int fn##_compat(struct vfio_device *vdev,		\
+			       struct vfio_region_info *info,		\
+			       struct vfio_info_cap *caps)		\
+	{								\
+		return fn(vdev, info);					\
+	}
+#define MGPU_REGION_INFO_OPS(fn)	.get_region_info_caps = fn##_compat,
+#else
+#define MGPU_REGION_INFO(fn)
+#define MGPU_REGION_INFO_OPS(fn)
+#endif
+
+/* Answer the ioctl, in kernels that call ->ioctl() for it. */
+static inline long
+mgpu_compat_region_info(struct vfio_device *vdev, unsigned long arg,
+			int (*fn)(struct vfio_device *vdev, struct vfio_region_info *info))
+{
+	unsigned long minsz = offsetofend(struct vfio_region_info, offset);
+	struct vfio_region_info info = {};
+	int ret;
+
+	if (copy_from_user(&info, (void __user *)arg, minsz))
+		return -EFAULT;
+	if (info.argsz < minsz)
+		return -EINVAL;
+	ret = fn(vdev, &info);
+	if (ret)
+		return ret;
+	return copy_to_user((void __user *)arg, &info, minsz) ? -EFAULT : 0;
+}
+
 #endif /* MGPU_COMPAT_H */

@@ -270,48 +270,47 @@ static long get_info(struct mgpu_vgpu *vgpu, unsigned long arg)
 	return copy_to_user((void __user *)arg, &info, minsz) ? -EFAULT : 0;
 }
 
-static long get_region_info(struct mgpu_vgpu *vgpu, unsigned long arg)
+/* @info: the index on entry */
+static int get_region_info(struct vfio_device *vdev, struct vfio_region_info *info)
 {
-	unsigned long minsz = offsetofend(struct vfio_region_info, offset);
-	struct vfio_region_info info = {};
+	struct mgpu_vgpu *vgpu = to_mgpu_vgpu(vdev);
 
-	if (copy_from_user(&info, (void __user *)arg, minsz))
-		return -EFAULT;
-	if (info.argsz < minsz || info.index >= MGPU_NR_REGIONS)
+	if (info->index >= MGPU_NR_REGIONS)
 		return -EINVAL;
 
-	info.flags = VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE;
-	info.size = 0;
-	info.cap_offset = 0;
-	info.offset = MGPU_OFFSET(info.index);
+	info->flags = VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE;
+	info->size = 0;
+	info->cap_offset = 0;
+	info->offset = MGPU_OFFSET(info->index);
 
-	switch (info.index) {
+	switch (info->index) {
 	case VFIO_PCI_CONFIG_REGION_INDEX:
-		info.size = MGPU_CFG_SIZE;
+		info->size = MGPU_CFG_SIZE;
 		break;
 	case MGPU_BAR_VIRTIO:
-		info.size = MGPU_BAR_VIRTIO_SIZE;
+		info->size = MGPU_BAR_VIRTIO_SIZE;
 		break;
 	case MGPU_BAR_MSIX:
-		info.size = MGPU_BAR_MSIX_SIZE;
+		info->size = MGPU_BAR_MSIX_SIZE;
 		break;
 	case MGPU_BAR_HOSTMEM:
-		info.size = mgpu_hostmem_size(vgpu);
-		info.flags |= VFIO_REGION_INFO_FLAG_MMAP;
-		if (!info.size)
-			info.flags = 0;
+		info->size = mgpu_hostmem_size(vgpu);
+		info->flags |= VFIO_REGION_INFO_FLAG_MMAP;
+		if (!info->size)
+			info->flags = 0;
 		break;
 	case MGPU_REGION_DISPLAY:
-		info.size = mgpu_screen_size(vgpu);
-		info.flags = VFIO_REGION_INFO_FLAG_READ |
-			     VFIO_REGION_INFO_FLAG_MMAP;
+		info->size = mgpu_screen_size(vgpu);
+		info->flags = VFIO_REGION_INFO_FLAG_READ |
+			      VFIO_REGION_INFO_FLAG_MMAP;
 		break;
 	default:
-		info.flags = 0;
+		info->flags = 0;
 		break;
 	}
-	return copy_to_user((void __user *)arg, &info, minsz) ? -EFAULT : 0;
+	return 0;
 }
+MGPU_REGION_INFO(get_region_info)
 
 static int nr_irqs_of(u32 index)
 {
@@ -422,7 +421,7 @@ static long mgpu_vfio_ioctl(struct vfio_device *vdev, unsigned int cmd,
 	case VFIO_DEVICE_GET_INFO:
 		return get_info(vgpu, arg);
 	case VFIO_DEVICE_GET_REGION_INFO:
-		return get_region_info(vgpu, arg);
+		return mgpu_compat_region_info(vdev, arg, get_region_info);
 	case VFIO_DEVICE_GET_IRQ_INFO:
 		return get_irq_info(vgpu, arg);
 	case VFIO_DEVICE_SET_IRQS:
@@ -460,5 +459,6 @@ const struct vfio_device_ops mgpu_vfio_ops = {
 	.mmap = mgpu_vfio_mmap,
 	.request = mgpu_vfio_request,
 	.dma_unmap = mgpu_vfio_dma_unmap,
+	MGPU_REGION_INFO_OPS(get_region_info)
 	MGPU_IOMMUFD_OPS
 };
