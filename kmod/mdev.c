@@ -166,6 +166,7 @@ static struct mdev_driver mgpu_mdev_driver = {
 		.name = "mgpu",
 		.owner = THIS_MODULE,
 		.mod_name = KBUILD_MODNAME,
+		.dev_groups = mgpu_vgpu_groups,
 	},
 };
 

@@ -293,6 +293,7 @@ struct mgpu_vgpu {
 	struct mgpu_bound gpu;		/* ppm of engine time */
 	u32 gpu_period;			/* microseconds */
 	u32 gpu_burst;			/* microseconds */
+	u32 fps_floor;			/* millihertz, 0 = none; for controllers */
 	u32 mode;			/* MGPU_MODE(), 0 = the type's largest */
 
 	/* events of contexts: no lock; see mgpu_netlink_ctx_event() */
@@ -316,8 +317,8 @@ extern struct workqueue_struct *mgpu_wq;	/* watchdogs; no work of a guest */
 
 /*
  * Settings of a vGPU.  Netlink checks and applies a batch under one
- * mgpu_registry_lock section, so that it changes all or nothing.  Ranges are those
- * of include/uapi/linux/mgpu.h.
+ * mgpu_registry_lock section, so that it changes all or nothing.  An attribute in sysfs
+ * is one setting.  Ranges are those of include/uapi/linux/mgpu.h.
  */
 #define MGPU_SET_WEIGHT		BIT(0)
 #define MGPU_SET_FPS_LIMIT	BIT(1)
@@ -328,6 +329,7 @@ extern struct workqueue_struct *mgpu_wq;	/* watchdogs; no work of a guest */
 #define MGPU_SET_QUARANTINE	BIT(6)
 #define MGPU_SET_FPS_TARGET	BIT(7)
 #define MGPU_SET_GPU_TARGET	BIT(8)
+#define MGPU_SET_FPS_FLOOR	BIT(9)
 
 /* Width and height in one word, so that a reader never sees half of a change. */
 #define MGPU_MODE(width, height)	((width) << 16 | (height))
@@ -338,12 +340,13 @@ struct mgpu_settings {
 	u32 weight;
 	u32 fps_limit;		/* of the operator, millihertz, 0 = none */
 	u32 fps_target;		/* of a controller, millihertz, 0 = none */
+	u32 fps_floor;		/* promise for a controller to keep, millihertz, 0 = none */
 	u32 gpu_limit;		/* of the operator, ppm of engine time, 0 = none */
 	u32 gpu_target;		/* of a controller, ppm of engine time, 0 = none */
 	u32 gpu_period;		/* microseconds */
 	u32 gpu_burst;		/* microseconds of engine time */
 	u32 mode;		/* MGPU_MODE(), 0 = the type's largest */
-	bool quarantine;
+	u32 quarantine;		/* 1 to begin it, 0 to lift it */
 };
 
 #define MGPU_DEV_SET_POLICY		BIT(0)
@@ -367,6 +370,15 @@ u32 mgpu_vgpu_gen(const struct mgpu_vgpu *vgpu);
 void mgpu_vgpu_mode(const struct mgpu_vgpu *vgpu, u32 *width, u32 *height);
 void mgpu_device_apply(struct mgpu_device *mdev,
 		       const struct mgpu_dev_settings *set);
+
+/* settings.c: ranges of settings */
+u32 *mgpu_setting_value(struct mgpu_settings *set, u32 bit);
+const char *mgpu_settings_check(const struct mgpu_settings *set, u32 *bad);
+const char *mgpu_mode_check(const struct mgpu_type_desc *d, u32 width, u32 height, u32 *mode,
+			    bool *is_width);
+
+/* sysfs.c: settings as attributes */
+extern const struct attribute_group *mgpu_vgpu_groups[];
 
 /* mdev.c: types, vGPU creation and removal */
 int mgpu_mdev_init(void);

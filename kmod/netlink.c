@@ -90,7 +90,7 @@ static_assert(MGPU_A_CTX_MAX * MGPU_NL_U64 +
 	      2 * MGPU_NL_ATTR(MGPU_CMD_NAME_LEN) <= GENLMSG_DEFAULT_SIZE,
 	      "a context does not fit into a message");
 static_assert(sizeof_field(struct mgpu_cmd, name) == MGPU_CTX_NAME_LEN + 1);
-static_assert(MGPU_MODE_MIN == 64 && MGPU_HANG_LIMIT_MAX == 16 && MGPU_HANG_WINDOW == 600,
+static_assert(MGPU_HANG_LIMIT_MAX == 16 && MGPU_HANG_WINDOW == 600,
 	      "an error message has this number");
 
 static u64 mgpu_nl_stat_read(const struct mgpu_stats *stats,
@@ -233,6 +233,8 @@ static int mgpu_nl_put_vgpu(struct sk_buff *skb, const struct mgpu_vgpu *vgpu)
 	    (tgid && nla_put_u32(skb, MGPU_A_VGPU_TGID, tgid)) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_WEIGHT,
 			READ_ONCE(vgpu->entity.weight)) ||
+	    nla_put_u32(skb, MGPU_A_VGPU_FPS_FLOOR,
+			READ_ONCE(vgpu->fps_floor)) ||
 	    mgpu_nl_put_bounds(skb, vgpu) ||
 	    nla_put_u32(skb, MGPU_A_VGPU_GPU_PERIOD,
 			READ_ONCE(vgpu->gpu_period)) ||
@@ -699,56 +701,52 @@ struct mgpu_nl_change {
 	const struct nlattr *nla;
 };
 
-static int mgpu_nl_check_share(const struct nlattr *nla, u32 *ppm,
-			       struct netlink_ext_ack *extack)
+/* Settings that are numbers. */
+static const struct {
+	u16 attr;
+	u32 bit;
+} mgpu_nl_settings[] = {
+	{ MGPU_A_VGPU_WEIGHT, MGPU_SET_WEIGHT },
+	{ MGPU_A_VGPU_FPS_LIMIT, MGPU_SET_FPS_LIMIT },
+	{ MGPU_A_VGPU_FPS_TARGET, MGPU_SET_FPS_TARGET },
+	{ MGPU_A_VGPU_FPS_FLOOR, MGPU_SET_FPS_FLOOR },
+	{ MGPU_A_VGPU_QUARANTINE, MGPU_SET_QUARANTINE },
+	{ MGPU_A_VGPU_GPU_LIMIT, MGPU_SET_GPU_LIMIT },
+	{ MGPU_A_VGPU_GPU_TARGET, MGPU_SET_GPU_TARGET },
+	{ MGPU_A_VGPU_GPU_PERIOD, MGPU_SET_GPU_PERIOD },
+	{ MGPU_A_VGPU_GPU_BURST, MGPU_SET_GPU_BURST },
+};
+
+/* Refuse an attribute with a message of settings.c. */
+static int mgpu_nl_refuse(struct netlink_ext_ack *extack, const struct nlattr *nla,
+			  const char *why)
 {
-	*ppm = nla_get_u32(nla);
-	if (!*ppm || (*ppm >= MGPU_GPU_LIMIT_MIN && *ppm <= MGPU_GPU_LIMIT_MAX))
-		return 0;
-	NL_SET_ERR_MSG_ATTR(extack, nla,
-			    "gpu-limit and gpu-target are in parts per million of the device's engine time: 0 for none, or 1000 (0.1 %) to 1000000 (all of it)");
+	NL_SET_BAD_ATTR(extack, nla);
+	extack->_msg = why;
 	return -ERANGE;
 }
 
-static int mgpu_nl_check_gpu(struct nlattr **tb, struct mgpu_settings *set,
-			     struct netlink_ext_ack *extack)
+static int mgpu_nl_check_numbers(struct nlattr **tb, struct mgpu_settings *set,
+				 struct netlink_ext_ack *extack)
 {
-	int err;
+	const char *why;
+	u32 bad = 0;
+	size_t i;
 
-	if (tb[MGPU_A_VGPU_GPU_LIMIT]) {
-		set->mask |= MGPU_SET_GPU_LIMIT;
-		err = mgpu_nl_check_share(tb[MGPU_A_VGPU_GPU_LIMIT],
-					  &set->gpu_limit, extack);
-		if (err)
-			return err;
+	for (i = 0; i < ARRAY_SIZE(mgpu_nl_settings); i++) {
+		const struct nlattr *nla = tb[mgpu_nl_settings[i].attr];
+
+		if (!nla)
+			continue;
+		set->mask |= mgpu_nl_settings[i].bit;
+		*mgpu_setting_value(set, mgpu_nl_settings[i].bit) = nla_get_u32(nla);
 	}
-	if (tb[MGPU_A_VGPU_GPU_TARGET]) {
-		set->mask |= MGPU_SET_GPU_TARGET;
-		err = mgpu_nl_check_share(tb[MGPU_A_VGPU_GPU_TARGET],
-					  &set->gpu_target, extack);
-		if (err)
-			return err;
-	}
-	if (tb[MGPU_A_VGPU_GPU_PERIOD]) {
-		set->mask |= MGPU_SET_GPU_PERIOD;
-		set->gpu_period = nla_get_u32(tb[MGPU_A_VGPU_GPU_PERIOD]);
-		if (set->gpu_period < MGPU_GPU_PERIOD_MIN ||
-		    set->gpu_period > MGPU_GPU_PERIOD_MAX) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[MGPU_A_VGPU_GPU_PERIOD],
-					    "gpu-period is in microseconds: 1000 (1 ms) to 1000000 (1 s)");
-			return -ERANGE;
-		}
-	}
-	if (tb[MGPU_A_VGPU_GPU_BURST]) {
-		set->mask |= MGPU_SET_GPU_BURST;
-		set->gpu_burst = nla_get_u32(tb[MGPU_A_VGPU_GPU_BURST]);
-		if (set->gpu_burst > MGPU_GPU_BURST_MAX) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[MGPU_A_VGPU_GPU_BURST],
-					    "gpu-burst is in microseconds of engine time: 0 to 1000000 (1 s)");
-			return -ERANGE;
-		}
-	}
-	return 0;
+	why = mgpu_settings_check(set, &bad);
+	if (!why)
+		return 0;
+	for (i = 0; mgpu_nl_settings[i].bit != bad; i++)
+		;
+	return mgpu_nl_refuse(extack, tb[mgpu_nl_settings[i].attr], why);
 }
 
 static int mgpu_nl_check_mode(struct nlattr **tb, const struct mgpu_vgpu *vgpu,
@@ -758,8 +756,8 @@ static int mgpu_nl_check_mode(struct nlattr **tb, const struct mgpu_vgpu *vgpu,
 {
 	const struct nlattr *width = tb[MGPU_A_VGPU_MODE_WIDTH];
 	const struct nlattr *height = tb[MGPU_A_VGPU_MODE_HEIGHT];
-	const struct mgpu_type_desc *d = vgpu->type->desc;
-	u32 w, h;
+	const char *why;
+	bool is_width;
 
 	if (!width && !height)
 		return 0;
@@ -771,36 +769,10 @@ static int mgpu_nl_check_mode(struct nlattr **tb, const struct mgpu_vgpu *vgpu,
 				     MGPU_A_VGPU_MODE_WIDTH);
 		return -EINVAL;
 	}
-	w = nla_get_u32(width);
-	h = nla_get_u32(height);
 	set->mask |= MGPU_SET_MODE;
-	if (!w && !h)
-		return 0;
-	if (w < MGPU_MODE_MIN || h < MGPU_MODE_MIN) {
-		NL_SET_ERR_MSG_ATTR(extack, w < MGPU_MODE_MIN ? width : height,
-				    "a mode has at least 64 x 64 pixels, below which guests ignore it; 0 x 0 is the type's largest");
-		return -ERANGE;
-	}
-	if (w > d->max_width || h > d->max_height) {
-		NL_SET_ERR_MSG_ATTR(extack, w > d->max_width ? width : height,
-				    "larger than the largest mode of the vGPU's type: see the type's description in sysfs, or make a vGPU of a larger type");
-		return -ERANGE;
-	}
-	/* The largest mode is the default: do not store it. */
-	if (w != d->max_width || h != d->max_height)
-		set->mode = MGPU_MODE(w, h);
-	return 0;
-}
-
-static int mgpu_nl_check_fps(const struct nlattr *nla, u32 *fps,
-			     struct netlink_ext_ack *extack)
-{
-	*fps = nla_get_u32(nla);
-	if (!*fps || (*fps >= MGPU_FPS_LIMIT_MIN && *fps <= MGPU_FPS_LIMIT_MAX))
-		return 0;
-	NL_SET_ERR_MSG_ATTR(extack, nla,
-			    "fps-limit and fps-target are in millihertz: 0 for none, or 1000 (1 frame/s) to 10000000");
-	return -ERANGE;
+	why = mgpu_mode_check(vgpu->type->desc, nla_get_u32(width), nla_get_u32(height),
+			      &set->mode, &is_width);
+	return why ? mgpu_nl_refuse(extack, is_width ? width : height, why) : 0;
 }
 
 static int mgpu_nl_check_change(const struct nlattr *nla,
@@ -823,41 +795,14 @@ static int mgpu_nl_check_change(const struct nlattr *nla,
 	if (IS_ERR(vgpu))
 		return PTR_ERR(vgpu);
 
-	if (tb[MGPU_A_VGPU_WEIGHT]) {
-		set->mask |= MGPU_SET_WEIGHT;
-		set->weight = nla_get_u32(tb[MGPU_A_VGPU_WEIGHT]);
-	}
-	if (tb[MGPU_A_VGPU_FPS_LIMIT]) {
-		set->mask |= MGPU_SET_FPS_LIMIT;
-		err = mgpu_nl_check_fps(tb[MGPU_A_VGPU_FPS_LIMIT],
-					&set->fps_limit, extack);
-		if (err)
-			return err;
-	}
-	if (tb[MGPU_A_VGPU_FPS_TARGET]) {
-		set->mask |= MGPU_SET_FPS_TARGET;
-		err = mgpu_nl_check_fps(tb[MGPU_A_VGPU_FPS_TARGET],
-					&set->fps_target, extack);
-		if (err)
-			return err;
-	}
-	if (tb[MGPU_A_VGPU_QUARANTINE]) {
-		set->mask |= MGPU_SET_QUARANTINE;
-		if (nla_get_u32(tb[MGPU_A_VGPU_QUARANTINE]) > 1) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[MGPU_A_VGPU_QUARANTINE],
-					    "quarantine is 1 to begin it, or 0 to lift it");
-			return -ERANGE;
-		}
-		set->quarantine = nla_get_u32(tb[MGPU_A_VGPU_QUARANTINE]);
-	}
-	err = mgpu_nl_check_gpu(tb, set, extack);
+	err = mgpu_nl_check_numbers(tb, set, extack);
 	if (!err)
 		err = mgpu_nl_check_mode(tb, vgpu, nla, set, extack);
 	if (err)
 		return err;
 	if (!set->mask) {
 		NL_SET_ERR_MSG_ATTR(extack, nla,
-				    "nothing to set for this vGPU: add weight, fps-limit, fps-target, gpu-limit, gpu-target, gpu-period, gpu-burst, quarantine or a mode");
+				    "nothing to set for this vGPU: add weight, fps-limit, fps-target, fps-floor, gpu-limit, gpu-target, gpu-period, gpu-burst, quarantine or a mode");
 		return -EINVAL;
 	}
 

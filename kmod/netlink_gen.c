@@ -11,7 +11,7 @@
 #include <uapi/linux/mgpu.h>
 
 /* Common nested types */
-const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_GPU_TARGET + 1] = {
+const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_FPS_FLOOR + 1] = {
 	[MGPU_A_VGPU_ID] = { .type = NLA_U32, },
 	[MGPU_A_VGPU_UUID] = { .type = NLA_NUL_STRING, .len = MGPU_UUID_STRLEN, },
 	[MGPU_A_VGPU_WEIGHT] = NLA_POLICY_RANGE(NLA_U32, MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX),
@@ -24,6 +24,7 @@ const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_GPU_TARGET + 1] = {
 	[MGPU_A_VGPU_QUARANTINE] = { .type = NLA_U32, },
 	[MGPU_A_VGPU_FPS_TARGET] = { .type = NLA_U32, },
 	[MGPU_A_VGPU_GPU_TARGET] = { .type = NLA_U32, },
+	[MGPU_A_VGPU_FPS_FLOOR] = { .type = NLA_U32, },
 };
 
 /* MGPU_CMD_DEV_GET - do */

@@ -12,7 +12,7 @@
 #include <uapi/linux/mgpu.h>
 
 /* Common nested types */
-extern const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_GPU_TARGET + 1];
+extern const struct nla_policy mgpu_setting_nl_policy[MGPU_A_VGPU_FPS_FLOOR + 1];
 
 extern const struct nla_policy mgpu_dev_get_nl_policy[MGPU_A_DEV_ID + 1];
 

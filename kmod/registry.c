@@ -289,6 +289,8 @@ void mgpu_vgpu_apply(struct mgpu_vgpu *vgpu, const struct mgpu_settings *set)
 	lockdep_assert_held(&mgpu_registry_lock);
 
 	mgpu_sched_apply(vgpu, set);
+	if (set->mask & MGPU_SET_FPS_FLOOR)
+		WRITE_ONCE(vgpu->fps_floor, set->fps_floor);
 	if (set->mask & (MGPU_SET_FPS_LIMIT | MGPU_SET_FPS_TARGET))
 		mgpu_ring_kick(vgpu);
 	if (set->mask & MGPU_SET_MODE && vgpu->mode != set->mode) {

@@ -293,8 +293,7 @@ static int carry_out(const struct order *order, struct mgpu_ctx *ctx,
 		if (ret == -ENOENT && order->run) {
 			ctx->vgpu_id = vgpu.id;
 			ctx->id = order->id;
-			ctx->present = UINT32_C(1) << MGPU_A_CTX_VGPU_ID |
-				       UINT32_C(1) << MGPU_A_CTX_ID;
+			ctx->present = MGPU_HAS(MGPU_A_CTX_VGPU_ID) | MGPU_HAS(MGPU_A_CTX_ID);
 			ret = 0;
 		}
 	}

@@ -131,6 +131,7 @@ const struct mgpu_field mgpu_vgpu_fields[] = {
 	VGPU(FPS_LIMIT_BY, "fps-limit-by", STRING, fps_limit_by),
 	VGPU(FPS_TARGET, "fps-target", U32, fps_target),
 	VGPU(FPS_TARGET_BY, "fps-target-by", STRING, fps_target_by),
+	VGPU(FPS_FLOOR, "fps-floor", U32, fps_floor),
 	VGPU(GPU_LIMIT, "gpu-limit", U32, gpu_limit),
 	VGPU(GPU_LIMIT_BY, "gpu-limit-by", STRING, gpu_limit_by),
 	VGPU(GPU_TARGET, "gpu-target", U32, gpu_target),
@@ -270,6 +271,7 @@ static const struct {
 	bool limit;
 } units[] = {
 	{ "bytes", MGPU_UNIT_BYTES, false },
+	{ "fps-floor", MGPU_UNIT_MILLIHERTZ, true },
 	{ "fps-limit", MGPU_UNIT_MILLIHERTZ, true },
 	{ "fps-target", MGPU_UNIT_MILLIHERTZ, true },
 	{ "gpu-burst", MGPU_UNIT_US, false },
@@ -306,9 +308,9 @@ static const struct {
 	[MGPU_UNIT_MS] = { NULL, "s", 3 },
 };
 
-_Static_assert(MGPU_A_DEV_MAX < 32 && MGPU_A_VGPU_MAX < 32 &&
-	       MGPU_A_STATS_MAX < 32 && MGPU_A_POLICY_EXIT_MAX < 32 &&
-	       MGPU_A_CTX_MAX < 32,
+_Static_assert(MGPU_A_DEV_MAX < 64 && MGPU_A_VGPU_MAX < 64 &&
+	       MGPU_A_STATS_MAX < 64 && MGPU_A_POLICY_EXIT_MAX < 64 &&
+	       MGPU_A_CTX_MAX < 64,
 	       "present has too few bits");
 
 /* mgpu_has() needs @present at the begin of each struct. */
@@ -391,9 +393,9 @@ const char *mgpu_field_key(const struct mgpu_field *field, char key[MGPU_KEY_LEN
 
 bool mgpu_field_present(const struct mgpu_field *field, const void *info)
 {
-	const uint32_t *present = info;
+	const uint64_t *present = info;
 
-	return *present & (UINT32_C(1) << field->attr);
+	return *present & MGPU_HAS(field->attr);
 }
 
 uint64_t mgpu_field_u64(const struct mgpu_field *field, const void *info)

@@ -69,7 +69,7 @@ int mgpu_open(struct mgpu **mgpu, struct mgpu_error *err)
 				nl_geterror(ret));
 		goto fail;
 	}
-	/* A batch for 1,024 vGPUs is one message of up to 120 KiB. */
+	/* A batch for 1,024 vGPUs is one message of up to 136 KiB. */
 	ret = nl_socket_set_buffer_size(m->sock, 1 << 20, 1 << 18);
 	if (ret) {
 		ret = mgpu_fail(err, -EIO, "no room for netlink messages: %s",
@@ -426,8 +426,8 @@ static int send_gets(struct mgpu *mgpu, const struct mgpu_vgpu_info *vgpus, size
 /* Take over the histograms of an answer, unless the ID passed to another vGPU meanwhile. */
 static int take_hists(struct mgpu_vgpu_info *vgpu, const struct nlmsghdr *nlh)
 {
-	const uint32_t hists = UINT32_C(1) << MGPU_A_VGPU_FRAME_INTERVAL_HIST |
-			       UINT32_C(1) << MGPU_A_VGPU_LATENCY_HIST;
+	const uint64_t hists = MGPU_HAS(MGPU_A_VGPU_FRAME_INTERVAL_HIST) |
+			       MGPU_HAS(MGPU_A_VGPU_LATENCY_HIST);
 	struct mgpu_vgpu_info one = { 0 };
 	const struct nlmsgerr *e = NLMSG_DATA(nlh);
 	int ret;

@@ -40,11 +40,12 @@ int mgpu_fail(struct mgpu_error *err, int code, const char *fmt, ...)
  * @present of each struct has a bit for each attribute (MGPU_A_...) that the kernel sent.
  * An attribute that is absent is unknown or does not apply, and its field is 0.
  */
-#define mgpu_has(info, attr)	(!!((info)->present & (UINT32_C(1) << (attr))))
+#define MGPU_HAS(attr)		(UINT64_C(1) << (attr))
+#define mgpu_has(info, attr)	(!!((info)->present & MGPU_HAS(attr)))
 
 /* How a BPF policy ended. */
 struct mgpu_policy_exit_info {
-	uint32_t present;
+	uint64_t present;
 	uint32_t kind;			/* enum mgpu_policy_exit_kind */
 	int32_t code;			/* negative errno, or 0 */
 	char policy[MGPU_NAME_LEN];
@@ -53,7 +54,7 @@ struct mgpu_policy_exit_info {
 };
 
 struct mgpu_dev_info {
-	uint32_t present;
+	uint64_t present;
 	uint32_t id;
 	char name[MGPU_NAME_LEN];
 	char backend[MGPU_NAME_LEN];
@@ -75,7 +76,7 @@ struct mgpu_dev_info {
 };
 
 struct mgpu_vgpu_stats {
-	uint32_t present;
+	uint64_t present;
 	uint64_t frames;
 	uint64_t jobs;
 	uint64_t job_errors;
@@ -101,7 +102,7 @@ struct mgpu_vgpu_stats {
 };
 
 struct mgpu_vgpu_info {
-	uint32_t present;
+	uint64_t present;
 	uint32_t id;
 	char uuid[MGPU_UUID_LEN];
 	uint32_t dev_id;
@@ -118,6 +119,7 @@ struct mgpu_vgpu_info {
 	uint32_t gpu_target;		/* of a controller, likewise */
 	char gpu_limit_by[MGPU_COMM_LEN];	/* setters; absent without a limit */
 	char gpu_target_by[MGPU_COMM_LEN];
+	uint32_t fps_floor;		/* promise for mgpud to keep, millihertz, 0 = none */
 	uint32_t gpu_period;		/* microseconds */
 	uint32_t gpu_burst;		/* microseconds of engine time */
 	uint64_t mem_used;
@@ -140,7 +142,7 @@ struct mgpu_vgpu_info {
  * is absent.
  */
 struct mgpu_ctx {
-	uint32_t present;
+	uint64_t present;
 	uint32_t vgpu_id;
 	uint32_t id;			/* chosen by the guest */
 	uint32_t dev_id;
@@ -172,7 +174,7 @@ struct mgpu_ctx {
 
 /* Attributes of ctx-preempt and ctx-resume, for error texts. */
 struct mgpu_ctx_order {
-	uint32_t present;
+	uint64_t present;
 	uint32_t vgpu_id;
 	uint32_t id;
 	uint32_t slots;			/* slots that it may keep */
@@ -377,6 +379,7 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
 #define MGPU_SETTING_QUARANTINE	(1u << 6)
 #define MGPU_SETTING_FPS_TARGET	(1u << 7)
 #define MGPU_SETTING_GPU_TARGET	(1u << 8)
+#define MGPU_SETTING_FPS_FLOOR	(1u << 9)
 
 /**
  * struct mgpu_vgpu_setting - changes of one vGPU
@@ -387,6 +390,7 @@ int mgpu_ctx_get(struct mgpu *mgpu, uint32_t vgpu_id, uint32_t ctx_id,
  * @fps_limit: the operator's limit, millihertz: 0 for none, or MGPU_FPS_LIMIT_MIN to
  *	MGPU_FPS_LIMIT_MAX
  * @fps_target: a controller's limit, likewise; the stricter of both is in force
+ * @fps_floor: rate that mgpud is to let the vGPU reach, likewise; 0 for no promise
  * @gpu_limit: the operator's limit, parts per million of the device's engine time: 0 for
  *	none, or MGPU_GPU_LIMIT_MIN to MGPU_GPU_LIMIT_MAX
  * @gpu_target: a controller's limit, likewise; the stricter of both is in force
@@ -404,6 +408,7 @@ struct mgpu_vgpu_setting {
 	uint32_t weight;
 	uint32_t fps_limit;
 	uint32_t fps_target;
+	uint32_t fps_floor;
 	uint32_t gpu_limit;
 	uint32_t gpu_target;
 	uint32_t gpu_period;

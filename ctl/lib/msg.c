@@ -49,7 +49,7 @@ struct nl_msg *mgpu_msg_new(uint16_t family, uint8_t cmd, bool dump,
 	return msg;
 }
 
-#define NR_SETTINGS	10
+#define NR_SETTINGS	11
 
 /* Size of one vGPU's entry: nest, name and all settings. */
 #define SETTING_SIZE							\
@@ -68,6 +68,8 @@ static int put_setting(struct nl_msg *msg, const struct mgpu_vgpu_setting *set)
 		  set->fps_limit },
 		{ MGPU_SETTING_FPS_TARGET, MGPU_A_VGPU_FPS_TARGET,
 		  set->fps_target },
+		{ MGPU_SETTING_FPS_FLOOR, MGPU_A_VGPU_FPS_FLOOR,
+		  set->fps_floor },
 		{ MGPU_SETTING_GPU_LIMIT, MGPU_A_VGPU_GPU_LIMIT,
 		  set->gpu_limit },
 		{ MGPU_SETTING_GPU_TARGET, MGPU_A_VGPU_GPU_TARGET,
@@ -236,7 +238,7 @@ static int parse_attr(const struct nlattr *nla, const struct mgpu_field *field,
 {
 	char *to = (char *)info + field->offset;
 	size_t len = (size_t)nla_len(nla);
-	uint32_t *present = info;
+	uint64_t *present = info;
 	int err;
 
 	switch (field->type) {
@@ -262,7 +264,7 @@ static int parse_attr(const struct nlattr *nla, const struct mgpu_field *field,
 			return err;
 		break;
 	}
-	*present |= UINT32_C(1) << field->attr;
+	*present |= MGPU_HAS(field->attr);
 	return 0;
 }
 

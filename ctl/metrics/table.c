@@ -291,6 +291,9 @@ static const struct metric metrics[] = {
 	VGPU_LIMIT(fps_target, FPS_TARGET, 3,
 		   G("mgpu_vgpu_frame_rate_target_hertz", "hertz",
 		     "Frames per second by mgpud's order; +Inf for no limit.")),
+	VGPU(fps_floor, FPS_FLOOR, 3,
+	     G("mgpu_vgpu_frame_rate_floor_hertz", "hertz",
+	       "Frames per second that the vGPU's setting promises; 0 for no promise.")),
 	VGPU_LIMIT(gpu_limit, GPU_LIMIT, 6,
 		   G("mgpu_vgpu_engine_limit_ratio", "ratio",
 		     "Part of the GPU's engine time by the operator's order; +Inf for no limit.")),
@@ -556,9 +559,9 @@ static uint64_t word_at(const struct metric *m, const void *object)
 
 static bool known(const struct metric *m, const void *object)
 {
-	const uint32_t *bits = (const void *)((const char *)object + m->bits);
+	const uint64_t *bits = (const void *)((const char *)object + m->bits);
 
-	return *bits & (UINT32_C(1) << m->attr);
+	return *bits & MGPU_HAS(m->attr);
 }
 
 /* Write the sample of an attribute of the module, if it is known. */

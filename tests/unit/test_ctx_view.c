@@ -34,7 +34,7 @@ static void begin(bool policy_shares, uint32_t slots)
 	ctx_view_free(&view);
 	ctx_view_init(&view, &param);
 	dev = (struct mgpu_dev_info){
-		.present = UINT32_C(1) << MGPU_A_DEV_POLICY_SHARES,
+		.present = MGPU_HAS(MGPU_A_DEV_POLICY_SHARES),
 		.id = 1, .engines = slots, .slots = slots, .policy_shares = policy_shares,
 	};
 	nr = 0;

@@ -112,6 +112,7 @@ static void vgpu(struct bytes *b, uint32_t id, uint16_t flags)
 /* ---- building ---- */
 
 #define ALL_SETTINGS	(MGPU_SETTING_WEIGHT | MGPU_SETTING_FPS_LIMIT |	\
+			 MGPU_SETTING_FPS_FLOOR |			\
 			 MGPU_SETTING_GPU_LIMIT |			\
 			 MGPU_SETTING_GPU_PERIOD | MGPU_SETTING_GPU_BURST | \
 			 MGPU_SETTING_MODE | MGPU_SETTING_QUARANTINE | \
@@ -125,7 +126,8 @@ static void builds_batch(void)
 		  .mask = MGPU_SETTING_WEIGHT | MGPU_SETTING_FPS_LIMIT,
 		  .weight = 1, .fps_limit = 29970 },
 		{ .id = 6, .mask = ALL_SETTINGS & ~MGPU_SETTING_WEIGHT,
-		  .weight = 9, .fps_limit = 0, .fps_target = 59940, .gpu_limit = 305000,
+		  .weight = 9, .fps_limit = 0, .fps_target = 59940, .fps_floor = 25000,
+		  .gpu_limit = 305000,
 		  .gpu_target = 205000,
 		  .gpu_period = 10000, .gpu_burst = 500, .mode_width = 1280,
 		  .mode_height = 720, .quarantine = 1 },
@@ -147,6 +149,7 @@ static void builds_batch(void)
 	put_u32(&nest, MGPU_A_VGPU_ID, 6);
 	put_u32(&nest, MGPU_A_VGPU_FPS_LIMIT, 0);
 	put_u32(&nest, MGPU_A_VGPU_FPS_TARGET, 59940);
+	put_u32(&nest, MGPU_A_VGPU_FPS_FLOOR, 25000);
 	put_u32(&nest, MGPU_A_VGPU_GPU_LIMIT, 305000);
 	put_u32(&nest, MGPU_A_VGPU_GPU_TARGET, 205000);
 	put_u32(&nest, MGPU_A_VGPU_GPU_PERIOD, 10000);

@@ -11,7 +11,7 @@
 #include "gpuctl.h"
 #include "tap.h"
 
-#define PRESENT(attr)	(UINT32_C(1) << (attr))
+#define PRESENT(attr)	MGPU_HAS(attr)
 
 static struct mgpu_vgpu_info full_vgpu(void)
 {
@@ -27,7 +27,7 @@ static struct mgpu_vgpu_info full_vgpu(void)
 		.mode_height = 720,
 		.quarantine = 1,
 		.stats = {
-			.present = UINT32_MAX,
+			.present = UINT64_MAX,
 			.jobs = 1000,
 			.engine_ns = 2500000000,
 			.queue_ns = 400000000,
@@ -185,7 +185,7 @@ static void hist_text(void)
 static struct mgpu_dev_info full_dev(void)
 {
 	struct mgpu_dev_info dev = {
-		.present = UINT32_MAX,
+		.present = UINT64_MAX,
 		.name = "mgpu_soft.0",
 		.policy = "weighted",
 		.builtin_policy = "weighted",
@@ -239,7 +239,7 @@ static struct mgpu_ctx full_ctx(void)
 {
 	struct timespec ts;
 	struct mgpu_ctx ctx = {
-		.present = UINT32_MAX,
+		.present = UINT64_MAX,
 		.vgpu_id = 3,
 		.id = 12,
 		.name = "a b",
@@ -344,7 +344,7 @@ static void events_text(void)
 	struct mgpu_event event = {
 		.cmd = MGPU_CMD_VGPU_HUNG_NTF,
 		.vgpu = {
-			.present = UINT32_MAX,
+			.present = UINT64_MAX,
 			.id = 3,
 			.uuid = "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001",
 			.dev_name = "mgpu_soft.0",
@@ -375,7 +375,7 @@ static void events_text(void)
 	event.cmd = MGPU_CMD_DEV_POLICY_EXIT_NTF;
 	check_event(&event,
 		    "policy-exit dev 0 mgpu_soft.0 policy weighted ended edf kind stalled code -110: nobody was picked for 1 s\n");
-	event.dev.policy_exit.present = UINT32_MAX;
+	event.dev.policy_exit.present = UINT64_MAX;
 	event.dev.policy_exit.vgpu_id = 12;
 	event.dev.policy_exit.kind = 99;
 	check_event(&event,

@@ -341,7 +341,7 @@ static char *with_mgpud(const char *json)
 		metrics_kernel_uuid(list[i].uuid, i + 1);
 		strcpy(list[i].dev_name, "mgpu_soft.0");
 		list[i].weight = 100;
-		list[i].present = UINT32_C(1) << MGPU_A_VGPU_WEIGHT;
+		list[i].present = MGPU_HAS(MGPU_A_VGPU_WEIGHT);
 	}
 	TAP_EQ(snapshot_add_vgpus(&s, list, 2), 0);
 	add(&s, snapshot_add_mgpud, json);

@@ -37,7 +37,7 @@ struct psim_mgpud *psim_mgpud_new(const struct psim_setup *setup)
 	if (setup->norm)
 		d->view.analyse.norm = *setup->norm;
 	d->dev = (struct mgpu_dev_info){
-		.present = ~0,	/* a module that tells all attributes */
+		.present = UINT64_MAX,	/* a module that tells all attributes */
 		.id = DEV_ID, .engines = setup->slots, .slots = setup->slots,
 		.policy = "best-effort",
 	};

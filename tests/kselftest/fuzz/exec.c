@@ -1050,9 +1050,11 @@ static void set_vgpu(struct thread *t)
 			continue;
 		v = one_of(&t->a, setting[i].usual, 4);
 		nl_put_u32(&m, setting[i].attr, v);
-		/* targets have the ranges of limits */
-		if (setting[i].attr == MGPU_A_VGPU_FPS_LIMIT && which & 1)
+		/* targets and floors have the ranges of limits */
+		if (setting[i].attr == MGPU_A_VGPU_FPS_LIMIT && which & 1) {
 			nl_put_u32(&m, MGPU_A_VGPU_FPS_TARGET, v);
+			nl_put_u32(&m, MGPU_A_VGPU_FPS_FLOOR, v);
+		}
 		if (setting[i].attr == MGPU_A_VGPU_GPU_LIMIT && which & 1)
 			nl_put_u32(&m, MGPU_A_VGPU_GPU_TARGET, v);
 	}

@@ -179,6 +179,9 @@ static void vgpu_attr(void *ctx, uint16_t type, const uint8_t *data,
 	case MGPU_A_VGPU_FPS_TARGET:
 		v->fps_target = n;
 		break;
+	case MGPU_A_VGPU_FPS_FLOOR:
+		v->fps_floor = n;
+		break;
 	case MGPU_A_VGPU_FPS_LIMIT_BY:
 		text(v->fps_limit_by, sizeof(v->fps_limit_by), data, len);
 		break;
@@ -730,7 +733,7 @@ int nl_vgpu_set_mode(struct nl *nl, const char *uuid, int64_t width,
 	return nl_talk(nl, &m);
 }
 
-static int set_one(struct nl *nl, const char *uuid, uint16_t attr, uint32_t value)
+int nl_vgpu_set_one(struct nl *nl, const char *uuid, uint16_t attr, uint32_t value)
 {
 	struct nl_msg m;
 	size_t at;
@@ -745,17 +748,17 @@ static int set_one(struct nl *nl, const char *uuid, uint16_t attr, uint32_t valu
 
 int nl_vgpu_set_quarantine(struct nl *nl, const char *uuid, uint32_t on)
 {
-	return set_one(nl, uuid, MGPU_A_VGPU_QUARANTINE, on);
+	return nl_vgpu_set_one(nl, uuid, MGPU_A_VGPU_QUARANTINE, on);
 }
 
 int nl_vgpu_set_target(struct nl *nl, const char *uuid, uint32_t fps_target)
 {
-	return set_one(nl, uuid, MGPU_A_VGPU_FPS_TARGET, fps_target);
+	return nl_vgpu_set_one(nl, uuid, MGPU_A_VGPU_FPS_TARGET, fps_target);
 }
 
 int nl_vgpu_set_gpu_target(struct nl *nl, const char *uuid, uint32_t ppm)
 {
-	return set_one(nl, uuid, MGPU_A_VGPU_GPU_TARGET, ppm);
+	return nl_vgpu_set_one(nl, uuid, MGPU_A_VGPU_GPU_TARGET, ppm);
 }
 
 int nl_vgpu_set(struct nl *nl, const char *uuid, int64_t weight,

@@ -39,6 +39,7 @@ struct nl_vgpu {
 	uint32_t weight;
 	uint32_t fps_limit;
 	uint32_t fps_target;
+	uint32_t fps_floor;
 	char fps_limit_by[16];	/* "" when absent */
 	char fps_target_by[16];
 	char gpu_limit_by[16];
@@ -153,6 +154,8 @@ int nl_vgpu_set_full(struct nl *nl, const char *uuid, int64_t weight,
 /* Set the mode; NL_KEEP leaves an attribute out. */
 int nl_vgpu_set_mode(struct nl *nl, const char *uuid, int64_t width,
 		     int64_t height);
+/* Set the setting of an attribute. */
+int nl_vgpu_set_one(struct nl *nl, const char *uuid, uint16_t attr, uint32_t value);
 int nl_vgpu_set_quarantine(struct nl *nl, const char *uuid, uint32_t on);
 int nl_vgpu_set_target(struct nl *nl, const char *uuid, uint32_t fps_target);
 int nl_vgpu_set_gpu_target(struct nl *nl, const char *uuid, uint32_t ppm);
