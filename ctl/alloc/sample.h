@@ -25,6 +25,7 @@
  * @weight: of its share, 1 to 10000; 0 where that is not known
  * @fps_limit: the operator's limit, millihertz, 0 for none
  * @fps_target: the controller's limit, millihertz, 0 for none
+ * @fps_floor: rate promised by a setting of the vGPU, millihertz, 0 for none
  * @gpu_target: the controller's limit of engine time, parts per million, 0 for none
  * @frames_total: shown since the vGPU was created
  * @frames: counter of frames shown
@@ -47,6 +48,7 @@ struct sample_vgpu {
 	uint32_t weight;
 	uint32_t fps_limit;
 	uint32_t fps_target;
+	uint32_t fps_floor;
 	uint32_t gpu_target;
 	uint64_t frames_total;
 	uint64_t frames;

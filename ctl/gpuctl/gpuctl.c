@@ -79,7 +79,7 @@ static const struct command commands[] = {
 	  "remove vGPUs, those of a device, or all; force: also those that VMs have, which lose them",
 	  vgpu_remove },
 	{ "vgpu", "set",
-	  "{ VGPU[,VGPU]...|all { weight N | fps F|none | target F|none | gpu-limit P%|none | gpu-target P%|none | period TIME | burst TIME | mode WxH|max | quarantine on|off } ... } ...",
+	  "{ VGPU[,VGPU]...|all { weight N | fps F|none | target F|none | floor F|none | gpu-limit P%|none | gpu-target P%|none | period TIME | burst TIME | mode WxH|max | quarantine on|off } ... } ...",
 	  "b", vgpu_set_keys,
 	  "change settings of one or more vGPUs, all or nothing; TIME is a number with us, ms or s",
 	  vgpu_set },

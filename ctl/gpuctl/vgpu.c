@@ -12,7 +12,7 @@
 const char *const vgpu_list_keys[] = { "dev", NULL };
 
 #define SETTINGS_WORDS								\
-	"weight", "fps", "target", "gpu-limit", "gpu-target", "period", "burst", "mode",	\
+	"weight", "fps", "target", "floor", "gpu-limit", "gpu-target", "period", "burst", "mode",	\
 	"quarantine"
 
 const char *const vgpu_set_keys[] = { SETTINGS_WORDS, NULL };
@@ -270,6 +270,8 @@ static const struct setting {
 		"a number from 1 to 10000 with at most three decimals, or 'none'"),
 	SETTING(FPS_TARGET, fps_target, parse_fps,
 		"a number from 1 to 10000 with at most three decimals, or 'none'"),
+	SETTING(FPS_FLOOR, fps_floor, parse_fps,
+		"a number from 1 to 10000 with at most three decimals, or 'none'"),
 	SETTING(GPU_LIMIT, gpu_limit, parse_share,
 		"a part of the engine time from 0.1% to 100%, as in 30.5% or 305000ppm, or 'none'"),
 	SETTING(GPU_TARGET, gpu_target, parse_share,
@@ -342,7 +344,7 @@ int vgpu_no_setting(const char *target, const char *word, const char *where,
 				 "%svGPU %s: unknown setting '%s'; did you mean '%s'?",
 				 where, target, word, like);
 	return mgpu_fail(err, -EINVAL,
-			 "%svGPU %s: say what to set: weight N, fps F, target F, gpu-limit P%%, gpu-target P%%, period TIME, burst TIME, mode WxH or quarantine on|off",
+			 "%svGPU %s: say what to set: weight N, fps F, target F, floor F, gpu-limit P%%, gpu-target P%%, period TIME, burst TIME, mode WxH or quarantine on|off",
 			 where, target);
 }
 

@@ -570,6 +570,30 @@ static void many_agreements(void)
 }
 
 /* A ceiling of one vGPU must reach the plan by its UUID, and no other vGPU. */
+/* As gpuctl vgpu set VGPU floor, or the attribute in sysfs, has them. */
+static void floors_of_vgpus(void)
+{
+	struct sample_vgpu a = { .uuid = A }, b = { .uuid = B };
+	struct settings_error err;
+	struct config c = { 0 };
+
+	TAP_EQ(load(&c, "[sla]\nfloor = 5\nceiling = 40\n[vgpu " A "]\nfloor = 7\n"), 0);
+	TAP_NEAR(settings_sla_of(&c.set, &b).floor, 5, 0);
+	a.fps_floor = 20000;
+	b.fps_floor = 20500;
+	/* an agreement of its own counts more */
+	TAP_NEAR(settings_sla_of(&c.set, &a).floor, 7, 0);
+	TAP_NEAR(settings_sla_of(&c.set, &b).floor, 20.5, 0);
+	TAP_NEAR(settings_sla_of(&c.set, &b).ceiling, 40, 0);
+	b.fps_floor = 41000;
+	TAP_NEAR(settings_sla_of(&c.set, &b).floor, 40, 0);
+	TAP_EQ(settings_sla_set(&c.set, A, NULL, &err), 0);
+	TAP_NEAR(settings_sla_of(&c.set, &a).floor, 20, 0);
+	TAP_EQ(settings_sla_set(&c.set, NULL, NULL, &err), 0);
+	TAP_NEAR(settings_sla_of(&c.set, &b).floor, 41, 0);
+	config_free(&c);
+}
+
 static void agreements_decide(void)
 {
 	struct estimate_vgpu vgpus[2] = {
@@ -805,6 +829,7 @@ int main(void)
 	tap_run(manual, "the manual page has each setting, with its range and default");
 	tap_run(garbage, "garbage is refused with its place");
 	tap_run(many_agreements, "thousands of agreements, in order, and no more than that");
+	tap_run(floors_of_vgpus, "a floor of the vGPU counts where it has no agreement of its own");
 	tap_run(agreements_decide, "a vGPU's agreement limits that vGPU in a plan");
 	tap_run(expectations_decide, "what is expected of a vGPU limits it until it is active");
 	tap_run(descriptions, "a description is a short text without control characters");

@@ -366,12 +366,23 @@ int settings_describe_json(struct settings *set, struct json_object *obj,
 
 /* ---- the use ---- */
 
+struct sla settings_sla_of(const struct settings *set, const struct sample_vgpu *v)
+{
+	const struct sla *own = settings_sla(set, v->uuid);
+	struct sla sla = *own;
+
+	/* a floor of the vGPU itself replaces the one for all others, below their ceiling */
+	if (v->fps_floor && own == &set->sla)
+		sla.floor = fmin(v->fps_floor / 1000.0, sla.ceiling);
+	return sla;
+}
+
 struct sla *settings_slas(const struct settings *set, const struct estimate *e)
 {
 	struct sla *sla = calloc(e->nr_vgpus ? e->nr_vgpus : 1, sizeof(*sla));
 
 	for (size_t j = 0; sla && j < e->nr_vgpus; j++)
-		sla[j] = *settings_sla(set, e->vgpus[j].last.uuid);
+		sla[j] = settings_sla_of(set, &e->vgpus[j].last);
 	return sla;
 }
 

@@ -140,6 +140,12 @@ int settings_describe_json(struct settings *set, struct json_object *obj,
 /* Check the settings that belong together: beta and lambda. Returns 0 or -EINVAL. */
 int settings_check(const struct settings *set, struct settings_error *err);
 
+/*
+ * Return the agreement in force for a vGPU: its own, or the one for all others with the floor
+ * that the vGPU's setting has, if it has one.
+ */
+struct sla settings_sla_of(const struct settings *set, const struct sample_vgpu *v);
+
 /* Return the agreement of each vGPU of @e, to be freed; NULL when out of memory. */
 struct sla *settings_slas(const struct settings *set, const struct estimate *e);
 

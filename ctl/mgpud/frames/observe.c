@@ -148,6 +148,7 @@ static void fill_vgpu(struct observer *o, struct sample_vgpu *s,
 	s->weight = v->weight;
 	s->fps_limit = v->fps_limit;
 	s->fps_target = v->fps_target;
+	s->fps_floor = v->fps_floor;
 	s->gpu_target = v->gpu_target;
 	s->frames_total = v->stats.frames;
 	s->charged_bpf_ns = v->stats.charged_bpf_ns;

@@ -245,7 +245,7 @@ static struct json_object *vgpu(const struct daemon *d, size_t j)
 {
 	const struct estimate_vgpu *v = &d->estimate.vgpus[j];
 	struct json_object *o = json_object_new_object();
-	struct sla sla = *settings_sla(&d->config.set, v->last.uuid);
+	struct sla sla = settings_sla_of(&d->config.set, &v->last);
 	double cost_mu = mu(&d->estimate, v);
 
 	if (!o)
