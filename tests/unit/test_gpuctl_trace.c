@@ -252,6 +252,11 @@ static void bounded(void)
 
 		begin(max);
 		for (i = 0; i < 1000 && !model.file.error; i++) {
+			/* frames alone reserve nothing */
+			if (max % 2) {
+				event(MGPU_TRACE_FRAME, 1, (double)i, i, i ? 1 : 0);
+				continue;
+			}
 			event(MGPU_TRACE_START, 1, (double)i, i, 0.5);
 			event(MGPU_TRACE_THROTTLE, 2, (double)i + 0.1, i, 0.25);
 			event(MGPU_TRACE_START, 2, (double)i + 0.2, i, 0.25);
