@@ -22,8 +22,15 @@ struct {
 	__uint(max_entries, MGPU_TRACE_RING);
 } events SEC(".maps");
 
+/* By id: 1, the vGPU is not recorded; set by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MGPU_BPF_IDS);
+	__type(key, __u32);
+	__type(value, __u32);
+} skips SEC(".maps");
+
 __u64 lost;			/* events that did not fit; read by user space */
-__u8 skip[MGPU_BPF_IDS];	/* vGPUs that are not recorded; set by user space */
 
 static __always_inline int send_always(__u32 type, __u32 vgpu, __u64 nr, __u64 ns, __u32 kind,
 				       __s32 error)
@@ -48,7 +55,9 @@ static __always_inline int send_always(__u32 type, __u32 vgpu, __u64 nr, __u64 n
 
 static __always_inline int send(__u32 type, __u32 vgpu, __u64 nr, __u64 ns, __u32 kind, __s32 error)
 {
-	if (vgpu >= MGPU_BPF_IDS || READ_ONCE(skip[vgpu]))
+	__u32 *skip = bpf_map_lookup_elem(&skips, &vgpu);
+
+	if (!skip || *skip)
 		return 0;
 	return send_always(type, vgpu, nr, ns, kind, error);
 }

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/types.h>
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "account.h"
 #include "jobs.h"
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
@@ -91,8 +91,10 @@ int trace_source_read(struct trace_source *source)
 
 void trace_source_skip(struct trace_source *source, uint32_t vgpu, bool skip)
 {
-	if (vgpu < MGPU_BPF_IDS)
-		__atomic_store_n(&source->skel->bss->skip[vgpu], skip, __ATOMIC_RELAXED);
+	uint32_t value = skip;
+
+	/* an id that is too large has no entry, and no events */
+	bpf_map_update_elem(bpf_map__fd(source->skel->maps.skips), &vgpu, &value, BPF_ANY);
 }
 
 uint64_t trace_source_lost(const struct trace_source *source)
