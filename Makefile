@@ -42,7 +42,7 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 	htmldocs \
 	check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
-	check-debug mutations coverage vm-shell clean distclean
+	check-debug check-packaging mutations coverage vm-shell clean distclean
 
 help: ## say what can be made
 	@echo 'make TARGET [KERNEL=6.1|6.12|debug]'
@@ -249,6 +249,10 @@ check-debug: ## C programs of the kernel self-tests that break things, on a kern
 	@KERNEL=debug tests/run \
 		'kselftest/!(*.sh|test_mgpud_kills|test_render_kills|test_sched|test_pacing|test_clear|test_bpf_policy|test_cgroup|test_sysfs|test_config_space|test_handshake|test_interrupts|test_commands|test_display|test_netlink)'
 
+# kmod: an emulated machine that boots needs the modules in build/tcg.
+check-packaging: kmod ## install, boot, upgrade and purge the packages; SUITES="bookworm trixie boot"
+	@tests/run $(foreach suite,$(or $(SUITES),*),'packaging/$(suite).sh')
+
 mutations: all unit kselftest ## break the code in each way that tests/mutations lists; the tests must notice
 	@tests/mutate
 
@@ -263,7 +267,8 @@ clean: ## remove what was built; keep kernels and downloads
 	@rm -rf $(BUILD)/kmod $(BUILD)/tcg $(BUILD)/bpf $(BUILD)/ctl $(BUILD)/guest \
 		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/fuzz-device $(BUILD)/kselftest $(BUILD)/check \
 		$(BUILD)/check-* $(BUILD)/ci-* $(BUILD)/bench $(BUILD)/sim \
-		$(BUILD)/vm $(BUILD)/coverage $(BUILD)/mutate $(BUILD)/deb $(BUILD)/htmldocs
+		$(BUILD)/vm $(BUILD)/coverage $(BUILD)/mutate $(BUILD)/deb $(BUILD)/htmldocs \
+		$(BUILD)/packaging/debs-* $(BUILD)/packaging/boot-disk
 
 distclean: ## remove build/
 	@rm -rf $(BUILD)
