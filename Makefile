@@ -34,7 +34,7 @@ endif
 SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
-.PHONY: help deps build-deps deb kernel kmod libbpf bpf ctl guest debian13 prometheus sim all \
+.PHONY: help deps build-deps deb kernel kmod libbpf bpf ctl guest debian13 libvirt prometheus sim all \
 	unit fuzz \
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
@@ -108,6 +108,9 @@ debian13: guest ## fetch a Debian 13 that guests can boot
 	@tools/vm/kernel 6.1
 	@tools/guest/debian13
 	$(SUB) -C tools/guest debian13
+
+libvirt: deps ## fetch libvirt and mdevctl, for a test with them (LIBVIRT_SUITE=bookworm,trixie)
+	@tools/setup/libvirt $(or $(LIBVIRT_SUITE),bookworm)
 
 prometheus: deps ## fetch Prometheus, for a test of the metrics
 	@tools/setup/prometheus
@@ -206,7 +209,7 @@ check: all unit fuzz-targets kselftest prometheus ## run the tests, all but the 
 check-long: ## run what takes hours: every kernel, soak, an hour of fuzzing a target
 	+@bad=; for kernel in 6.1 6.12 debug; do \
 		$(MAKE) --no-print-directory KERNEL=$$kernel all unit fuzz-targets kselftest \
-			debian13 prometheus && \
+			debian13 libvirt prometheus && \
 		KERNEL=$$kernel MGPU_LONG=1 tests/run \
 			$$([ $$kernel = 6.1 ] || echo static/modules.sh kselftest e2e) \
 			$$([ $$kernel != debug ] || echo device) || \
@@ -225,12 +228,12 @@ check-fuzz: fuzz-targets ## only the short fuzz runs
 check-kselftest: all kselftest ## only the tests on the loaded modules
 	@tests/run kselftest
 
-check-e2e: all debian13 ## only the tests with real VMs, all of them
+check-e2e: all debian13 libvirt ## only the tests with real VMs, all of them
 	@tests/run e2e
 
 # Kernel self-tests cover most of what these show, in less time.
 check-e2e-rest: all ## the tests with real VMs that check leaves out, but for the slowest
-	@tests/run 'e2e/!(smoke|gl|render|remote|debian13|venus|dmabuf).sh'
+	@tests/run 'e2e/!(smoke|gl|render|remote|debian13|venus|dmabuf|libvirt).sh'
 
 # Scripts of the kernel self-tests are about mgpud and gpuctl, and test_render_kills mostly
 # about mgpu-renderd, which 6.1 covers; no decision of the scheduler depends on the kernel;
