@@ -301,7 +301,7 @@ def units():
         for attr in attributes(set_name):
             doc = " ".join(attr.get("doc", "").split())
             compared += 1
-            if bool(re.search(r"\b0 for no (limit|quarantine)", doc)) != (attr["name"] in limits):
+            if bool(re.search(r"\b0 for no (limit|quarantine|promise)", doc)) != (attr["name"] in limits):
                 problems.append(f"{set_name}: {attr['name']}: is 0 no limit? libmgpu and the "
                                 "specification do not agree")
     return problems
