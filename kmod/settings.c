@@ -26,10 +26,15 @@ struct setting_range {
 	const char *why;
 };
 
-static const char bad_rate[] =
-	"fps-limit, fps-target and fps-floor are in millihertz: 0 for none, or 1000 (1 frame/s) to 10000000";
-static const char bad_share[] =
-	"gpu-limit and gpu-target are in parts per million of the device's engine time: 0 for none, or 1000 (0.1 %) to 1000000 (all of it)";
+#define BAD_RATE	\
+	"fps-limit, fps-target and fps-floor are in millihertz: 0 for none, or 1000 (1 frame/s) to 10000000"
+#define BAD_SHARE	\
+	"gpu-limit and gpu-target are in parts per million of the device's engine time: 0 for none, or 1000 (0.1 %) to 1000000 (all of it)"
+
+#define MODE_TOO_SMALL	\
+	"a mode has at least 64 x 64 pixels, below which guests ignore it; 0 x 0 is the type's largest"
+#define MODE_TOO_LARGE	\
+	"larger than the largest mode of the vGPU's type: see the type's description in sysfs, or make a vGPU of a larger type"
 
 #define RANGE(BIT, member, lowest, highest, zero, text)			\
 	{								\
@@ -41,13 +46,13 @@ static const char bad_share[] =
 static const struct setting_range ranges[] = {
 	RANGE(WEIGHT, weight, MGPU_WEIGHT_MIN, MGPU_WEIGHT_MAX, false,
 	      "weight is 1 to 10000"),
-	RANGE(FPS_LIMIT, fps_limit, MGPU_FPS_LIMIT_MIN, MGPU_FPS_LIMIT_MAX, true, bad_rate),
-	RANGE(FPS_TARGET, fps_target, MGPU_FPS_LIMIT_MIN, MGPU_FPS_LIMIT_MAX, true, bad_rate),
-	RANGE(FPS_FLOOR, fps_floor, MGPU_FPS_LIMIT_MIN, MGPU_FPS_LIMIT_MAX, true, bad_rate),
+	RANGE(FPS_LIMIT, fps_limit, MGPU_FPS_LIMIT_MIN, MGPU_FPS_LIMIT_MAX, true, BAD_RATE),
+	RANGE(FPS_TARGET, fps_target, MGPU_FPS_LIMIT_MIN, MGPU_FPS_LIMIT_MAX, true, BAD_RATE),
+	RANGE(FPS_FLOOR, fps_floor, MGPU_FPS_LIMIT_MIN, MGPU_FPS_LIMIT_MAX, true, BAD_RATE),
 	RANGE(QUARANTINE, quarantine, 0, 1, false,
 	      "quarantine is 1 to begin it, or 0 to lift it"),
-	RANGE(GPU_LIMIT, gpu_limit, MGPU_GPU_LIMIT_MIN, MGPU_GPU_LIMIT_MAX, true, bad_share),
-	RANGE(GPU_TARGET, gpu_target, MGPU_GPU_LIMIT_MIN, MGPU_GPU_LIMIT_MAX, true, bad_share),
+	RANGE(GPU_LIMIT, gpu_limit, MGPU_GPU_LIMIT_MIN, MGPU_GPU_LIMIT_MAX, true, BAD_SHARE),
+	RANGE(GPU_TARGET, gpu_target, MGPU_GPU_LIMIT_MIN, MGPU_GPU_LIMIT_MAX, true, BAD_SHARE),
 	RANGE(GPU_PERIOD, gpu_period, MGPU_GPU_PERIOD_MIN, MGPU_GPU_PERIOD_MAX, false,
 	      "gpu-period is in microseconds: 1000 (1 ms) to 1000000 (1 s)"),
 	RANGE(GPU_BURST, gpu_burst, 0, MGPU_GPU_BURST_MAX, false,
@@ -115,10 +120,10 @@ const char *mgpu_mode_check(const struct mgpu_type_desc *d, u32 width, u32 heigh
 		return NULL;
 	*is_width = width < MGPU_MODE_MIN;
 	if (*is_width || height < MGPU_MODE_MIN)
-		return "a mode has at least 64 x 64 pixels, below which guests ignore it; 0 x 0 is the type's largest";
+		return MODE_TOO_SMALL;
 	*is_width = width > d->max_width;
 	if (*is_width || height > d->max_height)
-		return "larger than the largest mode of the vGPU's type: see the type's description in sysfs, or make a vGPU of a larger type";
+		return MODE_TOO_LARGE;
 	if (width != d->max_width || height != d->max_height)
 		*mode = MGPU_MODE(width, height);
 	return NULL;

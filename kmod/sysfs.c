@@ -20,12 +20,12 @@
  * struct setting_attr - attribute that is a setting with a number as its value
  * @attr: attribute
  * @bit: MGPU_SET_*
- * @read: read the value
+ * @offset: of the value in struct mgpu_vgpu
  */
 struct setting_attr {
 	struct device_attribute attr;
 	u32 bit;
-	u32 (*read)(const struct mgpu_vgpu *vgpu);
+	size_t offset;
 };
 
 static struct mgpu_vgpu *to_vgpu(struct device *dev)
@@ -60,8 +60,9 @@ static void apply(struct mgpu_vgpu *vgpu, struct mgpu_settings *set)
 static ssize_t setting_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	const struct setting_attr *a = container_of(attr, struct setting_attr, attr);
+	const u32 *value = (const u32 *)((const char *)to_vgpu(dev) + a->offset);
 
-	return sysfs_emit(buf, "%u\n", a->read(to_vgpu(dev)));
+	return sysfs_emit(buf, "%u\n", READ_ONCE(*value));
 }
 
 static ssize_t setting_store(struct device *dev, struct device_attribute *attr,
@@ -84,14 +85,10 @@ static ssize_t setting_store(struct device *dev, struct device_attribute *attr,
 }
 
 #define SETTING_ATTR(name, BIT, member)						\
-static u32 read_##name(const struct mgpu_vgpu *vgpu)				\
-{										\
-	return READ_ONCE(vgpu->member);						\
-}										\
 static struct setting_attr attr_##name = {					\
 	.attr = __ATTR(name, 0644, setting_show, setting_store),		\
 	.bit = MGPU_SET_##BIT,							\
-	.read = read_##name,							\
+	.offset = offsetof(struct mgpu_vgpu, member),				\
 }
 
 SETTING_ATTR(weight, WEIGHT, entity.weight);

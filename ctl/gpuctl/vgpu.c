@@ -12,8 +12,8 @@
 const char *const vgpu_list_keys[] = { "dev", NULL };
 
 #define SETTINGS_WORDS								\
-	"weight", "fps", "target", "floor", "gpu-limit", "gpu-target", "period", "burst", "mode",	\
-	"quarantine"
+	"weight", "fps", "target", "floor", "gpu-limit", "gpu-target", "period", "burst",	\
+	"mode", "quarantine"
 
 const char *const vgpu_set_keys[] = { SETTINGS_WORDS, NULL };
 const char *const vgpu_create_keys[] = { "uuid", "name", SETTINGS_WORDS, NULL };
