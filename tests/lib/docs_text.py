@@ -69,8 +69,9 @@ class Grammar:
             else:
                 words = what.split()[1:]
                 verb = words[1] if len(words) > 1 and re.fullmatch(r"[a-z]+", words[1]) else None
-                rest = words[2 if verb else 1:]
-                self.commands.setdefault(words[0], {})[verb] = self.regex(" ".join(rest))
+                # Options may stand anywhere, and are looked at apart.
+                rest = re.sub(r"--[a-z-]+ [A-Z]+", "", " ".join(words[2 if verb else 1:]))
+                self.commands.setdefault(words[0], {})[verb] = self.regex(rest)
 
     @staticmethod
     def regex(synopsis):

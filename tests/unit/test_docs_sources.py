@@ -232,9 +232,12 @@ def abi_has_files():
             assert changes != ("set when the module is loaded" in said), name
     attributes = set()
     for path in files("kmod/**/*.c"):
-        attributes |= set(re.findall(r"DEVICE_ATTR_R[OW]\((\w+)\)", read(path)))
-    assert attributes, "no attributes of devices"
+        attributes |= set(re.findall(r"^(?:static DEVICE_ATTR_R[OW]|SETTING_ATTR)\((\w+)[,)]",
+                                     read(path), flags=re.M))
+    assert len(attributes) > 8, attributes
     others = {os.path.basename(name) for name in named if "/parameters/" not in name}
+    # Of a folder the text has a paragraph for each file.
+    others |= set(re.findall(r"^\t\t(\w+) \(r[ow]\): ", abi, flags=re.M))
     assert attributes <= others, attributes - others
     man = read("Documentation/man/mgpu.4")
     for name in attributes:
