@@ -57,19 +57,19 @@ await 60 grep -q '^ready ' "$tmp/out" || bail "mgpud is not ready: $(cat "$tmp/e
 # The counters between which the recording is.
 "$gpuctl" trace record -o "$tmp/trace" -t 3600 --json >"$tmp/result" 2>"$tmp/err" &
 recorder=$!
-sleep 3
+sleep 2
 frames_before=$(stat_of "$a" frames)
 preempted_before=$(stat_of "$b" preempted)
-sleep $((6 * slow))
+sleep $((4 * slow))
 frames_after=$(stat_of "$a" frames)
 preempted_after=$(stat_of "$b" preempted)
 kill -INT $recorder
 wait $recorder
-status=$?
+ended_with=$?
 
 ended()
 {
-	[ $status -eq 0 ] || echo "status $status: $(cat "$tmp/err")"
+	[ $ended_with -eq 0 ] || echo "status $ended_with: $(cat "$tmp/err")"
 	[ "$(jq -r .ended "$tmp/result")" = interrupted ] || show "$tmp/result"
 	[ "$(jq .lost "$tmp/result")" = 0 ] || show "$tmp/result"
 	[ "$(jq .size_bytes "$tmp/result")" = "$(stat -c %s "$tmp/trace")" ] || show "$tmp/result"
