@@ -219,8 +219,11 @@ static void reused(void)
 static void controller(void)
 {
 	static const char *const states[] = {
-		"{\"allocator\":\"fea\",\"trouble\":[],\"preempt\":{\"decisions\":{\"preempt\":7}},\"vgpus\":[{\"uuid\":\"" UUID_A "\",\"fps\":59.5,\"target_fps\":60,\"gpu_share\":0.25,\"gpu_target_share\":null},{\"uuid\":7},8]}",
-		"{\"allocator\":\"exact\",\"trouble\":[\"bad\"],\"preempt\":{\"decisions\":{\"preempt\":9,\"launch\":-1}},\"vgpus\":{}}",
+		"{\"allocator\":\"fea\",\"trouble\":[],\"preempt\":{\"decisions\":{\"preempt\":7}},\n"
+		"\"vgpus\":[{\"uuid\":\"" UUID_A "\",\"fps\":59.5,\"target_fps\":60,\n"
+		"\"gpu_share\":0.25,\"gpu_target_share\":null},{\"uuid\":7},8]}",
+		"{\"allocator\":\"exact\",\"trouble\":[\"bad\"],\"vgpus\":{},\n"
+		"\"preempt\":{\"decisions\":{\"preempt\":9,\"launch\":-1}}}",
 		"{\"allocator\":3}", "[]",
 	};
 	struct json_object *o;
