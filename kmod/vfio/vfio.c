@@ -310,6 +310,7 @@ static int get_region_info(struct vfio_device *vdev, struct vfio_region_info *in
 	}
 	return 0;
 }
+
 MGPU_REGION_INFO(get_region_info)
 
 static int nr_irqs_of(u32 index)

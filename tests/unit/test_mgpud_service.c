@@ -308,7 +308,8 @@ static uint64_t cost_of(size_t n)
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 		TAP_EQ(nr, k == 1 ? n : 0);
 		TAP_CHECK(k > 1 || !strcmp(events[n - 1].uuid, many[n - 1].last.uuid));
-		ns = (uint64_t)(end.tv_sec - begin.tv_sec) * S + (uint64_t)(end.tv_nsec - begin.tv_nsec);
+		ns = (uint64_t)((end.tv_sec - begin.tv_sec) * (time_t)S + end.tv_nsec -
+				begin.tv_nsec);
 		least = ns < least ? ns : least;
 		free(events);
 		events = NULL;
