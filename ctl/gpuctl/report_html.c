@@ -133,7 +133,7 @@ static void put_date(struct page *p)
 
 	if (p->r->realtime_ns && gmtime_r(&seconds, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
-	put(p, "<p>%s%s%.1f s, ended by ", text, *text ? ", " : "", p->r->seconds);
+	put(p, "<p>%s%s%.1f s, end: ", text, *text ? ", " : "", p->r->seconds);
 	put_text(p, &p->r->ended);
 	put(p, ". %zu vGPU%s. Times are by CLOCK_MONOTONIC, in seconds from the begin.</p>\n",
 	    p->r->nr_vgpus, p->r->nr_vgpus == 1 ? "" : "s");
@@ -436,7 +436,7 @@ static void plot_frame_times(struct page *p)
 			put(p, "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.0f\" y2=\"%.0f\"/>",
 			    X_OF(at), X_OF(at), TOP, p->height - BOTTOM);
 			if (n == 1 || n == 2 || n == 5)
-				put(p, "<text x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%.3g</text>\n",
+				put(p, "<text x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%.6g</text>\n",
 				    X_OF(at), p->height - BOTTOM + 18, at * 1e3);
 		}
 	for (i = 0; i < p->nr_shown; i++) {
@@ -489,6 +489,26 @@ static void plot_share(struct page *p)
 	put_marks(p);
 	end_svg(p);
 	put_points(p, SERIES_SHARE, 100, 1);
+	put(p, "</figure>\n");
+}
+
+/* The shares that mgpud limits, each by itself: dashed lines on top of each other say nothing. */
+static void plot_targets(struct page *p)
+{
+	static const enum report_series both[] = { SERIES_SHARE, SERIES_SHARE_TARGET };
+
+	if (!(highest(p, both + 1, 1) > 0))
+		return;
+	begin_plot(p, "targets", "Targets of the GPU share",
+		   "Engine time of each vGPU, as a part of the engines' time. Dashed: mgpud's target.",
+		   240);
+	put_axes(p, highest(p, both, 2), 100, " %");
+	for (size_t i = 0; i < p->nr_shown; i++) {
+		put_steps(p, i, SERIES_SHARE_TARGET);
+		put_line(p, i, SERIES_SHARE);
+	}
+	end_svg(p);
+	put_points(p, SERIES_SHARE_TARGET, 100, 1);
 	put(p, "</figure>\n");
 }
 
@@ -713,6 +733,7 @@ int report_html(const void *report, FILE *to)
 	plot_fps(&p);
 	plot_frame_times(&p);
 	plot_share(&p);
+	plot_targets(&p);
 	plot_part(&p, "throttled", "Throttled",
 		  "The part of the time that a frame was held back, for a limit or a target of the frame rate.",
 		  SERIES_THROTTLED);

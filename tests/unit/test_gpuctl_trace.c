@@ -359,8 +359,13 @@ static void hostile_names(void)
 	json_object_object_add(o, "allocator", json_object_new_string(HOSTILE));
 	trace_model_state(&model, BEGIN + 8 * MS, o);
 	json_object_put(o);
+	o = json_tokener_parse("{\"vgpus\":[{\"uuid\":\"" UUID_A "\",\"gpu_target_share\":0.3}]}");
+	trace_model_state(&model, BEGIN + 9 * MS, o);
+	json_object_put(o);
 	make_report(1000);
 	html = page();
+	/* of a vGPU whose share has a target */
+	TAP_CHECK(strstr(html, "Targets of the GPU share"));
 	TAP_CHECK(!strstr(html, "<script"));
 	TAP_CHECK(!strstr(html, "\342\200\256"));
 	TAP_CHECK(!strchr(html, '\033'));
