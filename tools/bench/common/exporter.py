@@ -43,6 +43,7 @@ def scrapes(command, runs, env=None):
             if not line:
                 raise ExporterError(f"{command[0]} serves nothing")
             port = int(line[-1])
+            get(port, "/")      # the process that answers is there
             with open(f"/proc/{server.pid}/task/{server.pid}/children", encoding="utf-8") as file:
                 child, = (int(pid) for pid in file.read().split())
             plain, times, cpu = [], [], []
