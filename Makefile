@@ -41,15 +41,16 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 	bench-virtio bench-render bench-deferred bench-place bench-learn bench-scrape learn-weights \
 	htmldocs \
 	check check-long check-static \
-	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel \
+	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel check-kernels \
 	check-debug check-packaging mutations coverage vm-shell clean distclean
 
 help: ## say what can be made
-	@echo 'make TARGET [KERNEL=6.1|6.12|debug]'
+	@echo 'make TARGET [KERNEL=6.1|6.12|bookworm-backports|backports|debug]'
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | \
 		expand -t 20
 	@echo 'Parameters:'
-	@echo '  KERNEL=6.1        test kernel: 6.1, 6.12, or debug (6.1 with checkers)'
+	@echo '  KERNEL=6.1        test kernel: 6.1, 6.12, bookworm-backports, backports (the newest of'
+	@echo '                    trixie-backports), or debug (6.1 with checkers)'
 	@echo '  KDIR=DIR          build the modules for another kernel (kmod only)'
 	@echo '  GPU=virtio        a PCI virtio-gpu with OpenGL is shared, not mgpu_soft (demo, fuzz)'
 	@echo '  GPU=host          processors draw with OpenGL, by mgpu-renderd (demo)'
@@ -207,7 +208,7 @@ check: all unit fuzz-targets kselftest prometheus ## run the tests, all but the 
 
 # Each of the three kernels, one after the other; what one finds stops no other.
 check-long: ## run what takes hours: every kernel, soak, an hour of fuzzing a target
-	+@bad=; for kernel in 6.1 6.12 debug; do \
+	+@bad=; for kernel in 6.1 6.12 backports debug; do \
 		$(MAKE) --no-print-directory KERNEL=$$kernel all unit fuzz-targets kselftest \
 			debian13 libvirt prometheus && \
 		KERNEL=$$kernel MGPU_LONG=1 tests/run \
@@ -247,6 +248,9 @@ check-kernel: all kselftest ## only what depends on the test kernel: KERNEL=6.12
 # what each command and query does, are those on 6.1. What is left has hostile guests, races, and
 # memory that goes away or runs out. test_clear looks for other guests' pixels, with another renderer
 # of the GPU: a second host.
+check-kernels: ## check-kernel on each kernel that Debian offers (KERNELS="6.12 backports"), and a table
+	+@tests/kernels $(KERNELS)
+
 check-debug: ## C programs of the kernel self-tests that break things, on a kernel with checkers
 	+@$(MAKE) --no-print-directory KERNEL=debug kmod kselftest
 	@KERNEL=debug tests/run \
