@@ -1009,7 +1009,7 @@ static void finds_states(void)
 	free(now.states);
 }
 
-/* So is a vGPU, created anew with its UUID. */
+/* A vGPU that counts less than before was created anew, with its UUID. */
 static void tells_vgpus_apart(void)
 {
 	struct json_object *object;
