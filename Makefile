@@ -38,8 +38,8 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 	unit fuzz \
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
-	bench-virtio bench-render bench-deferred bench-place bench-learn bench-scrape learn-weights \
-	htmldocs \
+	bench-virtio bench-render bench-deferred bench-place bench-learn bench-scrape bench-operate \
+	learn-weights htmldocs \
 	check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel check-kernels \
 	check-debug check-packaging mutations coverage vm-shell clean distclean
@@ -194,6 +194,9 @@ bench-scrape: ctl ## measure a scrape of mgpu-exporter (a minute); writes build/
 	$(SUB) -C tools/bench scrape
 	@tools/bench/operate/scrape
 
+bench-operate: all ## measure gpuctl, mgpu-exporter and mgpud with 1,000 vGPUs (25 minutes); writes build/bench/operate.json
+	@tools/bench/operate/run
+
 learn-weights: sim ## make the weights of models again that the project ships (minutes)
 	@tools/learn/weights ctl/learn/weights
 
@@ -206,7 +209,7 @@ htmldocs: kernel ## build the documentation as HTML, in build/htmldocs
 check: all unit fuzz-targets kselftest prometheus ## run the tests, all but the longest (30 minutes)
 	@tests/run
 
-# Each of the three kernels, one after the other; what one finds stops no other.
+# Each of the kernels, one after the other; what one finds stops no other.
 check-long: ## run what takes hours: every kernel, soak, an hour of fuzzing a target
 	+@bad=; for kernel in 6.1 6.12 backports debug; do \
 		$(MAKE) --no-print-directory KERNEL=$$kernel all unit fuzz-targets kselftest \
@@ -244,13 +247,13 @@ check-kernel: all kselftest ## only what depends on the test kernel: KERNEL=6.12
 		'kselftest/!(*.sh|test_*kills|test_sched|test_pacing|test_starved|test_fuzz*|test_races)' \
 		kselftest/test_gpu_bind.sh e2e/smoke.sh
 
+check-kernels: ## check-kernel on each kernel that Debian offers (KERNELS="6.12 backports"), and a table
+	+@tests/kernels $(KERNELS)
+
 # The scheduler's decisions, those of eBPF policies and of cgroups, what mgpud leaves behind, and
 # what each command and query does, are those on 6.1. What is left has hostile guests, races, and
 # memory that goes away or runs out. test_clear looks for other guests' pixels, with another renderer
 # of the GPU: a second host.
-check-kernels: ## check-kernel on each kernel that Debian offers (KERNELS="6.12 backports"), and a table
-	+@tests/kernels $(KERNELS)
-
 check-debug: ## C programs of the kernel self-tests that break things, on a kernel with checkers
 	+@$(MAKE) --no-print-directory KERNEL=debug kmod kselftest
 	@KERNEL=debug tests/run \

@@ -40,6 +40,8 @@ preempt = program("preempt/report")
 deferred = program("deferred/report")
 cases = deferred.cases
 deferred_in_host = program("deferred/in-host")
+operate = program("operate/report")
+operate_in_host = program("operate/in-host")
 
 TEMPORARY = tempfile.TemporaryDirectory()
 COST = [{"vgpus": n, "bpf": bpf, "ns_per_job": ns}
@@ -649,6 +651,77 @@ def test_deferred_command_line():
         assert not done.stdout and not os.path.exists(os.path.join(TEMPORARY.name, "bench")), args
 
 
+# ---- programs of the host with many vGPUs
+
+def mgpud_samples(first_bytes, bytes_per_s):
+    """10 minutes; memory settles within the first."""
+    return [{"s": s, "cpu_s": 0.02 * s, "rss": first_bytes * (s >= 60) + round(bytes_per_s * s),
+             "private": first_bytes} for s in range(0, 601, 5)]
+
+
+def test_operate_growth():
+    steady = operate.growth(mgpud_samples(1 << 20, 0))
+    assert steady["cpu_share"] == 0.02 and steady["seconds"] == 600
+    assert steady["rss_bytes"] == 1 << 20 and steady["rss_grew_bytes"] == 0
+    assert abs(steady["rss_bytes_per_hour"]) < 1 and steady["private_bytes_per_hour"] == 0
+    leak = operate.growth(mgpud_samples(1 << 20, 100))
+    assert abs(leak["rss_bytes_per_hour"] - 360000) < 1 and leak["rss_grew_bytes"] == 45000
+    few = operate.growth(mgpud_samples(1, 0)[:2])
+    assert few["rss_bytes_per_hour"] is None and few["samples"] == 2
+
+
+def operate_results(**parts):
+    directory = tempfile.mkdtemp(dir=TEMPORARY.name)
+    for name, records in parts.items():
+        with open(os.path.join(directory, f"{name}.jsonl"), "w", encoding="utf-8") as f:
+            for part, record in records:
+                f.write(json.dumps({"part": part, **record}) + "\n")
+    return directory
+
+
+def test_operate_parts():
+    command = {"command": "vgpu list", "vgpus": 10, "pairs": 7, "more_ms": 1, "more_cpu_ms": 1,
+               "calls": 5, "sends": 1, "most": {"read": 3}}
+    mgpud = {"vgpus": 1000, "periods": 5, "period_calls": 12.5, "most": {},
+             "samples": mgpud_samples(1, 0)}
+    old = operate.collect(operate_results(
+        commands=[("command", command), ("command", {**command, "vgpus": 100}), took("commands")],
+        growth=[("mgpud", {"case": "growth", **mgpud})],
+        rest=[("failed", {"what": "rest", "why": "no mgpud"})]))
+    assert [c["vgpus"] for c in old["parts"]["commands"]["command"]] == [10, 100]
+    assert old["parts"]["growth"]["mgpud"]["seconds"] == 600
+    assert operate.failed(old)
+    new = operate.collect(operate_results(
+        commands=[("command", command)], rest=[("mgpud", {"case": "rest", **mgpud})]))
+    out = operate.merge(old, new)
+    # a part that is measured again has nothing of the old one, nor its failure
+    assert len(out["parts"]["commands"]["command"]) == 1 and not operate.failed(out)
+    assert set(out["parts"]) == {"commands", "growth", "rest"}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        operate.print_all(out)
+    assert re.search(r"^  vgpu list +10 +1.0 +1.0 +5 +1 +read 3$", printed.getvalue(), re.M), \
+        printed.getvalue()
+
+
+def test_operate_packaging():
+    folder = os.path.join(TEMPORARY.name, "packaging")
+    operate.BUILD = TEMPORARY.name
+    assert operate.packaging() is None
+    os.mkdir(folder)
+    with open(os.path.join(folder, "debian12.json"), "w", encoding="utf-8") as f:
+        f.write('{"seconds": 3}')
+    assert operate.packaging() == {"debian12": {"seconds": 3}}
+
+
+def test_operate_calls():
+    text = ("# event histogram\n{ id: sys_openat                    [257] } hitcount:          3\n"
+            "{ id: sys_read                      [  0] } hitcount:         12\n\nTotals:\n")
+    assert operate_in_host.calls_of(text) == {"openat": 3, "read": 12}
+    assert operate_in_host.summary({"read": 12, "sendto": 2, "sendmsg": 1}) == {
+        "calls": 15, "sends": 3, "most": {"read": 12, "sendto": 2, "sendmsg": 1}}
+
+
 TESTS = [
     (test_growth, "growth is from the fewest vGPUs to the most"),
     (test_collect, "results go to their parts, failures apart"),
@@ -674,6 +747,10 @@ TESTS = [
     (test_deferred_in_guest, "a guest runs a program in several modes, until one fails"),
     (test_deferred_turns, "each round begins with another mode"),
     (test_deferred_command_line, "the bench of remoted programs refuses bad options"),
+    (test_operate_growth, "growth of memory is a slope over what is left when it has settled"),
+    (test_operate_parts, "parts of many vGPUs are kept unless they were measured again"),
+    (test_operate_packaging, "what the packages' test measured is in the result, if it is there"),
+    (test_operate_calls, "system calls are counted by name"),
     (test_virtio_waits, "a job waits since its vGPU's turn came"),
 ]
 
