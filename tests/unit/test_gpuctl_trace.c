@@ -371,7 +371,8 @@ static void hostile_names(void)
 	TAP_CHECK(!strchr(html, '\033'));
 	TAP_CHECK(!strchr(html, '\377'));
 	TAP_CHECK(!strstr(html, "alert(\"1\")"));
-	TAP_CHECK(strstr(html, "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;\\u202e"));
+	TAP_CHECK(strstr(html, "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;"
+			 "\\u202e"));
 	TAP_CHECK(strstr(html, "allocator &lt;script&gt;"));
 	free(html);
 	done();
