@@ -109,9 +109,16 @@ static int mgpu_probe(struct mdev_device *mdevice)
 	mutex_unlock(&mgpu_registry_lock);
 
 	dev_set_drvdata(&mdevice->dev, vgpu);
-	ret = vfio_register_emulated_iommu_dev(&vgpu->vdev);
+	/*
+	 * Not as dev_groups of the driver: without memory for them, Linux 6.1 warns that it
+	 * cannot remove what it could not add.
+	 */
+	ret = sysfs_create_groups(&mdevice->dev.kobj, mgpu_vgpu_groups);
 	if (ret)
 		goto err_forget;
+	ret = vfio_register_emulated_iommu_dev(&vgpu->vdev);
+	if (ret)
+		goto err_groups;
 
 	mgpu_netlink_event(vgpu, MGPU_EVENT_ADDED);
 	return 0;
@@ -121,6 +128,8 @@ err_unlock:
 	vfio_put_device(&vgpu->vdev);
 	return ret;
 
+err_groups:
+	sysfs_remove_groups(&mdevice->dev.kobj, mgpu_vgpu_groups);
 err_forget:
 	mutex_lock(&mgpu_registry_lock);
 	mgpu_sched_detach(vgpu);
@@ -137,6 +146,9 @@ err_forget:
 static void mgpu_remove(struct mdev_device *mdevice)
 {
 	struct mgpu_vgpu *vgpu = dev_get_drvdata(&mdevice->dev);
+
+	/* This waits for reads and writes. */
+	sysfs_remove_groups(&mdevice->dev.kobj, mgpu_vgpu_groups);
 
 	/* This asks the VMM to close the device, and waits until it has. */
 	vfio_unregister_group_dev(&vgpu->vdev);
@@ -166,7 +178,6 @@ static struct mdev_driver mgpu_mdev_driver = {
 		.name = "mgpu",
 		.owner = THIS_MODULE,
 		.mod_name = KBUILD_MODNAME,
-		.dev_groups = mgpu_vgpu_groups,
 	},
 };
 

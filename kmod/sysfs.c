@@ -4,8 +4,8 @@
  * libvirt store attributes, and write them again whenever they create the device.
  * Documentation/ABI/testing/sysfs-mgpu describes each.
  *
- * The driver core adds the attributes after mgpu_probe() and removes them before
- * mgpu_remove(), and waits for their users: the vGPU exists meanwhile.
+ * mgpu_probe() adds the attributes, and mgpu_remove() first removes them, which waits for their
+ * users: the vGPU exists meanwhile.
  */
 #include <linux/capability.h>
 #include <linux/device.h>
