@@ -12,7 +12,7 @@
 #define BINS_PER_S	2
 #define VGPUS_MAX	16384
 
-/* What a track shows. */
+/* Contents of a track. */
 enum role {
 	ROLE_NONE, ROLE_LOST, ROLE_MGPUD, ROLE_DEV, ROLE_SLOT, ROLE_FRAMES, ROLE_THROTTLED,
 	ROLE_WAITING, ROLE_PREEMPTED, ROLE_TARGET, ROLE_SHARE_TARGET,

@@ -10,7 +10,7 @@
 /* Percentiles of frame times. */
 enum { FRAME_P50, FRAME_P95, FRAME_P99, FRAME_MAX, FRAME_POINTS };
 
-/* What a vGPU has for each point of time. */
+/* Values of a vGPU, one for each point of time. */
 enum report_series {
 	SERIES_FPS,		/* frames per second */
 	SERIES_TARGET,		/* mgpud's target of them; NAN for none */

@@ -348,7 +348,7 @@ static void leave_slot(struct trace_model *m, struct trace_slot *slot, uint64_t 
 	slot->free_ns = now_ns;
 }
 
-/* What is in flight is unknown. */
+/* End the slices of all jobs in flight, whose ends are unknown. */
 static void leave_all_slots(struct trace_model *m, uint64_t now_ns, const char *end)
 {
 	for (size_t i = 0; i < m->nr_devs; i++)

@@ -55,7 +55,7 @@ struct trace_vgpu;
 #define END_PREEMPTED	"preempted"
 #define ARG_LOST	"lost"		/* number of events */
 
-/* What mgpud had decided by its last state. */
+/* Decisions of mgpud by its last state. */
 struct trace_control {
 	char allocator[TRACE_TEXT];
 	char trouble[TRACE_TEXT];

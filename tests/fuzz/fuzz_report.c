@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzz gpuctl report: the input is a recording. What the reader takes is in the order of time, on
- * tracks that are there, and slices do not overlap; the page has no element or character that the
- * recording brings.
+ * Fuzz gpuctl report: the input is a recording. Events that the reader takes are in the order of
+ * time, on tracks that are there, and slices do not overlap; the page has no element or character
+ * that the recording brings.
  */
 #include <math.h>
 #include <linux/types.h>

@@ -95,7 +95,7 @@ lintian_is_content()
 }
 behaves 'lintian has no errors on any package' lintian_is_content
 
-# What the packages depend on stays when they go.
+# Dependencies of the packages stay when the packages go.
 dependencies()
 {
 	local f files depends

@@ -16,10 +16,10 @@ suite=bookworm
 needs qemu-system-x86_64 mkfs.ext4 modprobe
 
 dir=$store/boot-disk
-# What the host has besides the packages, their dependencies and what those are built with.
+# Packages of the host besides those under test, their dependencies and their build dependencies.
 system='dbus, jq, kmod, libgl1-mesa-dri, mdevctl, qemu-system-x86, systemd-sysv, udev'
 
-# Install as README says, from the line behind the build on. What mgpu-renderd needs is there.
+# Install as README says, from the line behind the build on. Dependencies of mgpu-renderd are there.
 install_system()
 {
 	quiet_apt satisfy "$(dpkg-deb -f "$root/$(packages "$version" mgpu-renderd)" Depends), $system"

@@ -86,13 +86,13 @@ def links_lead_somewhere():
 
 def pages_are_reached():
     found = html_pages()
-    reached, todo = set(), ["index.html"]
-    while todo:
-        name = todo.pop()
+    reached, unread = set(), ["index.html"]
+    while unread:
+        name = unread.pop()
         if name in reached or name not in found:
             continue
         reached.add(name)
-        todo += [goal[0] for goal in (target(name, link) for link in found[name].links) if goal]
+        unread += [goal[0] for goal in (target(name, link) for link in found[name].links) if goal]
     lost = set(found) - reached - {"search.html", "genindex.html"}
     assert len(reached) > 50 and not lost, lost
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the documentation says of commands, files, messages and counters is in the sources.
+"""Commands, files, messages and counters of the documentation are those of the sources.
 
 Commands are compared with the command table and the help of the programs, which must be built.
 """

@@ -138,7 +138,7 @@ def interrupted():
 
 
 def refusals():
-    """What cannot be written is refused before the recording, with what to do."""
+    """A file that cannot be written is refused before the recording, with a remedy."""
     os.mkdir(path("folder"))
     for words, status, want in (
             (("trace", "record"), 2, "--output FILE"),

@@ -90,7 +90,7 @@ static void refuses_all_others(void)
 			tap_diag("call %ld: error %d", call, errors[call]);
 }
 
-/* What an attacker would want, with arguments that work before. */
+/* Try calls that an attacker would want, with arguments that work before the filter. */
 static void call_some(void)
 {
 	static char *const argv[] = { (char *)"/bin/true", NULL };

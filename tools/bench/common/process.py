@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the kernel counts of a process."""
+"""Counters of the kernel about a process."""
 import time
 
 
