@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <cap-ng.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <seccomp.h>
 #include <stddef.h>
 #include <string.h>
@@ -13,10 +14,10 @@
 
 static const int calls[] = {
 	/* sockets that are open, and complaints */
-	SCMP_SYS(accept4), SCMP_SYS(close), SCMP_SYS(fcntl), SCMP_SYS(getpeername),
-	SCMP_SYS(getsockname), SCMP_SYS(getsockopt), SCMP_SYS(read), SCMP_SYS(recvfrom),
-	SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(setsockopt),
-	SCMP_SYS(shutdown), SCMP_SYS(write), SCMP_SYS(writev),
+	SCMP_SYS(accept4), SCMP_SYS(close), SCMP_SYS(getpeername), SCMP_SYS(getsockname),
+	SCMP_SYS(getsockopt), SCMP_SYS(read), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg),
+	SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(setsockopt), SCMP_SYS(shutdown),
+	SCMP_SYS(write), SCMP_SYS(writev),
 	/* waiting */
 	SCMP_SYS(clock_nanosleep), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait),
 	SCMP_SYS(epoll_wait), SCMP_SYS(futex), SCMP_SYS(poll), SCMP_SYS(ppoll),
@@ -29,6 +30,9 @@ static const int calls[] = {
 	SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(time),
 };
 
+/* Commands of fcntl(). F_SETOWN is none: a socket would send signals to any process. */
+static const int flags[] = { F_GETFD, F_SETFD, F_GETFL, F_SETFL };
+
 static int allow(scmp_filter_ctx filter)
 {
 	const struct scmp_arg_cmp data = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
@@ -37,6 +41,9 @@ static int allow(scmp_filter_ctx filter)
 
 	for (size_t i = 0; !ret && i < sizeof(calls) / sizeof(*calls); i++)
 		ret = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
+	for (size_t i = 0; !ret && i < sizeof(flags) / sizeof(*flags); i++)
+		ret = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+				       SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)flags[i]));
 	if (!ret)
 		ret = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, data);
 	if (!ret)
