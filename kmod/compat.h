@@ -261,27 +261,20 @@ mgpu_compat_hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * 6.19: VFIO copies the structure of VFIO_DEVICE_GET_REGION_INFO, for which it calls an operation
- * and not ->ioctl().
+ * 6.19: VFIO answers VFIO_DEVICE_GET_REGION_INFO: it copies the structure, and calls
+ * ->get_region_info_caps() in place of ->ioctl().
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
-#define MGPU_REGION_INFO(fn)						\
-	static int fn##_compat(struct vfio_device *vdev,		\
-			       struct vfio_region_info *info,		\
-			       struct vfio_info_cap *caps)		\
-	{								\
-		return fn(vdev, info);					\
-	}
-#define MGPU_REGION_INFO_OPS(fn)	.get_region_info_caps = fn##_compat,
+#define MGPU_REGION_INFO_OPS(fn)	.get_region_info_caps = fn,
 #else
-#define MGPU_REGION_INFO(fn)
 #define MGPU_REGION_INFO_OPS(fn)
 #endif
 
-/* Answer the ioctl, in kernels that call ->ioctl() for it. */
+/* Answer VFIO_DEVICE_GET_REGION_INFO in ->ioctl(), which older kernels call for it. */
 static inline long
 mgpu_compat_region_info(struct vfio_device *vdev, unsigned long arg,
-			int (*fn)(struct vfio_device *vdev, struct vfio_region_info *info))
+			int (*fn)(struct vfio_device *vdev, struct vfio_region_info *info,
+				  struct vfio_info_cap *caps))
 {
 	unsigned long minsz = offsetofend(struct vfio_region_info, offset);
 	struct vfio_region_info info = {};
@@ -291,7 +284,7 @@ mgpu_compat_region_info(struct vfio_device *vdev, unsigned long arg,
 		return -EFAULT;
 	if (info.argsz < minsz)
 		return -EINVAL;
-	ret = fn(vdev, &info);
+	ret = fn(vdev, &info, NULL);
 	if (ret)
 		return ret;
 	return copy_to_user((void __user *)arg, &info, minsz) ? -EFAULT : 0;

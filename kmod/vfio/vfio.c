@@ -270,8 +270,9 @@ static long get_info(struct mgpu_vgpu *vgpu, unsigned long arg)
 	return copy_to_user((void __user *)arg, &info, minsz) ? -EFAULT : 0;
 }
 
-/* @info: the index on entry */
-static int get_region_info(struct vfio_device *vdev, struct vfio_region_info *info)
+/* Describe the region @info->index. No region has a capability to add to @caps. */
+static int get_region_info(struct vfio_device *vdev, struct vfio_region_info *info,
+			   struct vfio_info_cap *caps)
 {
 	struct mgpu_vgpu *vgpu = to_mgpu_vgpu(vdev);
 
@@ -310,8 +311,6 @@ static int get_region_info(struct vfio_device *vdev, struct vfio_region_info *in
 	}
 	return 0;
 }
-
-MGPU_REGION_INFO(get_region_info)
 
 static int nr_irqs_of(u32 index)
 {
