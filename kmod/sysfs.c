@@ -46,6 +46,17 @@ static ssize_t refuse(struct device *dev, const struct device_attribute *attr, c
 	return -ERANGE;
 }
 
+/* Parse a number. The largest stands for one of more than 32 bits: no setting has it. */
+static int parse_u32(const char *text, u32 *value)
+{
+	int err = kstrtou32(text, 10, value);
+
+	if (err != -ERANGE)
+		return err;
+	*value = U32_MAX;
+	return 0;
+}
+
 static void apply(struct mgpu_vgpu *vgpu, struct mgpu_settings *set)
 {
 	char by[TASK_COMM_LEN];
@@ -74,7 +85,7 @@ static ssize_t setting_store(struct device *dev, struct device_attribute *attr,
 	u32 bad;
 	int err;
 
-	err = may_set() ?: kstrtou32(buf, 10, mgpu_setting_value(&set, a->bit));
+	err = may_set() ?: parse_u32(buf, mgpu_setting_value(&set, a->bit));
 	if (err)
 		return err;
 	why = mgpu_settings_check(&set, &bad);
@@ -117,7 +128,7 @@ static int parse_mode(const char *buf, u32 *width, u32 *height)
 	if (!x)
 		return -EINVAL;
 	*x = '\0';
-	return kstrtou32(text, 10, width) ?: kstrtou32(x + 1, 10, height);
+	return parse_u32(text, width) ?: parse_u32(x + 1, height);
 }
 
 static ssize_t mode_store(struct device *dev, struct device_attribute *attr, const char *buf,
