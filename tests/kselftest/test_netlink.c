@@ -1173,7 +1173,7 @@ TEST_F_TIMEOUT(nl, a_monitor_that_stood_still_says_so_and_goes_on, 120)
 {
 	const char *build = getenv("BUILD");
 	struct nl *nl = &self->nl;
-	unsigned int i;
+	unsigned int i, nr;
 	char path[512];
 	int fds[2];
 	pid_t pid;
@@ -1202,7 +1202,8 @@ TEST_F_TIMEOUT(nl, a_monitor_that_stood_still_says_so_and_goes_on, 120)
 	}
 	EXPECT_GT(100, i);
 	ASSERT_EQ(0, kill(pid, SIGSTOP));
-	for (i = 0; i < more_than_it_holds(); i++) {
+	nr = more_than_it_holds();
+	for (i = 0; i < nr; i++) {
 		ASSERT_EQ(0, change(nl, i));
 	}
 	ASSERT_EQ(0, kill(pid, SIGCONT));

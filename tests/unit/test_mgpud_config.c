@@ -569,8 +569,7 @@ static void many_agreements(void)
 	settings_free(&copy);
 }
 
-/* A ceiling of one vGPU must reach the plan by its UUID, and no other vGPU. */
-/* As gpuctl vgpu set VGPU floor, or the attribute in sysfs, has them. */
+/* Floors that gpuctl vgpu set VGPU floor, or the attribute in sysfs, sets. */
 static void floors_of_vgpus(void)
 {
 	struct sample_vgpu a = { .uuid = A }, b = { .uuid = B };
@@ -594,6 +593,7 @@ static void floors_of_vgpus(void)
 	config_free(&c);
 }
 
+/* A ceiling of one vGPU must reach the plan by its UUID, and no other vGPU. */
 static void agreements_decide(void)
 {
 	struct estimate_vgpu vgpus[2] = {
