@@ -58,10 +58,13 @@ int replace_file(const char *path, const void *data, int (*write)(const void *da
 	FILE *f = NULL;
 	int ret = -1;
 
-	if (asprintf(&beside, "%s.tmp", path) < 0)
+	if (asprintf(&beside, "%s.tmp", path) < 0) {
 		beside = NULL;
-	else
-		f = fopen(beside, "we");
+	} else {
+		/* A link of this name, in a directory of all users, is removed, not followed. */
+		unlink(beside);
+		f = fopen(beside, "wxe");
+	}
 	if (f) {
 		ret = write(data, f);
 		if (fclose(f))

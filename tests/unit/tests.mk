@@ -59,6 +59,11 @@ test_virgl-srcs := $(addprefix ../../kmod/virgl/,virgl.c virgl_format.c virgl_ca
 
 test_vring-srcs := ../../kmod/vfio/vring.c
 
+# ---- ctl/lib
+
+test_files-srcs := $(addprefix ../../ctl/lib/,files.c complain.c)
+test_files-cflags := $(lib-cflags)
+
 # ---- ctl/alloc, ctl/preempt
 
 test_estimate-srcs := $(alloc)
