@@ -6,8 +6,9 @@
 #
 #   tests/packaging/boot.sh [--prepare]
 #
-# build/packaging/boot has the disk, and each boot's files (console.log, output). The disk is
-# made once for the current sources, with --prepare that alone, and each test starts from a copy.
+# build/packaging/boot-disk has the disk, and a folder with the files of each boot (console.log,
+# output). The disk is made once for the current sources, with --prepare that alone, and each test
+# starts from a copy.
 set -uo pipefail
 
 suite=bookworm
@@ -93,6 +94,9 @@ boot()		# PROGRAM [OPTION]...
 	# A disk that was lost in the middle of a boot says nothing about the next one.
 	[ $status -lt 4 ] || bail "there is no boot after this one"
 }
+
+# Its commands are checks, which judge counts.
+declare -ft boot
 
 copy_sources
 [ -e "$dir/.complete" ] && [ "$(cat "$dir/key" 2>/dev/null)" = "$key" ] || prepare
