@@ -707,16 +707,6 @@ def test_operate_parts():
         printed.getvalue()
 
 
-def test_operate_packaging():
-    folder = os.path.join(TEMPORARY.name, "packaging")
-    operate.BUILD = TEMPORARY.name
-    assert operate.packaging() is None
-    os.mkdir(folder)
-    with open(os.path.join(folder, "debian12.json"), "w", encoding="utf-8") as f:
-        f.write('{"seconds": 3}')
-    assert operate.packaging() == {"debian12": {"seconds": 3}}
-
-
 def test_operate_calls():
     text = ("# event histogram\n{ id: sys_openat                    [257] } hitcount:          3\n"
             "{ id: sys_read                      [  0] } hitcount:         12\n\nTotals:\n")
@@ -752,7 +742,6 @@ TESTS = [
     (test_deferred_command_line, "the bench of remoted programs refuses bad options"),
     (test_operate_growth, "growth of memory is a slope over what is left when it has settled"),
     (test_operate_parts, "parts of many vGPUs are kept unless they were measured again"),
-    (test_operate_packaging, "what the packages' test measured is in the result, if it is there"),
     (test_operate_calls, "system calls are counted by name"),
     (test_virtio_waits, "a job waits since its vGPU's turn came"),
 ]
