@@ -13,7 +13,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 for tool in apt-get apt-cache dpkg-deb; do
 	command -v $tool >/dev/null || skip_all "no $tool"
 done
-plan 8
+plan 9
 
 # --- sources
 
@@ -71,6 +71,35 @@ older_form()
 	is '' "$(source_line bookworm-security trixie-security)"
 }
 behaves 'a source of the older form is found' older_form
+
+die()
+{
+	echo "died: $*"
+	exit 1
+}
+
+# Of a suite with a source, of one without security updates, and of one without a source.
+lists()
+{
+	private_apt()
+	{
+		shift
+		printf '%s\n' "$@"
+	}
+
+	printf '%s\n' 'deb http://one/debian bookworm main' \
+		'deb http://sec/debian bookworm-security main' >"$apt_etc/sources.list"
+	is $'deb http://one/debian trixie main\ndeb http://sec/debian trixie-security main' \
+		"$(suite_lists "$tmp/state" trixie trixie-security)"
+	echo 'deb http://one/debian stable main' >"$apt_etc/sources.list"
+	is 'deb http://one/debian trixie main' "$(suite_lists "$tmp/state" trixie trixie-security)"
+	: >"$apt_etc/sources.list"
+	suite_lists "$tmp/state" trixie trixie-security >"$tmp/said" &
+	! wait $! || echo 'it ends with status 0'
+	grep -q '^died: apt has no source of Debian 12 to take the one of trixie from' "$tmp/said" ||
+		show "$tmp/said"
+}
+behaves 'lists of a suite and of its security updates are read from where Debian 12 is' lists
 
 # --- packages: upper needs lower, and other is for itself
 
