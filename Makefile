@@ -110,7 +110,7 @@ debian13: guest ## fetch a Debian 13 that guests can boot
 	@tools/guest/debian13
 	$(SUB) -C tools/guest debian13
 
-libvirt: deps ## fetch libvirt and mdevctl, for a test with them (LIBVIRT_SUITE=bookworm,trixie)
+libvirt: deps ## fetch libvirt and mdevctl, for a test with them (LIBVIRT_SUITE=trixie: Debian 13's)
 	@tools/setup/libvirt $(or $(LIBVIRT_SUITE),bookworm)
 
 prometheus: deps ## fetch Prometheus, for a test of the metrics
