@@ -98,6 +98,12 @@ boot()		# PROGRAM [OPTION]...
 # Its commands are checks, which judge counts.
 declare -ft boot
 
+drop_copy()
+{
+	rm -f "$dir/disk"
+}
+at_exit drop_copy
+
 copy_sources
 [ -e "$dir/.complete" ] && [ "$(cat "$dir/key" 2>/dev/null)" = "$key" ] || prepare
 [ "${1-}" != --prepare ] || skip_all 'only the disk was to be made'
@@ -108,5 +114,4 @@ gpu=()
 boot first
 boot second
 boot readme "${gpu[@]}"
-rm -f "$dir/disk"
 done_testing
