@@ -280,6 +280,16 @@ def counters_are_all_there():
     assert not {m for m in missing if "account" not in m and "program_info" not in m}, missing
 
 
+def maps_are_all_there():
+    page = read("Documentation/bpf-maps.rst")
+    named = set(re.findall(r"^``(\w+)`` \((\w+)\) ", page, flags=re.M))
+    # Policies' maps are of the examples alone.
+    want = {(name, os.path.basename(path).removesuffix(".bpf.c"))
+            for path in files("bpf/*.bpf.c") if "/policy_" not in path
+            for name in re.findall(r'^} (\w+) SEC\("\.maps"\);', read(path), flags=re.M)}
+    assert len(want) > 6 and named == want, named ^ want
+
+
 # ---- messages
 
 def texts_of_sources():
@@ -317,6 +327,7 @@ sys.exit(pytap.run([
     (manual_has_parameters, "mgpu(4) has each parameter, with its range and default"),
     (abi_has_files, "Documentation/ABI and mgpu(4) have each file in sysfs"),
     (counters_are_all_there, "counters.rst has each counter, with its names and its unit"),
+    (maps_are_all_there, "bpf-maps.rst has each map of the eBPF programs"),
     (troubleshooting_has_real_messages, "messages in troubleshooting.rst are those of the sources"),
     (invented_messages_are_noticed, "a message that there is not is noticed"),
 ]))
