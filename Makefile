@@ -202,7 +202,7 @@ learn-weights: sim ## make the weights of models again that the project ships (m
 
 # Comments of headers are converted by a script of the test kernel's source.
 htmldocs: kernel ## build the documentation as HTML, in build/htmldocs
-	@sphinx-build -q -W --keep-going -n -b html -d $(BUILD)/htmldocs/.doctrees \
+	@sphinx-build -q -W --keep-going -b html -d $(BUILD)/htmldocs/.doctrees \
 		Documentation $(BUILD)/htmldocs
 	@echo 'htmldocs: $(BUILD)/htmldocs/index.html'
 

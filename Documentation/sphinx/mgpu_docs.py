@@ -152,10 +152,7 @@ class ManParser(Parser):
 class Generated(Directive):
     """A directive whose text is made from a file; rst() makes it."""
 
-    has_content = False
     required_arguments = 1
-    optional_arguments = 0
-    final_argument_whitespace = True
 
     def rst(self, path):
         raise NotImplementedError

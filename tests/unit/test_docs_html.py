@@ -28,7 +28,7 @@ def build(source, out):
     missing = [program for program in NEEDED if not shutil.which(program)]
     if missing:
         raise pytap.Skip("Sphinx, mandoc or Graphviz is not installed")
-    run = subprocess.run(["sphinx-build", "-q", "-W", "--keep-going", "-n", "-b", "html",
+    run = subprocess.run(["sphinx-build", "-q", "-W", "--keep-going", "-b", "html",
                           "-d", out + ".trees", source, out], env=dict(os.environ, BUILD=BUILD),
                          capture_output=True, text=True, check=False)
     return run.returncode, run.stdout + run.stderr
