@@ -30,7 +30,7 @@
  * @weight: its weight
  * @fps: frames per second
  * @target: frames per second that the controller allocated, NAN also for no limit
- * @floor: floor of its agreement
+ * @floor: floor in force
  * @granted: part of the floor that it is granted
  * @fps_limit: limit in force, millihertz, 0 for none
  * @fps_stale: @fps_limit is a target that is not updated

@@ -47,7 +47,7 @@ struct sample {
  * @told: mgpud has the vGPU in its list, and tells target and floor
  * @fps: frames shown per second
  * @target: frames per second that mgpud allocated; NAN with @told is no limit
- * @floor: floor of its agreement, frames per second
+ * @floor: floor in force, frames per second
  * @granted: part of the floor that it is granted, frames per second
  * @gpu: part of the device's engines
  * @cpu: part of the CPUs that VMs share
