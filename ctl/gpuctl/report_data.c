@@ -12,7 +12,7 @@
 #define BINS_PER_S	2
 #define VGPUS_MAX	16384
 
-/* Contents of a track. */
+/* Contents of a track; those of a vGPU are ROLE_FRAMES and later ones. */
 enum role {
 	ROLE_NONE, ROLE_LOST, ROLE_MGPUD, ROLE_DEV, ROLE_SLOT, ROLE_FRAMES, ROLE_THROTTLED,
 	ROLE_WAITING, ROLE_PREEMPTED, ROLE_TARGET, ROLE_SHARE_TARGET,
@@ -39,8 +39,8 @@ struct track {
  * @tracks: for each track of it
  * @begin_ns: its begin
  * @end_ns: its end
- * @held: for each slot and point: time of each vGPU, to find that of the longest; NULL if there
- *	are too many
+ * @held: for each slot and vGPU: part of each point's time, to find the vGPU that used the slot
+ *	longest; NULL if there are too many
  */
 struct maker {
 	struct report *report;
@@ -48,7 +48,7 @@ struct maker {
 	struct track *tracks;
 	uint64_t begin_ns;
 	uint64_t end_ns;
-	float *held;
+	double *held;
 };
 
 /* More of them are not kept apart by point of time. */
@@ -217,10 +217,12 @@ static size_t bin_of(const struct maker *m, double seconds)
 	return bin < m->report->bins ? bin : m->report->bins - 1;
 }
 
-/* For each point that a slice overlaps, call @add with the seconds of the overlap. */
-static void spread(const struct maker *m, const struct read_event *e,
-		   void (*add)(const struct maker *m, const struct read_event *e, size_t bin,
-			       double seconds, size_t vgpu), size_t vgpu)
+/*
+ * Add @factor times a slice to the points that it overlaps, as parts of their time. Returns the
+ * same as a part of the recording's time.
+ */
+static double spread(const struct maker *m, const struct read_event *e, double factor,
+		     double *points)
 {
 	double from = at(m, e->ns), to = at(m, e->end_ns), width = bin_seconds(m->report);
 
@@ -230,52 +232,9 @@ static void spread(const struct maker *m, const struct read_event *e,
 		double b = fmin(to, (double)(bin + 1) * width);
 
 		if (b > a)
-			add(m, e, bin, b - a, vgpu);
+			points[bin] += factor * (b - a) / width;
 	}
-}
-
-static void add_throttled(const struct maker *m, const struct read_event *e, size_t bin,
-			  double seconds, size_t vgpu)
-{
-	struct report_vgpu *v = &m->report->vgpus[vgpu];
-
-	(void)e;
-	v->series[SERIES_THROTTLED][bin] += seconds / bin_seconds(m->report);
-	v->throttled += seconds / m->report->seconds;
-}
-
-static void add_waiting(const struct maker *m, const struct read_event *e, size_t bin,
-			double seconds, size_t vgpu)
-{
-	struct report_vgpu *v = &m->report->vgpus[vgpu];
-
-	(void)e;
-	v->series[SERIES_WAITING][bin] += seconds / bin_seconds(m->report);
-	v->waiting += seconds / m->report->seconds;
-}
-
-/* A job's engine time is spread over the time that it was in its slot. */
-static void add_job(const struct maker *m, const struct read_event *e, size_t bin, double seconds,
-		    size_t vgpu)
-{
-	const struct track *track = &m->tracks[e->track];
-	double whole = (double)(e->end_ns - e->ns) / 1e9;
-	double engine = (double)trace_arg_uint(e, ARG_ENGINE_NS) / 1e9;
-	struct report_slot *slot = &m->report->slots[track->index];
-	double engines = (double)m->tracks[track->dev].engines;
-
-	slot->bins[bin] += seconds / bin_seconds(m->report);
-	slot->used += seconds / m->report->seconds;
-	if (vgpu == SIZE_MAX)
-		return;
-	if (m->held)
-		m->held[(track->index * REPORT_BINS + bin) * m->report->nr_vgpus + vgpu] +=
-			(float)seconds;
-	seconds *= engine > 0 && engine < whole ? engine / whole : 1;
-	m->report->vgpus[vgpu].engine_s += seconds;
-	m->report->vgpus[vgpu].share += seconds / m->report->seconds / engines;
-	m->report->vgpus[vgpu].series[SERIES_SHARE][bin] +=
-		seconds / bin_seconds(m->report) / engines;
+	return factor * (to - from) / m->report->seconds;
 }
 
 /* ---- events ---- */
@@ -288,16 +247,36 @@ static size_t vgpu_of_job(const struct maker *m, const struct read_event *e)
 	return i < m->report->nr_vgpus && m->report->vgpus[i].track == track ? i : SIZE_MAX;
 }
 
+/* Return the points of a slot's use by a vGPU. */
+static double *held_of(const struct maker *m, size_t slot, size_t vgpu)
+{
+	return m->held + (slot * m->report->nr_vgpus + vgpu) * REPORT_BINS;
+}
+
+/* A job's engine time is spread over the time that it was in its slot. */
 static void take_job(const struct maker *m, const struct read_event *e)
 {
+	const struct track *track = &m->tracks[e->track];
+	struct report_slot *slot = &m->report->slots[track->index];
 	struct trace_text end = trace_arg_text(e, ARG_END);
+	double whole = (double)(e->end_ns - e->ns) / 1e9;
+	double engine = (double)trace_arg_uint(e, ARG_ENGINE_NS) / 1e9;
+	double part = engine > 0 && engine < whole ? engine / whole : 1;
+	double engines = (double)m->tracks[track->dev].engines, share;
 	size_t vgpu = vgpu_of_job(m, e);
+	struct report_vgpu *v;
 
-	spread(m, e, add_job, vgpu);
+	slot->used += spread(m, e, 1, slot->bins);
 	if (vgpu == SIZE_MAX)
 		return;
-	m->report->vgpus[vgpu].jobs++;
-	m->report->vgpus[vgpu].preempted += trace_text_is(&end, END_PREEMPTED);
+	if (m->held)
+		spread(m, e, 1, held_of(m, track->index, vgpu));
+	v = &m->report->vgpus[vgpu];
+	share = spread(m, e, part / engines, v->series[SERIES_SHARE]);
+	v->share += share;
+	v->engine_s += share * engines * m->report->seconds;
+	v->jobs++;
+	v->preempted += trace_text_is(&end, END_PREEMPTED);
 }
 
 static void take_frame(const struct maker *m, const struct read_event *e, struct report_vgpu *v)
@@ -342,6 +321,7 @@ static void take(struct maker *m, const struct read_event *e)
 	const struct track *track = &m->tracks[e->track];
 	struct report *report = m->report;
 	bool slice = e->type == TRACE_BEGIN;
+	struct report_vgpu *v = track->role >= ROLE_FRAMES ? &report->vgpus[track->index] : NULL;
 
 	switch (track->role) {
 	case ROLE_LOST:
@@ -357,25 +337,25 @@ static void take(struct maker *m, const struct read_event *e)
 			take_job(m, e);
 		break;
 	case ROLE_FRAMES:
-		take_frame(m, e, &report->vgpus[track->index]);
+		take_frame(m, e, v);
 		break;
 	case ROLE_THROTTLED:
 		if (slice)
-			spread(m, e, add_throttled, track->index);
+			v->throttled += spread(m, e, 1, v->series[SERIES_THROTTLED]);
 		break;
 	case ROLE_WAITING:
 		if (slice)
-			spread(m, e, add_waiting, track->index);
+			v->waiting += spread(m, e, 1, v->series[SERIES_WAITING]);
 		break;
 	case ROLE_PREEMPTED:
-		report->vgpus[track->index].series[SERIES_PREEMPTED][bin_of(m, at(m, e->ns))]++;
+		v->series[SERIES_PREEMPTED][bin_of(m, at(m, e->ns))]++;
 		break;
 	case ROLE_TARGET:
-		take_target(m, e, report->vgpus[track->index].series[SERIES_TARGET], 1);
+		take_target(m, e, v->series[SERIES_TARGET], 1);
 		report->mgpud = true;
 		break;
 	case ROLE_SHARE_TARGET:
-		take_target(m, e, report->vgpus[track->index].series[SERIES_SHARE_TARGET], 0.01);
+		take_target(m, e, v->series[SERIES_SHARE_TARGET], 0.01);
 		break;
 	default:
 		break;
@@ -433,14 +413,15 @@ static void find_longest(const struct maker *m)
 
 	for (size_t i = 0; i < report->nr_slots; i++)
 		for (size_t bin = 0; bin < REPORT_BINS; bin++) {
-			const float *held = m->held + (i * REPORT_BINS + bin) * report->nr_vgpus;
 			size_t *longest = &report->slots[i].vgpu[bin];
+			double most = 0;
 
 			*longest = SIZE_MAX;
 			for (size_t v = 0; m->held && v < report->nr_vgpus; v++)
-				if (held[v] > 0 && (*longest == SIZE_MAX ||
-						    held[v] > held[*longest]))
+				if (held_of(m, i, v)[bin] > most) {
+					most = held_of(m, i, v)[bin];
 					*longest = v;
+				}
 		}
 }
 
