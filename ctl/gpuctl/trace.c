@@ -30,6 +30,7 @@
  * @told: that it does not answer is in the recording
  * @wanted: UUIDs of the vGPUs to record
  * @known: by id: the module was asked which vGPU has the id
+ * @end_ns: end of the recording, CLOCK_MONOTONIC; UINT64_MAX while no end is known
  */
 struct recorder {
 	const struct gpuctl *ctl;
@@ -41,7 +42,24 @@ struct recorder {
 	bool told;
 	char wanted[GPUCTL_VGPUS][MGPU_UUID_LEN];
 	bool known[MGPU_BPF_IDS];
+	uint64_t end_ns;
 };
+
+/* Return the end of the recording: that of --time, or the time when a signal was noticed. */
+static uint64_t end_of(struct recorder *rec)
+{
+	if (gpuctl_stop && now_ns() < rec->end_ns)
+		rec->end_ns = now_ns();
+	return rec->end_ns;
+}
+
+/* Return the time now, or the end of the recording if that is past. */
+static uint64_t now_or_end(struct recorder *rec)
+{
+	uint64_t now = now_ns(), end = end_of(rec);
+
+	return now < end ? now : end;
+}
 
 /* ---- which vGPUs ---- */
 
@@ -98,12 +116,17 @@ static void add_vgpu(struct recorder *rec, const struct mgpu_vgpu_info *vgpu)
 			 vgpu->dev_name);
 }
 
-/* A vGPU's id may be another one's after an open, and only then has it a VM's name. */
+/*
+ * A vGPU's id may be another one's after an open, and only then has it a VM's name. The first
+ * event after the end ends the reading: vGPUs may send events as fast as they are read.
+ */
 static int on_event(void *data, const struct mgpu_trace_event *e)
 {
 	struct mgpu_vgpu_info vgpu;
 	struct recorder *rec = data;
 
+	if (e->now_ns >= end_of(rec))
+		return -ETIME;
 	if (e->vgpu < MGPU_BPF_IDS && (!rec->known[e->vgpu] || e->type == MGPU_TRACE_OPEN)) {
 		rec->known[e->vgpu] = true;
 		if (!mgpu_vgpu_get(rec->mgpu, e->vgpu, &vgpu, NULL))
@@ -204,10 +227,11 @@ out:
 static const char *follow(struct recorder *rec, struct mgpu_error *err)
 {
 	struct timespec look = { .tv_nsec = LOOK_NS };
-	uint64_t end = rec->model.begin_ns + (uint64_t)(rec->ctl->duration * 1e9);
 	int ret = 0;
 
-	while (!ret && !gpuctl_stop && (!(rec->ctl->duration > 0) || now_ns() < end)) {
+	if (rec->ctl->duration > 0)
+		rec->end_ns = rec->model.begin_ns + (uint64_t)(rec->ctl->duration * 1e9);
+	while (!ret && now_ns() < end_of(rec)) {
 		read_mgpud(rec);
 		ret = trace_source_read(rec->source);
 		if (!ret)
@@ -215,9 +239,11 @@ static const char *follow(struct recorder *rec, struct mgpu_error *err)
 		if (!ret && wait_or_stop(-1, &look, err))
 			return NULL;
 	}
-	if (!ret) {
+	if (!ret)
 		ret = trace_source_read(rec->source);
-		trace_model_lost(&rec->model, now_ns(), trace_source_lost(rec->source));
+	if (!ret || ret == -ETIME) {
+		trace_model_lost(&rec->model, now_or_end(rec), trace_source_lost(rec->source));
+		ret = 0;
 	}
 	if (ret == -ENOSPC || rec->model.file.error == -ENOSPC)
 		return "size";
@@ -274,7 +300,7 @@ static void warn(const struct recorder *rec, const char *why, uint64_t missed)
 static int finish(struct recorder *rec, const char *why)
 {
 	uint64_t missed = trace_source_missed(rec->source);
-	uint64_t end = now_ns();
+	uint64_t end = now_or_end(rec);
 
 	trace_model_finish(&rec->model, end, why, missed);
 	if (rec->model.file.error) {
@@ -307,6 +333,7 @@ int trace_record(const struct gpuctl *ctl, int argc, char **argv)
 	if (!rec)
 		return usage_error("out of memory");
 	rec->ctl = ctl;
+	rec->end_ns = UINT64_MAX;
 	stop_on_signals();
 	if (!mgpu_open(&rec->mgpu, &err) && !begin(rec, &err))
 		why = follow(rec, &err);

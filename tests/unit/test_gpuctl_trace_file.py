@@ -96,6 +96,21 @@ def bounded():
         assert perfetto.Trace(file.read()).slices("mgpu/recording")
 
 
+def flooded():
+    """--time ends a recording while vGPUs send events as fast as gpuctl reads them."""
+    os.environ["PLAYED_FLOOD"] = "1"
+    try:
+        ran = gpuctl("-j", "trace", "record", "-o", path("flood"), "-t", "1", "-m", "1M")
+    finally:
+        del os.environ["PLAYED_FLOOD"]
+    result = json.loads(ran.stdout)
+    assert result["ended"] == "time" and result["duration_s"] <= 1, result
+    with open(path("flood"), "rb") as file:
+        trace = perfetto.Trace(file.read())
+    (_, end, *_), = trace.slices("mgpu/recording")
+    assert trace.events[-1].ns <= end and len(trace.slices(GAME + "/frames")) > 90
+
+
 def lost():
     """Lost events are reported, marked in the recording, and in the report."""
     ran = gpuctl("-j", "trace", "record", "-o", path("lost"), "-t", "3.5")
@@ -357,6 +372,7 @@ TESTS = (
     (kept, "a recording keeps the rules and has what was played"),
     (some, "only the vGPUs that are named are recorded"),
     (bounded, "a recording is not larger than --max-size"),
+    (flooded, "a recording ends while events never end"),
     (lost, "lost events are told, recorded and reported"),
     (without_mgpud, "a recording without mgpud says so"),
     (interrupted, "a signal ends a recording, whose file appears whole"),
