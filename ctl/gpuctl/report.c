@@ -38,7 +38,7 @@ static int read_all(int fd, char *data, size_t size)
 /* Read a file that is at most as large as a recording may be. The caller must free *data. */
 static int load(const char *path, char **data, size_t *size, struct mgpu_error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), ret = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret = 0;
 	struct stat st;
 
 	*data = NULL;

@@ -155,6 +155,7 @@ def interrupted():
 def refusals():
     """A file that cannot be written is refused before the recording, with a remedy."""
     os.mkdir(path("folder"))
+    os.mkfifo(path("pipe"))
     for words, status, want in (
             (("trace", "record"), 2, "--output FILE"),
             (("trace", "record", "-o", path("x"), "extra"), 2, "no 'extra'"),
@@ -169,6 +170,7 @@ def refusals():
             (("report", path("x"), "y"), 2, "not 'y'"),
             (("report", path("nothing")), 1, "No such file"),
             (("report", "/dev/null"), 1, "not a regular file"),
+            (("report", path("pipe")), 1, "not a regular file"),
             (("report", path("kept"), "-o", path("kept")), 2, "recording itself"),
             (("report", GPUCTL), 1, "not from gpuctl trace"),
     ):
