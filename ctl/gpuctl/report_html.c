@@ -613,6 +613,7 @@ static void plot_slots(struct page *p)
 static void plot_preemptions(struct page *p)
 {
 	double below[REPORT_BINS] = { 0 }, top = 0, y;
+	uint64_t preempted = 0;
 	size_t i, bin;
 
 	for (bin = 0; bin < p->r->bins; bin++) {
@@ -623,7 +624,10 @@ static void plot_preemptions(struct page *p)
 		top = fmax(top, sum);
 	}
 	if (!(top > 0)) {
-		put(p, "<section><h2>Preemptions</h2><p class=\"soft\">No job was preempted.</p></section>\n");
+		for (i = 0; i < p->r->nr_vgpus; i++)
+			preempted += p->r->vgpus[i].preempted;
+		put(p, "<section><h2>Preemptions</h2><p class=\"soft\">No job%s was preempted.</p></section>\n",
+		    preempted ? " of a vGPU in the plots" : "");
 		return;
 	}
 	begin_plot(p, "preempted", "Preemptions",

@@ -402,12 +402,18 @@ static void many_vgpus(void)
 		event(MGPU_TRACE_START, i, i * 10, i, 0);
 		event(MGPU_TRACE_DONE, i, i * 10 + (i == 20 ? 9 : 1), i, i == 20 ? 9 : 1);
 	}
+	/* of a vGPU without a plot: it used least */
+	event(MGPU_TRACE_START, 1, 500, 1, 0);
+	event(MGPU_TRACE_PREEMPT, 1, 501, 1, 0.1);
 	make_report(1000);
 	html = page();
 	TAP_EQ(figures.nr_vgpus, 39);
 	TAP_CHECK(strstr(html, "Plots have the 8 vGPUs"));
 	/* it used most, and so is in the keys of plots */
 	TAP_CHECK(strstr(html, "</i>one of many, vGPU 20,"));
+	TAP_CHECK(!strstr(html, "</i>game, vGPU 1,"));
+	TAP_CHECK(!strstr(html, "No job was preempted"));
+	TAP_CHECK(strstr(html, "No job of a vGPU in the plots was preempted"));
 	free(html);
 	done();
 }
