@@ -5,11 +5,11 @@
  * Counts: nothing but the events that do not fit into the ring buffer. Each event has
  *	that count, so that its reader knows between which two events others are missing.
  * Attaches to: mgpu_job_start, mgpu_job_preempt, mgpu_job_done, mgpu_throttle,
- *	mgpu_frame, mgpu_vgpu_open, mgpu_vgpu_close. It charges no jobs.
+ *	mgpu_frame, mgpu_vgpu_open. It charges no jobs.
  * Costs: one record in a ring buffer per event, of which a job has two or three. The
  *	programs wake no reader: gpuctl looks every 50 ms. Attach it for a recording, not
- *	permanently. A vGPU that opens or closes always has its event: afterwards another
- *	vGPU may have its id.
+ *	permanently. A vGPU that opens always has its event: its id may have been another
+ *	vGPU's.
  */
 #include "common.bpf.h"
 #include "account.h"
@@ -96,10 +96,4 @@ SEC("tp_btf/mgpu_vgpu_open")
 int BPF_PROG(vgpu_open, __u32 vgpu)
 {
 	return send_always(MGPU_TRACE_OPEN, vgpu, 0, 0, 0, 0);
-}
-
-SEC("tp_btf/mgpu_vgpu_close")
-int BPF_PROG(vgpu_close, __u32 vgpu)
-{
-	return send_always(MGPU_TRACE_CLOSE, vgpu, 0, 0, 0, 0);
 }

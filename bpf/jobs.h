@@ -14,7 +14,6 @@
  * @MGPU_TRACE_THROTTLE: mgpu_throttle
  * @MGPU_TRACE_FRAME: mgpu_frame
  * @MGPU_TRACE_OPEN: mgpu_vgpu_open
- * @MGPU_TRACE_CLOSE: mgpu_vgpu_close
  */
 enum mgpu_trace_type {
 	MGPU_TRACE_START = 1,
@@ -23,7 +22,6 @@ enum mgpu_trace_type {
 	MGPU_TRACE_THROTTLE,
 	MGPU_TRACE_FRAME,
 	MGPU_TRACE_OPEN,
-	MGPU_TRACE_CLOSE,
 };
 
 /* A tracepoint that fired. Fields that it does not have are 0. */

@@ -7,9 +7,6 @@
 
 #define REPORT_BINS	120	/* points of a plot over time, at most */
 
-/* Percentiles of frame times. */
-enum { FRAME_P50, FRAME_P95, FRAME_P99, FRAME_MAX, FRAME_POINTS };
-
 /* Values of a vGPU, one for each point of time. */
 enum report_series {
 	SERIES_FPS,		/* frames per second */

@@ -256,12 +256,17 @@ static void add_tracks(struct trace_model *m, struct trace_vgpu *v, const char *
 	}
 }
 
+static struct trace_vgpu *vgpu_of(const struct trace_model *m, uint32_t id)
+{
+	return id < MGPU_BPF_IDS && m->by_id ? m->by_id[id] : NULL;
+}
+
 void trace_model_vgpu(struct trace_model *m, uint32_t id, const char *uuid, const char *vm,
 		      const char *dev)
 {
-	struct trace_vgpu *v;
+	struct trace_vgpu *v = vgpu_of(m, id);
 
-	if (id >= MGPU_BPF_IDS || m->file.error || !strcmp(trace_model_uuid(m, id), uuid) ||
+	if (id >= MGPU_BPF_IDS || m->file.error || (v && !strcmp(v->uuid, uuid)) ||
 	    !add_room(&m->file, &m->vgpus, m->nr_vgpus, sizeof(*m->vgpus)))
 		return;
 	v = calloc(1, sizeof(*v));
@@ -279,18 +284,6 @@ void trace_model_vgpu(struct trace_model *m, uint32_t id, const char *uuid, cons
 	v->dev = find_dev(m, dev);
 	add_tracks(m, v, vm);
 	m->by_id[id] = v->dev ? v : NULL;
-}
-
-static struct trace_vgpu *vgpu_of(const struct trace_model *m, uint32_t id)
-{
-	return id < MGPU_BPF_IDS && m->by_id ? m->by_id[id] : NULL;
-}
-
-const char *trace_model_uuid(const struct trace_model *m, uint32_t id)
-{
-	const struct trace_vgpu *v = vgpu_of(m, id);
-
-	return v ? v->uuid : "";
 }
 
 /* ---- slots ---- */
@@ -545,7 +538,6 @@ void trace_model_state(struct trace_model *m, uint64_t now_ns, struct json_objec
 	struct json_object *list = json_list(state, "vgpus");
 	size_t nr = list ? json_object_array_length(list) : 0;
 
-	m->mgpud_ns = now_ns;
 	control_changes(m, now_ns, state);
 	for (size_t i = 0; i < nr; i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);

@@ -87,9 +87,7 @@ struct trace_control {
  * @nr_devs: number of devices
  * @states: times for which vGPUs were throttled or waited
  * @nr_states: number of them
- * @states_room: number of them allocated
  * @control: what mgpud had decided
- * @mgpud_ns: time of mgpud's last state, 0 for none
  */
 struct trace_model {
 	struct trace_file file;
@@ -114,9 +112,7 @@ struct trace_model {
 	size_t nr_devs;
 	struct trace_state *states;
 	size_t nr_states;
-	size_t states_room;
 	struct trace_control control;
-	uint64_t mgpud_ns;
 };
 
 /* Begin. @max: of the file, bytes. Afterwards @m->file.error may be set. */
@@ -139,9 +135,6 @@ void trace_model_dev(struct trace_model *m, const char *name, uint32_t engines, 
 void trace_model_vgpu(struct trace_model *m, uint32_t id, const char *uuid, const char *vm,
 		      const char *dev);
 
-/* Return the UUID that an id stands for, "" if it stands for none. */
-const char *trace_model_uuid(const struct trace_model *m, uint32_t id);
-
 /* Add an event of the module, in the order in which the ring buffer has them. */
 void trace_model_event(struct trace_model *m, const struct mgpu_trace_event *e);
 
@@ -161,7 +154,7 @@ void trace_model_note(struct trace_model *m, uint64_t now_ns, const char *text);
  * trace_model_finish() - end a recording
  * @m: the recording; afterwards its file can be written, unless its error is -ENOMEM
  * @end_ns: its end
- * @why: why it ended: "time", "interrupted", "size", "error"
+ * @why: why it ended: "time", "interrupted", "size"
  * @missed: events that the kernel ran no program for
  */
 void trace_model_finish(struct trace_model *m, uint64_t end_ns, const char *why, uint64_t missed);

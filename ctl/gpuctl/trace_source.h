@@ -30,7 +30,7 @@ void trace_source_close(struct trace_source *source);
 /* Take the events that are there. Returns 0 or what trace_source_fn returned. */
 int trace_source_read(struct trace_source *source);
 
-/* Receive no events of a vGPU but that it opens and closes, or receive all. */
+/* Receive no events of a vGPU but that it opens, or receive all. */
 void trace_source_skip(struct trace_source *source, uint32_t vgpu, bool skip);
 
 /* Events that did not fit into the ring buffer so far. */
