@@ -107,22 +107,34 @@ static void put_message(struct message *m, uint32_t field, const struct message 
 
 /* ---- packets ---- */
 
-static bool grow(struct trace_file *f, void *array, size_t nr, size_t *room, size_t size)
+bool trace_add_room(void *array, size_t nr, size_t size)
 {
-	size_t want = *room ? *room : 1024;
 	void *more;
 
-	while (want < nr)
-		want *= 2;
-	if (want == *room)
+	if (nr & (nr - 1) && nr)
 		return true;
-	more = realloc(*(void **)array, want * size);
-	if (!more) {
-		f->error = -ENOMEM;
+	more = reallocarray(*(void **)array, nr ? 2 * nr : 1, size);
+	if (!more)
 		return false;
-	}
 	*(void **)array = more;
-	*room = want;
+	return true;
+}
+
+/* Make room for a packet. */
+static bool add_bytes(struct trace_file *f, size_t len)
+{
+	size_t room = f->room ? f->room : 1024;
+	uint8_t *more;
+
+	while (room < f->len + len)
+		room *= 2;
+	if (room == f->room)
+		return true;
+	more = realloc(f->bytes, room);
+	if (!more)
+		return false;
+	f->bytes = more;
+	f->room = room;
 	return true;
 }
 
@@ -138,9 +150,11 @@ static bool fits(struct trace_file *f, size_t len)
 
 static void append(struct trace_file *f, uint64_t ns, enum rank rank, const struct message *packet)
 {
-	if (!grow(f, &f->bytes, f->len + packet->len, &f->room, 1) ||
-	    !grow(f, &f->entries, f->nr + 1, &f->entries_room, sizeof(*f->entries)))
+	if (!add_bytes(f, packet->len) ||
+	    !trace_add_room(&f->entries, f->nr, sizeof(*f->entries))) {
+		f->error = -ENOMEM;
 		return;
+	}
 	memcpy(f->bytes + f->len, packet->bytes, packet->len);
 	f->entries[f->nr++] = (struct trace_entry) {
 		.ns = ns, .at = f->len, .len = (uint32_t)packet->len, .rank = rank,

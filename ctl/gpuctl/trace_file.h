@@ -115,7 +115,6 @@ struct trace_entry;
  * @room: bytes allocated
  * @entries: time and place of each packet
  * @nr: number of packets
- * @entries_room: entries allocated
  * @tracks: number of tracks; their ids are 1 to @tracks
  * @max: size that the file may have, bytes
  * @reserved: bytes that are kept for what must still be written
@@ -127,12 +126,21 @@ struct trace_file {
 	size_t room;
 	struct trace_entry *entries;
 	size_t nr;
-	size_t entries_room;
 	uint64_t tracks;
 	size_t max;
 	size_t reserved;
 	int error;
 };
+
+/**
+ * trace_add_room() - make room for one more element of an array
+ * @array: pointer to the array, which the caller must free
+ * @nr: elements in it; the room is the next power of two
+ * @size: size of an element, bytes
+ *
+ * Return: false without memory: the array is as before.
+ */
+bool trace_add_room(void *array, size_t nr, size_t size);
 
 /* Begin a recording with its clocks. */
 void trace_file_init(struct trace_file *f, const struct trace_clocks *clocks, size_t max);

@@ -113,20 +113,13 @@ struct trace_state {
 	const char *name;
 };
 
-/* Grow an array by one element if it is full: its room is the next power of two. */
+/* Make room for one more element of an array, or set the error. */
 static bool add_room(struct trace_file *f, void *array, size_t nr, size_t size)
 {
-	void *more;
-
-	if (nr & (nr - 1) && nr)
+	if (trace_add_room(array, nr, size))
 		return true;
-	more = reallocarray(*(void **)array, nr ? 2 * nr : 1, size);
-	if (!more) {
-		f->error = -ENOMEM;
-		return false;
-	}
-	*(void **)array = more;
-	return true;
+	f->error = -ENOMEM;
+	return false;
 }
 
 static uint64_t add_track(struct trace_model *m, uint64_t parent, const char *name, uint32_t rank,

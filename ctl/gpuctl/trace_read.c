@@ -30,8 +30,6 @@ struct field {
  * @data: the file
  * @last_ns: time of the last event
  * @open: for each track, index of the slice that has not ended, plus 1; 0 for none
- * @tracks_room: tracks allocated
- * @events_room: events allocated
  * @sorted: the tracks are complete
  * @why: for an error, a sentence
  * @len: size of @why, bytes
@@ -41,8 +39,6 @@ struct reader {
 	const uint8_t *data;
 	uint64_t last_ns;
 	size_t *open;
-	size_t tracks_room;
-	size_t events_room;
 	bool sorted;
 	char *why;
 	size_t len;
@@ -128,20 +124,6 @@ static struct cursor inside(const struct trace_text *bytes)
 
 /* ---- packets ---- */
 
-static bool grow(void *array, size_t nr, size_t *room, size_t size)
-{
-	void *more;
-
-	if (nr < *room)
-		return true;
-	more = reallocarray(*(void **)array, *room ? 2 * *room : 64, size);
-	if (!more)
-		return false;
-	*(void **)array = more;
-	*room = *room ? 2 * *room : 64;
-	return true;
-}
-
 static bool read_clock(const struct field *clock, struct trace_clocks *clocks)
 {
 	struct cursor c = inside(&clock->bytes);
@@ -213,7 +195,7 @@ static int read_descriptor(struct reader *reader, struct cursor c)
 		return refuse(reader, at, "a track has no id");
 	if (r->nr_tracks == TRACKS_MAX)
 		return refuse(reader, at, "there are more than %d tracks", TRACKS_MAX);
-	if (!grow(&r->tracks, r->nr_tracks, &reader->tracks_room, sizeof(*r->tracks)))
+	if (!trace_add_room(&r->tracks, r->nr_tracks, sizeof(*r->tracks)))
 		return -ENOMEM;
 	r->tracks[r->nr_tracks++] = track;
 	return 0;
@@ -311,7 +293,7 @@ static int take_event(struct reader *reader, const uint8_t *at, const struct rea
 		return refuse(reader, at, "an event is on a track of another type");
 	if (is_value && !isfinite(e->value))
 		return refuse(reader, at, "a value is not a number");
-	if (!grow(&r->events, r->nr_events, &reader->events_room, sizeof(*r->events)))
+	if (!trace_add_room(&r->events, r->nr_events, sizeof(*r->events)))
 		return -ENOMEM;
 	r->events[r->nr_events++] = *e;
 	if (e->type != TRACE_BEGIN)
