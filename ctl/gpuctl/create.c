@@ -106,8 +106,8 @@ static int write_name(const struct pci_host *host, const char *uuid, const char 
 }
 
 /*
- * Create it with its name: a monitor may see the vGPU as soon as it is there. The name of an
- * earlier vGPU with this UUID goes; that of one which is there stays.
+ * Create it with its name: a monitor may see the vGPU as soon as it is there. The name replaces
+ * that of an earlier vGPU with this UUID; a vGPU that exists keeps its name.
  */
 static int create_named(const struct pci_host *host, const char *dev, const char *type,
 			const struct creation *c, struct mgpu_error *err)

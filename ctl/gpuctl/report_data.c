@@ -362,7 +362,7 @@ static void take(struct maker *m, const struct read_event *e)
 	}
 }
 
-/* Make room for what the events of each track are. */
+/* Make room for frame times, decisions, gaps and uses of slots, by the numbers of events. */
 static int allocate(struct maker *m)
 {
 	struct report *report = m->report;

@@ -363,7 +363,7 @@ static void put_steps(struct page *p, size_t i, enum report_series series)
 		put(p, "\"/>\n");
 }
 
-/* The numbers of a plot, for who cannot see it. */
+/* Put a table of a plot's numbers, for readers that cannot see the plot. */
 static void put_points(struct page *p, enum report_series series, double factor, int digits)
 {
 	size_t step = (p->r->bins + POINTS_ROWS - 1) / POINTS_ROWS;
@@ -399,7 +399,7 @@ static void plot_fps(struct page *p)
 	begin_plot(p, "fps", "Frame rate",
 		   p->r->mgpud ? "Frames per second. Dashed: mgpud's target." : "Frames per second.",
 		   280);
-	/* a target that is far from what is shown would flatten it */
+	/* a target far above the frame rates would flatten their lines */
 	put_axes(p, fmin(top, 1.5 * fps), 1, "");
 	for (size_t i = 0; i < p->nr_shown; i++) {
 		put_steps(p, i, SERIES_TARGET);

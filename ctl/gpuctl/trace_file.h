@@ -117,7 +117,7 @@ struct trace_entry;
  * @nr: number of packets
  * @tracks: number of tracks; their ids are 1 to @tracks
  * @max: size that the file may have, bytes
- * @reserved: bytes that are kept for what must still be written
+ * @reserved: bytes that are kept for packets that must still be written
  * @error: 0; -ENOSPC, the next packet does not fit; -ENOMEM
  */
 struct trace_file {

@@ -15,7 +15,7 @@
 #define NR(a)		(sizeof(a) / sizeof((a)[0]))
 #define NAME_LEN	128	/* of a vGPU's track, bytes */
 #define SLOTS_MAX	1024
-/* Most bytes of what must still be written. */
+/* Bytes reserved for packets that must still be written: of a state, a job, the recording. */
 #define STATE_BYTES	96
 #define JOB_BYTES	512
 #define END_BYTES	8192
@@ -148,7 +148,7 @@ void trace_model_init(struct trace_model *m, const struct trace_clocks *clocks, 
 			 "Recorded by gpuctl trace. All times are by CLOCK_MONOTONIC.");
 	m->recording = add_track(m, root, TRACK_RECORDING, 0, NULL);
 	m->lost_track = add_track(m, root, TRACK_LOST, 1,
-				  "Events that did not fit into the ring buffer: what is shown of these times is incomplete.");
+				  "Events that did not fit into the ring buffer: other tracks are incomplete at these times.");
 	m->mgpud = add_track(m, root, TRACK_MGPUD, 2, "Decisions of the controller.");
 	m->devices = add_track(m, root, TRACK_DEVICES, 3, NULL);
 	m->vgpus_track = add_track(m, root, TRACK_VGPUS, 4, NULL);

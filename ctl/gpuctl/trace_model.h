@@ -3,8 +3,8 @@
  * The tracks of a recording: events of the module and states of mgpud become slices, instants
  * and counters. Pure: the caller gives the time, and the names of vGPUs.
  *
- *	mgpu				what recorded: trace_model_finish()'s arguments
- *	  recording			a slice from its begin to its end
+ *	mgpu				the program that recorded, and the clock
+ *	  recording			a slice from its begin to its end, with its counts
  *	  lost events			a slice for each gap
  *	  mgpud				decisions: instants
  *	  devices
@@ -87,7 +87,7 @@ struct trace_control {
  * @nr_devs: number of devices
  * @states: times for which vGPUs were throttled or waited
  * @nr_states: number of them
- * @control: what mgpud had decided
+ * @control: decisions of mgpud by its last state
  */
 struct trace_model {
 	struct trace_file file;

@@ -25,7 +25,7 @@ struct field {
 };
 
 /**
- * struct reader - what is known while a file is read
+ * struct reader - a file that is being read
  * @r: result
  * @data: the file
  * @last_ns: time of the last event

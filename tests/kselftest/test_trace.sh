@@ -3,7 +3,7 @@
 #
 # gpuctl trace on the loaded module: the recording of vGPUs under load, with mgpud, keeps
 # Perfetto's rules, and its tracks have what the module's own counters say.
-# unit/test_gpuctl_trace_file.py tests what needs no module.
+# unit/test_gpuctl_trace_file.py tests recordings without the module.
 #
 # Its jobs are flushes that the engine copies.
 # soft: scanout=eager

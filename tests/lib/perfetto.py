@@ -3,7 +3,7 @@
 
 The field numbers are those that Perfetto publishes; tests/unit/data/perfetto.proto has them as a
 description for protoc. The rules are those of Perfetto's trace processor, which counts a breach
-as an error of the import and drops what breaks it: an event without a sequence, a time or a
+as an error of the import and drops the packet: an event without a sequence, a time or a
 track that is described (track_event_tokenizer), a slice that ends without a begin or overlaps
 another one (slice_tracker), a time by a clock that no snapshot has (clock_tracker).
 """

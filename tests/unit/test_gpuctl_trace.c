@@ -247,7 +247,7 @@ static void controller(void)
 	done();
 }
 
-/* Whatever is full, what is there can be read, and no file is larger than it may be. */
+/* A recording that is full can be read, and is not larger than it may be, wherever it ends. */
 static void bounded(void)
 {
 	for (size_t max = 9500; max < 14000; max += 37) {
