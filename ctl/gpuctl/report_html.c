@@ -280,13 +280,22 @@ static void put_axes(struct page *p, double top, double factor, const char *unit
 	put_time_axis(p);
 }
 
+/* Draw bands that are 1 wide or wider, for the gaps in each: a recording may have any number. */
 static void put_gaps(struct page *p)
 {
-	for (size_t i = 0; i < p->r->nr_gaps; i++)
+	double drawn = LEFT;
+
+	for (size_t i = 0; i < p->r->nr_gaps; i++) {
+		double x = x_of(p, p->r->gaps[i].from);
+		double end = fmax(x_of(p, p->r->gaps[i].to), x + 1);
+
+		x = fmax(x, drawn);
+		if (end < x + 1)
+			continue;
 		put(p, "<rect class=\"band\" x=\"%.1f\" width=\"%.1f\" y=\"%.0f\" height=\"%.1f\"/>\n",
-		    x_of(p, p->r->gaps[i].from),
-		    fmax(x_of(p, p->r->gaps[i].to) - x_of(p, p->r->gaps[i].from), 1), TOP,
-		    p->height - TOP - BOTTOM);
+		    x, end - x, TOP, p->height - TOP - BOTTOM);
+		drawn = end;
+	}
 }
 
 /* Decisions that occur in every period have no marks. */

@@ -418,6 +418,25 @@ static void many_vgpus(void)
 	done();
 }
 
+static void many_gaps(void)
+{
+	char *html;
+
+	begin(4 << 20);
+	for (uint64_t i = 1; i <= 20000; i++) {
+		event(MGPU_TRACE_FRAME, 1, (double)i, i, 0);
+		trace_model_lost(&model, BEGIN + i * MS + MS / 2, i);
+	}
+	make_report(20001);
+	html = page();
+	TAP_EQ(figures.nr_gaps, 20000);
+	/* the bands of six plots that are 888 wide, of some 70 bytes each */
+	TAP_CHECK(strstr(html, "class=\"band\""));
+	TAP_CHECK(strlen(html) < 7 * 888 * 100);
+	free(html);
+	done();
+}
+
 /* Damage each byte, cut at each byte: the file is refused, or read; the sanitizers watch. */
 static void damaged(void)
 {
@@ -540,6 +559,7 @@ int main(void)
 	tap_run(hostile_names, "names are cleaned and escaped in a page");
 	tap_run(empty, "a recording of nothing has a page");
 	tap_run(many_vgpus, "plots have the vGPUs that used most");
+	tap_run(many_gaps, "gaps that are closer than a plot can show are one band");
 	tap_run_within(damaged, "a damaged file is refused or read, and does no harm", 120);
 	tap_run(invalid, "each breach of the format is refused with its reason");
 	return tap_done();
