@@ -83,16 +83,21 @@ static void put_bytes(struct message *m, uint32_t field, const void *bytes, size
 		put_byte(m, ((const uint8_t *)bytes)[i]);
 }
 
-/* Return the length of a text that is cut off between two characters of UTF-8. */
+/*
+ * Return the length of a text that ends between two characters of UTF-8: without the last one if
+ * the text, or whoever cut it off before, ends within it.
+ */
 static size_t text_len(const char *text)
 {
-	size_t len = strnlen(text, TRACE_TEXT + 1);
+	const unsigned char *s = (const unsigned char *)text;
+	size_t len = strnlen(text, TRACE_TEXT), first = len, more;
 
-	if (len <= TRACE_TEXT)
+	while (first && len - first < 3 && s[first - 1] >> 6 == 2)
+		first--;
+	if (!first || s[first - 1] < 0xc0)
 		return len;
-	for (len = TRACE_TEXT; len && ((unsigned char)text[len] & 0xc0) == 0x80; len--)
-		;
-	return len;
+	more = s[first - 1] < 0xe0 ? 1 : s[first - 1] < 0xf0 ? 2 : 3;
+	return len - first < more ? first - 1 : len;
 }
 
 static void put_text(struct message *m, uint32_t field, const char *text)

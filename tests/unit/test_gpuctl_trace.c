@@ -378,6 +378,30 @@ static void hostile_names(void)
 	done();
 }
 
+/* Texts of mgpud are cut off by bytes before they come here. */
+static void cut_texts(void)
+{
+	char text[TRACE_TEXT + 8] = "";
+
+	begin(1 << 20);
+	trace_model_note(&model, BEGIN + 1 * MS, "two \303");
+	trace_model_note(&model, BEGIN + 2 * MS, "three \342\202");
+	trace_model_note(&model, BEGIN + 3 * MS, "four \360\237\230");
+	trace_model_note(&model, BEGIN + 4 * MS, "whole \303\251");
+	read_back(10);
+	TAP_STR(events("mgpu/mgpud"), "two  1, three  2, four  3, whole \303\251 4");
+	done();
+
+	memset(text, 'x', TRACE_TEXT + 1);
+	memcpy(text + TRACE_TEXT - 1, "\303\251", 2);
+	begin(1 << 20);
+	trace_model_note(&model, BEGIN + 1 * MS, text);
+	read_back(10);
+	strcpy(text + TRACE_TEXT - 1, " 1");
+	TAP_STR(events("mgpu/mgpud"), text);
+	done();
+}
+
 static void empty(void)
 {
 	char *html;
@@ -557,6 +581,7 @@ int main(void)
 	tap_run(bounded, "a recording that is full is complete, and not larger than it may be");
 	tap_run(reports, "the figures are those of the events");
 	tap_run(hostile_names, "names are cleaned and escaped in a page");
+	tap_run(cut_texts, "texts end between two characters");
 	tap_run(empty, "a recording of nothing has a page");
 	tap_run(many_vgpus, "plots have the vGPUs that used most");
 	tap_run(many_gaps, "gaps that are closer than a plot can show are one band");
