@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# All but main.c becomes libpool.a, for tests and benchmarks.
+
+pool-pkgs := libvirt libmicrohttpd gnutls sqlite3 libpq inih
+pool-cflags := -Ipool -Iplace $(shell $(PKG_CONFIG) --cflags $(pool-pkgs))
+pool-libs := $(shell $(PKG_CONFIG) --libs $(pool-pkgs)) -lpthread
+pool-objs := $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out pool/main.c,$(wildcard pool/*.c)))

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The database: SQLite (a file, WAL, synchronous=FULL) or PostgreSQL (by URL, libpq).  All SQL
+ * of the service is behind these functions, with bound parameters only.  Every function that
+ * changes something is on disk when it returns, in one transaction of its own unless the caller
+ * began one.  One thread uses a store.
+ *
+ * A function returns 0, or a negative error number and store_error() says more: -ENOENT no such
+ * row, -EEXIST already there, -EIO the database failed (the caller must not go on as if it had
+ * been written), -EPROTO the database is of a newer version of the service.
+ */
+#ifndef POOL_STORE_H
+#define POOL_STORE_H
+
+#include "model.h"
+
+struct store;
+
+/**
+ * store_open() - open a database, make or migrate its tables
+ * @url: sqlite:PATH, a path, or postgresql://...
+ * @store: result
+ * @text: why not, of POOL_TEXT_MAX bytes; never holds a password
+ */
+int store_open(const char *url, struct store **store, char *text);
+void store_close(struct store *store);
+const char *store_error(const struct store *store);
+/* "sqlite 3.40.1" */
+const char *store_kind(const struct store *store);
+int store_version(struct store *store);
+
+int store_begin(struct store *store);
+int store_commit(struct store *store);
+void store_rollback(struct store *store);
+
+/* Insert or update. */
+int store_put_project(struct store *store, const struct pool_project *project);
+int store_put_vm(struct store *store, const struct pool_vm *vm);
+int store_put_gpu(struct store *store, const struct pool_gpu *gpu);
+int store_drop_project(struct store *store, const char *name);
+int store_drop_vm(struct store *store, const char *name);
+int store_drop_gpu(struct store *store, const char *name);
+
+/**
+ * store_add_request() - store a new request
+ * @r: the request; its @id is set. A number is never given twice, retention or not.
+ *
+ * Return: 0; -EEXIST if the project has a request with this @key, which is then in @r.
+ */
+int store_add_request(struct store *store, struct pool_request *r);
+/* Store all fields of a request but id, key, project, vm. */
+int store_put_request(struct store *store, const struct pool_request *r);
+int store_get_request(struct store *store, uint64_t id, struct pool_request *r);
+
+int store_add_use(struct store *store, const struct pool_use *use);
+int store_add_outcome(struct store *store, const struct pool_outcome *outcome);
+/* Sets @event->id. */
+int store_add_event(struct store *store, struct pool_event *event);
+
+/* Call @fn for each row; it returns other than 0 to stop, which is then returned. */
+int store_projects(struct store *store, int (*fn)(const struct pool_project *, void *), void *arg);
+int store_vms(struct store *store, int (*fn)(const struct pool_vm *, void *), void *arg);
+int store_gpus(struct store *store, int (*fn)(const struct pool_gpu *, void *), void *arg);
+/* Requests that are not over, by id. */
+int store_open_requests(struct store *store, int (*fn)(const struct pool_request *, void *),
+			void *arg);
+/* Requests with an id below @before (0: all), newest first; @project NULL: all; over or not. */
+int store_requests(struct store *store, const char *project, uint64_t before, unsigned int limit,
+		   int (*fn)(const struct pool_request *, void *), void *arg);
+/* Events with an id above @after, oldest first; of @request if it is not 0. */
+int store_events(struct store *store, uint64_t after, uint64_t request, unsigned int limit,
+		 int (*fn)(const struct pool_event *, void *), void *arg);
+int store_uses(struct store *store, uint64_t request, int64_t since, unsigned int limit,
+	       int (*fn)(const struct pool_use *, void *), void *arg);
+/* Outcomes, newest first. */
+int store_outcomes(struct store *store, unsigned int limit,
+		   int (*fn)(const struct pool_outcome *, void *), void *arg);
+
+/* ---- credentials: only hashes are stored ---- */
+
+enum store_role { STORE_VIEWER, STORE_PROJECT, STORE_ADMIN, STORE_ROLES };
+
+/**
+ * struct store_token - a token for the API
+ * @hash: SHA-256 of the token, hexadecimal
+ * @project: for STORE_PROJECT and STORE_VIEWER; "" for a viewer: all projects
+ * @expires: 0: never
+ */
+struct store_token {
+	char name[POOL_NAME_MAX];
+	char hash[65];
+	enum store_role role;
+	char project[POOL_NAME_MAX];
+	int64_t expires;
+};
+
+int store_put_token(struct store *store, const struct store_token *token);
+int store_drop_token(struct store *store, const char *name);
+int store_find_token(struct store *store, const char *hash, struct store_token *token);
+int store_tokens(struct store *store, int (*fn)(const struct store_token *, void *), void *arg);
+
+/* The key that a VM's agent signs with (32 bytes; it must be known whole). */
+int store_put_vm_key(struct store *store, const char *vm, const unsigned char key[32]);
+int store_get_vm_key(struct store *store, const char *vm, unsigned char key[32]);
+/* Take a sequence number that is higher than all before: -EEXIST: replayed. */
+int store_take_seq(struct store *store, const char *vm, uint64_t seq);
+
+/* Delete final requests with their events and uses that ended before @before, and events. */
+int store_retain(struct store *store, int64_t before, uint64_t *deleted);
+/* The history as CSV (RFC 4180) with a line of names. */
+int store_export(struct store *store, int fd);
+
+#endif /* POOL_STORE_H */
