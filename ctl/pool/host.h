@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Hosts by libvirt's C API.  Each host has a thread (jobs.c) that alone uses its struct host;
- * calls block.  Devices are attached live and to the persistent definition
+ * Hosts by libvirt's C API.  Calls block; threads of the host (jobs.c) may call at the same time
+ * once host_connect() has returned, for different VMs and GPUs.  Devices are attached live and to the persistent definition
  * (VIR_DOMAIN_AFFECT_LIVE | CONFIG), with aliases ua-mgpu-ID-FUNCTION, so that libvirt's truth
  * says which request a device is of, after a crash at any point.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Threads of hosts: each takes jobs in order and answers in a queue that the main thread empties.
- * A host that hangs holds up itself only.
+ * Threads of hosts: each host takes its jobs in order (jobs of different VMs and GPUs at the same
+ * time), and answers in a queue that the main thread empties.  A host that hangs holds up itself
+ * only.
  */
 #ifndef POOL_JOBS_H
 #define POOL_JOBS_H
@@ -12,9 +13,13 @@ struct jobs;
 
 /**
  * struct jobs_answer - what a host's thread says
- * @kind: JOBS_UP after each (re)connection with @found, JOBS_GPU and JOBS_VM for each that is new
- *	or changed, JOBS_GONE for a GPU or VM that libvirt no longer has, JOBS_DOWN, JOBS_USE, and
- *	the answer to a job
+ * @kind: JOBS_UP with @found after each (re)connection, and after an event that may have taken a
+ *	device; JOBS_GPU and JOBS_VM for each that is new or changed, JOBS_GPU_GONE and JOBS_VM_GONE
+ *	for what libvirt no longer has, JOBS_DOWN, JOBS_USE, and the answer to a job: JOBS_ATTACHED,
+ *	JOBS_DETACHED, JOBS_FAILED (HOST_RETRY) or JOBS_REFUSED (HOST_FAILED)
+ *
+ * GPUs and VMs come before the JOBS_UP that refers to them. JOBS_DOWN drops the jobs that are not
+ * answered yet; pool_reconcile() asks for them again after the next JOBS_UP.
  */
 enum jobs_answer_kind {
 	JOBS_UP, JOBS_DOWN, JOBS_GPU, JOBS_VM, JOBS_GPU_GONE, JOBS_VM_GONE, JOBS_USE,

@@ -119,21 +119,24 @@ int pool_failed(struct pool *pool, uint64_t id, bool retry, const char *text, in
 /**
  * struct pool_found - a device of the pool that libvirt has in a domain
  * @request: number in the device's alias (ua-mgpu-N...), 0: none
+ * @partial: a function of the GPU is missing, or the running VM or its definition lacks a part
  */
 struct pool_found {
 	uint64_t request;
 	char vm[POOL_NAME_MAX];
 	char gpu[2 * POOL_NAME_MAX];
 	char uuid[POOL_UUID_MAX];
+	bool partial;
 };
 
 /**
  * pool_reconcile() - meet libvirt's truth about a host, after a start or a lost connection
  *
- * ATTACHING and there: ACTIVE. ATTACHING and not there: attached again, with its place kept.
- * ACTIVE and not there: RELEASED ("the VM gave it back" or is gone). RELEASING and there:
- * detached again; not there: RELEASED. There, but of no open request: a detach job of a request
- * that only has @id, @vm, @gpu and @uuid.
+ * ATTACHING and there: ACTIVE. ATTACHING and not there, or partial: attached again, with its
+ * place kept. ACTIVE and not there, or partial: RELEASING ("the VM gave it back" or is gone),
+ * with a detach job, which leaves no definition and no mdev behind. RELEASING, there or not:
+ * detached again. There, but of no open request: a detach job of a request that only has @id,
+ * @vm, @gpu and @uuid. Jobs that the host had before are lost: a second answer changes nothing.
  */
 int pool_reconcile(struct pool *pool, const char *host, const struct pool_found *found, size_t nr,
 		   int64_t now);
