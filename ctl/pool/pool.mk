@@ -6,3 +6,5 @@ pool-pkgs := libvirt libmicrohttpd gnutls sqlite3 libpq inih
 pool-cflags := -Ipool -Iplace $(shell $(PKG_CONFIG) --cflags $(pool-pkgs))
 pool-libs := $(shell $(PKG_CONFIG) --libs $(pool-pkgs)) -lpthread
 pool-objs := $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out pool/main.c,$(wildcard pool/*.c)))
+
+$(OUT)/obj/pool/page.o: $(wildcard pool/page/*)
