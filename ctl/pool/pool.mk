@@ -8,3 +8,4 @@ pool-libs := $(shell $(PKG_CONFIG) --libs $(pool-pkgs)) -lpthread
 pool-objs := $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out pool/main.c,$(wildcard pool/*.c)))
 
 $(OUT)/obj/pool/page.o: $(wildcard pool/page/*)
+$(OUT)/obj/pool/openapi.o: pool/openapi.yaml
