@@ -126,7 +126,8 @@ struct pool_vm {
  * @nr_functions: functions of its IOMMU group that go with it, @functions[0] is @addr
  * @group: IOMMU group, -1: none
  * @target: POOL_WHOLE, or POOL_VGPU for a parent of vGPUs
- * @types: vGPU types that it offers, separated by spaces, the smallest first
+ * @types: vGPU types that it offers, separated by spaces, the smallest first; NAME:SLOTS for a
+ *	type that takes several slots
  * @slots: vGPUs that fit at most (of its smallest type); 1 for a whole GPU
  * @memory_mib: memory, 0: unknown
  * @capabilities: enum pool_capability

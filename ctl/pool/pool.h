@@ -28,10 +28,13 @@ struct pool_job {
 /**
  * struct pool_hooks - effects
  * @store_request: store a request; an error is -EIO
- * @add_request: store a new request and number it; -EEXIST with the former one in @r
+ * @add_request: store a new request and number it; -EEXIST with the former one in @r, over or not
  * @outcome: store a row of the history
  * @event: a line of the log
  * @job: begin a job; pool_attached(), pool_detached() or pool_failed() answers it later
+ *
+ * A hook does not call the pool. Pointers that the functions for reading returned are good until
+ * the next call that changes something: a request that is over is not in the pool any more.
  */
 struct pool_hooks {
 	int (*store_request)(void *arg, const struct pool_request *r);
@@ -101,13 +104,20 @@ int pool_drop_gpu(struct pool *pool, const char *name);
  * Return: 1 for a new request, 0 for a former one, -EINVAL for bad wishes, -ENOENT without such
  * a VM or project, -EEXIST if the key is another wish's, -EPERM if the VM is another project's,
  * -ENOSPC if no GPU of the pool could ever do it, -EDQUOT if the project's limit can never allow
- * it, -EBUSY if the queue is full, -EIO.
+ * it, -EBUSY if the queue is full, -EIO, -ENOMEM.
  */
 int pool_ask(struct pool *pool, struct pool_request *r, int64_t now, const char *actor, char *text);
-/* Release, or cancel what is queued; again: no change, 0. @done: the work ended with success. */
+/*
+ * Release, or cancel what is queued; again, while it is not over: no change, 0. @done: the work
+ * ended with success. -ENOENT: no open request has this number (the store knows those that are
+ * over).
+ */
 int pool_release(struct pool *pool, uint64_t id, bool done, int64_t now, const char *actor,
 		 char *text);
-/* Set the end of the lease to @now + @seconds; 0: no end. */
+/*
+ * Set the end of the lease to @now + @seconds; 0: no end; of a request that waits, its length.
+ * -EINVAL: longer than max_lease, -EBUSY: it is being released.
+ */
 int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, const char *actor,
 		char *text);
 
@@ -142,7 +152,10 @@ int pool_reconcile(struct pool *pool, const char *host, const struct pool_found 
 		   int64_t now);
 void pool_host_up(struct pool *pool, const char *host, bool up);
 
-/* A look at use; from the agent only with the VM's consent (the caller checks). */
+/*
+ * A look at use; from the agent only with the VM's consent (the caller checks). -ENOENT, or the
+ * errors of idle_use(): the sample does not count.
+ */
 int pool_use(struct pool *pool, const struct pool_use *use);
 /* An agent's message came: not dead. */
 void pool_agent_seen(struct pool *pool, const char *vm, int64_t now);
