@@ -151,20 +151,21 @@ struct key {
 	const char *key;
 };
 
-struct project *find_project(const struct pool *pool, const char *name);
-struct vm *find_vm(const struct pool *pool, const char *name);
-struct gpu *find_gpu(const struct pool *pool, const char *name);
-struct host *find_host(const struct pool *pool, const char *name);
+struct project *core_find_project(const struct pool *pool, const char *name);
+struct vm *core_find_vm(const struct pool *pool, const char *name);
+struct gpu *core_find_gpu(const struct pool *pool, const char *name);
+struct host *core_find_host(const struct pool *pool, const char *name);
 /* Find or make; NULL: no memory. */
-struct host *host_of(struct pool *pool, const char *name);
-struct request *find_request(const struct pool *pool, uint64_t id);
+struct host *core_host_of(struct pool *pool, const char *name);
+struct request *core_find_request(const struct pool *pool, uint64_t id);
 
 /* Put a request into the tables; take it out of everything and free it. */
-int request_add(struct pool *pool, struct request *q);
-void request_free(struct pool *pool, struct request *q);
+int core_request_add(struct pool *pool, struct request *q);
+void core_request_free(struct pool *pool, struct request *q);
 /* Account for the GPU of a request; the opposite. */
-void gpu_take(struct pool *pool, struct request *q, struct gpu *gpu, uint32_t slots, int64_t since);
-void gpu_give(struct pool *pool, struct request *q, int64_t now);
+void core_gpu_take(struct pool *pool, struct request *q, struct gpu *gpu, uint32_t slots,
+		   int64_t since);
+void core_gpu_give(struct pool *pool, struct request *q, int64_t now);
 
 /* ---- placing.c ---- */
 
@@ -185,24 +186,24 @@ bool place_possible(const struct pool *pool, const struct vm *vm, const struct p
 /* ---- pool.c ---- */
 
 /* Store a request as it will be, then change it in memory. 0 or -EIO. */
-int change(struct pool *pool, struct request *q, const struct pool_request *next);
+int core_change(struct pool *pool, struct request *q, const struct pool_request *next);
 __attribute__((format(printf, 7, 8)))
-void tell(struct pool *pool, const char *actor, const char *what, uint64_t request,
-	  const char *object, int64_t now, const char *fmt, ...);
+void core_tell(struct pool *pool, const char *actor, const char *what, uint64_t request,
+	       const char *object, int64_t now, const char *fmt, ...);
 /* The next pool_run() is at @time at the latest. */
-void wake(struct pool *pool, int64_t time);
+void core_wake(struct pool *pool, int64_t time);
 /* Seconds before the attempt after @tries. */
-int64_t backoff(const struct pool *pool, uint32_t tries);
-void begin_job(struct pool *pool, struct request *q, enum pool_job_kind kind);
+int64_t core_backoff(const struct pool *pool, uint32_t tries);
+void core_begin_job(struct pool *pool, struct request *q, enum pool_job_kind kind);
 /* The device is in the VM. */
-int become_active(struct pool *pool, struct request *q, const char *uuid, int64_t now);
+int core_become_active(struct pool *pool, struct request *q, const char *uuid, int64_t now);
 /* The device is on its way back. @why NULL: as it is. */
-int begin_release(struct pool *pool, struct request *q, bool done, const char *actor,
-		  const char *why, int64_t now);
+int core_begin_release(struct pool *pool, struct request *q, bool done, const char *actor,
+		       const char *why, int64_t now);
 /* The device is not in the VM: the request is over. @why NULL: as it is. */
-int finish(struct pool *pool, struct request *q, const char *why, int64_t now);
+int core_finish(struct pool *pool, struct request *q, const char *why, int64_t now);
 /* Detach a stray. */
-void stray_job(struct pool *pool, struct stray *s);
-void stray_free(struct pool *pool, struct stray *s);
+void core_stray_job(struct pool *pool, struct stray *s);
+void core_stray_free(struct pool *pool, struct stray *s);
 
 #endif /* POOL_INSIDE_H */

@@ -45,27 +45,27 @@ static int compare_key(const void *key, const void *thing)
 	return order ? order : strcmp(a->key, b->key);
 }
 
-struct project *find_project(const struct pool *pool, const char *name)
+struct project *core_find_project(const struct pool *pool, const char *name)
 {
 	return table_find(&pool->projects, name);
 }
 
-struct vm *find_vm(const struct pool *pool, const char *name)
+struct vm *core_find_vm(const struct pool *pool, const char *name)
 {
 	return table_find(&pool->vms, name);
 }
 
-struct gpu *find_gpu(const struct pool *pool, const char *name)
+struct gpu *core_find_gpu(const struct pool *pool, const char *name)
 {
 	return table_find(&pool->gpus, name);
 }
 
-struct host *find_host(const struct pool *pool, const char *name)
+struct host *core_find_host(const struct pool *pool, const char *name)
 {
 	return table_find(&pool->hosts, name);
 }
 
-struct request *find_request(const struct pool *pool, uint64_t id)
+struct request *core_find_request(const struct pool *pool, uint64_t id)
 {
 	return table_find(&pool->requests, &id);
 }
@@ -138,9 +138,9 @@ void pool_free(struct pool *pool)
 	if (!pool)
 		return;
 	while (pool->requests.nr)
-		request_free(pool, pool->requests.at[pool->requests.nr - 1]);
+		core_request_free(pool, pool->requests.at[pool->requests.nr - 1]);
 	while ((s = TAILQ_FIRST(&pool->strays)))
-		stray_free(pool, s);
+		core_stray_free(pool, s);
 	for (size_t i = 0; i < pool->hosts.nr; i++) {
 		struct host *host = pool->hosts.at[i];
 
@@ -175,9 +175,9 @@ const struct pool_settings *pool_settings(const struct pool *pool)
 
 /* ---- putting ---- */
 
-struct host *host_of(struct pool *pool, const char *name)
+struct host *core_host_of(struct pool *pool, const char *name)
 {
-	struct host *host = find_host(pool, name);
+	struct host *host = core_find_host(pool, name);
 
 	if (host)
 		return host;
@@ -195,7 +195,7 @@ struct host *host_of(struct pool *pool, const char *name)
 
 int pool_put_project(struct pool *pool, const struct pool_project *project)
 {
-	struct project *p = find_project(pool, project->name);
+	struct project *p = core_find_project(pool, project->name);
 
 	if (!pool_name_ok(project->name) || !project->weight || project->weight > WEIGHT_MAX)
 		return -EINVAL;
@@ -220,8 +220,8 @@ int pool_put_project(struct pool *pool, const struct pool_project *project)
 
 int pool_put_vm(struct pool *pool, const struct pool_vm *vm)
 {
-	struct vm *v = find_vm(pool, vm->name);
-	struct host *host = host_of(pool, vm->host);
+	struct vm *v = core_find_vm(pool, vm->name);
+	struct host *host = core_host_of(pool, vm->host);
 
 	if (!host)
 		return -ENOMEM;
@@ -304,8 +304,8 @@ static int add_gpu(struct pool *pool, struct host *host, const struct pool_gpu *
 
 int pool_put_gpu(struct pool *pool, const struct pool_gpu *gpu)
 {
-	struct gpu *g = find_gpu(pool, gpu->name);
-	struct host *host = host_of(pool, gpu->host);
+	struct gpu *g = core_find_gpu(pool, gpu->name);
+	struct host *host = core_host_of(pool, gpu->host);
 	int ret;
 
 	if (!host)
@@ -340,7 +340,7 @@ int pool_learn(struct pool *pool, const struct pool_outcome *outcome)
 
 int pool_drop_project(struct pool *pool, const char *name)
 {
-	struct project *p = find_project(pool, name);
+	struct project *p = core_find_project(pool, name);
 
 	if (!p)
 		return -ENOENT;
@@ -355,7 +355,7 @@ int pool_drop_project(struct pool *pool, const char *name)
 
 int pool_drop_vm(struct pool *pool, const char *name)
 {
-	struct vm *v = find_vm(pool, name);
+	struct vm *v = core_find_vm(pool, name);
 
 	if (!v)
 		return -ENOENT;
@@ -367,7 +367,7 @@ int pool_drop_vm(struct pool *pool, const char *name)
 
 int pool_drop_gpu(struct pool *pool, const char *name)
 {
-	struct gpu *g = find_gpu(pool, name);
+	struct gpu *g = core_find_gpu(pool, name);
 	struct host *host;
 
 	if (!g)
@@ -390,7 +390,7 @@ int pool_drop_gpu(struct pool *pool, const char *name)
 
 /* ---- requests ---- */
 
-int request_add(struct pool *pool, struct request *q)
+int core_request_add(struct pool *pool, struct request *q)
 {
 	struct key key = { q->r.project, q->r.key };
 	int ret = table_add(&pool->requests, &q->r.id, q);
@@ -407,14 +407,14 @@ int request_add(struct pool *pool, struct request *q)
 	return 0;
 }
 
-void request_free(struct pool *pool, struct request *q)
+void core_request_free(struct pool *pool, struct request *q)
 {
 	struct key key = { q->r.project, q->r.key };
 
 	place_unkeep(pool, q);
 	queue_remove(&pool->queue, &q->item);
 	if (q->gpu)
-		gpu_give(pool, q, q->holding.start);
+		core_gpu_give(pool, q, q->holding.start);
 	table_remove(&pool->requests, &q->r.id);
 	table_remove(&pool->keys, &key);
 	q->project->open--;
@@ -422,7 +422,8 @@ void request_free(struct pool *pool, struct request *q)
 	free(q);
 }
 
-void gpu_take(struct pool *pool, struct request *q, struct gpu *gpu, uint32_t slots, int64_t since)
+void core_gpu_take(struct pool *pool, struct request *q, struct gpu *gpu, uint32_t slots,
+		   int64_t since)
 {
 	q->gpu = gpu;
 	q->slots = slots;
@@ -434,7 +435,7 @@ void gpu_take(struct pool *pool, struct request *q, struct gpu *gpu, uint32_t sl
 	TAILQ_INSERT_TAIL(&pool->held, q, in_held);
 }
 
-void gpu_give(struct pool *pool, struct request *q, int64_t now)
+void core_gpu_give(struct pool *pool, struct request *q, int64_t now)
 {
 	q->gpu->g.used -= q->slots;
 	q->gpu->holders--;
@@ -446,14 +447,14 @@ void gpu_give(struct pool *pool, struct request *q, int64_t now)
 
 static int load_held(struct pool *pool, struct request *q)
 {
-	struct gpu *gpu = find_gpu(pool, q->r.gpu);
+	struct gpu *gpu = core_find_gpu(pool, q->r.gpu);
 	uint32_t slots = 1;
 
 	if (!gpu)
 		return -ENOENT;
 	if (gpu->g.target == POOL_VGPU)
 		slots = choice_type_slots(&gpu->g, q->r.type);
-	gpu_take(pool, q, gpu, slots ? slots : 1, q->r.chosen);
+	core_gpu_take(pool, q, gpu, slots ? slots : 1, q->r.chosen);
 	return 0;
 }
 
@@ -469,16 +470,16 @@ int pool_load_request(struct pool *pool, const struct pool_request *r)
 		return -ENOMEM;
 	q->r = *r;
 	q->item.id = r->id;
-	q->project = find_project(pool, r->project);
-	q->vm = find_vm(pool, r->vm);
-	ret = q->project && q->vm ? request_add(pool, q) : -ENOENT;
+	q->project = core_find_project(pool, r->project);
+	q->vm = core_find_vm(pool, r->vm);
+	ret = q->project && q->vm ? core_request_add(pool, q) : -ENOENT;
 	if (ret) {
 		free(q);
 		return ret;
 	}
 	ret = r->state == POOL_QUEUED ? place_queue(pool, q, r->asked) : load_held(pool, q);
 	if (ret)
-		request_free(pool, q);
+		core_request_free(pool, q);
 	return ret;
 }
 
@@ -486,28 +487,28 @@ int pool_load_request(struct pool *pool, const struct pool_request *r)
 
 const struct pool_request *pool_request(const struct pool *pool, uint64_t id)
 {
-	const struct request *q = find_request(pool, id);
+	const struct request *q = core_find_request(pool, id);
 
 	return q ? &q->r : NULL;
 }
 
 const struct pool_vm *pool_vm(const struct pool *pool, const char *name)
 {
-	const struct vm *v = find_vm(pool, name);
+	const struct vm *v = core_find_vm(pool, name);
 
 	return v ? &v->v : NULL;
 }
 
 const struct pool_gpu *pool_gpu(const struct pool *pool, const char *name)
 {
-	const struct gpu *g = find_gpu(pool, name);
+	const struct gpu *g = core_find_gpu(pool, name);
 
 	return g ? &g->g : NULL;
 }
 
 const struct pool_project *pool_project(const struct pool *pool, const char *name)
 {
-	const struct project *p = find_project(pool, name);
+	const struct project *p = core_find_project(pool, name);
 
 	return p ? &p->p : NULL;
 }

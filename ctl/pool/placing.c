@@ -303,15 +303,15 @@ static int start(struct pool *pool, struct request *q, struct gpu *gpu, const ch
 	next.tries = 0;
 	memcpy(next.gpu, gpu->g.name, sizeof(next.gpu));
 	snprintf(next.why, sizeof(next.why), "%s", why);
-	if (change(pool, q, &next))
+	if (core_change(pool, q, &next))
 		return -EIO;
 	overtake(pool, q, gpu);
-	gpu_take(pool, q, gpu, slots, now);
+	core_gpu_take(pool, q, gpu, slots, now);
 	queue_serve(&pool->queue, &q->item);
 	queue_remove(&pool->queue, &q->item);
 	place_unkeep(pool, q);
-	tell(pool, "service", "choose", q->r.id, q->r.gpu, now, "%s", why);
-	begin_job(pool, q, POOL_JOB_ATTACH);
+	core_tell(pool, "service", "choose", q->r.id, q->r.gpu, now, "%s", why);
+	core_begin_job(pool, q, POOL_JOB_ATTACH);
 	return 0;
 }
 
@@ -380,7 +380,7 @@ void place_pass(struct pool *pool, int64_t now)
 	/* The database failed, or there is no memory. */
 	pool->dirty = true;
 	pool->again = now + pool->settings.retry;
-	wake(pool, pool->again);
+	core_wake(pool, pool->again);
 }
 
 /* ---- why a request waits ---- */
@@ -419,7 +419,7 @@ static void tell_gpus(const struct request *q, char *text)
 
 void pool_where(const struct pool *pool, uint64_t id, struct pool_place *place)
 {
-	const struct request *q = find_request(pool, id);
+	const struct request *q = core_find_request(pool, id);
 	/* Places are numbered when they are read. */
 	struct queue *queue = (struct queue *)(uintptr_t)&pool->queue;
 

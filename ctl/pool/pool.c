@@ -26,8 +26,8 @@ static void explain(char *text, const char *fmt, ...)
 	va_end(args);
 }
 
-void tell(struct pool *pool, const char *actor, const char *what, uint64_t request,
-	  const char *object, int64_t now, const char *fmt, ...)
+void core_tell(struct pool *pool, const char *actor, const char *what, uint64_t request,
+	       const char *object, int64_t now, const char *fmt, ...)
 {
 	struct pool_event event = { .time = now, .request = request };
 	va_list args;
@@ -41,7 +41,7 @@ void tell(struct pool *pool, const char *actor, const char *what, uint64_t reque
 	pool->hooks.event(pool->hooks.arg, &event);
 }
 
-int change(struct pool *pool, struct request *q, const struct pool_request *next)
+int core_change(struct pool *pool, struct request *q, const struct pool_request *next)
 {
 	if (pool->hooks.store_request(pool->hooks.arg, next))
 		return -EIO;
@@ -49,13 +49,13 @@ int change(struct pool *pool, struct request *q, const struct pool_request *next
 	return 0;
 }
 
-void wake(struct pool *pool, int64_t time)
+void core_wake(struct pool *pool, int64_t time)
 {
 	if (time < pool->next)
 		pool->next = time;
 }
 
-int64_t backoff(const struct pool *pool, uint32_t tries)
+int64_t core_backoff(const struct pool *pool, uint32_t tries)
 {
 	uint64_t wait = (uint64_t)pool->settings.retry << (tries > 1 ? (tries - 1) % 32 : 0);
 
@@ -65,10 +65,10 @@ int64_t backoff(const struct pool *pool, uint32_t tries)
 static void set_due(struct pool *pool, struct request *q, int64_t time)
 {
 	q->due = time;
-	wake(pool, time);
+	core_wake(pool, time);
 }
 
-void begin_job(struct pool *pool, struct request *q, enum pool_job_kind kind)
+void core_begin_job(struct pool *pool, struct request *q, enum pool_job_kind kind)
 {
 	struct pool_job job = { .kind = kind, .request = q->r, .gpu = q->gpu->g, .vm = q->vm->v };
 
@@ -78,7 +78,7 @@ void begin_job(struct pool *pool, struct request *q, enum pool_job_kind kind)
 
 /* ---- steps ---- */
 
-int become_active(struct pool *pool, struct request *q, const char *uuid, int64_t now)
+int core_become_active(struct pool *pool, struct request *q, const char *uuid, int64_t now)
 {
 	struct pool_request next = q->r;
 
@@ -88,7 +88,7 @@ int become_active(struct pool *pool, struct request *q, const char *uuid, int64_
 	next.tries = 0;
 	next.warned = 0;
 	snprintf(next.uuid, sizeof(next.uuid), "%s", uuid);
-	if (change(pool, q, &next)) {
+	if (core_change(pool, q, &next)) {
 		/* Attached again, which changes nothing but has an answer. */
 		set_due(pool, q, now + pool->settings.retry);
 		return -EIO;
@@ -96,12 +96,13 @@ int become_active(struct pool *pool, struct request *q, const char *uuid, int64_
 	q->due = 0;
 	q->gpu->failed = false;
 	idle_start(&q->idle, &pool->settings, now, now);
-	wake(pool, q->idle.look);
+	core_wake(pool, q->idle.look);
 	if (next.until)
-		wake(pool, next.until - pool->settings.grace);
-	tell(pool, "service", "attached", next.id, next.gpu, now, "attached to VM %s", next.vm);
-	return q->r.cancel ? begin_release(pool, q, false, "service",
-					   "released while it was being attached", now) : 0;
+		core_wake(pool, next.until - pool->settings.grace);
+	core_tell(pool, "service", "attached", next.id, next.gpu, now, "attached to VM %s",
+		  next.vm);
+	return q->r.cancel ? core_begin_release(pool, q, false, "service",
+						"released while it was being attached", now) : 0;
 }
 
 /* A row of the history: what the work took. */
@@ -128,11 +129,12 @@ static void learn(struct pool *pool, const struct request *q, bool done, int64_t
 	if (!pool->hooks.outcome(pool->hooks.arg, &row))
 		choice_learn(pool->choice, &row);
 	else
-		tell(pool, "service", "history", r->id, r->gpu, now, "the outcome is not stored");
+		core_tell(pool, "service", "history", r->id, r->gpu, now,
+			  "the outcome is not stored");
 }
 
-int begin_release(struct pool *pool, struct request *q, bool done, const char *actor,
-		  const char *why, int64_t now)
+int core_begin_release(struct pool *pool, struct request *q, bool done, const char *actor,
+		       const char *why, int64_t now)
 {
 	struct pool_request next = q->r;
 	bool was_active = q->r.state == POOL_ACTIVE;
@@ -141,12 +143,12 @@ int begin_release(struct pool *pool, struct request *q, bool done, const char *a
 	next.tries = 0;
 	if (why)
 		explain(next.why, "%s", why);
-	if (change(pool, q, &next))
+	if (core_change(pool, q, &next))
 		return -EIO;
 	if (was_active)
 		learn(pool, q, done, now);
-	tell(pool, actor, "release", next.id, next.gpu, now, "%s", next.why);
-	begin_job(pool, q, POOL_JOB_DETACH);
+	core_tell(pool, actor, "release", next.id, next.gpu, now, "%s", next.why);
+	core_begin_job(pool, q, POOL_JOB_DETACH);
 	return 0;
 }
 
@@ -158,38 +160,35 @@ static enum pool_state last_state(const struct pool_request *r)
 	return r->attached || r->cancel ? POOL_RELEASED : POOL_FAILED;
 }
 
-int finish(struct pool *pool, struct request *q, const char *why, int64_t now)
+int core_finish(struct pool *pool, struct request *q, const char *why, int64_t now)
 {
 	struct pool_request next = q->r;
-	bool was_active = q->r.state == POOL_ACTIVE;
 
 	next.state = last_state(&q->r);
 	next.ended = now;
 	if (why)
 		explain(next.why, "%s", why);
-	if (change(pool, q, &next)) {
+	if (core_change(pool, q, &next)) {
 		/* Detached again, which changes nothing but has an answer. */
 		if (q->gpu)
 			set_due(pool, q, now + pool->settings.retry);
 		return -EIO;
 	}
-	if (was_active)
-		learn(pool, q, false, now);
-	tell(pool, "service", pool_state_name(next.state), next.id,
-	     next.gpu[0] ? next.gpu : next.vm, now, "%s", next.why);
+	core_tell(pool, "service", pool_state_name(next.state), next.id,
+		  next.gpu[0] ? next.gpu : next.vm, now, "%s", next.why);
 	if (q->gpu)
-		gpu_give(pool, q, now);
-	request_free(pool, q);
+		core_gpu_give(pool, q, now);
+	core_request_free(pool, q);
 	return 0;
 }
 
-void stray_job(struct pool *pool, struct stray *s)
+void core_stray_job(struct pool *pool, struct stray *s)
 {
 	s->due = 0;
 	pool->hooks.job(pool->hooks.arg, &s->job);
 }
 
-void stray_free(struct pool *pool, struct stray *s)
+void core_stray_free(struct pool *pool, struct stray *s)
 {
 	TAILQ_REMOVE(&pool->strays, s, link);
 	if (s->gpu) {
@@ -281,14 +280,14 @@ static int room_in_queue(const struct pool *pool, const struct project *p, char 
 static int find_asker(struct pool *pool, struct pool_request *r, struct vm **vm,
 		      struct project **project, char *text)
 {
-	*vm = find_vm(pool, r->vm);
+	*vm = core_find_vm(pool, r->vm);
 	if (!*vm) {
 		explain(text, "no VM %s; see the VMs of the pool for its name", r->vm);
 		return -ENOENT;
 	}
 	if (!r->project[0])
 		memcpy(r->project, (*vm)->v.project, sizeof(r->project));
-	*project = find_project(pool, r->project);
+	*project = core_find_project(pool, r->project);
 	if (!*project) {
 		explain(text, "no project '%s'; an administrator makes projects and gives VMs to "
 			"them", r->project);
@@ -344,7 +343,7 @@ static int take(struct pool *pool, struct pool_request *r, struct vm *vm, struct
 	q->item.id = r->id;
 	q->vm = vm;
 	q->project = project;
-	ret = request_add(pool, q);
+	ret = core_request_add(pool, q);
 	if (ret)
 		free(q);
 	else
@@ -387,10 +386,10 @@ int pool_ask(struct pool *pool, struct pool_request *r, int64_t now, const char 
 	if (ret != 1)
 		return ret;
 	id = r->id;
-	tell(pool, actor, "request", id, r->vm, now, "%s on %s, %" PRIu64 " MiB", r->kind,
-	     pool_target_name(r->target), r->size_mib);
+	core_tell(pool, actor, "request", id, r->vm, now, "%s on %s, %" PRIu64 " MiB", r->kind,
+		  pool_target_name(r->target), r->size_mib);
 	place_pass(pool, now);
-	*r = find_request(pool, id)->r;
+	*r = core_find_request(pool, id)->r;
 	return 1;
 }
 
@@ -418,12 +417,13 @@ static int cancel(struct pool *pool, struct request *q, const char *actor, int64
 	if (q->r.cancel)
 		return 0;
 	next.cancel = true;
-	if (change(pool, q, &next))
+	if (core_change(pool, q, &next))
 		return -EIO;
-	tell(pool, actor, "cancel", next.id, next.gpu, now, "released while it is being attached");
+	core_tell(pool, actor, "cancel", next.id, next.gpu, now,
+		  "released while it is being attached");
 	/* Between attempts no answer will come. */
-	return waits ? begin_release(pool, q, false, actor,
-				     "released while it was being attached", now) : 0;
+	return waits ? core_begin_release(pool, q, false, actor,
+					  "released while it was being attached", now) : 0;
 }
 
 static int release(struct pool *pool, struct request *q, bool done, const char *actor, int64_t now)
@@ -433,11 +433,11 @@ static int release(struct pool *pool, struct request *q, bool done, const char *
 	explain(why, "released by %s", actor);
 	switch (q->r.state) {
 	case POOL_QUEUED:
-		return finish(pool, q, why, now);
+		return core_finish(pool, q, why, now);
 	case POOL_ATTACHING:
 		return cancel(pool, q, actor, now);
 	case POOL_ACTIVE:
-		return begin_release(pool, q, done, actor, why, now);
+		return core_begin_release(pool, q, done, actor, why, now);
 	default:
 		return 0;
 	}
@@ -446,7 +446,7 @@ static int release(struct pool *pool, struct request *q, bool done, const char *
 int pool_release(struct pool *pool, uint64_t id, bool done, int64_t now, const char *actor,
 		 char *text)
 {
-	struct request *q = find_request(pool, id);
+	struct request *q = core_find_request(pool, id);
 	int ret;
 
 	text[0] = '\0';
@@ -460,7 +460,7 @@ int pool_release(struct pool *pool, uint64_t id, bool done, int64_t now, const c
 int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, const char *actor,
 		char *text)
 {
-	struct request *q = find_request(pool, id);
+	struct request *q = core_find_request(pool, id);
 	uint32_t most = pool->settings.max_lease;
 	struct pool_request next;
 
@@ -479,12 +479,12 @@ int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, c
 	next.lease = seconds;
 	if (next.state == POOL_ACTIVE)
 		next.until = seconds ? now + seconds : 0;
-	if (change(pool, q, &next))
+	if (core_change(pool, q, &next))
 		return failed_to_store(-EIO, text);
 	q->lease_warned = false;
 	if (next.until)
-		wake(pool, next.until - pool->settings.grace);
-	tell(pool, actor, "extend", id, next.gpu, now, "%" PRIu32 " s", seconds);
+		core_wake(pool, next.until - pool->settings.grace);
+	core_tell(pool, actor, "extend", id, next.gpu, now, "%" PRIu32 " s", seconds);
 	return 0;
 }
 
@@ -492,14 +492,14 @@ int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, c
 
 int pool_attached(struct pool *pool, uint64_t id, const char *uuid, int64_t now)
 {
-	struct request *q = find_request(pool, id);
+	struct request *q = core_find_request(pool, id);
 
 	if (!q)
 		return -ENOENT;
 	/* A late answer to a job that was begun twice. */
 	if (q->r.state != POOL_ATTACHING)
 		return 0;
-	return become_active(pool, q, uuid, now);
+	return core_become_active(pool, q, uuid, now);
 }
 
 static struct stray *find_stray(const struct pool *pool, uint64_t id)
@@ -514,16 +514,16 @@ static struct stray *find_stray(const struct pool *pool, uint64_t id)
 
 int pool_detached(struct pool *pool, uint64_t id, int64_t now)
 {
-	struct request *q = find_request(pool, id);
+	struct request *q = core_find_request(pool, id);
 	struct stray *s = find_stray(pool, id);
 	int ret = 0;
 
 	if (s)
-		stray_free(pool, s);
+		core_stray_free(pool, s);
 	else if (!q)
 		return -ENOENT;
 	else if (q->r.state == POOL_RELEASING)
-		ret = finish(pool, q, NULL, now);
+		ret = core_finish(pool, q, NULL, now);
 	place_pass(pool, now);
 	return ret;
 }
@@ -531,9 +531,10 @@ int pool_detached(struct pool *pool, uint64_t id, int64_t now)
 static void stray_failed(struct pool *pool, struct stray *s, const char *text, int64_t now)
 {
 	s->tries++;
-	s->due = now + backoff(pool, s->tries);
-	wake(pool, s->due);
-	tell(pool, "service", "fail", s->job.request.id, s->job.request.gpu, now, "detach: %s", text);
+	s->due = now + core_backoff(pool, s->tries);
+	core_wake(pool, s->due);
+	core_tell(pool, "service", "fail", s->job.request.id, s->job.request.gpu, now, "detach: %s",
+		  text);
 }
 
 static int attach_failed(struct pool *pool, struct request *q, bool retry, const char *text,
@@ -547,10 +548,10 @@ static int attach_failed(struct pool *pool, struct request *q, bool retry, const
 		/* What is left of the attempt is detached before another VM gets the GPU. */
 		q->gpu->failed = !next.cancel;
 		set_due(pool, q, now + pool->settings.retry);
-		return begin_release(pool, q, false, "service", text, now);
+		return core_begin_release(pool, q, false, "service", text, now);
 	}
-	set_due(pool, q, now + backoff(pool, next.tries));
-	return change(pool, q, &next);
+	set_due(pool, q, now + core_backoff(pool, next.tries));
+	return core_change(pool, q, &next);
 }
 
 static int detach_failed(struct pool *pool, struct request *q, int64_t now)
@@ -559,13 +560,13 @@ static int detach_failed(struct pool *pool, struct request *q, int64_t now)
 
 	/* A GPU that is not back is not given to another VM: this goes on until it is. */
 	next.tries++;
-	set_due(pool, q, now + backoff(pool, next.tries));
-	return change(pool, q, &next);
+	set_due(pool, q, now + core_backoff(pool, next.tries));
+	return core_change(pool, q, &next);
 }
 
 int pool_failed(struct pool *pool, uint64_t id, bool retry, const char *text, int64_t now)
 {
-	struct request *q = find_request(pool, id);
+	struct request *q = core_find_request(pool, id);
 	struct stray *s = find_stray(pool, id);
 
 	if (s) {
@@ -575,11 +576,11 @@ int pool_failed(struct pool *pool, uint64_t id, bool retry, const char *text, in
 	if (!q)
 		return -ENOENT;
 	if (q->r.state == POOL_ATTACHING) {
-		tell(pool, "service", "fail", id, q->r.gpu, now, "attach: %s", text);
+		core_tell(pool, "service", "fail", id, q->r.gpu, now, "attach: %s", text);
 		return attach_failed(pool, q, retry, text, now);
 	}
 	if (q->r.state == POOL_RELEASING) {
-		tell(pool, "service", "fail", id, q->r.gpu, now, "detach: %s", text);
+		core_tell(pool, "service", "fail", id, q->r.gpu, now, "detach: %s", text);
 		return detach_failed(pool, q, now);
 	}
 	return 0;
@@ -589,7 +590,7 @@ int pool_failed(struct pool *pool, uint64_t id, bool retry, const char *text, in
 
 int pool_use(struct pool *pool, const struct pool_use *use)
 {
-	struct request *q = find_request(pool, use->request);
+	struct request *q = core_find_request(pool, use->request);
 	unsigned int lies;
 	int ret;
 
@@ -600,15 +601,15 @@ int pool_use(struct pool *pool, const struct pool_use *use)
 	lies = q->idle.lies;
 	ret = idle_use(&q->idle, use);
 	if (lies < IDLE_LIES && q->idle.lies >= IDLE_LIES)
-		tell(pool, "service", "lie", q->r.id, q->r.vm, use->time,
-		     "the agent of VM %s reports what cannot be; its reports do not count any "
-		     "more", q->r.vm);
+		core_tell(pool, "service", "lie", q->r.id, q->r.vm, use->time,
+			  "the agent of VM %s reports what cannot be; its reports do not count any "
+			  "more", q->r.vm);
 	return ret;
 }
 
 void pool_agent_seen(struct pool *pool, const char *vm, int64_t now)
 {
-	struct vm *v = find_vm(pool, vm);
+	struct vm *v = core_find_vm(pool, vm);
 
 	if (v)
 		v->v.seen = now;
@@ -623,7 +624,7 @@ static void set_warned(struct pool *pool, struct request *q, int64_t warned)
 	if (next.warned == warned)
 		return;
 	next.warned = warned;
-	change(pool, q, &next);
+	core_change(pool, q, &next);
 }
 
 /* Return the time of the next look. */
@@ -643,12 +644,13 @@ static int64_t look(struct pool *pool, struct request *q, int64_t now)
 			idle_start(&q->idle, &pool->settings, q->idle.start, now);
 		set_warned(pool, q, 0);
 	} else if (verdict == IDLE_STOPPED) {
-		tell(pool, "service", "idle", q->r.id, q->r.gpu, now, "%s", why);
+		core_tell(pool, "service", "idle", q->r.id, q->r.gpu, now, "%s", why);
 	} else if (verdict == IDLE_WARN) {
 		set_warned(pool, q, now);
-		tell(pool, "service", "warn", q->r.id, q->r.vm, now, "%s; the GPU goes back in "
-		     "%" PRId64 " s unless it works", why, q->idle.look - now);
-	} else if (!begin_release(pool, q, false, "service", why, now)) {
+		core_tell(pool, "service", "warn", q->r.id, q->r.vm, now,
+			  "%s; the GPU goes back in "
+			  "%" PRId64 " s unless it works", why, q->idle.look - now);
+	} else if (!core_begin_release(pool, q, false, "service", why, now)) {
 		return INT64_MAX;
 	}
 	return q->idle.look;
@@ -662,13 +664,14 @@ static int64_t lease(struct pool *pool, struct request *q, int64_t now)
 	if (!until)
 		return INT64_MAX;
 	if (now >= until)
-		return begin_release(pool, q, false, "service", "the lease is over", now) ?
+		return core_begin_release(pool, q, false, "service", "the lease is over", now) ?
 			now + pool->settings.retry : INT64_MAX;
 	if (now < warn)
 		return warn;
 	if (!q->lease_warned)
-		tell(pool, "service", "warn", q->r.id, q->r.vm, now,
-		     "the lease is over in %" PRId64 " s; extend it to keep the GPU", until - now);
+		core_tell(pool, "service", "warn", q->r.id, q->r.vm, now,
+			  "the lease is over in %" PRId64 " s; extend it to keep the GPU",
+			  until - now);
 	q->lease_warned = true;
 	return until;
 }
@@ -683,8 +686,8 @@ static int64_t retry(struct pool *pool, struct request *q, int64_t now)
 	if (!q->gpu->host->up)
 		q->due = 0;
 	else
-		begin_job(pool, q, q->r.state == POOL_RELEASING ? POOL_JOB_DETACH :
-			  POOL_JOB_ATTACH);
+		core_begin_job(pool, q, q->r.state == POOL_RELEASING ? POOL_JOB_DETACH :
+			       POOL_JOB_ATTACH);
 	return INT64_MAX;
 }
 
@@ -695,10 +698,6 @@ static int64_t run_one(struct pool *pool, struct request *q, int64_t now)
 
 	if (q->r.state != POOL_ACTIVE)
 		return retry(pool, q, now);
-	/* Reconciliation missed the device, but the database failed. */
-	if (q->due && now >= q->due)
-		return begin_release(pool, q, false, "service", "the VM does not have the GPU any "
-				     "more", now) ? now + pool->settings.retry : INT64_MAX;
 	next = lease(pool, q, now);
 	if (q->r.state != POOL_ACTIVE)
 		return INT64_MAX;
@@ -713,7 +712,7 @@ static int64_t run_strays(struct pool *pool, int64_t now)
 
 	TAILQ_FOREACH(s, &pool->strays, link) {
 		if (s->due && now >= s->due)
-			stray_job(pool, s);
+			core_stray_job(pool, s);
 		if (s->due && s->due < next)
 			next = s->due;
 	}
@@ -730,12 +729,12 @@ int64_t pool_run(struct pool *pool, int64_t now)
 	if (now < pool->next)
 		return pool->next;
 	pool->next = INT64_MAX;
-	wake(pool, run_strays(pool, now));
+	core_wake(pool, run_strays(pool, now));
 	for (q = TAILQ_FIRST(&pool->held); q; q = after) {
 		after = TAILQ_NEXT(q, in_held);
-		wake(pool, run_one(pool, q, now));
+		core_wake(pool, run_one(pool, q, now));
 	}
 	if (pool->again)
-		wake(pool, pool->again);
+		core_wake(pool, pool->again);
 	return pool->next;
 }

@@ -25,38 +25,40 @@ static int by_request(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int meet_active(struct pool *pool, struct request *q, const struct pool_found *device,
-		       int64_t now)
+static int meet_active(struct pool *pool, struct request *q, bool there, int64_t now)
 {
 	struct pool_request next = q->r;
 
-	if (!device)
-		return finish(pool, q, "the VM does not have the GPU any more", now);
+	if (!there)
+		return core_begin_release(pool, q, false, "service",
+					  "the VM does not have the whole GPU any more", now);
 	if (q->idle.start)
 		return 0;
 	/* After a start nothing is known of its use: the looks begin anew. */
 	idle_start(&q->idle, &pool->settings, q->r.attached, now);
-	wake(pool, now);
+	core_wake(pool, now);
 	next.warned = 0;
-	return q->r.warned ? change(pool, q, &next) : 0;
+	return q->r.warned ? core_change(pool, q, &next) : 0;
 }
 
+/* Also of what is not there: a detach job leaves no definition and no mdev behind. */
 static int meet(struct pool *pool, struct request *q, const struct pool_found *device, int64_t now)
 {
+	bool there = device && !device->partial;
+
 	switch (q->r.state) {
 	case POOL_ATTACHING:
-		if (device)
-			return become_active(pool, q, device->uuid, now);
+		if (there)
+			return core_become_active(pool, q, device->uuid, now);
 		if (q->r.cancel)
-			return finish(pool, q, "released while it was being attached", now);
-		begin_job(pool, q, POOL_JOB_ATTACH);
+			return core_begin_release(pool, q, false, "service",
+						  "released while it was being attached", now);
+		core_begin_job(pool, q, POOL_JOB_ATTACH);
 		return 0;
 	case POOL_ACTIVE:
-		return meet_active(pool, q, device, now);
+		return meet_active(pool, q, there, now);
 	default:
-		if (!device)
-			return finish(pool, q, NULL, now);
-		begin_job(pool, q, POOL_JOB_DETACH);
+		core_begin_job(pool, q, POOL_JOB_DETACH);
 		return 0;
 	}
 }
@@ -64,7 +66,7 @@ static int meet(struct pool *pool, struct request *q, const struct pool_found *d
 /* Whether an open request explains the device. */
 static bool is_known(const struct pool *pool, const struct pool_found *found)
 {
-	const struct request *q = find_request(pool, found->request);
+	const struct request *q = core_find_request(pool, found->request);
 
 	return q && q->gpu && !strcmp(found->vm, q->r.vm) && !strcmp(found->gpu, q->r.gpu);
 }
@@ -72,7 +74,7 @@ static bool is_known(const struct pool *pool, const struct pool_found *found)
 static int add_stray(struct pool *pool, const char *host, const struct pool_found *found)
 {
 	struct stray *s = calloc(1, sizeof(*s));
-	const struct vm *vm = find_vm(pool, found->vm);
+	const struct vm *vm = core_find_vm(pool, found->vm);
 
 	if (!s)
 		return -ENOMEM;
@@ -87,7 +89,7 @@ static int add_stray(struct pool *pool, const char *host, const struct pool_foun
 	strncpy(s->job.gpu.host, host, sizeof(s->job.gpu.host) - 1);
 	if (vm)
 		s->job.vm = vm->v;
-	s->gpu = find_gpu(pool, found->gpu);
+	s->gpu = core_find_gpu(pool, found->gpu);
 	s->slots = 1;
 	if (s->gpu) {
 		s->job.gpu = s->gpu->g;
@@ -95,7 +97,7 @@ static int add_stray(struct pool *pool, const char *host, const struct pool_foun
 		s->gpu->holders++;
 	}
 	TAILQ_INSERT_TAIL(&pool->strays, s, link);
-	stray_job(pool, s);
+	core_stray_job(pool, s);
 	return 0;
 }
 
@@ -103,12 +105,12 @@ static int add_stray(struct pool *pool, const char *host, const struct pool_foun
 static void count_foreign(struct pool *pool, const char *host, const struct pool_found *found,
 			  size_t nr)
 {
-	struct host *h = find_host(pool, host);
+	struct host *h = core_find_host(pool, host);
 
 	for (size_t i = 0; i < h->nr; i++)
 		h->gpus[i]->foreign = 0;
 	for (size_t i = 0; i < nr; i++) {
-		struct gpu *gpu = found[i].request ? NULL : find_gpu(pool, found[i].gpu);
+		struct gpu *gpu = found[i].request ? NULL : core_find_gpu(pool, found[i].gpu);
 
 		if (gpu && gpu->host == h)
 			gpu->foreign++;
@@ -123,7 +125,7 @@ static void forget_strays(struct pool *pool, const char *host)
 	for (s = TAILQ_FIRST(&pool->strays); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		if (!strcmp(s->job.gpu.host, host))
-			stray_free(pool, s);
+			core_stray_free(pool, s);
 	}
 }
 
@@ -170,7 +172,7 @@ int pool_reconcile(struct pool *pool, const char *host, const struct pool_found 
 		   int64_t now)
 {
 	struct pool_found *sorted = calloc(nr + 1, sizeof(*sorted));
-	struct host *h = host_of(pool, host);
+	struct host *h = core_host_of(pool, host);
 	int ret = sorted && h ? 0 : -ENOMEM;
 
 	if (ret)
@@ -197,7 +199,7 @@ out:
 
 void pool_host_up(struct pool *pool, const char *host, bool up)
 {
-	struct host *h = host_of(pool, host);
+	struct host *h = core_host_of(pool, host);
 
 	if (!h)
 		return;
