@@ -4,4 +4,5 @@
 
 agent-cflags := -Iagent $(shell $(PKG_CONFIG) --cflags gnutls)
 agent-libs := $(shell $(PKG_CONFIG) --libs gnutls)
-agent-objs := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard agent/*.c))
+agent-objs := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard agent/*.c)) \
+	$(addprefix $(OUT)/obj/lib/,cmdline.o complain.o drm_usage.o notify.o sysfs.o vm_name.o)

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* PCI devices of the guest. */
+#include <dirent.h>
+#include <errno.h>
+#include <linux/netlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "devices.h"
+#include "sysfs.h"
+
+#define PCI		"/sys/bus/pci/devices"
+#define CLASS_DISPLAY	0x03
+#define CLASS_PROCESSOR	0x0b
+#define SUBCLASS_CO	0x40
+#define CLASS_ACCEL	0x12
+
+static void read_driver(const char *dir, char *driver, size_t size)
+{
+	char path[768], to[512];
+	const char *name;
+	ssize_t n;
+
+	*driver = '\0';
+	snprintf(path, sizeof(path), "%s/driver", dir);
+	n = readlink(path, to, sizeof(to) - 1);
+	if (n <= 0)
+		return;
+	to[n] = '\0';
+	name = strrchr(to, '/');
+	snprintf(driver, size, "%.*s", (int)size - 1, name ? name + 1 : to);
+}
+
+static void read_device(const char *root, const char *addr, struct device *d)
+{
+	char dir[640], path[768], line[32];
+
+	snprintf(dir, sizeof(dir), "%s" PCI "/%s", root, addr);
+	snprintf(path, sizeof(path), "%s/class", dir);
+	snprintf(d->addr, sizeof(d->addr), "%.15s", addr);
+	d->class = read_line(path, line, sizeof(line)) ? (uint32_t)strtoul(line, NULL, 16) : 0;
+	read_driver(dir, d->driver, sizeof(d->driver));
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	return strcmp(((const struct device *)a)->addr, ((const struct device *)b)->addr);
+}
+
+int devices_scan(const char *root, struct devices *list)
+{
+	char path[640];
+	const struct dirent *e;
+	DIR *dir;
+
+	list->nr = 0;
+	snprintf(path, sizeof(path), "%s" PCI, root);
+	dir = opendir(path);
+	if (!dir)
+		return -errno;
+	while (list->nr < DEVICES_MAX && (e = readdir(dir)))
+		if (*e->d_name != '.' && strlen(e->d_name) < DEVICE_ADDR)
+			read_device(root, e->d_name, &list->d[list->nr++]);
+	closedir(dir);
+	qsort(list->d, list->nr, sizeof(*list->d), by_addr);
+	return 0;
+}
+
+const struct device *devices_find(const struct devices *list, const char *addr)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		if (!strcmp(list->d[i].addr, addr))
+			return &list->d[i];
+	return NULL;
+}
+
+bool device_is_gpu(const struct device *d)
+{
+	uint32_t base = d->class >> 16, sub = d->class >> 8 & 0xff;
+
+	return base == CLASS_DISPLAY || base == CLASS_ACCEL ||
+	       (base == CLASS_PROCESSOR && sub == SUBCLASS_CO);
+}
+
+bool devices_listed(const char *list, const char *addr)
+{
+	size_t length = strlen(addr);
+
+	for (const char *at = strstr(list, addr); at; at = strstr(at + 1, addr))
+		if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+			return length;
+	return false;
+}
+
+const struct device *devices_new_gpu(const struct devices *now, const char *before,
+				     const char *others)
+{
+	for (size_t i = 0; i < now->nr; i++)
+		if (device_is_gpu(&now->d[i]) && !devices_listed(before, now->d[i].addr) &&
+		    !devices_listed(others, now->d[i].addr))
+			return &now->d[i];
+	return NULL;
+}
+
+bool devices_list(const struct devices *list, char *text, size_t size)
+{
+	size_t at = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < list->nr; i++) {
+		at += (size_t)snprintf(text + at, size - at, "%s%s", i ? " " : "", list->d[i].addr);
+		if (at >= size)
+			return false;
+	}
+	return true;
+}
+
+int devices_watch(void)
+{
+	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			NETLINK_KOBJECT_UEVENT), ret;
+
+	if (fd < 0)
+		return -errno;
+	if (!bind(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+void devices_drain(int fd)
+{
+	char buffer[4096];
+
+	/* A socket that lost messages says so once: a look at sysfs is due anyway. */
+	while (recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
+		;
+}
+
+void device_node(const char *root, const char *addr, char *node, size_t size)
+{
+	char path[640];
+	const struct dirent *e;
+	DIR *dir;
+
+	*node = '\0';
+	snprintf(path, sizeof(path), "%s" PCI "/%s/drm", root, addr);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((e = readdir(dir)))
+		if (!strncmp(e->d_name, "renderD", 7))
+			snprintf(node, size, "/dev/dri/%.32s", e->d_name);
+	closedir(dir);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* PCI devices of the guest, and the GPU that was not there before. */
+#ifndef AGENT_DEVICES_H
+#define AGENT_DEVICES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DEVICES_MAX	256
+#define DEVICE_ADDR	16	/* DDDD:BB:SS.F and its NUL */
+
+/**
+ * struct device - a PCI function
+ * @addr: its address
+ * @class: class, subclass and interface
+ * @driver: driver that has it, "": none
+ */
+struct device {
+	char addr[DEVICE_ADDR];
+	uint32_t class;
+	char driver[64];
+};
+
+/**
+ * struct devices - PCI functions by address
+ * @d: functions
+ * @nr: their number; what is beyond DEVICES_MAX is left out
+ */
+struct devices {
+	struct device d[DEVICES_MAX];
+	size_t nr;
+};
+
+/* Read the functions of the machine. Return 0 or -errno. */
+int devices_scan(const char *root, struct devices *list);
+const struct device *devices_find(const struct devices *list, const char *addr);
+/* Whether a function is a GPU: display controller, accelerator, or coprocessor. */
+bool device_is_gpu(const struct device *d);
+
+/**
+ * devices_new_gpu() - find a GPU that was not there before
+ * @now: functions that are there
+ * @before: addresses that were there, separated by blanks
+ * @others: addresses that other requests have, separated by blanks
+ *
+ * Return: the first one; NULL for none.
+ */
+const struct device *devices_new_gpu(const struct devices *now, const char *before,
+				     const char *others);
+
+/* Write addresses, separated by blanks. Return false if they do not fit. */
+bool devices_list(const struct devices *list, char *text, size_t size);
+
+/* Whether @addr is a word of @list. */
+bool devices_listed(const char *list, const char *addr);
+
+/* A socket that is readable when the kernel adds, binds or removes a device; -errno. */
+int devices_watch(void);
+/* Read what the socket has; what it says is looked up in sysfs. */
+void devices_drain(int fd);
+
+/* Find the render node: /dev/dri/renderD128; "" for none. */
+void device_node(const char *root, const char *addr, char *node, size_t size);
+
+#endif /* AGENT_DEVICES_H */

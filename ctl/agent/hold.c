@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A GPU from the request to the release. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "complain.h"
+#include "hold.h"
+#include "lines.h"
+#include "notice.h"
+#include "vm_name.h"
+
+#define ANSWER_S	10
+#define POLL_S		60	/* a wait of the service */
+#define LOOK_S		10	/* between two looks at use */
+#define SCAN_MS		1000	/* between two looks at sysfs, should the kernel tell nothing */
+#define FINISH_S	5
+
+/* ---- wishes ---- */
+
+static int copy(char *to, size_t size, const char *value)
+{
+	if (!*value || strlen(value) >= size)
+		return -EINVAL;
+	strcpy(to, value);
+	return 0;
+}
+
+static int number32(const char *value, uint32_t max, uint32_t *n)
+{
+	uint64_t wide;
+
+	if (wire_decimal(value, max, &wide))
+		return -EINVAL;
+	*n = (uint32_t)wide;
+	return 0;
+}
+
+/* "60" or "59.94" frames per second, in thousandths. */
+static int read_floor(const char *value, uint32_t *mhz)
+{
+	char *end;
+	double fps = strtod(value, &end);
+
+	if (*end || end == value || !(fps >= 0 && fps <= 10000))
+		return -EINVAL;
+	*mhz = (uint32_t)(fps * 1000 + 0.5);
+	return 0;
+}
+
+int wish_set(struct wish *wish, const char *name, const char *value)
+{
+	if (!strcmp(name, "kind"))
+		return copy(wish->kind, sizeof(wish->kind), value);
+	if (!strcmp(name, "target"))
+		return copy(wish->target, sizeof(wish->target), value);
+	if (!strcmp(name, "precision"))
+		return copy(wish->precision, sizeof(wish->precision), value);
+	if (!strcmp(name, "capabilities"))
+		return copy(wish->capabilities, sizeof(wish->capabilities), value);
+	if (!strcmp(name, "type"))
+		return copy(wish->type, sizeof(wish->type), value);
+	if (!strcmp(name, "size"))
+		return lines_size(value, &wish->size_mib);
+	if (!strcmp(name, "memory"))
+		return lines_size(value, &wish->memory_mib);
+	if (!strcmp(name, "weight"))
+		return number32(value, 10000, &wish->weight);
+	if (!strcmp(name, "floor"))
+		return read_floor(value, &wish->floor_mhz);
+	if (!strcmp(name, "lease"))
+		return lines_duration(value, &wish->lease);
+	return -ENOENT;
+}
+
+bool wish_alike(const struct wish *a, const struct wish *b)
+{
+	return !strcmp(a->kind, b->kind) && !strcmp(a->target, b->target) &&
+	       !strcmp(a->precision, b->precision) && !strcmp(a->type, b->type) &&
+	       !strcmp(a->capabilities, b->capabilities) && a->weight == b->weight &&
+	       a->floor_mhz == b->floor_mhz && b->memory_mib <= a->memory_mib &&
+	       b->size_mib <= a->size_mib;
+}
+
+static void add_word(struct wire_text *t, const char *name, const char *value)
+{
+	if (*value)
+		wire_add(t, name, value);
+}
+
+static void add_number(struct wire_text *t, const char *name, uint64_t value)
+{
+	if (value)
+		wire_add_number(t, name, value);
+}
+
+void wish_write(const struct wish *wish, struct wire_text *t)
+{
+	add_word(t, "kind", wish->kind);
+	add_word(t, "target", wish->target);
+	add_word(t, "precision", wish->precision);
+	add_word(t, "capabilities", wish->capabilities);
+	add_word(t, "type", wish->type);
+	add_number(t, "size_mib", wish->size_mib);
+	add_number(t, "memory_mib", wish->memory_mib);
+	add_number(t, "weight", wish->weight);
+	add_number(t, "floor_mhz", wish->floor_mhz);
+	add_number(t, "lease", wish->lease);
+}
+
+/* ---- states ---- */
+
+static void take_text(const struct wire_message *m, const char *name, char *to, size_t size)
+{
+	const char *value = wire_get(m, name);
+
+	text_clean(value ? value : "", value ? strlen(value) : 0, to, size);
+}
+
+int hold_take(struct hold *h)
+{
+	const struct wire_message *m = &h->link->answer;
+	uint64_t id = 0;
+
+	if (wire_number(m, "id", INT64_MAX, &id) || !id ||
+	    wire_number(m, "place", UINT32_MAX, &h->place) ||
+	    wire_number(m, "version", INT64_MAX, &h->version) ||
+	    wire_number(m, "until", INT64_MAX, &h->until) ||
+	    wire_number(m, "warned", INT64_MAX, &h->warned))
+		return -EBADMSG;
+	h->kept.id = id;
+	take_text(m, "state", h->state, sizeof(h->state));
+	take_text(m, "reason", h->reason, sizeof(h->reason));
+	take_text(m, "why", h->why, sizeof(h->why));
+	take_text(m, "target", h->target, sizeof(h->target));
+	take_text(m, "gpu", h->gpu, sizeof(h->gpu));
+	return 0;
+}
+
+static bool is_over(const struct hold *h)
+{
+	return !strcmp(h->state, "released") || !strcmp(h->state, "failed") ||
+	       !strcmp(h->state, "cancelled");
+}
+
+bool hold_lost(const struct hold *h)
+{
+	return is_over(h) || !strcmp(h->state, "releasing");
+}
+
+/* Take an answer: a state, or an error that is complained. */
+static int taken(struct hold *h, int ret)
+{
+	if (ret == -EINTR)
+		return ret;
+	if (ret) {
+		complain("%s", h->link->why);
+		return -EACCES;
+	}
+	if (!link_ok(h->link)) {
+		complain("%s", h->link->why);
+		return -EACCES;
+	}
+	if (hold_take(h)) {
+		complain("the service's answer is no state of a request");
+		return -EACCES;
+	}
+	return 0;
+}
+
+static int ask_once(struct hold *h, const struct wish *wish)
+{
+	int ret;
+
+	wire_begin(&h->link->out, "request");
+	wire_add(&h->link->out, "key", h->kept.key);
+	wish_write(wish, &h->link->out);
+	ret = taken(h, link_ask_long(h->link, ANSWER_S, 0, true));
+	return ret ? ret : kept_write(&h->kept) ? -EACCES : 0;
+}
+
+int hold_ask(struct hold *h, const struct wish *wish)
+{
+	bool former = *h->kept.key;
+	int ret;
+
+	if (!former && kept_renew(&h->kept))
+		return -EACCES;
+	ret = ask_once(h, wish);
+	/* The former run's request ended without it: this is a new one. */
+	if (!ret && former && hold_lost(h))
+		ret = kept_renew(&h->kept) ? -EACCES : ask_once(h, wish);
+	return ret;
+}
+
+static void say_where(const struct hold *h, char *said, size_t size)
+{
+	char text[640];
+
+	if (!strcmp(h->state, "queued"))
+		snprintf(text, sizeof(text), "request %" PRIu64 " waits at place %" PRIu64 "%s%s",
+			 h->kept.id, h->place, *h->reason ? ": " : "", h->reason);
+	else
+		snprintf(text, sizeof(text), "request %" PRIu64 " is %s%s%s", h->kept.id, h->state,
+			 *h->gpu ? ": " : "", h->gpu);
+	if (h->say && strcmp(text, said))
+		complain("%s", text);
+	snprintf(said, size, "%s", text);
+}
+
+int hold_wait(struct hold *h, bool wait)
+{
+	char said[640] = "";
+
+	for (;;) {
+		int ret;
+
+		say_where(h, said, sizeof(said));
+		if (!strcmp(h->state, "active"))
+			return 0;
+		if (hold_lost(h)) {
+			complain("there is no GPU: request %" PRIu64 " is %s: %s", h->kept.id,
+				 h->state, *h->why ? h->why : "no reason is known");
+			return -EACCES;
+		}
+		if (!wait && !strcmp(h->state, "queued"))
+			return -EAGAIN;
+		wire_begin(&h->link->out, "state");
+		wire_add_number(&h->link->out, "id", h->kept.id);
+		wire_add_number(&h->link->out, "wait", POLL_S);
+		wire_add_number(&h->link->out, "seen", h->version);
+		ret = taken(h, link_ask_long(h->link, POLL_S + ANSWER_S, 0, h->say));
+		if (ret)
+			return ret;
+	}
+}
+
+/* ---- the device ---- */
+
+static const struct device *find_device(const struct hold *h, struct devices *now)
+{
+	char *others;
+	const struct device *d;
+
+	if (devices_scan(h->conf->root, now))
+		return NULL;
+	/* One that is known from before a restart. */
+	if (*h->kept.device)
+		return devices_find(now, h->kept.device);
+	others = malloc(KEPT_LIST);
+	if (!others)
+		return NULL;
+	kept_others(&h->kept, others);
+	d = devices_new_gpu(now, h->kept.before, others);
+	free(others);
+	return d;
+}
+
+static int have_device(struct hold *h, const struct device *d)
+{
+	snprintf(h->kept.device, sizeof(h->kept.device), "%s", d->addr);
+	snprintf(h->driver, sizeof(h->driver), "%s", d->driver);
+	device_node(h->conf->root, d->addr, h->node, sizeof(h->node));
+	meter_open(&h->meter, h->conf->root, d->addr, h->conf->nvml, h->kept.busy_ns);
+	h->look_ns = now_ns();
+	h->report_ns = h->look_ns + h->conf->report * NSEC;
+	return kept_write(&h->kept) ? -ENODEV : 0;
+}
+
+static void say_no_device(const struct hold *h, const struct device *d)
+{
+	if (d)
+		complain("the GPU at %s has no driver after %" PRIu32 " s: install its driver in the guest, or set bind= higher",
+			 d->addr, h->conf->bind);
+	else
+		complain("no new GPU is in the guest after %" PRIu32 " s: see that the guest has PCI hot-plug (acpiphp or pciehp), or set bind= higher",
+			 h->conf->bind);
+}
+
+/* Wait for the kernel to tell of a device, or a while. */
+static int wait_for_kernel(const struct hold *h, int events)
+{
+	struct pollfd p[] = { { .fd = events, .events = POLLIN },
+			      { .fd = h->link->wake, .events = POLLIN } };
+
+	if (poll(p, 2, SCAN_MS) < 0 && errno != EINTR)
+		return -errno;
+	if (p[1].revents)
+		return -EINTR;
+	if (p[0].revents)
+		devices_drain(events);
+	return 0;
+}
+
+int hold_device(struct hold *h)
+{
+	uint64_t end = now_ns() + h->conf->bind * NSEC;
+	struct devices *now = malloc(sizeof(*now));
+	int events = devices_watch(), ret = now ? 0 : -ENODEV;
+
+	while (!ret) {
+		const struct device *d = find_device(h, now);
+
+		if (d && *d->driver) {
+			ret = have_device(h, d);
+			break;
+		}
+		if (now_ns() >= end) {
+			say_no_device(h, d);
+			ret = -ENODEV;
+			break;
+		}
+		ret = wait_for_kernel(h, events);
+	}
+	if (events >= 0)
+		close(events);
+	free(now);
+	return ret;
+}
+
+/* ---- while it is held ---- */
+
+uint64_t hold_due(const struct hold *h)
+{
+	return h->look_ns < h->report_ns ? h->look_ns : h->report_ns;
+}
+
+/* Ask for the state, with a report of use if the VM agreed and the host cannot see it. */
+static int report(struct hold *h)
+{
+	bool use = kept_consent(h->conf) && !strcmp(h->target, "whole") &&
+		   h->meter.source != USE_NONE;
+
+	wire_begin(&h->link->out, use ? "use" : "state");
+	wire_add_number(&h->link->out, "id", h->kept.id);
+	if (use) {
+		wire_add_number(&h->link->out, "busy_ns", h->meter.busy_ns);
+		wire_add_number(&h->link->out, "energy_mj", h->meter.energy_mj);
+		wire_add_number(&h->link->out, "memory_mib", h->meter.memory_mib);
+		h->kept.busy_ns = h->meter.busy_ns;
+		kept_write(&h->kept);
+	}
+	return link_ask(h->link, ANSWER_S);
+}
+
+static void warn(struct hold *h, uint64_t before)
+{
+	char text[640];
+
+	if (!h->warned || h->warned == before)
+		return;
+	snprintf(text, sizeof(text), "the GPU of request %" PRIu64 " is idle, and the service will take it back; to keep it: mgpu-agent extend %" PRIu64 " SECONDS",
+		 h->kept.id, h->kept.id);
+	notice(h->conf, "idle", h->kept.id, h->kept.device, text);
+}
+
+int hold_tick(struct hold *h, uint64_t now)
+{
+	uint64_t before = h->warned;
+	int ret;
+
+	if (now >= h->look_ns) {
+		/* Without consent nothing is measured, and nothing of NVIDIA's library is opened. */
+		if (kept_consent(h->conf))
+			meter_look(&h->meter, now);
+		h->look_ns = now + LOOK_S * NSEC;
+	}
+	if (now < h->report_ns)
+		return 0;
+	h->report_ns = now + h->conf->report * NSEC;
+	ret = report(h);
+	if (ret == -EINTR)
+		return ret;
+	/* A refusal, such as of a consent that an administrator took back, changes nothing. */
+	if (ret || strcmp(h->link->answer.verb, "ok") || hold_take(h))
+		return 0;
+	warn(h, before);
+	if (!hold_lost(h))
+		return 0;
+	complain("the service takes the GPU of request %" PRIu64 " back: %s", h->kept.id,
+		 *h->why ? h->why : "no reason is known");
+	return -ENODEV;
+}
+
+/* ---- the end ---- */
+
+/* By its key, if the agent ended before the answer with the number came. */
+static int release_once(struct link *link, const struct kept *kept, unsigned int patience)
+{
+	wire_begin(&link->out, "release");
+	if (kept->id)
+		wire_add_number(&link->out, "id", kept->id);
+	else
+		wire_add(&link->out, "key", kept->key);
+	wire_add_number(&link->out, "done", kept->done);
+	return link_ask_long(link, ANSWER_S, patience, true);
+}
+
+int hold_release(struct hold *h, bool done, unsigned int patience)
+{
+	int ret;
+
+	h->kept.over = true;
+	h->kept.done = done;
+	kept_write(&h->kept);
+	ret = release_once(h->link, &h->kept, patience);
+	if (ret)
+		complain("request %" PRIu64 " is not released yet: %s; the next start of mgpu-agent does it",
+			 h->kept.id, h->link->why);
+	else if (h->kept.id && !link_ok(h->link))
+		complain("request %" PRIu64 ": %s", h->kept.id, h->link->why);
+	kept_close(&h->kept, !ret);
+	return ret;
+}
+
+/**
+ * struct finish - for hold_finish_all()
+ * @conf: settings
+ * @link: connection
+ * @failed: the service does not answer
+ */
+struct finish {
+	const struct conf *conf;
+	struct link *link;
+	bool failed;
+};
+
+static void finish(const char *name, void *arg)
+{
+	struct finish *f = arg;
+	struct kept *k = f->failed ? NULL : malloc(sizeof(*k));
+
+	if (!k)
+		return;
+	if (!kept_take(k, f->conf, name)) {
+		if (k->over)
+			f->failed = release_once(f->link, k, FINISH_S);
+		kept_close(k, k->over && !f->failed);
+	}
+	free(k);
+}
+
+void hold_finish_all(const struct conf *conf, struct link *link)
+{
+	struct finish f = { .conf = conf, .link = link };
+
+	kept_each(conf, finish, &f);
+}
