@@ -18,6 +18,7 @@
 #define ANSWER_S	10
 #define POLL_S		60	/* a wait of the service */
 #define LOOK_S		10	/* between two looks at use */
+#define LEASE_S		300	/* before the end of a lease: a notice */
 #define SCAN_MS		1000	/* between two looks at sysfs, should the kernel tell nothing */
 #define FINISH_S	5
 
@@ -348,15 +349,28 @@ static int report(struct hold *h)
 	return link_ask(h->link, ANSWER_S);
 }
 
-static void warn(struct hold *h, uint64_t before)
+static void warn_idle(const struct hold *h, uint64_t before)
 {
 	char text[640];
 
 	if (!h->warned || h->warned == before)
 		return;
-	snprintf(text, sizeof(text), "the GPU of request %" PRIu64 " is idle, and the service will take it back; to keep it: mgpu-agent extend %" PRIu64 " SECONDS",
+	snprintf(text, sizeof(text), "the GPU of request %" PRIu64 " is idle, and the service will take it back; to keep it: mgpu-agent extend %" PRIu64 " TIME",
 		 h->kept.id, h->kept.id);
 	notice(h->conf, "idle", h->kept.id, h->kept.device, text);
+}
+
+static void warn_lease(struct hold *h)
+{
+	uint64_t now = clock_ns(CLOCK_REALTIME) / NSEC;
+	char text[640];
+
+	if (!h->until || h->until == h->until_said || now + LEASE_S < h->until)
+		return;
+	h->until_said = h->until;
+	snprintf(text, sizeof(text), "the lease of request %" PRIu64 " is over in %" PRIu64 " s; to keep the GPU: mgpu-agent extend %" PRIu64 " TIME",
+		 h->kept.id, h->until > now ? h->until - now : 0, h->kept.id);
+	notice(h->conf, "lease", h->kept.id, h->kept.device, text);
 }
 
 int hold_tick(struct hold *h, uint64_t now)
@@ -364,8 +378,9 @@ int hold_tick(struct hold *h, uint64_t now)
 	uint64_t before = h->warned;
 	int ret;
 
-	if (now >= h->look_ns) {
-		/* Without consent nothing is measured, and nothing of NVIDIA's library is opened. */
+	/* A report is of now: the service compares it with the time since the last one. */
+	if (now >= h->look_ns || now >= h->report_ns) {
+		/* Without consent nothing is measured, and NVIDIA's library stays closed. */
 		if (kept_consent(h->conf))
 			meter_look(&h->meter, now);
 		h->look_ns = now + LOOK_S * NSEC;
@@ -379,7 +394,8 @@ int hold_tick(struct hold *h, uint64_t now)
 	/* A refusal, such as of a consent that an administrator took back, changes nothing. */
 	if (ret || strcmp(h->link->answer.verb, "ok") || hold_take(h))
 		return 0;
-	warn(h, before);
+	warn_idle(h, before);
+	warn_lease(h);
 	if (!hold_lost(h))
 		return 0;
 	complain("the service takes the GPU of request %" PRIu64 " back: %s", h->kept.id,

@@ -51,9 +51,11 @@ void wish_write(const struct wish *wish, struct wire_text *t);
  * @reason: why it waits
  * @why: why this GPU, or why it failed
  * @target: whole or vgpu
+ * @gpu: name of the GPU, on its host
  * @version: of the state
  * @warned: time of the service's warning that the GPU is idle, 0: none
  * @until: end of the lease, 0: none
+ * @until_said: end of the lease that a notice told of
  * @driver: that has the device
  * @node: render node, "": none
  * @meter: use
@@ -74,6 +76,7 @@ struct hold {
 	uint64_t version;
 	uint64_t warned;
 	uint64_t until;
+	uint64_t until_said;
 	char driver[64];
 	char node[64];
 	struct meter meter;

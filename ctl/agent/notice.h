@@ -8,7 +8,7 @@
 /**
  * notice() - say something, and run the configured command
  * @conf: settings
- * @what: a word for the command: idle
+ * @what: a word for the command: idle or lease
  * @request: number of the request
  * @device: PCI address of its GPU
  * @text: a sentence

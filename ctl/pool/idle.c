@@ -182,6 +182,12 @@ static enum idle_verdict next(struct idle *idle, enum idle_phase phase, int64_t 
 	return verdict;
 }
 
+void idle_keep(struct idle *idle, const struct pool_settings *settings, int64_t now)
+{
+	idle->worked = now;
+	next(idle, IDLE_FIRST, now + settings->look1, now, IDLE_KEEP);
+}
+
 enum idle_verdict idle_look(struct idle *idle, const struct pool_settings *settings, int64_t seen,
 			    int64_t now, char why[POOL_TEXT_MAX])
 {

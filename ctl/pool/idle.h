@@ -65,6 +65,9 @@ enum idle_verdict { IDLE_KEEP, IDLE_STOPPED, IDLE_WARN, IDLE_RELEASE };
 void idle_start(struct idle *idle, const struct pool_settings *settings, int64_t attached,
 		int64_t now);
 
+/* The VM's people want the GPU: look for work from @now on. Samples and lies stay. */
+void idle_keep(struct idle *idle, const struct pool_settings *settings, int64_t now);
+
 /**
  * idle_use() - take a sample
  *

@@ -477,10 +477,13 @@ int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, c
 	}
 	next = q->r;
 	next.lease = seconds;
+	next.warned = 0;
 	if (next.state == POOL_ACTIVE)
 		next.until = seconds ? now + seconds : 0;
 	if (core_change(pool, q, &next))
 		return failed_to_store(-EIO, text);
+	if (q->idle.start)
+		idle_keep(&q->idle, &pool->settings, now);
 	q->lease_warned = false;
 	if (next.until)
 		core_wake(pool, next.until - pool->settings.grace);

@@ -116,6 +116,7 @@ int pool_release(struct pool *pool, uint64_t id, bool done, int64_t now, const c
 		 char *text);
 /*
  * Set the end of the lease to @now + @seconds; 0: no end; of a request that waits, its length.
+ * Answers a warning, too: the looks for work begin anew.
  * -EINVAL: longer than max_lease, -EBUSY: it is being released.
  */
 int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, const char *actor,
