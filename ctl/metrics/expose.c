@@ -7,6 +7,7 @@
 
 #include "expose.h"
 #include "mgpu.h"
+#include "utf8.h"
 
 #define REPLACEMENT	"\xef\xbf\xbd"	/* U+FFFD */
 #define US_DECIMALS	6
@@ -79,22 +80,6 @@ void text_double(struct text *t, double value)
 		text_str(t, value > 0 ? "+Inf" : "-Inf");
 	else
 		text_add(t, buf, (size_t)snprintf(buf, sizeof(buf), "%.15g", value));
-}
-
-/* Length of the valid UTF-8 character at @s, which is terminated; 0 if there is none. */
-static size_t utf8_len(const unsigned char *s)
-{
-	size_t len = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : (*s & 0xf0) == 0xe0 ? 3 :
-		     *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
-
-	for (size_t i = 1; i < len; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	/* overlong forms, surrogates, and beyond U+10FFFF */
-	if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) ||
-	    (*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return len;
 }
 
 static void add_escaped(struct text *t, const char *value)
