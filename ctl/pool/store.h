@@ -5,9 +5,22 @@
  * changes something is on disk when it returns, in one transaction of its own unless the caller
  * began one.  One thread uses a store.
  *
- * A function returns 0, or a negative error number and store_error() says more: -ENOENT no such
- * row, -EEXIST already there, -EIO the database failed (the caller must not go on as if it had
- * been written), -EPROTO the database is of a newer version of the service.
+ * A function returns 0, or a negative error number and store_error() says more:
+ *
+ * -ENOENT	there is no such row
+ * -EEXIST	it is there already
+ * -EILSEQ	a text is not UTF-8, or has no end in its field
+ * -ERANGE	a number that the database has no room for (64 bits with a sign)
+ * -EINVAL	an unknown value of an enumeration; a transaction where none can be
+ * -EDEADLK	called from a callback: those only look at their row
+ * -EIO		the database failed; nothing of the transaction is written, and a lost connection
+ *		is opened again by the next function
+ * -ESTALE	the caller's memory is not what the database has, because another service used
+ *		it, or a COMMIT of a lost connection turned out to be done after -EIO: the process
+ *		must end, and its next start reads the database
+ *
+ * Once a function of a transaction that the caller began returned -EIO, so do the others, and
+ * store_commit() rolls back.
  */
 #ifndef POOL_STORE_H
 #define POOL_STORE_H
@@ -18,9 +31,13 @@ struct store;
 
 /**
  * store_open() - open a database, make or migrate its tables
- * @url: sqlite:PATH, a path, or postgresql://...
+ * @url: sqlite:PATH, a path, or postgresql://...; there, connect_timeout (10 s) is the limit of a
+ *	statement, too
  * @store: result
  * @text: why not, of POOL_TEXT_MAX bytes; never holds a password
+ *
+ * Return: 0; -EBUSY if another service has the database, with its name in @text; -EPROTO if the
+ * database is of a later version of the service; -EINVAL for an unknown kind; -ENOMEM; -EIO.
  */
 int store_open(const char *url, struct store **store, char *text);
 void store_close(struct store *store);
@@ -33,11 +50,12 @@ int store_begin(struct store *store);
 int store_commit(struct store *store);
 void store_rollback(struct store *store);
 
-/* Insert or update. */
+/* Insert or update. The seq of a VM that is there stays: store_take_seq() alone raises it. */
 int store_put_project(struct store *store, const struct pool_project *project);
 int store_put_vm(struct store *store, const struct pool_vm *vm);
 int store_put_gpu(struct store *store, const struct pool_gpu *gpu);
 int store_drop_project(struct store *store, const char *name);
+/* With its key. */
 int store_drop_vm(struct store *store, const char *name);
 int store_drop_gpu(struct store *store, const char *name);
 
@@ -52,6 +70,7 @@ int store_add_request(struct store *store, struct pool_request *r);
 int store_put_request(struct store *store, const struct pool_request *r);
 int store_get_request(struct store *store, uint64_t id, struct pool_request *r);
 
+/* A row with the same request, time and source, or the same request, is replaced. */
 int store_add_use(struct store *store, const struct pool_use *use);
 int store_add_outcome(struct store *store, const struct pool_outcome *outcome);
 /* Sets @event->id. */
@@ -94,20 +113,26 @@ struct store_token {
 	int64_t expires;
 };
 
+/* -EEXIST: the hash is that of another name. */
 int store_put_token(struct store *store, const struct store_token *token);
 int store_drop_token(struct store *store, const char *name);
+/* The caller looks at @expires. */
 int store_find_token(struct store *store, const char *hash, struct store_token *token);
 int store_tokens(struct store *store, int (*fn)(const struct store_token *, void *), void *arg);
 
-/* The key that a VM's agent signs with (32 bytes; it must be known whole). */
+/* The key that a VM's agent signs with (32 bytes; it must be known whole). -ENOENT: no such VM. */
 int store_put_vm_key(struct store *store, const char *vm, const unsigned char key[32]);
 int store_get_vm_key(struct store *store, const char *vm, unsigned char key[32]);
 /* Take a sequence number that is higher than all before: -EEXIST: replayed. */
 int store_take_seq(struct store *store, const char *vm, uint64_t seq);
 
-/* Delete final requests with their events and uses that ended before @before, and events. */
+/*
+ * Delete requests that ended before @before, with their events and uses; uses of then; and events
+ * of then that are of no request. The history stays. Many requests are deleted in several
+ * transactions, unless the caller began one.
+ */
 int store_retain(struct store *store, int64_t before, uint64_t *deleted);
-/* The history as CSV (RFC 4180) with a line of names. */
+/* The history as CSV (RFC 4180) with a line of names; no text of it is a formula. */
 int store_export(struct store *store, int fd);
 
 #endif /* POOL_STORE_H */

@@ -214,6 +214,20 @@ test_preempt_state-srcs := ../../ctl/mgpud/contexts/preempt_state.c \
 test_preempt_state-cflags := $(mgpud-cflags) -I../../include
 test_preempt_state-pkgs := json-c
 
+# ---- ctl/pool
+
+# Tests are about these sources; the service has more, with more libraries.
+pool-store := $(addprefix ../../ctl/pool/,store.c export.c rows.c schema.c sql.c sqlite.c \
+	postgres.c model.c)
+test_pool_store-srcs := pool_store_db.c $(pool-store)
+test_pool_store-cflags := $(lib-cflags) -I../../ctl/pool \
+	-DDATA='"$(abspath data/pool-store)"'
+test_pool_store-pkgs := sqlite3 libpq
+
+test_pool_sqlite-srcs := pool_store_db.c $(pool-store)
+test_pool_sqlite-cflags := $(lib-cflags) -I../../ctl/pool
+test_pool_sqlite-pkgs := sqlite3 libpq
+
 # ---- ctl/gpuctl, ctl/lib
 
 test_gpuctl_bind-srcs := $(addprefix ../../ctl/gpuctl/,pci_gpu.c program.c) \

@@ -1,0 +1,38 @@
+-- SPDX-License-Identifier: GPL-2.0-only
+-- Version 1 of the tables of mgpu-poold, as .dump of sqlite3 gives them.
+PRAGMA application_id = 1835495541;
+PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE pool_service (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, generation INTEGER NOT NULL, transactions INTEGER NOT NULL, holder TEXT NOT NULL) STRICT;
+INSERT INTO pool_service VALUES(1,1,1,17,'process 3093 on node1');
+CREATE TABLE pool_project (name TEXT PRIMARY KEY, weight INTEGER NOT NULL, max_gpus INTEGER NOT NULL) STRICT;
+INSERT INTO pool_project VALUES('p',100,0);
+CREATE TABLE pool_vm (name TEXT PRIMARY KEY, host TEXT NOT NULL, uuid TEXT NOT NULL, project TEXT NOT NULL, pinned INTEGER NOT NULL, consent INTEGER NOT NULL, seq INTEGER NOT NULL, seen INTEGER NOT NULL) STRICT;
+INSERT INTO pool_vm VALUES('vm1','node1','1b4e28ba-2fa1-11d2-883f-0016d3cca427','p',0,1000,41,1100);
+CREATE TABLE pool_vm_key (vm TEXT PRIMARY KEY, key TEXT NOT NULL) STRICT;
+INSERT INTO pool_vm_key VALUES('vm1','c8c7c6c5c4c3c2c1c0bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0afaeadacabaaa9');
+CREATE TABLE pool_gpu (name TEXT PRIMARY KEY, host TEXT NOT NULL, addr TEXT NOT NULL, functions TEXT NOT NULL, iommu_group INTEGER NOT NULL, target TEXT NOT NULL, model TEXT NOT NULL, types TEXT NOT NULL, slots INTEGER NOT NULL, memory_mib INTEGER NOT NULL, capabilities TEXT NOT NULL, precisions INTEGER NOT NULL, offline INTEGER NOT NULL, why TEXT NOT NULL) STRICT;
+INSERT INTO pool_gpu VALUES('node1/0000:41:00.0','node1','0000:41:00.0','0000:41:00.0 0000:41:00.1',7,'whole','A "model"','',1,16384,'3d,compute',4,0,'');
+CREATE TABLE pool_request (id INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, key TEXT NOT NULL, vm TEXT NOT NULL, kind TEXT NOT NULL, target TEXT NOT NULL, precision TEXT NOT NULL, size_mib INTEGER NOT NULL, memory_mib INTEGER NOT NULL, capabilities TEXT NOT NULL, type TEXT NOT NULL, weight INTEGER NOT NULL, floor_mhz INTEGER NOT NULL, lease INTEGER NOT NULL, state TEXT NOT NULL, gpu TEXT NOT NULL, uuid TEXT NOT NULL, why TEXT NOT NULL, asked INTEGER NOT NULL, chosen INTEGER NOT NULL, attached INTEGER NOT NULL, ended INTEGER NOT NULL, until INTEGER NOT NULL, warned INTEGER NOT NULL, tries INTEGER NOT NULL, cancel INTEGER NOT NULL, UNIQUE (project, key)) STRICT;
+INSERT INTO pool_request VALUES(1,'p','key1','vm1','training','whole','fp32',4096,0,'compute','',0,0,0,'queued','','','',1000,0,0,0,0,0,0,0);
+INSERT INTO pool_request VALUES(2,'p','key2','vm1','training','whole','fp32',4096,0,'compute','',0,0,0,'queued','','','',1000,0,0,0,0,0,0,0);
+INSERT INTO pool_request VALUES(3,'p','key3','vm1','training','whole','fp32',4096,0,'compute','',0,0,0,'active','node1/0000:41:00.0','','it''s the best fit',1000,1001,1005,0,0,0,0,0);
+CREATE TABLE pool_use (request INTEGER NOT NULL, time INTEGER NOT NULL, source TEXT NOT NULL, busy_ns INTEGER NOT NULL, energy_mj INTEGER NOT NULL, memory_mib INTEGER NOT NULL, PRIMARY KEY (request, time, source)) STRICT, WITHOUT ROWID;
+INSERT INTO pool_use VALUES(3,1010,'h',0,5,100);
+INSERT INTO pool_use VALUES(3,1011,'h',1000000000,5,100);
+INSERT INTO pool_use VALUES(3,1012,'h',2000000000,5,100);
+INSERT INTO pool_use VALUES(3,1013,'h',3000000000,5,100);
+CREATE TABLE pool_event (id INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL, actor TEXT NOT NULL, what TEXT NOT NULL, request INTEGER NOT NULL, object TEXT NOT NULL, text TEXT NOT NULL) STRICT;
+INSERT INTO pool_event VALUES(1,1000,'vm:vm1','request',3,'vm1','it''s text');
+INSERT INTO pool_event VALUES(2,1001,'vm:vm1','attach',3,'vm1','it''s text');
+CREATE TABLE pool_token (name TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, role TEXT NOT NULL, project TEXT NOT NULL, expires INTEGER NOT NULL) STRICT;
+INSERT INTO pool_token VALUES('t','1111111111111111111111111111111111111111111111111111111111111111','admin','',0);
+DELETE FROM sqlite_sequence;
+INSERT INTO sqlite_sequence VALUES('pool_request',4);
+INSERT INTO sqlite_sequence VALUES('pool_event',2);
+CREATE INDEX pool_request_project ON pool_request (project, id);
+CREATE INDEX pool_request_open ON pool_request (id) WHERE state IN ('queued', 'attaching', 'active', 'releasing');
+CREATE INDEX pool_request_ended ON pool_request (ended) WHERE ended > 0;
+CREATE INDEX pool_use_time ON pool_use (time);
+CREATE INDEX pool_event_request ON pool_event (request, id);
+COMMIT;
