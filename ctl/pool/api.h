@@ -16,6 +16,7 @@
 #define API_WAIT_MAX	60	/* seconds of a long poll */
 #define API_LIMIT_MAX	1000	/* rows of a list */
 #define API_REFUSED_MAX	30	/* refused attempts that are logged one by one, a minute */
+#define API_OFFLINE	"admin: "	/* begins the reason of a GPU that an admin took out */
 #define API_STREAM_BATCH 32	/* events that a stream is given at a time */
 
 /**

@@ -322,6 +322,22 @@ void post_vm_key(struct context *c)
 
 /* ---- GPUs ---- */
 
+#define GIVEN_OFFLINE	1	/* members of put_gpu() */
+#define GIVEN_WHY	2
+
+/* The reason of a GPU that is back is none; that of an admin is marked, for hosts_merge_gpu(). */
+static void set_why(struct context *c, struct pool_gpu *gpu, bool offline, bool why)
+{
+	char text[POOL_TEXT_MAX - sizeof(API_OFFLINE)];
+
+	if (!gpu->offline) {
+		gpu->why[0] = '\0';
+	} else if (offline || why) {
+		snprintf(text, sizeof(text), "%s", why ? gpu->why : c->call->actor.name);
+		snprintf(gpu->why, sizeof(gpu->why), API_OFFLINE "%s", text);
+	}
+}
+
 void put_gpu(struct context *c)
 {
 #define AT(member) offsetof(struct pool_gpu, member), sizeof(((struct pool_gpu *)0)->member)
@@ -350,11 +366,7 @@ void put_gpu(struct context *c)
 	gpu = *old;
 	if (!read_body(c, fields, &gpu, &given, false))
 		return;
-	/* The reason of a GPU that is back is none. */
-	if (!gpu.offline && !(given & 2))
-		gpu.why[0] = '\0';
-	if (gpu.offline && !*gpu.why)
-		snprintf(gpu.why, sizeof(gpu.why), "taken out by %s", c->actor);
+	set_why(c, &gpu, given & GIVEN_OFFLINE, given & GIVEN_WHY);
 	if (store_put_gpu(c->api->store, &gpu)) {
 		c->api->effects->failed = true;
 		fail_store(c);
