@@ -20,4 +20,18 @@ static inline size_t utf8_len(const unsigned char *s)
 	return len;
 }
 
+/* Replace bytes that are no UTF-8, and control characters, by question marks. */
+static inline void utf8_clean(char *text)
+{
+	size_t len;
+
+	for (unsigned char *s = (unsigned char *)text; *s; s += len) {
+		len = *s < 0x20 || *s == 0x7f ? 0 : utf8_len(s);
+		if (len)
+			continue;
+		*s = '?';
+		len = 1;
+	}
+}
+
 #endif /* LIB_UTF8_H */

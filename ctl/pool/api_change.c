@@ -328,12 +328,12 @@ void post_vm_key(struct context *c)
 /* The reason of a GPU that is back is none; that of an admin is marked, for hosts_merge_gpu(). */
 static void set_why(struct context *c, struct pool_gpu *gpu, bool offline, bool why)
 {
-	char text[POOL_TEXT_MAX - sizeof(API_OFFLINE)];
+	char text[256];
 
 	if (!gpu->offline) {
 		gpu->why[0] = '\0';
 	} else if (offline || why) {
-		snprintf(text, sizeof(text), "%s", why ? gpu->why : c->call->actor.name);
+		snprintf(text, sizeof(text), "%.255s", why ? gpu->why : c->call->actor.name);
 		snprintf(gpu->why, sizeof(gpu->why), API_OFFLINE "%s", text);
 	}
 }

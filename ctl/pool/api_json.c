@@ -8,37 +8,16 @@
 #include "auth.h"
 #include "checksum.h"
 #include "output.h"
-
-/* Length of the UTF-8 character at @s, 0 if it is none. */
-static size_t utf8(const unsigned char *s)
-{
-	size_t len = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 :
-		     *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
-
-	for (size_t i = 1; i < len; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) ||
-	    (*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return len;
-}
+#include "utf8.h"
 
 /* Texts of hosts and agents may have any bytes: JSON has UTF-8 only. */
 void add_text(struct json_object *object, const char *key, const char *text)
 {
 	char *copy = strdup(text);
-	size_t len;
 
 	if (!copy)
 		return;
-	for (unsigned char *s = (unsigned char *)copy; *s; s += len) {
-		len = utf8(s);
-		if (!len) {
-			*s = '?';
-			len = 1;
-		}
-	}
+	utf8_clean(copy);
 	json_object_object_add(object, key, json_object_new_string(copy));
 	free(copy);
 }

@@ -11,7 +11,7 @@
 /* Inside a transaction an error cannot be undone in memory and database alike. */
 static int checked(struct effects *e, int ret)
 {
-	if (ret && ret != -EEXIST && ret != -ENOENT && e->depth)
+	if (ret == -EIO && e->depth)
 		e->failed = true;
 	return ret;
 }

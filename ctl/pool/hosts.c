@@ -11,6 +11,7 @@
 #include "crash.h"
 #include "hosts.h"
 #include "jobs.h"
+#include "utf8.h"
 
 #define BATCH	64	/* answers in one transaction */
 
@@ -470,6 +471,10 @@ bool hosts_run(struct hosts *hosts, int64_t now)
 				free(a);
 				return false;
 			}
+			/* The database takes UTF-8 only. */
+			utf8_clean(a->text);
+			utf8_clean(a->gpu.why);
+			utf8_clean(a->gpu.model);
 			take(hosts, i, a, now);
 			free(a->found);
 		}
