@@ -36,10 +36,14 @@
 #define WIRE_KEY	32	/* bytes of a key, and of an HMAC */
 #define WIRE_PORT	9653	/* of vsock and TCP */
 
-/* What both sides set in GnuTLS: TLS 1.3, a pre-shared key with ECDHE, nothing older. */
-#define WIRE_PRIORITY							\
-	"NONE:+VERS-TLS1.3:+ECDHE-PSK:+AES-128-GCM:+CHACHA20-POLY1305:+AEAD:+SHA256:"	\
-	"+GROUP-X25519:+GROUP-SECP256R1:+COMP-NULL:%DISABLE_TLS13_COMPAT_MODE"
+/*
+ * What both sides set in GnuTLS: TLS 1.3, a pre-shared key with ECDHE, nothing older.  Without
+ * certificates no signature is made, but GnuTLS wants an algorithm.
+ */
+#define WIRE_PRIORITY								\
+	"NONE:+VERS-TLS1.3:+ECDHE-PSK:+AES-128-GCM:+CHACHA20-POLY1305:+AEAD:"	\
+	"+GROUP-X25519:+GROUP-SECP256R1:+SIGN-ECDSA-SECP256R1-SHA256:"		\
+	"%DISABLE_TLS13_COMPAT_MODE"
 
 /**
  * struct wire_keys - what is derived from a VM's key (HKDF-SHA256)

@@ -713,12 +713,14 @@ static void shake_hands(struct conn *c, uint64_t now)
 {
 	int ret = gnutls_handshake(c->tls);
 
-	if (!ret)
+	if (!ret) {
 		proven(c, now);
-	else if (again(ret))
+	} else if (again(ret)) {
 		watch(c, gnutls_record_get_direction(c->tls) ? EPOLLOUT : EPOLLIN);
-	else if (gnutls_error_is_fatal(ret))
+	} else if (gnutls_error_is_fatal(ret)) {
+		gnutls_alert_send_appropriate(c->tls, ret);
 		refused(c);
+	}
 }
 
 static void proceed(struct conn *c, uint32_t events, uint64_t now)

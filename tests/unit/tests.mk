@@ -405,3 +405,13 @@ test_sim_mgpud-cflags := $(mgpud-cflags) -I../../tools/sim -I../../bpf
 # The test sees, and can suppress, what passes between the simulator and ctx_view.
 test_sim_mgpud-libs := -Wl,--wrap=ctx_view_look,--wrap=ctx_view_snapshot \
 	-Wl,--wrap=ctx_view_orders,--wrap=ctx_view_ran
+
+# ---- ctl/pool, ctl/agent
+
+agent := ../../ctl/agent
+test_pool_agent-srcs := $(addprefix ../../ctl/pool/,agent.c agent_verbs.c choice.c crash.c idle.c model.c \
+	objects.c placing.c pool.c queue.c reconcile.c table.c) $(place-pure) \
+	$(agent)/link.c $(agent)/wire.c $(addprefix ../../ctl/lib/,complain.c vm_name.c) $(FAKE)
+test_pool_agent-cflags := -I../../ctl/pool -I../../ctl/place -I$(agent) $(lib-cflags) -I../../ctl/lib
+test_pool_agent-pkgs := gnutls
+test_pool_agent-libs := -lpthread
