@@ -406,12 +406,13 @@ test_sim_mgpud-cflags := $(mgpud-cflags) -I../../tools/sim -I../../bpf
 test_sim_mgpud-libs := -Wl,--wrap=ctx_view_look,--wrap=ctx_view_snapshot \
 	-Wl,--wrap=ctx_view_orders,--wrap=ctx_view_ran
 
-# ---- ctl/pool, ctl/agent
+# ---- ctl/agent
 
 agent := ../../ctl/agent
-test_pool_agent-srcs := $(addprefix ../../ctl/pool/,agent.c agent_verbs.c choice.c crash.c idle.c model.c \
-	objects.c placing.c pool.c queue.c reconcile.c table.c) $(place-pure) \
-	$(agent)/link.c $(agent)/wire.c $(addprefix ../../ctl/lib/,complain.c vm_name.c) $(FAKE)
-test_pool_agent-cflags := -I../../ctl/pool -I../../ctl/place -I$(agent) $(lib-cflags) -I../../ctl/lib
-test_pool_agent-pkgs := gnutls
+# Both sides of the channel.
+test_pool_agent-srcs := $(addprefix ../../ctl/pool/,agent.c agent_verbs.c choice.c crash.c idle.c \
+	objects.c placing.c pool.c queue.c reconcile.c table.c) $(pool-store) $(place-pure) \
+	$(agent)/link.c $(agent)/wire.c $(addprefix ../../ctl/lib/,complain.c vm_name.c)
+test_pool_agent-cflags := -I../../ctl/pool -I$(place) -I$(agent) $(lib-cflags) -I../../ctl/lib
+test_pool_agent-pkgs := gnutls sqlite3 libpq
 test_pool_agent-libs := -lpthread
