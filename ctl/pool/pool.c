@@ -644,7 +644,7 @@ static int64_t look(struct pool *pool, struct request *q, int64_t now)
 	verdict = idle_look(&q->idle, &pool->settings, vm->seen, now, why);
 	if (verdict == IDLE_KEEP || vm->pinned) {
 		if (verdict != IDLE_KEEP)
-			idle_start(&q->idle, &pool->settings, q->idle.start, now);
+			idle_keep(&q->idle, &pool->settings, now);
 		set_warned(pool, q, 0);
 	} else if (verdict == IDLE_STOPPED) {
 		core_tell(pool, "service", "idle", q->r.id, q->r.gpu, now, "%s", why);

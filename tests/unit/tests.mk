@@ -353,6 +353,25 @@ test_place_trace-srcs := $(place-pure) $(addprefix $(place)/,place_trace.c state
 test_place_trace-cflags := -I$(place) $(lib-cflags)
 test_place_trace-pkgs := json-c
 
+# ---- ctl/pool: the core
+
+pool := ../../ctl/pool
+pool-core := $(addprefix $(pool)/,model.c table.c queue.c choice.c idle.c objects.c placing.c \
+	pool.c reconcile.c) $(place-pure)
+pool-core-cflags := -I$(pool) -I$(place) $(lib-cflags)
+
+test_pool-srcs := $(pool-core)
+test_pool-cflags := $(pool-core-cflags)
+
+test_pool_queue-srcs := $(pool)/queue.c
+test_pool_queue-cflags := -I$(pool)
+
+test_pool_choice-srcs := $(addprefix $(pool)/,choice.c table.c) $(place-pure)
+test_pool_choice-cflags := $(pool-core-cflags)
+
+test_pool_idle-srcs := $(pool)/idle.c
+test_pool_idle-cflags := -I$(pool)
+
 # ---- ctl/remote
 
 remote := ../../ctl/remote
