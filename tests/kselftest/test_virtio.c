@@ -1160,10 +1160,13 @@ TEST_F_TIMEOUT(gpu, weights_share_the_engine, 120)
 		       used[0] / 1000, used[1] / 1000, ratio, jobs[0], jobs[1],
 		       longest / 1000, dry);
 	} while (dry && now_ms() < end);
+	gl_delete(&other);
 	EXPECT_EQ(0, dry);
+	/* Steps that long move the ratio by more than it may differ. */
+	if (used[1] < 16 * longest)
+		SKIP(return, "the GPU stood still for too much of the time to measure a ratio");
 	EXPECT_LT(2.4, ratio);
 	EXPECT_GT(3.6, ratio);
-	gl_delete(&other);
 }
 
 /*
