@@ -1,0 +1,608 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""mgpu-agent: commands, waiting, devices, queues and consent, with the service's real pool,
+database and channel, and with a played /sys of the guest."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytap
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
+CTL = os.path.join(BUILD, "ctl")
+SLOW = int(os.environ.get("MGPU_SLOW", "1"))
+AGENT = os.path.join(CTL, "mgpu-agent")
+KEYS = {"vm-a": "a1" * 32, "vm-b": "b2" * 32}
+
+tmp = tempfile.TemporaryDirectory()
+
+
+def build():
+    """Build the agent and the played service."""
+    subprocess.run(["make", "-s", "-C", os.path.join(TOP, "ctl"), f"BUILD={BUILD}", "agent",
+                    "pool", "place", "lib"], check=True, stdout=subprocess.DEVNULL)
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "gnutls", "sqlite3", "libpq",
+                            "libnl-genl-3.0", "json-c"],
+                           check=True, capture_output=True, text=True).stdout.split()
+    program = os.path.join(tmp.name, "played_pool")
+    subprocess.run(["gcc", "-std=gnu17", "-g", "-D_GNU_SOURCE", "-Wall", "-Wextra",
+                    f"-I{TOP}/ctl/pool", f"-I{TOP}/ctl/agent", f"-I{TOP}/ctl/lib", "-o", program,
+                    f"{TOP}/tests/unit/played_pool.c", f"{CTL}/libpool.a", f"{CTL}/libplace.a",
+                    f"{CTL}/libmgpu.a", *flags, "-lm"], check=True)
+    return program
+
+
+PROGRAM = build()
+
+
+def wait_until(what, seconds=30):
+    """Wait until a function returns something true; return that."""
+    end = time.monotonic() + seconds * SLOW
+    while time.monotonic() < end:
+        result = what()
+        if result:
+            return result
+        time.sleep(0.02)
+    raise AssertionError(f"not so after {seconds} s")
+
+
+def write(path, text, mode=0o644):
+    """Write a file, with its folders."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    os.chmod(path, mode)
+
+
+class World:
+    """A guest with a played /sys, and a service."""
+
+    def __init__(self, settings=""):
+        self.dir = tempfile.mkdtemp(dir=tmp.name)
+        self.root = self.path("root")
+        self.agents = []
+        os.makedirs(f"{self.root}/proc")
+        write(f"{self.root}/sys/bus/pci/devices/0000:00:02.0/class", "0x030000\n")
+        os.symlink("../../../../bus/pci/drivers/bochs-drm",
+                   f"{self.root}/sys/bus/pci/devices/0000:00:02.0/driver")
+        with open(self.path("said"), "w", encoding="utf-8") as said:
+            self.service = subprocess.Popen(
+                [PROGRAM, self.path("db"), self.root, *(f"{n}:{k}" for n, k in KEYS.items())],
+                stdin=subprocess.PIPE, stdout=said, text=True, bufsize=1)
+        self.port = wait_until(lambda: re.search(r"^port (\d+)$", self.said(), re.M))[1]
+        for vm, key in KEYS.items():
+            write(self.path(f"{vm}.key"), f"{vm}:{key}\n", 0o600)
+            self.configure(vm, settings)
+
+    def configure(self, vm, settings=""):
+        """Write the settings of a VM."""
+        write(self.path(f"{vm}.conf"),
+              f"service=127.0.0.1:{self.port}\nkey={self.path(vm + '.key')}\n"
+              f"state={self.path(vm + '.state')}\nqueue={self.path('queue')}\n"
+              f"root={self.root}\nbind=20\nreport=1\nnvml=/nonexistent\n{settings}")
+
+    def path(self, name):
+        """Return the name of a file of this world."""
+        return os.path.join(self.dir, name)
+
+    def said(self):
+        """Return what the service has printed."""
+        with open(self.path("said"), encoding="utf-8") as f:
+            return f.read()
+
+    def tell(self, *commands):
+        """Give the service commands, and wait for each."""
+        for command in commands:
+            before = self.said().count(f"did {command.split()[0]}\n")
+            self.service.stdin.write(command + "\n")
+            wait_until(lambda c=command, n=before: self.said().count(f"did {c.split()[0]}\n") > n)
+
+    def start(self, *words, vm="vm-a", **more):
+        """Start the agent."""
+        with open(self.path("errors"), "a", encoding="utf-8") as errors:
+            agent = subprocess.Popen([AGENT, words[0], "--config", self.path(f"{vm}.conf"),
+                                      *words[1:]], stdout=subprocess.PIPE, stderr=errors,
+                                     text=True, **more)
+        self.agents.append(agent)
+        return agent
+
+    def errors(self):
+        """Return what agents of start() said."""
+        with open(self.path("errors"), encoding="utf-8") as f:
+            return f.read()
+
+    def agent(self, *words, vm="vm-a", seconds=60):
+        """Run the agent to its end."""
+        return subprocess.run([AGENT, words[0], "--config", self.path(f"{vm}.conf"), *words[1:]],
+                              capture_output=True, text=True, check=False, timeout=seconds * SLOW)
+
+    def states(self, vm="vm-a"):
+        """Return the VM's open requests, by number."""
+        out = self.agent("state", vm=vm)
+        assert out.returncode == 0, out.stderr
+        return {int(w[0]): w[1] for w in (line.split("=", 1)[1].split() for line in
+                                          out.stdout.splitlines() if re.match(r"r\d+=", line))}
+
+    def close(self):
+        """Stop all."""
+        for agent in self.agents:
+            if agent.poll() is None:
+                agent.kill()
+            agent.wait()
+            agent.stdout.close()
+        self.service.stdin.close()
+        self.service.wait(20 * SLOW)
+        shutil.rmtree(self.dir)
+
+
+@contextlib.contextmanager
+def world(settings=""):
+    """Yield a world, and end it."""
+    w = World(settings)
+    try:
+        yield w
+    finally:
+        w.close()
+
+
+RUN = ("run", "--kind", "training", "--size", "4G", "--")
+
+
+def runs():
+    """run: the command has the device's name, and the GPU goes back with success."""
+    with world() as w:
+        done = w.agent(*RUN, "sh", "-c", "echo $MGPU_GPU $MGPU_GPU_DRIVER $MGPU_REQUEST; exit 0")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "0000:00:11.0 nvidia 1\n"
+        wait_until(lambda: "outcome 1 done=1" in w.said())
+        assert w.states() == {}
+        done = w.agent(*RUN, "sh", "-c", "exit 3")
+        assert done.returncode == 3
+        wait_until(lambda: "outcome 2 done=0" in w.said())
+        assert w.agent(*RUN, "sh", "-c", "kill -9 $$").returncode == 137
+        assert w.agent(*RUN, "/nonexistent").returncode == 127
+        assert w.agent(*RUN, "/").returncode == 126
+        assert os.listdir(w.path("vm-a.state")) == []
+
+
+def options():
+    """The request has the wishes of the command line, and options of the command stay its own."""
+    with world() as w:
+        done = w.agent("run", "--kind", "render", "--size", "1T", "--memory", "2G", "--precision",
+                       "fp16", "--target", "whole", "--capabilities", "3d,compute", "--lease",
+                       "2h", "echo", "--kind", "x", "-h")
+        assert done.returncode == 0 and done.stdout == "--kind x -h\n", done.stderr
+        with contextlib.closing(__import__("sqlite3").connect(w.path("db"))) as db:
+            db.row_factory = __import__("sqlite3").Row
+            row = dict(db.execute("SELECT * FROM requests").fetchone())
+        assert row["kind"] == "render" and row["vm"] == "vm-a" and row["project"] == "p", row
+        assert 1024 * 1024 in row.values() and 2048 in row.values() and 7200 in row.values(), row
+        for words, text in ((("--size", "4"), "invalid value"), (("--lease", "x"), "invalid"),
+                            (("--floor", "nan"), "invalid"), (("--sise", "4G"), "--size")):
+            done = w.agent("run", "--kind", "x", *words, "true")
+            assert done.returncode == 2 and text in done.stderr, done.stderr
+        done = w.agent("run", "--kind", "x", "--target", "all", "true")
+        assert done.returncode == 125 and "target has an unknown word" in done.stderr, done.stderr
+        assert w.agent("run", "true").returncode == 2
+        assert w.agent("run", "--kind", "x").returncode == 2
+
+
+def waits():
+    """run waits in the queue with place and reason, and --no-wait does not."""
+    with world() as w:
+        first = [w.start(*RUN, "sleep", "600", vm=vm) for vm in ("vm-a", "vm-b")]
+        wait_until(lambda: list(w.states().values()) + list(w.states("vm-b").values()) ==
+                   ["active"] * 2)
+        done = w.agent("run", "--no-wait", "--kind", "training", "--", "true")
+        assert done.returncode == 75 and "waits at place 1" in done.stderr, done.stderr
+        last = w.start(*RUN, "true")
+        wait_until(lambda: "waits at place 1: " in w.errors())
+        first[0].send_signal(signal.SIGTERM)
+        assert first[0].wait(30 * SLOW) == 143
+        assert last.wait(30 * SLOW) == 0
+
+
+def signals():
+    """Signals reach the command; before it they take the request back."""
+    with world() as w:
+        agent = w.start(*RUN, "sh", "-c", "trap 'echo got; exit 9' USR1; echo up; "
+                        "while :; do sleep 0.05; done")
+        assert agent.stdout.readline() == "up\n"
+        agent.send_signal(signal.SIGUSR1)
+        assert agent.stdout.readline() == "got\n"
+        assert agent.wait(30 * SLOW) == 9
+        w.tell("attach no")
+        agent = w.start(*RUN, "true")
+        wait_until(lambda: "attaching" in w.states().values())
+        agent.send_signal(signal.SIGINT)
+        assert agent.wait(30 * SLOW) == 125
+        assert "interrupted" in w.errors()
+        w.tell("attach yes")
+        wait_until(lambda: w.states() == {})
+
+
+def no_device():
+    """A GPU that does not come, or has no driver, is an error that says so; it goes back."""
+    with world("bind=1\n") as w:
+        w.tell("device no")
+        done = w.agent(*RUN, "true")
+        assert done.returncode == 125, done.stderr
+        assert "no new GPU is in the guest after 1 s" in done.stderr, done.stderr
+        w.tell("device yes", "driver -")
+        done = w.agent(*RUN, "true")
+        assert done.returncode == 125 and "0000:00:12.0 has no driver" in done.stderr, done.stderr
+        wait_until(lambda: w.states() == {})
+        # What is no GPU does not count, even if it is new.
+        write(f"{w.root}/sys/bus/pci/devices/0000:00:07.0/class", "0x020000\n")
+
+
+def restart():
+    """An agent that was killed asks for the same request again, and for the same device."""
+    with world() as w:
+        agent = w.start(*RUN, "sleep", "600")
+        wait_until(lambda: w.states() == {1: "active"})
+        wait_until(lambda: "device=0000:00:11.0" in
+                   "".join(open(f"{w.path('vm-a.state')}/{n}", encoding="utf-8").read()
+                           for n in os.listdir(w.path("vm-a.state")) if n.endswith(".request")))
+        agent.kill()
+        agent.wait()
+        # Another command is another request.
+        done = w.agent(*RUN, "sh", "-c", "echo $MGPU_REQUEST $MGPU_GPU")
+        assert done.stdout == "2 0000:00:12.0\n", done.stderr
+        agent = w.start(*RUN, "sleep", "600")
+        time.sleep(0.5)
+        assert w.states() == {1: "active"}
+        # A third of the same words is one more, as the first is at work.
+        other = w.start(*RUN, "sleep", "600")
+        wait_until(lambda: w.states() == {1: "active", 3: "active"})
+        for a in (agent, other):
+            a.terminate()
+            assert a.wait(30 * SLOW) == 143
+        wait_until(lambda: w.states() == {})
+        # The former request is over: the next is a new one.
+        assert w.agent(*RUN, "true").returncode == 0
+        assert "event vm:vm-a request 4" in w.said()
+
+
+def disk():
+    """A damaged file of a request is as none."""
+    with world() as w:
+        agent = w.start(*RUN, "sleep", "600")
+        wait_until(lambda: w.states() == {1: "active"})
+        agent.kill()
+        agent.wait()
+        state = w.path("vm-a.state")
+        for name in os.listdir(state):
+            if name.endswith(".request"):
+                write(f"{state}/{name}", "key=" + "x" * 1000 + "\nid=-3\n=\nbefore\n", 0o600)
+        assert w.agent(*RUN, "true").returncode == 0
+        assert w.agent("release", "1").returncode == 0
+
+
+def reconnects():
+    """A service that goes and comes is met with patience, and what is due is done."""
+    with world() as w:
+        agent = w.start(*RUN, "sh", "-c", "echo up; read x; exit 0", stdin=subprocess.PIPE)
+        assert agent.stdout.readline() == "up\n"
+        w.tell("end")
+        agent.stdin.write("\n")
+        agent.stdin.close()
+        assert agent.wait(30 * SLOW) == 0
+        wait_until(lambda: "outcome 1 done=1" in w.said())
+        # Nobody listens: by hand it gives up, and says where it tried.
+        w.configure("vm-b", "service=127.0.0.1:1\n")
+        with subprocess.Popen([AGENT, "state", "--config", w.path("vm-b.conf")],
+                              stderr=subprocess.PIPE, text=True) as b:
+            line = b.stderr.readline()
+            b.kill()
+        assert "no connection to the service at 127.0.0.1:1: Connection refused" in line, line
+        # The second place counts when the first does not answer.
+        w.configure("vm-b", f"service=127.0.0.1:1 127.0.0.1:{w.port}\n")
+        assert w.states("vm-b") == {}
+
+
+def taken():
+    """A GPU that the service takes back ends the command, with the reason."""
+    with world() as w:
+        agent = w.start(*RUN, "sleep", "600")
+        wait_until(lambda: w.states() == {1: "active"})
+        wait_until(lambda: "sleep" in subprocess.run(
+            ["ps", "--ppid", str(agent.pid), "-o", "comm="], capture_output=True, text=True,
+            check=False).stdout)
+        w.tell("release 1")
+        assert agent.wait(30 * SLOW) == 143
+        assert "the service takes the GPU of request 1 back" in w.errors()
+
+
+def by_hand():
+    """request, state, extend and release by hand; a key makes a request the same one."""
+    with world() as w:
+        done = w.agent("request", "--kind", "training", "--key", "mine", "--wait")
+        assert done.returncode == 0, done.stderr
+        fields = dict(line.split("=", 1) for line in done.stdout.splitlines())
+        assert fields["id"] == "1" and fields["state"] == "active" and fields["key"] == "mine"
+        assert fields["gpu"].startswith("h/0000:4") and fields["why"], fields
+        done = w.agent("request", "--kind", "training", "--key", "mine")
+        assert "id=1\n" in done.stdout
+        done = w.agent("request", "--kind", "other", "--key", "mine")
+        assert done.returncode == 1 and "mine" in done.stderr + "mine", done.stderr
+        done = w.agent("extend", "1", "2h")
+        until = int(re.search(r"^until=(\d+)$", done.stdout, re.M)[1])
+        assert abs(until - time.time() - 7200) < 600
+        assert "until=0\n" in w.agent("extend", "1", "0").stdout
+        done = w.agent("release", "--done", "1")
+        assert done.returncode == 0 and "id=1\n" in done.stdout
+        wait_until(lambda: "state=released\n" in w.agent("state", "1").stdout)
+        # Another VM's request, and none, look alike.
+        one, none = w.agent("state", "1", vm="vm-b"), w.agent("state", "9", vm="vm-b")
+        assert one.returncode == 1 and one.stderr == none.stderr, one.stderr
+        for words in (("state", "x"), ("extend", "1"), ("release",), ("consent", "maybe"),
+                      ("watch", "x"), ("stat",)):
+            assert w.agent(*words).returncode in (1, 2), words
+
+
+def keys():
+    """A key that others may read, that is none, or that is missing is refused with a remedy."""
+    with world() as w:
+        os.chmod(w.path("vm-a.key"), 0o640)
+        done = w.agent("state")
+        assert done.returncode == 1 and "chmod 600" in done.stderr, done.stderr
+        assert KEYS["vm-a"] not in done.stderr
+        write(w.path("vm-a.key"), "vm-a:a1b2\n", 0o600)
+        assert "64 hexadecimal digits" in w.agent("state").stderr
+        write(w.path("vm-a.key"), KEYS["vm-a"] + "\n", 0o600)
+        assert "the VM's name is unknown" in w.agent("state").stderr
+        w.configure("vm-a", "vm=vm-a\n")
+        assert w.states() == {}
+        write(w.path("vm-a.key"), "vm-a:" + KEYS["vm-b"] + "\n", 0o600)
+        done = w.agent("state")
+        assert done.returncode == 1 and "refuses the key of the VM 'vm-a'" in done.stderr
+        # fw_cfg, without a file
+        fw_cfg = f"{w.root}/sys/firmware/qemu_fw_cfg/by_name/opt/org.mgpu/agent-key/raw"
+        w.configure("vm-a", "key=\n")
+        if not os.path.exists("/etc/mgpu/agent.key"):
+            assert "the VM has no key" in w.agent("state").stderr
+            write(fw_cfg, "vm-a:" + KEYS["vm-a"], 0o400)
+            assert w.states() == {}
+        w.configure("vm-a", "what=ever\n")
+        assert "unknown setting 'what'" in w.agent("state").stderr
+
+
+def fdinfo(w, pid, ns, addr="0000:00:11.0"):
+    """Write what a DRM driver tells of a process."""
+    os.makedirs(f"{w.root}/proc/{pid}/fd", exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.symlink("/dev/dri/renderD128", f"{w.root}/proc/{pid}/fd/5")
+    write(f"{w.root}/proc/{pid}/fdinfo/5.new", f"drm-driver:\tx\ndrm-pdev:\t{addr}\n"
+          f"drm-client-id:\t{pid}\ndrm-engine-render:\t{ns} ns\n")
+    os.rename(f"{w.root}/proc/{pid}/fdinfo/5.new", f"{w.root}/proc/{pid}/fdinfo/5")
+
+
+def uses(w):
+    """Return the busy times that the database has."""
+    with contextlib.closing(__import__("sqlite3").connect(w.path("db"))) as db:
+        return [row[0] for row in db.execute("SELECT busy_ns FROM uses ORDER BY rowid")]
+
+
+def consents():
+    """Use is reported after consent, and not before it or after its end."""
+    with world() as w:
+        agent = w.start(*RUN, "sleep", "600")
+        wait_until(lambda: w.states() == {1: "active"})
+        fdinfo(w, 100, 1)
+        time.sleep(3)
+        assert uses(w) == [], "use came without consent"
+        assert w.agent("consent", "yes").stdout == "consent=yes\n"
+        assert "event vm:vm-a consent" in w.said()
+        wait_until(lambda: uses(w) == [0] or uses(w))
+        for i in range(1, 40):
+            fdinfo(w, 100, i * 10**8)
+            time.sleep(0.1)
+        wait_until(lambda: uses(w)[-1] > 10**9)
+        assert uses(w) == sorted(uses(w))
+        # A process of another GPU adds nothing.
+        assert w.agent("consent", "no").returncode == 0
+        time.sleep(1.5)
+        nr = len(uses(w))
+        time.sleep(2)
+        assert len(uses(w)) == nr, "use came after the consent's end"
+        agent.terminate()
+        agent.wait()
+
+
+def warned():
+    """An idle GPU's warning is told, runs the command, and an extension keeps the GPU."""
+    with world() as w:
+        w.configure("vm-a", f"notice=echo \"$MGPU_NOTICE $MGPU_REQUEST $MGPU_GPU\" "
+                            f">{w.path('notice')}\n")
+        agent = w.start(*RUN, "sleep", "600")
+        wait_until(lambda: w.states() == {1: "active"})
+        w.tell("later 3601")
+        wait_until(lambda: "event service idle 1" in w.said())
+        w.tell("later 1000")
+        wait_until(lambda: "the GPU of request 1 is idle" in w.errors())
+        wait_until(lambda: os.path.exists(w.path("notice")) and
+                   open(w.path("notice"), encoding="utf-8").read() == "idle 1 0000:00:11.0\n")
+        assert "warned=0\n" in w.agent("extend", "1", "0").stdout
+        w.tell("later 1000")
+        time.sleep(1.5)
+        assert w.states() == {1: "active"}
+        w.tell("later 2601", "later 1200", "later 301")
+        assert agent.wait(30 * SLOW) == 143
+        assert "service takes the GPU of request 1 back" in w.errors()
+
+
+def job(w, name, command, kind="training", **more):
+    """Put a job into the queue."""
+    lines = [f"kind={kind}", *(f"{k}={v}" for k, v in more.items()), f"command={command}"]
+    write(w.path(f"queue/.{name}"), "\n".join(lines) + "\n")
+    os.rename(w.path(f"queue/.{name}"), w.path(f"queue/{name}"))
+
+
+def queue():
+    """watch runs jobs in order, alike ones on one GPU, and gives it back at the end."""
+    with world() as w:
+        os.mkdir(w.path("queue"), 0o700)
+        log = w.path("log")
+        for i in range(3):
+            job(w, f"{i}", f"echo {i} $MGPU_REQUEST $MGPU_GPU >>{log}")
+        job(w, "3", f"echo 3 $MGPU_REQUEST $MGPU_GPU >>{log}; exit 1", kind="render")
+        job(w, "4", "true", colour="red")
+        write(w.path("queue/.5"), "not a job\n")
+        daemon = w.start("watch")
+        wait_until(lambda: os.path.exists(w.path("queue/failed/3")))
+        assert open(log, encoding="utf-8").read() == (
+            "0 1 0000:00:11.0\n1 1 0000:00:11.0\n2 1 0000:00:11.0\n3 2 0000:00:12.0\n")
+        wait_until(lambda: os.path.exists(w.path("queue/failed/4")))
+        assert "job 4: colour: unknown name" in w.errors()
+        wait_until(lambda: w.states() == {})
+        wait_until(lambda: "outcome 1 done=1" in w.said() and "outcome 2 done=0" in w.said())
+        assert sorted(os.listdir(w.path("queue/done"))) == [
+            "0", "0.log", "1", "1.log", "2", "2.log", "3.log"]
+        # One that comes later is seen, without a look once a minute.
+        job(w, "6", "echo out; echo err >&2")
+        wait_until(lambda: os.path.exists(w.path("queue/done/6")), 20)
+        assert open(w.path("queue/done/6.log"), encoding="utf-8").read() == "out\nerr\n"
+        daemon.terminate()
+        assert daemon.wait(30 * SLOW) == 0
+        assert os.path.exists(w.path("queue/.5"))
+
+
+def queue_survives():
+    """A job that was cut off runs again at the next start, with the same request."""
+    with world() as w:
+        os.mkdir(w.path("queue"), 0o700)
+        job(w, "long", f"echo $MGPU_REQUEST >>{w.path('log')}; [ -e {w.path('go')} ] || sleep 600")
+        daemon = w.start("watch")
+        wait_until(lambda: os.path.exists(w.path("log")))
+        daemon.kill()
+        daemon.wait()
+        write(w.path("go"), "")
+        daemon = w.start("watch")
+        wait_until(lambda: os.path.exists(w.path("queue/done/long")))
+        assert open(w.path("log"), encoding="utf-8").read() == "1\n1\n"
+        wait_until(lambda: w.states() == {})
+        daemon.terminate()
+        assert daemon.wait(30 * SLOW) == 0
+
+
+def pipe():
+    """watch takes jobs from a pipe, a line each."""
+    with world() as w:
+        os.mkfifo(w.path("queue"), 0o600)
+        daemon = w.start("watch")
+        with open(w.path("queue"), "w", encoding="utf-8") as f:
+            f.write(f"kind=training size=1G command=echo one  two >>{w.path('log')}\n"
+                    "\n" + "x" * 10000 + "\n"
+                    f"kind=training size=1G command=echo three >>{w.path('log')}\n")
+        wait_until(lambda: os.path.exists(w.path("log")) and
+                   open(w.path("log"), encoding="utf-8").read() == "one two\nthree\n")
+        assert "a line of the pipe is too long" in w.errors()
+        daemon.terminate()
+        assert daemon.wait(30 * SLOW) == 0
+
+
+def owners():
+    """Jobs run as the owners of their files; a queue that others can change is refused."""
+    if os.geteuid():
+        raise pytap.Skip("root is needed to own files as another user")
+    with world() as w:
+        for path in (tmp.name, w.dir):
+            os.chmod(path, 0o711)
+        os.mkdir(w.path("queue"))
+        os.chmod(w.path("queue"), 0o777)
+        done = w.agent("watch")
+        assert done.returncode == 1 and "others could replace jobs" in done.stderr, done.stderr
+        os.chmod(w.path("queue"), stat.S_ISVTX | 0o733)
+        job(w, "nobody", "id -u; id -G; cat /proc/self/status | grep CapEff")
+        os.chown(w.path("queue/nobody"), 65534, 65534)
+        write(w.path("secret"), "kind=x\ncommand=true\n", 0o600)
+        os.symlink(w.path("secret"), w.path("queue/link"))
+        os.link(w.path("secret"), w.path("queue/hard"))
+        daemon = w.start("watch")
+        wait_until(lambda: os.path.lexists(w.path("queue/failed/hard")) and
+                   os.path.lexists(w.path("queue/failed/link")) and
+                   os.path.exists(w.path("queue/done/nobody")))
+        said = open(w.path("queue/done/nobody.log"), encoding="utf-8").read().split("\n")
+        assert said[0] == "65534" and "0" not in said[1].split(), said
+        assert re.fullmatch(r"CapEff:\s*0+", said[2]), said
+        assert os.stat(w.path("queue/done/nobody.log")).st_uid == 65534
+        daemon.terminate()
+        assert daemon.wait(30 * SLOW) == 0
+
+
+NVML = """
+#include <string.h>
+#include <stdlib.h>
+#include <stdio.h>
+typedef struct { unsigned long long t; union { double d; unsigned u; unsigned long long l; } v; } sample;
+static int open_;
+int nvmlInit_v2(void) { return open_++; }
+int nvmlShutdown(void) { open_--; return 0; }
+int nvmlDeviceGetHandleByPciBusId_v2(const char *a, void **d) { *d = &open_; return strcmp(a, "0000:00:11.0"); }
+int nvmlDeviceGetUtilizationRates(void *d, unsigned *u) { u[0] = 7; u[1] = 0; return 0; }
+int nvmlDeviceGetSamples(void *d, int type, unsigned long long since, int *kind, unsigned *nr, sample *s)
+{
+	if (*nr < 2 || type != 1) return 2;
+	s[0].t = since + 1; s[0].v.u = 40; s[1].t = since + 2; s[1].v.u = 60; *kind = 1; *nr = 2;
+	return 0;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *mj)
+{
+	static unsigned long long e = 1000000; *mj = e; e += 500; return 0;
+}
+int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { m[0] = m[1] = 0; m[2] = 3ull << 30; return 0; }
+"""
+
+
+def nvml():
+    """NVIDIA's library gives use, energy and memory."""
+    with world() as w:
+        write(w.path("nvml.c"), NVML)
+        subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-o", w.path("nvml.so"), w.path("nvml.c")],
+                       check=True)
+        w.configure("vm-a", f"nvml={w.path('nvml.so')}\n")
+        assert w.agent("consent", "yes").returncode == 0
+        begun = time.time()
+        agent = w.start(*RUN, "sleep", "600")
+        wait_until(lambda: uses(w) and uses(w)[-1] > 10**9)
+        # Half of the time that went by, at most.
+        assert uses(w)[-1] <= (time.time() - begun) * 10**9 / 2
+        with contextlib.closing(__import__("sqlite3").connect(w.path("db"))) as db:
+            assert db.execute("SELECT max(memory_mib) FROM uses").fetchone() == (3072,)
+        agent.terminate()
+        agent.wait()
+        wait_until(lambda: "outcome 1" in w.said())
+        assert "memory_mib=3072" in w.said()
+
+
+if __name__ == "__main__":
+    sys.exit(pytap.run([
+        (runs, "run has the device's name for the command, and its status"),
+        (options, "the request has what the command line says"),
+        (waits, "run waits with place and reason, or not at all"),
+        (signals, "signals are forwarded, or take the request back"),
+        (no_device, "a device that does not come is an error"),
+        (restart, "a request survives the agent's restart"),
+        (disk, "a damaged file of a request is as none"),
+        (reconnects, "the agent connects again"),
+        (taken, "a GPU that is taken back ends the command"),
+        (by_hand, "requests can be made and ended by hand"),
+        (keys, "keys come from a file or fw_cfg, and bad ones are refused"),
+        (consents, "use is reported with consent only"),
+        (warned, "a warning is told, and an extension answers it"),
+        (queue, "watch runs the jobs of a folder"),
+        (queue_survives, "a job that was cut off runs again with its request"),
+        (pipe, "watch runs the lines of a pipe"),
+        (owners, "jobs run as their owners"),
+        (nvml, "NVIDIA's library is read if it is there"),
+    ]))
