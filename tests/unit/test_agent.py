@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -181,9 +182,9 @@ def options():
                        "fp16", "--target", "whole", "--capabilities", "3d,compute", "--lease",
                        "2h", "echo", "--kind", "x", "-h")
         assert done.returncode == 0 and done.stdout == "--kind x -h\n", done.stderr
-        with contextlib.closing(__import__("sqlite3").connect(w.path("db"))) as db:
-            db.row_factory = __import__("sqlite3").Row
-            row = dict(db.execute("SELECT * FROM requests").fetchone())
+        with contextlib.closing(sqlite3.connect(w.path("db"))) as db:
+            db.row_factory = sqlite3.Row
+            row = dict(db.execute("SELECT * FROM pool_request").fetchone())
         assert row["kind"] == "render" and row["vm"] == "vm-a" and row["project"] == "p", row
         assert 1024 * 1024 in row.values() and 2048 in row.values() and 7200 in row.values(), row
         for words, text in ((("--size", "4"), "invalid value"), (("--lease", "x"), "invalid"),
@@ -389,8 +390,8 @@ def fdinfo(w, pid, ns, addr="0000:00:11.0"):
 
 def uses(w):
     """Return the busy times that the database has."""
-    with contextlib.closing(__import__("sqlite3").connect(w.path("db"))) as db:
-        return [row[0] for row in db.execute("SELECT busy_ns FROM uses ORDER BY rowid")]
+    with contextlib.closing(sqlite3.connect(w.path("db"))) as db:
+        return [row[0] for row in db.execute("SELECT busy_ns FROM pool_use ORDER BY time, busy_ns")]
 
 
 def consents():
@@ -577,8 +578,8 @@ def nvml():
         wait_until(lambda: uses(w) and uses(w)[-1] > 10**9)
         # Half of the time that went by, at most.
         assert uses(w)[-1] <= (time.time() - begun) * 10**9 / 2
-        with contextlib.closing(__import__("sqlite3").connect(w.path("db"))) as db:
-            assert db.execute("SELECT max(memory_mib) FROM uses").fetchone() == (3072,)
+        with contextlib.closing(sqlite3.connect(w.path("db"))) as db:
+            assert db.execute("SELECT max(memory_mib) FROM pool_use").fetchone() == (3072,)
         agent.terminate()
         agent.wait()
         wait_until(lambda: "outcome 1" in w.said())
