@@ -37,7 +37,7 @@ bool hosts_run(struct hosts *hosts, int64_t now);
 /* Begin a job of its host. */
 void hosts_add(struct hosts *hosts, const struct pool_job *job);
 
-/* ---- pure ---- */
+/* ---- hosts_merge.c: pure ---- */
 
 /**
  * hosts_merge_gpu() - what the host says about a GPU, and what is known of it

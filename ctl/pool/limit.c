@@ -56,7 +56,7 @@ static unsigned int take(struct limit *limit, const void *name, size_t size, uin
 	c->tokens = tokens(limit, c, now_ms);
 	c->ms = now_ms;
 	if (c->tokens < TOKEN)
-		return (unsigned int)((TOKEN - c->tokens) / limit->rate / 1000 + 1);
+		return (unsigned int)((TOKEN - 1 - c->tokens) / limit->rate / 1000 + 1);
 	c->tokens -= cost;
 	return 0;
 }

@@ -372,6 +372,14 @@ test_pool_choice-cflags := $(pool-core-cflags)
 test_pool_idle-srcs := $(pool)/idle.c
 test_pool_idle-cflags := -I$(pool)
 
+pool-api := $(addprefix $(pool)/,api.c api_body.c api_change.c api_json.c api_read.c auth.c crash.c \
+	effects.c hosts_merge.c openapi.c store.c export.c rows.c schema.c sql.c sqlite.c postgres.c) \
+	$(pool-core) $(addprefix ../../ctl/lib/,cmdline.c complain.c output.c)
+test_pool_api-srcs := $(pool-api) $(addprefix $(pool)/,config.c limit.c)
+test_pool_api-cflags := $(pool-core-cflags)
+test_pool_api-pkgs := json-c gnutls sqlite3 libpq inih
+test_pool_api-libs := -Wl,--wrap=store_commit
+
 # ---- ctl/remote
 
 remote := ../../ctl/remote
