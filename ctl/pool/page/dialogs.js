@@ -45,7 +45,8 @@ function open(title, body, { small = false } = {}) {
 	});
 	document.body.append(dialog);
 	dialog.showModal();
-	(dialog.querySelector("[data-first]") ?? dialog.querySelector("h2")).focus();
+	(dialog.querySelector("[data-first]") ?? dialog.querySelector("[type=submit]") ??
+		dialog.querySelector("h2")).focus();
 	return dialog;
 }
 
@@ -61,9 +62,7 @@ export function closeAll() {
  */
 function form({ title, fields, word, danger, submit, small }) {
 	const fault = el("p", { class: "bad", role: "alert" });
-	const go = el("button", {
-		type: "submit", class: danger ? "danger" : "primary", "data-first": !fields.length,
-	}, word);
+	const go = el("button", { type: "submit", class: danger ? "danger" : "primary" }, word);
 	let dialog = null;
 	const onSubmit = async event => {
 		event.preventDefault();

@@ -21,7 +21,7 @@ function fill(node, attributes, children) {
 		refuse(name);
 		node.setAttribute(name, value === true ? "" : String(value));
 	}
-	node.append(...children.flat().filter(c => c !== null && c !== undefined && c !== false)
+	node.append(...children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false)
 		.map(c => (c instanceof Node ? c : String(c))));
 	return node;
 }

@@ -6,6 +6,7 @@ import { get, token } from "./service.js";
 const ROWS = 1000;	// of a list, the API's limit
 const EVENTS = 1000;
 const OPEN_CALLS = 20;
+const names = new Intl.Collator("en", { numeric: true });
 const MIN_REFRESH_MS = 500;
 
 export const OPEN_STATES = ["queued", "attaching", "active", "releasing"];
@@ -51,7 +52,7 @@ export class Model {
 	async loadRequests() {
 		const [gpus, open] = await Promise.all([get("/v1/gpus"), openRequests()]);
 
-		this.gpus = gpus.gpus;
+		this.gpus = gpus.gpus.sort((a, b) => names.compare(a.name, b.name));
 		this.open = open;
 		this.index();
 		this.at = Date.now();

@@ -5,6 +5,7 @@
 import { el, newId, number, setText } from "./dom.js";
 
 const ROWS = 50;
+const FEW = 5;
 const collator = new Intl.Collator("en", { numeric: true });
 
 function compare(a, b) {
@@ -21,7 +22,7 @@ function compare(a, b) {
 export class Table {
 	/**
 	 * caption, columns, id(row), empty: text without rows; choices: [{label, test(row)}] with
-	 * the first for all; sort: {column, down}; rows: of a page.
+	 * the first for all; sort: {column, down}; rows: of a page; plain: without tools.
 	 */
 	constructor(options) {
 		this.o = { rows: ROWS, choices: [], ...options };
@@ -126,9 +127,17 @@ export class Table {
 		this.page = Math.max(0, Math.min(this.page, pages - 1));
 		const first = this.page * this.o.rows;
 
+		this.drawTools(rows.length);
 		this.drawHeads();
 		this.drawRows(rows.slice(first, first + this.o.rows));
 		this.drawPager(rows.length, first, pages);
+	}
+
+	// A few rows need no filter.
+	drawTools(count) {
+		this.tools.hidden = Boolean(this.o.plain) ||
+			(this.rows.length <= FEW && count === this.rows.length && !this.search.value &&
+			 !this.tools.contains(document.activeElement));
 	}
 
 	drawHeads() {
@@ -150,7 +159,8 @@ export class Table {
 
 		setText(this.range, !count ? "" : pages > 1 ?
 			`${number(first + 1)} to ${number(last)} of ${number(count)}` :
-			`${number(count)} in all`);
+			count < this.rows.length ? `${number(count)} of ${number(this.rows.length)}` :
+				`${number(count)} in all`);
 		this.back.hidden = this.on.hidden = pages < 2;
 		this.back.disabled = !this.page;
 		this.on.disabled = this.page >= pages - 1;

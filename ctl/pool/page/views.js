@@ -8,7 +8,7 @@ import { learned, useOfOne, useOverTime } from "./model.js";
 import { Plot, strip } from "./plot.js";
 import { Table } from "./table.js";
 
-const TILES = 60;
+const TILES = 30;
 const BINS = 96;
 const STRIP_BINS = 48;
 export const DAY = 86400;
@@ -63,7 +63,7 @@ function requestColumns(model, act) {
 	const state = {
 		id: "state", label: "State", get: r => r.state, cell: r => stateCell(r, model),
 	};
-	const vm = { id: "vm", label: "VM", get: r => r.vm };
+	const vm = { id: "vm", label: "VM", kind: "name", get: r => r.vm };
 	const project = { id: "project", label: "Project", get: r => r.project };
 	const kind = { id: "kind", label: "Kind of work", get: r => r.kind };
 	const acts = {
@@ -91,11 +91,11 @@ function actsCell(r, model, act) {
 	};
 }
 
-function queueTable(model, act, rows) {
+function queueTable(model, act, options = {}) {
 	const c = requestColumns(model, act);
 
 	return new Table({
-		caption: "waiting requests", id: r => r.id, rows, empty: "No request waits.",
+		caption: "waiting requests", id: r => r.id, ...options, empty: "No request waits.",
 		sort: { column: "place", down: false },
 		columns: [
 			{ id: "place", label: "Place", kind: "num", get: r => r.place ?? Infinity,
@@ -104,7 +104,7 @@ function queueTable(model, act, rows) {
 			{ id: "wants", label: "Wants", get: wants },
 			{ id: "asked", label: "Waits for", kind: "keep", get: r => r.asked,
 				cell: r => duration(model.now() - r.asked) },
-			{ id: "why", label: "Reason", kind: "text", get: r => r.why },
+			{ id: "why", label: "Reason", kind: "prose", get: r => r.why },
 			c.acts,
 		],
 	});
@@ -123,15 +123,15 @@ function lentTable(model, act) {
 		],
 		columns: [
 			c.id, c.state, c.vm, c.project, c.kind,
-			{ id: "gpu", label: "GPU", get: r => r.gpu,
+			{ id: "gpu", label: "GPU", kind: "keep", get: r => r.gpu,
 				cell: r => linkCell(r.gpu, () => act.showGpu(r.gpu), `GPU ${r.gpu}`) },
 			{ id: "use", label: "Use now", kind: "keep", get: r => model.useNow(r) ?? -1,
-				cell: r => useCell(model.useNow(r)) },
+				cell: r => (r.state === "active" ? useCell(model.useNow(r)) : "") },
 			{ id: "since", label: "Held for", kind: "keep", get: r => r.attached ?? Infinity,
 				cell: r => (r.attached ? duration(model.now() - r.attached) : "") },
-			{ id: "until", label: "Until", kind: "keep", get: r => r.until ?? Infinity,
-				cell: r => (r.until ? timeCell(r.until) : "released") },
-			{ id: "why", label: "Why this GPU", kind: "text", get: r => r.why },
+			{ id: "until", label: "Lease until", kind: "keep", get: r => r.until ?? Infinity,
+				cell: r => (r.until ? timeCell(r.until) : "no lease") },
+			{ id: "why", label: "Why this GPU", kind: "prose", get: r => r.why },
 			c.acts,
 		],
 	});
@@ -145,13 +145,13 @@ function closedTable(model, act) {
 		sort: { column: "ended", down: true },
 		columns: [
 			c.id, c.state, c.vm, c.project, c.kind,
-			{ id: "gpu", label: "GPU", get: r => r.gpu ?? "" },
+			{ id: "gpu", label: "GPU", kind: "keep", get: r => r.gpu ?? "" },
 			{ id: "held", label: "Held for", kind: "keep",
 				get: r => (r.attached ? r.ended - r.attached : 0),
 				cell: r => (r.attached ? duration(r.ended - r.attached) : "") },
 			{ id: "ended", label: "Ended", kind: "keep", get: r => r.ended ?? 0,
 				cell: r => timeCell(r.ended) },
-			{ id: "why", label: "Reason", kind: "text", get: r => r.why },
+			{ id: "why", label: "Reason", kind: "prose", get: r => r.why },
 		],
 	});
 }
@@ -182,10 +182,9 @@ function drawUsePlot(plot, model, data) {
 		values: [data.lent, data.busy, data.lent.map(() => all)] });
 }
 
-function eventText(e) {
-	const object = e.request ? `request ${e.request}` : e.object;
-
-	return `${e.what} ${object}: ${e.text || e.object} (${e.actor})`;
+function eventNodes([time, what, request, object, text]) {
+	return [timeNode(time), el("b", {}, what), ` ${request ? `#${request} ` : ""}${object}`,
+		text ? `: ${text}` : ""];
 }
 
 // Items of a list, of which only those that changed are drawn.
@@ -225,7 +224,7 @@ class Overview {
 		this.notes = new Listing(el("ul", { class: "notes" }));
 		this.tiles = new Listing(el("ul", { class: "tiles" }));
 		this.plot = usePlot();
-		this.queue = queueTable(model, act, 8);
+		this.queue = queueTable(model, act, { rows: 8, plain: true });
 		this.log = new Listing(el("ul", { class: "log" }));
 		this.more = el("p", {}, el("a", { href: "#gpus" }, "All GPUs"));
 		this.body = [
@@ -247,8 +246,8 @@ class Overview {
 		this.drawTiles();
 		drawUsePlot(this.plot, model, useOverTime(model, now - DAY, now, BINS));
 		this.queue.set(model.queue());
-		this.log.draw(model.events.slice(0, 8).map(e => [e.time, eventText(e)]),
-			([time, text]) => [timeNode(time), text]);
+		this.log.draw(model.events.slice(0, 8).map(
+			e => [e.time, e.what, e.request, e.object, e.text]), eventNodes);
 	}
 
 	facts() {
@@ -286,12 +285,13 @@ class Overview {
 
 		this.tiles.draw(shown.map(g => ({
 			name: g.name, model: g.model, state: model.gpuState(g), holder: holderOf(g, model),
-			use: model.useOfGpu(g),
+			use: model.useOfGpu(g), why: g.offline || !g.present ? whyOfGpu(g, model) : "",
 		})), tile => el("button", {
 			type: "button", class: `tile is-${tile.state.split(" ")[0]}`,
 			"data-action": tile.name, on: { click: () => act.showGpu(tile.name) },
-		}, el("b", {}, tile.name), el("span", { class: "soft" }, tile.model),
+		}, el("b", {}, tile.name), el("span", { class: "soft model" }, tile.model),
 		el("span", {}, badge(tile.state, tile.state.split(" ")[0]), tile.holder),
+		tile.why ? el("span", { class: "soft" }, tile.why) : null,
 		tile.use === null ? null : bar(tile.use)));
 		this.more.hidden = model.gpus.length <= TILES;
 		setText(this.more.firstChild, `All ${number(model.gpus.length)} GPUs`);
@@ -324,7 +324,7 @@ class Gpus {
 				{ label: "offline or missing", test: g => g.offline || !g.present },
 			],
 			columns: [
-				{ id: "name", label: "GPU", get: g => g.name,
+				{ id: "name", label: "GPU", kind: "keep", get: g => g.name,
 					cell: g => linkCell(g.name, () => act.showGpu(g.name), `GPU ${g.name}`) },
 				{ id: "model", label: "Model", get: g => g.model },
 				{ id: "target", label: "Given as", kind: "keep", get: g => g.target,
@@ -334,13 +334,13 @@ class Gpus {
 					cell: g => mib(g.memory_mib) },
 				{ id: "state", label: "State", get: g => model.gpuState(g),
 					cell: g => stateOfGpu(g, model) },
-				{ id: "vm", label: "VM", get: g => holderOf(g, model) },
+				{ id: "vm", label: "VM", kind: "name", get: g => holderOf(g, model) },
 				{ id: "request", label: "Request", kind: "keep",
 					get: g => model.ofGpu(g.name)[0]?.id ?? "",
 					cell: g => requestsCell(g, model, act) },
 				{ id: "use", label: "Use now", kind: "keep", get: g => model.useOfGpu(g) ?? -1,
-					cell: g => (g.used ? useCell(model.useOfGpu(g)) : "") },
-				{ id: "why", label: "Why", kind: "text", get: g => whyOfGpu(g, model) },
+					cell: g => useOfGpuCell(g, model) },
+				{ id: "why", label: "Why", kind: "prose", get: g => whyOfGpu(g, model) },
 				{ id: "acts", label: "Actions", kind: "acts", fixed: true, get: () => "",
 					cell: g => gpuActs(g, model, act) },
 			],
@@ -351,6 +351,12 @@ class Gpus {
 	draw() {
 		this.table.set(this.model.gpus);
 	}
+}
+
+function useOfGpuCell(gpu, model) {
+	const active = model.ofGpu(gpu.name).some(r => r.state === "active");
+
+	return active ? useCell(model.useOfGpu(gpu)) : "";
 }
 
 function stateOfGpu(gpu, model) {
@@ -634,7 +640,7 @@ class Events {
 					cell: e => (e.request ? linkCell(String(e.request),
 						() => act.showRequest(e.request), `Request ${e.request}`) : "") },
 				{ id: "object", label: "Object", get: e => e.object },
-				{ id: "text", label: "Text", kind: "text", get: e => e.text },
+				{ id: "text", label: "Text", kind: "prose", get: e => e.text },
 			],
 		});
 		this.body = [this.table.node];
@@ -657,7 +663,7 @@ class Admin {
 				{ id: "role", label: "Role", get: t => t.role },
 				{ id: "project", label: "Project", get: t => t.project ?? "" },
 				{ id: "expires", label: "Valid until", kind: "keep", get: t => t.expires ?? Infinity,
-					cell: t => (t.expires ? timeCell(t.expires) : "revoked") },
+					cell: t => (t.expires ? timeCell(t.expires) : "no end") },
 				{ id: "acts", label: "Actions", kind: "acts", fixed: true, get: () => "",
 					cell: t => ({ key: "x", make: () => button("Revoke",
 						() => act.revoke(t.name), { kind: "danger", action: "revoke",
