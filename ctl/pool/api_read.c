@@ -98,6 +98,7 @@ void get_status(struct context *c)
 	add_number(o, "slots", slots);
 	add_number(o, "used", used);
 	add_number(o, "queued", queued);
+	add_number(o, "last_event", c->api->last_event);
 	answer_json(c, 200, o);
 }
 

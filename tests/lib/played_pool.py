@@ -237,17 +237,22 @@ def small_pool():
         pool.add_vm(f"{project}-{i // 3 + 1}", f"node{i % 3 + 1}", project,
                     consent=now - 90000, seen=now - 4 * i - 2)
     add_day(pool, [g for g in gpus if pool.gpus[g]["slots"] == 1], now, rng)
-    fits = "fits in memory, and training took 38 min on this model, 61 min on NVIDIA RTX A5000 (9 rows)"
+    fits = "training took 38 min on this model and 61 min on NVIDIA RTX A5000 (9 rows)"
+    thin = "the smallest that fits: 24 GiB; history is thin (2 rows)"
+    quick = "best by history: 0.21 s for each GiB (14 rows)"
+    floor = "a vGPU with a floor of 30 frames/s fits here"
+    fewest = "a vGPU of this parent is free: fewest slots left"
+    busy = "waits for one of 4 GPUs with 40 GiB: all are in use"
     for vm, kind, gpu, ago, why in (
             ("vision-1", "training", gpus[0], 5400, fits),
             ("vision-2", "training", gpus[2], 4100, fits),
             ("speech-1", "training", gpus[4], 3900, fits),
-            ("vision-3", "inference", gpus[1], 3000, "the smallest that fits: 24 GiB; history is thin (2 rows)"),
-            ("speech-2", "inference", gpus[3], 8000, "best by history: 0.21 s for each GiB (14 rows)"),
+            ("vision-3", "inference", gpus[1], 3000, thin),
+            ("speech-2", "inference", gpus[3], 8000, quick),
             ("speech-3", "notebook", gpus[5], 9000, "the smallest that fits: 24 GiB"),
             ("vision-4", "training", gpus[7], 2000, "next best: every NVIDIA L40S is in use"),
-            ("design-1", "rendering", gpus[8], 6000, "a vGPU with a floor of 30 frames/s fits here"),
-            ("design-2", "rendering", gpus[8], 3000, "a vGPU of this parent is free: fewest slots left"),
+            ("design-1", "rendering", gpus[8], 6000, floor),
+            ("design-2", "rendering", gpus[8], 3000, fewest),
             ("design-3", "desktop", gpus[9], 7000, "a vGPU of this parent is free")):
         r = pool.add_request(vm, kind, "active", gpu, asked=now - ago, why=why)
         if kind == "notebook":
@@ -256,11 +261,11 @@ def small_pool():
     pool.vms["speech-2"]["pinned"] = True
     pool.gpus[gpus[10]].update(offline=True, why="fan replaced on Monday")
     for vm, kind, ago, more in (
-            ("vision-5", "training", 700, {"memory_mib": 40960, "precision": "fp16", "target": "whole"}),
+            ("vision-5", "training", 700,
+             {"memory_mib": 40960, "precision": "fp16", "target": "whole"}),
             ("speech-4", "training", 420, {"memory_mib": 40960, "target": "whole"}),
             ("speech-5", "inference", 95, {"memory_mib": 32768, "target": "whole"})):
-        pool.add_request(vm, kind, asked=now - ago, why="waits for one of 4 GPUs with 40 GiB: all are in use",
-                         **more)
+        pool.add_request(vm, kind, asked=now - ago, why=busy, **more)
     pool.add_request("vision-6", "training", "attaching", gpus[6], asked=now - 900, why=fits)
     for r in list(pool.requests.values())[-14:]:
         pool.event("request", f"vm:{r['vm']}", r, text=f"asks for a GPU for {r['kind']}")
@@ -356,7 +361,8 @@ class Api:
         if you["role"] == "viewer":
             raise Fault(403, "forbidden", "a viewer makes no requests; use another token")
         if not vm or not self.pool.sees(you, vm["project"]):
-            raise Fault(404, "not_found", f"there is no VM '{body.get('vm')}'; define it with libvirt")
+            raise Fault(404, "not_found",
+                        f"there is no VM '{body.get('vm')}'; define it with libvirt")
         if not re.fullmatch(r"[a-z0-9._-]+", body.get("kind", "")):
             raise Fault(400, "invalid", "kind must be of a-z, 0-9, '.', '_' and '-'")
         for r in self.pool.requests.values():
