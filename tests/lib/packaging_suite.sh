@@ -142,11 +142,14 @@ units()
 
 units_are_hardened()
 {
-	local unit figure
+	local unit figure most
 
 	[ "$(units | wc -l)" -ge 4 ] || echo "there are not all units: $(units)"
 	while read -r unit; do
-		in_root systemd-analyze security --no-pager --offline=true --threshold=30 "$unit" \
+		# mgpu-agent runs the jobs of a guest's users.
+		most=30
+		[ "$unit" != mgpu-agent.service ] || most=45
+		in_root systemd-analyze security --no-pager --offline=true --threshold=$most "$unit" \
 			>"$tmp/out" 2>&1 </dev/null || show "$tmp/out"
 		figure=$(sed -n 's/.*Overall exposure level.*: \([0-9.]*\) .*/\1/p' "$tmp/out")
 		[ -n "$figure" ] || echo "$unit has no exposure level"
@@ -154,14 +157,14 @@ units_are_hardened()
 		! in_root systemd-analyze verify --man=no "$unit" 2>&1 </dev/null | grep -F "$unit"
 	done < <(units)
 }
-behaves 'the exposure of each unit is at most 3.0, and systemd takes it' units_are_hardened
+behaves 'the exposure of each unit is at most 3.0, of mgpu-agent 4.5, and systemd takes it' units_are_hardened
 
 system_is_set_up()
 {
 	local unit
 
 	[ "$(in_root systemctl is-enabled mgpud.service)" = enabled ] || echo 'mgpud is not enabled'
-	for unit in mgpu-remoted mgpu-exporter mgpu-renderd@none; do
+	for unit in mgpu-remoted mgpu-exporter mgpu-agent mgpu-renderd@none; do
 		! in_root systemctl is-enabled --quiet "$unit.service" || echo "$unit is enabled"
 	done
 	in_root getent group mgpu >"$tmp/out" || echo 'no group mgpu'
@@ -171,7 +174,7 @@ system_is_set_up()
 		echo 'modules are not loaded at boot'
 	in_root mgpud --check >"$tmp/out" 2>&1 || show "$tmp/out"
 	for program in gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-remoted mgpu-defer \
-		mgpu-learn mgpu-place mgpu-exporter; do
+		mgpu-learn mgpu-place mgpu-exporter mgpu-agent; do
 		in_root "$program" --version 2>&1 | grep -qF "$version" || echo "no $program $version"
 	done
 	# no other program finds the libraries of guests by itself

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # gpuctl, mgpud, mgpu-policy, mgpu-trace, mgpu-renderd, mgpu-defer, mgpu-place, mgpu-learn,
-# mgpu-exporter and mgpu-remoted have one grammar: help, version, and the answer to words and options that they do not know.
+# mgpu-exporter, mgpu-remoted and mgpu-agent have one grammar: help, version, and the answer to words and options that they do not know.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,10 +11,10 @@ ctl=$BUILD/ctl
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
 tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer mgpu-place mgpu-learn mgpu-exporter
-	mgpu-remoted'
+	mgpu-remoted mgpu-agent'
 
 must 'the tools cannot be built' \
-	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn metrics remote BUILD="$BUILD"
+	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn metrics remote agent BUILD="$BUILD"
 
 help_and_version()
 {
@@ -71,6 +71,11 @@ unknown()
 	refused "$ctl/mgpu-learn" 2 "did you mean 'evaluate'" evalaute
 	refused "$ctl/mgpu-learn" 2 '^mgpu-learn: --seed wants a value' train --seed
 	refused "$ctl/mgpu-exporter" 2 "did you mean 'serve'" sevre
+	refused "$ctl/mgpu-agent" 2 "did you mean 'release'" relaese
+	refused "$ctl/mgpu-agent" 2 '^mgpu-agent: --size wants a value' run --size
+	refused "$ctl/mgpu-agent" 2 '^mgpu-agent: --done is not for run' run --kind x --done true
+	refused "$ctl/mgpu-agent" 2 "--lease '3y': invalid value" run --kind x --lease 3y true
+	refused "$ctl/mgpu-agent" 2 'release takes the number of a request' release
 	refused "$ctl/mgpu-exporter" 2 '^mgpu-exporter: --listen wants a value' serve --listen
 	refused "$ctl/mgpu-exporter" 2 '^mgpu-exporter: --listen is not for print' print --listen x
 	refused "$ctl/mgpu-exporter" 2 "--interval '0': it must be a whole number" textfile x.prom --interval 0

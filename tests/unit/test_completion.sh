@@ -11,11 +11,11 @@ ctl=$BUILD/ctl
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
 tools='mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer mgpu-place mgpu-learn mgpu-remoted
-mgpu-exporter'
+mgpu-exporter mgpu-agent'
 asserts='offers suggested'
 
 must 'the tools cannot be built' \
-	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn metrics remote BUILD="$BUILD"
+	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn metrics remote agent BUILD="$BUILD"
 
 # In place of programs that the completion asks.
 # shellcheck disable=SC2317,SC2016 # text that must not be run
@@ -104,7 +104,7 @@ all_options()
 {
 	local tool source option
 
-	for tool in renderd trace policy defer place learn remoted exporter; do
+	for tool in renderd trace policy defer place learn remoted exporter agent; do
 		case $tool in
 		remoted) source=$top/ctl/remote ;;
 		exporter) source=$top/ctl/metrics ;;
@@ -139,6 +139,8 @@ values()
 	offers 'none 0000:00:10.0' mgpu-renderd -g ''
 	offers 'all calls' mgpu-remoted --confine ''
 	offers '' mgpu-exporter serve --socket ''
+	offers 'any whole vgpu' mgpu-agent run --target ''
+	offers 'any fp64 fp32 fp16 fp8' mgpu-agent run --precision ''
 }
 behaves 'values of options are offered' values
 
@@ -154,6 +156,8 @@ commands()
 	offers 'replay help version' mgpu-renderd ''
 	offers 'print serve textfile list help version' mgpu-exporter ''
 	offers '' mgpu-exporter list ''
+	offers 'run watch request state release extend consent help version' mgpu-agent ''
+	offers 'yes no' mgpu-agent consent ''
 	# a value is no command
 	offers 'replay help version' mgpu-renderd --user nobody ''
 	offers '83b8f4f2' mgpu-trace record ''

@@ -84,7 +84,7 @@ maintainer_scripts()
 	command -v dh_installsystemd >/dev/null || skip 'debhelper is not installed'
 	mkdir "$tmp/package"
 	cp -r "$top/debian" "$tmp/package/"
-	for package in mgpu-{tools:mgpud/mgpud,exporter:metrics/mgpu-exporter} \
+	for package in mgpu-{tools:mgpud/mgpud,exporter:metrics/mgpu-exporter,agent:agent/mgpu-agent} \
 		       mgpu-{remoted:remote/mgpu-remoted,renderd:renderd/mgpu-renderd@}; do
 		install -D -m 644 -t "$tmp/package/debian/${package%:*}/lib/systemd/system" \
 			"$top/ctl/${package#*:}.service"
@@ -94,6 +94,8 @@ maintainer_scripts()
 	(cd "$tmp/package/debian/.debhelper/generated" &&
 		grep -or "deb-systemd-invoke [^ ]* '[^']*'" . | sort) >"$tmp/got"
 	cat >"$tmp/want" <<-'END'
+		./mgpu-agent/postinst.service:deb-systemd-invoke start 'mgpu-agent.service'
+		./mgpu-agent/prerm.service:deb-systemd-invoke stop 'mgpu-agent.service'
 		./mgpu-exporter/postinst.service:deb-systemd-invoke $_dh_action 'mgpu-exporter.service'
 		./mgpu-exporter/prerm.service:deb-systemd-invoke stop 'mgpu-exporter.service'
 		./mgpu-remoted/postinst.service:deb-systemd-invoke start 'mgpu-remoted.service'
