@@ -27,7 +27,7 @@ function alternatives(text,	n, parts, i, list)
 	gsub(/, or |, | or /, ",", text)
 	n = split(text, parts, ",")
 	for (i = 1; i <= n; i++) {
-		if (parts[i] !~ /^[a-z][a-z-]*$/)
+		if (parts[i] !~ /^[a-z][a-z0-9-]*$/)
 			return ""
 		list = list (i > 1 ? " " : "") parts[i]
 	}
