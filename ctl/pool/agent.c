@@ -142,24 +142,6 @@ struct agent {
 	int64_t now;
 };
 
-void agent_limits_default(struct agent_limits *limits)
-{
-	*limits = (struct agent_limits){
-		.connections = 4096,
-		.handshakes = 64,
-		.connections_vm = 8,
-		.opens = 16,
-		.opens_s = 4,
-		.messages = 40,
-		.messages_s = 10,
-		.handshake_ms = 10000,
-		.message_ms = 10000,
-		.idle_ms = 300000,
-		.wait_max = 300,
-		.requests_vm = 16,
-	};
-}
-
 /* ---- listeners ---- */
 
 static int bound(int family, const void *address, socklen_t size)
