@@ -275,6 +275,9 @@ def small_pool():
             pool.events[-2]["time"] = r["asked"]
         else:
             pool.events[-1]["time"] = r["asked"]
+    pool.events.sort(key=lambda e: e["time"])
+    for i, e in enumerate(pool.events, 1):
+        e["id"] = i
     return pool
 
 

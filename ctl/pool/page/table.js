@@ -217,7 +217,7 @@ function drawCell(drawn, i, what) {
         document.activeElement.getAttribute("data-action") : null;
 
     drawn.keys[i] = key;
-    cell.replaceChildren(...(typeof what === "string" ? [what] : [what.make()].flat()));
+    cell.replaceChildren(...(typeof what === "string" ? [what] : [what.make()].flat(Infinity)));
     if (focused !== null)
         [...cell.querySelectorAll("[data-action]")]
             .find(b => b.getAttribute("data-action") === focused)?.focus();

@@ -110,6 +110,16 @@ function queueTable(model, act, options = {}) {
     });
 }
 
+// How long, and until when if there is a lease.
+function heldCell(r, model) {
+    const held = r.attached ? duration(model.now() - r.attached) : "";
+
+    return {
+        key: `${held} ${r.until}`,
+        make: () => [held, r.until ? [el("br"), "lease until", el("br"), timeNode(r.until)] : ""],
+    };
+}
+
 function lentTable(model, act) {
     const c = requestColumns(model, act);
 
@@ -128,9 +138,7 @@ function lentTable(model, act) {
             { id: "use", label: "Use now", kind: "keep", get: r => model.useNow(r) ?? -1,
                 cell: r => (r.state === "active" ? useCell(model.useNow(r)) : "") },
             { id: "since", label: "Held for", kind: "keep", get: r => r.attached ?? Infinity,
-                cell: r => (r.attached ? duration(model.now() - r.attached) : "") },
-            { id: "until", label: "Lease until", kind: "keep", get: r => r.until ?? Infinity,
-                cell: r => (r.until ? timeCell(r.until) : "no lease") },
+                cell: r => heldCell(r, model) },
             { id: "why", label: "Why this GPU", kind: "prose", get: r => r.why },
             c.acts,
         ],
