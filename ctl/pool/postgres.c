@@ -30,7 +30,9 @@
 #define OID_INT8	20
 #define OID_TEXT	25
 
-#define SERVICE_LOCK	"1835495541, hashtext(current_database() || '/' || current_schema())"
+/* Of two services with their tables in one database each has a schema of its own. */
+#define SERVICE_SCHEMA	"hashtext(current_database() || '/' || current_schema())"
+#define SERVICE_LOCK	"1835495541, " SERVICE_SCHEMA
 
 /**
  * struct pg - a connection
@@ -38,7 +40,7 @@
  * @prepared: statements that the server knows
  * @limit_ms: most time for a statement now, ms
  * @statement_ms: most time once the tables are there, ms
- * @session: the server's process for this connection
+ * @session: the server's process for the last connection with the lock, 0: none
  * @rest_ms: time between attempts to connect, ms
  * @try_ns: no attempt before, CLOCK_MONOTONIC, ns
  */
@@ -128,8 +130,9 @@ static int ready(struct pg *pg, uint64_t end_ns)
 		if (now >= end_ns)
 			return lost(pg, "no answer in time", "the server or the network is too slow");
 		fd.events = flush ? POLLIN | POLLOUT : POLLIN;
-		if (flush < 0 || (poll(&fd, 1, (int)((end_ns - now) / MSEC) + 1) < 0 && errno != EINTR) ||
-		    !PQconsumeInput(pg->conn))
+		if (poll(&fd, 1, (int)((end_ns - now) / MSEC) + 1) < 0 && errno != EINTR)
+			flush = -1;
+		if (flush < 0 || !PQconsumeInput(pg->conn))
 			return lost(pg, "no answer", PQerrorMessage(pg->conn));
 	}
 	return 0;
@@ -357,13 +360,16 @@ static int connect_server(struct pg *pg)
 }
 
 /* A COMMIT that returns is on disk, whatever the server's default is. */
+#define SESSION								\
+	"SET standard_conforming_strings = on;"				\
+	"SET default_transaction_isolation = 'read committed';"		\
+	"SELECT set_config('synchronous_commit', 'on', false)"		\
+	" WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+
 static int configure(struct pg *pg)
 {
 	char schema[80];
-	int rc = pg_script(&pg->sql, "SET standard_conforming_strings = on; "
-			   "SET default_transaction_isolation = 'read committed'; "
-			   "SELECT set_config('synchronous_commit', 'on', false) "
-			   "WHERE current_setting('synchronous_commit') IN ('off', 'local')");
+	int rc = pg_script(&pg->sql, SESSION);
 
 	if (!rc)
 		rc = ask(pg, "SELECT current_schema()", schema, sizeof(schema));
@@ -381,17 +387,20 @@ static int try_lock(struct pg *pg, bool *locked)
 	return rc;
 }
 
-#define LOCK_HOLDER "FROM pg_locks l JOIN pg_stat_activity a USING (pid) " \
-	"WHERE l.locktype = 'advisory' AND l.granted AND l.classid = 1835495541 AND l.objid::bigint = " \
-	"hashtext(current_database() || '/' || current_schema())::bigint & 4294967295 AND l.database = " \
-	"(SELECT oid FROM pg_database WHERE datname = current_database())"
+#define LOCK_HOLDER								\
+	" FROM pg_locks l JOIN pg_stat_activity a USING (pid)"				\
+	" WHERE l.locktype = 'advisory' AND l.granted AND l.classid = 1835495541"	\
+	" AND l.objid::bigint = " SERVICE_SCHEMA "::bigint & 4294967295"		\
+	" AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+
+#define HOLDER_TEXT								\
+	"SELECT coalesce(a.application_name, '') || ' (session ' || a.pid"	\
+	" || ', since ' || coalesce(a.backend_start::timestamp(0)::text, '?') || ')'"
 
 static int held(struct pg *pg)
 {
 	char holder[200] = "";
-	int rc = ask(pg, "SELECT coalesce(a.application_name, '') || ' (session ' || a.pid || ', since ' || "
-		     "coalesce(a.backend_start::timestamp(0)::text, '?') || ')' " LOCK_HOLDER,
-		     holder, sizeof(holder));
+	int rc = ask(pg, HOLDER_TEXT LOCK_HOLDER, holder, sizeof(holder));
 
 	if (rc)
 		return rc;
@@ -413,7 +422,7 @@ static int take_lock(struct pg *pg, int former)
 		if (rc || locked)
 			return rc;
 		if (former) {
-			snprintf(text, sizeof(text), "SELECT pg_terminate_backend(a.pid) "
+			snprintf(text, sizeof(text), "SELECT pg_terminate_backend(a.pid)"
 				 LOCK_HOLDER " AND a.pid = %d", former);
 			rc = ask(pg, text, ended, sizeof(ended));
 			if (rc)
@@ -425,15 +434,20 @@ static int take_lock(struct pg *pg, int former)
 	}
 }
 
-static int start_session(struct pg *pg, int former)
+static int start_session(struct pg *pg)
 {
 	int rc = connect_server(pg);
 
+	return rc ? rc : configure(pg);
+}
+
+/* Take the lock; from then on this session is the one with it. */
+static int lock(struct pg *pg)
+{
+	int rc = take_lock(pg, pg->session);
+
 	if (!rc)
-		rc = configure(pg);
-	if (!rc)
-		rc = take_lock(pg, former);
-	pg->session = pg->conn && !rc ? PQbackendPID(pg->conn) : former;
+		pg->session = PQbackendPID(pg->conn);
 	return rc;
 }
 
@@ -445,26 +459,35 @@ static void pg_opened(struct sql *sql)
 }
 
 /* Attempts follow in growing distances: each may hold the service for the time limit. */
-static int pg_reopen(struct sql *sql)
+static int rest(struct pg *pg)
 {
-	struct pg *pg = pg_of(sql);
-	uint64_t now = now_ns();
-	int rc;
-
-	if (now < pg->try_ns)
-		return sql_failed(sql, "PostgreSQL: the connection is lost; the next attempt is in %llu ms",
-				  (unsigned long long)((pg->try_ns - now) / MSEC + 1));
-	rc = start_session(pg, pg->session);
-	if (!rc) {
-		pg->rest_ms = 0;
-		return 0;
-	}
-	sql->lost = true;
+	pg->sql.lost = true;
 	pg->rest_ms = pg->rest_ms ? pg->rest_ms * 2 : REST_MIN_MS;
 	if (pg->rest_ms > REST_MAX_MS)
 		pg->rest_ms = REST_MAX_MS;
 	pg->try_ns = now_ns() + pg->rest_ms * MSEC;
 	return -EIO;
+}
+
+static int pg_reopen(struct sql *sql)
+{
+	struct pg *pg = pg_of(sql);
+	uint64_t now = now_ns();
+
+	if (now < pg->try_ns)
+		return sql_failed(sql, "PostgreSQL: the connection is lost; the next attempt is in %llu ms",
+				  (unsigned long long)((pg->try_ns - now) / MSEC + 1));
+	return start_session(pg) ? rest(pg) : 0;
+}
+
+static int pg_relock(struct sql *sql)
+{
+	struct pg *pg = pg_of(sql);
+
+	if (lock(pg))
+		return rest(pg);
+	pg->rest_ms = 0;
+	return 0;
 }
 
 static void pg_close(struct sql *sql)
@@ -521,7 +544,9 @@ static int pg_open(const char *url, struct sql **sql, char *text)
 	pg->sql.ops = &postgres_ops;
 	rc = parse(pg, url);
 	if (!rc)
-		rc = start_session(pg, 0);
+		rc = start_session(pg);
+	if (!rc)
+		rc = lock(pg);
 	if (rc) {
 		snprintf(text, POOL_TEXT_MAX, "%s", pg->sql.error);
 		pg_close(&pg->sql);
@@ -538,6 +563,7 @@ const struct sql_ops postgres_ops = {
 	.open = pg_open,
 	.opened = pg_opened,
 	.reopen = pg_reopen,
+	.relock = pg_relock,
 	.close = pg_close,
 	.script = pg_script,
 	.run = pg_run,

@@ -197,7 +197,8 @@ static int set_seconds(const char *name, double seconds, struct sql_value *value
 {
 	/* written so that a NaN is refused */
 	if (!(seconds >= 0 && seconds < 1e12))
-		return refuse(why, -ERANGE, "\"%s\" is no time of a piece of work: %g s", name, seconds);
+		return refuse(why, -ERANGE, "\"%s\" is no time of a piece of work: %g s", name,
+			      seconds);
 	value->number = llround(seconds * 1e6);
 	return 0;
 }
@@ -233,17 +234,18 @@ static int set_value(const struct row_field *field, const void *object, struct r
 		     struct sql_value *value, char *why)
 {
 	const void *at = (const char *)object + field->offset;
+	const char *name = field->name;
 
 	*value = (struct sql_value){ 0 };
 	switch (field->kind) {
 	case ROW_TEXT:
 		value->text = at;
-		return row_check_text(field->name, at, field->size, why);
+		return row_check_text(name, at, field->size, why);
 	case ROW_U32:
 		value->number = *(const uint32_t *)at;
 		return 0;
 	case ROW_U64:
-		return set_number(field->name, *(const uint64_t *)at, value, why);
+		return set_number(name, *(const uint64_t *)at, value, why);
 	case ROW_TIME:
 		value->number = *(const int64_t *)at;
 		return 0;
@@ -254,27 +256,28 @@ static int set_value(const struct row_field *field, const void *object, struct r
 		value->number = *(const bool *)at;
 		return 0;
 	case ROW_SECONDS:
-		return set_seconds(field->name, *(const double *)at, value, why);
+		return set_seconds(name, *(const double *)at, value, why);
 	case ROW_LETTER:
 		snprintf(values->made[0], 2, "%c", *(const char *)at);
 		value->text = values->made[0];
-		return row_check_text(field->name, value->text, 2, why);
+		return row_check_text(name, value->text, 2, why);
 	case ROW_TARGET:
-		return set_name(field->name, pool_target_name(*(const enum pool_target *)at), value, why);
+		return set_name(name, pool_target_name(*(const enum pool_target *)at), value,
+				why);
 	case ROW_PRECISION:
-		return set_name(field->name, pool_precision_name(*(const enum pool_precision *)at),
-				value, why);
+		return set_name(name, pool_precision_name(*(const enum pool_precision *)at), value,
+				why);
 	case ROW_STATE:
-		return set_name(field->name, pool_state_name(*(const enum pool_state *)at), value, why);
+		return set_name(name, pool_state_name(*(const enum pool_state *)at), value, why);
 	case ROW_ROLE:
-		return set_name(field->name, row_role_name(*(const enum store_role *)at), value, why);
+		return set_name(name, row_role_name(*(const enum store_role *)at), value, why);
 	case ROW_CAPABILITIES:
 		if (*(const uint32_t *)at & ~(uint32_t)(POOL_3D | POOL_COMPUTE))
-			return set_name(field->name, NULL, value, why);
+			return set_name(name, NULL, value, why);
 		pool_capabilities_text(*(const uint32_t *)at, values->made[0]);
-		return set_name(field->name, values->made[0], value, why);
+		return set_name(name, values->made[0], value, why);
 	case ROW_FUNCTIONS:
-		return set_functions(field->name, object, values->made[1], value, why);
+		return set_functions(name, object, values->made[1], value, why);
 	}
 	return -EINVAL;
 }
@@ -506,7 +509,8 @@ char *row_sql_update(const struct row_table *table, size_t from)
 		return NULL;
 	fprintf(f, "UPDATE %s SET ", table->name);
 	for (size_t i = from; i < table->nr; i++)
-		fprintf(f, "%s%s = $%zu", i > from ? ", " : "", table->fields[i].name, i - from + 2);
+		fprintf(f, "%s%s = $%zu", i > from ? ", " : "", table->fields[i].name,
+			i - from + 2);
 	fprintf(f, " WHERE %s = $1", table->fields[0].name);
 	return finish(f, &text);
 }

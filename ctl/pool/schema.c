@@ -201,8 +201,7 @@ int schema_migrate(struct sql *sql, unsigned int *version)
 	if (rc)
 		return rc;
 	if (there < 0 || there > (int64_t)NR_STEPS) {
-		sql_failed(sql, "the database has tables of version %lld, and this mgpu-poold knows "
-			   "versions up to %zu: install the mgpu-poold that wrote it, or a later one",
+		sql_failed(sql, "the database has tables of version %lld, and this mgpu-poold knows versions up to %zu: install the mgpu-poold that wrote it, or a later one",
 			   (long long)there, NR_STEPS);
 		return -EPROTO;
 	}

@@ -56,7 +56,8 @@ struct sql {
  * struct sql_ops - a kind of database
  * @open: connect, and take the lock that one service has; on an error @text says why
  * @opened: the tables are there: statements now have the time limit of the service's work
- * @reopen: connect again after @lost, with the lock
+ * @reopen: connect again after @lost, without the lock
+ * @relock: take the lock after @reopen; on an error the connection is lost again
  * @close: give the lock back and disconnect
  * @script: run several statements without parameters and results
  * @run: run a statement; @changed, if not NULL: rows that it changed
@@ -71,6 +72,7 @@ struct sql_ops {
 	int (*open)(const char *url, struct sql **sql, char *text);
 	void (*opened)(struct sql *sql);
 	int (*reopen)(struct sql *sql);
+	int (*relock)(struct sql *sql);
 	void (*close)(struct sql *sql);
 	int (*script)(struct sql *sql, const char *text);
 	int (*run)(struct sql *sql, const struct sql_statement *statement,

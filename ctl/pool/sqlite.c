@@ -22,8 +22,8 @@
 
 struct lite {
 	struct sql sql;
-	sqlite3 *db;
-	sqlite3_stmt *statements[SQL_STATEMENTS];
+	struct sqlite3 *db;
+	struct sqlite3_stmt *statements[SQL_STATEMENTS];
 	int lock;
 };
 
@@ -351,6 +351,7 @@ const struct sql_ops sqlite_ops = {
 	.open = lite_open,
 	.opened = lite_opened,
 	.reopen = lite_reopen,
+	.relock = lite_reopen,
 	.close = lite_close,
 	.script = lite_script,
 	.run = lite_run,

@@ -15,24 +15,12 @@
 #include "export.h"
 #include "rows.h"
 #include "schema.h"
+#include "statements.h"
 #include "store.h"
 
+#define DIGITS		64	/* of 32 bytes */
 /* Requests that one transaction of store_retain() deletes: others need not wait long. */
 #define RETAIN_BATCH	500
-
-enum statement {
-	ST_CLAIM, ST_FENCE, ST_FENCE_READ,
-	ST_PUT_PROJECT, ST_PUT_VM, ST_PUT_GPU, ST_DROP_PROJECT, ST_DROP_VM, ST_DROP_GPU,
-	ST_ADD_REQUEST, ST_FIND_KEY, ST_PUT_REQUEST, ST_GET_REQUEST,
-	ST_PUT_USE, ST_PUT_OUTCOME, ST_ADD_EVENT,
-	ST_PROJECTS, ST_VMS, ST_GPUS, ST_OPEN_REQUESTS, ST_REQUESTS, ST_REQUESTS_OF, ST_EVENTS,
-	ST_EVENTS_OF, ST_USES, ST_OUTCOMES, ST_OUTCOMES_AFTER,
-	ST_PUT_TOKEN, ST_DROP_TOKEN, ST_FIND_TOKEN, ST_TOKENS,
-	ST_PUT_KEY, ST_DROP_KEY, ST_GET_KEY, ST_TAKE_SEQ, ST_GET_SEQ,
-	ST_RETAIN_USES, ST_RETAIN_EVENTS, ST_RETAIN_REQUESTS, ST_RETAIN_OLD_USES,
-	ST_RETAIN_OLD_EVENTS,
-	NR_STATEMENTS,
-};
 
 /**
  * struct store - a database
@@ -119,20 +107,37 @@ static int take_fence(const struct sql_value *row, void *arg)
 	return 0;
 }
 
-/* Connect again, and see what became of a transaction; *@done: it is in the database. */
+static int read_fence(struct store *store, struct fence *fence)
+{
+	int rc = run(store, ST_FENCE_READ, NULL, 0, take_fence, fence, NULL);
+
+	if (!rc && fence->generation != store->generation)
+		return stale(store, "another service used the database");
+	return rc;
+}
+
+/*
+ * Connect again, and see what became of a transaction; *@done: it is in the database.  The lock
+ * is free once the former session is over, and so is its COMMIT.
+ */
 static int reconnect(struct store *store, bool *done)
 {
 	struct fence fence = { 0 };
 	int rc = taken(store, store->sql->ops->reopen(store->sql));
 
 	if (!rc)
-		rc = run(store, ST_FENCE_READ, NULL, 0, take_fence, &fence, NULL);
-	if (rc)
+		rc = read_fence(store, &fence);
+	if (!rc)
+		rc = taken(store, store->sql->ops->relock(store->sql));
+	if (!rc)
+		rc = read_fence(store, &fence);
+	if (rc) {
+		store->sql->lost = true;
 		return rc;
+	}
 	*done = store->sql->doubt && fence.transactions == store->transactions + 1;
-	if (fence.generation != store->generation ||
-	    fence.transactions != store->transactions + *done)
-		return stale(store, "another service used the database, or it is an older copy");
+	if (fence.transactions != store->transactions + *done)
+		return stale(store, "the database has not all that this service wrote, or more");
 	store->sql->doubt = false;
 	return 0;
 }
@@ -639,9 +644,6 @@ int store_add_request(struct store *store, struct pool_request *r)
 	return rc;
 }
 
-/* Fields that never change: id, project, key, vm. */
-#define REQUEST_FIXED	4
-
 int store_put_request(struct store *store, const struct pool_request *r)
 {
 	struct row_values values;
@@ -697,13 +699,15 @@ static int hash_is_free(struct store *store, const struct store_token *token)
 	if (rc == -ENOENT)
 		return 0;
 	if (!rc && strcmp(other.name, token->name))
-		return refuse(store, -EEXIST, "the token is that of %s: make a new one", other.name);
+		return refuse(store, -EEXIST, "the token is that of %s: make a new one",
+			      other.name);
 	return rc;
 }
 
+/* 32 bytes in hexadecimal digits. */
 static bool is_hash(const char *hash)
 {
-	return strnlen(hash, 65) == 64 && strspn(hash, "0123456789abcdef") == 64;
+	return strnlen(hash, DIGITS + 1) == DIGITS && strspn(hash, "0123456789abcdef") == DIGITS;
 }
 
 int store_put_token(struct store *store, const struct store_token *token)
@@ -735,11 +739,9 @@ int store_tokens(struct store *store, int (*fn)(const struct store_token *, void
 	return each(ST_TOKENS, NULL, 0, &e);
 }
 
-#define KEY_DIGITS	64
-
 int store_put_vm_key(struct store *store, const char *vm, const unsigned char key[32])
 {
-	char digits[KEY_DIGITS + 1];
+	char digits[DIGITS + 1];
 	const struct sql_value args[] = { { .text = vm }, { .text = digits } };
 	int rc = row_check_text("vm", vm, POOL_NAME_MAX, store->error);
 
@@ -757,18 +759,19 @@ struct found_key {
 	bool found;
 };
 
+static unsigned int digit_of(char c)
+{
+	return (unsigned int)(c >= 'a' ? c - 'a' + 10 : c - '0');
+}
+
 static int take_key(const struct sql_value *row, void *arg)
 {
 	struct found_key *found = arg;
-	unsigned int byte;
+	const char *text = row->text;
 
-	if (!row->text || row->size != KEY_DIGITS || strspn(row->text, "0123456789abcdef") != KEY_DIGITS)
-		return 0;
-	for (int i = 0; i < 32; i++) {
-		sscanf(row->text + 2 * i, "%2x", &byte);
-		found->key[i] = (unsigned char)byte;
-	}
-	found->found = true;
+	found->found = text && is_hash(text);
+	for (int i = 0; found->found && i < 32; i++, text += 2)
+		found->key[i] = (unsigned char)(digit_of(text[0]) << 4 | digit_of(text[1]));
 	return 0;
 }
 
@@ -793,7 +796,8 @@ int store_take_seq(struct store *store, const char *vm, uint64_t seq)
 	int rc = row_check_text("vm", vm, POOL_NAME_MAX, store->error);
 
 	if (!rc && seq > INT64_MAX)
-		rc = refuse(store, -ERANGE, "the sequence number is above %lld", (long long)INT64_MAX);
+		rc = refuse(store, -ERANGE, "the sequence number is above %lld",
+			    (long long)INT64_MAX);
 	if (!rc)
 		rc = enter(store);
 	if (rc)
@@ -856,79 +860,6 @@ int store_retain(struct store *store, int64_t before, uint64_t *deleted)
 
 /* ---- opening ---- */
 
-#define OLD_REQUESTS	"SELECT id FROM pool_request WHERE ended > 0 AND ended < $1 " \
-			"AND state IN ('released', 'failed', 'cancelled') ORDER BY ended, id LIMIT $2"
-
-static const char *const fixed[NR_STATEMENTS] = {
-	[ST_CLAIM] = "UPDATE pool_service SET generation = generation + 1, holder = $1 "
-		     "RETURNING generation, transactions",
-	[ST_FENCE] = "UPDATE pool_service SET transactions = transactions + 1 "
-		     "WHERE generation = $1 RETURNING transactions",
-	[ST_FENCE_READ] = "SELECT generation, transactions FROM pool_service",
-	[ST_DROP_PROJECT] = "DELETE FROM pool_project WHERE name = $1",
-	[ST_DROP_VM] = "DELETE FROM pool_vm WHERE name = $1",
-	[ST_DROP_GPU] = "DELETE FROM pool_gpu WHERE name = $1",
-	[ST_DROP_TOKEN] = "DELETE FROM pool_token WHERE name = $1",
-	[ST_PUT_KEY] = "INSERT INTO pool_vm_key (vm, key) SELECT name, $2 FROM pool_vm "
-		       "WHERE name = $1 ON CONFLICT (vm) DO UPDATE SET key = excluded.key",
-	[ST_DROP_KEY] = "DELETE FROM pool_vm_key WHERE vm = $1",
-	[ST_GET_KEY] = "SELECT key FROM pool_vm_key WHERE vm = $1",
-	[ST_TAKE_SEQ] = "UPDATE pool_vm SET seq = $2 WHERE name = $1 AND seq < $2",
-	[ST_GET_SEQ] = "SELECT seq FROM pool_vm WHERE name = $1",
-	[ST_RETAIN_USES] = "DELETE FROM pool_use WHERE request IN (" OLD_REQUESTS ")",
-	[ST_RETAIN_EVENTS] = "DELETE FROM pool_event WHERE request IN (" OLD_REQUESTS ")",
-	[ST_RETAIN_REQUESTS] = "DELETE FROM pool_request WHERE id IN (" OLD_REQUESTS ")",
-	[ST_RETAIN_OLD_USES] = "DELETE FROM pool_use WHERE time < $1",
-	[ST_RETAIN_OLD_EVENTS] = "DELETE FROM pool_event WHERE time < $1 AND NOT EXISTS "
-				 "(SELECT 1 FROM pool_request WHERE id = pool_event.request)",
-};
-
-/* Statements that follow from the columns of a table. */
-static void make_texts(char **text)
-{
-	text[ST_PUT_PROJECT] = row_sql_put(&row_project);
-	text[ST_PUT_VM] = row_sql_put(&row_vm);
-	text[ST_PUT_GPU] = row_sql_put(&row_gpu);
-	text[ST_PUT_USE] = row_sql_put(&row_use);
-	text[ST_PUT_OUTCOME] = row_sql_put(&row_outcome);
-	text[ST_PUT_TOKEN] = row_sql_put(&row_token);
-	text[ST_ADD_REQUEST] = row_sql_add(&row_request, "ON CONFLICT (project, key) DO NOTHING");
-	text[ST_ADD_EVENT] = row_sql_add(&row_event, "");
-	text[ST_PUT_REQUEST] = row_sql_update(&row_request, REQUEST_FIXED);
-	text[ST_FIND_KEY] = row_sql_select(&row_request, "WHERE project = $1 AND key = $2");
-	text[ST_GET_REQUEST] = row_sql_select(&row_request, "WHERE id = $1");
-	text[ST_PROJECTS] = row_sql_select(&row_project, "ORDER BY name");
-	text[ST_VMS] = row_sql_select(&row_vm, "ORDER BY name");
-	text[ST_GPUS] = row_sql_select(&row_gpu, "ORDER BY name");
-	text[ST_OPEN_REQUESTS] = row_sql_select(&row_request, "WHERE state IN ('queued', "
-						"'attaching', 'active', 'releasing') ORDER BY id");
-	text[ST_REQUESTS] = row_sql_select(&row_request, "WHERE id < $1 ORDER BY id DESC LIMIT $2");
-	text[ST_REQUESTS_OF] = row_sql_select(&row_request, "WHERE id < $1 AND project = $3 "
-					      "ORDER BY id DESC LIMIT $2");
-	text[ST_EVENTS] = row_sql_select(&row_event, "WHERE id > $1 ORDER BY id LIMIT $2");
-	text[ST_EVENTS_OF] = row_sql_select(&row_event, "WHERE id > $1 AND request = $3 "
-					    "ORDER BY id LIMIT $2");
-	text[ST_USES] = row_sql_select(&row_use, "WHERE request = $1 AND time >= $2 "
-				       "ORDER BY time, source LIMIT $3");
-	text[ST_OUTCOMES] = row_sql_select(&row_outcome, "ORDER BY ended DESC, request DESC LIMIT $1");
-	text[ST_OUTCOMES_AFTER] = row_sql_select(&row_outcome, "WHERE request > $1 "
-						 "ORDER BY request LIMIT $2");
-	text[ST_FIND_TOKEN] = row_sql_select(&row_token, "WHERE hash = $1");
-	text[ST_TOKENS] = row_sql_select(&row_token, "ORDER BY name");
-}
-
-static int prepare(struct store *store)
-{
-	make_texts(store->text);
-	for (size_t i = 0; i < NR_STATEMENTS; i++) {
-		if (fixed[i])
-			store->text[i] = strdup(fixed[i]);
-		if (!store->text[i])
-			return refuse(store, -ENOMEM, "out of memory");
-	}
-	return 0;
-}
-
 /* Another service that has the database without the lock cannot write from now on. */
 static int claim(struct store *store)
 {
@@ -979,8 +910,8 @@ int store_open(const char *url, struct store **result, char *text)
 		return rc;
 	}
 	rc = taken(store, schema_migrate(store->sql, &store->version));
-	if (!rc)
-		rc = prepare(store);
+	if (!rc && statements_make(store->text))
+		rc = refuse(store, -ENOMEM, "out of memory");
 	if (!rc)
 		rc = claim(store);
 	if (rc) {
@@ -999,8 +930,7 @@ void store_close(struct store *store)
 		return;
 	store_rollback(store);
 	store->sql->ops->close(store->sql);
-	for (size_t i = 0; i < NR_STATEMENTS; i++)
-		free(store->text[i]);
+	statements_free(store->text);
 	free(store);
 }
 

@@ -40,6 +40,11 @@ const char *backend_name(void)
 	return server ? "postgresql" : "sqlite";
 }
 
+const char *database_server(void)
+{
+	return server;
+}
+
 const char *database_folder(void)
 {
 	return folder;
@@ -76,13 +81,23 @@ const char *database_url(void)
 	return url;
 }
 
+static void quiet(void *arg, const char *text)
+{
+	(void)arg;
+	(void)text;
+}
+
 static int pg_exec(const char *url, const char *text)
 {
 	PGconn *conn = PQconnectdb(url);
-	PGresult *result = PQexec(conn, text);
-	ExecStatusType status = PQresultStatus(result);
-	int rc = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ? 0 : -1;
+	PGresult *result;
+	ExecStatusType status;
+	int rc;
 
+	PQsetNoticeProcessor(conn, quiet, NULL);
+	result = PQexec(conn, text);
+	status = PQresultStatus(result);
+	rc = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ? 0 : -1;
 	if (rc)
 		fprintf(stderr, "%.100s: %s", text, PQerrorMessage(conn));
 	PQclear(result);
@@ -179,4 +194,46 @@ bool take_lock_away(void)
 				"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
 	snprintf(path, sizeof(path), "%s-lock", database_path());
 	return !unlink(path);
+}
+
+int store_group(struct store *store, unsigned int group)
+{
+	struct pool_request r = { .project = "p", .vm = "v", .kind = "k" };
+	int rc = store_begin(store);
+
+	memset(r.why, 'x', sizeof(r.why) - 1);
+	for (unsigned int i = 0; i < GROUP && !rc; i++) {
+		snprintf(r.key, sizeof(r.key), "%u-%u", group, i);
+		rc = store_add_request(store, &r);
+	}
+	if (!rc)
+		return store_commit(store);
+	store_rollback(store);
+	return rc;
+}
+
+struct groups {
+	unsigned int *counts, nr;
+};
+
+static int count_group(const struct pool_request *r, void *arg)
+{
+	const struct groups *groups = arg;
+	unsigned int group = (unsigned int)atoi(r->key);
+
+	if (group < groups->nr)
+		groups->counts[group]++;
+	return 0;
+}
+
+bool count_groups(struct store *store, unsigned int *counts, unsigned int nr)
+{
+	struct groups groups = { counts, nr };
+	bool good;
+
+	memset(counts, 0, nr * sizeof(*counts));
+	good = !store_requests(store, NULL, 0, 1000000, count_group, &groups);
+	for (unsigned int i = 0; i < nr; i++)
+		good = good && (counts[i] == 0 || counts[i] == GROUP);
+	return good;
 }

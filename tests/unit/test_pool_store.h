@@ -15,6 +15,8 @@ void database_exit(void);
 const char *backend_name(void);
 /* The private folder. */
 const char *database_folder(void);
+/* POOL_STORE_SERVER; NULL: not set. */
+const char *database_server(void);
 /* Of this test's database. */
 const char *database_url(void);
 /* Path of this test's database, of SQLite. */
@@ -32,5 +34,11 @@ int sql_by_hand(const char *text);
 bool load_dump(const char *path);
 /* End the lock that this process has, without its notice. */
 bool take_lock_away(void);
+
+/* Work that is checked after a crash: groups of requests, each in a transaction. */
+#define GROUP	5
+int store_group(struct store *store, unsigned int group);
+/* Every group is there whole or not; @counts: requests of each group below @nr. */
+bool count_groups(struct store *store, unsigned int *counts, unsigned int nr);
 
 #endif /* TEST_POOL_STORE_H */

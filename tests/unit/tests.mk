@@ -217,8 +217,8 @@ test_preempt_state-pkgs := json-c
 # ---- ctl/pool
 
 # Tests are about these sources; the service has more, with more libraries.
-pool-store := $(addprefix ../../ctl/pool/,store.c export.c rows.c schema.c sql.c sqlite.c \
-	postgres.c model.c)
+pool-store := $(addprefix ../../ctl/pool/,store.c statements.c export.c rows.c schema.c sql.c \
+	sqlite.c postgres.c model.c)
 test_pool_store-srcs := pool_store_db.c $(pool-store)
 test_pool_store-cflags := $(lib-cflags) -I../../ctl/pool \
 	-DDATA='"$(abspath data/pool-store)"'
@@ -373,8 +373,8 @@ test_pool_idle-srcs := $(pool)/idle.c
 test_pool_idle-cflags := -I$(pool)
 
 pool-api := $(addprefix $(pool)/,api.c api_body.c api_change.c api_json.c api_read.c auth.c crash.c \
-	effects.c hosts_merge.c openapi.c store.c export.c rows.c schema.c sql.c sqlite.c postgres.c) \
-	$(pool-core) $(addprefix ../../ctl/lib/,cmdline.c complain.c output.c)
+	effects.c hosts_merge.c openapi.c store.c statements.c export.c rows.c schema.c sql.c sqlite.c \
+	postgres.c) $(pool-core) $(addprefix ../../ctl/lib/,cmdline.c complain.c output.c)
 test_pool_api-srcs := $(pool-api) $(addprefix $(pool)/,config.c limit.c)
 test_pool_api-cflags := $(pool-core-cflags)
 test_pool_api-pkgs := json-c gnutls sqlite3 libpq inih
