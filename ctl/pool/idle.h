@@ -17,7 +17,7 @@
 #include "pool.h"
 
 #define IDLE_NOISE_NS	1000000		/* growth of a counter that is no work */
-#define IDLE_LIES	3		/* impossible samples after which an agent counts as lying */
+#define IDLE_LIES	3		/* impossible samples that make an agent a liar */
 #define IDLE_SOURCES	3
 
 /* A source: its last sample. */

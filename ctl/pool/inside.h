@@ -53,8 +53,8 @@ struct gpu {
  * @need: slots that a request takes of each, 0: it does not fit
  */
 struct class {
-	struct queue_class q;
 	LIST_ENTRY(class) link;
+	struct queue_class q;
 	struct host *host;
 	size_t nr;
 	uint32_t need[];
@@ -85,10 +85,10 @@ struct host {
  * @lease_warned: the VM was told that the lease ends
  */
 struct request {
+	TAILQ_ENTRY(request) in_held;
 	struct pool_request r;
 	struct queue_item item;
 	struct queue_holding holding;
-	TAILQ_ENTRY(request) in_held;
 	struct project *project;
 	struct vm *vm;
 	struct gpu *gpu;
@@ -120,6 +120,8 @@ struct stray {
  * @next: when the next thing is due, as far as known
  */
 struct pool {
+	TAILQ_HEAD(, request) held;
+	TAILQ_HEAD(, stray) strays;
 	struct pool_settings settings;
 	struct pool_hooks hooks;
 	struct table projects;
@@ -130,8 +132,6 @@ struct pool {
 	struct table keys;
 	struct queue queue;
 	struct choice *choice;
-	TAILQ_HEAD(, request) held;
-	TAILQ_HEAD(, stray) strays;
 	struct choice_candidate *candidates;
 	size_t room;
 	unsigned int nr_kept;

@@ -120,8 +120,9 @@ void pool_capabilities_text(uint32_t mask, char text[16])
 
 bool pool_name_ok(const char *name)
 {
-	size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-			    "0123456789._-");
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+	size_t len = strspn(name, letters);
 
 	return len && !name[len] && len < POOL_NAME_MAX && name[0] != '-' && name[0] != '.';
 }

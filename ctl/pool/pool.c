@@ -251,8 +251,9 @@ static bool same_wishes(const struct pool_request *a, const struct pool_request 
 static int former(struct pool_request *r, const struct pool_request *before, char *text)
 {
 	if (!same_wishes(r, before)) {
-		explain(text, "key %s is that of request %" PRIu64 " with other wishes; "
-			"use a new key", r->key, before->id);
+		explain(text,
+			"key %s is that of request %" PRIu64 " with other wishes; use a new key",
+			r->key, before->id);
 		return -EEXIST;
 	}
 	*r = *before;
@@ -265,8 +266,9 @@ static int room_in_queue(const struct pool *pool, const struct project *p, char 
 	const struct pool_settings *s = &pool->settings;
 
 	if (p->flow.nr >= s->max_queue_project) {
-		explain(text, "%zu requests of project %s wait, which is the most; "
-			"release GPUs or ask later", p->flow.nr, p->p.name);
+		explain(text,
+			"%zu requests of project %s wait, which is the most; release GPUs or ask later",
+			p->flow.nr, p->p.name);
 		return -EBUSY;
 	}
 	if (pool->queue.nr >= s->max_queue) {
@@ -289,8 +291,9 @@ static int find_asker(struct pool *pool, struct pool_request *r, struct vm **vm,
 		memcpy(r->project, (*vm)->v.project, sizeof(r->project));
 	*project = core_find_project(pool, r->project);
 	if (!*project) {
-		explain(text, "no project '%s'; an administrator makes projects and gives VMs to "
-			"them", r->project);
+		explain(text,
+			"no project '%s'; an administrator makes projects and gives VMs to them",
+			r->project);
 		return -ENOENT;
 	}
 	if (strcmp((*vm)->v.project, r->project)) {
@@ -331,8 +334,8 @@ static int take(struct pool *pool, struct pool_request *r, struct vm *vm, struct
 	if (ret) {
 		free(q);
 		if (ret != -EEXIST) {
-			explain(text, "the database does not store the request; see the log of "
-				"mgpu-poold");
+			explain(text,
+				"the database does not store the request; see the log of mgpu-poold");
 			return -EIO;
 		}
 		ret = former(&wish, r, text);
@@ -349,8 +352,9 @@ static int take(struct pool *pool, struct pool_request *r, struct vm *vm, struct
 	else
 		ret = place_queue(pool, q, now);
 	if (ret)
-		explain(text, "out of memory: request %" PRIu64 " is stored, and is queued when "
-			"mgpu-poold starts again", r->id);
+		explain(text,
+			"out of memory: request %" PRIu64 " is stored, and is queued when mgpu-poold starts again",
+			r->id);
 	return ret ? -ENOMEM : 1;
 }
 
@@ -605,8 +609,8 @@ int pool_use(struct pool *pool, const struct pool_use *use)
 	ret = idle_use(&q->idle, use);
 	if (lies < IDLE_LIES && q->idle.lies >= IDLE_LIES)
 		core_tell(pool, "service", "lie", q->r.id, q->r.vm, use->time,
-			  "the agent of VM %s reports what cannot be; its reports do not count any "
-			  "more", q->r.vm);
+			  "the agent of VM %s reports what cannot be, and does not count any more",
+			  q->r.vm);
 	return ret;
 }
 
@@ -651,8 +655,8 @@ static int64_t look(struct pool *pool, struct request *q, int64_t now)
 	} else if (verdict == IDLE_WARN) {
 		set_warned(pool, q, now);
 		core_tell(pool, "service", "warn", q->r.id, q->r.vm, now,
-			  "%s; the GPU goes back in "
-			  "%" PRId64 " s unless it works", why, q->idle.look - now);
+			  "%s; the GPU goes back in %" PRId64 " s unless it works",
+			  why, q->idle.look - now);
 	} else if (!core_begin_release(pool, q, false, "service", why, now)) {
 		return INT64_MAX;
 	}

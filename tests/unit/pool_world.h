@@ -27,7 +27,7 @@ struct device {
  * struct world - database, hosts, and what a test wants of them
  * @rows: stored requests by number; @attached: how often each came into a VM
  * @effects: so far; from @crash_at on there are none; @store_fails_at fails
- * @attach_failures: attachments that fail from now on; @attach_refused: for good
+ * @attach_failures: attachments that fail from now on; @attach_refused: for good, half done
  * @twice: broken promises
  */
 struct world {
@@ -210,6 +210,11 @@ static bool world_step(void)
 	w.nr_jobs--;
 	if (job.kind == POOL_JOB_ATTACH && (w.attach_failures || w.attach_refused)) {
 		w.attach_failures -= !w.attach_refused;
+		/* The host could not undo what it had done. */
+		if (w.attach_refused && effect()) {
+			attach(&job);
+			find_device(id)->partial = true;
+		}
 		pool_failed(w.pool, id, !w.attach_refused, "the bus is busy", w.now);
 	} else if (job.kind == POOL_JOB_DETACH && w.detach_failures) {
 		w.detach_failures--;

@@ -9,6 +9,7 @@
 static struct pool_settings settings = {
 	.look1 = 3600, .look2 = 1200, .grace = 300, .agent_silent = 600,
 };
+
 static struct idle idle;
 static int64_t seen;
 static char why[POOL_TEXT_MAX];

@@ -20,8 +20,8 @@
  * Pool.  Hosts have 8 GPUs of a model; models are drawn evenly from the file of nodes.  There are
  * as many GPUs as make the offered load LOAD per cent: the work that could be done until the last
  * arrival if each request was served at once, to the GPU time of the pool until then.  Whole GPUs
- * and parents of vGPUs (8 slots) are divided by the work of either.  The trace names no users: tasks
- * that want the same (processors, memory, GPUs) are a project's, of 8 by a hash.  VMs stay on
+ * and parents of vGPUs (8 slots) are divided by the work of either.  The trace names no users:
+ * tasks that want the same (processors, memory, GPUs) are a project's, of 8 by a hash.  VMs stay on
  * their host and get GPUs of that host only.  There is a VM for each GPU, which project and
  * target own by their part of the work; a project's requests go to its VMs in turn.
  *
@@ -144,12 +144,13 @@ static void add_task(const struct place_task *t, int64_t at, unsigned int forget
 {
 	for (unsigned int g = 0; g < t->r.nr_gpus && nr_asks < most; g++) {
 		bool part = t->r.gpu_milli < PLACE_WHOLE;
+		unsigned int eighths = (t->r.gpu_milli * SLOTS + PLACE_WHOLE - 1) / PLACE_WHOLE;
 
 		asks[nr_asks] = (struct ask){
 			.at = at,
 			.work = t->deletion_s > t->creation_s ? t->deletion_s - t->creation_s : 1,
 			.share = t->r.gpu_milli / (double)PLACE_WHOLE,
-			.slots = part ? (t->r.gpu_milli * SLOTS + PLACE_WHOLE - 1u) / PLACE_WHOLE : 0,
+			.slots = part ? eighths : 0,
 			.wants = wants_of(&t->r),
 			.project = (unsigned int)(wants_of(&t->r) % PROJECTS),
 			.forgets = mix(nr_asks + 77) % 100 < forget,
@@ -170,16 +171,15 @@ static void make_asks(struct place_trace *t, size_t wanted, unsigned int speed,
 		if (t->tasks[i].r.nr_gpus)
 			t->tasks[nr++] = t->tasks[i];
 	if (!nr || !t->timed)
-		die("the tasks have no GPUs or no times; give a file with creation_time and "
-		    "deletion_time");
+		die("the tasks have no GPUs or no times; creation_time and deletion_time are needed");
 	first = nr / 100;
 	from = t->tasks[first].creation_s;
 	span = t->tasks[nr - 1].creation_s - from + 1;
 	asks = take(wanted, sizeof(*asks));
 	for (int64_t round = 0; nr_asks < wanted; round++)
 		for (size_t i = first; i < nr; i++)
-			add_task(&t->tasks[i], BEGIN + (round * span + t->tasks[i].creation_s - from) /
-				 speed, forget, wanted);
+			add_task(&t->tasks[i], BEGIN + (t->tasks[i].creation_s - from +
+							round * span) / speed, forget, wanted);
 	end = asks[nr_asks - 1].at;
 }
 
@@ -214,7 +214,8 @@ static void divide(size_t nr, double work[PROJECTS][TARGETS], unsigned int of[PR
 
 		for (int i = 0; i < PROJECTS * TARGETS; i++) {
 			unsigned int n = of[i / TARGETS][i % TARGETS];
-			double lack = sign * (work[i / TARGETS][i % TARGETS] / all * (double)nr - n);
+			double part = work[i / TARGETS][i % TARGETS] / all * (double)nr;
+			double lack = sign * (part - n);
 
 			if ((sign < 0 && n < 2) || lack <= most)
 				continue;
@@ -250,9 +251,9 @@ static void give_vms(void)
 		struct ask *a = &asks[i];
 		size_t *at = &turn[a->project][a->slots > 0];
 
-		do
+		do {
 			*at = (*at + 1) % nr_gpus;
-		while (gpus[*at].project != a->project || gpus[*at].parent != (a->slots > 0));
+		} while (gpus[*at].project != a->project || gpus[*at].parent != (a->slots > 0));
 		a->vm = (unsigned int)*at;
 	}
 }
@@ -654,9 +655,9 @@ static void replay_one(const char *policy, FILE *json, bool last)
 	       waits[nr_asks / 2], waits[nr_asks * 99 / 100], sum / (double)nr_asks, taken_back,
 	       seconds);
 	if (json)
-		fprintf(json, "    {\"policy\": \"%s\", \"gpus\": %.1f, \"utilisation\": %.4f, \"wait_p50_s\": %.0f, "
-			"\"wait_p99_s\": %.0f, \"wait_mean_s\": %.1f, \"taken_back\": %u, "
-			"\"cpu_s\": %.3f}%s\n", policy, had, utilisation, waits[nr_asks / 2],
+		fprintf(json,
+			"    {\"policy\": \"%s\", \"gpus\": %.1f, \"utilisation\": %.4f, \"wait_p50_s\": %.0f, \"wait_p99_s\": %.0f, \"wait_mean_s\": %.1f, \"taken_back\": %u, \"cpu_s\": %.3f}%s\n",
+			policy, had, utilisation, waits[nr_asks / 2],
 			waits[nr_asks * 99 / 100], sum / (double)nr_asks, taken_back, seconds,
 			last ? "" : ",");
 	free(waits);
@@ -691,14 +692,15 @@ static void replay(const char *nodes, const char *tasks, size_t wanted, unsigned
 	read_file(&t, tasks, trace_read_tasks);
 	make_asks(&t, wanted, speed, forget);
 	offered = make_pool(&t, load);
-	printf("%zu requests in %.1f days, %zu GPUs on %zu hosts, offered load %.2f, %u %% of users "
-	       "forget to release\n", nr_asks, (double)(end - asks[0].at) / 86400, nr_gpus,
-	       nr_gpus / GPUS_OF_HOST, offered, forget);
+	printf("%zu requests in %.1f days, %zu GPUs on %zu hosts, offered load %.2f\n", nr_asks,
+	       (double)(end - asks[0].at) / 86400, nr_gpus, nr_gpus / GPUS_OF_HOST, offered);
+	printf("%u %% of the users forget to release\n", forget);
 	printf("%-15s %8s %11s %12s %12s %12s %10s %8s\n", "policy", "gpus", "utilisation",
 	       "wait_p50_s", "wait_p99_s", "wait_mean_s", "taken_back", "cpu_s");
 	if (json)
-		fprintf(json, "  \"requests\": %zu, \"gpus\": %zu, \"hosts\": %zu, \"days\": %.1f, "
-			"\"offered_load\": %.3f, \"forget\": %.2f,\n  \"replay\": [\n", nr_asks, nr_gpus,
+		fprintf(json,
+			"  \"requests\": %zu, \"gpus\": %zu, \"hosts\": %zu, \"days\": %.1f, \"offered_load\": %.3f, \"forget\": %.2f,\n  \"replay\": [\n",
+			nr_asks, nr_gpus,
 			nr_gpus / GPUS_OF_HOST, (double)(end - asks[0].at) / 86400, offered,
 			forget / 100.0);
 	for (size_t i = 0; i < nr; i++)
@@ -809,15 +811,15 @@ static void cost(FILE *json)
 	due = microseconds() - from;
 	qsort(passes, COST_PASSES, sizeof(*passes), by_number);
 	qsort(asking, COST_QUEUE, sizeof(*asking), by_number);
-	printf("%d VMs, %d GPUs, %d requests wait: pass after a release %.1f us (median), %.1f us "
-	       "(99 %%); request %.1f us, %.1f us; places of all %.0f us; looks at all GPUs %.0f us\n",
-	       COST_VMS, COST_GPUS, COST_QUEUE, passes[COST_PASSES / 2],
-	       passes[COST_PASSES * 99 / 100], asking[COST_QUEUE / 2],
-	       asking[COST_QUEUE * 99 / 100], where, due);
+	printf("%d VMs, %d GPUs, %d requests wait\n", COST_VMS, COST_GPUS, COST_QUEUE);
+	printf("pass after a release: median %.1f us, 99 %% %.1f us\n", passes[COST_PASSES / 2],
+	       passes[COST_PASSES * 99 / 100]);
+	printf("request: median %.1f us, 99 %% %.1f us\n", asking[COST_QUEUE / 2],
+	       asking[COST_QUEUE * 99 / 100]);
+	printf("places of all %.0f us; looks at all GPUs %.0f us\n", where, due);
 	if (json)
-		fprintf(json, "  \"pass\": {\"vms\": %d, \"gpus\": %d, \"queued\": %d, "
-			"\"pass_p50_us\": %.2f, \"pass_p99_us\": %.2f, \"ask_p50_us\": %.2f, "
-			"\"ask_p99_us\": %.2f, \"places_us\": %.1f, \"looks_us\": %.1f}\n",
+		fprintf(json,
+			"  \"pass\": {\"vms\": %d, \"gpus\": %d, \"queued\": %d, \"pass_p50_us\": %.2f, \"pass_p99_us\": %.2f, \"ask_p50_us\": %.2f, \"ask_p99_us\": %.2f, \"places_us\": %.1f, \"looks_us\": %.1f}\n",
 			COST_VMS, COST_GPUS, COST_QUEUE, passes[COST_PASSES / 2],
 			passes[COST_PASSES * 99 / 100], asking[COST_QUEUE / 2],
 			asking[COST_QUEUE * 99 / 100], where, due);
@@ -837,11 +839,14 @@ static unsigned int number(const char *text, unsigned int least, unsigned int mo
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "nodes", required_argument, NULL, 'n' }, { "tasks", required_argument, NULL, 't' },
+		{ "nodes", required_argument, NULL, 'n' },
+		{ "tasks", required_argument, NULL, 't' },
 		{ "requests", required_argument, NULL, 'r' },
 		{ "speed", required_argument, NULL, 's' },
-		{ "load", required_argument, NULL, 'l' }, { "forget", required_argument, NULL, 'f' },
-		{ "json", required_argument, NULL, 'j' }, { "cost", no_argument, NULL, 'c' },
+		{ "load", required_argument, NULL, 'l' },
+		{ "forget", required_argument, NULL, 'f' },
+		{ "json", required_argument, NULL, 'j' },
+		{ "cost", no_argument, NULL, 'c' },
 		{ 0 },
 	};
 	const char *nodes = NULL, *tasks = NULL, *path = NULL;
@@ -852,15 +857,32 @@ int main(int argc, char **argv)
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
-		case 'n': nodes = optarg; break;
-		case 't': tasks = optarg; break;
-		case 'r': wanted = number(optarg, 100, MAX_REQUESTS); break;
-		case 's': speed = number(optarg, 1, 1000); break;
-		case 'l': load = number(optarg, 1, 1000); break;
-		case 'f': forget = number(optarg, 0, 100); break;
-		case 'j': path = optarg; break;
-		case 'c': only_cost = true; break;
-		default: return 2;
+		case 'n':
+			nodes = optarg;
+			break;
+		case 't':
+			tasks = optarg;
+			break;
+		case 'r':
+			wanted = number(optarg, 100, MAX_REQUESTS);
+			break;
+		case 's':
+			speed = number(optarg, 1, 1000);
+			break;
+		case 'l':
+			load = number(optarg, 1, 1000);
+			break;
+		case 'f':
+			forget = number(optarg, 0, 100);
+			break;
+		case 'j':
+			path = optarg;
+			break;
+		case 'c':
+			only_cost = true;
+			break;
+		default:
+			return 2;
 		}
 	}
 	if (!only_cost && (!nodes || !tasks))
