@@ -24,7 +24,7 @@ fi
 
 store=$BUILD/packaging
 base=$store/$suite.tar
-# The test's own: several may run at a time.
+# The test's own: several tests may run at a time, and runs of one test take turns.
 root=$store/$(basename "$0" .sh)
 sources=$root-source
 built=$store/debs-$suite
@@ -36,6 +36,20 @@ older=0.0.9
 needs mmdebstrap
 main=$(source_line 'bookworm|stable' "$suite")
 [ -n "$main" ] || skip_all 'apt has no source of Debian 12'
+
+# Take, until the test ends, the system and all that the test keeps beside it, such as a disk. A
+# second run of the same test waits. What the test starts has the lock, too: an emulator that
+# outlives it keeps its disk.
+own_system()
+{
+	mkdir -p "$store"
+	exec {system_lock}>"$root.lock"
+	flock -n "$system_lock" || {
+		note "another run of this test has $root: waiting for its end"
+		flock "$system_lock"
+	}
+}
+own_system
 
 in_root()	# COMMAND...
 {

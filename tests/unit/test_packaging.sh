@@ -107,6 +107,60 @@ maintainer_scripts()
 }
 behaves 'an upgrade leaves services running, and a removal stops them' maintainer_scripts
 
+# ---- tests of the packages
+
+# A test that begins, waits and ends, and has no system.
+stand_in()	# NAME
+{
+	install -m 755 /dev/stdin "$tmp/tree/tests/packaging/$1.sh" <<-'END'
+		#!/bin/bash
+		suite=bookworm
+		. "$(dirname "$0")/../lib/packaging.sh"
+		echo "$1 begins" >>"$store/order"
+		for ((i = 0; i < 2400; i++)); do
+			[ ! -e "$store/go" ] || break
+			sleep 0.05
+		done
+		echo "$1 ends" >>"$store/order"
+		plan 0
+	END
+}
+
+has_line()	# FILE TEXT
+{
+	grep -q "$2" "$1" 2>/dev/null
+}
+
+# The second run of a test waits for the first one, that of another test does not.
+own_systems()
+{
+	local store=$tmp/tree/build/packaging
+
+	[ "$(id -u)" -eq 0 ] || skip 'root makes chroots, and this is another user'
+	mkdir -p "$tmp/tree/tests/packaging" "$store"
+	ln -s "$top/tests/lib" "$tmp/tree/tests/lib"
+	ln -s "$top/tools" "$top/VERSION" "$tmp/tree/"
+	stand_in one
+	stand_in two
+	export BUILD=$tmp/tree/build MGPU_OWN_MOUNTS=yes
+	"$tmp/tree/tests/packaging/one.sh" first >"$tmp/first" 2>&1 &
+	await 20 has_line "$store/order" 'first begins' || show "$tmp/first"
+	"$tmp/tree/tests/packaging/one.sh" second >"$tmp/second" 2>&1 &
+	await 20 has_line "$tmp/second" 'another run of this test has .*/one' || show "$tmp/second"
+	"$tmp/tree/tests/packaging/two.sh" other >"$tmp/third" 2>&1 &
+	await 20 has_line "$store/order" 'other begins' || show "$tmp/third"
+	touch "$store/go"
+	wait
+	grep -v other "$store/order" >"$tmp/out"
+	diff - "$tmp/out" <<-'END'
+		first begins
+		first ends
+		second begins
+		second ends
+	END
+}
+behaves 'two runs of a test of the packages take turns' own_systems
+
 # ---- BTF
 
 kernel=$BUILD/kernel/6.1
