@@ -159,11 +159,7 @@ bench-unmap: all ## measure unmapping of guest memory; writes build/bench/unmap.
 
 bench-alloc: sim ## measure the allocators; writes build/bench/alloc.json
 	$(SUB) -C tools/bench alloc
-	@$(BUILD)/sim/mgpu-sim --scenario reference \
-		--allocator none,vgasa,fea,exact,clairvoyant \
-		--json $(BUILD)/bench/reference.json
-	@$(BUILD)/bench/bench-alloc --json $(BUILD)/bench/alloc.json \
-		--reference $(BUILD)/bench/reference.json
+	@tools/bench/alloc/run
 
 bench-control: all ## measure control (40 minutes: five demos, and more); writes build/bench/control.json
 	$(SUB) -C tools/bench control

@@ -210,10 +210,10 @@ def test_tables_have_medians_and_ranges():
     assert "64 hostile clients took 2.00 %" in text, text
 
 
-def refuses(program_path, **variables):
-    """The error of a program that refuses these variables."""
+def refuses(program_path, *options, **variables):
+    """The error of a program that refuses these options and variables."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("BENCH_", "DEMO_"))}
-    done = subprocess.run([program_path], env={**env, **variables}, capture_output=True,
+    done = subprocess.run([program_path, *options], env={**env, **variables}, capture_output=True,
                           text=True, check=False)
     assert done.returncode == 1 and not done.stdout, done
     return done.stderr
@@ -244,9 +244,15 @@ def test_a_second_bench_in_a_build_directory_is_refused():
         os.mkdir(os.path.join(build, "bench"))
         with open(os.path.join(build, "bench", ".lock"), "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            for name in ("control", "sched", "vs-qemu"):
-                text = refuses(os.path.join(TOP, "tools", "bench", name, "run"), BUILD=build)
+            trace = os.path.join(build, "trace.csv")
+            for command in (["control/run"], ["sched/run"], ["vs-qemu/run"], ["alloc/run"],
+                            ["place/run", "--nodes", trace, "--tasks", trace, "--train", trace],
+                            ["learn/run"], ["operate/scrape"]):
+                text = refuses(os.path.join(TOP, "tools", "bench", command[0]), *command[1:],
+                               BUILD=build)
                 assert text.startswith("bench: another bench runs with " + build), text
+            assert os.listdir(build) == ["bench"] and \
+                os.listdir(os.path.join(build, "bench")) == [".lock"], "a result was written"
         text = refuses(os.path.join(BENCH, "run"), BUILD=build)
         assert "is missing; run: make bench-control" in text, text
 
