@@ -293,6 +293,12 @@ static int take_event(struct reader *reader, const uint8_t *at, const struct rea
 		return refuse(reader, at, "an event is on a track of another type");
 	if (is_value && !isfinite(e->value))
 		return refuse(reader, at, "a value is not a number");
+	if (r->nr_events == TRACE_EVENTS_MAX) {
+		snprintf(reader->why, reader->len,
+			 "the recording has more than %u events: record a shorter time, or fewer vGPUs with --vgpu",
+			 TRACE_EVENTS_MAX);
+		return -E2BIG;
+	}
 	if (!trace_add_room(&r->events, r->nr_events, sizeof(*r->events)))
 		return -ENOMEM;
 	r->events[r->nr_events++] = *e;

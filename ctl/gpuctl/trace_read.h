@@ -7,6 +7,13 @@
 
 #define TRACE_NONE	SIZE_MAX	/* no track */
 #define TRACE_DEPTH	16		/* of tracks below each other, at most */
+/*
+ * Events, at most: 32 bytes each in a recording of TRACE_SIZE_MAX, less than gpuctl trace writes for
+ * one. A test may have less room.
+ */
+#ifndef TRACE_EVENTS_MAX
+#define TRACE_EVENTS_MAX	(1u << 25)
+#endif
 
 /* Text in the file: any bytes, without a NUL at its end. */
 struct trace_text {
@@ -79,9 +86,11 @@ struct trace_reading {
  * @len: size of @why, bytes
  *
  * The file must be as trace_file.c writes it: each slice of a track ends before the next one
- * begins, each event has a time by CLOCK_MONOTONIC and a track, and times do not go back.
+ * begins, each event has a time by CLOCK_MONOTONIC and a track, and times do not go back. The result
+ * takes 72 bytes an event.
  *
- * Return: 0; -EINVAL, the file is damaged, or no recording; -ENOMEM.
+ * Return: 0; -EINVAL, the file is damaged, or no recording; -E2BIG, it has more than
+ * TRACE_EVENTS_MAX events; -ENOMEM.
  */
 int trace_read(struct trace_reading *r, const void *data, size_t size, char *why, size_t len);
 void trace_read_free(struct trace_reading *r);

@@ -517,6 +517,29 @@ static void refuses(size_t len, const char *want)
 	trace_read_free(&reading);
 }
 
+/* Whatever the file has, the events take a bounded amount of memory. */
+static void too_many(void)
+{
+	static const char track[] = { 0x0a, 7, (char)0xe2, 0x03, 4, 0x08, 1, 0x12, 0 };
+	size_t len = sizeof(track), i;
+
+	file = malloc(len + 20 * (TRACE_EVENTS_MAX + 1));
+	TAP_NEED(file);
+	memcpy(file, track, len);
+	for (i = 0; i < TRACE_EVENTS_MAX; i++)
+		len += put_event(file + len, TRACE_INSTANT, 1, 10, 3);
+	TAP_EQ(trace_read(&reading, file, len, why, sizeof(why)), 0);
+	TAP_EQ(reading.nr_events, TRACE_EVENTS_MAX);
+	trace_read_free(&reading);
+	len += put_event(file + len, TRACE_INSTANT, 1, 10, 3);
+	TAP_EQ(trace_read(&reading, file, len, why, sizeof(why)), -E2BIG);
+	TAP_CHECK(strstr(why, "events: record a shorter time"));
+	TAP_CHECK(!strstr(why, "damaged"));
+	TAP_CHECK(!reading.events);
+	free(file);
+	file = NULL;
+}
+
 static void invalid(void)
 {
 	static const char tracks[] = {
@@ -587,5 +610,6 @@ int main(void)
 	tap_run(many_gaps, "gaps that are closer than a plot can show are one band");
 	tap_run_within(damaged, "a damaged file is refused or read, and does no harm", 120);
 	tap_run(invalid, "each breach of the format is refused with its reason");
+	tap_run(too_many, "a recording with too many events is refused, and says why");
 	return tap_done();
 }

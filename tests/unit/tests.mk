@@ -268,7 +268,7 @@ test_gpuctl_top-pkgs := json-c smartcols
 
 test_gpuctl_trace-srcs := $(addprefix ../../ctl/gpuctl/,trace_file.c trace_model.c trace_read.c \
 	report_data.c report_html.c) $(addprefix ../../ctl/lib/,json_read.c vm_name.c)
-test_gpuctl_trace-cflags := $(lib-cflags) -I../../ctl/gpuctl -I../../bpf
+test_gpuctl_trace-cflags := $(lib-cflags) -I../../ctl/gpuctl -I../../bpf -DTRACE_EVENTS_MAX=100000u
 test_gpuctl_trace-pkgs := json-c
 
 test_vm_name-srcs := ../../ctl/lib/vm_name.c
