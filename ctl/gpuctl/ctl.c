@@ -630,8 +630,10 @@ static int show_or_set(const struct gpuctl *ctl, const struct of_vgpus *what, co
 
 /* ---- agreements ---- */
 
+/* @source: where the agreement comes from */
 static void print_agreement(struct table *table, const struct names_list *names,
-			    const char *who, struct json_object *sla, struct json_object *vgpu)
+			    const char *who, struct json_object *sla, const char *source,
+			    struct json_object *vgpu)
 {
 	char buf[OUT_CELL];
 
@@ -641,6 +643,7 @@ static void print_agreement(struct table *table, const struct names_list *names,
 		   number(buf, sla, "floor_fps", 1, 3) : "none");
 	table_cell(table, "%s", get(sla, "ceiling_fps") ?
 		   number(buf, sla, "ceiling_fps", 1, 3) : "none");
+	table_cell(table, "%s", source);
 	table_cell(table, "%s", vgpu ? number(buf, vgpu, "granted_fps", 1, 1) : "-");
 	table_cell(table, "%s", vgpu ? number(buf, vgpu, "fps", 1, 1) : "-");
 	table_cell(table, "%s", !vgpu ? "-" : is_true(vgpu, "shortfall") ?
@@ -649,16 +652,16 @@ static void print_agreement(struct table *table, const struct names_list *names,
 		table_colour(table, OUT_BAD);
 }
 
-static struct json_object *find_vgpu(struct json_object *state, const char *uuid)
+/* The entry of a list that is about a vGPU, NULL if there is none. */
+static struct json_object *find(struct json_object *list, const char *uuid)
 {
-	struct json_object *list = get(state, "vgpus");
 	size_t i;
 
 	for (i = 0; list && i < json_object_array_length(list); i++) {
-		struct json_object *vgpu = json_object_array_get_idx(list, i);
+		struct json_object *entry = json_object_array_get_idx(list, i);
 
-		if (!strcasecmp(get_string(vgpu, "uuid"), uuid))
-			return vgpu;
+		if (!strcasecmp(get_string(entry, "uuid"), uuid))
+			return entry;
 	}
 	return NULL;
 }
@@ -667,7 +670,7 @@ static struct json_object *find_vgpu(struct json_object *state, const char *uuid
 static void print_agreements(struct json_object *state, const char *only)
 {
 	static const char *const columns[] = {
-		"~VGPU", "~VM", ">FLOOR", ">CEILING", ">GRANTED", ">FPS", "STATE", NULL
+		"~VGPU", "~VM", ">FLOOR", ">CEILING", "SOURCE", ">GRANTED", ">FPS", "STATE", NULL
 	};
 	struct table table = { .columns = columns };
 	struct json_object *own = get(state, "agreements");
@@ -676,22 +679,20 @@ static void print_agreements(struct json_object *state, const char *only)
 
 	names_list_read(&names);
 	if (!only || !strcmp(only, "default"))
-		print_agreement(&table, &names, "default", get(state, "sla"), NULL);
+		print_agreement(&table, &names, "default", get(state, "sla"), "-", NULL);
 	if (only && strcmp(only, "default")) {
-		struct json_object *vgpu = find_vgpu(state, only);
-		struct json_object *sla = vgpu ? vgpu : get(state, "sla");
+		struct json_object *sla = find(own, only);
 
-		for (i = 0; own && i < json_object_array_length(own); i++)
-			if (!strcasecmp(get_string(json_object_array_get_idx(own, i),
-						   "uuid"), only))
-				sla = json_object_array_get_idx(own, i);
-		print_agreement(&table, &names, only, sla, vgpu);
+		print_agreement(&table, &names, only, sla ? sla : get(state, "sla"),
+				sla ? get_string(sla, "source") : "default",
+				find(get(state, "vgpus"), only));
 	}
 	for (i = 0; !only && own && i < json_object_array_length(own); i++) {
 		struct json_object *sla = json_object_array_get_idx(own, i);
 		const char *uuid = get_string(sla, "uuid");
 
-		print_agreement(&table, &names, uuid, sla, find_vgpu(state, uuid));
+		print_agreement(&table, &names, uuid, sla, get_string(sla, "source"),
+				find(get(state, "vgpus"), uuid));
 	}
 	names_list_free(&names);
 	table_print(&table);

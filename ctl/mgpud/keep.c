@@ -214,7 +214,7 @@ static int make_overlay(struct daemon *d, enum server_change what, struct json_o
 		settings_wrong(err, "settings", "out of memory");
 		return -ENOMEM;
 	}
-	ret = table_json(&new, value, err);
+	ret = table_json(&new, &d->estimate, value, err);
 	if (!ret) {
 		*overlay = overlay_set(d->overlay, &d->base, &new, value);
 		if (!*overlay) {

@@ -30,7 +30,7 @@ static int on_change(void *arg, const struct peer *peer, enum server_change what
 		     struct json_object *value, uint64_t *ticket,
 		     struct settings_error *err)
 {
-	int ret = what == SERVER_SET ? table_json(&config, value, err) : 0;
+	int ret = what == SERVER_SET ? table_json(&config, NULL, value, err) : 0;
 
 	(void)arg;
 	(void)peer;

@@ -426,6 +426,32 @@ origins_shown()
 }
 behaves 'it is shown where settings come from' origins_shown
 
+agreements_shown()
+{
+	local a=89abcdef-0123-4567-89ab-cdef01234567 b=99abcdef-0123-4567-89ab-cdef01234567 state
+
+	state=$(tr -d '\n' <<-END
+		{"allocator":"exact","floors":true,"sla":{"floor_fps":5,"ceiling_fps":60},"agreements":[
+		{"floor_fps":30,"ceiling_fps":null,"uuid":"$a","source":"run-time"},
+		{"floor_fps":20,"ceiling_fps":60,"uuid":"$b","source":"vgpu"}],"vgpus":[
+		{"id":1,"uuid":"$b","fps":19,"granted_fps":20,"shortfall":false,"state":"active"},
+		{"id":2,"uuid":"a${b:1}","fps":7,"granted_fps":5,"shortfall":true,"state":"active"}]}
+	END
+	)
+	answered "$state" ctl sla | tr -s ' ' >"$tmp/out"
+	diff - "$tmp/out" <<-END
+		VGPU VM FLOOR CEILING SOURCE GRANTED FPS STATE
+		default - 5.000 60.000 - - - -
+		$a - 30.000 none run-time - - -
+		$b - 20.000 60.000 vgpu 20.0 19.0 active
+	END
+	answered "$state" ctl sla $b | tr -s ' ' | grep -qx "$b - 20.000 60.000 vgpu 20.0 19.0 active" ||
+		echo "the agreement of $b"
+	answered "$state" ctl sla "a${b:1}" | tr -s ' ' |
+		grep -qx "a${b:1} - 5.000 60.000 default 5.0 7.0 short" || echo 'the agreement of another vGPU'
+}
+behaves 'agreements are shown, and where each comes from' agreements_shown
+
 reset_sent()
 {
 	answered '{}' ctl reset period-ms preempt-starve-ms sla default \

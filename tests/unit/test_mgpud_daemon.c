@@ -37,6 +37,7 @@
  * @preempters: number of preempter_open() that succeeded
  * @released: number of apply_release()
  * @slow: the disk does not write
+ * @floor: setting fps-floor of the vGPU, millihertz
  */
 struct world {
 	bool module;
@@ -44,6 +45,7 @@ struct world {
 	unsigned int fail_open, fail_run, fail_learn;
 	unsigned int observers, samples, preempters, released;
 	bool slow;
+	unsigned int floor;
 };
 
 static struct world *world;
@@ -146,6 +148,7 @@ int observer_sample(struct observer *o, const struct sample **sample,
 		return mgpu_fail(err, -ENOENT, "the module was unloaded");
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	vgpu.frames += 6;
+	vgpu.fps_floor = get(&world->floor);
 	vgpu.engine_ns += 1000000;
 	vmm.cpu_ns += 2000000;
 	for (uint32_t i = 0; i < world->devices; i++)
@@ -509,6 +512,26 @@ static void begin(const char *more)
 #define SET(settings)	"{\"request\":\"set\",\"settings\":" settings "}"
 #define OF(uuid, source)	"\"uuid\":\"" uuid "\",\"source\":\"" source "\""
 #define RESET(keys)	"{\"request\":\"reset\",\"keys\":" keys "}"
+
+/* A floor that is a setting of the vGPU is among the agreements, up to one of the vGPU's own. */
+static void floor_of_vgpu(void)
+{
+	begin("");
+	__atomic_store_n(&world->floor, 20000, __ATOMIC_SEQ_CST);
+	start(false);
+	await(get(&world->samples));
+	await(state_is(NULL, "agreements",
+		       "[{\"floor_fps\":20,\"ceiling_fps\":null," OF(A, "vgpu") "}]"));
+	TAP_STR(change(SET("{\"sla\":{\"" A "\":{\"ceiling\":50}}}")), "");
+	TAP_CHECK(state_is(NULL, "agreements",
+			   "[{\"floor_fps\":20,\"ceiling_fps\":50," OF(A, "run-time") "}]"));
+	TAP_STR(change(RESET("[\"" A "\"]")), "");
+	TAP_CHECK(state_is(NULL, "agreements",
+			   "[{\"floor_fps\":20,\"ceiling_fps\":null," OF(A, "vgpu") "}]"));
+	__atomic_store_n(&world->floor, 0, __ATOMIC_SEQ_CST);
+	await(state_is(NULL, "agreements", "[]"));
+	stop(SIGTERM);
+}
 
 /* Through crash, reload and reboot; until it is reset. */
 static void lasts(void)
@@ -1001,6 +1024,7 @@ int main(void)
 	if (world == MAP_FAILED || events < 0)
 		return 1;
 
+	tap_run(floor_of_vgpu, "a floor that is a setting of the vGPU is among the agreements");
 	tap_run(lasts, "what is set lasts until it is reset");
 	tap_run(refused, "of what was set, values that are refused are dropped, once");
 	tap_run(does_not_last, "a client is told when what it sets does not last");

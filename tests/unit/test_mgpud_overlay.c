@@ -49,7 +49,7 @@ static struct json_object *json(const char *text)
 static int set(const char *text)
 {
 	struct json_object *settings = json(text), *new;
-	int ret = table_json(&now, settings, &err);
+	int ret = table_json(&now, NULL, settings, &err);
 
 	if (!ret) {
 		new = overlay_set(overlay, &base, &now, settings);

@@ -30,6 +30,7 @@ static unsigned int states;	/* how often it was asked for */
 static struct peer changer;	/* peer of the last change */
 static uint64_t ticket;		/* of the next change */
 static const char *warning;	/* of the next change */
+static struct estimate estimate;	/* vGPUs whose own settings count */
 
 static struct json_object *on_state(void *arg)
 {
@@ -67,7 +68,7 @@ static int on_change(void *arg, const struct peer *peer, enum server_change what
 	}
 	*wait = ticket;
 	snprintf(err->text, sizeof(err->text), "%s", warning);
-	return table_json(&config, value, err);
+	return table_json(&config, &estimate, value, err);
 }
 
 static const struct server_ops ops = {
@@ -398,6 +399,41 @@ static void agreements(void)
 	TAP_CHECK(answered(fd, NULL));
 	TAP_CHECK(isinf(config.set.sla.ceiling));
 	close(fd);
+	down();
+}
+
+/* A new agreement takes over a floor that is a setting of the vGPU. */
+static void agreements_take_over(void)
+{
+	struct estimate_vgpu v = { .last = { .id = 7, .uuid = A, .fps_floor = 20000 } };
+	struct sla sla;
+	int fd;
+
+	up();
+	estimate = (struct estimate){ .vgpus = &v, .nr_vgpus = 1 };
+	fd = dial();
+	put(fd, SLA "\"default\":{\"floor\":5,\"ceiling\":60},\"" A "\":{\"ceiling\":50}}}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	sla = *settings_sla(&config.set, A);
+	TAP_NEAR(sla.floor, 20, 0);
+	TAP_NEAR(sla.ceiling, 50, 0);
+	/* its own agreement counts from then on */
+	v.last.fps_floor = 30000;
+	put(fd, SLA "\"" A "\":{\"ceiling\":25}}}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	TAP_NEAR(settings_sla(&config.set, A)->floor, 20, 0);
+	put(fd, SLA "\"" A "\":null}}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	/* the floor that stays is above this ceiling */
+	put(fd, SLA "\"" A "\":{\"ceiling\":25}}}}\n");
+	TAP_CHECK(answered(fd, "floor"));
+	TAP_EQ(config.set.nr_vgpus, 0);
+	put(fd, SLA "\"" A "\":{\"floor\":null,\"ceiling\":25}}}}\n");
+	TAP_CHECK(answered(fd, NULL));
+	TAP_NEAR(settings_sla(&config.set, A)->floor, 0, 0);
+	TAP_NEAR(settings_sla(&config.set, A)->ceiling, 25, 0);
+	close(fd);
+	estimate = (struct estimate){ 0 };
 	down();
 }
 
@@ -1266,6 +1302,7 @@ int main(void)
 	tap_run(set_preempt, "set changes settings of preemption, alone and with others");
 	tap_run(set_wrong, "wrong settings change nothing and are named");
 	tap_run(agreements, "agreements are set, one by one and for all others");
+	tap_run(agreements_take_over, "a new agreement takes over the floor that the vGPU's setting has");
 	tap_run(events, "events go to watchers, one line each, in order");
 	tap_run(events_lost, "a watcher that does not read is told that it lost events");
 	tap_run(nonsense, "nonsense is refused and the connection goes on");

@@ -231,7 +231,7 @@ int overlay_apply(const struct config *base, struct json_object *overlay,
 		settings_wrong(err, "settings", "out of memory");
 		return -ENOMEM;
 	}
-	ret = overlay ? table_json(&new, overlay, err) : 0;
+	ret = overlay ? table_json(&new, NULL, overlay, err) : 0;
 	if (ret) {
 		config_free(&new);
 		return ret;
@@ -265,7 +265,7 @@ static int take(struct config *try, struct json_object *to, const char *name,
 		char *why, size_t size)
 {
 	struct settings_error err = { .text = "" };
-	int ret = table_json_one(try, name, set, &err);
+	int ret = table_json_one(try, NULL, name, set, &err);
 
 	if (ret == -ENOMEM)
 		return ret;

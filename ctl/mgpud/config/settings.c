@@ -246,11 +246,22 @@ int settings_sla_parse(struct sla *sla, const char *key, const char *value,
 	return set_fps(sla, key, number, err);
 }
 
+/* The agreement in force for a vGPU of @e, or for one that is not there; @uuid NULL: for all. */
+static struct sla in_force(const struct settings *set, const struct estimate *e, const char *uuid)
+{
+	if (!uuid)
+		return set->sla;
+	for (size_t j = 0; e && j < e->nr_vgpus; j++)
+		if (!strcmp(e->vgpus[j].last.uuid, uuid))
+			return settings_sla_of(set, &e->vgpus[j].last);
+	return *settings_sla(set, uuid);
+}
+
 /* {"floor":30,"ceiling":null}: null is none; a missing key stays unchanged. */
-static int json_one_sla(struct settings *set, const char *uuid,
+static int json_one_sla(struct settings *set, const struct estimate *e, const char *uuid,
 			struct json_object *obj, struct settings_error *err)
 {
-	struct sla sla = uuid ? *settings_sla(set, uuid) : set->sla;
+	struct sla sla = in_force(set, e, uuid);
 	int ret;
 
 	if (!obj)
@@ -275,7 +286,7 @@ static int json_one_sla(struct settings *set, const char *uuid,
 	return settings_sla_set(set, uuid, &sla, err);
 }
 
-int settings_sla_json(struct settings *set, struct json_object *obj,
+int settings_sla_json(struct settings *set, const struct estimate *e, struct json_object *obj,
 		      struct settings_error *err)
 {
 	char uuid[SAMPLE_UUID_LEN];
@@ -289,7 +300,7 @@ int settings_sla_json(struct settings *set, struct json_object *obj,
 		if (!others && !settings_uuid(key, uuid))
 			return settings_wrong(err, "sla", "\"%.40s\" is neither a UUID nor \"default\"",
 					      key);
-		ret = json_one_sla(set, others ? NULL : uuid, value, err);
+		ret = json_one_sla(set, e, others ? NULL : uuid, value, err);
 		if (ret)
 			return ret;
 	}
@@ -366,13 +377,17 @@ int settings_describe_json(struct settings *set, struct json_object *obj,
 
 /* ---- the use ---- */
 
+bool settings_floor_is_vgpus(const struct settings *set, const struct sample_vgpu *v)
+{
+	return v->fps_floor && settings_sla(set, v->uuid) == &set->sla;
+}
+
 struct sla settings_sla_of(const struct settings *set, const struct sample_vgpu *v)
 {
-	const struct sla *own = settings_sla(set, v->uuid);
-	struct sla sla = *own;
+	struct sla sla = *settings_sla(set, v->uuid);
 
 	/* a floor of the vGPU itself replaces the one for all others, below their ceiling */
-	if (v->fps_floor && own == &set->sla)
+	if (settings_floor_is_vgpus(set, v))
 		sla.floor = fmin(v->fps_floor / 1000.0, sla.ceiling);
 	return sla;
 }

@@ -115,8 +115,19 @@ bool settings_uuid(const char *text, char uuid[SAMPLE_UUID_LEN]);
 int settings_sla_parse(struct sla *sla, const char *key, const char *value,
 		       struct settings_error *err);
 
-/* An object of agreements by UUID or "default". Returns 0, -EINVAL or -ENOMEM. */
-int settings_sla_json(struct settings *set, struct json_object *obj,
+/**
+ * settings_sla_json() - set agreements from JSON
+ * @set: settings; agreements before one that is refused have changed
+ * @e: vGPUs whose own settings count, or NULL
+ * @obj: an object of agreements by UUID or "default"
+ * @err: why one is refused
+ *
+ * A floor or a ceiling that is not given stays as it is in force: a new agreement takes over the
+ * floor that the vGPU's setting has.
+ *
+ * Return: 0, -EINVAL or -ENOMEM.
+ */
+int settings_sla_json(struct settings *set, const struct estimate *e, struct json_object *obj,
 		      struct settings_error *err);
 
 /* ---- descriptions ---- */
@@ -139,6 +150,9 @@ int settings_describe_json(struct settings *set, struct json_object *obj,
 
 /* Check the settings that belong together: beta and lambda. Returns 0 or -EINVAL. */
 int settings_check(const struct settings *set, struct settings_error *err);
+
+/* Return whether the floor in force for a vGPU is that of its setting. */
+bool settings_floor_is_vgpus(const struct settings *set, const struct sample_vgpu *v);
 
 /*
  * Return the agreement in force for a vGPU: its own, or the one for all others with the floor

@@ -273,14 +273,14 @@ static int unknown(const char *name, struct settings_error *err)
 	return -EINVAL;
 }
 
-int table_json_one(struct config *c, const char *name, struct json_object *value,
-		   struct settings_error *err)
+int table_json_one(struct config *c, const struct estimate *e, const char *name,
+		   struct json_object *value, struct settings_error *err)
 {
 	const struct mgpud_setting *s = table_name(name);
 	enum json_type type = json_object_get_type(value);
 
 	if (!strcmp(name, TABLE_SLA))
-		return settings_sla_json(&c->set, value, err);
+		return settings_sla_json(&c->set, e, value, err);
 	if (!strcmp(name, TABLE_DESCRIPTIONS))
 		return settings_describe_json(&c->set, value, err);
 	if (!s)
@@ -295,7 +295,8 @@ int table_json_one(struct config *c, const char *name, struct json_object *value
 	return set_number(c, s, name, json_object_get_double(value), err);
 }
 
-int table_json(struct config *c, struct json_object *obj, struct settings_error *err)
+int table_json(struct config *c, const struct estimate *e, struct json_object *obj,
+	       struct settings_error *err)
 {
 	struct config new;
 	int ret = 0;
@@ -308,7 +309,7 @@ int table_json(struct config *c, struct json_object *obj, struct settings_error 
 		return -ENOMEM;
 	}
 	json_object_object_foreach(obj, name, value) {
-		ret = table_json_one(&new, name, value, err);
+		ret = table_json_one(&new, e, name, value, err);
 		if (ret)
 			break;
 	}

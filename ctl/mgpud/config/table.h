@@ -41,19 +41,21 @@ int table_parse(struct config *c, const struct mgpud_setting *s, const char *as,
 /**
  * table_json() - set any number of settings, agreements and descriptions, from JSON
  * @c: configuration, unchanged on error
+ * @e: vGPUs for settings_sla_json(), or NULL
  * @obj: values by the names on the socket; TABLE_SLA and TABLE_DESCRIPTIONS for those of vGPUs
  * @err: why one is refused
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
-int table_json(struct config *c, struct json_object *obj, struct settings_error *err);
+int table_json(struct config *c, const struct estimate *e, struct json_object *obj,
+	       struct settings_error *err);
 
 /*
  * Set a single setting, or agreements or descriptions, from JSON, without settings_check().
  * Those before one that is refused have changed. Returns as table_json().
  */
-int table_json_one(struct config *c, const char *name, struct json_object *value,
-		   struct settings_error *err);
+int table_json_one(struct config *c, const struct estimate *e, const char *name,
+		   struct json_object *value, struct settings_error *err);
 
 /* The name of a setting on the socket, or its key if it has none. */
 const char *table_name_of(const struct mgpud_setting *s);

@@ -159,7 +159,21 @@ static struct json_object *troubles(const struct daemon *d)
 	return list;
 }
 
-/* Agreements of vGPUs, and whether each was made at run time. */
+/* A floor that is a setting of the vGPU, with the ceiling for all. */
+static void add_vgpus_own(struct json_object *list, const struct settings *set,
+			  const struct sample_vgpu *v)
+{
+	struct sla sla = settings_sla_of(set, v);
+	struct json_object *o = agreement(&sla);
+
+	if (!o)
+		return;
+	json_object_object_add(o, "uuid", json_object_new_string(v->uuid));
+	json_object_object_add(o, "source", json_object_new_string("vgpu"));
+	json_object_array_add(list, o);
+}
+
+/* Agreements of vGPUs, and whether each was made at run time; then those by settings of vGPUs. */
 static struct json_object *agreements(const struct daemon *d)
 {
 	const struct settings *set = &d->config.set;
@@ -179,6 +193,9 @@ static struct json_object *agreements(const struct daemon *d)
 			   ORIGIN_RUN_TIME : ORIGIN_FILE);
 		json_object_array_add(list, o);
 	}
+	for (size_t j = 0; list && j < d->estimate.nr_vgpus; j++)
+		if (settings_floor_is_vgpus(set, &d->estimate.vgpus[j].last))
+			add_vgpus_own(list, set, &d->estimate.vgpus[j].last);
 	return list;
 }
 
