@@ -160,10 +160,15 @@ void pool_free(struct pool *pool)
 
 int pool_set_settings(struct pool *pool, const struct pool_settings *settings)
 {
+	struct request *q;
+
 	if (!settings_ok(settings))
 		return -EINVAL;
 	pool->settings = *settings;
-	/* What is due may have changed. */
+	/* First looks are due by the new settings; those that began go on by the old ones. */
+	TAILQ_FOREACH(q, &pool->held, in_held)
+		if (q->idle.phase == IDLE_FIRST)
+			q->idle.look = 0;
 	pool->next = 0;
 	return 0;
 }
@@ -454,7 +459,10 @@ static int load_held(struct pool *pool, struct request *q)
 		return -ENOENT;
 	if (gpu->g.target == POOL_VGPU)
 		slots = choice_type_slots(&gpu->g, q->r.type);
-	core_gpu_take(pool, q, gpu, slots ? slots : 1, q->r.chosen);
+	/* The types may have changed since. */
+	if (!slots || slots > gpu->g.slots)
+		slots = 1;
+	core_gpu_take(pool, q, gpu, slots, q->r.chosen);
 	return 0;
 }
 

@@ -730,8 +730,6 @@ int64_t pool_run(struct pool *pool, int64_t now)
 {
 	struct request *q, *after;
 
-	if (pool->again && now >= pool->again)
-		pool->again = 0;
 	place_pass(pool, now);
 	if (now < pool->next)
 		return pool->next;

@@ -333,6 +333,20 @@ static void idle_gpus(void)
 	pool_free(w.pool);
 }
 
+static void new_settings(void)
+{
+	small_world();
+	ask_whole("1", "a1");
+	world_run(1000);
+	w.settings.look1 = 1200;
+	TAP_EQ(pool_set_settings(w.pool, &w.settings), 0);
+	world_run(1399);
+	TAP_EQ(row(1)->state, POOL_ACTIVE);
+	world_run(2);
+	TAP_EQ(row(1)->state, POOL_RELEASED);
+	pool_free(w.pool);
+}
+
 static void pinned_vm(void)
 {
 	small_world();
@@ -782,8 +796,10 @@ static void restarted(void)
 	small_world();
 	ask_whole("1", "a1");
 	ask_whole("2", "a2");
+	ask_for("3", "a2", "x", POOL_VGPU, "medium");
 	world_run(3000);
 	world_start();
+	TAP_EQ(used("h1/parent"), 2);
 	/* The service was away: that is not idle time. */
 	world_run(4700);
 	TAP_EQ(row(1)->state, POOL_ACTIVE);
@@ -1062,6 +1078,7 @@ int main(void)
 	tap_run(cancelled, "a request is taken back in each state");
 	tap_run(leases, "a lease ends, after a warning");
 	tap_run(idle_gpus, "an idle GPU goes back after two looks and a warning");
+	tap_run(new_settings, "new settings are in force at once");
 	tap_run(pinned_vm, "a pinned VM keeps its idle GPU");
 	tap_run(lying_agent, "an agent that reports the impossible does not count");
 	tap_run(host_counters, "the host's counters beat the agent");

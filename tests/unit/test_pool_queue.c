@@ -128,6 +128,25 @@ static void gpu_time(void)
 	drain();
 }
 
+/* What is held long is charged while it is held. */
+static void long_holdings(void)
+{
+	int served = 0;
+
+	begin();
+	add(2, 0, 0, 0);
+	queue_begin(&q, 0);
+	TAP_EQ(next(1, 0), 2);
+	add(4, 0, 0, 5000);
+	for (uint64_t i = 5; i < 100; i += 2)
+		add(i, 1, 0, 5000);
+	queue_begin(&q, 5000);
+	while (next(1, 5000) % 2)
+		served++;
+	TAP_EQ(served, 9);
+	drain();
+}
+
 /* A share of a GPU is charged as a share. */
 static void shares(void)
 {
@@ -305,6 +324,7 @@ int main(void)
 	tap_run(comes_back_in_place, "a request that comes back has its place by its number");
 	tap_run(weights, "projects are served by their weights");
 	tap_run(gpu_time, "GPU time is shared, not the number of requests");
+	tap_run(long_holdings, "GPU time is charged while it passes");
 	tap_run(shares, "a part of a GPU is charged as a part");
 	tap_run(no_credit_for_absence, "a project saves nothing up while it is away");
 	tap_run(bounded_credit, "a project that waits long is ahead by a day of a GPU at most");
