@@ -553,7 +553,7 @@ static void retention_deletes(void)
 		snprintf(key, sizeof(key), "%d", i);
 		id = add(store, "p", key);
 		event.request = use.request = id;
-		use.time = i < 1201 ? 200 : 50;
+		event.time = use.time = i < 1201 ? 200 : 50;
 		TAP_EQ(store_add_event(store, &event), 0);
 		TAP_EQ(store_add_use(store, &use), 0);
 		if (i < 1202)
