@@ -42,6 +42,8 @@ static void read_device(const char *root, const char *addr, struct device *d)
 	snprintf(path, sizeof(path), "%s/class", dir);
 	snprintf(d->addr, sizeof(d->addr), "%.15s", addr);
 	d->class = read_line(path, line, sizeof(line)) ? (uint32_t)strtoul(line, NULL, 16) : 0;
+	snprintf(path, sizeof(path), "%s/vendor", dir);
+	d->vendor = read_line(path, line, sizeof(line)) ? (uint32_t)strtoul(line, NULL, 16) : 0;
 	read_driver(dir, d->driver, sizeof(d->driver));
 }
 
@@ -83,6 +85,17 @@ bool device_is_gpu(const struct device *d)
 
 	return base == CLASS_DISPLAY || base == CLASS_ACCEL ||
 	       (base == CLASS_PROCESSOR && sub == SUBCLASS_CO);
+}
+
+bool device_is_screen(const struct device *d)
+{
+	/* QEMU's standard VGA, QXL, Cirrus, VMware's, and virtio */
+	static const uint32_t vendors[] = { 0x1234, 0x1b36, 0x1013, 0x15ad, 0x1af4 };
+
+	for (size_t i = 0; i < sizeof(vendors) / sizeof(*vendors); i++)
+		if (d->vendor == vendors[i])
+			return true;
+	return false;
 }
 
 bool devices_listed(const char *list, const char *addr)

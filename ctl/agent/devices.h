@@ -14,11 +14,13 @@
  * struct device - a PCI function
  * @addr: its address
  * @class: class, subclass and interface
+ * @vendor: number of its vendor
  * @driver: driver that has it, "": none
  */
 struct device {
 	char addr[DEVICE_ADDR];
 	uint32_t class;
+	uint32_t vendor;
 	char driver[64];
 };
 
@@ -37,6 +39,9 @@ int devices_scan(const char *root, struct devices *list);
 const struct device *devices_find(const struct devices *list, const char *addr);
 /* Whether a function is a GPU: display controller, accelerator, or coprocessor. */
 bool device_is_gpu(const struct device *d);
+
+/* Whether a GPU is one that VMMs emulate for a VM's screen. */
+bool device_is_screen(const struct device *d);
 
 /**
  * devices_new_gpu() - find a GPU that was not there before

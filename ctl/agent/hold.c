@@ -245,14 +245,15 @@ int hold_wait(struct hold *h, bool wait)
 
 static const struct device *find_device(const struct hold *h, struct devices *now)
 {
-	char *others;
 	const struct device *d;
+	char *others;
 
 	if (devices_scan(h->conf->root, now))
 		return NULL;
-	/* One that is known from before a restart. */
-	if (*h->kept.device)
-		return devices_find(now, h->kept.device);
+	/* One that is known from before a restart, unless a boot gave it another address. */
+	d = *h->kept.device ? devices_find(now, h->kept.device) : NULL;
+	if (d)
+		return d;
 	others = malloc(KEPT_LIST);
 	if (!others)
 		return NULL;
@@ -262,7 +263,7 @@ static const struct device *find_device(const struct hold *h, struct devices *no
 	return d;
 }
 
-static int have_device(struct hold *h, const struct device *d)
+int hold_begin(struct hold *h, const struct device *d)
 {
 	snprintf(h->kept.device, sizeof(h->kept.device), "%s", d->addr);
 	snprintf(h->driver, sizeof(h->driver), "%s", d->driver);
@@ -308,7 +309,7 @@ int hold_device(struct hold *h)
 		const struct device *d = find_device(h, now);
 
 		if (d && *d->driver) {
-			ret = have_device(h, d);
+			ret = hold_begin(h, d);
 			break;
 		}
 		if (now_ns() >= end) {
@@ -331,22 +332,37 @@ uint64_t hold_due(const struct hold *h)
 	return h->look_ns < h->report_ns ? h->look_ns : h->report_ns;
 }
 
-/* Ask for the state, with a report of use if the VM agreed and the host cannot see it. */
+static int ask_state(struct hold *h)
+{
+	wire_begin(&h->link->out, "state");
+	wire_add_number(&h->link->out, "id", h->kept.id);
+	return link_ask(h->link, ANSWER_S);
+}
+
+static int report_use(struct hold *h)
+{
+	wire_begin(&h->link->out, "use");
+	wire_add_number(&h->link->out, "id", h->kept.id);
+	wire_add_number(&h->link->out, "busy_ns", h->meter.busy_ns);
+	wire_add_number(&h->link->out, "energy_mj", h->meter.energy_mj);
+	wire_add_number(&h->link->out, "memory_mib", h->meter.memory_mib);
+	h->kept.busy_ns = h->meter.busy_ns;
+	kept_write(&h->kept);
+	return link_ask(h->link, ANSWER_S);
+}
+
+/*
+ * Ask for the state, with a report of use if the VM agreed and the host cannot see it. A report
+ * is refused when the GPU is not the VM's any more: the state then says so.
+ */
 static int report(struct hold *h)
 {
-	bool use = kept_consent(h->conf) && !strcmp(h->target, "whole") &&
-		   h->meter.source != USE_NONE;
+	int ret;
 
-	wire_begin(&h->link->out, use ? "use" : "state");
-	wire_add_number(&h->link->out, "id", h->kept.id);
-	if (use) {
-		wire_add_number(&h->link->out, "busy_ns", h->meter.busy_ns);
-		wire_add_number(&h->link->out, "energy_mj", h->meter.energy_mj);
-		wire_add_number(&h->link->out, "memory_mib", h->meter.memory_mib);
-		h->kept.busy_ns = h->meter.busy_ns;
-		kept_write(&h->kept);
-	}
-	return link_ask(h->link, ANSWER_S);
+	if (!kept_consent(h->conf) || strcmp(h->target, "whole") || h->meter.source == USE_NONE)
+		return ask_state(h);
+	ret = report_use(h);
+	return ret || !strcmp(h->link->answer.verb, "ok") ? ret : ask_state(h);
 }
 
 static void warn_idle(const struct hold *h, uint64_t before)
@@ -391,8 +407,12 @@ int hold_tick(struct hold *h, uint64_t now)
 	ret = report(h);
 	if (ret == -EINTR)
 		return ret;
-	/* A refusal, such as of a consent that an administrator took back, changes nothing. */
-	if (ret || strcmp(h->link->answer.verb, "ok") || hold_take(h))
+	if (ret)
+		return 0;
+	/* The service has forgotten the request, after a long time without a connection. */
+	if (!strcmp(link_code(h->link), "unknown"))
+		strcpy(h->state, "released");
+	else if (!link_ok(h->link) || hold_take(h))
 		return 0;
 	warn_idle(h, before);
 	warn_lease(h);

@@ -97,6 +97,8 @@ int hold_take(struct hold *h);
 int hold_ask(struct hold *h, const struct wish *wish);
 /* Wait until the GPU is attached. Return 0; -EAGAIN if !@wait and it is queued; like hold_ask(). */
 int hold_wait(struct hold *h, bool wait);
+/* Begin to look at the use of a device. Return 0 or -ENODEV. */
+int hold_begin(struct hold *h, const struct device *d);
 /* Wait until the guest's driver has it. Return 0; -EINTR; -ENODEV, complained. */
 int hold_device(struct hold *h);
 /**

@@ -268,6 +268,39 @@ void kept_others(const struct kept *kept, char list[KEPT_LIST])
 	kept_each(kept->conf, add_other, &o);
 }
 
+/**
+ * struct sought - a key that is sought
+ * @conf: settings
+ * @key: the key
+ * @found: a request has it
+ */
+struct sought {
+	const struct conf *conf;
+	const char *key;
+	bool found;
+};
+
+static void seek_key(const char *name, void *arg)
+{
+	struct sought *s = arg;
+	struct kept *k = malloc(sizeof(*k));
+
+	if (!k)
+		return;
+	clear(k, s->conf, name);
+	read_request(k);
+	s->found |= !strcmp(k->key, s->key);
+	free(k);
+}
+
+bool kept_has(const struct conf *conf, const char *key)
+{
+	struct sought s = { .conf = conf, .key = key };
+
+	kept_each(conf, seek_key, &s);
+	return s.found;
+}
+
 /* ---- consent ---- */
 
 bool kept_consent(const struct conf *conf)

@@ -64,6 +64,9 @@ void kept_each(const struct conf *conf, void (*fn)(const char *name, void *arg),
 /* Write the devices of the other requests, separated by blanks. */
 void kept_others(const struct kept *kept, char list[KEPT_LIST]);
 
+/* Whether the agent keeps a request with this key. */
+bool kept_has(const struct conf *conf, const char *key);
+
 /* The VM's consent, as the service has taken it. */
 bool kept_consent(const struct conf *conf);
 int kept_set_consent(const struct conf *conf, bool yes);

@@ -14,6 +14,7 @@
 #include "complain.h"
 #include "jobs.h"
 #include "notify.h"
+#include "reporter.h"
 
 #define RELEASE_S	60
 #define SCAN_MS		60000	/* between two looks at the queue, should the kernel tell nothing */
@@ -176,10 +177,13 @@ int run_watch(const struct options *o)
 	if (w->signals >= 0 && !conf_read(&w->conf, o->config, o->service) &&
 	    !link_init(&w->link, &w->conf, w->signals)) {
 		if (!kept_folder(&w->conf) && !jobs_open(&w->jobs, &w->conf)) {
+			pid_t reporter = reporter_start(&w->conf);
+
 			notify("READY=1");
 			hold_finish_all(&w->conf, &w->link);
 			serve(w);
 			notify("STOPPING=1");
+			reporter_stop(reporter);
 			status = 0;
 		}
 		jobs_close(&w->jobs);

@@ -322,6 +322,14 @@ def taken():
         w.tell("release 1")
         assert agent.wait(30 * SLOW) == 143
         assert "the service takes the GPU of request 1 back" in w.errors()
+        # The same while use is reported.
+        assert w.agent("consent", "yes").returncode == 0
+        agent = w.start(*RUN, "sleep", "600")
+        wait_until(lambda: w.states() == {2: "active"})
+        fdinfo(w, 100, 1, "0000:00:12.0")
+        wait_until(lambda: uses(w))
+        w.tell("release 2")
+        assert agent.wait(30 * SLOW) == 143
 
 
 def by_hand():
@@ -541,6 +549,37 @@ def owners():
         assert daemon.wait(30 * SLOW) == 0
 
 
+def others_reported():
+    """watch reports the use of a GPU that was asked for by hand, and tells of warnings."""
+    with world() as w:
+        # A screen that QEMU emulates is not it.
+        write(f"{w.root}/sys/bus/pci/devices/0000:00:02.0/vendor", "0x1234\n")
+        os.mkdir(w.path("queue"), 0o700)
+        assert w.agent("consent", "yes").returncode == 0
+        assert w.agent("request", "--kind", "x", "--wait").returncode == 0
+        daemon = w.start("watch")
+        fdinfo(w, 100, 1)
+        wait_until(lambda: uses(w))
+        for i in range(1, 30):
+            fdinfo(w, 100, i * 10**8)
+            time.sleep(0.1)
+        wait_until(lambda: uses(w)[-1] > 10**9)
+        # All work is reported before the clock moves.
+        wait_until(lambda: len(uses(w)) > 2 and uses(w)[-1] == uses(w)[-3])
+        w.tell("later 3601")
+        wait_until(lambda: "event service idle 1" in w.said())
+        w.tell("later 1000")
+        wait_until(lambda: "the GPU of request 1 is idle" in w.errors())
+        assert w.agent("release", "1").returncode == 0
+        wait_until(lambda: os.listdir(w.path("vm-a.state")) == ["consent"])
+        # A job's GPU is reported by the job's process only.
+        job(w, "1", "sleep 3")
+        wait_until(lambda: os.path.exists(w.path("queue/done/1")))
+        assert not [n for n in os.listdir(w.path("vm-a.state")) if n.startswith("reported")]
+        daemon.terminate()
+        assert daemon.wait(30 * SLOW) == 0
+
+
 NVML = """
 #include <string.h>
 #include <stdlib.h>
@@ -605,5 +644,6 @@ if __name__ == "__main__":
         (queue_survives, "a job that was cut off runs again with its request"),
         (pipe, "watch runs the lines of a pipe"),
         (owners, "jobs run as their owners"),
+        (others_reported, "watch reports what was asked for by hand"),
         (nvml, "NVIDIA's library is read if it is there"),
     ]))
