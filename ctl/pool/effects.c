@@ -50,6 +50,14 @@ static int on_add(void *arg, struct pool_request *r)
 	return 0;
 }
 
+static int on_find(void *arg, struct pool_request *r)
+{
+	struct effects *e = arg;
+	int ret = checked(e, store_find_request(e->store, r));
+
+	return ret && ret != -ENOENT ? -EIO : ret;
+}
+
 static int on_outcome(void *arg, const struct pool_outcome *outcome)
 {
 	struct effects *e = arg;
@@ -111,7 +119,8 @@ static void on_job(void *arg, const struct pool_job *job)
 void effects_hooks(struct effects *e, struct pool_hooks *hooks)
 {
 	*hooks = (struct pool_hooks){
-		.store_request = on_store, .add_request = on_add, .outcome = on_outcome,
+		.store_request = on_store, .add_request = on_add, .find_request = on_find,
+		.outcome = on_outcome,
 		.event = on_event, .job = on_job, .arg = e,
 	};
 }

@@ -358,6 +358,17 @@ static int take(struct pool *pool, struct pool_request *r, struct vm *vm, struct
 	return ret ? -ENOMEM : 1;
 }
 
+/* A request that is refused may be one of before, which is over. */
+static int refuse(struct pool *pool, struct pool_request *r, int ret, char *text)
+{
+	struct pool_request before = *r;
+
+	if (!pool->hooks.find_request || pool->hooks.find_request(pool->hooks.arg, &before))
+		return ret;
+	text[0] = '\0';
+	return former(r, &before, text);
+}
+
 int pool_ask(struct pool *pool, struct pool_request *r, int64_t now, const char *actor, char *text)
 {
 	const char *bad = bad_wish(r, &pool->settings);
@@ -381,11 +392,11 @@ int pool_ask(struct pool *pool, struct pool_request *r, int64_t now, const char 
 	if (!place_possible(pool, vm, r)) {
 		explain(text, "no GPU of host %s can do it, free or not; ask for less",
 			vm->host->name);
-		return -ENOSPC;
+		return refuse(pool, r, -ENOSPC, text);
 	}
 	ret = room_in_queue(pool, project, text);
 	if (ret)
-		return ret;
+		return refuse(pool, r, ret, text);
 	ret = take(pool, r, vm, project, now, text);
 	if (ret != 1)
 		return ret;

@@ -29,6 +29,8 @@ struct pool_job {
  * struct pool_hooks - effects
  * @store_request: store a request; an error is -EIO
  * @add_request: store a new request and number it; -EEXIST with the former one in @r, over or not
+ * @find_request: find the request with the project and key of @r, over or not, for a request that
+ *	would be refused; -ENOENT: none; NULL: none ever
  * @outcome: store a row of the history
  * @event: a line of the log
  * @job: begin a job; pool_attached(), pool_detached() or pool_failed() answers it later
@@ -39,6 +41,7 @@ struct pool_job {
 struct pool_hooks {
 	int (*store_request)(void *arg, const struct pool_request *r);
 	int (*add_request)(void *arg, struct pool_request *r);
+	int (*find_request)(void *arg, struct pool_request *r);
 	int (*outcome)(void *arg, const struct pool_outcome *outcome);
 	void (*event)(void *arg, const struct pool_event *event);
 	void (*job)(void *arg, const struct pool_job *job);

@@ -606,6 +606,13 @@ int store_get_request(struct store *store, uint64_t id, struct pool_request *r)
 	return find_request(store, ST_GET_REQUEST, args, 1, r);
 }
 
+int store_find_request(struct store *store, struct pool_request *r)
+{
+	const struct sql_value key[] = { { .text = r->project }, { .text = r->key } };
+
+	return find_request(store, ST_FIND_KEY, key, 2, r);
+}
+
 /* Within a transaction: insert, or find the former one. */
 static int insert_request(struct store *store, struct pool_request *r,
 			  const struct row_values *values, int64_t *id)

@@ -66,6 +66,8 @@ int store_drop_gpu(struct store *store, const char *name);
  * Return: 0; -EEXIST if the project has a request with this @key, which is then in @r.
  */
 int store_add_request(struct store *store, struct pool_request *r);
+/* Find the request of @r's project with @r's key, over or not. -ENOENT: @r is as it was. */
+int store_find_request(struct store *store, struct pool_request *r);
 /* Store all fields of a request but id, key, project, vm. */
 int store_put_request(struct store *store, const struct pool_request *r);
 int store_get_request(struct store *store, uint64_t id, struct pool_request *r);

@@ -116,6 +116,17 @@ static int world_add(void *arg, struct pool_request *r)
 	return 0;
 }
 
+static int world_find(void *arg, struct pool_request *r)
+{
+	(void)arg;
+	for (uint64_t i = 1; i <= w.last; i++)
+		if (!strcmp(w.rows[i].key, r->key) && !strcmp(w.rows[i].project, r->project)) {
+			*r = w.rows[i];
+			return 0;
+		}
+	return -ENOENT;
+}
+
 static int world_outcome(void *arg, const struct pool_outcome *outcome)
 {
 	(void)arg;
@@ -316,8 +327,8 @@ static void world_reconcile(void)
 static void world_start(void)
 {
 	const struct pool_hooks hooks = {
-		.store_request = world_store, .add_request = world_add, .outcome = world_outcome,
-		.event = world_event, .job = world_job,
+		.store_request = world_store, .add_request = world_add, .find_request = world_find,
+		.outcome = world_outcome, .event = world_event, .job = world_job,
 	};
 
 	pool_free(w.pool);

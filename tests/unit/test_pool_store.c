@@ -293,6 +293,12 @@ static void keys_are_unique(void)
 	TAP_CHECK(add(store, "p", "key2"));
 	TAP_EQ(store_commit(store), 0);
 	TAP_EQ(count_requests(store), 4);
+	again = request("p", "key");
+	TAP_EQ(store_find_request(store, &again), 0);
+	TAP_CHECK(same(&row_request, &again, &r));
+	again = request("q", "key2");
+	TAP_EQ(store_find_request(store, &again), -ENOENT);
+	TAP_CHECK(!strcmp(again.project, "q"));
 	store_close(store);
 }
 

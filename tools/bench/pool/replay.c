@@ -386,7 +386,10 @@ static void on_job(void *arg, const struct pool_job *job)
 
 static void load_pool(const char *policy)
 {
-	const struct pool_hooks hooks = { on_store, on_add, on_outcome, on_event, on_job, NULL };
+	const struct pool_hooks hooks = {
+		.store_request = on_store, .add_request = on_add, .outcome = on_outcome,
+		.event = on_event, .job = on_job,
+	};
 	struct pool_settings s;
 
 	pool_settings_default(&s);
