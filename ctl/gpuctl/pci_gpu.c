@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "pci.h"
 #include "pci_gpu.h"
+#include "pci_users.h"
 #include "program.h"
 #include "sysfs.h"
 
@@ -218,60 +218,25 @@ static int find_gpu(const struct pci_host *host, const char *text,
 
 /* ---- users of a GPU ---- */
 
-#define MAX_NODES	16
-
-/* Device numbers of its files below /dev, from the folders in @dir. */
-static size_t add_nodes(const struct pci_host *host, const char *dir,
-			const char *kind, dev_t *nodes, size_t nr)
+/* Returns -EBUSY, with the users in the text, or 0. */
+static int check_users(const struct pci_host *host, const struct pci_gpu *gpu,
+		       struct mgpu_error *err)
 {
-	char path[PCI_GPU_PATH];
-	struct dirent *entry;
-	unsigned int major;
-	unsigned int minor;
-	char line[32];
-	DIR *files;
+	struct pci_users users;
 
-	if (!on_host(host, path, "%s/%s", dir, kind))
-		return nr;
-	files = opendir(path);
-	if (!files)
-		return nr;
-	while (nr < MAX_NODES && (entry = readdir(files))) {
-		if (entry->d_name[0] == '.' ||
-		    !on_host(host, path, "%s/%s/%s/dev", dir, kind,
-			     entry->d_name) ||
-		    !read_line(path, line, sizeof(line)) ||
-		    sscanf(line, "%u:%u", &major, &minor) != 2)
-			continue;
-		nodes[nr++] = makedev(major, minor);
-	}
-	closedir(files);
-	return nr;
+	if (!pci_users_find(host->root, gpu->address, &users))
+		return 0;
+	return mgpu_fail(err, -EBUSY, "%s is in use:%s%s%s%s%s%s, or say 'force'",
+			 gpu->address, users.nr ? " by " : "", users.names,
+			 users.nr && *users.console ? ", and" : "",
+			 *users.console ? " the text console is on it; 'echo 0 >" : "",
+			 users.console,
+			 !*users.console ? ": end them first" :
+			 users.nr ? "' takes that away; end the others first" :
+			 "' takes it away");
 }
 
-/* True if a process has one of the files open. */
-static bool holds_node(const char *fds, const dev_t *nodes, size_t nr)
-{
-	struct dirent *entry;
-	bool found = false;
-	struct stat st;
-	DIR *files;
-	size_t i;
-
-	files = opendir(fds);
-	if (!files)
-		return false;	/* it has ended, or belongs to another user */
-	while (!found && (entry = readdir(files))) {
-		if (fstatat(dirfd(files), entry->d_name, &st, 0) ||
-		    !S_ISCHR(st.st_mode))
-			continue;
-		for (i = 0; i < nr; i++)
-			if (st.st_rdev == nodes[i])
-				found = true;
-	}
-	closedir(files);
-	return found;
-}
+#define NAMED	3	/* the first vGPUs in use are named; the others are counted */
 
 __attribute__((format(printf, 3, 4)))
 static void append(char *buf, size_t size, const char *fmt, ...)
@@ -282,109 +247,6 @@ static void append(char *buf, size_t size, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(buf + len, size - len, fmt, ap);
 	va_end(ap);
-}
-
-#define NAMED	3	/* names of the first processes; the others are counted */
-
-/* Count the processes that have its files open, and name the first ones. */
-static size_t list_holders(const struct pci_host *host, const dev_t *nodes,
-			   size_t nr_nodes, char *names, size_t size)
-{
-	char path[PCI_GPU_PATH];
-	struct dirent *entry;
-	size_t nr = 0;
-	char comm[32];
-	DIR *files;
-
-	*names = '\0';
-	on_host(host, path, "/proc");
-	files = opendir(path);
-	if (!files)
-		return 0;
-	while ((entry = readdir(files))) {
-		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    !on_host(host, path, "/proc/%s/fd", entry->d_name) ||
-		    !holds_node(path, nodes, nr_nodes))
-			continue;
-		if (nr++ >= NAMED)
-			continue;
-		if (!on_host(host, path, "/proc/%s/comm", entry->d_name) ||
-		    !read_line(path, comm, sizeof(comm)))
-			strcpy(comm, "?");
-		append(names, size, "%s%s (pid %s)", nr > 1 ? ", " : "", comm,
-		       entry->d_name);
-	}
-	closedir(files);
-	if (nr > NAMED)
-		append(names, size, " and %zu more", nr - NAMED);
-	return nr;
-}
-
-/* Path of the file that unbinds the text console; false if there is none. */
-static bool find_console(const struct pci_host *host, char *bind, size_t size)
-{
-	static const char dir[] = "/sys/class/vtconsole";
-	char path[PCI_GPU_PATH];
-	struct dirent *entry;
-	bool found = false;
-	char line[64];
-	DIR *files;
-
-	on_host(host, path, "%s", dir);
-	files = opendir(path);
-	if (!files)
-		return false;
-	while (!found && (entry = readdir(files))) {
-		if (entry->d_name[0] == '.' ||
-		    !on_host(host, path, "%s/%s/name", dir, entry->d_name) ||
-		    !read_line(path, line, sizeof(line)) ||
-		    !strstr(line, "frame buffer") ||
-		    !on_host(host, path, "%s/%s/bind", dir, entry->d_name) ||
-		    read_number(path, 10) != 1)
-			continue;
-		found = (size_t)snprintf(bind, size, "%s/%s/bind", dir,
-					 entry->d_name) < size;
-	}
-	closedir(files);
-	return found;
-}
-
-/* Returns -EBUSY, with the users in the text, or 0. */
-static int check_users(const struct pci_host *host, const struct pci_gpu *gpu,
-		       struct mgpu_error *err)
-{
-	char dir[PCI_GPU_PATH - 128];
-	char console[96] = "";
-	dev_t nodes[MAX_NODES];
-	char names[192];
-	bool has_fb;
-	size_t nr;
-	size_t fb;
-
-	/* Kernels differ in the folder that has them. */
-	snprintf(dir, sizeof(dir), PCI_DEVICES "/%s/%s", gpu->address,
-		 gpu->virtio);
-	nr = add_nodes(host, dir, "drm", nodes, 0);
-	fb = add_nodes(host, dir, "graphics", nodes, nr);
-	has_fb = fb > nr;
-	*strrchr(dir, '/') = '\0';
-	nr = add_nodes(host, dir, "drm", nodes, fb);
-	fb = add_nodes(host, dir, "graphics", nodes, nr);
-	has_fb = has_fb || fb > nr;
-
-	nr = list_holders(host, nodes, fb, names, sizeof(names));
-	if (!has_fb || !find_console(host, console, sizeof(console)))
-		*console = '\0';
-	if (!nr && !*console)
-		return 0;
-	return mgpu_fail(err, -EBUSY, "%s is in use:%s%s%s%s%s%s, or say 'force'",
-			 gpu->address, nr ? " by " : "", names,
-			 nr && *console ? ", and" : "",
-			 *console ? " the text console is on it; 'echo 0 >" : "",
-			 *console ? console : "",
-			 !*console ? ": end them first" :
-			 nr ? "' takes that away; end the others first" :
-			 "' takes it away");
 }
 
 static bool is_of(const struct mgpu_vgpu_info *vgpu, const struct pci_gpu *gpu)

@@ -9,6 +9,8 @@
 
 #include "host.h"
 
+#define JOBS_USE_SECONDS	10	/* between two looks at the use of a device */
+
 struct jobs;
 
 /**

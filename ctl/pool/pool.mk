@@ -2,7 +2,7 @@
 #
 # All but main.c becomes libpool.a, for tests and benchmarks.
 
-pool-pkgs := libvirt libmicrohttpd gnutls sqlite3 libpq inih
+pool-pkgs := libvirt libxml-2.0 libmicrohttpd gnutls sqlite3 libpq inih
 pool-cflags := -Ipool -Iplace -Iagent $(shell $(PKG_CONFIG) --cflags $(pool-pkgs))
 pool-libs := $(shell $(PKG_CONFIG) --libs $(pool-pkgs)) -lpthread
 pool-objs := $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out pool/main.c,$(wildcard pool/*.c))) \

@@ -228,10 +228,27 @@ test_pool_sqlite-srcs := pool_store_db.c $(pool-store)
 test_pool_sqlite-cflags := $(lib-cflags) -I../../ctl/pool
 test_pool_sqlite-pkgs := sqlite3 libpq
 
+pool-host := $(addprefix ../../ctl/pool/,host.c host_attach.c host_gpus.c host_local.c host_mdev.c \
+	model.c xml.c) \
+	$(addprefix ../../ctl/lib/,complain.c fields.c mgpu.c msg.c pci.c pci_users.c sysfs.c)
+pool-host-pkgs := libvirt libxml-2.0 gnutls libnl-genl-3.0
+
+test_pool_xml-srcs := $(addprefix ../../ctl/pool/,xml.c)
+test_pool_xml-cflags := -I../../ctl/pool
+test_pool_xml-pkgs := libxml-2.0
+
+test_pool_host-srcs := $(pool-host)
+test_pool_host-cflags := $(lib-cflags) -I../../ctl/pool
+test_pool_host-pkgs := $(pool-host-pkgs)
+
+test_pool_jobs-srcs := ../../ctl/pool/jobs.c $(pool-host)
+test_pool_jobs-cflags := $(lib-cflags) -I../../ctl/pool
+test_pool_jobs-pkgs := $(pool-host-pkgs)
+
 # ---- ctl/gpuctl, ctl/lib
 
 test_gpuctl_bind-srcs := $(addprefix ../../ctl/gpuctl/,pci_gpu.c program.c) \
-	$(addprefix ../../ctl/lib/,mgpu.c msg.c fields.c pci.c sysfs.c)
+	$(addprefix ../../ctl/lib/,mgpu.c msg.c fields.c pci.c pci_users.c sysfs.c)
 test_gpuctl_bind-cflags := $(lib-cflags) -I../../ctl/gpuctl
 test_gpuctl_bind-pkgs := libnl-genl-3.0
 

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Threads of hosts: order, answers, lost and hanging hosts, the end. */
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "jobs.h"
+#include "tap.h"
+
+#include "pool_libvirt.h"
+
+static struct pool_gpu gpus[64];
+static struct pool_vm vms[64];
+static size_t nr_gpus, nr_vms, ups, downs;
+static struct jobs_answer answer;
+
+static struct pool_host host_at(const char *name, const char *path)
+{
+	struct pool_host host = { 0 };
+
+	snprintf(host.name, sizeof(host.name), "%s", name);
+	snprintf(host.uri, sizeof(host.uri), "test://%s", path);
+	return host;
+}
+
+/* The next answer, whatever it is; false if none comes for as long as a test may take. */
+static bool next(struct jobs *jobs)
+{
+	struct pollfd fd = { .fd = jobs_fd(jobs), .events = POLLIN };
+
+	while (!jobs_next(jobs, &answer))
+		if (poll(&fd, 1, 30000) != 1)
+			return false;
+	switch (answer.kind) {
+	case JOBS_GPU:
+		gpus[nr_gpus++] = answer.gpu;
+		break;
+	case JOBS_VM:
+		vms[nr_vms++] = answer.vm;
+		break;
+	case JOBS_UP:
+		ups++;
+		free(answer.found);
+		break;
+	case JOBS_DOWN:
+		downs++;
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static bool next_of(struct jobs *jobs, enum jobs_answer_kind kind)
+{
+	while (next(jobs))
+		if (answer.kind == kind)
+			return true;
+	return false;
+}
+
+static struct pool_job job_of(enum pool_job_kind kind, uint64_t id, size_t gpu, size_t vm)
+{
+	struct pool_job job = { .kind = kind, .request.id = id, .gpu = gpus[gpu], .vm = vms[vm] };
+
+	strcpy(job.request.vm, vms[vm].name);
+	strcpy(job.request.gpu, gpus[gpu].name);
+	return job;
+}
+
+static void in_order(void)
+{
+	struct pool_job on, off;
+	struct pool_host host;
+	struct jobs *jobs;
+	char path[64];
+
+	write_test_host(path, 2, 2);
+	host = host_at("h", path);
+	jobs = jobs_new(&host, 1);
+	TAP_NEED(jobs);
+	TAP_NEED(next_of(jobs, JOBS_UP));
+	TAP_STR(answer.host, "h");
+	TAP_EQ(answer.nr_found, 0);
+	TAP_EQ(nr_gpus, 2);
+	TAP_EQ(nr_vms, 2);
+	on = job_of(POOL_JOB_ATTACH, 1, 0, 0);
+	off = job_of(POOL_JOB_DETACH, 1, 0, 0);
+	jobs_add(jobs, &on);
+	jobs_add(jobs, &off);
+	jobs_add(jobs, &on);
+	TAP_NEED(next_of(jobs, JOBS_ATTACHED));
+	TAP_EQ(answer.request, 1);
+	TAP_STR(answer.host, "h");
+	TAP_STR(answer.text, "");
+	TAP_NEED(next_of(jobs, JOBS_DETACHED));
+	TAP_NEED(next_of(jobs, JOBS_ATTACHED));
+	/* the VM has it; the GPU's other function is not another VM's */
+	strcpy(on.request.vm, "none");
+	*on.vm.uuid = '\0';
+	jobs_add(jobs, &on);
+	TAP_NEED(next_of(jobs, JOBS_REFUSED));
+	TAP_CHECK(strstr(answer.text, "there is no VM none"));
+	jobs_free(jobs);
+	unlink(path);
+}
+
+/* 50 VMs and GPUs at once: each gets its own. */
+static void many(void)
+{
+	struct pool_host host;
+	bool seen[51] = { false };
+	struct pool_job job;
+	struct jobs *jobs;
+	char path[64];
+	size_t i;
+
+	write_test_host(path, 50, 50);
+	host = host_at("h", path);
+	jobs = jobs_new(&host, 1);
+	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	TAP_EQ(nr_gpus, 50);
+	for (i = 0; i < 50; i++) {
+		job = job_of(POOL_JOB_ATTACH, i + 1, i, i);
+		jobs_add(jobs, &job);
+	}
+	for (i = 0; i < 50; i++) {
+		TAP_NEED(next_of(jobs, JOBS_ATTACHED));
+		TAP_CHECK(answer.request >= 1 && answer.request <= 50 && !seen[answer.request]);
+		seen[answer.request] = true;
+	}
+	jobs_free(jobs);
+	unlink(path);
+}
+
+/* A host that is not there, until it is. */
+static void down(void)
+{
+	char path[64], other[80];
+	struct pool_host host;
+	struct pool_job job;
+	struct jobs *jobs;
+
+	write_test_host(path, 1, 1);
+	snprintf(other, sizeof(other), "%s.away", path);
+	rename(path, other);
+	host = host_at("h", path);
+	jobs = jobs_new(&host, 1);
+	TAP_NEED(jobs && next(jobs));
+	TAP_EQ(answer.kind, JOBS_DOWN);
+	TAP_CHECK(strstr(answer.text, "h: no connection to libvirt"));
+	/* dropped */
+	job = (struct pool_job){ .request = { .id = 5, .gpu = "h/0000:01:00.0" } };
+	jobs_add(jobs, &job);
+	rename(other, path);
+	TAP_NEED(next_of(jobs, JOBS_UP));
+	TAP_EQ(nr_gpus, 1);
+	strcpy(job.request.gpu, "elsewhere/0000:01:00.0");
+	jobs_add(jobs, &job);
+	TAP_NEED(next(jobs));
+	TAP_EQ(answer.kind, JOBS_REFUSED);
+	TAP_EQ(answer.request, 5);
+	TAP_EQ(downs, 1);
+	jobs_free(jobs);
+	unlink(path);
+}
+
+/* Libvirt of one host takes the connection and never answers. */
+static void hangs(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct pool_host hosts[2];
+	struct pool_job job;
+	struct jobs *jobs;
+	char path[64];
+	int fd;
+
+	write_test_host(path, 1, 1);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s.socket", path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	TAP_NEED(!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, 5));
+	hosts[0] = host_at("stuck", path);
+	snprintf(hosts[0].uri, sizeof(hosts[0].uri), "qemu+unix:///system?socket=%s.socket", path);
+	hosts[1] = host_at("h", path);
+	jobs = jobs_new(hosts, 2);
+	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	TAP_STR(answer.host, "h");
+	job = job_of(POOL_JOB_ATTACH, 1, 0, 0);
+	jobs_add(jobs, &job);
+	TAP_NEED(next_of(jobs, JOBS_ATTACHED));
+	jobs_free(jobs);
+	TAP_CHECK(true);
+	close(fd);
+	unlink(address.sun_path);
+	unlink(path);
+}
+
+static void ends(void)
+{
+	struct pool_host host;
+	struct pool_job job;
+	struct jobs *jobs;
+	char path[64];
+	size_t i;
+
+	write_test_host(path, 20, 20);
+	host = host_at("h", path);
+	jobs = jobs_new(&host, 1);
+	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	for (i = 0; i < 20; i++) {
+		job = job_of(POOL_JOB_ATTACH, i + 1, i, i);
+		jobs_add(jobs, &job);
+	}
+	jobs_free(jobs);
+	jobs = jobs_new(NULL, 0);
+	TAP_NEED(jobs);
+	TAP_CHECK(!jobs_next(jobs, &answer));
+	jobs_free(jobs);
+	jobs_free(NULL);
+	unlink(path);
+}
+
+int main(void)
+{
+	tap_run(in_order, "jobs of a VM are done in order, and answered");
+	tap_run(many, "jobs of many VMs are done at the same time, each once");
+	tap_run(down, "a host that is down comes up, and its jobs are dropped");
+	tap_run(hangs, "a host that hangs holds up itself only");
+	tap_run(ends, "all ends while jobs wait");
+	return tap_done();
+}
