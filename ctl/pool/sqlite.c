@@ -171,9 +171,13 @@ static int resolve(const char *path, char *real, struct lite *l)
 {
 	char folder[PATH_MAX];
 	const char *name = strrchr(path, '/');
+	struct stat st;
 
-	if (realpath(path, real))
-		return 0;
+	if (realpath(path, real)) {
+		if (stat(real, &st) || S_ISREG(st.st_mode))
+			return 0;
+		return sql_failed(&l->sql, "%.300s is no regular file: name another", path);
+	}
 	name = name ? name + 1 : path;
 	if (errno != ENOENT || !*name)
 		return sql_failed(&l->sql, "%.300s: %s", path, strerror(errno));
@@ -223,8 +227,6 @@ static int check_file(struct lite *l, const char *path)
 		close(fd);
 		return 0;
 	}
-	if (!S_ISREG(st.st_mode))
-		return sql_failed(&l->sql, "%.300s is no regular file: name another", path);
 	if (st.st_mode & 07)
 		return sql_failed(&l->sql, "every user has access to %.300s, which has keys: run chmod o= %.100s",
 				  path, path);
