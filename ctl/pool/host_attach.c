@@ -475,8 +475,10 @@ static enum host_result look_at_whole(struct host *host, const struct guest *gue
 
 	whole->nr = 0;
 	result = inventory_load_group(host, job->gpu.addr, &inventory, text);
+	pthread_mutex_lock(&host->lock);
 	if (result == HOST_OK)
 		result = check_gpu(host, job, &inventory, &gpu, text);
+	pthread_mutex_unlock(&host->lock);
 	for (; result == HOST_OK && whole->nr < gpu.nr_functions; whole->nr++)
 		fill_function(guest, &inventory, job->request.id, whole->nr,
 			      gpu.functions[whole->nr], &whole->devices[whole->nr]);

@@ -294,7 +294,7 @@ static int by_size(const void *a, const void *b)
 	return strcmp(x->id, y->id);
 }
 
-static bool is_ours(const struct host *host, const char *uuid)
+bool host_owns(const struct host *host, const char *uuid)
 {
 	size_t i;
 
@@ -317,7 +317,7 @@ static uint32_t count_ours(const struct host *host, const struct inventory *inve
 	for (i = 0; i < inventory->nr; i++)
 		if (inventory->nodes[i].kind == XML_MDEV &&
 		    !strcmp(inventory->nodes[i].parent, parent) &&
-		    is_ours(host, inventory->nodes[i].uuid))
+		    host_owns(host, inventory->nodes[i].uuid))
 			nr++;
 	return nr;
 }
@@ -403,10 +403,10 @@ enum host_result host_gpus(struct host *host, int (*fn)(const struct pool_gpu *,
 			look_at_held(host, &gpu);
 			ret = fn(&gpu, arg);
 		}
-	pthread_mutex_unlock(&host->lock);
-	inventory_free(&inventory);
 	if (!ret && host->local)
 		ret = local_parents(host, fn, arg);
+	pthread_mutex_unlock(&host->lock);
+	inventory_free(&inventory);
 	return ret ? host_says(HOST_RETRY, text, "%s: out of memory", host->config.name) : HOST_OK;
 }
 
@@ -548,9 +548,14 @@ static void name_parent(const struct host *host, const struct inventory *invento
 			const char *uuid, char *name, size_t size)
 {
 	const struct xml_node *mdev = NULL, *parent = NULL;
+	char addr[POOL_ADDR_MAX];
 	size_t i;
 
 	*name = '\0';
+	if (host->local && local_parent(uuid, addr, sizeof(addr))) {
+		snprintf(name, size, "%s/%s", host->config.name, addr);
+		return;
+	}
 	for (i = 0; i < inventory->nr && !mdev; i++)
 		if (!strcmp(inventory->nodes[i].uuid, uuid))
 			mdev = &inventory->nodes[i];

@@ -219,31 +219,39 @@ static int by_memory(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* The parent of an mdev, from its folder in sysfs: .../mgpu_soft.0/UUID. */
-static bool is_below(const char *uuid, const char *parent)
+/* From its folder in sysfs: .../mgpu_soft.0/UUID. */
+bool local_parent(const char *uuid, char *parent, size_t size)
 {
 	char path[PATH_MAX], real[PATH_MAX], *slash;
 
+	if (strchr(uuid, '/'))
+		return false;
 	snprintf(path, sizeof(path), "%s" MDEVS "/%s", local_root, uuid);
 	if (!realpath(path, real))
 		return false;
 	slash = strrchr(real, '/');
 	*slash = '\0';
 	slash = strrchr(real, '/');
-	return slash && !strcmp(slash + 1, parent);
+	return slash && (size_t)snprintf(parent, size, "%s", slash + 1) < size;
+}
+
+static bool is_below(const char *uuid, const char *parent)
+{
+	char name[POOL_NAME_MAX];
+
+	return local_parent(uuid, name, sizeof(name)) && !strcmp(name, parent);
 }
 
 static uint32_t count_made(const struct host *host, const char *parent)
 {
-	uint32_t nr = 0;
-	size_t i;
+	char names[1024][POOL_TYPE_MAX];
+	uint32_t ours = 0;
+	size_t nr, i;
 
-	for (i = 0; i < host->nr_made; i++)
-		nr += is_below(host->made[i], parent);
-	for (i = 0; i < host->nr_held; i++)
-		if (host->held[i].device.request && *host->held[i].device.uuid)
-			nr += is_below(host->held[i].device.uuid, parent);
-	return nr;
+	nr = list(MDEVS, names, 1024);
+	for (i = 0; i < nr; i++)
+		ours += host_owns(host, names[i]) && is_below(names[i], parent);
+	return ours;
 }
 
 static void fill(const struct host *host, const char *parent, struct pool_gpu *gpu)
@@ -375,19 +383,12 @@ enum host_result local_mdev_make(const char *parent, const char *type,
 
 int local_mdev_remove(const char *uuid, char *text)
 {
-	char path[PATH_MAX], real[PATH_MAX];
+	char parent[POOL_NAME_MAX];
 	char said[256] = "";
-	char *slash;
 	int ret;
 
-	/* libvirt has the others */
-	snprintf(path, sizeof(path), "%s" MDEVS "/%s", local_root, uuid);
-	if (!realpath(path, real))
-		return 0;
-	slash = strrchr(real, '/');
-	*slash = '\0';
-	slash = strrchr(real, '/');
-	if (!slash || is_pci(slash + 1))
+	/* Libvirt has the others. */
+	if (!local_parent(uuid, parent, sizeof(parent)) || is_pci(parent))
 		return 0;
 	ret = MDEVCTL(said, WORD("stop"), WORD("--uuid"), WORD(uuid));
 	if (ret && mdev_is_there(uuid)) {

@@ -142,6 +142,9 @@ bool inventory_gpu(const struct host *host, const struct inventory *inventory,
 bool inventory_gpu_of(const struct host *host, const struct inventory *inventory,
 		      const char *addr, struct pool_gpu *gpu);
 
+/* Whether an mdev is the pool's; with the lock held, as inventory_gpu() and local_parents(). */
+bool host_owns(const struct host *host, const char *uuid);
+
 /* ---- host_mdev.c ---- */
 
 enum host_result mdev_make(struct host *host, const struct pool_job *job, char *text);
@@ -165,6 +168,8 @@ bool local_type_does(const char *parent, const char *type, uint32_t capabilities
 /* Parents of mdevs that libvirt does not list: those that are not on PCI. */
 int local_parents(const struct host *host, int (*fn)(const struct pool_gpu *, void *), void *arg);
 bool local_has_parent(const char *name);
+/* The parent of an mdev; false if there is no such mdev. */
+bool local_parent(const char *uuid, char *parent, size_t size);
 enum host_result local_mdev_make(const char *parent, const char *type,
 				 const struct pool_request *r, char *text);
 /* 1: it was there; 0: not; negative: an error, in @text. */
