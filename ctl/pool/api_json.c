@@ -209,13 +209,12 @@ struct json_object *gpu_json(struct context *c, const struct pool_gpu *gpu)
 {
 	struct json_object *o = json_object_new_object(), *functions = json_object_new_array();
 	struct json_object *holders = json_object_new_array();
-	const struct pool_request *r;
+	const struct pool_request *r = NULL;
 
 	for (unsigned int i = 0; i < gpu->nr_functions && i < POOL_FUNCTIONS_MAX; i++)
 		json_object_array_add(functions, json_object_new_string(gpu->functions[i]));
-	for (size_t i = 0; (r = pool_request_at(c->api->pool, i)); i++)
-		if (!pool_over(r->state) && !strcmp(r->gpu, gpu->name) &&
-		    sees_request(&c->call->actor, r))
+	while ((r = pool_request_of_gpu(c->api->pool, gpu->name, r)))
+		if (sees_request(&c->call->actor, r))
 			json_object_array_add(holders, holder_json(r));
 	add_text(o, "name", gpu->name);
 	add_text(o, "host", gpu->host);
@@ -240,11 +239,10 @@ struct json_object *gpu_json(struct context *c, const struct pool_gpu *gpu)
 struct json_object *vm_json(struct context *c, const struct pool_vm *vm)
 {
 	struct json_object *o = json_object_new_object(), *requests = json_object_new_array();
-	const struct pool_request *r;
+	const struct pool_request *r = NULL;
 
-	for (size_t i = 0; (r = pool_request_at(c->api->pool, i)); i++)
-		if (!pool_over(r->state) && !strcmp(r->vm, vm->name))
-			json_object_array_add(requests, json_object_new_uint64(r->id));
+	while ((r = pool_request_of_vm(c->api->pool, vm->name, r)))
+		json_object_array_add(requests, json_object_new_uint64(r->id));
 	add_text(o, "name", vm->name);
 	add_text(o, "host", vm->host);
 	add_text(o, "uuid", vm->uuid);

@@ -22,6 +22,7 @@ struct project {
 };
 
 struct vm {
+	TAILQ_HEAD(, request) requests;
 	struct pool_vm v;
 	struct host *host;
 	unsigned int open;
@@ -37,6 +38,7 @@ struct vm {
  * @kept: request that waits for room on it: no other is placed on it
  */
 struct gpu {
+	TAILQ_HEAD(, request) requests;
 	struct pool_gpu g;
 	struct host *host;
 	unsigned int index;
@@ -86,6 +88,8 @@ struct host {
  */
 struct request {
 	TAILQ_ENTRY(request) in_held;
+	TAILQ_ENTRY(request) in_vm;
+	TAILQ_ENTRY(request) in_gpu;
 	struct pool_request r;
 	struct queue_item item;
 	struct queue_holding holding;

@@ -234,6 +234,7 @@ int pool_put_vm(struct pool *pool, const struct pool_vm *vm)
 		v = calloc(1, sizeof(*v));
 		if (!v)
 			return -ENOMEM;
+		TAILQ_INIT(&v->requests);
 		if (table_add(&pool->vms, vm->name, v)) {
 			free(v);
 			return -ENOMEM;
@@ -294,6 +295,7 @@ static int add_gpu(struct pool *pool, struct host *host, const struct pool_gpu *
 
 	if (!g)
 		return -ENOMEM;
+	TAILQ_INIT(&g->requests);
 	g->g = *gpu;
 	g->g.used = 0;
 	if (make_candidates(pool, host->nr + 1) || table_add(&pool->gpus, gpu->name, g)) {
@@ -407,6 +409,7 @@ int core_request_add(struct pool *pool, struct request *q)
 		table_remove(&pool->requests, &q->r.id);
 		return ret;
 	}
+	TAILQ_INSERT_TAIL(&q->vm->requests, q, in_vm);
 	q->project->open++;
 	q->vm->open++;
 	return 0;
@@ -422,6 +425,7 @@ void core_request_free(struct pool *pool, struct request *q)
 		core_gpu_give(pool, q, q->holding.start);
 	table_remove(&pool->requests, &q->r.id);
 	table_remove(&pool->keys, &key);
+	TAILQ_REMOVE(&q->vm->requests, q, in_vm);
 	q->project->open--;
 	q->vm->open--;
 	free(q);
@@ -438,6 +442,7 @@ void core_gpu_take(struct pool *pool, struct request *q, struct gpu *gpu, uint32
 	q->holding.start = since;
 	queue_hold(&pool->queue, &q->project->flow, &q->holding);
 	TAILQ_INSERT_TAIL(&pool->held, q, in_held);
+	TAILQ_INSERT_TAIL(&gpu->requests, q, in_gpu);
 }
 
 void core_gpu_give(struct pool *pool, struct request *q, int64_t now)
@@ -446,6 +451,7 @@ void core_gpu_give(struct pool *pool, struct request *q, int64_t now)
 	q->gpu->holders--;
 	queue_drop(&pool->queue, &q->holding, now);
 	TAILQ_REMOVE(&pool->held, q, in_held);
+	TAILQ_REMOVE(&q->gpu->requests, q, in_gpu);
 	place_room(pool, q->gpu);
 	q->gpu = NULL;
 }
@@ -547,4 +553,26 @@ const struct pool_project *pool_project_at(const struct pool *pool, size_t i)
 	const struct project *p = table_at(&pool->projects, i);
 
 	return p ? &p->p : NULL;
+}
+
+const struct pool_request *pool_request_of_vm(const struct pool *pool, const char *name,
+					      const struct pool_request *after)
+{
+	const struct vm *v = core_find_vm(pool, name);
+	const struct request *q = v ? TAILQ_FIRST(&v->requests) : NULL;
+
+	if (after)
+		q = TAILQ_NEXT(whole((uintptr_t)after, const struct request, r), in_vm);
+	return q ? &q->r : NULL;
+}
+
+const struct pool_request *pool_request_of_gpu(const struct pool *pool, const char *name,
+					       const struct pool_request *after)
+{
+	const struct gpu *g = core_find_gpu(pool, name);
+	const struct request *q = g ? TAILQ_FIRST(&g->requests) : NULL;
+
+	if (after)
+		q = TAILQ_NEXT(whole((uintptr_t)after, const struct request, r), in_gpu);
+	return q ? &q->r : NULL;
 }

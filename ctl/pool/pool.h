@@ -189,6 +189,11 @@ const struct pool_vm *pool_vm(const struct pool *pool, const char *name);
 const struct pool_gpu *pool_gpu(const struct pool *pool, const char *name);
 const struct pool_project *pool_project(const struct pool *pool, const char *name);
 void pool_where(const struct pool *pool, uint64_t id, struct pool_place *place);
+/* The first request that is not over of a VM or GPU, or that after another; NULL: no more. */
+const struct pool_request *pool_request_of_vm(const struct pool *pool, const char *name,
+					      const struct pool_request *after);
+const struct pool_request *pool_request_of_gpu(const struct pool *pool, const char *name,
+					       const struct pool_request *after);
 /* In order: @i from 0; NULL behind the last. */
 const struct pool_request *pool_request_at(const struct pool *pool, size_t i);
 const struct pool_vm *pool_vm_at(const struct pool *pool, size_t i);

@@ -63,6 +63,9 @@ static void serves_in_order(void)
 	TAP_EQ(row(1)->state, POOL_RELEASED);
 	TAP_EQ(row(3)->state, POOL_ACTIVE);
 	TAP_CHECK(!pool_request(w.pool, 1));
+	TAP_EQ(pool_request_of_vm(w.pool, "a2", NULL)->id, 2);
+	TAP_CHECK(!pool_request_of_vm(w.pool, "a1", NULL));
+	TAP_CHECK(!pool_request_of_vm(w.pool, "a2", pool_request(w.pool, 2)));
 	TAP_EQ(give_back(1), -ENOENT);
 	TAP_EQ(give_back(3), 0);
 	TAP_EQ(give_back(3), 0);
@@ -940,6 +943,13 @@ static void check_gpus(void)
 				slots += q->slots;
 				holders++;
 			}
+		for (const struct pool_request *r = NULL;
+		     (r = pool_request_of_gpu(w.pool, g->g.name, r));)
+			holders -= !strcmp(r->gpu, g->g.name);
+		TAP_EQ(holders, 0);
+		for (const struct pool_request *r = NULL;
+		     (r = pool_request_of_gpu(w.pool, g->g.name, r));)
+			holders++;
 		TAP_EQ(g->g.used, slots);
 		TAP_CHECK(slots <= g->g.slots);
 		if (g->g.target == POOL_WHOLE)
