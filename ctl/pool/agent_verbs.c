@@ -293,10 +293,10 @@ static int word(const struct ask *a, const char *name, int (*of)(const char *), 
 /* The number of the VM's open request with a key; 0: none. */
 static uint64_t id_of_key(const struct ask *a, const char *key)
 {
-	const struct pool_request *r;
+	const struct pool_request *r = NULL;
 
-	for (size_t i = 0; (r = pool_request_at(a->setup->pool, i)); i++)
-		if (!strcmp(r->vm, a->vm) && !strcmp(r->key, key))
+	while ((r = pool_request_of_vm(a->setup->pool, a->vm, r)))
+		if (!strcmp(r->key, key))
 			return r->id;
 	return 0;
 }
@@ -344,12 +344,10 @@ static int read_request(const struct ask *a, struct pool_request *r)
 /* Whether another request of this key is one more than a VM may have open. */
 static bool too_many(const struct ask *a, const char *key)
 {
-	const struct pool_request *r;
+	const struct pool_request *r = NULL;
 	unsigned int open = 0;
 
-	for (size_t i = 0; (r = pool_request_at(a->setup->pool, i)); i++) {
-		if (pool_over(r->state) || strcmp(r->vm, a->vm))
-			continue;
+	while ((r = pool_request_of_vm(a->setup->pool, a->vm, r))) {
 		if (!strcmp(r->key, key))
 			return false;
 		open++;
@@ -416,7 +414,7 @@ static void do_state(const struct ask *a)
 static void do_list(const struct ask *a)
 {
 	const struct pool_vm *vm = pool_vm(a->setup->pool, a->vm);
-	const struct pool_request *r;
+	const struct pool_request *r = NULL;
 	unsigned int nr = 0;
 
 	wire_begin(a->answer, "ok");
@@ -424,11 +422,9 @@ static void do_list(const struct ask *a)
 	wire_add(a->answer, "project", vm->project);
 	wire_add(a->answer, "consent", vm->consent ? "yes" : "no");
 	wire_add(a->answer, "pinned", vm->pinned ? "yes" : "no");
-	for (size_t i = 0; nr < 24 && (r = pool_request_at(a->setup->pool, i)); i++) {
+	while (nr < 24 && (r = pool_request_of_vm(a->setup->pool, a->vm, r))) {
 		char name[WIRE_NAME_MAX], line[256];
 
-		if (pool_over(r->state) || strcmp(r->vm, a->vm))
-			continue;
 		snprintf(name, sizeof(name), "r%u", nr++);
 		snprintf(line, sizeof(line), "%llu %s %s %s", (unsigned long long)r->id,
 			 pool_state_name(r->state), r->kind, r->key);

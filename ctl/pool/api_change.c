@@ -222,12 +222,7 @@ void delete_project(struct context *c)
 
 static bool vm_is_busy(const struct api *api, const char *name)
 {
-	const struct pool_request *r;
-
-	for (size_t i = 0; (r = pool_request_at(api->pool, i)); i++)
-		if (!pool_over(r->state) && !strcmp(r->vm, name))
-			return true;
-	return false;
+	return pool_request_of_vm(api->pool, name, NULL);
 }
 
 static bool get_vm(struct context *c, struct pool_vm *vm)
