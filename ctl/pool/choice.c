@@ -731,27 +731,35 @@ static size_t rival(const struct choice *c, const struct choice_candidate *candi
 	return other;
 }
 
+/* Three digits, as %.3g has them, but without an exponent for large values. */
+static const char *three_digits(double value, char text[32])
+{
+	snprintf(text, 32, value >= 999.5 ? "%.0f" : "%.3g", value);
+	return text;
+}
+
 static void tell_history(const struct choice *c, const struct pool_request *r,
 			 const struct choice_candidate *candidates, size_t nr, size_t best,
 			 size_t left, char why[POOL_TEXT_MAX])
 {
 	const struct choice_estimate *e = &c->scores[best].e;
 	size_t other = rival(c, candidates, nr, best);
+	char number[32];
 	int at;
 
-	at = snprintf(why, POOL_TEXT_MAX, "history: %s takes %.3g s on %s (%u runs", r->kind,
-		      e->seconds, candidates[best].gpu->model, e->runs);
+	at = snprintf(why, POOL_TEXT_MAX, "history: %s takes %s s on %s (%u runs", r->kind,
+		      three_digits(e->seconds, number), candidates[best].gpu->model, e->runs);
 	if (r->size_mib)
-		at += snprintf(why + at, POOL_TEXT_MAX - (size_t)at, ", %.3g MiB/s",
-			       (double)r->size_mib / e->seconds);
+		at += snprintf(why + at, POOL_TEXT_MAX - (size_t)at, ", %s MiB/s",
+			       three_digits((double)r->size_mib / e->seconds, number));
 	if (e->energy_mj > 0)
-		at += snprintf(why + at, POOL_TEXT_MAX - (size_t)at, ", %.3g J",
-			       e->energy_mj / 1000);
+		at += snprintf(why + at, POOL_TEXT_MAX - (size_t)at, ", %s J",
+			       three_digits(e->energy_mj / 1000, number));
 	at += snprintf(why + at, POOL_TEXT_MAX - (size_t)at, ")");
 	if (other < nr)
-		at += snprintf(why + at, POOL_TEXT_MAX - (size_t)at, ", %.3g s on %s (%u runs)",
-			       c->scores[other].e.seconds, candidates[other].gpu->model,
-			       c->scores[other].e.runs);
+		at += snprintf(why + at, POOL_TEXT_MAX - (size_t)at, ", %s s on %s (%u runs)",
+			       three_digits(c->scores[other].e.seconds, number),
+			       candidates[other].gpu->model, c->scores[other].e.runs);
 	snprintf(why + at, POOL_TEXT_MAX - (size_t)at, "; best fit among %zu of %zu free GPUs",
 		 left, nr);
 }

@@ -37,6 +37,7 @@ class Browser:
     def options(self):
         options = Options()
         options.binary_location = shutil.which("chromium")
+        options.set_capability("acceptInsecureCerts", True)    # of services of tests
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage",
                          "--disable-background-networking", "--no-first-run", "--lang=en-GB",

@@ -86,7 +86,8 @@ async function attempt(load) {
             end(error.message);
         else if (!(error instanceof ServiceError))
             throw error;
-        // What the service refuses for the moment is loaded again with the next event.
+        else if (pool.stream)   // too many calls, or busy
+            setTimeout(() => pool.stream && changed(), SLOW_MS);
     }
 }
 
