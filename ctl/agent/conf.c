@@ -141,8 +141,8 @@ static int read_key(struct conf *conf, const char *path)
 	if (!*conf->vm)
 		strcpy(conf->vm, vm);
 	if (!*conf->vm) {
-		complain("the VM's name is unknown: put it before the key in %s as VM:KEY, or set vm= in " CONF_FILE,
-			 path);
+		complain("the VM's name is unknown: put it before the key in %s as VM:KEY, or set vm= in %s",
+			 path, CONF_FILE);
 		return -EINVAL;
 	}
 	return 0;
@@ -164,7 +164,8 @@ static int find_key(struct conf *conf)
 	if (ret == -ENOENT)
 		ret = read_key(conf, fw_cfg);
 	if (ret == -ENOENT)
-		complain("the VM has no key: an administrator of the pool makes one, for " CONF_KEY_FILE " or fw_cfg (see mgpu-agent(1))");
+		complain("the VM has no key: an administrator of the pool makes one, for %s or fw_cfg (see mgpu-agent(1))",
+			 CONF_KEY_FILE);
 	return ret;
 }
 

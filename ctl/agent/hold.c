@@ -371,8 +371,9 @@ static void warn_idle(const struct hold *h, uint64_t before)
 
 	if (!h->warned || h->warned == before)
 		return;
-	snprintf(text, sizeof(text), "the GPU of request %" PRIu64 " is idle, and the service will take it back; to keep it: mgpu-agent extend %" PRIu64 " TIME",
-		 h->kept.id, h->kept.id);
+	snprintf(text, sizeof(text),
+		 "the GPU of request %" PRIu64 " is idle, and the service will take it back; "
+		 "to keep it: mgpu-agent extend %" PRIu64 " TIME", h->kept.id, h->kept.id);
 	notice(h->conf, "idle", h->kept.id, h->kept.device, text);
 }
 
@@ -384,8 +385,10 @@ static void warn_lease(struct hold *h)
 	if (!h->until || h->until == h->until_said || now + LEASE_S < h->until)
 		return;
 	h->until_said = h->until;
-	snprintf(text, sizeof(text), "the lease of request %" PRIu64 " is over in %" PRIu64 " s; to keep the GPU: mgpu-agent extend %" PRIu64 " TIME",
-		 h->kept.id, h->until > now ? h->until - now : 0, h->kept.id);
+	snprintf(text, sizeof(text),
+		 "the lease of request %" PRIu64 " is over in %" PRIu64 " s; "
+		 "to keep the GPU: mgpu-agent extend %" PRIu64 " TIME", h->kept.id,
+		 h->until > now ? h->until - now : 0, h->kept.id);
 	notice(h->conf, "lease", h->kept.id, h->kept.device, text);
 }
 

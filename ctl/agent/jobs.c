@@ -278,7 +278,8 @@ static bool oldest(const struct jobs *jobs, char name[256])
 		struct stat st;
 		bool older;
 
-		if (*e->d_name == '.' || fstatat(jobs->folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		if (*e->d_name == '.' ||
+		    fstatat(jobs->folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    S_ISDIR(st.st_mode))
 			continue;
 		older = st.st_mtim.tv_sec != least.tv_sec ? st.st_mtim.tv_sec < least.tv_sec :
@@ -313,7 +314,8 @@ static int open_log(const struct jobs *jobs, const struct job *job)
 	int fd;
 
 	snprintf(name, sizeof(name), "done/%s.log", job->name);
-	fd = openat(jobs->folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(jobs->folder, name,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0 && fchown(fd, job->uid, job->gid)) {
 		close(fd);
 		return -1;

@@ -62,7 +62,7 @@ int jobs_open(struct jobs *jobs, const struct conf *conf);
 void jobs_close(struct jobs *jobs);
 /* Take what came, and say when to look again: both descriptors may be polled. */
 void jobs_drain(struct jobs *jobs);
-/* Find the oldest job; those that cannot be run are moved to failed. Return whether there is one. */
+/* Find the oldest job, false: none; those that cannot be run are moved to failed. */
 bool jobs_next(struct jobs *jobs, struct job *job);
 /* Start a job. Return 0 or -1; complains. */
 int jobs_start(struct jobs *jobs, const struct job *job, const struct hold *h, pid_t *pid);
@@ -71,7 +71,7 @@ void jobs_end(struct jobs *jobs, const char *name, bool done);
 
 /* Read a job's text. Return 0 or -EINVAL with a sentence. */
 int job_parse(char *text, struct job *job, char *why);
-/* Make a job's text of a line: NAME=VALUE words, then command= and the rest. Return false: no room. */
+/* Make a job's text of a line: NAME=VALUE words, then command= and the rest; false: no room. */
 bool job_of_line(const char *line, char *text, size_t size);
 
 #endif /* AGENT_JOBS_H */

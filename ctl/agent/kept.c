@@ -190,7 +190,9 @@ int kept_write(const struct kept *kept)
 {
 	char text[KEPT_LIST + 512];
 
-	snprintf(text, sizeof(text), "key=%s\nid=%" PRIu64 "\ndevice=%s\nover=%d\ndone=%d\nbusy_ns=%" PRIu64 "\nbefore=%s\n",
+	snprintf(text, sizeof(text),
+		 "key=%s\nid=%" PRIu64 "\ndevice=%s\nover=%d\ndone=%d\nbusy_ns=%" PRIu64 "\n"
+		 "before=%s\n",
 		 kept->key, kept->id, kept->device, kept->over, kept->done, kept->busy_ns,
 		 kept->before);
 	return write_whole(kept->conf, kept->name, SUFFIX, text);

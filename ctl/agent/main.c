@@ -245,7 +245,8 @@ int main(int argc, char **argv)
 		complain("no command; the commands are run, watch, request, state, release, extend and consent (see 'mgpu-agent --help')");
 		return STATUS_USAGE;
 	}
-	if (wrong_options(text, sizeof(text), "mgpu-agent", &command->o, options, OPT_KIND, given)) {
+	if (wrong_options(text, sizeof(text), "mgpu-agent", &command->o, options, OPT_KIND,
+			  given)) {
 		complain("%s", text);
 		return STATUS_USAGE;
 	}

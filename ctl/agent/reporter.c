@@ -18,7 +18,7 @@
 
 #define ANSWER_S	10
 #define HOLDS		16
-#define LISTS		5	/* times the pause between reports: between two lists without a GPU */
+#define LISTS		5	/* pauses between reports that pass between lists without a GPU */
 
 /**
  * struct reporter - the process
@@ -160,7 +160,7 @@ static uint64_t look(struct reporter *r)
 	for (size_t i = 0; i < HOLDS; i++) {
 		if (r->holds[i] && hold_tick(r->holds[i], now) == -ENODEV)
 			drop(&r->holds[i]);
-		any |= r->holds[i] != NULL;
+		any |= !!r->holds[i];
 	}
 	if (now >= r->list_ns) {
 		list(r);

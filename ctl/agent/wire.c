@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "utf8.h"
 #include "wire.h"
 
 #define MAGIC		"mga1"
@@ -241,24 +242,13 @@ static const char *read_value(const char *at, const char *end, char **out)
 	return at < end ? at + 1 : NULL;
 }
 
-/* Whether a text is UTF-8, without surrogates and overlong forms (RFC 3629). */
 static bool is_utf8(const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
+	size_t length = 1;
 
-	while (*s) {
-		unsigned int more = *s < 0x80 ? 0 : *s < 0xc2 ? 9 : *s < 0xe0 ? 1 : *s < 0xf0 ? 2 :
-				    *s < 0xf5 ? 3 : 9;
-		unsigned char first = *s++;
-
-		if (more == 9 || (first == 0xe0 && *s < 0xa0) || (first == 0xed && *s > 0x9f) ||
-		    (first == 0xf0 && *s < 0x90) || (first == 0xf4 && *s > 0x8f))
-			return false;
-		for (; more; more--)
-			if ((*s++ & 0xc0) != 0x80)
-				return false;
-	}
-	return true;
+	for (; *text && length; text += length)
+		length = utf8_len((const unsigned char *)text);
+	return length;
 }
 
 int wire_parse(const unsigned char *body, size_t length, struct wire_message *m)

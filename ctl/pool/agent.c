@@ -204,8 +204,8 @@ int agent_listen(const char *where, char *text)
 		snprintf(text, POOL_TEXT_MAX, "agents cannot be listened for at '%.64s': give vsock, vsock:PORT, ADDRESS:PORT or [IPv6]:PORT",
 			 where);
 	else if (fd < 0)
-		snprintf(text, POOL_TEXT_MAX, "agents cannot be listened for at '%.64s': %s%s", where,
-			 strerror(-fd), !vsock ? "" : ": see that /dev/vsock exists (modprobe vhost_vsock)");
+		snprintf(text, POOL_TEXT_MAX, "agents cannot be listened for at '%.64s': %s%s",
+			 where, strerror(-fd), !vsock ? "" : ": see that /dev/vsock exists (modprobe vhost_vsock)");
 	return fd;
 }
 
@@ -417,7 +417,9 @@ static void add_conn(struct agent *a, int fd, uint64_t peer, uint64_t now)
 	struct conn *c = calloc(1, sizeof(*c));
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = c };
 
-	if (!c || !(c->tls = new_session(a, fd)))
+	if (c)
+		c->tls = new_session(a, fd);
+	if (!c || !c->tls)
 		goto no;
 	if (epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &e)) {
 		gnutls_deinit(c->tls);
@@ -625,7 +627,9 @@ static int read_to(struct conn *c, size_t want, uint64_t now)
 	while (c->have < want) {
 		ssize_t n;
 
-		if (!c->in && !(c->in = malloc(WIRE_FRAME_MAX))) {
+		if (!c->in)
+			c->in = malloc(WIRE_FRAME_MAX);
+		if (!c->in) {
 			end(c);
 			return 0;
 		}
@@ -678,8 +682,12 @@ static void proven(struct conn *c, uint64_t now)
 	struct guest *g;
 
 	if (!*c->name || gnutls_psk_server_get_username2(c->tls, &name) ||
-	    name.size != strlen(c->name) || memcmp(name.data, c->name, name.size) ||
-	    !(g = find_guest(a, c->name))) {
+	    name.size != strlen(c->name) || memcmp(name.data, c->name, name.size)) {
+		refused(c);
+		return;
+	}
+	g = find_guest(a, c->name);
+	if (!g) {
 		refused(c);
 		return;
 	}

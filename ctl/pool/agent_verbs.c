@@ -534,7 +534,7 @@ static void do_consent(const struct ask *a)
 		refuse(a, -EINVAL, "consent is yes or no");
 		return;
 	}
-	if (yes != (vm.consent != 0)) {
+	if (yes != !!vm.consent) {
 		vm.consent = yes ? a->now : 0;
 		vm.seq = a->seq;
 		vm.seen = a->now;

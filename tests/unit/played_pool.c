@@ -81,8 +81,8 @@ static int on_add(void *arg, struct pool_request *r)
 static int on_outcome(void *arg, const struct pool_outcome *o)
 {
 	(void)arg;
-	printf("outcome %" PRIu64 " done=%d busy_ns=%" PRIu64 " energy_mj=%" PRIu64 " memory_mib=%" PRIu32 "\n",
-	       o->request, o->done, o->busy_ns, o->energy_mj, o->memory_mib);
+	printf("outcome %" PRIu64 " done=%d busy_ns=%" PRIu64 " memory_mib=%" PRIu32 "\n",
+	       o->request, o->done, o->busy_ns, o->memory_mib);
 	return store_add_outcome(p.store, o);
 }
 
