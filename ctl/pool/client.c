@@ -110,6 +110,25 @@ static char *exchange(int fd, const char *method, const char *path, const char *
 	return read_all(fd);
 }
 
+int client_export(const char *socket)
+{
+	int fd = reach(socket), status = 0;
+	char *answer = NULL, *text = NULL;
+
+	if (fd >= 0) {
+		answer = exchange(fd, "GET", "/v1/history.csv", "");
+		close(fd);
+	}
+	if (answer && sscanf(answer, "HTTP/1.%*d %d", &status) == 1 && status == 200)
+		text = strstr(answer, "\r\n\r\n");
+	if (text)
+		fputs(text + 4, stdout);
+	else
+		complain("%s: the service gave no history; see its log", socket);
+	free(answer);
+	return text ? end_output() : STATUS_FAILED;
+}
+
 struct json_object *client_call(const char *socket, const char *method, const char *path,
 				struct json_object *body, int *status)
 {

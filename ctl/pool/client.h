@@ -53,6 +53,7 @@ struct client_wish {
 int client_request(const char *socket, const struct client_wish *wish, bool json);
 int client_list(const char *socket, bool all, bool json);
 int client_release(const char *socket, const char *id, bool done, bool json);
+int client_export(const char *socket);
 int client_token(const char *socket, const char *name, const char *role, const char *project,
 		 int64_t expires);
 

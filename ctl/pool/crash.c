@@ -8,8 +8,7 @@
 const char *const crash_points[] = {
 	"request-store", "request-stored", "change-store", "change-stored", "outcome-stored",
 	"event-stored", "commit", "committed", "job", "job-begun", "answer", "answer-done",
-	"reconcile", "reconcile-done", "reply", "load", "host-function", "host-attached",
-	"host-mdev", "host-detach", "host-detached",
+	"reconcile", "reconcile-done", "reply", "load", "libvirt", "libvirt-done",
 	NULL
 };
 

@@ -92,12 +92,38 @@ static enum MHD_Result send_answer(struct call *call, struct api_answer *answer)
 	return send_response(call, answer->status, r);
 }
 
+/*
+ * Send an error when the body has come, if it is of a size that may: a client that still sends
+ * would see a broken connection in place of the answer.
+ */
+static enum MHD_Result send_refusal(struct call *call, struct api_answer *answer)
+{
+	const char *size = header(call, "Content-Length");
+	unsigned long long bytes = size ? strtoull(size, NULL, 10) : 0;
+
+	if (call->state != CALL_BEGIN || bytes > API_BODY_MAX ||
+	    (!bytes && !header(call, "Transfer-Encoding")))
+		return send_answer(call, answer);
+	call->refusal = *answer;
+	call->state = CALL_REFUSED;
+	return MHD_YES;
+}
+
+/* Send the error that waited for the body. */
+static enum MHD_Result send_held(struct call *call)
+{
+	struct api_answer answer = call->refusal;
+
+	call->refusal.body = NULL;
+	return send_answer(call, &answer);
+}
+
 #define REFUSE(call, status, code, ...)					\
 	do {								\
 		struct api_answer answer_ = { .fd = -1 };		\
 									\
 		api_error(&answer_, status, code, __VA_ARGS__);		\
-		return send_answer(call, &answer_);			\
+		return send_refusal(call, &answer_);			\
 	} while (0)
 
 static enum MHD_Result refuse_rate(struct call *call, unsigned int seconds)
@@ -106,7 +132,7 @@ static enum MHD_Result refuse_rate(struct call *call, unsigned int seconds)
 
 	api_error(&answer, 429, "rate", "too many calls; ask again in %u seconds", seconds);
 	answer.retry = seconds;
-	return send_answer(call, &answer);
+	return send_refusal(call, &answer);
 }
 
 static enum MHD_Result send_page(struct call *call, const struct page_file *f)
@@ -202,7 +228,7 @@ static bool admitted(struct call *call, enum MHD_Result *result)
 		api_error(&answer, 401, "unauthorized", "%s", why);
 	}
 	if (ret) {
-		*result = send_answer(call, &answer);
+		*result = send_refusal(call, &answer);
 		return false;
 	}
 	snprintf(name, sizeof(name), "%u:%s", call->actor.role, call->actor.name);
@@ -424,30 +450,61 @@ static enum MHD_Result run(struct call *call, const char *method)
 	return send_answer(call, &answer);
 }
 
-/* The head of a call is there. */
-static enum MHD_Result begin(struct call *call, const char *method)
+/* What is wrong with the head of a call; answers. */
+static enum MHD_Result check_head(struct call *call, const char *method)
 {
-	bool get = !strcmp(method, "GET");
-	const struct page_file *page = get || !strcmp(method, "HEAD") ? page_find(call->uri) : NULL;
 	const char *size = header(call, "Content-Length"), *type = header(call, "Content-Type");
-	enum MHD_Result result;
+	bool get = !strcmp(method, "GET");
 
-	call->state = CALL_BODY;
-	if (page)
-		return send_page(call, page);
-	if (!admitted(call, &result))
-		return result;
 	if (!get && strcmp(method, "POST") && strcmp(method, "PUT") && strcmp(method, "DELETE"))
 		REFUSE(call, 405, "method", "use GET, POST, PUT or DELETE");
 	if (!get && other_site(call)) {
 		log_refused(call, "a change from a page of another site");
 		REFUSE(call, 403, "forbidden", "a change from a page of another site; use the page of this service");
 	}
-	if ((size && strtoull(size, NULL, 10) > API_BODY_MAX))
-		REFUSE(call, 413, "too_large", "the body has more than %d bytes; send less",
-		       API_BODY_MAX);
 	if (!get && type && !is_json(type))
 		REFUSE(call, 400, "invalid", "the body must be JSON; send Content-Type: application/json");
+	if (size && strtoull(size, NULL, 10) > API_BODY_MAX) {
+		struct api_answer answer = { .fd = -1 };
+
+		/* At once: the body would be too much. */
+		api_error(&answer, 413, "too_large", "the body has more than %d bytes; send less",
+			  API_BODY_MAX);
+		return send_answer(call, &answer);
+	}
+	call->state = CALL_BODY;
+	return MHD_YES;
+}
+
+/* The head of a call is there. */
+static enum MHD_Result begin(struct call *call, const char *method)
+{
+	bool read = !strcmp(method, "GET") || !strcmp(method, "HEAD");
+	const struct page_file *page = read ? page_find(call->uri) : NULL;
+	enum MHD_Result result;
+
+	if (page)
+		return send_page(call, page);
+	return admitted(call, &result) ? check_head(call, method) : result;
+}
+
+/* A part of the body. */
+static enum MHD_Result add_body(struct call *call, const char *upload, size_t size)
+{
+	char *body;
+
+	if (call->size + size > API_BODY_MAX)
+		return MHD_NO;	/* a body without a length, which gets no answer */
+	if (call->state == CALL_REFUSED) {
+		call->size += size;
+		return MHD_YES;
+	}
+	body = realloc(call->body, call->size + size);
+	if (!body)
+		return MHD_NO;
+	memcpy(body + call->size, upload, size);
+	call->body = body;
+	call->size += size;
 	return MHD_YES;
 }
 
@@ -456,7 +513,7 @@ enum MHD_Result call_run(void *arg, struct MHD_Connection *c, const char *url, c
 			 void **state)
 {
 	struct call *call = *state;
-	char *body;
+	enum MHD_Result ret;
 
 	(void)arg;
 	(void)c;
@@ -468,18 +525,12 @@ enum MHD_Result call_run(void *arg, struct MHD_Connection *c, const char *url, c
 		return begin(call, method);
 	if (call->state == CALL_DONE)
 		return MHD_YES;
-	if (!*upload_size)
-		return run(call, method);
-	if (call->size + *upload_size > API_BODY_MAX)
-		return MHD_NO;	/* a body without a length, which gets no answer */
-	body = realloc(call->body, call->size + *upload_size);
-	if (!body)
-		return MHD_NO;
-	memcpy(body + call->size, upload, *upload_size);
-	call->body = body;
-	call->size += *upload_size;
-	*upload_size = 0;
-	return MHD_YES;
+	if (*upload_size) {
+		ret = add_body(call, upload, *upload_size);
+		*upload_size = 0;
+		return ret;
+	}
+	return call->state == CALL_REFUSED ? send_held(call) : run(call, method);
 }
 
 void call_end(void *arg, struct MHD_Connection *c, void **state,
@@ -498,6 +549,7 @@ void call_end(void *arg, struct MHD_Connection *c, void **state,
 	free(call->uri);
 	free(call->body);
 	free(call->text);
+	free(call->refusal.body);
 	free(call);
 	*state = NULL;
 }

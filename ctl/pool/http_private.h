@@ -46,12 +46,15 @@ struct client {
  * enum call_state - what a call is doing
  * @CALL_BEGIN: only its first line is there
  * @CALL_BODY: its body comes
+ * @CALL_REFUSED: it gets an error when its body has come
  * @CALL_WAITS: a long poll, suspended
  * @CALL_WOKEN: a long poll that is answered now
  * @CALL_STREAM: a stream, see @suspended
  * @CALL_DONE: it was answered
  */
-enum call_state { CALL_BEGIN, CALL_BODY, CALL_WAITS, CALL_WOKEN, CALL_STREAM, CALL_DONE };
+enum call_state {
+	CALL_BEGIN, CALL_BODY, CALL_REFUSED, CALL_WAITS, CALL_WOKEN, CALL_STREAM, CALL_DONE,
+};
 
 /**
  * struct call - a call
@@ -62,6 +65,7 @@ enum call_state { CALL_BEGIN, CALL_BODY, CALL_WAITS, CALL_WOKEN, CALL_STREAM, CA
  * @body: body
  * @size: its size, bytes
  * @state: what it is doing
+ * @refusal: the error that waits for the body
  * @actor: the caller
  * @request: long poll: the request
  * @seen: long poll: the version that the client has
@@ -83,6 +87,7 @@ struct call {
 	char *body;
 	size_t size;
 	enum call_state state;
+	struct api_answer refusal;
 	struct api_actor actor;
 	uint64_t request;
 	uint64_t seen;

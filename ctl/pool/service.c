@@ -238,9 +238,16 @@ static bool start_http(void)
 	s.api.hosts = hosts_list(s.hosts, &s.api.nr_hosts);
 	s.api.changed = on_api;
 	s.http = http_new(&s.config, &s.api, why);
-	if (!s.http)
+	if (!s.http) {
 		complain("%s", why);
-	return s.http;
+		return false;
+	}
+	/* Port 0 is one that the kernel chooses. */
+	if (http_port(s.http)) {
+		printf("mgpu-poold: listening at port %u\n", http_port(s.http));
+		fflush(stdout);
+	}
+	return true;
 }
 
 /* Threads must not take the signals. */

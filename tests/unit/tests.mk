@@ -397,6 +397,15 @@ test_pool_api-cflags := $(pool-core-cflags)
 test_pool_api-pkgs := json-c gnutls sqlite3 libpq inih
 test_pool_api-libs := -Wl,--wrap=store_commit
 
+# All of mgpu-poold, with points to crash at, and a libvirt that outlives it.
+test_poold-srcs := pool_persist.c $(filter-out %/main.c,$(wildcard $(pool)/*.c)) \
+	../../ctl/agent/wire.c $(place-pure) $(filter-out %/bpf_why.c,$(wildcard ../../ctl/lib/*.c))
+test_poold-cflags := $(pool-core-cflags) -I../../ctl/agent -DPOOL_CRASH_POINTS \
+	-DMGPU_VERSION='"test"'
+test_poold-pkgs := libvirt libxml-2.0 libmicrohttpd gnutls sqlite3 libpq inih json-c \
+	libnl-genl-3.0
+test_poold-libs := -lpthread -Wl,--wrap=virDomainDefineXML,--wrap=virConnectOpenAuth
+
 # ---- ctl/remote
 
 remote := ../../ctl/remote

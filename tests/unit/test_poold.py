@@ -1,0 +1,787 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""mgpu-poold as a program: all of it, with libvirt's test driver.
+
+The real libvirt library and SQLite are used; VMs of the test driver are off, so that their
+definitions get the devices.  test_poold.c says how its libvirt outlives the service.
+"""
+
+import concurrent.futures
+import contextlib
+import datetime
+import http.client
+import ipaddress
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.dont_write_bytecode = True
+
+from cryptography import x509  # noqa: E402 pylint: disable=wrong-import-position
+from cryptography.hazmat.primitives import hashes, serialization  # noqa: E402
+from cryptography.hazmat.primitives.asymmetric import ec  # noqa: E402
+
+import pytap  # noqa: E402 pylint: disable=wrong-import-position
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
+import poold  # noqa: E402 pylint: disable=wrong-import-position
+
+TMP = tempfile.mkdtemp()
+NOBODY = 65534
+
+
+@contextlib.contextmanager
+def service(**options):
+    """A service in a folder of its own."""
+    folder = tempfile.mkdtemp(dir=TMP)
+    with poold.serving(folder, **options) as p:
+        yield p
+
+
+# ---- certificates
+
+NOW = datetime.datetime.utcnow()
+
+
+class Authority:
+    """Makes certificates."""
+
+    def __init__(self, name):
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        self.path = os.path.join(TMP, name + ".ca.pem")
+        self.write(self.path, self.sign(self.name, self.key, True, []))
+
+    @staticmethod
+    def write(path, certificate, key=None):
+        """Write PEM files."""
+        with open(path, "wb") as file:
+            file.write(certificate.public_bytes(serialization.Encoding.PEM))
+        if key:
+            with open(path + ".key", "wb") as file:
+                file.write(key.private_bytes(serialization.Encoding.PEM,
+                                             serialization.PrivateFormat.PKCS8,
+                                             serialization.NoEncryption()))
+
+    def sign(self, subject, key, is_ca, names, days=1):
+        """Return a certificate."""
+        builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name)
+                   .public_key(key.public_key()).serial_number(x509.random_serial_number())
+                   .not_valid_before(NOW - datetime.timedelta(days=3))
+                   .not_valid_after(NOW + datetime.timedelta(days=days))
+                   .add_extension(x509.BasicConstraints(is_ca, None), True))
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), False)
+        return builder.sign(self.key, hashes.SHA256())
+
+    def make(self, name, names=(), days=1):
+        """Make a certificate with its key; returns the paths of both."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        path = os.path.join(tempfile.mkdtemp(dir=TMP), "pem")
+        self.write(path, self.sign(subject, key, False, list(names), days), key)
+        return path, path + ".key"
+
+
+def server_names():
+    """Names of the service."""
+    return [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+
+
+CA = Authority("ca")
+OTHER_CA = Authority("other")
+SERVER = CA.make("poold", server_names())
+
+
+def listen(server=SERVER, more=""):
+    """Lines of [listen] for TLS."""
+    return (f"address = 127.0.0.1:0\ncertificate = {server[0]}\nkey = {server[1]}\n"
+            f"client_ca = {CA.path}\n{more}")
+
+
+def port_of(p):
+    """The port that the kernel chose."""
+    return int(re.findall(r"listening at port (\d+)", p.log())[-1])
+
+
+# ---- the API
+
+def routes():
+    done = subprocess.run([os.path.join(poold.BUILD, "unit", "test_pool_api"), "routes"],
+                          capture_output=True, text=True, check=True)
+    program = set(done.stdout.splitlines())
+    described = {f"{method.upper()} {path}" for path, methods in poold.OPENAPI["paths"].items()
+                 for method in methods}
+    assert program == described, program ^ described
+
+
+def gives_and_takes():
+    with service() as p:
+        first = p.unix.ask("one")
+        assert first.status == 201 and first.json["gpu"] == "one/0000:01:00.0", first
+        r = p.unix.wait(1, "active")
+        assert r["why"] and r["attached"], r
+        assert p.devices() == [(1, 0, "vm0", 1), (1, 1, "vm0", 1)], p.devices()
+        second = p.unix.ask("two", vm="vm1").json
+        assert second["state"] == "queued" and second["place"] == 1 and second["why"], second
+        third = p.unix.ask("three", vm="vm2").json
+        assert third["place"] == 2, third
+        p.unix.release(3)
+        assert p.unix.get("/v1/requests/3")["state"] == "cancelled"
+        p.unix.release(1, done=True)
+        r = p.unix.wait(2, "active")
+        assert p.devices() == [(1, 0, "vm1", 2), (1, 1, "vm1", 2)], p.devices()
+        assert p.unix.get("/v1/requests/1")["state"] == "released"
+        rows = p.unix.get("/v1/history")["history"]
+        assert [(row["kind"], row["done"]) for row in rows] == [("training", True)], rows
+        spans = p.unix.get("/v1/use")["spans"]
+        assert {span["request"] for span in spans} == {1, 2}, spans
+        what = [e["what"] for e in p.unix.get("/v1/requests/1/events")["events"]]
+        assert what[0] == "request" and "attached" in what and what[-1] == "released", what
+        assert p.unix.get("/v1/requests/1/use")["uses"] == []
+        p.unix.release(2)
+        p.unix.wait(2, "released")
+        assert p.devices() == []
+
+
+def every_answer_is_described():
+    """Each route is called once at least; Client.call() compares."""
+    called = set()
+    with service() as p:
+        real = p.unix.call
+
+        def call(method, target, *more, **named):
+            called.add(f"{method} {poold.path_of(method, target)}")
+            return real(method, target, *more, **named)
+
+        p.unix.call = call
+        assert p.unix.call("PUT", "/v1/projects/p", {"weight": 200, "max_gpus": 3}).status == 200
+        assert p.unix.call("PUT", "/v1/vms/vm0", {"project": "p", "pinned": True}).status == 200
+        assert p.unix.call("POST", "/v1/vms/vm0/key").status == 201
+        p.unix.ask("k", floor_fps=29.97, lease_s=600, capabilities=["3d"], precision="fp16",
+                   size_mib=5, target="whole", project="p")
+        p.unix.ask("k", vm="vm1")
+        p.unix.wait(1, "active")
+        assert p.unix.call("POST", "/v1/requests/1/extend", {"seconds": 900}).status == 200
+        for path in ("status", "hosts", "gpus", "vms", "projects", "requests", "requests/1",
+                     "requests/2", "requests/1/use", "requests/1/events", "events", "history",
+                     "use", "tokens", "requests?open=1&limit=1", "requests?before=2",
+                     "events?after=3&limit=2", "use?since=5"):
+            p.unix.get("/v1/" + path)
+        assert p.unix.call("PUT", "/v1/gpus/one/0000:01:00.0",
+                           {"offline": True, "why": "fan", "model": "RTX"}).status == 200
+        assert p.unix.call("PUT", "/v1/tokens/t", {"role": "viewer"}).status == 201
+        assert p.unix.get("/v1/tokens/t")["role"] == "viewer"
+        assert p.unix.call("DELETE", "/v1/tokens/t").status == 204
+        p.unix.release(1)
+        p.unix.release(2)
+        p.unix.wait(1, "released")
+        assert p.unix.call("DELETE", "/v1/vms/vm0").status == 204
+        assert p.unix.call("DELETE", "/v1/projects/p").status == 204
+        for path in ("history.csv", "openapi.yaml"):
+            assert p.unix.call("GET", "/v1/" + path).status == 200
+        with contextlib.closing(poold.UnixConnection(p.socket)) as c:
+            c.request("GET", "/v1/events/stream")
+            assert c.getresponse().status == 200
+            called.add("GET /v1/events/stream")
+        everything = {f"{method.upper()} {path}"
+                      for path, methods in poold.OPENAPI["paths"].items() for method in methods}
+        assert everything <= called, everything - called
+
+
+def one_answer_for_a_key():
+    with service(gpus=4, vms=8) as p:
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(lambda i: p.unix.ask(f"k{i % 4}", vm=f"vm{i % 4}"), range(48)))
+        assert sum(a.status == 201 for a in answers) == 4, answers
+        assert {a.status for a in answers} == {200, 201}, answers
+        assert {a.json["id"] for a in answers} == {1, 2, 3, 4}, answers
+        assert p.unix.ask("k0", vm="vm5").status == 409
+        for i in range(1, 5):
+            p.unix.wait(i, "active")
+            p.unix.release(i)
+            p.unix.wait(i, "released")
+        # A restart, and requests that are over, forget no key.
+        assert p.stop() == 0
+        p.start()
+        again = p.unix.ask("k0")
+        assert again.status == 200 and again.json["state"] == "released", again
+        assert p.unix.ask("new").json["id"] > 4
+
+
+def lasts_over_restarts():
+    with service(vms=3) as p:
+        p.unix.ask("a")
+        p.unix.ask("b", vm="vm1")
+        p.unix.wait(1, "active")
+        before = p.devices()
+        assert p.stop() == 0
+        p.start()
+        assert p.unix.get("/v1/requests/1")["state"] == "active"
+        assert p.unix.get("/v1/requests/2")["place"] == 1
+        assert p.devices() == before
+        # Taken away from the VM while the service is not there.
+        assert p.stop() == 0
+        shutil.rmtree(p.libvirt)
+        os.mkdir(p.libvirt)
+        p.start()
+        r = p.unix.wait(1, "released")
+        assert "gave" in r["why"] or "gone" in r["why"] or r["why"], r
+        p.unix.wait(2, "active")
+        assert {d[2] for d in p.devices()} == {"vm1"}
+
+
+def long_polls():
+    with service() as p:
+        r = p.unix.ask("a").json
+        r = p.unix.wait(1, "active")
+        b = p.unix.ask("b", vm="vm1").json
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            waiting = [pool.submit(p.unix.get, f"/v1/requests/2?wait=60&seen={b['version']}")
+                       for _ in range(8)]
+            # They hold up nobody.
+            p.unix.get("/v1/status")
+            p.unix.release(1)
+            for w in waiting:
+                answer = w.result(poold.PATIENCE)
+                assert answer["version"] != b["version"], answer
+        now = p.unix.get(f"/v1/requests/1?wait=1&seen={p.unix.get('/v1/requests/1')['version']}")
+        assert now["state"] in ("released", "releasing"), now
+
+
+# ---- streams
+
+class Stream:
+    """Server-Sent Events."""
+
+    def __init__(self, connection, target="/v1/events/stream", **headers):
+        self.connection = connection
+        connection.request("GET", target, headers=headers)
+        self.response = connection.getresponse()
+
+    def event(self):
+        """The next event, None at the end of the stream."""
+        for line in iter(self.response.readline, b""):
+            if line.startswith(b"data: "):
+                return json.loads(line[6:])
+        return None
+
+
+def streams():
+    with service() as p:
+        stream = Stream(poold.UnixConnection(p.socket))
+        assert stream.response.headers["Content-Type"] == "text/event-stream"
+        p.unix.ask("a")
+        p.unix.wait(1, "active")
+        seen = [stream.event() for _ in range(3)]
+        assert [e["what"] for e in seen][0] == "request", seen
+        assert [e["id"] for e in seen] == sorted(e["id"] for e in seen), seen
+        stream.connection.close()
+        resumed = Stream(poold.UnixConnection(p.socket), **{"Last-Event-ID": str(seen[0]["id"])})
+        assert resumed.event() == seen[1]
+        behind = Stream(poold.UnixConnection(p.socket),
+                        f"/v1/events/stream?after={seen[1]['id']}")
+        assert behind.event() == seen[2]
+        # Rights that changed end streams.
+        token = p.unix.call("PUT", "/v1/tokens/t", {"role": "viewer"}).json["token"]
+        mine = Stream(poold.UnixConnection(p.socket), Authorization="Bearer " + token)
+        assert mine.response.status == 200
+        assert p.unix.call("DELETE", "/v1/tokens/t").status == 204
+        assert mine.event() is None
+        assert p.unix.call("GET", "/v1/events/stream",
+                           headers={"Authorization": "Bearer " + token}).status == 401
+
+
+def streams_of_a_project():
+    with service(gpus=2) as p:
+        p.unix.call("PUT", "/v1/projects/q", {})
+        p.unix.call("PUT", "/v1/vms/vm1", {"project": "q"})
+        token = p.unix.call("PUT", "/v1/tokens/t", {"role": "project", "project": "q"}).json["token"]
+        mine = Stream(poold.UnixConnection(p.socket), Authorization="Bearer " + token)
+        p.unix.ask("theirs")
+        p.unix.wait(1, "active")
+        p.unix.ask("mine", vm="vm1")
+        for _ in range(3):
+            event = mine.event()
+            assert event["request"] == 2, event
+
+
+# ---- callers
+
+def tls_and_tokens():
+    with service(listen=listen()) as p:
+        port = port_of(p)
+        assert p.tls(port, CA.path).call("GET", "/v1/status").status == 401
+        for role, project in (("admin", None), ("viewer", None), ("project", "default")):
+            token = p.unix.call("PUT", f"/v1/tokens/{role}",
+                                {"role": role, "project": project}).json["token"]
+            you = p.tls(port, CA.path, token).get("/v1/status")["you"]
+            assert you == {"name": role, "role": role, "project": project}, you
+        answer = p.tls(port, CA.path, token).call("GET", "/v1/status")
+        assert answer.headers["Strict-Transport-Security"], answer.headers
+        try:
+            p.tls(port, CA.path, token, version=ssl.TLSVersion.TLSv1_2).call("GET", "/v1/status")
+            old = True
+        except (ssl.SSLError, ConnectionError):
+            old = False
+        assert not old
+        p.tls(port, CA.path, token, version=ssl.TLSVersion.TLSv1_3).get("/v1/status")
+        # No HTTP without TLS.
+        try:
+            plain = http.client.HTTPConnection("127.0.0.1", port, timeout=poold.PATIENCE)
+            plain.request("GET", "/v1/status")
+            plain.getresponse()
+            served = True
+        except (OSError, http.client.HTTPException):
+            served = False
+        assert not served
+
+
+CLIENTS = """
+[client ops]
+role = admin
+[client urn:mgpu:q]
+role = project
+project = q
+[client watch.example]
+role = viewer
+[project q]
+weight = 50
+"""
+
+
+def certificates():
+    with service(listen=listen(), config=CLIENTS) as p:
+        port = port_of(p)
+
+        def you(certificate):
+            answer = p.tls(port, CA.path, certificate=certificate).call("GET", "/v1/status")
+            return answer.json.get("you", {}).get("role", answer.status)
+
+        assert you(CA.make("ops")) == "admin"
+        assert you(CA.make("x", [x509.UniformResourceIdentifier("urn:mgpu:q")])) == "project"
+        assert you(CA.make("x", [x509.DNSName("watch.example")])) == "viewer"
+        assert you(CA.make("x")) == 401
+        assert you(CA.make("ops2", [x509.DNSName("ops.example")])) == 401
+        for bad in (OTHER_CA.make("ops"), CA.make("ops", days=-1)):
+            try:
+                role = you(bad)
+            except (ssl.SSLError, ConnectionError, http.client.HTTPException):
+                role = 401
+            assert role == 401, role
+        # A token counts more than the certificate.
+        token = p.unix.call("PUT", "/v1/tokens/v", {"role": "viewer"}).json["token"]
+        both = p.tls(port, CA.path, token, certificate=CA.make("ops"))
+        assert both.get("/v1/status")["you"]["role"] == "viewer"
+        wrong = p.tls(port, CA.path, "mgpu-wrong", certificate=CA.make("ops"))
+        assert wrong.call("GET", "/v1/status").status == 401
+
+
+def users_of_the_socket():
+    if os.geteuid():
+        raise pytap.Skip("not root")
+    def as_nobody(p):
+        os.chmod(TMP, 0o755)
+        os.chmod(p.folder, 0o755)
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:
+            text = b"?"
+            try:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+                answer = p.unix.call("GET", "/v1/status")
+                text = f"{answer.status} {answer.json.get('you', {}).get('role')}".encode()
+            except OSError as error:
+                text = type(error).__name__.encode()
+            finally:
+                os.write(write, text)
+                os._exit(0)
+        os.close(write)
+        with open(read, encoding="utf-8") as file:
+            text = file.read()
+        os.waitpid(child, 0)
+        return text
+
+    with service() as p:
+        assert p.unix.get("/v1/status")["you"]["role"] == "admin"
+        assert as_nobody(p) == "PermissionError", as_nobody(p)
+        os.chmod(p.socket, 0o666)
+        assert as_nobody(p) == "401 None", as_nobody(p)
+    with service(listen="others = viewer\n") as p:
+        assert as_nobody(p) == "200 viewer", as_nobody(p)
+
+
+def wrong_tokens_are_slowed_down():
+    with service(listen=listen(), config="[limits]\nopens_burst = 1000\n") as p:
+        client = p.tls(port_of(p), CA.path, "mgpu-wrong")
+        answers = [client.call("GET", "/v1/status") for _ in range(60)]
+        assert answers[0].status == 401 and "expired" in answers[0].text, answers[0]
+        assert answers[0].headers["WWW-Authenticate"].startswith("Bearer"), answers[0].headers
+        slowed = [a for a in answers if a.status == 429]
+        assert slowed and int(slowed[0].headers["Retry-After"]) >= 1, answers
+        # Another client is served.
+        p.unix.get("/v1/status")
+        log = [e for e in p.unix.get("/v1/events?limit=1000")["events"] if e["what"] == "refused"]
+        assert 0 < len(log) <= 31, len(log)
+        assert log[0]["object"] == "127.0.0.1", log[0]
+
+
+def rates():
+    with service(config="[limits]\nrate = 1\nburst = 8\n") as p:
+        statuses = [p.unix.call("GET", "/v1/status").status for _ in range(40)]
+        assert 429 in statuses and statuses.count(200) >= 1, statuses
+
+
+def other_sites():
+    with service() as p:
+        for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"},
+                        {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}):
+            answer = p.unix.call("PUT", "/v1/projects/x", {}, headers=headers)
+            assert answer.status == 403, (headers, answer)
+            assert p.unix.call("GET", "/v1/status", headers=headers).status == 200
+        for headers in ({"Origin": "http://localhost", "Host": "localhost"},
+                        {"Sec-Fetch-Site": "same-origin"}):
+            assert p.unix.call("PUT", "/v1/projects/x", {}, headers=headers).status == 200
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        assert p.unix.call("PUT", "/v1/projects/y", "{}", headers=form).status == 400
+        assert p.unix.call("PUT", "/v1/projects/y", "{}",
+                           headers={"Content-Type": "text/plain"}).status == 400
+
+
+# ---- hostile clients
+
+def sizes():
+    with service() as p:
+        with contextlib.closing(poold.UnixConnection(p.socket)) as c:
+            c.putrequest("POST", "/v1/requests")
+            c.putheader("Content-Length", str(64 * 1024 + 1))
+            c.endheaders()
+            assert c.getresponse().status == 413
+        answer = p.unix.call("POST", "/v1/requests", " " * (64 * 1024))
+        assert answer.status == 400, answer
+        with contextlib.closing(poold.UnixConnection(p.socket)) as c:
+            c.connect()
+            c.sock.sendall(b"POST /v1/requests HTTP/1.1\r\nHost: x\r\n"
+                           b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+            try:
+                for _ in range(40):
+                    c.sock.sendall(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+                got = c.sock.recv(100)
+            except OSError:
+                got = b""
+            assert b" 201 " not in got and b" 200 " not in got, got
+        with contextlib.closing(poold.UnixConnection(p.socket)) as c:
+            c.connect()
+            try:
+                c.sock.sendall(b"GET /v1/status HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 200000)
+                got = c.sock.recv(100)
+            except OSError:
+                got = b""
+            assert b" 200 " not in got, got
+        p.unix.get("/v1/status")
+
+
+def drain(sock):
+    """Read until the other side ends the connection."""
+    try:
+        while sock.recv(4096):
+            pass
+    except OSError:
+        pass
+    return True
+
+
+def slow_clients():
+    with service(config="[limits]\nrequest_s = 1\nconnections = 64\n") as p:
+        stop = threading.Event()
+
+        def dribble():
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(p.socket)
+                s.settimeout(0.1)
+                for byte in (b"GET /v1/status HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 10000):
+                    try:
+                        s.sendall(bytes([byte]))
+                    except OSError:
+                        return True
+                    if stop.wait(0.05):
+                        return False
+            return False
+
+        def never_reads():
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(p.socket)
+                s.settimeout(poold.PATIENCE)
+                s.sendall(b"GET /v1/openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n" * 200)
+                return drain(s)
+
+        with concurrent.futures.ThreadPoolExecutor(30) as pool:
+            slow = [pool.submit(dribble) for _ in range(20)]
+            deaf = pool.submit(never_reads)
+            for i in range(20):
+                assert p.unix.get("/v1/status"), i
+            assert all(s.result(poold.PATIENCE) for s in slow)
+            assert deaf.result(poold.PATIENCE)
+        stop.set()
+
+
+def many_streams():
+    with service(config="[limits]\nstreams = 4\n") as p:
+        streams_ = [Stream(poold.UnixConnection(p.socket)) for _ in range(6)]
+        statuses = [s.response.status for s in streams_]
+        assert statuses == [200] * 4 + [503] * 2, statuses
+        # A long poll is answered at once, then.
+        r = p.unix.ask("a").json
+        answer = p.unix.get(f"/v1/requests/1?wait=60&seen={r['version']}")
+        assert answer["id"] == 1
+        for s in streams_:
+            s.connection.close()
+
+
+def headers_and_page():
+    with service() as p:
+        page = p.unix.call("GET", "/")
+        assert page.status == 200 and b"<html" in page.body, page
+        for answer in (page, p.unix.call("GET", "/v1/status"), p.unix.call("GET", "/v1/none")):
+            for name, value in (("X-Content-Type-Options", "nosniff"),
+                                ("X-Frame-Options", "DENY"), ("Referrer-Policy", "no-referrer"),
+                                ("Cross-Origin-Opener-Policy", "same-origin")):
+                assert answer.headers[name] == value, (name, answer.headers)
+            policy = answer.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy and "unsafe" not in policy, policy
+            assert "frame-ancestors 'none'" in policy, policy
+        assert not re.search(rb"<script(?![^>]*src=)", page.body), "inline script"
+        for path in re.findall(rb'(?:src|href)="(/[^"]*)"', page.body):
+            assert p.unix.call("GET", path.decode()).status == 200, path
+        assert p.unix.call("HEAD", "/").body == b""
+        assert p.unix.call("GET", "/page/../page/page.js").status in (401, 404)
+        assert p.unix.call("GET", "/page/%2e%2e/main.c").status in (401, 404)
+
+
+def no_secrets():
+    with service() as p:
+        token = p.unix.call("PUT", "/v1/tokens/t", {"role": "admin"}).json["token"]
+        key = p.unix.call("POST", "/v1/vms/vm0/key").json["key"]
+        p.unix.call("GET", "/v1/status", headers={"Authorization": "Bearer " + token})
+        p.unix.call("GET", "/v1/status", headers={"Authorization": "Bearer x" + token})
+        events = json.dumps(p.unix.get("/v1/events?limit=1000"))
+        assert "token" in events and "vm-key" in events, events
+        for secret in (token, key):
+            assert secret not in events and secret not in p.log()
+        assert p.stop() == 0
+        with open(os.path.join(p.folder, "pool.db"), "rb") as file:
+            database = file.read()
+        assert token.encode() not in database
+        assert os.stat(os.path.join(p.folder, "pool.db")).st_mode & 0o077 == 0
+        p.start()
+
+
+# ---- the service
+
+def reloads():
+    with service(listen=listen()) as p:
+        port = port_of(p)
+        token = p.unix.call("PUT", "/v1/tokens/t", {"role": "viewer"}).json["token"]
+        p.tls(port, CA.path, token).get("/v1/status")
+        stream = Stream(poold.UnixConnection(p.socket))
+        old = Stream(http.client.HTTPSConnection(
+            "localhost", port, context=ssl.create_default_context(cafile=CA.path),
+            timeout=poold.PATIENCE), Authorization="Bearer " + token)
+        assert stream.response.status == old.response.status == 200
+        # A mistake changes nothing.
+        p.configure("[idle]\nlook1_s = never\n", listen())
+        p.process.send_signal(signal.SIGHUP)
+        poold.wait_for(lambda: "look1_s 'never'" in p.log(), "the mistake is logged")
+        p.tls(port, CA.path, token).get("/v1/status")
+        p.configure("[project new]\nweight = 7\n", listen() + "socket = /other\n")
+        with open(p.config, encoding="utf-8") as file:
+            text = file.read().replace(f"socket = {p.socket}\n", "", 1)
+        with open(p.config, "w", encoding="utf-8") as file:
+            file.write(text)
+        p.process.send_signal(signal.SIGHUP)
+        poold.wait_for(lambda: "at a restart only" in p.log(), "the socket stays")
+        # Another authority, another project, another host.
+        p.configure("[project new]\nweight = 7\n[host two]\nuri = test:///default\n",
+                    listen(OTHER_CA.make("poold", server_names())))
+        p.process.send_signal(signal.SIGHUP)
+        poold.wait_for(lambda: "new" in json.dumps(p.unix.get("/v1/projects")), "the project")
+        poold.wait_for(lambda: all(h["up"] for h in p.unix.get("/v1/hosts")["hosts"]) and
+                       len(p.unix.get("/v1/hosts")["hosts"]) == 2, "the host")
+        p.tls(port, OTHER_CA.path, token).get("/v1/status")
+        for ended in (stream, old):
+            while ended.event():
+                pass
+        assert any(e["what"] == "reload" for e in p.unix.get("/v1/events")["events"])
+        p.configure("", listen())
+        p.process.send_signal(signal.SIGHUP)
+        poold.wait_for(lambda: len(p.unix.get("/v1/hosts")["hosts"]) == 1, "the host goes")
+
+
+def refuses_a_second():
+    with service() as p:
+        _, error = p.run("serve", status=1)
+        assert "serves the database" in error, error
+        p.unix.get("/v1/status")
+        # Beside it, with another database, but the same socket.
+        with open(p.config, encoding="utf-8") as file:
+            text = file.read().replace("pool.db", "other.db")
+        other = os.path.join(p.folder, "other.conf")
+        with open(other, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = subprocess.run([poold.PROGRAM, "serve", "--config", other], capture_output=True,
+                              text=True, timeout=poold.PATIENCE, check=False)
+        assert done.returncode == 1 and "another mgpu-poold has" in done.stderr, done
+        p.unix.get("/v1/status")
+
+
+def ends_with_clients():
+    folder = tempfile.mkdtemp(dir=TMP)
+    notify = os.path.join(folder, "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(notify)
+        s.settimeout(poold.PATIENCE)
+        p = poold.Poold(folder, listen=listen())
+        try:
+            p.start(NOTIFY_SOCKET=notify)
+            assert s.recv(1000).startswith(b"READY=1")
+            p.unix.ask("a")
+            r = p.unix.wait(1, "active")
+            stream = Stream(poold.UnixConnection(p.socket))
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                waiting = [pool.submit(p.unix.call, "GET",
+                                       f"/v1/requests/1?wait=60&seen={r['version']}")
+                           for _ in range(4)]
+                idle = socket.create_connection(("127.0.0.1", port_of(p)))
+                # They wait once a later call was answered.
+                p.unix.get("/v1/status")
+                assert p.stop() == 0, p.log()
+                for w in waiting:
+                    with contextlib.suppress(OSError, http.client.HTTPException):
+                        assert w.result(poold.PATIENCE).status == 200
+            while stream.event():
+                pass
+            idle.close()
+            assert s.recv(1000) == b"STOPPING=1"
+            assert not os.path.exists(p.socket)
+        finally:
+            if p.process:
+                p.stop(signal.SIGKILL)
+        assert "Sanitizer" not in p.log(), p.log()
+
+
+def commands():
+    with service(gpus=2) as p:
+        run = p.run
+        out, _ = run("config")
+        assert out.endswith(": good\n"), out
+        out, _ = run("request", "--vm", "vm0", "--kind", "training", "--wait", "60", "--json")
+        assert json.loads(out)["state"] == "active", out
+        out, _ = run("request", "--vm", "vm1", "--kind", "render", "--key", "k", "--lease", "90")
+        assert "vm1" in out and out.startswith("ID"), out
+        again, _ = run("request", "--vm", "vm1", "--kind", "render", "--key", "k", "--lease", "90")
+        assert again.split()[6] == "2" or "2 " in again, again
+        out, _ = run("list")
+        assert len(out.splitlines()) == 3, out
+        out, _ = run("release", "1", "--done")
+        assert "releas" in out, out
+        p.unix.wait(1, "released")
+        out, _ = run("list", "--all", "--json")
+        assert len(json.loads(out)["requests"]) == 2, out
+        token, _ = run("token", "ci", "--role", "project", "--project", "default", "--days", "3")
+        mine = poold.Client(p.unix.connect, token.strip())
+        assert mine.get("/v1/status")["you"]["name"] == "ci"
+        csv, _ = run("export")
+        assert len(csv.splitlines()) == 2 and "training" in csv, csv
+        for words, text in ((("release", "x"), "number of a request"),
+                            (("release", "9", "--all"), "--all"),
+                            (("request", "--vm", "vm0"), "--kind"),
+                            (("token", "a/b", "--role", "viewer"), "must be names"),
+                            (("token", "a", "--role", "boss"), "viewer, project or admin"),
+                            (("token", "a", "--role", "project"), "add --project"),
+                            (("serv",), "serve"), (("list", "x"), "options only")):
+            _, error = run(*words, status=2)
+            assert text in error, (words, error)
+        _, error = run("request", "--vm", "none", "--kind", "x", status=1)
+        assert "no VM 'none'" in error, error
+        _, error = run("release", "77", status=1)
+        assert "no request 77" in error, error
+        assert p.stop() == 0
+        _, error = run("list", status=1)
+        assert "start mgpu-poold" in error, error
+        token, _ = run("token", "later", "--role", "viewer")
+        same, _ = run("export")
+        assert same == csv, same
+        p.start()
+        assert poold.Client(p.unix.connect, token.strip()).get("/v1/status")["you"]["name"] == "later"
+
+
+def bad_starts():
+    folder = tempfile.mkdtemp(dir=TMP)
+    p = poold.Poold(folder)
+    for config, lines, status, text in (
+            ("[idle]\nlook_s = 1\n", "", 3, "did you mean 'look1_s'"),
+            ("", "address = 127.0.0.1:0\n", 3, "needs certificate and key"),
+            ("", "address = 127.0.0.1:0\ncertificate = /none\nkey = /none\n", 1, "/none: "),
+            ("", f"address = 127.0.0.1:0\ncertificate = {SERVER[0]}\nkey = {CA.path}\n", 1,
+             "give a certificate and its key"),
+            ("", f"address = 127.0.0.1:0\ncertificate = {SERVER[0]}\nkey = {SERVER[1]}\n"
+             f"client_ca = {SERVER[1]}\n", 1, "give a certificate and its key"),
+            ("", f"address = nowhere\ncertificate = {SERVER[0]}\nkey = {SERVER[1]}\n", 1,
+             "nowhere"),
+            ("[agents]\nlisten = nowhere\n", "", 1, "nowhere")):
+        p.configure(config, lines)
+        _, error = p.run("serve", status=status)
+        assert text in error, error
+    p.database = "sqlite:/none/pool.db"
+    p.configure()
+    _, error = p.run("serve", status=1)
+    assert "/none" in error, error
+
+
+def main():
+    tests = [
+        (routes, "the program's routes are those of openapi.yaml"),
+        (gives_and_takes, "a VM gets a GPU, the next one gets it after the release"),
+        (every_answer_is_described, "every route is called, and its answers are as described"),
+        (one_answer_for_a_key, "many calls with a key are one request"),
+        (lasts_over_restarts, "requests and queue outlive the service"),
+        (long_polls, "long polls are answered by the change"),
+        (streams, "a stream has events in order, resumes, and ends with its token"),
+        (streams_of_a_project, "a project's stream has its own events only"),
+        (tls_and_tokens, "TLS 1.3 only, with tokens of three roles"),
+        (certificates, "names of certificates have roles, and others are refused"),
+        (users_of_the_socket, "users of the socket have the roles of the configuration"),
+        (wrong_tokens_are_slowed_down, "wrong tokens are slowed down and logged, in bounded number"),
+        (rates, "a client that asks too often is refused"),
+        (other_sites, "pages of other sites change nothing"),
+        (sizes, "heads and bodies that are too large are refused"),
+        (slow_clients, "slow clients are disconnected, and hold up nobody"),
+        (many_streams, "streams are bounded"),
+        (headers_and_page, "the page and the API have strict headers"),
+        (no_secrets, "neither log nor database has a secret of the API"),
+        (reloads, "SIGHUP brings settings, certificates, projects and hosts"),
+        (refuses_a_second, "a second service is refused"),
+        (ends_with_clients, "the end answers clients that wait"),
+        (commands, "commands ask, list, release, and make tokens"),
+        (bad_starts, "a start that fails says why"),
+    ]
+    only = [t for t in tests if t[0].__name__ in sys.argv[1:]]
+    try:
+        return pytap.run(only or tests)
+    finally:
+        shutil.rmtree(TMP)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
