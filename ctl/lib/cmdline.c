@@ -23,14 +23,15 @@ bool is_word(const char *word, const char *const *words)
 static bool has_part(const char *word, const char *part)
 {
 	size_t len = strlen(part);
-	const char *at = word;
+	const char *dash;
 
-	do {
+	for (const char *at = word; ; at = dash + 1) {
 		if (!strncmp(at, part, len) && (!at[len] || at[len] == '-'))
 			return true;
-		at = strchr(at, '-');
-	} while (at++);
-	return false;
+		dash = strchr(at, '-');
+		if (!dash)
+			return false;
+	}
 }
 
 /* Edit distance: letters to insert, drop, replace or swap to turn @a into @b. */
