@@ -164,7 +164,7 @@ system_is_set_up()
 	local unit
 
 	[ "$(in_root systemctl is-enabled mgpud.service)" = enabled ] || echo 'mgpud is not enabled'
-	for unit in mgpu-remoted mgpu-exporter mgpu-agent mgpu-renderd@none; do
+	for unit in mgpu-remoted mgpu-exporter mgpu-poold mgpu-agent mgpu-renderd@none; do
 		! in_root systemctl is-enabled --quiet "$unit.service" || echo "$unit is enabled"
 	done
 	in_root getent group mgpu >"$tmp/out" || echo 'no group mgpu'
@@ -174,7 +174,7 @@ system_is_set_up()
 		echo 'modules are not loaded at boot'
 	in_root mgpud --check >"$tmp/out" 2>&1 || show "$tmp/out"
 	for program in gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-remoted mgpu-defer \
-		mgpu-learn mgpu-place mgpu-exporter mgpu-agent; do
+		mgpu-learn mgpu-place mgpu-exporter mgpu-poold mgpu-agent; do
 		in_root "$program" --version 2>&1 | grep -qF "$version" || echo "no $program $version"
 	done
 	# no other program finds the libraries of guests by itself

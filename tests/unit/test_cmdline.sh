@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # gpuctl, mgpud, mgpu-policy, mgpu-trace, mgpu-renderd, mgpu-defer, mgpu-place, mgpu-learn,
-# mgpu-exporter, mgpu-remoted and mgpu-agent have one grammar: help, version, and the answer to words and options that they do not know.
+# mgpu-exporter, mgpu-remoted, mgpu-poold and mgpu-agent have one grammar: help, version, and the answer to words and options that they do not know.
 set -uo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,10 +11,10 @@ ctl=$BUILD/ctl
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
 tools='gpuctl mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer mgpu-place mgpu-learn mgpu-exporter
-	mgpu-remoted mgpu-agent'
+	mgpu-remoted mgpu-poold mgpu-agent'
 
 must 'the tools cannot be built' \
-	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn metrics remote agent BUILD="$BUILD"
+	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn metrics remote pool agent BUILD="$BUILD"
 
 help_and_version()
 {
@@ -71,6 +71,12 @@ unknown()
 	refused "$ctl/mgpu-learn" 2 "did you mean 'evaluate'" evalaute
 	refused "$ctl/mgpu-learn" 2 '^mgpu-learn: --seed wants a value' train --seed
 	refused "$ctl/mgpu-exporter" 2 "did you mean 'serve'" sevre
+	refused "$ctl/mgpu-poold" 2 "did you mean 'serve'" serv
+	refused "$ctl/mgpu-poold" 2 '^mgpu-poold: --vm wants a value' request --vm
+	refused "$ctl/mgpu-poold" 2 '^mgpu-poold: --done is not for list' list --done
+	refused "$ctl/mgpu-poold" 2 '^mgpu-poold: request needs --vm' request --kind x
+	refused "$ctl/mgpu-poold" 2 "--size '3G': it must be a whole number" request --size 3G
+	refused "$ctl/mgpu-poold" 2 'release takes one word' release
 	refused "$ctl/mgpu-agent" 2 "did you mean 'release'" relaese
 	refused "$ctl/mgpu-agent" 2 '^mgpu-agent: --size wants a value' run --size
 	refused "$ctl/mgpu-agent" 2 '^mgpu-agent: --done is not for run' run --kind x --done true

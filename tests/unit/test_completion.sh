@@ -11,11 +11,11 @@ ctl=$BUILD/ctl
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
 tools='mgpud mgpu-policy mgpu-trace mgpu-renderd mgpu-defer mgpu-place mgpu-learn mgpu-remoted
-mgpu-exporter mgpu-agent'
+mgpu-exporter mgpu-poold mgpu-agent'
 asserts='offers suggested'
 
 must 'the tools cannot be built' \
-	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn metrics remote agent BUILD="$BUILD"
+	make -s -C "$top/ctl" gpuctl mgpud policy trace renderd defer place learn metrics remote pool agent BUILD="$BUILD"
 
 # In place of programs that the completion asks.
 # shellcheck disable=SC2317,SC2016 # text that must not be run
@@ -104,10 +104,11 @@ all_options()
 {
 	local tool source option
 
-	for tool in renderd trace policy defer place learn remoted exporter agent; do
+	for tool in renderd trace policy defer place learn remoted exporter poold agent; do
 		case $tool in
 		remoted) source=$top/ctl/remote ;;
 		exporter) source=$top/ctl/metrics ;;
+		poold) source=$top/ctl/pool ;;
 		*)	source=$top/ctl/$tool ;;
 		esac
 		for option in $(sed -n 's/^\t{ "\([a-z-]*\)", *\(no\|required\|optional\)_argument.*/\1/p' \
@@ -156,6 +157,7 @@ commands()
 	offers 'replay help version' mgpu-renderd ''
 	offers 'print serve textfile list help version' mgpu-exporter ''
 	offers '' mgpu-exporter list ''
+	offers 'serve config check export token request list release help version' mgpu-poold ''
 	offers 'run watch request state release extend consent help version' mgpu-agent ''
 	offers 'yes no' mgpu-agent consent ''
 	# a value is no command

@@ -23,7 +23,8 @@ sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
 from docs_text import Grammar, calls, known, literals, messages, troff_examples  # noqa: E402
 BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 PROGRAMS = ("gpuctl", "mgpud", "mgpu-policy", "mgpu-trace", "mgpu-renderd", "mgpu-defer",
-            "mgpu-place", "mgpu-learn", "mgpu-exporter", "mgpu-remoted", "mgpu-agent")
+            "mgpu-place", "mgpu-learn", "mgpu-exporter", "mgpu-remoted", "mgpu-poold",
+            "mgpu-agent")
 # Options that a program gives itself, which its help leaves out.
 HIDDEN = {"mgpu-remoted": "--serve"}
 

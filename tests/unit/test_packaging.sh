@@ -84,7 +84,7 @@ maintainer_scripts()
 	command -v dh_installsystemd >/dev/null || skip 'debhelper is not installed'
 	mkdir "$tmp/package"
 	cp -r "$top/debian" "$tmp/package/"
-	for package in mgpu-{tools:mgpud/mgpud,exporter:metrics/mgpu-exporter,agent:agent/mgpu-agent} \
+	for package in mgpu-{tools:mgpud/mgpud,exporter:metrics/mgpu-exporter,agent:agent/mgpu-agent} mgpu-poold:pool/mgpu-poold \
 		       mgpu-{remoted:remote/mgpu-remoted,renderd:renderd/mgpu-renderd@}; do
 		install -D -m 644 -t "$tmp/package/debian/${package%:*}/lib/systemd/system" \
 			"$top/ctl/${package#*:}.service"
@@ -98,6 +98,8 @@ maintainer_scripts()
 		./mgpu-agent/prerm.service:deb-systemd-invoke stop 'mgpu-agent.service'
 		./mgpu-exporter/postinst.service:deb-systemd-invoke $_dh_action 'mgpu-exporter.service'
 		./mgpu-exporter/prerm.service:deb-systemd-invoke stop 'mgpu-exporter.service'
+		./mgpu-poold/postinst.service:deb-systemd-invoke $_dh_action 'mgpu-poold.service'
+		./mgpu-poold/prerm.service:deb-systemd-invoke stop 'mgpu-poold.service'
 		./mgpu-remoted/postinst.service:deb-systemd-invoke start 'mgpu-remoted.service'
 		./mgpu-remoted/prerm.service:deb-systemd-invoke stop 'mgpu-remoted.service'
 		./mgpu-tools/postinst.service:deb-systemd-invoke $_dh_action 'mgpud.service'
