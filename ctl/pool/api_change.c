@@ -220,11 +220,6 @@ void delete_project(struct context *c)
 	dropped(c, ret, store_drop_project, "project");
 }
 
-static bool vm_is_busy(const struct api *api, const char *name)
-{
-	return pool_request_of_vm(api->pool, name, NULL);
-}
-
 static bool get_vm(struct context *c, struct pool_vm *vm)
 {
 	const struct pool_vm *old = pool_vm(c->api->pool, c->part[0]);
@@ -257,7 +252,7 @@ void put_vm(struct context *c)
 		fail(c, 404, "not_found", "no project '%s'; see /v1/projects", vm.project);
 		return;
 	}
-	if (strcmp(vm.project, old.project) && vm_is_busy(c->api, vm.name)) {
+	if (strcmp(vm.project, old.project) && pool_request_of_vm(c->api->pool, vm.name, NULL)) {
 		fail(c, 409, "conflict", "VM '%s' has open requests; release them first", vm.name);
 		return;
 	}

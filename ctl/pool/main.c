@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "auth.h"
+#include "check.h"
 #include "client.h"
 #include "cmdline.h"
 #include "complain.h"
@@ -24,6 +25,7 @@
 static const char usage_text[] =
 	"usage: mgpu-poold [serve] [--config FILE]\n"
 	"       mgpu-poold config [--config FILE]\n"
+	"       mgpu-poold check [--config FILE] [--json]\n"
 	"       mgpu-poold export [--config FILE]\n"
 	"       mgpu-poold token NAME --role ROLE [--project NAME] [--days N] [--config FILE]\n"
 	"       mgpu-poold request --vm NAME --kind KIND [--key KEY] [--target TARGET] [--type TYPE]\n"
@@ -145,6 +147,18 @@ static int run_config(void)
 	config_free(&config);
 	printf("%s: good\n", o.config);
 	return end_output();
+}
+
+static int run_check(void)
+{
+	struct config config;
+	int status;
+
+	if (!load(&config))
+		return STATUS_CONFIG;
+	status = check_command(config.hosts, config.nr_hosts, o.json);
+	config_free(&config);
+	return status;
 }
 
 /* Print the history from the database: no service has it. */
@@ -311,6 +325,7 @@ static const struct command {
 } commands[] = {
 	{ { "serve", BIT(OPT_CONFIG), 0 }, 0, run_serve },
 	{ { "config", BIT(OPT_CONFIG), 0 }, 0, run_config },
+	{ { "check", BIT(OPT_CONFIG) | BIT(OPT_JSON), 0 }, 0, run_check },
 	{ { "export", BIT(OPT_CONFIG), 0 }, 0, run_export },
 	{ { "token", BIT(OPT_CONFIG) | BIT(OPT_ROLE) | BIT(OPT_PROJECT) | BIT(OPT_DAYS),
 	    BIT(OPT_ROLE) }, 1, run_token },
