@@ -158,6 +158,14 @@ def world(settings=""):
 RUN = ("run", "--kind", "training", "--size", "4G", "--")
 
 
+def working(agent):
+    """Wait until the agent has started sleep; return the agent."""
+    wait_until(lambda: "sleep" in subprocess.run(
+        ["ps", "--ppid", str(agent.pid), "-o", "comm="], capture_output=True, text=True,
+        check=False).stdout)
+    return agent
+
+
 def runs():
     """run: the command has the device's name, and the GPU goes back with success."""
     with world() as w:
@@ -207,7 +215,7 @@ def waits():
         assert done.returncode == 75 and "waits at place 1" in done.stderr, done.stderr
         last = w.start(*RUN, "true")
         wait_until(lambda: "waits at place 1: " in w.errors())
-        first[0].send_signal(signal.SIGTERM)
+        working(first[0]).send_signal(signal.SIGTERM)
         assert first[0].wait(30 * SLOW) == 143
         assert last.wait(30 * SLOW) == 0
 
@@ -266,7 +274,7 @@ def restart():
         other = w.start(*RUN, "sleep", "600")
         wait_until(lambda: w.states() == {1: "active", 3: "active"})
         for a in (agent, other):
-            a.terminate()
+            working(a).terminate()
             assert a.wait(30 * SLOW) == 143
         wait_until(lambda: w.states() == {})
         # The former request is over: the next is a new one.
@@ -316,9 +324,7 @@ def taken():
     with world() as w:
         agent = w.start(*RUN, "sleep", "600")
         wait_until(lambda: w.states() == {1: "active"})
-        wait_until(lambda: "sleep" in subprocess.run(
-            ["ps", "--ppid", str(agent.pid), "-o", "comm="], capture_output=True, text=True,
-            check=False).stdout)
+        working(agent)
         w.tell("release 1")
         assert agent.wait(30 * SLOW) == 143
         assert "the service takes the GPU of request 1 back" in w.errors()
@@ -433,7 +439,7 @@ def warned():
     with world() as w:
         w.configure("vm-a", f"notice=echo \"$MGPU_NOTICE $MGPU_REQUEST $MGPU_GPU\" "
                             f">{w.path('notice')}\n")
-        agent = w.start(*RUN, "sleep", "600")
+        agent = working(w.start(*RUN, "sleep", "600"))
         wait_until(lambda: w.states() == {1: "active"})
         w.tell("later 3601")
         wait_until(lambda: "event service idle 1" in w.said())
