@@ -8,8 +8,8 @@
 #define TRACE_NONE	SIZE_MAX	/* no track */
 #define TRACE_DEPTH	16		/* of tracks below each other, at most */
 /*
- * Events, at most: 32 bytes each in a recording of TRACE_SIZE_MAX, less than gpuctl trace writes for
- * one. A test may have less room.
+ * Events, at most: 32 bytes each in a recording of TRACE_SIZE_MAX, less than gpuctl trace writes
+ * for one. A test may have less room.
  */
 #ifndef TRACE_EVENTS_MAX
 #define TRACE_EVENTS_MAX	(1u << 25)
