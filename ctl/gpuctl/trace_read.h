@@ -86,8 +86,8 @@ struct trace_reading {
  * @len: size of @why, bytes
  *
  * The file must be as trace_file.c writes it: each slice of a track ends before the next one
- * begins, each event has a time by CLOCK_MONOTONIC and a track, and times do not go back. The result
- * takes 72 bytes an event.
+ * begins, each event has a time by CLOCK_MONOTONIC and a track, and times do not go back. The
+ * result takes 72 bytes an event.
  *
  * Return: 0; -EINVAL, the file is damaged, or no recording; -E2BIG, it has more than
  * TRACE_EVENTS_MAX events; -ENOMEM.
