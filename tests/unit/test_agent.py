@@ -4,16 +4,20 @@
 database and channel, and with a played /sys of the guest."""
 
 import contextlib
+import grp
+import json
 import os
 import re
 import shutil
 import signal
+import socket
 import sqlite3
 import stat
 import subprocess
 import sys
 import tempfile
 import time
+from http.client import HTTPConnection
 
 import pytap
 
@@ -586,6 +590,56 @@ def others_reported():
         assert daemon.wait(30 * SLOW) == 0
 
 
+def listening(pid):
+    """Return the TCP ports at which a process listens."""
+    with open(f"/proc/{pid}/net/tcp", encoding="ascii") as f:
+        sockets = {w[9]: int(w[1].split(":")[1], 16) for w in map(str.split, f) if w[3] == "0A"}
+    links = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return [port for inode, port in sockets.items() if f"socket:[{inode}]" in links]
+
+
+def real_service():
+    """mgpu-poold makes a key, and knows the agent by it."""
+    program = os.path.join(CTL, "mgpu-poold")
+    if not os.path.exists(program):
+        raise pytap.Skip("mgpu-poold is not built")
+    with tempfile.TemporaryDirectory(dir=tmp.name) as d:
+        write(f"{d}/pool.conf", f"[database]\nurl = sqlite:{d}/db\n[listen]\nsocket = {d}/s\n"
+              f"admin_group = {grp.getgrgid(os.getgid()).gr_name}\n[agents]\n"
+              "listen = 127.0.0.1:0\n[host one]\nuri = test:///default\n")
+        with subprocess.Popen([program, "serve", "--config", f"{d}/pool.conf"]) as poold:
+            try:
+                port = wait_until(lambda: listening(poold.pid))[0]
+                wait_until(lambda: '"test"' in call(f"{d}/s", "GET", "/v1/vms"))
+                key = json.loads(call(f"{d}/s", "POST", "/v1/vms/test/key"))["key"]
+                write(f"{d}/key", f"test:{key.rsplit(':', 1)[-1]}\n", 0o600)
+                write(f"{d}/conf", f"service=127.0.0.1:{port}\nkey={d}/key\nstate={d}/state\n")
+                for words, said in ((["state"], "vm=test\n"), (["consent", "yes"], "consent=yes\n"),
+                                    (["state"], "consent=yes\n")):
+                    done = subprocess.run([AGENT, words[0], "--config", f"{d}/conf", *words[1:]],
+                                          capture_output=True, text=True, check=False)
+                    assert done.returncode == 0 and said in done.stdout, done.stderr
+                call(f"{d}/s", "POST", "/v1/vms/test/key")
+                done = subprocess.run([AGENT, "state", "--config", f"{d}/conf"],
+                                      capture_output=True, text=True, check=False)
+                assert done.returncode == 1 and "refuses the key" in done.stderr, done.stderr
+            finally:
+                poold.terminate()
+
+
+def call(path, method, url):
+    """Call the API on a Unix socket; return the answer's body."""
+    http = HTTPConnection("localhost", timeout=20 * SLOW)
+    http.sock = socket.socket(socket.AF_UNIX)
+    http.sock.connect(path)
+    http.request(method, url)
+    with contextlib.closing(http):
+        return http.getresponse().read().decode()
+
+
 NVML = """
 #include <string.h>
 #include <stdlib.h>
@@ -651,5 +705,6 @@ if __name__ == "__main__":
         (pipe, "watch runs the lines of a pipe"),
         (owners, "jobs run as their owners"),
         (others_reported, "watch reports what was asked for by hand"),
+        (real_service, "mgpu-poold knows the agent by the key that it made"),
         (nvml, "NVIDIA's library is read if it is there"),
     ]))
