@@ -48,7 +48,16 @@ static int start(struct trace_source *source)
 	source->ring = ring_buffer__new(bpf_map__fd(source->skel->maps.events), take, source, NULL);
 	if (!source->ring)
 		return -errno;
-	return jobs_bpf__attach(source->skel);
+	/*
+	 * Last: a job that started while its end is not attached yet would stay in its slot. One of
+	 * which only the end is seen is left away.
+	 */
+	bpf_program__set_autoattach(source->skel->progs.job_start, false);
+	ret = jobs_bpf__attach(source->skel);
+	if (ret)
+		return ret;
+	source->skel->links.job_start = bpf_program__attach(source->skel->progs.job_start);
+	return source->skel->links.job_start ? 0 : -errno;
 }
 
 int trace_source_open(struct trace_source **result, trace_source_fn fn, void *data,

@@ -126,6 +126,20 @@ one()
 }
 behaves 'only the vGPU that is named is recorded' one
 
+# The device has one slot: a second one would be of a job whose end was not seen.
+begins()
+{
+	local i
+
+	for ((i = 0; i < 6; i++)); do
+		"$gpuctl" trace record -o "$tmp/short" -t 1 >"$tmp/said" 2>&1 || show "$tmp/said"
+		python3 "$top/tests/lib/perfetto.py" "$tmp/short" >"$tmp/tracks" || return
+		grep -q '	mgpu/devices/mgpu_soft.0/slot 0$' "$tmp/tracks" || show "$tmp/tracks"
+		! grep '/slot 1$' "$tmp/tracks" || return
+	done
+}
+behaves 'a job whose end is seen at the begin of a recording has left its slot' begins
+
 rights()
 {
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all,+net_admin \
