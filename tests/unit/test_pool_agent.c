@@ -478,7 +478,10 @@ static void replay(void)
 	size = WIRE_HEADER + t.length;
 	send_raw(0, t.frame, size);
 	TAP_STR(read_raw(0, t.frame), "replayed");
-	/* In another connection, and from a service that began anew. */
+	/* The database has the sequence, for a service that begins anew. */
+	pthread_mutex_lock(&w.lock);
+	TAP_EQ(store_take_seq(w.store, "a", w.link[0].seq), -EEXIST);
+	pthread_mutex_unlock(&w.lock);
 	open_raw(0);
 	send_raw(0, t.frame, size);
 	TAP_STR(read_raw(0, t.frame), "replayed");
