@@ -405,6 +405,8 @@ test_poold-cflags := $(pool-core-cflags) -I../../ctl/agent -DPOOL_CRASH_POINTS \
 test_poold-pkgs := libvirt libxml-2.0 libmicrohttpd gnutls sqlite3 libpq inih json-c \
 	libnl-genl-3.0
 test_poold-libs := -lpthread -Wl,--wrap=virDomainDefineXML,--wrap=virConnectOpenAuth
+# The compiler does not see what the assembler includes.
+$(OUT)/test_poold.o.d/ctl_pool_page.o: $(wildcard $(pool)/page/*)
 
 # ---- ctl/remote
 

@@ -104,7 +104,7 @@ function changed() {
 }
 
 function onEvent(event) {
-    const object = event.request ? `Request ${event.request}` : event.object;
+    const object = event.request ? `Request ${event.request}` : event.object || "The service";
 
     pool.model.addEvents([event]);
     announce(`${object}: ${event.what}. ${event.text}`);

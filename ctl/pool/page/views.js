@@ -191,8 +191,9 @@ function drawUsePlot(plot, model, data) {
 }
 
 function eventNodes([time, what, request, object, text]) {
-    return [timeNode(time), el("b", {}, what), ` ${request ? `#${request} ` : ""}${object}`,
-        text ? `: ${text}` : ""];
+    const of = `${request ? ` #${request}` : ""}${object ? ` ${object}` : ""}`;
+
+    return [timeNode(time), el("b", {}, what), of, text ? `: ${text}` : ""];
 }
 
 // Items of a list, of which only those that changed are drawn.
