@@ -241,6 +241,10 @@ test_pool_host-srcs := $(pool-host)
 test_pool_host-cflags := $(lib-cflags) -I../../ctl/pool
 test_pool_host-pkgs := $(pool-host-pkgs)
 
+test_pool_check-srcs := ../../ctl/pool/check.c ../../ctl/lib/output.c $(pool-host)
+test_pool_check-cflags := $(lib-cflags) -I../../ctl/pool
+test_pool_check-pkgs := $(pool-host-pkgs) json-c
+
 test_pool_jobs-srcs := ../../ctl/pool/jobs.c $(pool-host)
 test_pool_jobs-cflags := $(lib-cflags) -I../../ctl/pool
 test_pool_jobs-pkgs := $(pool-host-pkgs)
