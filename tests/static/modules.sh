@@ -59,6 +59,9 @@ ours=$(grep -E ': (warning|error): ' "$log" | grep -F "$dir/" || true)
 result 2 'W=1 is silent' "$(printf '%s' "$ours" | grep -E '\[-W[^]]*\]$')"
 if [ ${#sparse[@]} -eq 0 ]; then
 	echo 'ok 3 - sparse is silent # SKIP sparse is not installed'
+elif grep -q 'C=1 specified, but' "$log"; then
+	# The kernel's check of sparse is in its source, and not in Debian's headers.
+	echo 'ok 3 - sparse is silent # SKIP sparse is older than this kernel asks for'
 else
 	result 3 'sparse is silent' "$(printf '%s' "$ours" | grep -vE '\[-W[^]]*\]$')"
 fi
