@@ -37,6 +37,7 @@ const struct config_setting config_settings[] = {
 	WHOLE("idle", "look2_s", pool.look2, 1, YEAR, "seconds", "1200"),
 	WHOLE("idle", "grace_s", pool.grace, 0, YEAR, "seconds", "300"),
 	WHOLE("idle", "agent_silent_s", pool.agent_silent, 1, YEAR, "seconds", "600"),
+	WHOLE("idle", "extend_max_s", pool.extend_max, 0, YEAR, "seconds", "14400"),
 	WHOLE("attach", "tries", pool.attach_tries, 1, 100, "", "5"),
 	WHOLE("attach", "retry_s", pool.retry, 1, 3600, "seconds", "2"),
 	WHOLE("queue", "max", pool.max_queue, 1, 1000000, "", "10000"),

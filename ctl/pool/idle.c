@@ -16,6 +16,8 @@
  * - An agent is dead after agent_silent seconds without a message.  For a VM with a dead agent, or
  *   none, a GPU that the host sees awake counts as work.
  * - What no source shows is no work: the GPU is idle since the last work that was seen.
+ * - An extension counts as work for extend_max seconds after the last work that a source showed: a
+ *   VM that extends again and again does not keep an idle GPU for ever.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,6 +44,7 @@ void idle_start(struct idle *idle, const struct pool_settings *settings, int64_t
 	*idle = (struct idle){
 		.start = attached,
 		.worked = now,
+		.used = now,
 		.look = now + settings->look1,
 	};
 }
@@ -125,7 +128,7 @@ static bool sees_power(const struct idle *idle, const struct pool_settings *sett
 	return p->time && now - p->time <= settings->agent_silent;
 }
 
-/* Return the last time of work. */
+/* Return the last time of work that a source shows. */
 static int64_t last_work(const struct idle *idle, const struct pool_settings *settings,
 			 int64_t seen, int64_t now)
 {
@@ -140,7 +143,7 @@ static int64_t last_work(const struct idle *idle, const struct pool_settings *se
 		worked = agent > power ? agent : power;
 	else if (sees_power(idle, settings, now) && power < agent)
 		worked = power;
-	return worked > idle->worked ? worked : idle->worked;
+	return worked;
 }
 
 /* The end of a sentence: how the finding came about. */
@@ -188,11 +191,32 @@ void idle_keep(struct idle *idle, const struct pool_settings *settings, int64_t 
 	next(idle, IDLE_FIRST, now + settings->look1, now, IDLE_KEEP);
 }
 
+static void note_work(struct idle *idle, int64_t worked)
+{
+	if (worked > idle->used)
+		idle->used = worked;
+}
+
+bool idle_may_extend(struct idle *idle, const struct pool_settings *settings, int64_t seen,
+		     int64_t now)
+{
+	note_work(idle, last_work(idle, settings, seen, now));
+	return now - idle->used <= settings->extend_max;
+}
+
+void idle_pinned(struct idle *idle, const struct pool_settings *settings, int64_t now)
+{
+	idle->used = now;
+	idle_keep(idle, settings, now);
+}
+
 enum idle_verdict idle_look(struct idle *idle, const struct pool_settings *settings, int64_t seen,
 			    int64_t now, char why[POOL_TEXT_MAX])
 {
 	int64_t worked = last_work(idle, settings, seen, now);
 
+	note_work(idle, worked);
+	worked = worked > idle->worked ? worked : idle->worked;
 	if (worked > idle->worked || now < idle->worked + settings->look1) {
 		idle->worked = worked;
 		return next(idle, IDLE_FIRST, worked + settings->look1, now, IDLE_KEEP);

@@ -33,7 +33,8 @@ enum idle_phase { IDLE_FIRST, IDLE_SECOND, IDLE_WARNED };
 /**
  * struct idle - what is known of a GPU in a VM
  * @start: when it was attached
- * @worked: last time that work was seen; at first @start
+ * @worked: last time that work was seen, or an extension stood for it; at first the begin
+ * @used: last time that work was seen; at first the begin
  * @look: when the next look is due
  * @phase: what the next look is
  * @lies: impossible samples of the agent
@@ -44,6 +45,7 @@ enum idle_phase { IDLE_FIRST, IDLE_SECOND, IDLE_WARNED };
 struct idle {
 	int64_t start;
 	int64_t worked;
+	int64_t used;
 	int64_t look;
 	enum idle_phase phase;
 	unsigned int lies;
@@ -67,6 +69,17 @@ void idle_start(struct idle *idle, const struct pool_settings *settings, int64_t
 
 /* The VM's people want the GPU: look for work from @now on. Samples and lies stay. */
 void idle_keep(struct idle *idle, const struct pool_settings *settings, int64_t now);
+/* The same for a pinned VM, whose GPU counts as used at @now. */
+void idle_pinned(struct idle *idle, const struct pool_settings *settings, int64_t now);
+
+/**
+ * idle_may_extend() - whether the VM's people may still want the GPU without using it
+ * @seen: last message of the VM's agent, 0: never
+ *
+ * Return: true up to extend_max seconds after the last work.
+ */
+bool idle_may_extend(struct idle *idle, const struct pool_settings *settings, int64_t seen,
+		     int64_t now);
 
 /**
  * idle_use() - take a sample

@@ -79,6 +79,7 @@ void pool_settings_default(struct pool_settings *settings)
 		.look2 = 1200,
 		.grace = 300,
 		.agent_silent = 600,
+		.extend_max = 14400,
 		.attach_tries = 5,
 		.retry = 2,
 		.max_queue = 10000,

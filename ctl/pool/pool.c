@@ -472,6 +472,13 @@ int pool_release(struct pool *pool, uint64_t id, bool done, int64_t now, const c
 	return ret;
 }
 
+/* Whether an extension may keep a GPU that may be idle. */
+static bool may_extend(struct pool *pool, struct request *q, int64_t now)
+{
+	return !q->idle.start || q->vm->v.pinned ||
+	       idle_may_extend(&q->idle, &pool->settings, q->vm->v.seen, now);
+}
+
 int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, const char *actor,
 		char *text)
 {
@@ -489,6 +496,12 @@ int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, c
 	if (q->r.state == POOL_RELEASING) {
 		explain(text, "request %" PRIu64 " is being released; make a new request", id);
 		return -EBUSY;
+	}
+	if (!may_extend(pool, q, now)) {
+		explain(text,
+			"request %" PRIu64 " has not used its GPU for %" PRId64 " s, and extensions keep an idle GPU for %" PRIu32 " s at most; use it, or ask an administrator to pin the VM",
+			id, now - q->idle.used, pool->settings.extend_max);
+		return -EPERM;
 	}
 	next = q->r;
 	next.lease = seconds;
@@ -659,7 +672,7 @@ static int64_t look(struct pool *pool, struct request *q, int64_t now)
 	verdict = idle_look(&q->idle, &pool->settings, vm->seen, now, why);
 	if (verdict == IDLE_KEEP || vm->pinned) {
 		if (verdict != IDLE_KEEP)
-			idle_keep(&q->idle, &pool->settings, now);
+			idle_pinned(&q->idle, &pool->settings, now);
 		set_warned(pool, q, 0);
 	} else if (verdict == IDLE_STOPPED) {
 		core_tell(pool, "service", "idle", q->r.id, q->r.gpu, now, "%s", why);

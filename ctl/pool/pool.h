@@ -54,6 +54,7 @@ struct pool_hooks {
  * @look2: seconds to the second look when the first found no work (1200)
  * @grace: seconds between the warning and the release (300)
  * @agent_silent: seconds without a message after which an agent counts as dead (600)
+ * @extend_max: seconds after the last work for which extensions keep an idle GPU (14400)
  * @attach_tries: attempts before a request fails (5)
  * @retry: seconds before the second attempt, doubled each time (2)
  * @max_queue: requests that may wait, of all projects (10000)
@@ -67,6 +68,7 @@ struct pool_settings {
 	uint32_t look2;
 	uint32_t grace;
 	uint32_t agent_silent;
+	uint32_t extend_max;
 	uint32_t attach_tries;
 	uint32_t retry;
 	uint32_t max_queue;
@@ -120,7 +122,8 @@ int pool_release(struct pool *pool, uint64_t id, bool done, int64_t now, const c
 /*
  * Set the end of the lease to @now + @seconds; 0: no end; of a request that waits, its length.
  * Answers a warning, too: the looks for work begin anew.
- * -EINVAL: longer than max_lease, -EBUSY: it is being released.
+ * -EINVAL: longer than max_lease, -EBUSY: it is being released, -EPERM: the GPU did no work for
+ * longer than extensions keep it.
  */
 int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, const char *actor,
 		char *text);

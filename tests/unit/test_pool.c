@@ -356,6 +356,45 @@ static void new_settings(void)
 	pool_free(w.pool);
 }
 
+/* Extend every 1,000 s. Return the time until the GPU is taken back, and count refusals. */
+static int64_t extend_on_and_on(unsigned int *refused_ones)
+{
+	int64_t begin = w.now;
+	char text[POOL_TEXT_MAX];
+
+	*refused_ones = 0;
+	while (row(1)->state == POOL_ACTIVE && w.now - begin < 40000) {
+		int ret = pool_extend(w.pool, 1, 0, w.now, "x", text);
+
+		*refused_ones += ret == -EPERM && strstr(text, "use it, or ask an administrator");
+		world_run(1000);
+	}
+	return w.now - begin;
+}
+
+static void extended_on_and_on(void)
+{
+	unsigned int refused_ones;
+	int64_t time;
+
+	small_world();
+	ask("1", "a1");
+	world_run(10);
+	time = extend_on_and_on(&refused_ones);
+	TAP_CHECK(time >= 14400 && time <= 14400 + 4800 + 1000);
+	TAP_CHECK(refused_ones >= 4);
+	TAP_EQ(row(1)->state, POOL_RELEASED);
+	pool_free(w.pool);
+	small_world();
+	w.vms[0].pinned = true;
+	pool_put_vm(w.pool, &w.vms[0]);
+	ask("1", "a1");
+	world_run(10);
+	TAP_EQ(extend_on_and_on(&refused_ones), 40000);
+	TAP_EQ(refused_ones, 0);
+	pool_free(w.pool);
+}
+
 static void pinned_vm(void)
 {
 	small_world();
@@ -1095,6 +1134,7 @@ int main(void)
 	tap_run(leases, "a lease ends, after a warning");
 	tap_run(idle_gpus, "an idle GPU goes back after two looks and a warning");
 	tap_run(new_settings, "new settings are in force at once");
+	tap_run(extended_on_and_on, "extensions do not keep an idle GPU for ever, a pin does");
 	tap_run(pinned_vm, "a pinned VM keeps its idle GPU");
 	tap_run(lying_agent, "an agent that reports the impossible does not count");
 	tap_run(host_counters, "the host's counters beat the agent");

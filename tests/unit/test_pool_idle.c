@@ -8,6 +8,7 @@
 
 static struct pool_settings settings = {
 	.look1 = 3600, .look2 = 1200, .grace = 300, .agent_silent = 600,
+	.extend_max = 14400,
 };
 
 static struct idle idle;
@@ -250,6 +251,33 @@ static void kept(void)
 	TAP_EQ(release_time(), 8800);
 }
 
+/* Extend every half hour while the pool allows it. Return the time of the release. */
+static int64_t extend_on_and_on(void)
+{
+	for (int64_t at = 1800; at < 1000000; at += 1800) {
+		while (idle.look <= START + at)
+			if (look(idle.look - START) == IDLE_RELEASE)
+				return idle.look - settings.look2 - START;
+		if (idle_may_extend(&idle, &settings, seen, START + at))
+			idle_keep(&idle, &settings, START + at);
+	}
+	return -1;
+}
+
+static void extended_on_and_on(void)
+{
+	begin();
+	TAP_EQ(extend_on_and_on(), 14400 + 4800);
+	begin();
+	use('a', 7000, 10 * S);
+	TAP_CHECK(idle_may_extend(&idle, &settings, seen, START + 21400));
+	TAP_CHECK(!idle_may_extend(&idle, &settings, seen, START + 21401));
+	begin();
+	TAP_CHECK(!idle_may_extend(&idle, &settings, seen, START + 20000));
+	idle_pinned(&idle, &settings, START + 20000);
+	TAP_CHECK(idle_may_extend(&idle, &settings, seen, START + 30000));
+}
+
 int main(void)
 {
 	tap_run(two_looks, "two looks without work release a GPU, after a warning");
@@ -266,5 +294,6 @@ int main(void)
 	tap_run(busy_in_its_sleep, "a GPU that sleeps does not work, whatever its agent says");
 	tap_run(awake_proves_nothing, "a GPU that is awake is not used by that");
 	tap_run(kept, "an extension begins the looks anew");
+	tap_run(extended_on_and_on, "extensions without work between them come to an end");
 	return tap_done();
 }
