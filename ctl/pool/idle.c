@@ -11,6 +11,8 @@
  * - A counter that grew more than the time that went by proves no work (5 % and 1 s are allowed
  *   for clocks), and neither does one that went back to more than can have been done since.  The
  *   third such sample of an agent makes it a liar: nothing that it says counts from then on.
+ * - The host's counter of a vGPU is the sum over the engines of its GPU, which work at the same
+ *   time: it may grow more than the time that went by.
  * - The host sees the power state of a whole GPU.  A GPU that sleeps does not compute: an agent's
  *   claim of work counts up to the last time that the host saw the GPU awake.
  * - An agent is dead after agent_silent seconds without a message.  For a VM with a dead agent, or
@@ -69,6 +71,8 @@ static bool possible(const struct idle *idle, const struct idle_source *s,
 {
 	uint64_t most = most_work(use->time - (s->time ? s->time : idle->start));
 
+	if (s == &idle->sources[HOST])
+		return true;
 	if (use->busy_ns < s->busy_ns)
 		return use->busy_ns <= most;
 	return use->busy_ns - s->busy_ns <= most;

@@ -85,7 +85,7 @@ bool idle_may_extend(struct idle *idle, const struct pool_settings *settings, in
  * idle_use() - take a sample
  *
  * Return: 0; -EINVAL for an unknown source; -ERANGE for a sample that cannot be true, which does
- * not count (it is older than the last, the counter went backwards, or it worked longer than the
+ * not count (it is older than the last, or a counter of the agent or of power grew more than the
  * time that went by); -EPERM for one of an agent that counts as lying.
  */
 int idle_use(struct idle *idle, const struct pool_use *use);

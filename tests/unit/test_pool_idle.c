@@ -205,10 +205,10 @@ static void impossible_samples(void)
 	TAP_EQ(use('a', 230, 305 * S), -EPERM);
 	TAP_EQ(release_time(), 200 + 4800);
 	TAP_CHECK(strstr(why, "cannot be") != NULL);
-	/* The host's own counter is no liar. */
+	/* The power state is no liar. */
 	begin();
 	for (int i = 1; i < 8; i++)
-		TAP_EQ(use('h', i, (uint64_t)i * 100 * S), -ERANGE);
+		TAP_EQ(use('p', i, (uint64_t)i * 100 * S), -ERANGE);
 	TAP_EQ(idle.lies, 0);
 	TAP_EQ(use('x', 100, 0), -EINVAL);
 	TAP_EQ(use('\0', 100, 0), -EINVAL);
@@ -218,6 +218,17 @@ static void impossible_samples(void)
 	TAP_EQ(use('h', -1, 0), -ERANGE);
 	TAP_EQ(idle.lies, 0);
 	TAP_EQ(use('a', 60, UINT64_MAX), -ERANGE);
+}
+
+/* A vGPU that works on four engines at the same time. */
+static void many_engines(void)
+{
+	begin();
+	for (int i = 1; i < 60; i++)
+		TAP_EQ(use('h', i * 100, (uint64_t)i * 400 * S), 0);
+	TAP_EQ(idle_busy(&idle), 59 * 400 * S);
+	TAP_EQ(idle.lies, 0);
+	TAP_EQ(release_time(), 5900 + 4800);
 }
 
 /* Always busy, and the host sees that the GPU sleeps. */
@@ -291,6 +302,7 @@ int main(void)
 	tap_run(no_agent, "without an agent, what no source shows is no work");
 	tap_run(counter_that_begins_anew, "a counter that begins anew counts on");
 	tap_run(impossible_samples, "samples that cannot be true make a liar");
+	tap_run(many_engines, "a vGPU that works on several engines at the same time is used");
 	tap_run(busy_in_its_sleep, "a GPU that sleeps does not work, whatever its agent says");
 	tap_run(awake_proves_nothing, "a GPU that is awake is not used by that");
 	tap_run(kept, "an extension begins the looks anew");
