@@ -94,6 +94,30 @@ static int check_folder(int fd, const char *path)
 	return 0;
 }
 
+/*
+ * Open a folder of the queue, or make it. Where others may add files, they may have made it before,
+ * or a link in its place, so that logs would be written elsewhere.
+ */
+static int open_part(const struct jobs *jobs, const char *name)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (!mkdirat(jobs->folder, name, 0755) || errno == EEXIST)
+		fd = openat(jobs->folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &st)) {
+		complain("%s/%s: %s", jobs->path, name, strerror(errno));
+	} else if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & 022) {
+		complain("%s/%s: others could change what is there: remove it; mgpu-agent makes it",
+			 jobs->path, name);
+	} else {
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 static int open_folder(struct jobs *jobs)
 {
 	if (mkdir(jobs->path, 0700) && errno != EEXIST)
@@ -103,9 +127,10 @@ static int open_folder(struct jobs *jobs)
 		goto failed;
 	if (check_folder(jobs->folder, jobs->path))
 		return -1;
-	if ((mkdirat(jobs->folder, "done", 0755) && errno != EEXIST) ||
-	    (mkdirat(jobs->folder, "failed", 0755) && errno != EEXIST))
-		goto failed;
+	jobs->done = open_part(jobs, "done");
+	jobs->failed = jobs->done < 0 ? -1 : open_part(jobs, "failed");
+	if (jobs->failed < 0)
+		return -1;
 	jobs->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (jobs->watch >= 0)
 		inotify_add_watch(jobs->watch, jobs->path, IN_CLOSE_WRITE | IN_MOVED_TO);
@@ -120,7 +145,7 @@ int jobs_open(struct jobs *jobs, const struct conf *conf)
 	struct stat st;
 
 	memset(jobs, 0, sizeof(*jobs));
-	jobs->folder = -1;
+	jobs->folder = jobs->done = jobs->failed = -1;
 	jobs->pipe = -1;
 	jobs->watch = -1;
 	snprintf(jobs->path, sizeof(jobs->path), "%s", conf->queue);
@@ -140,12 +165,11 @@ int jobs_open(struct jobs *jobs, const struct conf *conf)
 
 void jobs_close(struct jobs *jobs)
 {
-	if (jobs->folder >= 0)
-		close(jobs->folder);
-	if (jobs->pipe >= 0)
-		close(jobs->pipe);
-	if (jobs->watch >= 0)
-		close(jobs->watch);
+	const int all[] = { jobs->folder, jobs->done, jobs->failed, jobs->pipe, jobs->watch };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (all[i] >= 0)
+			close(all[i]);
 }
 
 /* ---- the pipe ---- */
@@ -221,16 +245,11 @@ void jobs_drain(struct jobs *jobs)
 
 void jobs_end(struct jobs *jobs, const char *name, bool done)
 {
-	int to = openat(jobs->folder, done ? "done" : "failed",
-			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-
-	if (to < 0 || renameat(jobs->folder, name, to, name)) {
+	if (renameat(jobs->folder, name, done ? jobs->done : jobs->failed, name)) {
 		complain("%s/%s cannot be moved: %s; it is deleted", jobs->path, name,
 			 strerror(errno));
 		unlinkat(jobs->folder, name, 0);
 	}
-	if (to >= 0)
-		close(to);
 }
 
 /* Take the owner's files only if nobody else's name is on them. */
@@ -313,8 +332,8 @@ static int open_log(const struct jobs *jobs, const struct job *job)
 	char name[300];
 	int fd;
 
-	snprintf(name, sizeof(name), "done/%s.log", job->name);
-	fd = openat(jobs->folder, name,
+	snprintf(name, sizeof(name), "%s.log", job->name);
+	fd = openat(jobs->done, name,
 		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0 && fchown(fd, job->uid, job->gid)) {
 		close(fd);

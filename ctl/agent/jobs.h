@@ -34,6 +34,8 @@ struct job {
 /**
  * struct jobs - the queue
  * @folder: folder of the files
+ * @done: its folder of jobs that succeeded, and of logs
+ * @failed: its folder of the others
  * @path: its name
  * @pipe: descriptor of the pipe whose lines become files, -1: none
  * @owner: owner of the pipe
@@ -46,6 +48,8 @@ struct job {
  */
 struct jobs {
 	int folder;
+	int done;
+	int failed;
 	char path[2 * CONF_PATH_MAX];
 	int pipe;
 	uid_t owner;

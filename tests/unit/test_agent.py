@@ -542,6 +542,19 @@ def owners():
         done = w.agent("watch")
         assert done.returncode == 1 and "others could replace jobs" in done.stderr, done.stderr
         os.chmod(w.path("queue"), stat.S_ISVTX | 0o733)
+        # A folder for logs that another user made, or leads elsewhere.
+        for name, make in (("done", lambda path: os.symlink(w.dir, path)),
+                           ("done", os.mkdir), ("failed", os.mkdir)):
+            path = w.path(f"queue/{name}")
+            make(path)
+            os.chown(path, 65534, 65534, follow_symlinks=False)
+            job(w, "victim", "true")
+            done = w.agent("watch")
+            assert done.returncode == 1 and f"queue/{name}: " in done.stderr, done.stderr
+            assert not os.path.exists(w.path("victim.log"))
+            assert os.listdir(w.path("queue")).count("victim") == 1
+            (os.unlink if os.path.islink(path) else os.rmdir)(path)
+            os.unlink(w.path("queue/victim"))
         job(w, "nobody", "id -u; id -G; cat /proc/self/status | grep CapEff")
         os.chown(w.path("queue/nobody"), 65534, 65534)
         write(w.path("secret"), "kind=x\ncommand=true\n", 0o600)
