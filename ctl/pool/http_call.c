@@ -255,6 +255,22 @@ static bool other_site(struct call *call)
 	return !own || !host || strcasecmp(own + 3, host);
 }
 
+/*
+ * Whether the Host of a call at the Unix socket is one that no other site can have. A browser gets
+ * to the socket through a forwarded port, and has all rights there. A site whose name's DNS leads to
+ * that port (rebinding) is of the same origin for the browser, but its name has a dot.
+ */
+static bool host_is_own(const char *host)
+{
+	static const char local[] = ".localhost";
+	size_t len = host ? strcspn(host, ":") : 0, end = sizeof(local) - 1;
+
+	if (!host || *host == '[' || !memchr(host, '.', len) ||
+	    strspn(host, "0123456789.") == len)
+		return true;
+	return len > end && !strncasecmp(host + len - end, local, end);
+}
+
 static bool is_json(const char *type)
 {
 	size_t len = strlen("application/json");
@@ -483,6 +499,10 @@ static enum MHD_Result begin(struct call *call, const char *method)
 	const struct page_file *page = read ? page_find(call->uri) : NULL;
 	enum MHD_Result result;
 
+	if (!call->client->tls && !host_is_own(header(call, "Host"))) {
+		log_refused(call, "a call for another host");
+		REFUSE(call, 403, "forbidden", "a call for another host; without TLS use localhost, an IP address, or a name without a dot");
+	}
 	if (page)
 		return send_page(call, page);
 	return admitted(call, &result) ? check_head(call, method) : result;

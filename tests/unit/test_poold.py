@@ -459,6 +459,27 @@ def other_sites():
                            headers={"Content-Type": "text/plain"}).status == 400
 
 
+def rebound_names():
+    """A site whose name leads to a forwarded port of the Unix socket."""
+    with service(listen=listen()) as p:
+        for host in ("evil.example", "evil.example:8080", "127.0.0.1.evil.example", "evil.example.",
+                     "localhost.evil.example:1", ".1x", "evillocalhost.x"):
+            for method, path in (("GET", "/v1/status"), ("PUT", "/v1/projects/x"), ("GET", "/")):
+                body = {} if method == "PUT" else None
+                answer = p.unix.call(method, path, body,
+                                     headers={"Host": host, "Origin": f"http://{host}"})
+                assert answer.status == 403 and "another host" in answer.text, (host, answer)
+        for host in ("localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "pool",
+                     "pool.localhost:80"):
+            answer = p.unix.call("PUT", "/v1/projects/x", {},
+                                 headers={"Host": host, "Origin": f"http://{host}"})
+            assert answer.status == 200, (host, answer)
+        # With TLS the certificate proves the name.
+        token = p.unix.call("PUT", "/v1/tokens/t", {"role": "viewer"}).json["token"]
+        client = p.tls(port_of(p), CA.path, token)
+        assert client.call("GET", "/v1/status", headers={"Host": "pool.example"}).status == 200
+
+
 # ---- hostile clients
 
 def sizes():
@@ -765,6 +786,7 @@ def main():
         (wrong_tokens_are_slowed_down, "wrong tokens are slowed down and logged, in bounded number"),
         (rates, "a client that asks too often is refused"),
         (other_sites, "pages of other sites change nothing"),
+        (rebound_names, "names of other sites that lead to the Unix socket are refused"),
         (sizes, "heads and bodies that are too large are refused"),
         (slow_clients, "slow clients are disconnected, and hold up nobody"),
         (many_streams, "streams are bounded"),
