@@ -264,6 +264,13 @@ static struct unplug *find_unplug(struct host *host, const char *vm, const char 
 	return u;
 }
 
+/* A device that another program gives or takes: it may be a GPU's function. */
+static void others(struct host *host, const char *alias)
+{
+	if (!strncmp(alias, "hostdev", 7))
+		host_tell(host, HOST_NEWS_DEVICES);
+}
+
 /* A device went, or a guest refused to let it go. */
 static void unplugged(struct host *host, virDomainPtr vm, const char *alias, bool refused)
 {
@@ -272,7 +279,11 @@ static void unplugged(struct host *host, virDomainPtr vm, const char *alias, boo
 	uint64_t request;
 	struct unplug *u;
 
-	if (!xml_alias(alias, &request, &function) || virDomainGetUUIDString(vm, uuid))
+	if (!xml_alias(alias, &request, &function)) {
+		others(host, alias);
+		return;
+	}
+	if (virDomainGetUUIDString(vm, uuid))
 		return;
 	pthread_mutex_lock(&host->lock);
 	u = find_unplug(host, uuid, alias);
@@ -292,10 +303,31 @@ static void on_removed(virConnectPtr conn, virDomainPtr vm, const char *alias, v
 	unplugged(arg, vm, alias, false);
 }
 
+static void on_added(virConnectPtr conn, virDomainPtr vm, const char *alias, void *arg)
+{
+	(void)conn;
+	(void)vm;
+	others(arg, alias);
+}
+
 static void on_refused(virConnectPtr conn, virDomainPtr vm, const char *alias, void *arg)
 {
 	(void)conn;
 	unplugged(arg, vm, alias, true);
+}
+
+/* A VM that had devices at the last look. */
+static bool has_devices(struct host *host, virDomainPtr vm)
+{
+	const char *name = virDomainGetName(vm);
+	bool found = false;
+	size_t i;
+
+	pthread_mutex_lock(&host->lock);
+	for (i = 0; name && i < host->nr_held && !found; i++)
+		found = !strcmp(host->held[i].vm, name);
+	pthread_mutex_unlock(&host->lock);
+	return found;
 }
 
 static int on_vm(virConnectPtr conn, virDomainPtr vm, int event, int detail, void *arg)
@@ -315,7 +347,7 @@ static int on_vm(virConnectPtr conn, virDomainPtr vm, int event, int detail, voi
 			u->gone |= !strcmp(u->vm, uuid);
 		pthread_cond_broadcast(&host->changed);
 		pthread_mutex_unlock(&host->lock);
-		host_tell(host, HOST_NEWS_VMS);
+		host_tell(host, has_devices(host, vm) ? HOST_NEWS_DEVICES : HOST_NEWS_VMS);
 		break;
 	case VIR_DOMAIN_EVENT_DEFINED:
 	case VIR_DOMAIN_EVENT_UNDEFINED:
@@ -380,9 +412,11 @@ static void register_events(struct host *host)
 				      VIR_DOMAIN_EVENT_CALLBACK(on_removed));
 	host->callbacks[2] = vm_event(host, VIR_DOMAIN_EVENT_ID_DEVICE_REMOVAL_FAILED,
 				      VIR_DOMAIN_EVENT_CALLBACK(on_refused));
-	host->callbacks[3] = node_event(host, VIR_NODE_DEVICE_EVENT_ID_LIFECYCLE,
+	host->callbacks[3] = vm_event(host, VIR_DOMAIN_EVENT_ID_DEVICE_ADDED,
+				      VIR_DOMAIN_EVENT_CALLBACK(on_added));
+	host->callbacks[4] = node_event(host, VIR_NODE_DEVICE_EVENT_ID_LIFECYCLE,
 					VIR_NODE_DEVICE_EVENT_CALLBACK(on_node));
-	host->callbacks[4] = node_event(host, VIR_NODE_DEVICE_EVENT_ID_UPDATE,
+	host->callbacks[5] = node_event(host, VIR_NODE_DEVICE_EVENT_ID_UPDATE,
 					VIR_NODE_DEVICE_EVENT_CALLBACK(on_node_update));
 	/* Drivers without it say that all is well, and never give a reference back. */
 	virConnectRegisterCloseCallback(host->conn, on_close, host, NULL);
@@ -423,7 +457,7 @@ static void unregister_events(struct host *host)
 		if (host->callbacks[i] < 0)
 			continue;
 		references = count_references(host);
-		if (i < 3)
+		if (i < 4)
 			ret = virConnectDomainEventDeregisterAny(host->conn, host->callbacks[i]);
 		else
 			ret = virConnectNodeDeviceEventDeregisterAny(host->conn, host->callbacks[i]);

@@ -14,7 +14,7 @@
 #define HOST_UNPLUG_SECONDS	60	/* for a guest to let go of a device */
 #define HOST_UNDO_SECONDS	15	/* the same, of one that it just got */
 #define HOST_AGAIN_SECONDS	2	/* between two requests to unplug */
-#define HOST_CALLBACKS		5
+#define HOST_CALLBACKS		6
 
 struct mgpu;
 struct mgpu_vgpu_info;

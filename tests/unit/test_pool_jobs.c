@@ -155,10 +155,16 @@ static void down(void)
 	TAP_NEED(next_of(jobs, JOBS_UP));
 	TAP_EQ(nr_gpus, 1);
 	strcpy(job.request.gpu, "elsewhere/0000:01:00.0");
+	job.request.id = 6;
 	jobs_add(jobs, &job);
 	TAP_NEED(next(jobs));
 	TAP_EQ(answer.kind, JOBS_REFUSED);
-	TAP_EQ(answer.request, 5);
+	TAP_EQ(answer.request, 6);
+	strcpy(job.request.gpu, "h/0000:01:00.0");
+	job.request.id = 7;
+	jobs_add(jobs, &job);
+	TAP_NEED(next(jobs));
+	TAP_EQ(answer.request, 7);
 	TAP_EQ(downs, 1);
 	jobs_free(jobs);
 	unlink(path);
