@@ -23,13 +23,13 @@
 #define PROGRAM	"mgpu-poold"
 
 static const char usage_text[] =
-	"usage: mgpu-poold [serve] [--config FILE]\n"
+	"usage: mgpu-poold serve [--config FILE]\n"
 	"       mgpu-poold config [--config FILE]\n"
 	"       mgpu-poold check [--config FILE] [--json]\n"
 	"       mgpu-poold export [--config FILE]\n"
 	"       mgpu-poold token NAME --role ROLE [--project NAME] [--days N] [--config FILE]\n"
-	"       mgpu-poold request --vm NAME --kind KIND [--key KEY] [--target TARGET] [--type TYPE]\n"
-	"                  [--size MIB] [--memory MIB] [--precision PRECISION] [--lease SECONDS]\n"
+	"       mgpu-poold request VM --kind KIND [--key KEY] [--target TARGET] [--type TYPE]\n"
+	"                  [--size MIB] [--memory MIB] [--precision P] [--lease SECONDS]\n"
 	"                  [--wait SECONDS] [--json]\n"
 	"       mgpu-poold list [--all] [--json]\n"
 	"       mgpu-poold release ID [--done] [--json]\n"
@@ -37,22 +37,20 @@ static const char usage_text[] =
 	"\n"
 	"GPUs that virtual machines ask for and give back: serves, checks the configuration file or\n"
 	"the hosts, prints the history as CSV, makes a token for the API; asks for GPUs, lists and\n"
-	"releases requests.\n"
+	"releases requests. Without a command it serves.\n"
 	"\n"
 	"      --config FILE   configuration file (default " CONFIG_DEFAULT ")\n"
 	"      --socket PATH   Unix socket of the service (default: that of the configuration file)\n"
-	"      --role ROLE     viewer, project or admin\n"
+	"      --role ROLE     role of the token: viewer, project or admin\n"
 	"      --project NAME  project of the token\n"
 	"      --days N        days until the token expires (default: never)\n"
-	"      --vm NAME       VM that gets the GPU\n"
 	"      --kind KIND     kind of work, such as training\n"
 	"      --key KEY       key of the request: asking again with it is asking once\n"
-	"      --target TARGET whole, vgpu or any\n"
+	"      --target TARGET a whole GPU or a vGPU: whole, vgpu or any\n"
 	"      --type TYPE     vGPU type\n"
 	"      --size MIB      amount of data, MiB\n"
 	"      --memory MIB    GPU memory, MiB\n"
-	"      --precision PRECISION\n"
-	"                      fp64, fp32, fp16 or fp8\n"
+	"      --precision P   precision that the GPU should be fast at: fp64, fp32, fp16 or fp8\n"
 	"      --lease SECONDS seconds after which the GPU is taken back\n"
 	"      --wait SECONDS  wait so long for the GPU\n"
 	"      --all           list requests that are over, too\n"
@@ -62,7 +60,7 @@ static const char usage_text[] =
 	"  -V, --version       print the version\n";
 
 enum {
-	OPT_CONFIG = 256, OPT_SOCKET, OPT_ROLE, OPT_PROJECT, OPT_DAYS, OPT_VM, OPT_KIND, OPT_KEY,
+	OPT_CONFIG = 256, OPT_SOCKET, OPT_ROLE, OPT_PROJECT, OPT_DAYS, OPT_KIND, OPT_KEY,
 	OPT_TARGET, OPT_TYPE, OPT_SIZE, OPT_MEMORY, OPT_PRECISION, OPT_LEASE, OPT_WAIT, OPT_ALL,
 	OPT_DONE, OPT_JSON,
 };
@@ -73,7 +71,6 @@ static const struct option options[] = {
 	{ "role", required_argument, NULL, OPT_ROLE },
 	{ "project", required_argument, NULL, OPT_PROJECT },
 	{ "days", required_argument, NULL, OPT_DAYS },
-	{ "vm", required_argument, NULL, OPT_VM },
 	{ "kind", required_argument, NULL, OPT_KIND },
 	{ "key", required_argument, NULL, OPT_KEY },
 	{ "target", required_argument, NULL, OPT_TARGET },
@@ -281,6 +278,7 @@ static int run_request(void)
 {
 	char path[108];
 
+	o.wish.vm = o.word;
 	return find_socket(path) ? client_request(path, &o.wish, o.json) : STATUS_CONFIG;
 }
 
@@ -329,10 +327,10 @@ static const struct command {
 	{ { "export", BIT(OPT_CONFIG), 0 }, 0, run_export },
 	{ { "token", BIT(OPT_CONFIG) | BIT(OPT_ROLE) | BIT(OPT_PROJECT) | BIT(OPT_DAYS),
 	    BIT(OPT_ROLE) }, 1, run_token },
-	{ { "request", BIT(OPT_CONFIG) | BIT(OPT_SOCKET) | BIT(OPT_VM) | BIT(OPT_KIND) |
+	{ { "request", BIT(OPT_CONFIG) | BIT(OPT_SOCKET) | BIT(OPT_KIND) |
 	    BIT(OPT_KEY) | BIT(OPT_TARGET) | BIT(OPT_TYPE) | BIT(OPT_SIZE) | BIT(OPT_MEMORY) |
 	    BIT(OPT_PRECISION) | BIT(OPT_LEASE) | BIT(OPT_WAIT) | BIT(OPT_JSON),
-	    BIT(OPT_VM) | BIT(OPT_KIND) }, 0, run_request },
+	    BIT(OPT_KIND) }, 1, run_request },
 	{ { "list", BIT(OPT_CONFIG) | BIT(OPT_SOCKET) | BIT(OPT_ALL) | BIT(OPT_JSON), 0 }, 0,
 	  run_list },
 	{ { "release", BIT(OPT_CONFIG) | BIT(OPT_SOCKET) | BIT(OPT_DONE) | BIT(OPT_JSON), 0 }, 1,
@@ -373,7 +371,7 @@ static void read_option(int option, const char *name)
 	} values[] = {
 		{ OPT_CONFIG, &o.config, NULL, 0 }, { OPT_SOCKET, &o.socket, NULL, 0 },
 		{ OPT_ROLE, &o.role, NULL, 0 }, { OPT_PROJECT, &o.project, NULL, 0 },
-		{ OPT_DAYS, NULL, &o.days, 36500 }, { OPT_VM, &o.wish.vm, NULL, 0 },
+		{ OPT_DAYS, NULL, &o.days, 36500 },
 		{ OPT_KIND, &o.wish.kind, NULL, 0 }, { OPT_KEY, &o.wish.key, NULL, 0 },
 		{ OPT_TARGET, &o.wish.target, NULL, 0 }, { OPT_TYPE, &o.wish.type, NULL, 0 },
 		{ OPT_SIZE, NULL, &o.wish.size_mib, UINT64_C(1) << 40 },

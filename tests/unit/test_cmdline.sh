@@ -72,10 +72,10 @@ unknown()
 	refused "$ctl/mgpu-learn" 2 '^mgpu-learn: --seed wants a value' train --seed
 	refused "$ctl/mgpu-exporter" 2 "did you mean 'serve'" sevre
 	refused "$ctl/mgpu-poold" 2 "did you mean 'serve'" serv
-	refused "$ctl/mgpu-poold" 2 '^mgpu-poold: --vm wants a value' request --vm
+	refused "$ctl/mgpu-poold" 2 '^mgpu-poold: --kind wants a value' request a --kind
 	refused "$ctl/mgpu-poold" 2 '^mgpu-poold: --done is not for list' list --done
-	refused "$ctl/mgpu-poold" 2 '^mgpu-poold: request needs --vm' request --kind x
-	refused "$ctl/mgpu-poold" 2 "--size '3G': it must be a whole number" request --size 3G
+	refused "$ctl/mgpu-poold" 2 '^mgpu-poold: request needs --kind' request x
+	refused "$ctl/mgpu-poold" 2 "--size '3G': it must be a whole number" request x --size 3G
 	refused "$ctl/mgpu-poold" 2 'release takes one word' release
 	refused "$ctl/mgpu-agent" 2 "did you mean 'release'" relaese
 	refused "$ctl/mgpu-agent" 2 '^mgpu-agent: --size wants a value' run --size

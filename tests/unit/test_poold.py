@@ -706,11 +706,11 @@ def commands():
         run = p.run
         out, _ = run("config")
         assert out.endswith(": good\n"), out
-        out, _ = run("request", "--vm", "vm0", "--kind", "training", "--wait", "60", "--json")
+        out, _ = run("request", "vm0", "--kind", "training", "--wait", "60", "--json")
         assert json.loads(out)["state"] == "active", out
-        out, _ = run("request", "--vm", "vm1", "--kind", "render", "--key", "k", "--lease", "90")
+        out, _ = run("request", "vm1", "--kind", "render", "--key", "k", "--lease", "90")
         assert "vm1" in out and out.startswith("ID"), out
-        again, _ = run("request", "--vm", "vm1", "--kind", "render", "--key", "k", "--lease", "90")
+        again, _ = run("request", "vm1", "--kind", "render", "--key", "k", "--lease", "90")
         assert again.split()[6] == "2" or "2 " in again, again
         out, _ = run("list")
         assert len(out.splitlines()) == 3, out
@@ -726,14 +726,14 @@ def commands():
         assert len(csv.splitlines()) == 2 and "training" in csv, csv
         for words, text in ((("release", "x"), "number of a request"),
                             (("release", "9", "--all"), "--all"),
-                            (("request", "--vm", "vm0"), "--kind"),
+                            (("request", "vm0"), "--kind"),
                             (("token", "a/b", "--role", "viewer"), "must be names"),
                             (("token", "a", "--role", "boss"), "viewer, project or admin"),
                             (("token", "a", "--role", "project"), "add --project"),
                             (("serv",), "serve"), (("list", "x"), "options only")):
             _, error = run(*words, status=2)
             assert text in error, (words, error)
-        _, error = run("request", "--vm", "none", "--kind", "x", status=1)
+        _, error = run("request", "none", "--kind", "x", status=1)
         assert "no VM 'none'" in error, error
         _, error = run("release", "77", status=1)
         assert "no request 77" in error, error
