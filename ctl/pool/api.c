@@ -338,7 +338,8 @@ static bool check_query(struct context *c, const struct route *route)
 	size_t n = 0;
 
 	snprintf(copy, sizeof(copy), "%s", route->query);
-	for (char *w = strtok_r(copy, " ", &save); w && n < NR_QUERY; w = strtok_r(NULL, " ", &save))
+	for (char *w = strtok_r(copy, " ", &save); w && n < NR_QUERY;
+	     w = strtok_r(NULL, " ", &save))
 		names[n++] = w;
 	return query_check(c, names);
 }

@@ -12,24 +12,29 @@
 #define MIB_MAX		(16 * 1024 * 1024)	/* of a GPU */
 #define YEAR		31536000
 
+/* A member of a body that goes to a member of a structure; see struct field. */
+#define FIELD(name, kind, type, member, min, max, needed, null)			\
+	{ name, kind, offsetof(type, member), sizeof(((type *)NULL)->member), min, max,	\
+	  needed, null }
+
 /* ---- requests ---- */
 
 static const struct field wishes[] = {
-#define AT(member) offsetof(struct pool_request, member), sizeof(((struct pool_request *)0)->member)
-	{ "key", FIELD_KEY, AT(key), 0, 0, true, false },
-	{ "vm", FIELD_NAME, AT(vm), 0, 0, true, false },
-	{ "kind", FIELD_KIND, AT(kind), 0, 0, true, false },
-	{ "project", FIELD_NAME, AT(project), 0, 0, false, false },
-	{ "target", FIELD_TARGET, AT(target), 0, 0, false, false },
-	{ "size_mib", FIELD_U64, AT(size_mib), 0, UINT64_C(1) << 40, false, false },
-	{ "memory_mib", FIELD_U32, AT(memory_mib), 0, MIB_MAX, false, false },
-	{ "precision", FIELD_PRECISION, AT(precision), 0, 0, false, false },
-	{ "capabilities", FIELD_CAPABILITIES, AT(capabilities), 0, 0, false, false },
-	{ "type", FIELD_TEXT, AT(type), 0, 0, false, false },
-	{ "weight", FIELD_U32, AT(weight), 1, 10000, false, false },
-	{ "floor_fps", FIELD_MILLI, AT(floor_mhz), 0, 1000, false, false },
-	{ "lease_s", FIELD_U32, AT(lease), 0, YEAR, false, false },
-#undef AT
+	FIELD("key", FIELD_KEY, struct pool_request, key, 0, 0, true, false),
+	FIELD("vm", FIELD_NAME, struct pool_request, vm, 0, 0, true, false),
+	FIELD("kind", FIELD_KIND, struct pool_request, kind, 0, 0, true, false),
+	FIELD("project", FIELD_NAME, struct pool_request, project, 0, 0, false, false),
+	FIELD("target", FIELD_TARGET, struct pool_request, target, 0, 0, false, false),
+	FIELD("size_mib", FIELD_U64, struct pool_request, size_mib,
+	      0, UINT64_C(1) << 40, false, false),
+	FIELD("memory_mib", FIELD_U32, struct pool_request, memory_mib, 0, MIB_MAX, false, false),
+	FIELD("precision", FIELD_PRECISION, struct pool_request, precision, 0, 0, false, false),
+	FIELD("capabilities", FIELD_CAPABILITIES, struct pool_request, capabilities,
+	      0, 0, false, false),
+	FIELD("type", FIELD_TEXT, struct pool_request, type, 0, 0, false, false),
+	FIELD("weight", FIELD_U32, struct pool_request, weight, 1, 10000, false, false),
+	FIELD("floor_fps", FIELD_MILLI, struct pool_request, floor_mhz, 0, 1000, false, false),
+	FIELD("lease_s", FIELD_U32, struct pool_request, lease, 0, YEAR, false, false),
 	{ 0 },
 };
 
@@ -330,17 +335,18 @@ static void set_why(struct context *c, struct pool_gpu *gpu, bool offline, bool 
 
 void put_gpu(struct context *c)
 {
-#define AT(member) offsetof(struct pool_gpu, member), sizeof(((struct pool_gpu *)0)->member)
 	static const struct field fields[] = {
-		{ "offline", FIELD_FLAG, AT(offline), 0, 0, false, false },
+		FIELD("offline", FIELD_FLAG, struct pool_gpu, offline, 0, 0, false, false),
 		{ "why", FIELD_TEXT, offsetof(struct pool_gpu, why), 201, 0, 0, false, false },
-		{ "memory_mib", FIELD_U32, AT(memory_mib), 0, MIB_MAX, false, false },
-		{ "capabilities", FIELD_CAPABILITIES, AT(capabilities), 0, 0, false, false },
-		{ "precisions", FIELD_PRECISIONS, AT(precisions), 0, 0, false, false },
-		{ "model", FIELD_TEXT, AT(model), 0, 0, false, false },
+		FIELD("memory_mib", FIELD_U32, struct pool_gpu, memory_mib,
+		      0, MIB_MAX, false, false),
+		FIELD("capabilities", FIELD_CAPABILITIES, struct pool_gpu, capabilities,
+		      0, 0, false, false),
+		FIELD("precisions", FIELD_PRECISIONS, struct pool_gpu, precisions,
+		      0, 0, false, false),
+		FIELD("model", FIELD_TEXT, struct pool_gpu, model, 0, 0, false, false),
 		{ 0 },
 	};
-#undef AT
 	const struct pool_gpu *old;
 	char name[2 * POOL_NAME_MAX];
 	struct pool_gpu gpu;
@@ -393,14 +399,12 @@ static bool check_token(struct context *c, const struct store_token *token)
 
 void put_token(struct context *c)
 {
-#define AT(member) offsetof(struct store_token, member), sizeof(((struct store_token *)0)->member)
 	static const struct field fields[] = {
-		{ "role", FIELD_ROLE, AT(role), 0, 0, true, false },
-		{ "project", FIELD_NAME, AT(project), 0, 0, false, true },
-		{ "expires", FIELD_U64, AT(expires), 0, INT64_MAX, false, true },
+		FIELD("role", FIELD_ROLE, struct store_token, role, 0, 0, true, false),
+		FIELD("project", FIELD_NAME, struct store_token, project, 0, 0, false, true),
+		FIELD("expires", FIELD_U64, struct store_token, expires, 0, INT64_MAX, false, true),
 		{ 0 },
 	};
-#undef AT
 	struct store_token token = { 0 };
 	char text[AUTH_TOKEN_SIZE];
 	struct json_object *o;

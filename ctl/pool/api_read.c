@@ -255,7 +255,8 @@ void get_request_use(struct context *c)
 	    !query_number(c, "limit", 1, API_LIMIT_MAX, &limit) || !get_request(c, &r))
 		return;
 	l.json = json_object_new_array();
-	if (store_uses(c->api->store, c->id, (int64_t)since, (unsigned int)limit, add_use, &l) >= 0) {
+	if (store_uses(c->api->store, c->id, (int64_t)since, (unsigned int)limit, add_use,
+		       &l) >= 0) {
 		answer_list(c, "uses", l.json);
 		return;
 	}

@@ -15,24 +15,26 @@
 #include "config.h"
 
 #define YEAR	31536000u
-#define AT(member) \
-	offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
+#define SETTING(s, k, kind, member, low, high, what, words, value)		\
+	{ s, k, kind, offsetof(struct config, member),				\
+	  sizeof(((struct config *)NULL)->member), low, high, what, words, value }
 #define WHOLE(s, k, member, low, high, what, value) \
-	{ s, k, CONFIG_WHOLE, AT(member), low, high, what, NULL, value }
-#define TEXT(s, k, member, value) { s, k, CONFIG_TEXT, AT(member), 0, 0, "", NULL, value }
+	SETTING(s, k, CONFIG_WHOLE, member, low, high, what, NULL, value)
+#define TEXT(s, k, member, value) \
+	SETTING(s, k, CONFIG_TEXT, member, 0, 0, "", NULL, value)
 
 const struct config_setting config_settings[] = {
-	{ "pool", "default_project", CONFIG_NAME, AT(default_project), 0, 0, "", NULL, "default" },
+	SETTING("pool", "default_project", CONFIG_NAME, default_project, 0, 0, "", NULL, "default"),
 	WHOLE("pool", "retention_days", retention_days, 0, 36500, "days", "90"),
 	TEXT("database", "url", database, "sqlite:/var/lib/mgpu-pool/pool.db"),
 	TEXT("listen", "socket", socket, "/run/mgpu-pool/socket"),
-	{ "listen", "admin_group", CONFIG_NAME, AT(admin_group), 0, 0, "", NULL, "mgpu-pool" },
-	{ "listen", "others", CONFIG_FLAG, AT(others), 0, 0, "", "none viewer", "none" },
+	SETTING("listen", "admin_group", CONFIG_NAME, admin_group, 0, 0, "", NULL, "mgpu-pool"),
+	SETTING("listen", "others", CONFIG_FLAG, others, 0, 0, "", "none viewer", "none"),
 	TEXT("listen", "address", address, "none"),
 	TEXT("listen", "certificate", certificate, "none"),
 	TEXT("listen", "key", key, "none"),
 	TEXT("listen", "client_ca", client_ca, "none"),
-	{ "agents", "listen", CONFIG_LIST, AT(agents), 0, 0, "", NULL, "none" },
+	SETTING("agents", "listen", CONFIG_LIST, agents, 0, 0, "", NULL, "none"),
 	WHOLE("idle", "look1_s", pool.look1, 1, YEAR, "seconds", "3600"),
 	WHOLE("idle", "look2_s", pool.look2, 1, YEAR, "seconds", "1200"),
 	WHOLE("idle", "grace_s", pool.grace, 0, YEAR, "seconds", "300"),
@@ -43,8 +45,8 @@ const struct config_setting config_settings[] = {
 	WHOLE("queue", "max", pool.max_queue, 1, 1000000, "", "10000"),
 	WHOLE("queue", "max_project", pool.max_queue_project, 1, 1000000, "", "1000"),
 	WHOLE("queue", "max_lease_s", pool.max_lease, 0, YEAR, "seconds", "0"),
-	{ "choice", "policy", CONFIG_CHOICE, AT(pool.policy), 0, 0, "",
-	  "history best-fit first-fit", "history" },
+	SETTING("choice", "policy", CONFIG_CHOICE, pool.policy, 0, 0, "",
+		"history best-fit first-fit", "history"),
 	WHOLE("choice", "history_min", pool.history_min, 1, 1000000, "", "5"),
 	WHOLE("limits", "rate", rate, 1, 100000, "calls a second", "100"),
 	WHOLE("limits", "burst", burst, 1, 100000, "calls", "400"),

@@ -73,7 +73,9 @@ struct config {
 	size_t nr_clients;
 };
 
-enum config_kind { CONFIG_WHOLE, CONFIG_TEXT, CONFIG_FLAG, CONFIG_CHOICE, CONFIG_NAME, CONFIG_LIST };
+enum config_kind {
+	CONFIG_WHOLE, CONFIG_TEXT, CONFIG_FLAG, CONFIG_CHOICE, CONFIG_NAME, CONFIG_LIST,
+};
 
 /**
  * struct config_setting - a setting

@@ -172,25 +172,37 @@ void http_end_streams(struct http *http)
 
 /* ---- libmicrohttpd's servers ---- */
 
-#define OPTIONS(http)								\
-	MHD_OPTION_CONNECTION_LIMIT, (http)->config.connections,		\
-	MHD_OPTION_CONNECTION_TIMEOUT, (http)->config.request_s,		\
-	MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_MEMORY,		\
-	MHD_OPTION_NOTIFY_CONNECTION, on_connection, (http),			\
-	MHD_OPTION_NOTIFY_COMPLETED, call_end, (http),				\
-	MHD_OPTION_URI_LOG_CALLBACK, call_begin, (http),			\
-	MHD_OPTION_STRICT_FOR_CLIENT, 1
+#define NR_OPTIONS	8
+
+static void fill_options(struct http *http, struct MHD_OptionItem options[NR_OPTIONS])
+{
+	const struct config *c = &http->config;
+	const struct MHD_OptionItem all[NR_OPTIONS] = {
+		{ MHD_OPTION_CONNECTION_LIMIT, (intptr_t)c->connections, NULL },
+		{ MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)c->request_s, NULL },
+		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_MEMORY, NULL },
+		{ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, http },
+		{ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)call_end, http },
+		{ MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)call_begin, http },
+		{ MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL },
+		{ MHD_OPTION_END, 0, NULL },
+	};
+
+	memcpy(options, all, sizeof(all));
+}
 
 #define FLAGS	(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME)
 
 static struct MHD_Daemon *start_plain(struct http *http)
 {
+	struct MHD_OptionItem options[NR_OPTIONS];
 	int fd = dup(http->plain_fd);
 	struct MHD_Daemon *d;
 
+	fill_options(http, options);
 	d = fd < 0 ? NULL : MHD_start_daemon(FLAGS, 0, NULL, NULL, call_run, http,
-					     MHD_OPTION_LISTEN_SOCKET, fd, OPTIONS(http),
-					     MHD_OPTION_END);
+					     MHD_OPTION_LISTEN_SOCKET, fd,
+					     MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 	if (!d && fd >= 0)
 		close(fd);
 	return d;
@@ -256,16 +268,18 @@ static bool load_files(const struct config *c, struct files *f, char *why)
 
 static struct MHD_Daemon *start_tls(struct http *http, char *why)
 {
+	struct MHD_OptionItem options[NR_OPTIONS];
 	struct MHD_Daemon *d = NULL;
 	struct files f;
 	int fd;
 
 	if (!load_files(&http->config, &f, why))
 		return NULL;
+	fill_options(http, options);
 	fd = dup(http->tls_fd);
 	if (fd >= 0)
 		d = MHD_start_daemon(FLAGS | MHD_USE_TLS, 0, on_accept, http, call_run, http,
-				     MHD_OPTION_LISTEN_SOCKET, fd, OPTIONS(http),
+				     MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_ARRAY, options,
 				     MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 				     http->config.connections_address,
 				     MHD_OPTION_HTTPS_MEM_CERT, f.certificate.data,

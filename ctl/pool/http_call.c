@@ -348,7 +348,7 @@ static ssize_t more(struct call *call)
 		return size;
 	if (!size && http->now_ms >= call->until_ms) {
 		free(call->text);
-		call->text = strdup(": \n\n");
+		call->text = strdup(":\n\n");
 		size = call->text ? (ssize_t)strlen(call->text) : -ENOMEM;
 	}
 	if (size > 0)

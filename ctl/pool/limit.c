@@ -31,8 +31,8 @@ static uint64_t tokens(const struct limit *limit, const struct limit_client *c, 
 /* The client's bucket; else the fullest one of its places. */
 static struct limit_client *find(struct limit *limit, uint64_t key, uint64_t now_ms)
 {
-	struct limit_client *first = &limit->client[key % (LIMIT_CLIENTS / LIMIT_WAYS) * LIMIT_WAYS];
-	struct limit_client *best = first;
+	size_t way = key % (LIMIT_CLIENTS / LIMIT_WAYS) * LIMIT_WAYS;
+	struct limit_client *first = &limit->client[way], *best = first;
 
 	for (struct limit_client *c = first; c < first + LIMIT_WAYS; c++) {
 		if (c->key == key)

@@ -56,8 +56,8 @@ int listen_unix(const char *path, const struct auth_unix *rules, int *lock_fd, c
 	int fd;
 
 	if (strlen(path) >= sizeof(addr.sun_path)) {
-		snprintf(why, POOL_TEXT_MAX, "socket '%s' has more than %zu bytes; shorten it", path,
-			 sizeof(addr.sun_path) - 1);
+		snprintf(why, POOL_TEXT_MAX, "socket '%s' has more than %zu bytes; shorten it",
+			 path, sizeof(addr.sun_path) - 1);
 		return -EINVAL;
 	}
 	strcpy(addr.sun_path, path);

@@ -244,7 +244,7 @@ static bool fill_token(struct store_token *token)
 		complain("'%s' and --project must be names: 1 to 63 of A-Z a-z 0-9 . _ -", o.word);
 		return false;
 	}
-	if ((role == STORE_PROJECT) != !!o.project && role != STORE_VIEWER) {
+	if (role != STORE_VIEWER && o.project ? role == STORE_ADMIN : role == STORE_PROJECT) {
 		complain(o.project ? "the role admin has no project; leave --project out" :
 			 "the role project needs a project; add --project NAME");
 		return false;

@@ -168,14 +168,11 @@ static void seeds(const char *dir)
 		"0 PUT /v1/projects/new {\"weight\":5,\"max_gpus\":null}\n"
 		"0 PUT /v1/vms/c {\"project\":\"new\",\"pinned\":true}\n0 DELETE /v1/vms/c\n"
 		"0 DELETE /v1/projects/new\n0 POST /v1/vms/a/key\n0 GET /v1/projects\n",
-		"0 PUT /v1/gpus/h/0000%3a41:00.0 {\"offline\":true,\"why\":\"fan\",\"memory_mib\":4,"
-		"\"capabilities\":[\"3d\",\"compute\"],\"precisions\":[\"fp16\"],\"model\":\"M\"}\n"
+		"0 PUT /v1/gpus/h/0000%3a41:00.0 {\"offline\":true,\"why\":\"fan\",\"memory_mib\":4,\"capabilities\":[\"3d\",\"compute\"],\"precisions\":[\"fp16\"],\"model\":\"M\"}\n"
 		"0 GET /v1/gpus\n3 GET /v1/status\n4 GET /v1/hosts\n",
 		"0 PUT /v1/tokens/t {\"role\":\"project\",\"project\":\"p\",\"expires\":2000000}\n"
 		"0 GET /v1/tokens\n0 GET /v1/tokens/t\n0 DELETE /v1/tokens/t\n3 GET /v1/tokens\n",
-		"0 POST /v1/requests {\"key\":\"a.b\",\"vm\":\"b\",\"kind\":\"x\",\"project\":\"q\","
-		"\"target\":\"any\",\"size_mib\":5,\"memory_mib\":6,\"precision\":\"fp32\","
-		"\"capabilities\":[],\"type\":\"t\",\"weight\":7,\"floor_fps\":29.97,\"lease_s\":8}\n"
+		"0 POST /v1/requests {\"key\":\"a.b\",\"vm\":\"b\",\"kind\":\"x\",\"project\":\"q\",\"target\":\"any\",\"size_mib\":5,\"memory_mib\":6,\"precision\":\"fp32\",\"capabilities\":[],\"type\":\"t\",\"weight\":7,\"floor_fps\":29.97,\"lease_s\":8}\n"
 		"5 GET /v1/requests?open=1&project=q&before=9&limit=3\n5 GET /v1/vms\n"
 		"3 GET /v1/events/stream?after=0\n3 GET /v1/history.csv\n0 GET /v1/openapi.yaml\n",
 	};

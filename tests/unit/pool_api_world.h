@@ -176,8 +176,8 @@ static void world_end(void)
 	pool_free(world.pool);
 	effects_free(&world.effects);
 	store_close(world.store);
-	for (size_t i = 0; i < 5; i++) {
-		static const char *const names[] = { "db", "db-wal", "db-shm", "db-lock", "db.lock" };
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const names[] = { "db", "db-wal", "db-shm", "db-lock" };
 		char path[64];
 
 		snprintf(path, sizeof(path), "%s/%s", world.folder, names[i]);

@@ -290,6 +290,8 @@ static void bad_bodies(void)
 		{ "{\"lease_s\":true}", "whole number" },
 		{ "{\"type\":\"a\\nb\"}", "without control characters" },
 	};
+	static const char everything[] =
+		"{\"key\":\"k\",\"vm\":\"a\",\"kind\":\"t\",\"floor_fps\":29.97,\"target\":\"any\",\"capabilities\":[\"3d\",\"compute\"],\"weight\":200,\"precision\":\"fp16\",\"size_mib\":5,\"memory_mib\":6,\"lease_s\":7}";
 	char longest[200];
 
 	world_begin();
@@ -304,10 +306,7 @@ static void bad_bodies(void)
 	TAP_EQ(status(&of_p, "POST", "/v1/requests", longest), 400);
 	TAP_CHECK(strstr(error_text(), "at most 63 bytes"));
 	TAP_EQ(rows(&admin, "/v1/requests", "requests"), 0);
-	TAP_EQ(status(&of_p, "POST", "/v1/requests",
-		      "{\"key\":\"k\",\"vm\":\"a\",\"kind\":\"t\",\"floor_fps\":29.97,"
-		      "\"target\":\"any\",\"capabilities\":[\"3d\",\"compute\"],\"weight\":200,"
-		      "\"precision\":\"fp16\",\"size_mib\":5,\"memory_mib\":6,\"lease_s\":7}"), 201);
+	TAP_EQ(status(&of_p, "POST", "/v1/requests", everything), 201);
 	TAP_CHECK(strstr(answer.body, "\"floor_fps\":29.97"));
 	world_end();
 }
@@ -331,7 +330,8 @@ static void bad_paths(void)
 		{ "POST", "/v1/status", 405 }, { "DELETE", "/v1/requests/1", 405 },
 		{ "PATCH", "/v1/vms/a", 405 },
 		{ "GET", "/v1/requests?limit=0", 400 }, { "GET", "/v1/requests?limit=1001", 400 },
-		{ "GET", "/v1/requests?limit=", 400 }, { "GET", "/v1/requests?limit=1&limit=2", 400 },
+		{ "GET", "/v1/requests?limit=", 400 },
+		{ "GET", "/v1/requests?limit=1&limit=2", 400 },
 		{ "GET", "/v1/requests?what=1", 400 }, { "GET", "/v1/requests?limit", 400 },
 		{ "GET", "/v1/requests?project=../x", 400 }, { "GET", "/v1/status?x=1", 400 },
 		{ "GET", "/v1/requests?before=18446744073709551616", 400 },
@@ -341,7 +341,8 @@ static void bad_paths(void)
 
 	world_begin();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!TAP_EQ(status(&admin, cases[i].method, cases[i].target, "{}"), cases[i].status))
+		if (!TAP_EQ(status(&admin, cases[i].method, cases[i].target, "{}"),
+			    cases[i].status))
 			tap_diag("%s %s: %s", cases[i].method, cases[i].target, error_text());
 	TAP_EQ(status(&admin, "POST", "/v1/tokens/x", NULL), 405);
 	TAP_STR(answer.allow, "GET, PUT, DELETE");
@@ -541,7 +542,8 @@ static void gpu_changes(void)
 	TAP_EQ(status(&admin, "PUT", gpu, "{\"offline\":true}"), 200);
 	TAP_CHECK(strstr(answer.body, "\"why\":\"admin: root\""));
 	TAP_EQ(status(&admin, "PUT", gpu,
-		      "{\"offline\":false,\"precisions\":[\"fp16\",\"fp64\"],\"model\":\"B\"}"), 200);
+		      "{\"offline\":false,\"precisions\":[\"fp16\",\"fp64\"],\"model\":\"B\"}"),
+	       200);
 	TAP_CHECK(strstr(answer.body, "\"why\":\"\""));
 	TAP_CHECK(strstr(answer.body, "\"precisions\":[\"fp64\",\"fp16\"]"));
 	TAP_EQ(status(&admin, "PUT", gpu, "{\"precisions\":[\"any\"]}"), 400);
@@ -767,10 +769,12 @@ static void bad_configuration(void)
 		{ "[idle]\nlook1_s = 0\n",
 		  "f:2: look1_s '0': write a whole number of 1 to 31536000 seconds" },
 		{ "[idle]\nlook1_s = 5s\n", "f:2: look1_s '5s'" },
-		{ "[idle]\nlook1_s = 5\nlook1_s = 6\n", "f:3: duplicate key 'look1_s', first in line 2" },
+		{ "[idle]\nlook1_s = 5\nlook1_s = 6\n",
+		  "f:3: duplicate key 'look1_s', first in line 2" },
 		{ "[choice]\npolicy = best_fit\n",
 		  "f:2: unknown value of policy 'best_fit'; did you mean 'best-fit'?" },
-		{ "[listen]\nothers = all\n", "f:2: unknown value of others 'all'; use one of none, viewer" },
+		{ "[listen]\nothers = all\n",
+		  "f:2: unknown value of others 'all'; use one of none, viewer" },
 		{ "[listen]\nsocket = relative\n", "f:2: socket 'relative': write a path" },
 		{ "[listen]\nsocket = none\n", "f:2: neither socket nor address" },
 		{ "[listen]\naddress = 1.2.3.4:5\n", "f:2: address needs certificate and key" },
@@ -780,7 +784,8 @@ static void bad_configuration(void)
 		{ "[host a]\n[host b]\nuri = x\n", "f:2: [host a] before this line has no uri" },
 		{ "[host a]\nuri = x\n[project p]\n[host a]\n", "f:4: duplicate section [host a]" },
 		{ "[host a]\nurl = x\n", "f:2: unknown key 'url'; did you mean 'uri'?" },
-		{ "[project p]\nweight = 0\n", "f:2: weight '0': write a whole number of 1 to 10000" },
+		{ "[project p]\nweight = 0\n",
+		  "f:2: weight '0': write a whole number of 1 to 10000" },
 		{ "[project p]\nweight = 1\nweight = 1\n", "f:3: duplicate key 'weight'" },
 		{ "[client c]\n", "f:1: [client c] before this line has no role" },
 		{ "[client c]\nrole = boss\n", "f:2: unknown role 'boss'; use one of viewer" },
@@ -838,7 +843,8 @@ int main(int argc, char **argv)
 	tap_run(stream, "a stream has the events that its client may see");
 	tap_run(csv, "the history comes as CSV");
 	tap_run(unix_users, "root and the group are admins at the socket");
-	tap_run(names_of_certificates, "a certificate's name must be exactly one of the configuration");
+	tap_run(names_of_certificates,
+		"a certificate's name must be exactly one of the configuration");
 	tap_run(rates, "a bucket empties, and fills with time");
 	tap_run(merges_gpus, "an admin's words about a GPU stay");
 	tap_run(merges_vms, "another VM of the same name gets nothing of the first");
