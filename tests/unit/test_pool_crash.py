@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
+# timeout: 600
 """mgpu-poold crashes at every point, and at random times: nothing is lost, nothing served twice.
 
   test_pool_crash.py [--crashes N] [--seed N] [--database URL] [--report FILE]
@@ -33,6 +34,7 @@ import pytap  # noqa: E402 pylint: disable=wrong-import-position
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
 import poold  # noqa: E402 pylint: disable=wrong-import-position
+import postgres  # noqa: E402 pylint: disable=wrong-import-position
 
 OPTIONS = argparse.ArgumentParser()
 OPTIONS.add_argument("--crashes", type=int, default=25)
@@ -266,11 +268,21 @@ def crash(p, chance):
     return twice
 
 
-def random_times():
+def on_a_server():
+    try:
+        server = postgres.Server()
+    except postgres.Missing as why:
+        raise pytap.Skip(str(why)) from why
+    with server as running:
+        random_times(running.url())
+        assert OPTIONS.crashes
+
+
+def random_times(database=OPTIONS.database):
     chance = random.Random(OPTIONS.seed)
     print(f"# --seed {OPTIONS.seed}, {OPTIONS.crashes} crashes")
     folder = tempfile.mkdtemp(dir=TMP)
-    p = poold.Poold(folder, gpus=GPUS, vms=VMS, config=RETRY, database=OPTIONS.database)
+    p = poold.Poold(folder, gpus=GPUS, vms=VMS, config=RETRY, database=database)
     stop = threading.Event()
     workers = [Worker(p, f"vm{i}", stop, chance.random()) for i in range(VMS)]
     twice, keys, tried = [], {}, 0
@@ -292,7 +304,7 @@ def random_times():
         twice += more
         assert p.stop() == 0, p.log()
         report = {"tried": tried, "lost": len(lost), "twice": len(twice), "requests": len(keys),
-                  "database": (OPTIONS.database or "sqlite").split(":")[0]}
+                  "database": (database or "sqlite").split(":")[0]}
         print("# " + json.dumps(report))
         if OPTIONS.report:
             with open(OPTIONS.report, "w", encoding="utf-8") as file:
@@ -314,9 +326,10 @@ def main():
         (names_are_those_of_the_sources, "the sources have the points that are tested"),
         (every_point, "after a crash at each point nothing is lost or served twice"),
         (random_times, "after crashes at random times nothing is lost or served twice"),
+        (on_a_server, "nor with the database on PostgreSQL"),
     ]
     try:
-        return pytap.run(tests if not OPTIONS.report else tests[2:])
+        return pytap.run(tests if not OPTIONS.report else tests[2:3])
     finally:
         shutil.rmtree(TMP)
 

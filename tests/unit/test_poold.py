@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
+# timeout: 600
 """mgpu-poold as a program: all of it, with libvirt's test driver.
 
 The real libvirt library and SQLite are used; VMs of the test driver are off, so that their
@@ -34,6 +35,7 @@ import pytap  # noqa: E402 pylint: disable=wrong-import-position
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
 import poold  # noqa: E402 pylint: disable=wrong-import-position
+import postgres  # noqa: E402 pylint: disable=wrong-import-position
 
 TMP = tempfile.mkdtemp()
 NOBODY = 65534
@@ -124,8 +126,8 @@ def routes():
     assert program == described, program ^ described
 
 
-def gives_and_takes():
-    with service() as p:
+def gives_and_takes(**options):
+    with service(**options) as p:
         first = p.unix.ask("one")
         assert first.status == 201 and first.json["gpu"] == "one/0000:01:00.0", first
         r = p.unix.wait(1, "active")
@@ -198,8 +200,8 @@ def every_answer_is_described():
         assert everything <= called, everything - called
 
 
-def one_answer_for_a_key():
-    with service(gpus=4, vms=8) as p:
+def one_answer_for_a_key(**options):
+    with service(gpus=4, vms=8, **options) as p:
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             answers = list(pool.map(lambda i: p.unix.ask(f"k{i % 4}", vm=f"vm{i % 4}"), range(48)))
         assert sum(a.status == 201 for a in answers) == 4, answers
@@ -218,8 +220,8 @@ def one_answer_for_a_key():
         assert p.unix.ask("new").json["id"] > 4
 
 
-def lasts_over_restarts():
-    with service(vms=3) as p:
+def lasts_over_restarts(**options):
+    with service(vms=3, **options) as p:
         p.unix.ask("a")
         p.unix.ask("b", vm="vm1")
         p.unix.wait(1, "active")
@@ -747,6 +749,62 @@ def commands():
         assert poold.Client(p.unix.connect, token.strip()).get("/v1/status")["you"]["name"] == "later"
 
 
+@contextlib.contextmanager
+def database_server():
+    """A PostgreSQL server."""
+    try:
+        server = postgres.Server()
+    except postgres.Missing as why:
+        raise pytap.Skip(str(why)) from why
+    with server as running:
+        yield running
+
+
+def on_a_server():
+    for test in (gives_and_takes, one_answer_for_a_key, lasts_over_restarts):
+        with database_server() as server:
+            test(database=server.url())
+            assert "PANIC" not in server.log()
+
+
+def server_goes_away():
+    """The service ends or waits, and loses nothing; as under systemd, it is started again."""
+    with database_server() as server:
+        folder = tempfile.mkdtemp(dir=TMP)
+        p = poold.Poold(folder, gpus=2, database=server.url())
+        try:
+            p.start()
+            assert p.unix.get("/v1/status")["database"].startswith("postgresql"), p.log()
+            p.unix.ask("before")
+            p.unix.wait(1, "active")
+            server.kill()
+            try:
+                lost = p.unix.ask("during", vm="vm1").status
+            except (OSError, http.client.HTTPException):
+                lost = 503
+            assert lost == 503, lost
+            server.start()
+
+            def asked():
+                if p.process.poll() is not None:
+                    p.begin()
+                try:
+                    answer = p.unix.ask("during", vm="vm1")
+                    return answer.json if answer.status in (200, 201) else None
+                except (OSError, http.client.HTTPException):
+                    return None
+
+            r = poold.wait_for(asked, "the service takes the request")
+            p.unix.wait(r["id"], "active")
+            assert p.unix.get("/v1/requests/1")["state"] == "active"
+            assert {d[2] for d in p.devices()} == {"vm0", "vm1"}, p.devices()
+            assert p.stop() == 0, p.log()
+            assert "Sanitizer" not in p.log(), p.log()
+        finally:
+            if p.process and p.process.poll() is None:
+                p.stop(signal.SIGKILL)
+
+
 def bad_starts():
     folder = tempfile.mkdtemp(dir=TMP)
     p = poold.Poold(folder)
@@ -796,6 +854,8 @@ def main():
         (refuses_a_second, "a second service is refused"),
         (ends_with_clients, "the end answers clients that wait"),
         (commands, "commands ask, list, release, and make tokens"),
+        (on_a_server, "on PostgreSQL it gives, takes, and goes on, too"),
+        (server_goes_away, "a database server that goes away costs no request"),
         (bad_starts, "a start that fails says why"),
     ]
     only = [t for t in tests if t[0].__name__ in sys.argv[1:]]
