@@ -22,6 +22,7 @@
 
 #define PARENTS		"/sys/class/mdev_bus"
 #define MDEVS		"/sys/bus/mdev/devices"
+#define SLOWEST		"2.5 GT/s"	/* link of PCIe */
 
 extern char **environ;
 
@@ -89,16 +90,17 @@ uint32_t local_memory_mib(const char *addr)
 
 int local_works(const char *addr)
 {
-	char power[32], link[32];
+	char power[32], link[32], most[32];
 
 	if (!attribute(power, sizeof(power), PCI_DEVICES "/%s/power_state", addr) ||
 	    !strcmp(power, "unknown"))
 		return -1;
 	if (strcmp(power, "D0"))
 		return 0;
-	/* GPUs slow their link down while they have no work. */
+	/* GPUs slow their link down while they have no work, if it has more than one speed. */
 	return !attribute(link, sizeof(link), PCI_DEVICES "/%s/current_link_speed", addr) ||
-	       strncmp(link, "2.5 GT/s", 8);
+	       !attribute(most, sizeof(most), PCI_DEVICES "/%s/max_link_speed", addr) ||
+	       strncmp(link, SLOWEST, strlen(SLOWEST)) || !strncmp(most, SLOWEST, strlen(SLOWEST));
 }
 
 /* ---- parents of mdevs ---- */

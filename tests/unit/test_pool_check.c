@@ -125,7 +125,7 @@ static void off(void)
 	const struct check_line *l;
 
 	begin();
-	put("/proc/cmdline", "ro intel_iommu=onx noiommu=pt\n");
+	put("/proc/cmdline", "ro intel_iommu=onx iommu=ptx noiommu=pt\n");
 	put("/sys/kernel/iommu_groups", NULL);
 	snprintf(host.uri, sizeof(host.uri), "qemu:///system?socket=%s/none", root);
 	TAP_EQ(check_hosts(&host, 1, add, NULL), CHECK_ERROR);
@@ -185,6 +185,10 @@ static void machine(void)
 	put("/sys/bus/pci/devices/0000:01:00.0/current_link_speed", "16.0 GT/s PCIe\n");
 	TAP_EQ(local_works("0000:01:00.0"), 1);
 	put("/sys/bus/pci/devices/0000:01:00.0/current_link_speed", "2.5 GT/s PCIe\n");
+	TAP_EQ(local_works("0000:01:00.0"), 1);
+	put("/sys/bus/pci/devices/0000:01:00.0/max_link_speed", "2.5 GT/s PCIe\n");
+	TAP_EQ(local_works("0000:01:00.0"), 1);
+	put("/sys/bus/pci/devices/0000:01:00.0/max_link_speed", "16.0 GT/s PCIe\n");
 	TAP_EQ(local_works("0000:01:00.0"), 0);
 	put("/sys/bus/pci/devices/0000:01:00.0/power_state", "D3hot\n");
 	put("/sys/bus/pci/devices/0000:01:00.0/current_link_speed", "16.0 GT/s PCIe\n");
