@@ -65,12 +65,16 @@ struct class {
 /**
  * struct host - a host, by the name that VMs and GPUs have
  * @up: libvirt answers
+ * @came: it came up, and was not reconciled since
+ * @looks: time from which looks for work count: the samples of a host that was down come first
  * @stale: its GPUs changed: classes are to be made anew
  */
 struct host {
 	char name[POOL_NAME_MAX];
 	bool up;
+	bool came;
 	bool stale;
+	int64_t looks;
 	struct gpu **gpus;
 	size_t nr;
 	size_t room;

@@ -128,7 +128,8 @@ struct pool_vm {
  * @target: POOL_WHOLE, or POOL_VGPU for a parent of vGPUs
  * @types: vGPU types that it offers, separated by spaces, the smallest first; NAME:SLOTS for a
  *	type that takes several slots
- * @slots: vGPUs that fit at most (of its smallest type); 1 for a whole GPU
+ * @slots: vGPUs that fit at most (of its smallest type), without those of others; 1 for a whole
+ *	GPU
  * @memory_mib: memory, 0: unknown
  * @capabilities: enum pool_capability
  * @precisions: mask of 1 << enum pool_precision that it is fast at, 0: unknown

@@ -228,6 +228,7 @@ int pool_put_vm(struct pool *pool, const struct pool_vm *vm)
 {
 	struct vm *v = core_find_vm(pool, vm->name);
 	struct host *host = core_host_of(pool, vm->host);
+	struct request *q;
 
 	if (!host)
 		return -ENOMEM;
@@ -242,6 +243,8 @@ int pool_put_vm(struct pool *pool, const struct pool_vm *vm)
 		}
 	} else if (v->host != host) {
 		/* What the VM waits for is on the other host now. */
+		TAILQ_FOREACH(q, &v->requests, in_vm)
+			place_unkeep(pool, q);
 		host->stale = true;
 		pool->dirty = true;
 	}
@@ -318,8 +321,9 @@ int pool_put_gpu(struct pool *pool, const struct pool_gpu *gpu)
 
 	if (!host)
 		return -ENOMEM;
-	if (!gpu->slots || (g && g->host != host) ||
-	    (gpu->target != POOL_WHOLE && gpu->target != POOL_VGPU))
+	/* A parent of vGPUs has no slots while others have all of its vGPUs. */
+	if ((gpu->target != POOL_WHOLE && gpu->target != POOL_VGPU) || (g && g->host != host) ||
+	    (!gpu->slots && gpu->target == POOL_WHOLE))
 		return -EINVAL;
 	if (g) {
 		uint32_t used = g->g.used;
@@ -439,7 +443,7 @@ void core_gpu_take(struct pool *pool, struct request *q, struct gpu *gpu, uint32
 	q->slots = slots;
 	gpu->g.used += slots;
 	gpu->holders++;
-	q->holding.share = (double)slots / gpu->g.slots;
+	q->holding.share = slots < gpu->g.slots ? (double)slots / gpu->g.slots : 1;
 	q->holding.start = since;
 	queue_hold(&pool->queue, &q->project->flow, &q->holding);
 	TAILQ_INSERT_TAIL(&pool->held, q, in_held);

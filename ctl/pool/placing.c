@@ -196,9 +196,10 @@ static enum choice_reason usable(const struct gpu *gpu, const struct request *q,
 		return CHOICE_OFFLINE;
 	if (!gpu->g.present)
 		return CHOICE_ABSENT;
+	/* A parent's slots are without the vGPUs of others. */
 	if (gpu->foreign && gpu->g.target == POOL_WHOLE)
 		return CHOICE_FOREIGN;
-	if (gpu->g.used + gpu->foreign + slots > gpu->g.slots)
+	if (gpu->g.used + slots > gpu->g.slots)
 		return CHOICE_FULL;
 	if (group_used(gpu))
 		return CHOICE_GROUP;
@@ -280,7 +281,7 @@ static struct gpu *choose(struct pool *pool, const struct request *q, const stru
 		c[nr++] = (struct choice_candidate){
 			.gpu = &gpu->g,
 			.need = class->need[i],
-			.free = gpu->g.slots - gpu->g.used - gpu->foreign,
+			.free = gpu->g.slots - gpu->g.used,
 			.failed = gpu->failed,
 		};
 	}

@@ -114,7 +114,8 @@ static void learn(struct pool *pool, const struct request *q, bool done, int64_t
 		.target = q->gpu->g.target,
 		.precision = r->precision,
 		.size_mib = r->size_mib,
-		.seconds = (double)(now - r->attached),
+		/* The clock may have been set back. */
+		.seconds = now > r->attached ? (double)(now - r->attached) : 0,
 		.busy_ns = idle_busy(&q->idle),
 		.energy_mj = q->idle.energy_mj,
 		.memory_mib = q->idle.memory_mib,
@@ -661,6 +662,7 @@ static void set_warned(struct pool *pool, struct request *q, int64_t warned)
 /* Return the time of the next look. */
 static int64_t look(struct pool *pool, struct request *q, int64_t now)
 {
+	const struct host *host = q->gpu->host;
 	const struct pool_vm *vm = &q->vm->v;
 	char why[POOL_TEXT_MAX] = "";
 	enum idle_verdict verdict;
@@ -669,6 +671,11 @@ static int64_t look(struct pool *pool, struct request *q, int64_t now)
 		return INT64_MAX;
 	if (now < q->idle.look)
 		return q->idle.look;
+	/* No counter is read of a host that is down: the GPU may work. */
+	if (!host->up)
+		return INT64_MAX;
+	if (now < host->looks)
+		return host->looks;
 	verdict = idle_look(&q->idle, &pool->settings, vm->seen, now, why);
 	if (verdict == IDLE_KEEP || vm->pinned) {
 		if (verdict != IDLE_KEEP)

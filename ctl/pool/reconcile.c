@@ -6,6 +6,8 @@
 
 #include "inside.h"
 
+#define SETTLE	120	/* s: a host that came up, and its agents, report use within */
+
 /* Return the device of a request; only that of its VM and GPU counts. */
 static const struct pool_found *device_of(const struct request *q, const struct pool_found *found,
 					  size_t nr)
@@ -87,7 +89,8 @@ static int add_stray(struct pool *pool, const char *host, const struct pool_foun
 	strncpy(s->job.vm.host, host, sizeof(s->job.vm.host) - 1);
 	memcpy(s->job.gpu.name, found->gpu, sizeof(found->gpu));
 	strncpy(s->job.gpu.host, host, sizeof(s->job.gpu.host) - 1);
-	if (vm)
+	/* Another host may have a VM of this name. */
+	if (vm && !strcmp(vm->v.host, host))
 		s->job.vm = vm->v;
 	s->gpu = core_find_gpu(pool, found->gpu);
 	s->slots = 1;
@@ -168,6 +171,18 @@ static int meet_all(struct pool *pool, const char *host, const struct pool_found
 	return ret;
 }
 
+/* Looks for work wait until the host's samples can be there. */
+static void come_up(struct pool *pool, struct host *h, int64_t now)
+{
+	uint32_t settle = pool->settings.look2 < SETTLE ? pool->settings.look2 : SETTLE;
+
+	if (h->came || !h->up)
+		h->looks = now + settle;
+	h->came = false;
+	h->up = true;
+	core_wake(pool, now);
+}
+
 int pool_reconcile(struct pool *pool, const char *host, const struct pool_found *found, size_t nr,
 		   int64_t now)
 {
@@ -188,7 +203,7 @@ int pool_reconcile(struct pool *pool, const char *host, const struct pool_found 
 			ret = add_stray(pool, host, &sorted[i]);
 	if (ret)
 		goto out;
-	h->up = true;
+	come_up(pool, h, now);
 	ret = meet_all(pool, host, sorted, nr, now);
 	place_host(pool, h);
 	place_pass(pool, now);
@@ -203,6 +218,7 @@ void pool_host_up(struct pool *pool, const char *host, bool up)
 
 	if (!h)
 		return;
+	h->came |= up && !h->up;
 	h->up = up;
 	if (up)
 		place_host(pool, h);

@@ -481,14 +481,165 @@ static void strays(void)
 	world_run(20);
 	TAP_EQ(row(1)->state, POOL_ACTIVE);
 	TAP_EQ(used("h1/whole"), 1);
-	/* That of others stays, and takes a slot. */
+	/* That of others stays. */
 	TAP_EQ(w.nr_devices, 2);
-	TAP_EQ(ask_for("2", "a1", "x", POOL_VGPU, "large"), 1);
-	TAP_EQ(row(2)->state, POOL_QUEUED);
+	TAP_EQ(w.broken, 0);
+	pool_free(w.pool);
+}
+
+/* A whole GPU that a VM has from others is in use; a vGPU of others is none of the slots. */
+static void foreign_devices(void)
+{
+	small_world();
+	w.devices[w.nr_devices++] = (struct device){ 0, "a2", "h1/whole", false };
+	w.devices[w.nr_devices++] = (struct device){ 0, "a2", "h1/parent", false };
+	w.gpus[1].slots = 3;
+	pool_put_gpu(w.pool, &w.gpus[1]);
+	world_reconcile();
+	ask_whole("1", "a1");
+	TAP_EQ(row(1)->state, POOL_QUEUED);
+	ask_for("2", "a1", "x", POOL_VGPU, "small");
+	ask_for("3", "a1", "x", POOL_VGPU, "medium");
+	TAP_EQ(row(2)->state, POOL_ATTACHING);
+	TAP_EQ(row(3)->state, POOL_ATTACHING);
+	TAP_EQ(used("h1/parent"), 3);
+	remove_device(0);
 	remove_device(0);
 	world_reconcile();
-	TAP_EQ(row(2)->state, POOL_ATTACHING);
-	TAP_EQ(w.broken, 0);
+	TAP_EQ(row(1)->state, POOL_ATTACHING);
+	pool_free(w.pool);
+}
+
+/* VMs of others have all vGPUs of a parent; then the service starts again. */
+static void parent_without_slots(void)
+{
+	const struct pool_gpu *gpu;
+
+	small_world();
+	ask_for("1", "a1", "x", POOL_VGPU, "small");
+	world_run(10);
+	w.gpus[1].slots = 0;
+	TAP_EQ(pool_put_gpu(w.pool, &w.gpus[1]), 0);
+	world_start();
+	gpu = pool_gpu(w.pool, "h1/parent");
+	TAP_NEED(gpu);
+	TAP_EQ(gpu->used, 1);
+	TAP_EQ(row(1)->state, POOL_ACTIVE);
+	TAP_EQ(ask_for("2", "a1", "x", POOL_VGPU, "small"), -ENOSPC);
+	give_back(1);
+	world_run(10);
+	TAP_EQ(row(1)->state, POOL_RELEASED);
+	w.gpus[0].slots = 0;
+	TAP_EQ(pool_put_gpu(w.pool, &w.gpus[0]), -EINVAL);
+	pool_free(w.pool);
+}
+
+static struct pool_job last_job(void)
+{
+	return w.jobs[(w.first_job + w.nr_jobs - 1) % WORLD_JOBS];
+}
+
+/* Another host's VM of the same name is not the one that has the device. */
+static void stray_of_a_namesake(void)
+{
+	struct pool_found found = { .request = 77, .vm = "a1", .gpu = "h2/x" };
+
+	small_world();
+	strcpy(w.vms[0].uuid, "6695eb01-f6a4-8304-79aa-000000000001");
+	pool_put_vm(w.pool, &w.vms[0]);
+	TAP_EQ(pool_reconcile(w.pool, "h2", &found, 1, w.now), 0);
+	TAP_EQ(w.nr_jobs, 1);
+	TAP_STR(last_job().vm.host, "h2");
+	TAP_STR(last_job().vm.uuid, "");
+	strcpy(found.gpu, "h1/x");
+	TAP_EQ(pool_reconcile(w.pool, "h1", &found, 1, w.now), 0);
+	TAP_STR(last_job().vm.uuid, w.vms[0].uuid);
+	pool_free(w.pool);
+}
+
+/* A VM with a vGPU works while its host is down: the counters come with the host. */
+static void works_while_host_is_down(void)
+{
+	small_world();
+	ask_for("1", "a1", "x", POOL_VGPU, "");
+	ask_for("2", "a2", "x", POOL_VGPU, "");
+	world_run(10);
+	TAP_EQ(work(1, 'h', 1), 0);
+	pool_host_up(w.pool, "h1", false);
+	world_run(100000);
+	TAP_EQ(row(1)->state, POOL_ACTIVE);
+	TAP_EQ(w.warnings, 0);
+	pool_host_up(w.pool, "h1", true);
+	world_reconcile();
+	world_run(1);
+	TAP_EQ(work(1, 'h', 90000), 0);
+	TAP_EQ(work(2, 'h', 0), 0);
+	world_run(3000);
+	TAP_EQ(row(2)->state, POOL_RELEASED);
+	TAP_EQ(w.warnings, 1);
+	world_run(1700);
+	TAP_EQ(row(1)->state, POOL_ACTIVE);
+	world_run(200);
+	TAP_EQ(row(1)->state, POOL_RELEASED);
+	pool_free(w.pool);
+}
+
+/* A GPU that is kept for a VM is free again when the VM is on another host. */
+static void moved_while_it_waits(void)
+{
+	char key[16];
+
+	small_world();
+	world_gpu("h2", "parent", "soft", 4, 4096);
+	pool_put_gpu(w.pool, &w.gpus[2]);
+	world_reconcile();
+	for (int i = 0; i < 4; i++) {
+		snprintf(key, sizeof(key), "s%d", i);
+		ask_for(key, "a2", "x", POOL_VGPU, "small");
+	}
+	world_run(1);
+	ask_for("large", "a1", "x", POOL_VGPU, "large");
+	for (int i = 4; i < 4 + QUEUE_OVERTAKES; i++) {
+		snprintf(key, sizeof(key), "s%d", i);
+		ask_for(key, "a2", "x", POOL_VGPU, "small");
+		for (uint64_t id = 1; id <= w.last; id++)
+			if (row(id)->state == POOL_ACTIVE) {
+				give_back(id);
+				break;
+			}
+		world_run(1);
+	}
+	TAP_EQ(ask_for("late", "a2", "x", POOL_VGPU, "small"), 1);
+	for (uint64_t id = 1; id <= w.last; id++)
+		if (row(id)->state == POOL_ACTIVE) {
+			give_back(id);
+			break;
+		}
+	world_run(1);
+	TAP_EQ(row(w.last)->state, POOL_QUEUED);
+	pool_host_up(w.pool, "h2", false);
+	strcpy(w.vms[0].host, "h2");
+	pool_put_vm(w.pool, &w.vms[0]);
+	world_run(1);
+	TAP_EQ(row(w.last)->state, POOL_ACTIVE);
+	TAP_EQ(row(5)->state, POOL_QUEUED);
+	pool_host_up(w.pool, "h2", true);
+	world_run(1);
+	TAP_EQ(row(5)->state, POOL_ACTIVE);
+	TAP_STR(row(5)->gpu, "h2/parent");
+	pool_free(w.pool);
+}
+
+static void clock_set_back(void)
+{
+	small_world();
+	ask_whole("1", "a1");
+	world_run(10);
+	w.now -= 5000;
+	give_back(1);
+	world_run(10);
+	TAP_EQ(row(1)->state, POOL_RELEASED);
+	TAP_CHECK(w.nr_outcomes == 1 && w.outcomes[0].seconds >= 0);
 	pool_free(w.pool);
 }
 
@@ -1140,6 +1291,12 @@ int main(void)
 	tap_run(host_counters, "the host's counters beat the agent");
 	tap_run(hosts_down, "a request waits for its host to come back");
 	tap_run(strays, "a device without a request is detached, that of others stays");
+	tap_run(foreign_devices, "a GPU that others gave to a VM is in use, their vGPUs are no slots");
+	tap_run(parent_without_slots, "a parent without a slot is loaded, and its vGPUs go back");
+	tap_run(stray_of_a_namesake, "a device is detached from the VM of its own host");
+	tap_run(works_while_host_is_down, "a vGPU that works while its host is down is kept");
+	tap_run(moved_while_it_waits, "no GPU is kept for a VM that another host has now");
+	tap_run(clock_set_back, "a clock that is set back makes no negative time");
 	tap_run(lost_device, "a GPU that its VM lost in part is released");
 	tap_run(iommu_groups, "GPUs of an IOMMU group go to one VM at a time");
 	tap_run(gpus_come_and_go, "requests follow GPUs that come and go");
