@@ -25,12 +25,14 @@
  * @name: of a token, certificate or user
  * @project: its project, "": all (admins, and viewers of all)
  * @vm: an agent: only this VM; "" for others
+ * @expires: when the token or certificate does, 0: never; streams end then
  */
 struct api_actor {
 	enum store_role role;
 	char name[POOL_NAME_MAX];
 	char project[POOL_NAME_MAX];
 	char vm[POOL_NAME_MAX];
+	int64_t expires;
 };
 
 /**

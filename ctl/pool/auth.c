@@ -93,7 +93,7 @@ int auth_token(struct store *store, const char *token, int64_t now, struct api_a
 	if (ret || gnutls_memcmp(found.hash, hash, sizeof(hash)) ||
 	    (found.expires && found.expires <= now))
 		return -EACCES;
-	*actor = (struct api_actor){ .role = found.role };
+	*actor = (struct api_actor){ .role = found.role, .expires = found.expires };
 	strcpy(actor->name, found.name);
 	strcpy(actor->project, found.project);
 	return 0;
@@ -150,6 +150,7 @@ int auth_certificate(void *session, const struct auth_client *client, size_t nr,
 	const gnutls_datum_t *chain;
 	gnutls_x509_crt_t cert;
 	unsigned int size = 0, status = 0;
+	time_t expires;
 	int ret = -EACCES;
 
 	chain = gnutls_certificate_get_peers(session, &size);
@@ -167,6 +168,8 @@ int auth_certificate(void *session, const struct auth_client *client, size_t nr,
 		snprintf(why, POOL_TEXT_MAX, "the certificate's names have no role; add a section [client NAME] to pool.conf");
 	else
 		ret = 0;
+	expires = gnutls_x509_crt_get_expiration_time(cert);
+	actor->expires = expires > 0 ? expires : 0;
 	gnutls_x509_crt_deinit(cert);
 	return ret;
 }

@@ -141,6 +141,9 @@ static void look_at_calls(struct http *http)
 		http->stream_ms = 0;
 	for (struct call *call = http->calls; call; call = next) {
 		next = call->next;
+		if (call->state == CALL_STREAM && call->actor.expires &&
+		    call->actor.expires <= http->now)
+			call->over = true;
 		if (!call->suspended)
 			continue;
 		call->client->since_ms = http->now_ms;
