@@ -75,6 +75,7 @@ enum phase { HANDSHAKE, READ, WAIT, WRITE, CLOSED };
  * @peer: who opened it
  * @name: VM that the handshake named, proven once @guest is set
  * @keys: of that VM
+ * @uuid: of that VM when the handshake was over
  * @guest: the VM, NULL during the handshake
  * @began_ns: when it was opened
  * @deadline_ns: when it is closed, or its wait is over
@@ -98,6 +99,7 @@ struct conn {
 	uint64_t peer;
 	char name[POOL_NAME_MAX];
 	struct wire_keys keys;
+	char uuid[POOL_UUID_MAX];
 	struct guest *guest;
 	uint64_t began_ns;
 	uint64_t deadline_ns;
@@ -600,12 +602,27 @@ static void do_message(struct conn *c, const struct wire_header *h, uint64_t now
 	watch(c, EPOLLRDHUP);
 }
 
+/*
+ * Whether the VM of the name is still the one that has proven it. The key of another one is void,
+ * but the former VM may run on under another name, or on another host.
+ */
+static bool is_same_vm(const struct conn *c)
+{
+	const struct pool_vm *vm = pool_vm(c->agent->setup.pool, c->guest->name);
+
+	return !vm || !strcmp(vm->uuid, c->uuid);
+}
+
 static void do_frame(struct conn *c, const struct wire_header *h, uint64_t now)
 {
 	const struct agent_limits *l = &c->agent->setup.limits;
 
 	if (!wire_signed(c->in, c->keys.sign, NULL)) {
 		log_bad(c, "its agent sent a message with a wrong signature", now);
+		refused(c);
+		return;
+	}
+	if (!is_same_vm(c)) {
 		refused(c);
 		return;
 	}
@@ -678,6 +695,7 @@ static void read_frames(struct conn *c, uint64_t now)
 static void proven(struct conn *c, uint64_t now)
 {
 	struct agent *a = c->agent;
+	const struct pool_vm *vm;
 	gnutls_datum_t name;
 	struct guest *g;
 
@@ -691,6 +709,8 @@ static void proven(struct conn *c, uint64_t now)
 		refused(c);
 		return;
 	}
+	vm = pool_vm(a->setup.pool, c->name);
+	snprintf(c->uuid, sizeof(c->uuid), "%s", vm ? vm->uuid : "");
 	if (g->connections >= a->setup.limits.connections_vm)
 		end_oldest(a, g);
 	g->connections++;
@@ -729,6 +749,10 @@ static void proceed(struct conn *c, uint32_t events, uint64_t now)
 
 static void answer_wait(struct conn *c, uint64_t now)
 {
+	if (!is_same_vm(c)) {
+		refused(c);
+		return;
+	}
 	agent_state(&c->agent->setup, c->guest->name, c->wait.id, &c->agent->answer);
 	answer(c, now);
 	/* The next frame may be in GnuTLS's buffer. */
@@ -831,6 +855,10 @@ void agent_key_changed(struct agent *agent, const char *vm)
 		if (c->phase != CLOSED && !strcmp(c->name, vm))
 			end(c);
 	sweep(agent);
+	/* Messages that another key signed are refused by that. */
+	for (struct guest *g = agent->guests; g; g = g->next)
+		if (!strcmp(g->name, vm))
+			g->seq = 0;
 }
 
 static int add_fd(const struct agent *a, int fd, const void *ptr)

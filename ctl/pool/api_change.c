@@ -192,6 +192,12 @@ void put_project(struct context *c)
 	answer_json(c, 200, project_json(c->api, pool_project(c->api->pool, p.name)));
 }
 
+static void tell(struct context *c, enum api_change what, const char *name)
+{
+	if (c->api->changed)
+		c->api->changed(c->api->arg, what, name);
+}
+
 /* Answer the removal of the object in the path: first from memory, which knows what needs it. */
 static void dropped(struct context *c, int ret, int (*drop)(struct store *, const char *),
 		    const char *what)
@@ -223,6 +229,8 @@ void delete_project(struct context *c)
 	if (!ret)
 		ret = pool_drop_project(c->api->pool, c->part[0]);
 	dropped(c, ret, store_drop_project, "project");
+	if (c->answer->status == 204)
+		tell(c, API_TOKEN, c->part[0]);
 }
 
 static bool get_vm(struct context *c, struct pool_vm *vm)
@@ -274,12 +282,6 @@ void put_vm(struct context *c)
 	log_change(c, "vm", vm.name, "project %s, %s", *vm.project ? vm.project : "none",
 		   vm.pinned ? "pinned" : "not pinned");
 	answer_json(c, 200, vm_json(c, pool_vm(c->api->pool, vm.name)));
-}
-
-static void tell(struct context *c, enum api_change what, const char *name)
-{
-	if (c->api->changed)
-		c->api->changed(c->api->arg, what, name);
 }
 
 void delete_vm(struct context *c)

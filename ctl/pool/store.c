@@ -318,13 +318,9 @@ int store_put_gpu(struct store *store, const struct pool_gpu *gpu)
 	return put(store, ST_PUT_GPU, &row_gpu, gpu);
 }
 
-int store_drop_project(struct store *store, const char *name)
-{
-	return drop(store, ST_DROP_PROJECT, name, "project");
-}
-
-/* The key goes along: sequence numbers of the VM's messages are forgotten. */
-int store_drop_vm(struct store *store, const char *name)
+/* Delete an object, and first the credentials that belong to its name. */
+static int drop_with(struct store *store, enum statement credentials, enum statement statement,
+		     const char *name, const char *what)
 {
 	const struct sql_value args[] = { { .text = name } };
 	uint64_t changed = 0;
@@ -334,12 +330,24 @@ int store_drop_vm(struct store *store, const char *name)
 		rc = enter(store);
 	if (rc)
 		return rc;
-	rc = change(store, ST_DROP_KEY, args, 1, NULL);
+	rc = change(store, credentials, args, 1, NULL);
 	if (!rc)
-		rc = change(store, ST_DROP_VM, args, 1, &changed);
+		rc = change(store, statement, args, 1, &changed);
 	if (!rc && !changed)
-		rc = refuse(store, -ENOENT, "there is no such VM");
+		rc = refuse(store, -ENOENT, "there is no such %s", what);
 	return leave(store, rc);
+}
+
+/* Its tokens go along: a later project of the name is another one. */
+int store_drop_project(struct store *store, const char *name)
+{
+	return drop_with(store, ST_DROP_TOKENS, ST_DROP_PROJECT, name, "project");
+}
+
+/* The key goes along: sequence numbers of the VM's messages are forgotten. */
+int store_drop_vm(struct store *store, const char *name)
+{
+	return drop_with(store, ST_DROP_KEY, ST_DROP_VM, name, "VM");
 }
 
 int store_drop_gpu(struct store *store, const char *name)
@@ -750,13 +758,23 @@ int store_put_vm_key(struct store *store, const char *vm, const unsigned char ke
 {
 	char digits[DIGITS + 1];
 	const struct sql_value args[] = { { .text = vm }, { .text = digits } };
+	uint64_t changed = 0;
 	int rc = row_check_text("vm", vm, POOL_NAME_MAX, store->error);
 
 	if (rc)
 		return rc;
 	for (int i = 0; i < 32; i++)
 		snprintf(digits + 2 * i, 3, "%02x", key[i]);
-	rc = one_change(store, ST_PUT_KEY, args, 2, "VM");
+	rc = enter(store);
+	if (!rc) {
+		rc = change(store, ST_PUT_KEY, args, 2, &changed);
+		if (!rc && !changed)
+			rc = refuse(store, -ENOENT, "there is no such VM");
+		/* Messages that another key signed are refused by that. */
+		if (!rc)
+			rc = change(store, ST_CLEAR_SEQ, args, 1, NULL);
+		rc = leave(store, rc);
+	}
 	explicit_bzero(digits, sizeof(digits));
 	return rc;
 }

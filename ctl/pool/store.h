@@ -54,6 +54,7 @@ void store_rollback(struct store *store);
 int store_put_project(struct store *store, const struct pool_project *project);
 int store_put_vm(struct store *store, const struct pool_vm *vm);
 int store_put_gpu(struct store *store, const struct pool_gpu *gpu);
+/* With its tokens. */
 int store_drop_project(struct store *store, const char *name);
 /* With its key. */
 int store_drop_vm(struct store *store, const char *name);

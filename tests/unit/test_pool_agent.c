@@ -885,6 +885,49 @@ static void new_key(void)
 	finish();
 }
 
+/* A VM that took the last sequence has the first ones again with a new key. */
+static void new_sequence(void)
+{
+	begin();
+	w.link[0].seq = WIRE_SEQ_MAX - 1;
+	wire_begin(&w.link[0].out, "list");
+	TAP_STR(ask(0), "");
+	w.link[0].seq = 0;
+	TAP_STR(ask(0), "replayed");
+	memset(w.conf[0].key, 0x55, sizeof(w.conf[0].key));
+	pthread_mutex_lock(&w.lock);
+	TAP_EQ(store_put_vm_key(w.store, "a", w.conf[0].key), 0);
+	agent_key_changed(w.agent, "a");
+	pthread_mutex_unlock(&w.lock);
+	link_free(&w.link[0]);
+	TAP_EQ(link_init(&w.link[0], &w.conf[0], -1), 0);
+	wire_begin(&w.link[0].out, "list");
+	TAP_STR(ask(0), "");
+	w.link[0].seq--;
+	finish();
+}
+
+/* As hosts.c does when a host has another VM of the name: the former one may run on. */
+static void other_vm_of_the_name(void)
+{
+	struct pool_vm vm = { .name = "a", .host = "h", .uuid = "other", .project = "p" };
+
+	begin();
+	TAP_STR(request(0, "k1"), "");
+	open_raw(0);
+	open_raw(1);
+	pthread_mutex_lock(&w.lock);
+	TAP_EQ(store_drop_vm(w.store, "a"), 0);
+	TAP_EQ(store_put_vm(w.store, &vm), 0);
+	TAP_EQ(pool_put_vm(w.pool, &vm), 0);
+	pthread_mutex_unlock(&w.lock);
+	wire_begin(&w.link[0].out, "list");
+	TAP_EQ(link_ask(&w.link[0], 20), -EACCES);
+	wire_begin(&w.link[1].out, "list");
+	TAP_STR(ask(1), "");
+	finish();
+}
+
 /* Bytes that are no TLS, and TLS of an older version. */
 static void no_tls(void)
 {
@@ -1182,6 +1225,8 @@ int main(void)
 	tap_run(slow, "a message that takes too long ends the connection");
 	tap_run(idle, "an idle connection is closed, and the agent connects again");
 	tap_run(new_key, "a new key ends the connections of the old one");
+	tap_run(new_sequence, "a new key begins the sequence anew");
+	tap_run(other_vm_of_the_name, "a connection ends when its name is that of another VM");
 	tap_run(no_tls, "what is not TLS 1.3 is refused");
 	tap_run(lying_service, "an agent takes no answer that is not to its request");
 	tap_run(false_service, "an agent sends nothing to a service that does not know its key");

@@ -465,6 +465,7 @@ static void tokens_return(void)
 	struct store *store = open_new();
 	struct store_token a = { .name = "a", .role = STORE_PROJECT, .project = "p", .expires = 9 };
 	struct store_token b = { .name = "b", .role = STORE_ADMIN }, got;
+	struct pool_project project = { .name = "p", .weight = 1 };
 	struct seen s = { 0 };
 
 	TAP_NEED(store);
@@ -480,6 +481,14 @@ static void tokens_return(void)
 	TAP_EQ(store_put_token(store, &a), 0);
 	TAP_EQ(store_find_token(store, a.hash, &got), 0);
 	TAP_STR(got.name, "a");
+	/* A project takes its tokens along, and no others. */
+	TAP_EQ(store_drop_project(store, "p"), -ENOENT);
+	TAP_EQ(store_find_token(store, a.hash, &got), 0);
+	TAP_EQ(store_put_project(store, &project), 0);
+	TAP_EQ(store_drop_project(store, "p"), 0);
+	TAP_EQ(store_find_token(store, a.hash, &got), -ENOENT);
+	TAP_EQ(store_find_token(store, b.hash, &got), 0);
+	TAP_EQ(store_put_token(store, &a), 0);
 	memset(a.hash, '1', 64);
 	TAP_EQ(store_find_token(store, a.hash, &got), -ENOENT);
 	TAP_EQ(store_tokens(store, see_token, &s), 0);

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 sys.dont_write_bytecode = True
 
@@ -301,6 +302,34 @@ def streams():
         assert mine.event() is None
         assert p.unix.call("GET", "/v1/events/stream",
                            headers={"Authorization": "Bearer " + token}).status == 401
+
+
+def streams_of_a_token_that_expires():
+    with service() as p:
+        expires = int(time.time()) + 5
+        token = p.unix.call("PUT", "/v1/tokens/t", {"role": "viewer", "expires": expires}).json["token"]
+        mine = Stream(poold.UnixConnection(p.socket, timeout=10 * poold.PATIENCE),
+                      Authorization="Bearer " + token)
+        assert mine.response.status == 200, mine.response.status
+        while mine.event():
+            pass
+        assert p.unix.call("GET", "/v1/status",
+                           headers={"Authorization": "Bearer " + token}).status == 401
+
+
+def tokens_of_a_project_that_goes():
+    """A later project of the name is another one."""
+    with service() as p:
+        p.unix.call("PUT", "/v1/projects/q", {})
+        tokens = [p.unix.call("PUT", f"/v1/tokens/{name}", {"role": role, "project": "q"}).json["token"]
+                  for name, role in (("t", "project"), ("v", "viewer"))]
+        mine = Stream(poold.UnixConnection(p.socket), Authorization="Bearer " + tokens[0])
+        assert p.unix.call("DELETE", "/v1/projects/q").status == 204
+        assert mine.event() is None
+        p.unix.call("PUT", "/v1/projects/q", {})
+        for token in tokens:
+            assert p.unix.call("GET", "/v1/status",
+                               headers={"Authorization": "Bearer " + token}).status == 401
 
 
 def streams_of_a_project():
@@ -837,6 +866,8 @@ def main():
         (lasts_over_restarts, "requests and queue outlive the service"),
         (long_polls, "long polls are answered by the change"),
         (streams, "a stream has events in order, resumes, and ends with its token"),
+        (streams_of_a_token_that_expires, "a stream ends when its token expires"),
+        (tokens_of_a_project_that_goes, "the tokens of a project go with it"),
         (streams_of_a_project, "a project's stream has its own events only"),
         (tls_and_tokens, "TLS 1.3 only, with tokens of three roles"),
         (certificates, "names of certificates have roles, and others are refused"),
