@@ -40,7 +40,7 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
 	bench-virtio bench-render bench-deferred bench-place bench-learn bench-scrape bench-operate \
-	learn-weights htmldocs \
+	bench-pool demo-pool learn-weights htmldocs \
 	check check-long check-static \
 	check-unit check-fuzz check-kselftest check-e2e check-e2e-rest check-kernel check-kernels \
 	check-debug check-packaging mutations coverage vm-shell clean distclean
@@ -145,6 +145,12 @@ all: kmod bpf ctl guest sim ## build everything but the tests
 demo: all ## show three VMs share a GPU, before and after control; GPU=virtio: with OpenGL
 	@tools/demo/run
 
+demo-pool: build-deps ## show a GPU pool at work on its page: mgpu-poold with played hosts
+	$(SUB) -C ctl pool
+	$(SUB) -C tools/bench pool-agents
+	$(SUB) -C tools/demo/pool
+	@tools/demo/pool/run
+
 bench-sched: all ## measure the scheduler; writes build/bench/sched.json
 	$(SUB) -C tools/bench sched
 	@tools/bench/sched/run
@@ -196,6 +202,11 @@ bench-scrape: ctl ## measure a scrape of mgpu-exporter (a minute); writes build/
 
 bench-operate: all ## measure gpuctl, mgpu-exporter and mgpud with 1,000 vGPUs (25 minutes); writes build/bench/operate.json
 	@tools/bench/operate/run
+
+bench-pool: deps ## measure mgpu-poold (20 minutes; NODES=, TASKS=, CRASHES=1000, REAL=yes); writes build/bench/pool.json
+	$(SUB) -C ctl pool
+	$(SUB) -C tools/bench pool
+	@NODES="$(NODES)" TASKS="$(TASKS)" CRASHES="$(CRASHES)" REAL="$(REAL)" tools/bench/pool/run
 
 learn-weights: sim ## make the weights of models again that the project ships (minutes)
 	@tools/learn/weights ctl/learn/weights
