@@ -96,7 +96,7 @@ static void add_fields(struct wire_text *t, char **rest)
 {
 	char *field;
 
-	while ((field = strtok_r(NULL, " \n", rest))) {
+	while ((field = strtok_r(NULL, "\n ", rest))) {
 		char *value = strchr(field, '=');
 
 		if (!value)
@@ -135,12 +135,12 @@ int main(int argc, char **argv)
 		die("usage: bench-pool-agents HOST:PORT");
 	service = argv[1];
 	while (fgets(line, sizeof(line), stdin)) {
-		name = strtok_r(line, " \n", &rest);
-		verb = name ? strtok_r(NULL, " \n", &rest) : NULL;
+		name = strtok_r(line, "\n ", &rest);
+		verb = name ? strtok_r(NULL, "\n ", &rest) : NULL;
 		if (!verb)
 			die("a line is 'key NAME HEX' or 'NAME VERB FIELD=VALUE...'");
 		if (!strcmp(name, "key"))
-			add(verb, strtok_r(NULL, " \n", &rest));
+			add(verb, strtok_r(NULL, "\n ", &rest));
 		else
 			send_message(name, verb, &rest);
 	}

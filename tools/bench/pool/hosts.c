@@ -155,7 +155,7 @@ int main(int argc, char **argv)
 	bool attach = argc > 4 && !strcmp(argv[1], "attach");
 
 	if (!attach && (argc < 3 || strcmp(argv[1], "hold")))
-		die("usage: bench-pool-hosts attach CONCURRENT ROUNDS NAME=URI... | hold NAME=URI...");
+		die("the words are attach CONCURRENT ROUNDS NAME=URI... or hold NAME=URI...");
 	for (int i = attach ? 4 : 2; i < argc; i++)
 		read_host(argv[i]);
 	if (host_init())
