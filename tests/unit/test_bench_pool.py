@@ -105,7 +105,12 @@ def reached():
 
 
 def merges():
-    assert figures.merge({"cost": 1, "crashes": 2}, {"cost": 3}) == {"cost": 3, "crashes": 2}
+    old = figures.merge({"cost": 1, "crashes": 2}, {"cost": 3}, "cost")
+    assert old == {"cost": 3, "crashes": 2}, old
+    bad = figures.merge(old, {"failed": {"cost": "why"}}, "cost")
+    assert bad == {**old, "failed": {"cost": "why"}}, bad
+    assert figures.merge(bad, {"replay": 1}, "replay")["failed"] == {"cost": "why"}
+    assert "failed" not in figures.merge(bad, {"cost": 4}, "cost")
 
 
 def hosts():

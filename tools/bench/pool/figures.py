@@ -83,6 +83,12 @@ def aims(result):
         yield f"lost or served twice in {crashes['tried']} crashes", bad, 0, bad == 0
 
 
-def merge(old, new):
-    """Figures with those of an older run: a part that was measured now is new."""
-    return {**old, **new}
+def merge(old, new, part):
+    """Figures with those of older parts: a part that was measured now is new, or it failed."""
+    failed = {**old.get("failed", {}), **new.get("failed", {})}
+    if "failed" not in new:
+        failed.pop(part, None)
+    out = {**old, **new, "failed": failed}
+    if not failed:
+        del out["failed"]
+    return out

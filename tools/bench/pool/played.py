@@ -61,9 +61,18 @@ class UnixConnection(http.client.HTTPConnection):
         self.path = path
 
     def connect(self):
+        """Connect; without a timeout connect() would wait for room in the service's backlog."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
+        end = time.monotonic() + self.timeout
+        while True:
+            try:
+                self.sock.connect(self.path)
+                return
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.001)
 
 
 def listening_port(pid, path="tcp"):
