@@ -5,8 +5,8 @@
  *	bench-pool-hosts attach CONCURRENT ROUNDS NAME=URI...
  *	bench-pool-hosts hold NAME=URI...
  *
- * attach gives the first CONCURRENT VMs a GPU of their host each, all at once, takes the GPUs back,
- * and does so ROUNDS times, by ctl/pool/jobs.c as the service does.  It prints a line for each
+ * attach gives VMs in turn CONCURRENT GPUs of their hosts (vGPUs where there are any), all at once,
+ * takes them back, and does so ROUNDS times, by ctl/pool/jobs.c as the service does.  It prints a line for each
  * attachment: milliseconds from the job to its answer, and those of them that libvirt took.
  *
  * hold connects to all hosts, prints "up", and keeps what they said until its input ends.
@@ -44,6 +44,7 @@ static struct pool_gpu gpus[PAIRS];
 static size_t nr_vms, nr_gpus;
 static struct pair pairs[PAIRS];
 static size_t nr_pairs;
+static enum pool_target target = POOL_WHOLE;	/* POOL_VGPU where there is a parent */
 static struct jobs *jobs;
 
 static void die(const char *text)
@@ -79,26 +80,38 @@ static void connect_all(void)
 		up += a.kind == JOBS_UP;
 		if (a.kind == JOBS_VM && nr_vms < PAIRS)
 			vms[nr_vms++] = a.vm;
-		if (a.kind == JOBS_GPU && nr_gpus < PAIRS)
+		if (a.kind == JOBS_GPU && nr_gpus < PAIRS) {
 			gpus[nr_gpus++] = a.gpu;
+			if (a.gpu.target == POOL_VGPU)
+				target = POOL_VGPU;
+		}
 	}
 }
 
-/* Give each VM a GPU of its host. */
+/* The first type of a parent of vGPUs, without its slots. */
+static void first_type(const struct pool_gpu *gpu, char type[POOL_TYPE_MAX])
+{
+	if (gpu->target == POOL_VGPU)
+		snprintf(type, POOL_TYPE_MAX, "%.*s", (int)strcspn(gpu->types, " :"), gpu->types);
+}
+
+/* Give VMs GPUs of their host, in turn. */
 static void make_pairs(size_t wanted)
 {
-	bool *used = calloc(nr_gpus + 1, sizeof(*used));
+	size_t tried = 0;
 
-	for (size_t v = 0; used && v < nr_vms && nr_pairs < wanted; v++)
+	for (size_t v = 0; nr_vms && nr_pairs < wanted && tried++ < wanted + nr_vms; v++)
 		for (size_t g = 0; g < nr_gpus; g++) {
-			if (used[g] || gpus[g].offline || strcmp(gpus[g].host, vms[v].host))
+			const struct pool_vm *vm = &vms[v % nr_vms];
+
+			if (gpus[g].used >= gpus[g].slots || gpus[g].offline ||
+			    strcmp(gpus[g].host, vm->host) || gpus[g].target != target)
 				continue;
-			used[g] = true;
-			pairs[nr_pairs].vm = vms[v];
+			gpus[g].used++;
+			pairs[nr_pairs].vm = *vm;
 			pairs[nr_pairs++].gpu = gpus[g];
 			break;
 		}
-	free(used);
 	if (nr_pairs < wanted)
 		die("the hosts have too few VMs or GPUs");
 }
@@ -112,6 +125,7 @@ static void begin(enum pool_job_kind kind, size_t i, uint64_t request)
 	strcpy(job.request.gpu, pairs[i].gpu.name);
 	strcpy(job.request.vm, pairs[i].vm.name);
 	strcpy(job.request.uuid, pairs[i].uuid);
+	first_type(&pairs[i].gpu, job.request.type);
 	pairs[i].begin = now_ns();
 	jobs_add(jobs, &job);
 }
