@@ -53,6 +53,7 @@ struct peer {
  * @seq: highest sequence that this process took of it, 0: none
  * @connections: that it has
  * @messages: frames that it may send
+ * @changes: frames with changes that it may send
  * @logged_ns: when a bad frame of it was last logged, 0: never
  */
 struct guest {
@@ -61,6 +62,7 @@ struct guest {
 	uint64_t seq;
 	unsigned int connections;
 	struct bucket messages;
+	struct bucket changes;
 	uint64_t logged_ns;
 };
 
@@ -213,8 +215,9 @@ int agent_listen(const char *where, char *text)
 
 /* ---- bounds ---- */
 
-/* Take a token; @rate comes per second, up to @most. */
-static bool take(struct bucket *b, uint64_t now, unsigned int most, unsigned int rate)
+/* Take a token; @rate comes per @seconds, up to @most. */
+static bool take(struct bucket *b, uint64_t now, unsigned int most, unsigned int rate,
+		 unsigned int seconds)
 {
 	uint64_t full = (uint64_t)most * 1000, more;
 
@@ -222,7 +225,7 @@ static bool take(struct bucket *b, uint64_t now, unsigned int most, unsigned int
 		b->tokens = full;
 		b->ns = now;
 	}
-	more = (now - b->ns) / MS * rate;
+	more = (now - b->ns) / MS * rate / seconds;
 	if (more) {
 		b->tokens = more >= full - b->tokens ? full : b->tokens + more;
 		b->ns = now;
@@ -450,7 +453,7 @@ static bool admit(struct agent *a, uint64_t peer, uint64_t now)
 	const struct agent_limits *l = &a->setup.limits;
 	struct conn *worst;
 
-	if (!take(&find_peer(a, peer)->opens, now, l->opens, l->opens_s))
+	if (!take(&find_peer(a, peer)->opens, now, l->opens, l->opens_s, 1))
 		return false;
 	if (a->counts.connections >= l->connections)
 		return false;
@@ -579,6 +582,16 @@ static bool take_sequence(struct conn *c, uint64_t now)
 	return false;
 }
 
+/* Whether the VM may send this message: each change is a row of the database or more. */
+static bool may_change(struct conn *c, uint64_t now)
+{
+	const struct agent_limits *l = &c->agent->setup.limits;
+	const char *verb = c->agent->message.verb;
+
+	return !strcmp(verb, "state") || !strcmp(verb, "list") ||
+	       take(&c->guest->changes, now, l->changes, l->changes_min, 60);
+}
+
 static void do_message(struct conn *c, const struct wire_header *h, uint64_t now)
 {
 	struct agent *a = c->agent;
@@ -586,6 +599,12 @@ static void do_message(struct conn *c, const struct wire_header *h, uint64_t now
 	if (wire_parse(c->in + WIRE_HEADER, h->length, &a->message)) {
 		agent_error(&a->answer, "invalid", "the message is malformed");
 		log_bad(c, "its agent sent a malformed message", now);
+		answer(c, now);
+		return;
+	}
+	if (!may_change(c, now)) {
+		a->counts.refused++;
+		agent_error(&a->answer, "slower", "the VM changes too much: wait a few seconds");
 		answer(c, now);
 		return;
 	}
@@ -628,7 +647,7 @@ static void do_frame(struct conn *c, const struct wire_header *h, uint64_t now)
 	}
 	c->seq = h->seq;
 	memcpy(c->mac, wire_mac(c->in), sizeof(c->mac));
-	if (!take(&c->guest->messages, now, l->messages, l->messages_s)) {
+	if (!take(&c->guest->messages, now, l->messages, l->messages_s, 1)) {
 		c->agent->counts.refused++;
 		agent_error(&c->agent->answer, "slower", "the VM sends too many messages: wait a second");
 		answer(c, now);

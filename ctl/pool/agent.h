@@ -31,6 +31,9 @@
  * @opens_s: per second from then on (4)
  * @messages: messages that a VM may send at once (40), and
  * @messages_s: per second from then on (10)
+ * @changes: messages that write to the database (all but state and list) that a VM may send at once
+ *	(120), and
+ * @changes_min: per minute from then on (30)
  * @handshake_ms: time for a handshake (10000)
  * @message_ms: time from the first byte of a frame to its last, and of an answer (10000)
  * @idle_ms: time without a message after which a connection is closed (300000)
@@ -45,6 +48,8 @@ struct agent_limits {
 	unsigned int opens_s;
 	unsigned int messages;
 	unsigned int messages_s;
+	unsigned int changes;
+	unsigned int changes_min;
 	unsigned int handshake_ms;
 	unsigned int message_ms;
 	unsigned int idle_ms;

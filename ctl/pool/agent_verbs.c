@@ -7,6 +7,7 @@
 #include "agent_verbs.h"
 #include "vm_name.h"
 
+#define WATTS_MAX	10000	/* of a GPU: the history must not learn more */
 #define SLACK_S		60	/* that a guest's clock may run ahead of the host's between looks */
 
 /**
@@ -41,6 +42,8 @@ void agent_limits_default(struct agent_limits *limits)
 		.opens_s = 4,
 		.messages = 40,
 		.messages_s = 10,
+		.changes = 120,
+		.changes_min = 30,
 		.handshake_ms = 10000,
 		.message_ms = 10000,
 		.idle_ms = 300000,
@@ -474,7 +477,7 @@ static void do_extend(const struct ask *a)
 
 /*
  * Whether a VM may report this use: with consent, of a whole GPU that it has, and of no more time
- * than has passed since then.
+ * than has passed since then, and energy that fits in it.
  */
 static bool plausible(const struct ask *a, const struct pool_request *r, const struct pool_use *use)
 {
@@ -490,6 +493,7 @@ static bool plausible(const struct ask *a, const struct pool_request *r, const s
 		return false;
 	}
 	if (seconds < 0 || use->busy_ns / 1000000000 > (uint64_t)seconds ||
+	    use->energy_mj / 1000 / WATTS_MAX > (uint64_t)seconds ||
 	    (gpu->memory_mib && use->memory_mib > gpu->memory_mib)) {
 		refuse(a, -EINVAL, "the GPU cannot have been used that much: see the guest's clock");
 		return false;

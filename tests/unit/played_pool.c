@@ -288,7 +288,7 @@ int main(int argc, char **argv)
 	p.setup = (struct agent_setup){ .pool = p.pool, .store = p.store, .event = on_event };
 	agent_limits_default(&p.setup.limits);
 	p.setup.limits.opens = 10000;
-	p.setup.limits.messages = 10000;
+	p.setup.limits.messages = p.setup.limits.changes = 10000;
 	listen_for_agents();
 	printf("port %u\n", p.port);
 	fflush(stdout);

@@ -211,7 +211,7 @@ static void begin(void)
 	agent_limits_default(&limits);
 	/* All clients of a test are one peer. */
 	limits.opens = 10000;
-	limits.messages = 10000;
+	limits.messages = limits.changes = 10000;
 	begin_with(&limits);
 }
 
@@ -700,6 +700,11 @@ static void lies(void)
 	wire_begin(&w.link[0].out, "use");
 	wire_add_number(&w.link[0].out, "id", 1);
 	TAP_STR(ask(0), "invalid");
+	wire_begin(&w.link[0].out, "use");
+	wire_add_number(&w.link[0].out, "id", 1);
+	wire_add_number(&w.link[0].out, "busy_ns", 1);
+	wire_add_number(&w.link[0].out, "energy_mj", INT64_MAX);
+	TAP_STR(ask(0), "invalid");
 	TAP_STR(report(0, 1, UINT64_C(90000000000), 8192), "");
 	finish();
 }
@@ -817,6 +822,31 @@ static void limits(void)
 	TAP_STR(verb(0, "state", 1), "slower");
 	/* The other VM has tokens of its own. */
 	TAP_STR(request(1, "k4"), "");
+	finish();
+}
+
+/* A VM that asks and releases again and again must not fill the database. */
+static void changes(void)
+{
+	struct agent_limits l;
+	char key[16];
+
+	agent_limits_default(&l);
+	l.messages = 10000;
+	l.changes = 6;
+	l.changes_min = 0;
+	begin_with(&l);
+	for (int i = 0; i < 3; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		TAP_STR(request(0, key), "");
+		TAP_STR(verb(0, "release", (uint64_t)i + 1), "");
+	}
+	TAP_STR(request(0, "more"), "slower");
+	TAP_STR(verb(0, "release", 1), "slower");
+	TAP_STR(verb(0, "state", 1), "");
+	wire_begin(&w.link[0].out, "list");
+	TAP_STR(ask(0), "");
+	TAP_STR(request(1, "other"), "");
 	finish();
 }
 
@@ -1221,6 +1251,7 @@ int main(void)
 	tap_run(long_poll, "a wait for a state ends at its change, or after its time");
 	tap_run(place, "a wait ends when the place in the queue changes");
 	tap_run(limits, "connections, handshakes, messages and requests have bounds");
+	tap_run(changes, "changes of a VM have a bound");
 	tap_run(peers, "a peer opens so many connections, and no more");
 	tap_run(slow, "a message that takes too long ends the connection");
 	tap_run(idle, "an idle connection is closed, and the agent connects again");
