@@ -230,7 +230,9 @@ void get_one_request(struct context *c)
 	    !query_number(c, "seen", 0, (UINT64_C(1) << 53) - 1, &seen) || !get_request(c, &r))
 		return;
 	answer_json(c, 200, request_json(c->api, &r));
-	if (wait && query_has(c, "seen") && api_version(c->api, c->id) == seen) {
+	/* A request that is over does not change any more. */
+	if (wait && query_has(c, "seen") && !pool_over(r.state) &&
+	    api_version(c->api, c->id) == seen) {
 		c->answer->wait = (unsigned int)wait;
 		c->answer->request = c->id;
 		c->answer->seen = seen;
