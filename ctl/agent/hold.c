@@ -250,7 +250,7 @@ static const struct device *find_device(const struct hold *h, struct devices *no
 
 	if (devices_scan(h->conf->root, now))
 		return NULL;
-	/* One that is known from before a restart, unless a boot gave it another address. */
+	/* A device known from before a restart keeps its address, unless a boot changed it. */
 	d = *h->kept.device ? devices_find(now, h->kept.device) : NULL;
 	if (d)
 		return d;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the agent keeps on disk. */
+/* The agent's state on disk. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the agent keeps on disk: its requests, with the keys that make a request the same one
+ * The agent's state on disk: its requests, with the keys that make a request the same one
  * after a restart of the agent or the guest, and the VM's consent.
  */
 #ifndef AGENT_KEPT_H

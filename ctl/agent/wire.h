@@ -37,7 +37,7 @@
 #define WIRE_PORT	9653	/* of vsock and TCP */
 
 /*
- * What both sides set in GnuTLS: TLS 1.3, a pre-shared key with ECDHE, nothing older.  Without
+ * Both sides' settings of GnuTLS: TLS 1.3, a pre-shared key with ECDHE, nothing older.  Without
  * certificates no signature is made, but GnuTLS wants an algorithm.
  */
 #define WIRE_PRIORITY								\

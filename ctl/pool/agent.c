@@ -705,7 +705,7 @@ static void read_frames(struct conn *c, uint64_t now)
 			return;
 		do_frame(c, &h, now);
 	}
-	/* What GnuTLS has read already wakes no epoll: the next call goes on. */
+	/* Bytes that GnuTLS has read already wake no epoll: the next call goes on. */
 	if (c->phase == READ && gnutls_record_check_pending(c->tls))
 		c->deadline_ns = c->deadline_ns > now ? now : c->deadline_ns;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What agents of VMs ask for. A VM reaches its own requests only. */
+/* The verbs of VMs' agents. A VM reaches its own requests only. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

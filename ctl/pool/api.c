@@ -12,7 +12,7 @@
 
 #define PREFIX	"/v1/"
 
-/* Who may call a route. */
+/* The roles that may call a route. */
 enum right {
 	READ,		/* every role, each its own project's objects */
 	READ_ALL,	/* admins, and viewers of all projects */

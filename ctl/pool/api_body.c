@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What calls give: members of a body, and parameters of a query. */
+/* Values of calls: members of a body, and parameters of a query. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

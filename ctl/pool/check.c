@@ -266,7 +266,7 @@ static void check_whole(struct check *check, const struct inventory *inventory,
 		     gpu->model, gpu->group, functions);
 }
 
-/* What a look at GPUs found. */
+/* The result of a look at GPUs. */
 struct found_gpus {
 	struct pool_gpu *gpus;
 	size_t nr;

@@ -134,7 +134,7 @@ enum choice_reason choice_fit(const struct pool_gpu *gpu, const struct pool_requ
 
 /* ---- the history ---- */
 
-/* What is kept of a run. */
+/* The figures of a run. */
 struct row {
 	double seconds;
 	uint64_t size_mib;

@@ -33,7 +33,7 @@ enum choice_reason {
 	CHOICE_REASONS,
 };
 
-/* What is wrong with the GPU, such as "in use". */
+/* The fault of the GPU, such as "in use". */
 const char *choice_reason_text(enum choice_reason reason);
 
 /**

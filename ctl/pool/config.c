@@ -552,7 +552,7 @@ static char *next_line(char *buf, int room, void *arg)
 
 /* ---- the file ---- */
 
-/* What must fit together. */
+/* Settings that must fit together. */
 static int check(struct reading *r)
 {
 	struct config *c = r->c;

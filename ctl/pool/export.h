@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What export.c needs of store.c. */
+/* The part of store.c that export.c needs. */
 #ifndef POOL_EXPORT_H
 #define POOL_EXPORT_H
 

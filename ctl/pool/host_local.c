@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What only sysfs and procfs of the service's own machine say about its GPUs. */
+/* GPUs of the service's own machine: the part that only sysfs and procfs say. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -366,7 +366,7 @@ enum host_result local_mdev_make(const char *parent, const char *type,
 
 	if (mdev_is_there(r->uuid))
 		return HOST_OK;
-	/* What an earlier try left. */
+	/* Remains of an earlier try. */
 	MDEVCTL(said, WORD("undefine"), WORD("--uuid"), WORD(r->uuid));
 	ret = MDEVCTL(said, WORD("define"), WORD("--auto"), WORD("--uuid"), WORD(r->uuid),
 		      WORD("--parent"), WORD(parent), WORD("--type"), WORD(type));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of a host share: host.c, host_gpus.c, host_attach.c, host_mdev.c, host_local.c. */
+/* Shared by the files of a host: host.c, host_gpus.c, host_attach.c, host_mdev.c, host_local.c. */
 #ifndef POOL_HOST_PRIVATE_H
 #define POOL_HOST_PRIVATE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a host says, and what was known before. */
+/* A host's report is merged with the state known before. */
 #include <errno.h>
 #include <string.h>
 

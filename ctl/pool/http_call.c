@@ -160,7 +160,7 @@ static const char *bearer(struct call *call)
 	return text + 7 + strspn(text + 7, " ");
 }
 
-/* Who calls: 0, or -EACCES with @why, -EIO. */
+/* Find the caller: 0, or -EACCES with @why, -EIO. */
 static int who(struct call *call, char *why)
 {
 	const union MHD_ConnectionInfo *info;
@@ -466,7 +466,7 @@ static enum MHD_Result run(struct call *call, const char *method)
 	return send_answer(call, &answer);
 }
 
-/* What is wrong with the head of a call; answers. */
+/* Check the head of a call; answers where it is wrong. */
 static enum MHD_Result check_head(struct call *call, const char *method)
 {
 	const char *size = header(call, "Content-Length"), *type = header(call, "Content-Type");

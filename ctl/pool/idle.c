@@ -98,7 +98,7 @@ int idle_use(struct idle *idle, const struct pool_use *use)
 		s->worked = use->time;
 		s->total_ns += grown;
 	}
-	/* What is noise adds up until it is work. */
+	/* Noise adds up until it is work. */
 	if (grown > IDLE_NOISE_NS || !good || use->busy_ns < s->busy_ns)
 		s->busy_ns = use->busy_ns;
 	s->time = use->time;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of the pool share: objects.c has projects, VMs, hosts and GPUs, pool.c the life
+ * Shared by the files of the pool: objects.c has projects, VMs, hosts and GPUs, pool.c the life
  * of requests, placing.c which request gets which GPU, reconcile.c libvirt's truth.
  */
 #ifndef POOL_INSIDE_H

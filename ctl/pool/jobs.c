@@ -707,7 +707,7 @@ static bool come_up(struct site *site)
 	for (backoff = BACKOFF_MIN; !is_stopping(site);
 	     backoff = 2 * backoff < BACKOFF_MAX ? 2 * backoff : BACKOFF_MAX) {
 		if (host_connect(site->host, text) == HOST_OK) {
-			/* What changes from now on is news. */
+			/* Changes from now on are news. */
 			set_up(site, true);
 			if (look_at_all(site, text) == HOST_OK)
 				return true;
@@ -727,9 +727,14 @@ static bool come_up(struct site *site)
 }
 
 /**
- * struct todo - what the manager found to do
+ * struct news - changes that the manager of a host acts on
+ * @gpus: node devices changed
+ * @vms: domains changed
+ * @devices: devices of domains changed
+ * @closed: libvirt closed the connection
+ * @stop: the service ends
  */
-struct todo {
+struct news {
 	bool gpus, vms, devices, closed, stop;
 };
 
@@ -742,7 +747,7 @@ static int64_t earliest(const struct site *site)
 }
 
 /* Wait for news, which gets a moment to become complete, or for the time of a look. */
-static void wait_for_news(struct site *site, struct todo *todo)
+static void wait_for_news(struct site *site, struct news *news)
 {
 	int64_t until, settled;
 
@@ -755,21 +760,21 @@ static void wait_for_news(struct site *site, struct todo *todo)
 	while (!site->stop && !site->news_closed &&
 	       (site->news_gpus || site->news_vms || site->news_devices) && now_ms() < settled)
 		wait_until(site, settled);
-	*todo = (struct todo){ site->news_gpus, site->news_vms, site->news_devices,
+	*news = (struct news){ site->news_gpus, site->news_vms, site->news_devices,
 			       site->news_closed, site->stop };
 	site->news_gpus = site->news_vms = site->news_devices = false;
 	pthread_mutex_unlock(&site->lock);
 }
 
-static enum host_result look(struct site *site, struct todo *todo, char *text)
+static enum host_result look(struct site *site, struct news *news, char *text)
 {
 	enum host_result result = HOST_OK;
 
-	if (todo->vms && !todo->devices)
-		result = look_at_vms(site, &todo->devices, text);
-	if (result == HOST_OK && (todo->devices || now_ms() >= site->look_at))
+	if (news->vms && !news->devices)
+		result = look_at_vms(site, &news->devices, text);
+	if (result == HOST_OK && (news->devices || now_ms() >= site->look_at))
 		result = look_at_all(site, text);
-	else if (result == HOST_OK && todo->gpus)
+	else if (result == HOST_OK && news->gpus)
 		result = look_at_gpus(site, text);
 	if (result == HOST_OK && now_ms() >= site->use_at) {
 		report_use(site);
@@ -782,19 +787,19 @@ static enum host_result look(struct site *site, struct todo *todo, char *text)
 static void stay_up(struct site *site)
 {
 	char text[POOL_TEXT_MAX] = "";
-	struct todo todo;
+	struct news news;
 
 	site->use_at = now_ms();
 	site->alive_at = now_ms() + ALIVE_SECONDS * 1000;
 	for (;;) {
-		wait_for_news(site, &todo);
-		if (todo.stop)
+		wait_for_news(site, &news);
+		if (news.stop)
 			return;
-		if (todo.closed) {
+		if (news.closed) {
 			snprintf(text, sizeof(text), "%s: libvirt closed the connection", site->name);
 			break;
 		}
-		if (look(site, &todo, text) != HOST_OK && !host_alive(site->host))
+		if (look(site, &news, text) != HOST_OK && !host_alive(site->host))
 			break;
 		if (now_ms() < site->alive_at)
 			continue;

@@ -42,7 +42,7 @@ enum pool_precision {
 	POOL_PRECISIONS,
 };
 
-/* What a GPU can do, and a request needs: bits. */
+/* Capabilities that a GPU has, and a request needs: bits. */
 enum pool_capability {
 	POOL_3D		= 1 << 0,
 	POOL_COMPUTE	= 1 << 1,

@@ -242,7 +242,7 @@ int pool_put_vm(struct pool *pool, const struct pool_vm *vm)
 			return -ENOMEM;
 		}
 	} else if (v->host != host) {
-		/* What the VM waits for is on the other host now. */
+		/* The GPUs that the VM waits for are on the other host now. */
 		TAILQ_FOREACH(q, &v->requests, in_vm)
 			place_unkeep(pool, q);
 		host->stale = true;

@@ -577,7 +577,7 @@ static int attach_failed(struct pool *pool, struct request *q, bool retry, const
 	next.tries++;
 	explain(next.why, "%s", text);
 	if (next.cancel || !retry || next.tries >= pool->settings.attach_tries) {
-		/* What is left of the attempt is detached before another VM gets the GPU. */
+		/* Remains of the attempt are detached before another VM gets the GPU. */
 		q->gpu->failed = !next.cancel;
 		set_due(pool, q, now + pool->settings.retry);
 		return core_begin_release(pool, q, false, "service", text, now);

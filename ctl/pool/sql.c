@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What both kinds of database share. */
+/* Shared by both kinds of database. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -41,7 +41,7 @@ static void check_answer(const uint8_t *data, size_t size)
 	if (!link_ok(&link_))
 		check_text(link_.why, sizeof(link_.why));
 	link_code(&link_);
-	/* What was read can be written, unless its codes make it longer than a frame. */
+	/* Values that were read can be written, unless its codes make it longer than a frame. */
 	wire_begin(&again, link_.answer.verb);
 	for (unsigned int i = 0; i < link_.answer.nr; i++)
 		wire_add(&again, link_.answer.fields[i].name, link_.answer.fields[i].value);

@@ -254,7 +254,7 @@ def no_device():
         done = w.agent(*RUN, "true")
         assert done.returncode == 125 and "0000:00:12.0 has no driver" in done.stderr, done.stderr
         wait_until(lambda: w.states() == {})
-        # What is no GPU does not count, even if it is new.
+        # A device that is no GPU does not count, even if it is new.
         write(f"{w.root}/sys/bus/pci/devices/0000:00:07.0/class", "0x020000\n")
 
 
@@ -311,7 +311,7 @@ def reconnects():
         agent.stdin.close()
         assert agent.wait(30 * SLOW) == 0
         wait_until(lambda: "outcome 1 done=1" in w.said())
-        # Nobody listens: by hand it gives up, and says where it tried.
+        # Without a listener a command by hand gives up, and says where it tried.
         w.configure("vm-b", "service=127.0.0.1:1\n")
         with subprocess.Popen([AGENT, "state", "--config", w.path("vm-b.conf")],
                               stderr=subprocess.PIPE, text=True) as b:
@@ -487,7 +487,7 @@ def queue():
         wait_until(lambda: "outcome 1 done=1" in w.said() and "outcome 2 done=0" in w.said())
         assert sorted(os.listdir(w.path("queue/done"))) == [
             "0", "0.log", "1", "1.log", "2", "2.log", "3.log"]
-        # One that comes later is seen, without a look once a minute.
+        # A later job is seen, without a look once a minute.
         job(w, "6", "echo out; echo err >&2")
         wait_until(lambda: os.path.exists(w.path("queue/done/6")), 20)
         assert open(w.path("queue/done/6.log"), encoding="utf-8").read() == "out\nerr\n"

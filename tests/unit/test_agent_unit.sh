@@ -67,7 +67,7 @@ settings()
 }
 behaves 'the settings are those of the manual page' settings
 
-# What a guest needs: the C library and GnuTLS.
+# A guest needs the C library and GnuTLS.
 libraries()
 {
 	readelf -d "$program" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v '^libc\.so\|^libgnutls\.so'

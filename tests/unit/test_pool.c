@@ -162,7 +162,7 @@ static void full_queue(void)
 	TAP_EQ(ask_whole("3", "a1"), 0);
 	TAP_EQ(ask_whole("1", "b1"), 1);
 	TAP_EQ(ask_whole("2", "b1"), -EBUSY);
-	/* One that is over is answered, too. */
+	/* A request that is over is answered, too. */
 	give_back(4);
 	TAP_EQ(row(4)->state, POOL_CANCELLED);
 	TAP_EQ(ask_whole("5", "b1"), 1);

@@ -739,7 +739,7 @@ static void long_poll(void)
 		TAP_CHECK(!i || now_ns() - from >= NSEC);
 	}
 	pthread_join(t, NULL);
-	/* What was not seen is answered at once. */
+	/* A change that was not seen is answered at once. */
 	wire_begin(&w.link[0].out, "state");
 	wire_add(&w.link[0].out, "id", "1");
 	wire_add(&w.link[0].out, "wait", "300");

@@ -685,7 +685,7 @@ static void merges_gpus(void)
 	TAP_EQ(gpu.slots, 4);
 	TAP_EQ(gpu.capabilities, 3);
 	TAP_CHECK(gpu.offline);
-	/* What the host itself held back is the host's to say. */
+	/* A GPU that the host held back is the host's to free. */
 	strcpy(old.why, "group 7 is in use");
 	gpu = (struct pool_gpu){ .model = "PCI" };
 	hosts_merge_gpu(&gpu, &old);

@@ -128,7 +128,7 @@ static void gpu_time(void)
 	drain();
 }
 
-/* What is held long is charged while it is held. */
+/* A GPU that is held long is charged while it is held. */
 static void long_holdings(void)
 {
 	int served = 0;

@@ -183,7 +183,7 @@ static void node_bad(void)
 	TAP_EQ(node_with("function='0x1'", "", &n), -EINVAL);
 	TAP_EQ(node_with("number='12'", "number='4294967295'", &n), -EINVAL);
 	TAP_EQ(node_with("<availableInstances>4<", "<availableInstances>many<", &n), -EINVAL);
-	/* What is unknown does no harm. */
+	/* Unknown elements do no harm. */
 	TAP_EQ(node_with("0x030000", "", &n), 0);
 	TAP_EQ(n.class, 0);
 	TAP_EQ(node_with("id='0x10de'", "", &n), 0);

@@ -87,7 +87,7 @@ struct ask {
 	int64_t started;
 };
 
-/* What a GPU is for. The VM of the same number owns it when it is static. */
+/* The purpose of a GPU. The VM of the same number owns it when it is static. */
 struct place_of {
 	unsigned int project;
 	bool parent;
@@ -505,7 +505,7 @@ static void run_pool(const char *policy)
 		now = e.time;
 		happen(&e);
 	}
-	/* What is forgotten to the last. */
+	/* Requests that are forgotten to the last. */
 	pool_free(pool);
 }
 
