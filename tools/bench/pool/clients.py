@@ -196,7 +196,7 @@ class Page(threading.Thread):
 
 
 class Every(threading.Thread):
-    """Calls a function again and again, with a pause, until stop()."""
+    """Calls a function every so many seconds, by the clock, until stop()."""
 
     def __init__(self, seconds, function):
         super().__init__(daemon=True)
@@ -208,7 +208,11 @@ class Every(threading.Thread):
         self.start()
 
     def run(self):
-        while not self.stopped.wait(self.seconds):
+        due = time.monotonic()
+        while True:
+            due = max(due + self.seconds, time.monotonic() - self.seconds)
+            if self.stopped.wait(max(0, due - time.monotonic())):
+                return
             try:
                 self.function()
                 self.calls += 1
