@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 
 #include "auth.h"
+#include "clock.h"
 #include "crash.h"
 #include "http_private.h"
 #include "page.h"
 
 #define BLOCK	4096	/* of a stream, bytes */
+#define TIME_PART	4	/* a caller that is no admin has this part of the time */
 
 static const char *header(struct call *call, const char *name)
 {
@@ -203,6 +205,13 @@ static void log_refused(struct call *call, const char *why)
 	api_refused(call->http->api, "nobody", address, why, call->http->now);
 }
 
+/* What a caller's calls are counted by. */
+static size_t caller(const struct call *call, char name[2 * POOL_NAME_MAX])
+{
+	return (size_t)snprintf(name, 2 * POOL_NAME_MAX, "%u:%s", call->actor.role,
+				call->actor.name);
+}
+
 /* Whether the call may go on; else it was answered. */
 static bool admitted(struct call *call, enum MHD_Result *result)
 {
@@ -231,8 +240,7 @@ static bool admitted(struct call *call, enum MHD_Result *result)
 		*result = send_refusal(call, &answer);
 		return false;
 	}
-	snprintf(name, sizeof(name), "%u:%s", call->actor.role, call->actor.name);
-	wait = limit_take(&http->calls_limit, name, strlen(name), http->now_ms);
+	wait = limit_take(&http->calls_limit, name, caller(call, name), http->now_ms);
 	if (wait)
 		*result = refuse_rate(call, wait);
 	return !wait;
@@ -443,6 +451,22 @@ void *call_begin(void *arg, const char *uri, struct MHD_Connection *c)
 	return NULL;
 }
 
+/*
+ * A call that takes long, such as the use of a week, holds up all others: it counts as so many calls
+ * that a caller takes a part of the time only. Admins answer for the service.
+ */
+static void charge(struct call *call, uint64_t ns)
+{
+	struct http *http = call->http;
+	uint64_t nr = ns * http->config.rate * TIME_PART / NSEC;
+	char name[2 * POOL_NAME_MAX];
+
+	if (!nr || call->actor.role == STORE_ADMIN)
+		return;
+	limit_charge(&http->calls_limit, name, caller(call, name), http->now_ms,
+		     nr < UINT32_MAX ? (unsigned int)nr : UINT32_MAX);
+}
+
 static enum MHD_Result run(struct call *call, const char *method)
 {
 	char *query = strchr(call->uri, '?');
@@ -453,10 +477,12 @@ static enum MHD_Result run(struct call *call, const char *method)
 	};
 	struct api_answer answer;
 	bool woken = call->state == CALL_WOKEN;
+	uint64_t begin = now_ns();
 
 	if (query)
 		*query = '\0';
 	api_handle(call->http->api, &c, &answer);
+	charge(call, now_ns() - begin);
 	if (query)
 		*query = '?';
 	if (answer.stream)

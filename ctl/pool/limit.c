@@ -6,6 +6,7 @@
 #include "limit.h"
 
 #define TOKEN	1000
+#define DEBT_S	60	/* of tokens that may be missing */
 
 void limit_init(struct limit *limit, unsigned int rate, unsigned int burst)
 {
@@ -17,15 +18,15 @@ void limit_init(struct limit *limit, unsigned int rate, unsigned int burst)
 }
 
 /* Tokens of a bucket now. */
-static uint64_t tokens(const struct limit *limit, const struct limit_client *c, uint64_t now_ms)
+static int64_t tokens(const struct limit *limit, const struct limit_client *c, uint64_t now_ms)
 {
-	uint64_t full = (uint64_t)limit->burst * TOKEN;
+	int64_t full = (int64_t)limit->burst * TOKEN, now;
 	uint64_t ms = now_ms > c->ms ? now_ms - c->ms : 0;
 
-	if (!c->key || ms >= full / limit->rate + 1)
+	if (!c->key || ms >= (uint64_t)full / limit->rate + 1 + DEBT_S * 1000)
 		return full;
-	ms = c->tokens + ms * limit->rate;
-	return ms < full ? ms : full;
+	now = c->tokens + (int64_t)(ms * limit->rate);
+	return now < full ? now : full;
 }
 
 /* The client's bucket; else the fullest one of its places. */
@@ -47,16 +48,24 @@ static struct limit_client *find(struct limit *limit, uint64_t key, uint64_t now
 	return best;
 }
 
-static unsigned int take(struct limit *limit, const void *name, size_t size, uint64_t now_ms,
-			 uint64_t cost)
+static struct limit_client *bucket(struct limit *limit, const void *name, size_t size,
+				   uint64_t now_ms)
 {
 	uint64_t key = checksum_add(CHECKSUM_START ^ limit->seed, name, size) | 1;
 	struct limit_client *c = find(limit, key, now_ms);
 
 	c->tokens = tokens(limit, c, now_ms);
 	c->ms = now_ms;
+	return c;
+}
+
+static unsigned int take(struct limit *limit, const void *name, size_t size, uint64_t now_ms,
+			 int64_t cost)
+{
+	struct limit_client *c = bucket(limit, name, size, now_ms);
+
 	if (c->tokens < TOKEN)
-		return (unsigned int)((TOKEN - 1 - c->tokens) / limit->rate / 1000 + 1);
+		return (unsigned int)((TOKEN - 1 - c->tokens) / limit->rate / 1000) + 1;
 	c->tokens -= cost;
 	return 0;
 }
@@ -69,4 +78,15 @@ unsigned int limit_take(struct limit *limit, const void *name, size_t size, uint
 unsigned int limit_look(struct limit *limit, const void *name, size_t size, uint64_t now_ms)
 {
 	return take(limit, name, size, now_ms, 0);
+}
+
+void limit_charge(struct limit *limit, const void *name, size_t size, uint64_t now_ms,
+		  unsigned int nr)
+{
+	struct limit_client *c = bucket(limit, name, size, now_ms);
+	int64_t least = -(int64_t)limit->rate * DEBT_S * TOKEN;
+
+	c->tokens -= (int64_t)nr * TOKEN;
+	if (c->tokens < least)
+		c->tokens = least;
 }

@@ -17,12 +17,12 @@
 /**
  * struct limit_client - a bucket
  * @key: hash of the client's name, 0 for none
- * @tokens: what is in it, thousandths
+ * @tokens: what is in it, thousandths; below 0 after a call that took long
  * @ms: when @tokens was true, CLOCK_MONOTONIC
  */
 struct limit_client {
 	uint64_t key;
-	uint64_t tokens;
+	int64_t tokens;
 	uint64_t ms;
 };
 
@@ -53,5 +53,14 @@ unsigned int limit_take(struct limit *limit, const void *name, size_t size, uint
 
 /* The same without taking: 0 if there is a token. */
 unsigned int limit_look(struct limit *limit, const void *name, size_t size, uint64_t now_ms);
+
+/**
+ * limit_charge() - take more out of a client's bucket for a call that cost much
+ * @nr: so many
+ *
+ * The bucket may be empty by a minute of tokens at most.
+ */
+void limit_charge(struct limit *limit, const void *name, size_t size, uint64_t now_ms,
+		  unsigned int nr);
 
 #endif /* POOL_LIMIT_H */

@@ -662,6 +662,17 @@ static void rates(void)
 	for (int i = 0; i < 3; i++)
 		TAP_EQ(limit_take(&limit, "a", 1, 1000000000), 0);
 	TAP_EQ(limit_take(&limit, "a", 1, 1000000000), 1);
+	/* A call that cost much is paid off later, by a minute's tokens at most. */
+	limit_charge(&limit, "c", 1, 1000, 13);
+	TAP_EQ(limit_take(&limit, "c", 1, 1000), 2);
+	TAP_EQ(limit_take(&limit, "c", 1, 2099), 1);
+	TAP_EQ(limit_take(&limit, "c", 1, 2100), 0);
+	for (int i = 0; i < 3; i++)
+		limit_charge(&limit, "c", 1, 3000, UINT32_MAX);
+	TAP_EQ(limit_take(&limit, "c", 1, 3000), 61);
+	TAP_EQ(limit_take(&limit, "c", 1, 3000 + 60099), 1);
+	TAP_EQ(limit_take(&limit, "c", 1, 3000 + 60100), 0);
+	TAP_EQ(limit_take(&limit, "c", 1, 3000 + 60100), 1);
 	limit_init(&limit, 1, 1);
 	TAP_EQ(limit_take(&limit, "a", 1, 0), 0);
 	/* Many others do not reset a client that is at its limit. */

@@ -474,6 +474,32 @@ def rates():
         assert 429 in statuses and statuses.count(200) >= 1, statuses
 
 
+def in_a_row(p, path, count, token=None):
+    """Send calls without waiting for answers. Return the statuses, up to one that ends it."""
+    head = f"GET {path} HTTP/1.1\r\nHost: x\r\n"
+    head += f"Authorization: Bearer {token}\r\n" if token else ""
+    got = b""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(poold.PATIENCE)
+        s.connect(p.socket)
+        s.sendall((head + "\r\n").encode() * count)
+        while len(re.findall(rb"HTTP/1\.1 \d+", got)) < count:
+            more = s.recv(65536)
+            if not more:
+                break
+            got += more
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", got)]
+
+
+def long_calls():
+    """A client gets a part of the service's time, however many calls it may make."""
+    with service(config="[limits]\nrate = 100000\nburst = 2\n") as p:
+        token = p.unix.call("PUT", "/v1/tokens/v", {"role": "viewer"}).json["token"]
+        statuses = in_a_row(p, "/v1/use", 40, token)
+        assert statuses == [200, 429], statuses
+        assert in_a_row(p, "/v1/use", 40) == [200] * 40
+
+
 def other_sites():
     with service() as p:
         for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"},
@@ -874,6 +900,7 @@ def main():
         (users_of_the_socket, "users of the socket have the roles of the configuration"),
         (wrong_tokens_are_slowed_down, "wrong tokens are slowed down and logged, in bounded number"),
         (rates, "a client that asks too often is refused"),
+        (long_calls, "calls that take long count as many"),
         (other_sites, "pages of other sites change nothing"),
         (rebound_names, "names of other sites that lead to the Unix socket are refused"),
         (sizes, "heads and bodies that are too large are refused"),
