@@ -194,12 +194,12 @@ static struct json_object *holder_json(const struct pool_request *r)
 	return o;
 }
 
-static struct json_object *words_json(const char *words)
+static struct json_object *types_json(const struct pool_gpu *gpu)
 {
 	struct json_object *list = json_object_new_array();
 	char copy[POOL_TEXT_MAX], *save;
 
-	snprintf(copy, sizeof(copy), "%s", words);
+	pool_type_names(gpu, copy);
 	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		json_object_array_add(list, json_object_new_string(w));
 	return list;
@@ -223,7 +223,7 @@ struct json_object *gpu_json(struct context *c, const struct pool_gpu *gpu)
 	json_object_object_add(o, "group", gpu->group < 0 ? NULL : json_object_new_int(gpu->group));
 	add_name(o, "target", pool_target_name(gpu->target));
 	add_text(o, "model", gpu->model);
-	json_object_object_add(o, "types", words_json(gpu->types));
+	json_object_object_add(o, "types", types_json(gpu));
 	add_number(o, "slots", gpu->slots);
 	add_number(o, "used", gpu->used);
 	add_number_or_null(o, "memory_mib", gpu->memory_mib);

@@ -223,9 +223,12 @@ static void check_vms(struct check *check)
 
 static void check_parent(struct check *check, const struct pool_gpu *gpu)
 {
+	char types[POOL_TEXT_MAX];
+
+	pool_type_names(gpu, types);
 	if (gpu->slots)
 		line(check, CHECK_OK, "parent", "", "%s (%s) has room for %u vGPUs; types: %s",
-		     gpu->addr, gpu->model, gpu->slots, gpu->types);
+		     gpu->addr, gpu->model, gpu->slots, types);
 	else
 		line(check, CHECK_WARNING, "parent", "remove vGPUs that are not used (gpuctl vgpu)",
 		     "%s (%s) has no room for a vGPU", gpu->addr, gpu->model);

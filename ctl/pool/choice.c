@@ -54,33 +54,44 @@ const char *choice_reason_text(enum choice_reason reason)
 	return reason < CHOICE_REASONS ? texts[reason] : "unknown";
 }
 
+/* A vGPU type of a list. */
+struct type {
+	char name[POOL_TYPE_MAX];
+	uint32_t slots;
+	uint32_t capabilities;
+};
+
 /* Take the next type of a list. Return false at the end. */
-static bool next_type(const char **at, char name[POOL_TYPE_MAX], uint32_t *slots)
+static bool next_type(const struct pool_gpu *gpu, const char **at, struct type *type)
 {
-	size_t len, colon;
+	char word[2 * POOL_TYPE_MAX], *rest = word;
+	const char *part;
+	size_t len;
+	int mask;
 
 	*at += strspn(*at, " ");
 	len = strcspn(*at, " ");
 	if (!len)
 		return false;
-	colon = strcspn(*at, ": ");
-	*slots = 1;
-	if (colon < len)
-		*slots = (uint32_t)strtoul(*at + colon + 1, NULL, 10);
-	snprintf(name, POOL_TYPE_MAX, "%.*s", (int)colon, *at);
+	snprintf(word, sizeof(word), "%.*s", (int)len, *at);
 	*at += len;
+	snprintf(type->name, sizeof(type->name), "%s", strsep(&rest, ":"));
+	part = strsep(&rest, ":");
+	type->slots = part ? (uint32_t)strtoul(part, NULL, 10) : 1;
+	/* "none" is no capability that has a name. */
+	mask = rest ? pool_capabilities_of(rest) : (int)gpu->capabilities;
+	type->capabilities = mask > 0 ? (uint32_t)mask : 0;
 	return true;
 }
 
-uint32_t choice_type_slots(const struct pool_gpu *gpu, const char *type)
+uint32_t choice_type_slots(const struct pool_gpu *gpu, const char *name)
 {
 	const char *at = gpu->types;
-	char name[POOL_TYPE_MAX];
-	uint32_t slots;
+	struct type type;
 
-	while (next_type(&at, name, &slots))
-		if (!strcmp(name, type))
-			return slots;
+	while (next_type(gpu, &at, &type))
+		if (!strcmp(type.name, name))
+			return type.slots;
 	return 0;
 }
 
@@ -91,19 +102,26 @@ static uint64_t memory_of(const struct pool_gpu *gpu, uint32_t slots)
 }
 
 static enum choice_reason fit_type(const struct pool_gpu *gpu, const struct pool_request *r,
-				   char type[POOL_TYPE_MAX], uint32_t *slots)
+				   char name[POOL_TYPE_MAX], uint32_t *slots)
 {
 	enum choice_reason reason = CHOICE_TYPE;
 	const char *at = gpu->types;
+	struct type type;
 
-	while (next_type(&at, type, slots)) {
-		if (r->type[0] && strcmp(r->type, type))
+	while (next_type(gpu, &at, &type)) {
+		if (r->type[0] && strcmp(r->type, type.name))
 			continue;
-		if (!*slots || *slots > gpu->slots)
+		if (!type.slots || type.slots > gpu->slots)
 			continue;
-		if (!gpu->memory_mib || memory_of(gpu, *slots) >= r->memory_mib)
+		if (r->capabilities & ~type.capabilities) {
+			reason = CHOICE_CAPABILITY;
+		} else if (gpu->memory_mib && memory_of(gpu, type.slots) < r->memory_mib) {
+			reason = CHOICE_MEMORY;
+		} else {
+			strcpy(name, type.name);
+			*slots = type.slots;
 			return CHOICE_FITS;
-		reason = CHOICE_MEMORY;
+		}
 	}
 	return reason;
 }

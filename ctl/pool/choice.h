@@ -4,7 +4,8 @@
  * fit of ctl/place where the history is thin.  Pure.
  *
  * A GPU's types are names of vGPU types, the smallest first; NAME:SLOTS takes SLOTS of its slots,
- * NAME takes 1.
+ * NAME takes 1.  NAME:SLOTS:CAPABILITIES does "3d", "compute", "3d,compute" or "none" of what the
+ * GPU does, the others do all of it.
  */
 #ifndef POOL_CHOICE_H
 #define POOL_CHOICE_H

@@ -309,7 +309,7 @@ bool host_owns(const struct host *host, const char *uuid)
 
 /* mdevs of the pool count as room: it knows of them. */
 static uint32_t count_ours(const struct host *host, const struct inventory *inventory,
-			   const char *parent)
+			   const char *parent, const char *type)
 {
 	uint32_t nr = 0;
 	size_t i;
@@ -317,35 +317,46 @@ static uint32_t count_ours(const struct host *host, const struct inventory *inve
 	for (i = 0; i < inventory->nr; i++)
 		if (inventory->nodes[i].kind == XML_MDEV &&
 		    !strcmp(inventory->nodes[i].parent, parent) &&
+		    !strcmp(inventory->nodes[i].type, type) &&
 		    host_owns(host, inventory->nodes[i].uuid))
 			nr++;
 	return nr;
 }
 
+/* By the descriptions of types on this machine, else by the names of mgpu's. */
+static void able(const struct host *host, const struct xml_node *node, struct host_type *types)
+{
+	uint32_t all = 0;
+	unsigned int i;
+
+	for (i = 0; host->local && i < node->nr_types; i++) {
+		types[i].capabilities = local_capabilities(node->addr, types[i].name);
+		all |= types[i].capabilities;
+	}
+	for (i = 0; !all && i < node->nr_types; i++)
+		if (strstr(types[i].name, "-render"))
+			types[i].capabilities = POOL_3D;
+}
+
 static void fill_parent(const struct host *host, const struct inventory *inventory,
 			const struct xml_node *node, struct pool_gpu *gpu)
 {
-	struct xml_type types[XML_TYPES_MAX];
-	unsigned int i, available = 0;
-	size_t len = 0;
+	struct host_type types[XML_TYPES_MAX] = { 0 };
+	struct xml_type sorted[XML_TYPES_MAX];
+	unsigned int i;
 
-	memcpy(types, node->types, node->nr_types * sizeof(*types));
-	qsort(types, node->nr_types, sizeof(*types), by_size);
+	memcpy(sorted, node->types, node->nr_types * sizeof(*sorted));
+	qsort(sorted, node->nr_types, sizeof(*sorted), by_size);
 	gpu->target = POOL_VGPU;
 	gpu->group = -1;
 	strcpy(gpu->functions[gpu->nr_functions++], node->addr);
 	for (i = 0; i < node->nr_types; i++) {
-		if (len + strlen(types[i].id) + 2 > sizeof(gpu->types))
-			break;
-		len += (size_t)sprintf(gpu->types + len, "%s%s", len ? " " : "", types[i].id);
-		if (types[i].available > available)
-			available = types[i].available;
-		if (strstr(types[i].id, "-render"))
-			gpu->capabilities |= POOL_3D;
+		strcpy(types[i].name, sorted[i].id);
+		types[i].available = sorted[i].available;
+		types[i].ours = count_ours(host, inventory, node->name, sorted[i].id);
 	}
-	gpu->slots = available + count_ours(host, inventory, node->name);
-	if (host->local)
-		gpu->capabilities |= local_capabilities(node->addr);
+	able(host, node, types);
+	types_fill(gpu, types, node->nr_types);
 }
 
 bool inventory_gpu(const struct host *host, const struct inventory *inventory,

@@ -105,7 +105,7 @@ int local_works(const char *addr)
 
 /* ---- parents of mdevs ---- */
 
-static uint32_t type_capabilities(const char *parent, const char *type)
+uint32_t local_capabilities(const char *parent, const char *type)
 {
 	char line[256];
 
@@ -115,19 +115,12 @@ static uint32_t type_capabilities(const char *parent, const char *type)
 	return (strstr(line, "OpenGL") ? POOL_3D : 0) | (strstr(line, "compute") ? POOL_COMPUTE : 0);
 }
 
-bool local_type_does(const char *parent, const char *type, uint32_t capabilities)
-{
-	return !(capabilities & ~type_capabilities(parent, type));
-}
-
 /**
  * struct sys_type - a type of mdevs in sysfs
  * @memory_mib: of its description
  */
 struct sys_type {
-	char name[POOL_TYPE_MAX];
-	uint32_t capabilities;
-	unsigned int available;
+	struct host_type type;
 	unsigned int memory_mib;
 };
 
@@ -136,13 +129,11 @@ static void read_type(const char *parent, const char *name, struct sys_type *typ
 	char line[256];
 	const char *memory;
 
-	strcpy(type->name, name);
-	type->capabilities = type_capabilities(parent, name);
-	type->available = 0;
-	type->memory_mib = 0;
+	*type = (struct sys_type){ .type.capabilities = local_capabilities(parent, name) };
+	strcpy(type->type.name, name);
 	if (attribute(line, sizeof(line), PARENTS "/%s/mdev_supported_types/%s/available_instances",
 		      parent, name))
-		type->available = (unsigned int)strtoul(line, NULL, 10);
+		type->type.available = (unsigned int)strtoul(line, NULL, 10);
 	attribute(line, sizeof(line), PARENTS "/%s/mdev_supported_types/%s/description", parent,
 		  name);
 	memory = strstr(line, "memory ");
@@ -182,17 +173,6 @@ static size_t list_types(const char *parent, struct sys_type *types)
 	return nr;
 }
 
-uint32_t local_capabilities(const char *parent)
-{
-	struct sys_type types[XML_TYPES_MAX];
-	size_t nr = list_types(parent, types), i;
-	uint32_t capabilities = 0;
-
-	for (i = 0; i < nr; i++)
-		capabilities |= types[i].capabilities;
-	return capabilities;
-}
-
 static bool is_pci(const char *name)
 {
 	char address[PCI_ADDRESS_LEN];
@@ -216,9 +196,9 @@ static int by_memory(const void *a, const void *b)
 
 	if (x->memory_mib != y->memory_mib)
 		return x->memory_mib < y->memory_mib ? -1 : 1;
-	if (x->capabilities != y->capabilities)
-		return x->capabilities < y->capabilities ? -1 : 1;
-	return strcmp(x->name, y->name);
+	if (x->type.capabilities != y->type.capabilities)
+		return x->type.capabilities < y->type.capabilities ? -1 : 1;
+	return strcmp(x->type.name, y->type.name);
 }
 
 /* From its folder in sysfs: .../mgpu_soft.0/UUID. */
@@ -237,29 +217,36 @@ bool local_parent(const char *uuid, char *parent, size_t size)
 	return slash && (size_t)snprintf(parent, size, "%s", slash + 1) < size;
 }
 
-static bool is_below(const char *uuid, const char *parent)
+/* Whether an mdev is of a parent and type: .../mdev_supported_types/mgpu_soft-small. */
+static bool is_of(const char *uuid, const char *parent, const char *type)
 {
-	char name[POOL_NAME_MAX];
+	char name[POOL_NAME_MAX], path[PATH_MAX], real[PATH_MAX];
 
-	return local_parent(uuid, name, sizeof(name)) && !strcmp(name, parent);
+	if (!local_parent(uuid, name, sizeof(name)) || strcmp(name, parent))
+		return false;
+	snprintf(path, sizeof(path), "%s" MDEVS "/%s/mdev_type", local_root, uuid);
+	return realpath(path, real) && !strcmp(strrchr(real, '/') + 1, type);
 }
 
-static uint32_t count_made(const struct host *host, const char *parent)
+static void count_made(const struct host *host, const char *parent, struct host_type *types,
+		       size_t nr_types)
 {
 	char names[1024][POOL_TYPE_MAX];
-	uint32_t ours = 0;
-	size_t nr, i;
+	size_t nr = list(MDEVS, names, 1024), i, k;
 
-	nr = list(MDEVS, names, 1024);
-	for (i = 0; i < nr; i++)
-		ours += host_owns(host, names[i]) && is_below(names[i], parent);
-	return ours;
+	for (i = 0; i < nr; i++) {
+		if (!host_owns(host, names[i]))
+			continue;
+		for (k = 0; k < nr_types; k++)
+			types[k].ours += is_of(names[i], parent, types[k].name);
+	}
 }
 
 static void fill(const struct host *host, const char *parent, struct pool_gpu *gpu)
 {
-	struct sys_type types[XML_TYPES_MAX];
-	size_t nr = list_types(parent, types), i, len = 0;
+	struct host_type types[XML_TYPES_MAX];
+	struct sys_type found[XML_TYPES_MAX];
+	size_t nr = list_types(parent, found), i;
 
 	memset(gpu, 0, sizeof(*gpu));
 	strcpy(gpu->host, host->config.name);
@@ -270,16 +257,11 @@ static void fill(const struct host *host, const char *parent, struct pool_gpu *g
 	gpu->target = POOL_VGPU;
 	gpu->group = -1;
 	gpu->present = true;
-	qsort(types, nr, sizeof(*types), by_memory);
-	for (i = 0; i < nr; i++) {
-		if (len + strlen(types[i].name) + 2 > sizeof(gpu->types))
-			break;
-		len += (size_t)sprintf(gpu->types + len, "%s%s", len ? " " : "", types[i].name);
-		gpu->capabilities |= types[i].capabilities;
-		if (types[i].available > gpu->slots)
-			gpu->slots = types[i].available;
-	}
-	gpu->slots += count_made(host, parent);
+	qsort(found, nr, sizeof(*found), by_memory);
+	for (i = 0; i < nr; i++)
+		types[i] = found[i].type;
+	count_made(host, parent, types, nr);
+	types_fill(gpu, types, nr);
 }
 
 int local_parents(const struct host *host, int (*fn)(const struct pool_gpu *, void *), void *arg)

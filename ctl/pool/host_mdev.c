@@ -107,21 +107,6 @@ static enum host_result define(struct host *host, const char *xml, const char *u
 	return result;
 }
 
-/* The type of the request; the smallest that does what it asks for; or none: @type is "". */
-static void choose_type(const struct host *host, const struct pool_job *job, char *type,
-			size_t size)
-{
-	const struct pool_request *r = &job->request;
-	char types[POOL_TEXT_MAX], *rest = types, *word;
-
-	snprintf(type, size, "%s", r->type);
-	strcpy(types, job->gpu.types);
-	while (!*type && (word = strsep(&rest, " ")))
-		if (*word && (host->local ? local_type_does(job->gpu.addr, word, r->capabilities) :
-			      !(r->capabilities & POOL_3D) || strstr(word, "-render")))
-			snprintf(type, size, "%s", word);
-}
-
 static void remember(struct host *host, const char *uuid)
 {
 	char (*grown)[POOL_UUID_MAX];
@@ -150,18 +135,15 @@ static void forget(struct host *host, const char *uuid)
 
 enum host_result mdev_make(struct host *host, const struct pool_job *job, char *text)
 {
-	const char *uuid = job->request.uuid;
+	const char *uuid = job->request.uuid, *type = job->request.type;
 	enum host_result result;
-	char type[POOL_TYPE_MAX];
 	virNodeDevicePtr device;
 	char xml[XML_MDEV_MAX];
 	bool failed;
 
-	choose_type(host, job, type, sizeof(type));
 	if (!*type)
-		return host_says(HOST_FAILED, text, "%s: %s has no type that does this; the types are %s",
-				 host->config.name, job->gpu.addr,
-				 *job->gpu.types ? job->gpu.types : "none");
+		return host_says(HOST_FAILED, text, "%s: the request names no type of %s; release it, and ask again",
+				 host->config.name, job->gpu.addr);
 	remember(host, uuid);
 	if (host->local && local_has_parent(job->gpu.addr))
 		return local_mdev_make(job->gpu.addr, type, &job->request, text);

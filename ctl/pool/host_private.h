@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shared by the files of a host: host.c, host_gpus.c, host_attach.c, host_mdev.c, host_local.c. */
+/*
+ * Shared by the files of a host: host.c, host_gpus.c, host_types.c, host_attach.c, host_mdev.c,
+ * host_local.c.
+ */
 #ifndef POOL_HOST_PRIVATE_H
 #define POOL_HOST_PRIVATE_H
 
@@ -145,6 +148,24 @@ bool inventory_gpu_of(const struct host *host, const struct inventory *inventory
 /* Whether an mdev is the pool's; with the lock held, as inventory_gpu() and local_parents(). */
 bool host_owns(const struct host *host, const char *uuid);
 
+/* ---- host_types.c ---- */
+
+/**
+ * struct host_type - a type of vGPUs of a parent
+ * @available: vGPUs of it that could be made now
+ * @ours: vGPUs of it that the pool made
+ * @capabilities: what it does, enum pool_capability; 0 for all if it is unknown
+ */
+struct host_type {
+	char name[POOL_TYPE_MAX];
+	unsigned int available;
+	unsigned int ours;
+	uint32_t capabilities;
+};
+
+/* Write the types, slots and capabilities of a parent; @types: the smallest first. */
+void types_fill(struct pool_gpu *gpu, const struct host_type *types, size_t nr);
+
 /* ---- host_mdev.c ---- */
 
 enum host_result mdev_make(struct host *host, const struct pool_job *job, char *text);
@@ -162,9 +183,8 @@ bool local_is(const char *uri);
 bool local_in_use(const char *addr, char *why, size_t size);
 bool local_boot_display(const char *addr);
 uint32_t local_memory_mib(const char *addr);
-/* Capabilities of the types that a parent of mdevs has, from their descriptions. */
-uint32_t local_capabilities(const char *parent);
-bool local_type_does(const char *parent, const char *type, uint32_t capabilities);
+/* Capabilities of a type of mdevs, from its description; 0: it names none. */
+uint32_t local_capabilities(const char *parent, const char *type);
 /* Parents of mdevs that libvirt does not list: those that are not on PCI. */
 int local_parents(const struct host *host, int (*fn)(const struct pool_gpu *, void *), void *arg);
 bool local_has_parent(const char *name);

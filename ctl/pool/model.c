@@ -118,6 +118,19 @@ void pool_capabilities_text(uint32_t mask, char text[16])
 					       capabilities[i].name);
 }
 
+void pool_type_names(const struct pool_gpu *gpu, char names[POOL_TEXT_MAX])
+{
+	bool name = true;
+
+	for (const char *at = gpu->types; *at; at++) {
+		if (*at == ' ' || *at == ':')
+			name = *at == ' ';
+		if (name)
+			*names++ = *at;
+	}
+	*names = '\0';
+}
+
 bool pool_name_ok(const char *name)
 {
 	static const char letters[] =

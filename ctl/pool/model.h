@@ -127,7 +127,7 @@ struct pool_vm {
  * @group: IOMMU group, -1: none
  * @target: POOL_WHOLE, or POOL_VGPU for a parent of vGPUs
  * @types: vGPU types that it offers, separated by spaces, the smallest first; NAME:SLOTS for a
- *	type that takes several slots
+ *	type that takes several slots, NAME:SLOTS:CAPABILITIES for one that does less than the GPU
  * @slots: vGPUs that fit at most (of its smallest type), without those of others; 1 for a whole
  *	GPU
  * @memory_mib: memory, 0: unknown
@@ -271,6 +271,8 @@ const char *pool_state_name(enum pool_state state);
 int pool_target_of(const char *name);
 int pool_precision_of(const char *name);
 int pool_state_of(const char *name);
+/* The names alone of a GPU's types. */
+void pool_type_names(const struct pool_gpu *gpu, char names[POOL_TEXT_MAX]);
 /* "3d", "compute", "3d,compute"; -1: unknown. */
 int pool_capabilities_of(const char *names);
 void pool_capabilities_text(uint32_t capabilities, char text[16]);

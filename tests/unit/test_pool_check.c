@@ -262,20 +262,23 @@ static void parents(void)
 	link_to("../../../devices/mgpu_soft.0/83b8f4f2-509f-382f-3c1e-e6bfe0fa1001", path);
 	snprintf(path, sizeof(path), "/sys/bus/mdev/devices/%s", other);
 	link_to("../../../devices/mgpu_soft.0/83b8f4f2-509f-382f-3c1e-e6bfe0fa1002", path);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/sys/devices/mgpu_soft.0/%s/mdev_type", i ? other : ours);
+		link_to("../../../class/mdev_bus/mgpu_soft.0/mdev_supported_types/mgpu_soft-small", path);
+	}
 	held.device.request = 4;
 	strcpy(held.device.uuid, ours);
 	TAP_EQ(local_parents(&host, take, NULL), 0);
 	TAP_EQ(nr_gpus, 1);
 	TAP_STR(gpu.name, "h/mgpu_soft.0");
 	TAP_STR(gpu.model, "mgpu_soft");
-	TAP_STR(gpu.types, "mgpu_soft-small mgpu_soft-small-render mgpu_soft-large");
+	TAP_STR(gpu.types, "mgpu_soft-small:1:none mgpu_soft-small-render mgpu_soft-large:3:none");
 	TAP_EQ(gpu.capabilities, POOL_COMPUTE);
 	TAP_EQ(gpu.slots, 10);
 	TAP_CHECK(local_has_parent("mgpu_soft.0") && !local_has_parent("mgpu_soft.1"));
 	TAP_CHECK(!local_has_parent("0000:00:10.0") && !local_has_parent("../mdev_bus"));
-	TAP_CHECK(local_type_does("mgpu_soft.0", "mgpu_soft-small-render", POOL_COMPUTE));
-	TAP_CHECK(!local_type_does("mgpu_soft.0", "mgpu_soft-small", POOL_COMPUTE));
-	TAP_CHECK(local_type_does("mgpu_soft.0", "mgpu_soft-small", 0));
+	TAP_EQ(local_capabilities("mgpu_soft.0", "mgpu_soft-small-render"), POOL_COMPUTE);
+	TAP_EQ(local_capabilities("mgpu_soft.0", "mgpu_soft-small"), 0);
 	TAP_CHECK(local_parent(ours, parent, sizeof(parent)));
 	TAP_STR(parent, "mgpu_soft.0");
 	TAP_CHECK(!local_parent("83b8f4f2-509f-382f-3c1e-e6bfe0fa1003", parent, sizeof(parent)));

@@ -245,7 +245,7 @@ static void vgpu(void)
 	look();
 	job = job_of(6, 0, 0);
 	job.gpu.target = POOL_VGPU;
-	strcpy(job.gpu.types, "virtio-pci-medium virtio-pci-medium-render");
+	strcpy(job.request.type, "virtio-pci-medium");
 	/* the test driver makes no mdevs */
 	TAP_CHECK(host_attach(host, &job, uuid, NULL, text) != HOST_OK);
 	TAP_CHECK(strstr(text, "no vGPU"));
@@ -259,9 +259,9 @@ static void vgpu(void)
 	strcpy(job.request.uuid, "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001");
 	mdev_uuid(&job, again);
 	TAP_STR(again, "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001");
-	*job.gpu.types = '\0';
+	*job.request.type = '\0';
 	TAP_EQ(host_attach(host, &job, uuid, NULL, text), HOST_FAILED);
-	TAP_CHECK(strstr(text, "no type that does this"));
+	TAP_CHECK(strstr(text, "names no type"));
 	end();
 }
 
@@ -402,11 +402,59 @@ static void parent(void)
 	nodes[0].types[1].available = 9;
 	TAP_NEED(gpu_at(0));
 	TAP_EQ(gpus[0].target, POOL_VGPU);
-	TAP_STR(gpus[0].types, "virtio-pci-small virtio-pci-medium virtio-pci-medium-render virtio-pci-large-render");
+	TAP_STR(gpus[0].types, "virtio-pci-small:1:none virtio-pci-medium:9:none virtio-pci-medium-render:9 virtio-pci-large-render:4");
+	pool_type_names(&gpus[0], text);
+	TAP_STR(text, "virtio-pci-small virtio-pci-medium virtio-pci-medium-render virtio-pci-large-render");
 	TAP_EQ(gpus[0].slots, 9);
 	TAP_EQ(gpus[0].capabilities, POOL_3D);
 	TAP_EQ(gpus[0].group, -1);
 	TAP_EQ(gpus[0].nr_functions, 1);
+}
+
+/* As modules of mgpu count: 64 of all types together, or so many of each type. */
+static void type_slots(void)
+{
+	struct host_type types[] = {
+		{ "small", 64, 0, 0 }, { "large", 64, 0, 0 }, { "render", 64, 0, POOL_3D },
+	};
+	struct pool_gpu gpu = { 0 };
+
+	types_fill(&gpu, types, 2);
+	TAP_STR(gpu.types, "small large");
+	TAP_EQ(gpu.slots, 64);
+	/* 40 of them are there */
+	types[0] = (struct host_type){ "small", 24, 10, 0 };
+	types[1] = (struct host_type){ "large", 24, 30, 0 };
+	gpu = (struct pool_gpu){ 0 };
+	types_fill(&gpu, types, 2);
+	TAP_STR(gpu.types, "small large");
+	TAP_EQ(gpu.slots, 64);
+	types[0] = (struct host_type){ "small", 1024, 0, 0 };
+	types[1] = (struct host_type){ "large", 64, 0, 0 };
+	gpu = (struct pool_gpu){ 0 };
+	types_fill(&gpu, types, 2);
+	TAP_STR(gpu.types, "small large:16");
+	TAP_EQ(gpu.slots, 1024);
+	types[0] = (struct host_type){ "small", 524, 500, 0 };
+	types[1] = (struct host_type){ "large", 1, 63, 0 };
+	types[2] = (struct host_type){ "render", 1024, 0, POOL_3D };
+	gpu = (struct pool_gpu){ 0 };
+	types_fill(&gpu, types, 3);
+	TAP_STR(gpu.types, "small:1:none large:16:none render");
+	TAP_EQ(gpu.slots, 1024 + 500 + 16 * 63);
+	TAP_EQ(gpu.capabilities, POOL_3D);
+	/* others have all */
+	types[0] = (struct host_type){ "small", 0, 0, 0 };
+	types[1] = (struct host_type){ "large", 0, 0, 0 };
+	gpu = (struct pool_gpu){ 0 };
+	types_fill(&gpu, types, 2);
+	TAP_STR(gpu.types, "small large");
+	TAP_EQ(gpu.slots, 0);
+	/* whatever a host says */
+	types[0] = (struct host_type){ "small", UINT32_MAX, 0, 0 };
+	gpu = (struct pool_gpu){ 0 };
+	types_fill(&gpu, types, 1);
+	TAP_EQ(gpu.slots, 65536);
 }
 
 int main(void)
@@ -424,6 +472,7 @@ int main(void)
 	tap_run(no_iommu, "a GPU without an IOMMU is offline, and the text says what to do");
 	tap_run(no_gpu, "management displays and other devices are no GPUs");
 	tap_run(long_model, "a model's name fits");
+	tap_run(type_slots, "a type takes as many slots as small ones fit in its place");
 	tap_run(parent, "a parent of mdevs has its types, the smallest first");
 	return tap_done();
 }

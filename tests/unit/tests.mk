@@ -229,7 +229,7 @@ test_pool_sqlite-cflags := $(lib-cflags) -I../../ctl/pool
 test_pool_sqlite-pkgs := sqlite3 libpq
 
 pool-host := $(addprefix ../../ctl/pool/,host.c host_attach.c host_gpus.c host_local.c host_mdev.c \
-	model.c xml.c) \
+	host_types.c model.c xml.c) \
 	$(addprefix ../../ctl/lib/,complain.c fields.c mgpu.c msg.c pci.c pci_users.c sysfs.c)
 pool-host-pkgs := libvirt libxml-2.0 gnutls libnl-genl-3.0
 
@@ -387,7 +387,7 @@ test_pool-cflags := $(pool-core-cflags)
 test_pool_queue-srcs := $(pool)/queue.c
 test_pool_queue-cflags := -I$(pool)
 
-test_pool_choice-srcs := $(addprefix $(pool)/,choice.c table.c) $(place-pure)
+test_pool_choice-srcs := $(addprefix $(pool)/,choice.c model.c table.c) $(place-pure)
 test_pool_choice-cflags := $(pool-core-cflags)
 
 test_pool_idle-srcs := $(pool)/idle.c
