@@ -299,6 +299,24 @@ static int wait_for_kernel(const struct hold *h, int events)
 	return 0;
 }
 
+/*
+ * Find the device and take it. Another request of the guest may look for its own meanwhile.
+ * Return 1: taken, 0: not yet, or an error; @d: the device, NULL: none is there.
+ */
+static int take_device(struct hold *h, struct devices *now, const struct device **d)
+{
+	int lock = kept_lock_devices(h->conf), ret = 0;
+
+	*d = find_device(h, now);
+	if (*d && *(*d)->driver) {
+		ret = hold_begin(h, *d);
+		if (!ret)
+			ret = 1;
+	}
+	kept_unlock(lock);
+	return ret;
+}
+
 int hold_device(struct hold *h)
 {
 	uint64_t end = now_ns() + h->conf->bind * NSEC;
@@ -306,12 +324,11 @@ int hold_device(struct hold *h)
 	int events = devices_watch(), ret = now ? 0 : -ENODEV;
 
 	while (!ret) {
-		const struct device *d = find_device(h, now);
+		const struct device *d;
 
-		if (d && *d->driver) {
-			ret = hold_begin(h, d);
+		ret = take_device(h, now, &d);
+		if (ret)
 			break;
-		}
 		if (now_ns() >= end) {
 			say_no_device(h, d);
 			ret = -ENODEV;
@@ -322,7 +339,7 @@ int hold_device(struct hold *h)
 	if (events >= 0)
 		close(events);
 	free(now);
-	return ret;
+	return ret > 0 ? 0 : ret;
 }
 
 /* ---- while it is held ---- */

@@ -262,6 +262,28 @@ static void add_other(const char *name, void *arg)
 	free(other);
 }
 
+int kept_lock_devices(const struct conf *conf)
+{
+	int fd = open(conf->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	while ((ret = flock(fd, LOCK_EX)) && errno == EINTR)
+		;
+	if (!ret)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+void kept_unlock(int lock)
+{
+	if (lock >= 0)
+		close(lock);
+}
+
 void kept_others(const struct kept *kept, char list[KEPT_LIST])
 {
 	struct others o = { .kept = kept, .list = list };

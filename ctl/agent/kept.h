@@ -61,6 +61,14 @@ void kept_close(struct kept *kept, bool remove);
 
 /* Call @fn with the names of all requests that are kept. */
 void kept_each(const struct conf *conf, void (*fn)(const char *name, void *arg), void *arg);
+/*
+ * Lock the devices of all requests: between kept_others() and kept_write() no other process takes
+ * one. May wait for another process, for as long as a write takes. Return a file descriptor that
+ * kept_unlock() takes, or -errno.
+ */
+int kept_lock_devices(const struct conf *conf);
+/* Unlock; an error of kept_lock_devices() is ignored. */
+void kept_unlock(int lock);
 /* Write the devices of the other requests, separated by blanks. */
 void kept_others(const struct kept *kept, char list[KEPT_LIST]);
 

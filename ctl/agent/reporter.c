@@ -51,6 +51,7 @@ static void find_device(struct hold *h)
 	struct devices *now = malloc(sizeof(*now));
 	char *others = malloc(KEPT_LIST);
 	const struct device *only = NULL;
+	int lock = kept_lock_devices(h->conf);
 	unsigned int nr = 0;
 
 	if (now && others && !devices_scan(h->conf->root, now)) {
@@ -67,6 +68,7 @@ static void find_device(struct hold *h)
 		if (nr == 1)
 			hold_begin(h, only);
 	}
+	kept_unlock(lock);
 	free(others);
 	free(now);
 }

@@ -254,8 +254,16 @@ def no_device():
         done = w.agent(*RUN, "true")
         assert done.returncode == 125 and "0000:00:12.0 has no driver" in done.stderr, done.stderr
         wait_until(lambda: w.states() == {})
-        # A device that is no GPU does not count, even if it is new.
+        # A device that is no GPU does not count, even if it is new and has a driver.
+        w.tell("device no", "driver nvidia", "attach no")
+        agent = w.start(*RUN, "true")
+        wait_until(lambda: "attaching" in w.states().values())
         write(f"{w.root}/sys/bus/pci/devices/0000:00:07.0/class", "0x020000\n")
+        os.symlink("../../../../bus/pci/drivers/e1000e",
+                   f"{w.root}/sys/bus/pci/devices/0000:00:07.0/driver")
+        w.tell("attach yes")
+        assert agent.wait(30 * SLOW) == 125
+        assert "no new GPU is in the guest" in w.errors()
 
 
 def restart():
@@ -284,6 +292,21 @@ def restart():
         # The former request is over: the next is a new one.
         assert w.agent(*RUN, "true").returncode == 0
         assert "event vm:vm-a request 4" in w.said()
+
+
+def two_at_once():
+    """Requests whose GPUs come at the same time have a GPU each."""
+    with world() as w:
+        w.tell("attach no")
+        agents = [w.start(*RUN, "sh", "-c", "echo $MGPU_GPU; exec sleep 600") for _ in range(2)]
+        wait_until(lambda: list(w.states().values()) == ["attaching"] * 2)
+        w.tell("attach yes")
+        got = sorted(a.stdout.readline() for a in agents)
+        assert got == ["0000:00:11.0\n", "0000:00:12.0\n"], (got, w.errors())
+        for a in agents:
+            a.terminate()
+            assert a.wait(30 * SLOW) == 143
+        wait_until(lambda: w.states() == {})
 
 
 def disk():
@@ -353,7 +376,7 @@ def by_hand():
         done = w.agent("request", "--kind", "training", "--key", "mine")
         assert "id=1\n" in done.stdout
         done = w.agent("request", "--kind", "other", "--key", "mine")
-        assert done.returncode == 1 and "mine" in done.stderr + "mine", done.stderr
+        assert done.returncode == 1 and "with other wishes; use a new key" in done.stderr, done
         done = w.agent("extend", "1", "2h")
         until = int(re.search(r"^until=(\d+)$", done.stdout, re.M)[1])
         assert abs(until - time.time() - 7200) < 600
@@ -396,6 +419,37 @@ def keys():
         assert "unknown setting 'what'" in w.agent("state").stderr
 
 
+NVML = """
+#include <string.h>
+#include <stdlib.h>
+#include <stdio.h>
+typedef struct { unsigned long long t; union { double d; unsigned u; unsigned long long l; } v; } sample;
+static int open_;
+int nvmlShutdown(void) { open_--; return 0; }
+int nvmlDeviceGetHandleByPciBusId_v2(const char *a, void **d) { *d = &open_; return strcmp(a, "0000:00:11.0"); }
+int nvmlDeviceGetUtilizationRates(void *d, unsigned *u) { u[0] = 7; u[1] = 0; return 0; }
+int nvmlDeviceGetSamples(void *d, int type, unsigned long long since, int *kind, unsigned *nr, sample *s)
+{
+	if (*nr < 2 || type != 1) return 2;
+	s[0].t = since + 1; s[0].v.u = 40; s[1].t = since + 2; s[1].v.u = 60; *kind = 1; *nr = 2;
+	return 0;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *mj)
+{
+	static unsigned long long e = 1000000; *mj = e; e += 500; return 0;
+}
+int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { m[0] = m[1] = 0; m[2] = 3ull << 30; return 0; }
+"""
+
+
+def make_nvml(w, init):
+    """Make a played library of NVIDIA with a function for its start, and have the agent use it."""
+    write(w.path("nvml.c"), NVML + init)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-o", w.path("nvml.so"), w.path("nvml.c")],
+                   check=True)
+    w.configure("vm-a", f"nvml={w.path('nvml.so')}\n")
+
+
 def fdinfo(w, pid, ns, addr="0000:00:11.0"):
     """Write what a DRM driver tells of a process."""
     os.makedirs(f"{w.root}/proc/{pid}/fd", exist_ok=True)
@@ -413,16 +467,19 @@ def uses(w):
 
 
 def consents():
-    """Use is reported after consent, and not before it or after its end."""
+    """Use is measured and reported after consent, and not before it or after its end."""
     with world() as w:
+        mark = w.path("opened")
+        make_nvml(w, 'int nvmlInit_v2(void) { fclose(fopen("' + mark + '", "w")); return 1; }')
         agent = w.start(*RUN, "sleep", "600")
         wait_until(lambda: w.states() == {1: "active"})
         fdinfo(w, 100, 1)
         time.sleep(3)
         assert uses(w) == [], "use came without consent"
+        assert not os.path.exists(mark), "NVIDIA's library was opened without consent"
         assert w.agent("consent", "yes").stdout == "consent=yes\n"
         assert "event vm:vm-a consent" in w.said()
-        wait_until(lambda: uses(w) == [0] or uses(w))
+        wait_until(lambda: uses(w) and os.path.exists(mark))
         for i in range(1, 40):
             fdinfo(w, 100, i * 10**8)
             time.sleep(0.1)
@@ -653,37 +710,10 @@ def call(path, method, url):
         return http.getresponse().read().decode()
 
 
-NVML = """
-#include <string.h>
-#include <stdlib.h>
-#include <stdio.h>
-typedef struct { unsigned long long t; union { double d; unsigned u; unsigned long long l; } v; } sample;
-static int open_;
-int nvmlInit_v2(void) { return open_++; }
-int nvmlShutdown(void) { open_--; return 0; }
-int nvmlDeviceGetHandleByPciBusId_v2(const char *a, void **d) { *d = &open_; return strcmp(a, "0000:00:11.0"); }
-int nvmlDeviceGetUtilizationRates(void *d, unsigned *u) { u[0] = 7; u[1] = 0; return 0; }
-int nvmlDeviceGetSamples(void *d, int type, unsigned long long since, int *kind, unsigned *nr, sample *s)
-{
-	if (*nr < 2 || type != 1) return 2;
-	s[0].t = since + 1; s[0].v.u = 40; s[1].t = since + 2; s[1].v.u = 60; *kind = 1; *nr = 2;
-	return 0;
-}
-int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *mj)
-{
-	static unsigned long long e = 1000000; *mj = e; e += 500; return 0;
-}
-int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { m[0] = m[1] = 0; m[2] = 3ull << 30; return 0; }
-"""
-
-
 def nvml():
     """NVIDIA's library gives use, energy and memory."""
     with world() as w:
-        write(w.path("nvml.c"), NVML)
-        subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-o", w.path("nvml.so"), w.path("nvml.c")],
-                       check=True)
-        w.configure("vm-a", f"nvml={w.path('nvml.so')}\n")
+        make_nvml(w, "int nvmlInit_v2(void) { return open_++; }")
         assert w.agent("consent", "yes").returncode == 0
         begun = time.time()
         agent = w.start(*RUN, "sleep", "600")
@@ -706,6 +736,7 @@ if __name__ == "__main__":
         (signals, "signals are forwarded, or take the request back"),
         (no_device, "a device that does not come is an error"),
         (restart, "a request survives the agent's restart"),
+        (two_at_once, "GPUs that come at the same time go to a request each"),
         (disk, "a damaged file of a request is as none"),
         (reconnects, "the agent connects again"),
         (taken, "a GPU that is taken back ends the command"),
