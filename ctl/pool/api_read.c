@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Routes that read. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -450,9 +451,17 @@ void get_history(struct context *c)
 	fail_store(c);
 }
 
+/* A file without a name. The history grows without end: memory is for want of a disk only. */
+static int open_temporary(void)
+{
+	int fd = open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	return fd < 0 ? memfd_create("history", MFD_CLOEXEC) : fd;
+}
+
 void get_history_csv(struct context *c)
 {
-	int fd = memfd_create("history", MFD_CLOEXEC);
+	int fd = open_temporary();
 
 	if (fd < 0 || store_export(c->api->store, fd) < 0) {
 		if (fd >= 0)

@@ -467,6 +467,16 @@ static void charge(struct call *call, uint64_t ns)
 		     nr < UINT32_MAX ? (unsigned int)nr : UINT32_MAX);
 }
 
+/* Whether so many files are being sent that another must wait. */
+static bool many_files(const struct http *http)
+{
+	unsigned int nr = 0;
+
+	for (const struct client *c = http->clients; c; c = c->next)
+		nr += c->slow;
+	return nr >= HTTP_FILES;
+}
+
 static enum MHD_Result run(struct call *call, const char *method)
 {
 	char *query = strchr(call->uri, '?');
@@ -485,6 +495,12 @@ static enum MHD_Result run(struct call *call, const char *method)
 	charge(call, now_ns() - begin);
 	if (query)
 		*query = '?';
+	if (answer.fd >= 0 && many_files(call->http)) {
+		close(answer.fd);
+		answer.fd = -1;
+		api_error(&answer, 503, "busy", "too many histories are being sent; ask again");
+		answer.retry = 30;
+	}
 	if (answer.stream)
 		return begin_stream(call, &answer);
 	if (answer.wait && !woken)

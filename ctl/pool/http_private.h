@@ -13,6 +13,7 @@
 #define HTTP_TICK_MS	500		/* between two looks for what is late */
 #define HTTP_BEAT_MS	15000		/* between two comments of a stream */
 #define HTTP_STREAM_MS	100		/* a stream's events come together */
+#define HTTP_FILES	4		/* files that are sent at a time: each takes room on disk */
 #define HTTP_FAILURES	20		/* wrong tokens and certificates of an address at once */
 #define HTTP_ADDRESS	16
 

@@ -18,6 +18,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -474,6 +475,38 @@ def rates():
         assert 429 in statuses and statuses.count(200) >= 1, statuses
 
 
+def large_history():
+    """The history is sent from disk, and in so many pieces at a time only."""
+    with service() as p:
+        p.stop()
+        with contextlib.closing(sqlite3.connect(os.path.join(p.folder, "pool.db"))) as db, db:
+            db.executemany("INSERT INTO pool_outcome VALUES (?, 'default', 'training', 'A100', 'whole', "
+                           "'any', 0, 1000000, 0, 0, 0, 1700000000, 1)",
+                           ((i,) for i in range(1, 60001)))
+        p.start()
+        with contextlib.ExitStack() as stack:
+            deaf = []
+            for _ in range(4):
+                deaf.append(stack.enter_context(socket.socket(socket.AF_UNIX)))
+                deaf[-1].settimeout(poold.PATIENCE)
+                deaf[-1].connect(p.socket)
+                deaf[-1].sendall(b"GET /v1/history.csv HTTP/1.0\r\n\r\n")
+                assert deaf[-1].recv(12) == b"HTTP/1.1 200", "a history is sent"
+            folder = f"/proc/{p.process.pid}/fd"
+            files = [os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder)]
+            on_disk = [f for f in files if f.startswith("/var/tmp/#")]
+            assert len(on_disk) == 4 and not any("memfd" in f for f in files), files
+            answer = p.unix.call("GET", "/v1/history.csv")
+            assert answer.status == 503 and int(answer.headers["Retry-After"]) > 0, answer
+            deaf[0].close()
+            poold.wait_for(lambda: p.unix.call("GET", "/v1/history.csv").status == 200,
+                           "the history is sent again")
+            whole = b""
+            while more := deaf[1].recv(1 << 20):
+                whole += more
+            assert whole.count(b"\r\n60000,") == 1 and whole.endswith(b",1\r\n"), whole[-100:]
+
+
 def in_a_row(p, path, count, token=None):
     """Send calls without waiting for answers. Return the statuses, up to one that ends it."""
     head = f"GET {path} HTTP/1.1\r\nHost: x\r\n"
@@ -900,6 +933,7 @@ def main():
         (users_of_the_socket, "users of the socket have the roles of the configuration"),
         (wrong_tokens_are_slowed_down, "wrong tokens are slowed down and logged, in bounded number"),
         (rates, "a client that asks too often is refused"),
+        (large_history, "a large history takes no memory"),
         (long_calls, "calls that take long count as many"),
         (other_sites, "pages of other sites change nothing"),
         (rebound_names, "names of other sites that lead to the Unix socket are refused"),
