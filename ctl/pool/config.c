@@ -606,6 +606,16 @@ int config_parse(struct config *config, const char *name, const char *text, size
 	return -EINVAL;
 }
 
+static bool has_password(const char *url)
+{
+	const char *user = strstr(url, "://");
+	const char *at = user ? strpbrk(user + 3, "@/?") : NULL;
+
+	if (at && *at == '@' && memchr(user + 3, ':', (size_t)(at - user - 3)))
+		return true;
+	return strstr(url, "password=");
+}
+
 int config_load(struct config *config, const char *path, bool must, char *why, size_t size)
 {
 	char *text;
@@ -642,6 +652,7 @@ int config_load(struct config *config, const char *path, bool must, char *why, s
 		ret = -EINVAL;
 	} else {
 		ret = config_parse(config, path, text, (size_t)len, why, size);
+		config->exposed = !ret && st.st_mode & S_IROTH && has_password(config->database);
 	}
 	free(text);
 	close(fd);

@@ -38,6 +38,7 @@
  * @connections_address: TLS connections of an address
  * @streams: streams and long polls at a time
  * @request_s: time for a whole request, and for the answer, seconds
+ * @exposed: @database has a password, and every user can read the file
  * @pool: settings of the pool
  * @hosts: hosts with libvirt
  * @projects: projects that are set at each start and reload
@@ -64,6 +65,7 @@ struct config {
 	uint32_t connections_address;
 	uint32_t streams;
 	uint32_t request_s;
+	bool exposed;
 	struct pool_settings pool;
 	struct pool_host *hosts;
 	size_t nr_hosts;

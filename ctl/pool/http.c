@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <gnutls/gnutls.h>
 
 #include "agent.h"
 #include "auth.h"
 #include "clock.h"
+#include "complain.h"
 #include "http_private.h"
 
 #define PRIORITIES	"SECURE128:-VERS-ALL:+VERS-TLS1.3:%SERVER_PRECEDENCE"
@@ -258,13 +260,23 @@ static bool load(const char *name, gnutls_datum_t *data, char *why)
 	return !ret;
 }
 
+static void warn_exposed(const char *key)
+{
+	struct stat st;
+
+	if (!stat(key, &st) && st.st_mode & S_IROTH)
+		complain("%s: every user can read the private key: chmod o-r %s", key, key);
+}
+
 static bool load_files(const struct config *c, struct files *f, char *why)
 {
 	*f = (struct files){ 0 };
 	errno = 0;
 	if (load(c->certificate, &f->certificate, why) && load(c->key, &f->key, why) &&
-	    (!*c->client_ca || load(c->client_ca, &f->ca, why)) && check_files(c, f, why))
+	    (!*c->client_ca || load(c->client_ca, &f->ca, why)) && check_files(c, f, why)) {
+		warn_exposed(c->key);
 		return true;
+	}
 	free_files(f);
 	return false;
 }

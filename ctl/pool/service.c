@@ -202,6 +202,13 @@ static bool open_store(void)
 
 /* ---- starting ---- */
 
+static void warn_exposed(void)
+{
+	if (s.config.exposed)
+		complain("%s: every user can read the password of the database: chmod o-r %s, or name a passfile in the url",
+			 s.path, s.path);
+}
+
 static bool start_agents(void)
 {
 	struct agent_setup setup = {
@@ -328,6 +335,7 @@ static void reload(void)
 	} else {
 		config_free(&s.config);
 		s.config = config;
+		warn_exposed();
 		pool_set_settings(s.pool, &config.pool);
 		if (put_projects() || hosts_set(s.hosts, &s.config))
 			complain("not all projects and hosts are set: %s", store_error(s.store));
@@ -440,6 +448,7 @@ int service_run(const char *path, int must)
 		complain("%s", why);
 		return STATUS_CONFIG;
 	}
+	warn_exposed();
 	s.retain = now() + DAY / 24;
 	if (start()) {
 		serve();

@@ -680,6 +680,30 @@ def headers_and_page():
         assert p.unix.call("GET", "/page/%2e%2e/main.c").status in (401, 404)
 
 
+def exposed_secrets():
+    """Files with secrets that every user can read are told of at the start."""
+    key, url = SERVER[1], "postgresql://u:hidden@127.0.0.1:1/x?connect_timeout=1"
+    mode = os.stat(key).st_mode
+    for bits, told in ((0o644, True), (0o640, False)):
+        os.chmod(key, bits)
+        with service(listen=listen()) as p:
+            assert ("every user can read the private key" in p.log()) == told, p.log()
+        p.database = url
+        p.configure()
+        os.chmod(p.config, bits)
+        error = p.run("serve", status=1)[1]
+        assert ("every user can read the password" in error) == told, error
+        assert "hidden" not in error, error
+    os.chmod(key, mode)
+    for url, told in (("postgresql://u@h/x?password=hidden", True), ("postgresql://u@h:1/x", False),
+                      ("postgresql://h:1/a:b@c", False)):
+        p.database = url + ("&" if "?" in url else "?") + "connect_timeout=1&host=127.0.0.1&port=1"
+        p.configure()
+        os.chmod(p.config, 0o644)
+        error = p.run("serve", status=1)[1]
+        assert ("every user can read the password" in error) == told, (url, error)
+
+
 def no_secrets():
     with service() as p:
         token = p.unix.call("PUT", "/v1/tokens/t", {"role": "admin"}).json["token"]
@@ -941,6 +965,7 @@ def main():
         (slow_clients, "slow clients are disconnected, and hold up nobody"),
         (many_streams, "streams are bounded"),
         (headers_and_page, "the page and the API have strict headers"),
+        (exposed_secrets, "files with secrets that every user can read are told of"),
         (no_secrets, "neither log nor database has a secret of the API"),
         (reloads, "SIGHUP brings settings, certificates, projects and hosts"),
         (refuses_a_second, "a second service is refused"),
