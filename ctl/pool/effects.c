@@ -8,10 +8,13 @@
 #include "crash.h"
 #include "effects.h"
 
-/* Inside a transaction an error cannot be undone in memory and database alike. */
+/*
+ * Inside a transaction an error cannot be undone in memory and database alike.  -ESTALE: an earlier
+ * one was done that memory does not know of.
+ */
 static int checked(struct effects *e, int ret)
 {
-	if (ret == -EIO && e->depth)
+	if ((ret == -EIO && e->depth) || ret == -ESTALE)
 		e->failed = true;
 	return ret;
 }
@@ -134,8 +137,11 @@ void effects_free(struct effects *e)
 
 int effects_begin(struct effects *e)
 {
-	if (e->failed || (!e->depth && store_begin(e->store)))
+	if (e->failed || (!e->depth && checked(e, store_begin(e->store)))) {
+		if (e->failed && !e->depth)
+			complain("the database: %s", store_error(e->store));
 		return -EIO;
+	}
 	e->depth++;
 	return 0;
 }

@@ -16,12 +16,12 @@
 #define BATCH	64	/* answers in one transaction */
 
 /**
- * struct names - VMs that a host has
- * @name: their names
+ * struct claims - VMs that a host has
+ * @vm: as it reported them
  * @nr: their number
  */
-struct names {
-	char (*name)[POOL_NAME_MAX];
+struct claims {
+	struct pool_vm *vm;
 	size_t nr;
 };
 
@@ -34,7 +34,7 @@ struct names {
 struct entry {
 	struct pool_host config;
 	struct jobs *jobs;
-	struct names vms;
+	struct claims vms;
 };
 
 /**
@@ -61,40 +61,42 @@ struct hosts {
 
 /* ---- VMs that a host has ---- */
 
-static bool names_has(const struct names *names, const char *name)
+static struct pool_vm *claims_find(const struct claims *claims, const char *name)
 {
-	for (size_t i = 0; i < names->nr; i++)
-		if (!strcmp(names->name[i], name))
-			return true;
-	return false;
+	for (size_t i = 0; i < claims->nr; i++)
+		if (!strcmp(claims->vm[i].name, name))
+			return &claims->vm[i];
+	return NULL;
 }
 
-static void names_add(struct names *names, const char *name)
+static void claims_add(struct claims *claims, const struct pool_vm *vm)
 {
-	void *more;
+	struct pool_vm *at = claims_find(claims, vm->name);
+	struct pool_vm *more;
 
-	if (names_has(names, name))
+	if (at) {
+		*at = *vm;
 		return;
-	more = reallocarray(names->name, names->nr + 1, sizeof(*names->name));
+	}
+	more = reallocarray(claims->vm, claims->nr + 1, sizeof(*more));
 	if (!more)
 		return;
-	names->name = more;
-	strcpy(names->name[names->nr++], name);
+	claims->vm = more;
+	more[claims->nr++] = *vm;
 }
 
-static void names_drop(struct names *names, const char *name)
+static void claims_drop(struct claims *claims, const char *name)
 {
-	for (size_t i = 0; i < names->nr; i++)
-		if (!strcmp(names->name[i], name)) {
-			strcpy(names->name[i], names->name[--names->nr]);
-			return;
-		}
+	struct pool_vm *at = claims_find(claims, name);
+
+	if (at)
+		*at = claims->vm[--claims->nr];
 }
 
-static void names_free(struct names *names)
+static void claims_free(struct claims *claims)
 {
-	free(names->name);
-	*names = (struct names){ 0 };
+	free(claims->vm);
+	*claims = (struct claims){ 0 };
 }
 
 /* ---- hosts ---- */
@@ -119,9 +121,13 @@ struct hosts *hosts_new(struct pool *pool, struct store *store, struct effects *
 
 static void end(struct hosts *hosts, size_t i)
 {
-	pool_host_up(hosts->pool, hosts->entry[i].config.name, false);
-	jobs_free(hosts->entry[i].jobs);
-	names_free(&hosts->entry[i].vms);
+	struct entry *e = &hosts->entry[i];
+
+	pool_host_up(hosts->pool, e->config.name, false);
+	/* A thread that hangs is left behind, and has the descriptor open. */
+	epoll_ctl(hosts->epoll, EPOLL_CTL_DEL, jobs_fd(e->jobs), NULL);
+	jobs_free(e->jobs);
+	claims_free(&e->vms);
 }
 
 void hosts_free(struct hosts *hosts)
@@ -283,10 +289,36 @@ static void forget_vm(struct hosts *hosts, const char *name)
 		broken(hosts, ret);
 }
 
-static void take_vm(struct hosts *hosts, struct entry *e, const struct jobs_answer *a, int64_t now)
+/*
+ * Whether the VM is @e's now, and no longer @old's host's.  A host that lists a VM of both hosts
+ * while it connects is not the one that got it last.
+ */
+static bool moved(struct hosts *hosts, const struct entry *e, const struct pool_vm *old,
+		  bool fresh)
 {
-	const struct pool_vm *old = pool_vm(hosts->pool, a->vm.name);
-	struct pool_vm vm = a->vm, stored = a->vm;
+	const struct entry *other;
+	size_t at;
+
+	if (!strcmp(old->host, e->config.name) || fresh)
+		return true;
+	other = find(hosts, old->host, &at);
+	return !other || (hosts->list[at].up && !claims_find(&other->vms, old->name));
+}
+
+/* No host of the configuration has the VM that had the name, and nothing is open for it. */
+static bool is_left(struct hosts *hosts, const struct pool_vm *old)
+{
+	size_t at;
+
+	return !find(hosts, old->host, &at) && !pool_request_of_vm(hosts->pool, old->name, NULL);
+}
+
+/* @fresh: the host was connected when it got the VM. */
+static void take_vm(struct hosts *hosts, const struct entry *e, const struct pool_vm *said,
+		    bool fresh, int64_t now)
+{
+	const struct pool_vm *old = pool_vm(hosts->pool, said->name);
+	struct pool_vm vm = *said, stored = *said;
 	int ret;
 
 	if (!old) {
@@ -298,32 +330,48 @@ static void take_vm(struct hosts *hosts, struct entry *e, const struct jobs_answ
 		old = ret ? &stored : NULL;
 	}
 	ret = hosts_merge_vm(&vm, old, hosts->default_project);
-	if (ret == -EEXIST && old == &stored)
+	if (ret == -EEXIST && (old == &stored || is_left(hosts, old)))
 		ret = 1;	/* the other host does not have it now */
 	if (ret == -EEXIST) {
 		tell(hosts, "vm-twice", vm.name, "another host has a VM of this name; rename one",
 		     now);
 		return;
 	}
+	if (!ret && old && old != &stored && !moved(hosts, e, old, fresh))
+		return;
 	if (ret) {
 		forget_vm(hosts, vm.name);
 		tell(hosts, "vm-other", vm.name, "another VM of this name: its key and consent are void",
 		     now);
 	}
-	names_add(&e->vms, vm.name);
 	ret = store_put_vm(hosts->store, &vm);
 	broken(hosts, ret ? ret : pool_put_vm(hosts->pool, &vm));
 }
 
-/* Its project, key and requests stay in the database. */
-static void lose_vm(struct hosts *hosts, struct entry *e, const char *name)
+/* A VM is gone from a host: another may have it, or one of its name. */
+static void offer_vm(struct hosts *hosts, const char *name, int64_t now)
 {
-	names_drop(&e->vms, name);
-	pool_drop_vm(hosts->pool, name);
+	for (size_t i = 0; i < hosts->nr && !pool_vm(hosts->pool, name); i++) {
+		const struct pool_vm *vm = claims_find(&hosts->entry[i].vms, name);
+
+		if (vm)
+			take_vm(hosts, &hosts->entry[i], vm, false, now);
+	}
 }
 
-/* Forget VMs that went while the service did not run. */
-static void lose_old_vms(struct hosts *hosts, struct entry *e)
+/* Its project, key and requests stay in the database. */
+static void lose_vm(struct hosts *hosts, struct entry *e, const char *name, int64_t now)
+{
+	const struct pool_vm *vm = pool_vm(hosts->pool, name);
+
+	claims_drop(&e->vms, name);
+	/* A VM that was migrated is another host's by now. */
+	if (vm && !strcmp(vm->host, e->config.name) && !pool_drop_vm(hosts->pool, name))
+		offer_vm(hosts, name, now);
+}
+
+/* Forget VMs that went while the service did not run, or had requests. */
+static void lose_old_vms(struct hosts *hosts, struct entry *e, int64_t now)
 {
 	const struct pool_vm *vm;
 	size_t i = 0;
@@ -332,9 +380,24 @@ static void lose_old_vms(struct hosts *hosts, struct entry *e)
 		char name[POOL_NAME_MAX];
 
 		strcpy(name, vm->name);
-		if (strcmp(vm->host, e->config.name) || names_has(&e->vms, name) ||
+		if (strcmp(vm->host, e->config.name) || claims_find(&e->vms, name) ||
 		    pool_drop_vm(hosts->pool, name))
 			i++;
+		else
+			offer_vm(hosts, name, now);
+	}
+}
+
+/* VMs of the host that others had, and have no longer. */
+static void take_left_vms(struct hosts *hosts, struct entry *e, int64_t now)
+{
+	for (size_t i = 0; i < e->vms.nr; i++) {
+		const struct pool_vm *said = &e->vms.vm[i];
+		const struct pool_vm *vm = pool_vm(hosts->pool, said->name);
+
+		if (!vm || (strcmp(vm->host, said->host) &&
+			    (!strcmp(vm->uuid, said->uuid) || is_left(hosts, vm))))
+			take_vm(hosts, e, said, false, now);
 	}
 }
 
@@ -345,7 +408,8 @@ static void take_up(struct hosts *hosts, struct entry *e, struct api_host *h,
 		tell(hosts, "host-up", h->name, "libvirt answers", now);
 	h->up = true;
 	h->why[0] = '\0';
-	lose_old_vms(hosts, e);
+	lose_old_vms(hosts, e, now);
+	take_left_vms(hosts, e, now);
 	crash_point("reconcile");
 	pool_host_up(hosts->pool, h->name, true);
 	broken(hosts, pool_reconcile(hosts->pool, h->name, a->found, a->nr_found, now));
@@ -389,10 +453,11 @@ static void take(struct hosts *hosts, size_t i, const struct jobs_answer *a, int
 		lose_gpu(hosts, a);
 		break;
 	case JOBS_VM:
-		take_vm(hosts, e, a, now);
+		claims_add(&e->vms, &a->vm);
+		take_vm(hosts, e, &a->vm, hosts->list[i].up, now);
 		break;
 	case JOBS_VM_GONE:
-		lose_vm(hosts, e, a->vm.name);
+		lose_vm(hosts, e, a->vm.name, now);
 		break;
 	case JOBS_USE:
 		take_use(hosts, a);
@@ -413,31 +478,38 @@ static void take(struct hosts *hosts, size_t i, const struct jobs_answer *a, int
 		broken(hosts, ret);
 }
 
-bool hosts_run(struct hosts *hosts, int64_t now)
+static void run_one(struct hosts *hosts, size_t i, struct jobs_answer *a, int64_t now)
 {
-	struct jobs_answer *a = NULL;
+	crash_point("answer");
+	/* The database takes UTF-8 only. */
+	utf8_clean(a->text);
+	utf8_clean(a->gpu.why);
+	utf8_clean(a->gpu.model);
+	take(hosts, i, a, now);
+	free(a->found);
+}
+
+int hosts_run(struct hosts *hosts, int64_t now)
+{
+	struct jobs_answer *a;
+	struct epoll_event event;
 	unsigned int n = 0;
 
-	for (size_t i = 0; i < hosts->nr; i++) {
-		a = a ? a : malloc(sizeof(*a));
-		while (a && n < BATCH && jobs_next(hosts->entry[i].jobs, a)) {
-			crash_point("answer");
-			if (!n++ && effects_begin(hosts->effects)) {
-				free(a->found);
-				free(a);
-				return false;
-			}
-			/* The database takes UTF-8 only. */
-			utf8_clean(a->text);
-			utf8_clean(a->gpu.why);
-			utf8_clean(a->gpu.model);
-			take(hosts, i, a, now);
-			free(a->found);
-		}
+	if (epoll_wait(hosts->epoll, &event, 1, 0) < 1)
+		return 0;
+	/* An answer that is taken from the queue is taken into the database, too. */
+	a = malloc(sizeof(*a));
+	if (!a || effects_begin(hosts->effects)) {
+		free(a);
+		return -EIO;
 	}
+	for (size_t i = 0; i < hosts->nr; i++)
+		while (n < BATCH && jobs_next(hosts->entry[i].jobs, a)) {
+			run_one(hosts, i, a, now);
+			n++;
+		}
 	free(a);
-	if (n)
-		effects_commit(hosts->effects);
+	effects_commit(hosts->effects);
 	crash_point("answer-done");
-	return n;
+	return n > 0;
 }

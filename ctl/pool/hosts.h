@@ -31,8 +31,8 @@ const struct api_host *hosts_list(const struct hosts *hosts, size_t *nr);
 
 /* Readable when hosts said something. */
 int hosts_fd(const struct hosts *hosts);
-/* Do what they said; returns whether there was something. */
-bool hosts_run(struct hosts *hosts, int64_t now);
+/* Do what they said. Return 1, 0 if there is nothing, -EIO if the database takes nothing now. */
+int hosts_run(struct hosts *hosts, int64_t now);
 
 /* Begin a job of its host. */
 void hosts_add(struct hosts *hosts, const struct pool_job *job);

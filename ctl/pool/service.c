@@ -29,6 +29,7 @@
 #define LEARN_MAX	20000	/* rows of the history that are learned at a start */
 #define NR_FDS		(HTTP_FDS + 3)
 #define MS_MAX		60000
+#define REST_MS		500
 
 /**
  * struct service - the service
@@ -46,6 +47,7 @@
  * @changed: something changed since the last look
  * @due: time of the pool's next work, seconds
  * @retain: time of the next deletion of old rows, seconds
+ * @rest: the database took nothing: time of the next attempt, now_ns()
  */
 static struct service {
 	struct config config;
@@ -62,6 +64,7 @@ static struct service {
 	bool changed;
 	int64_t due;
 	int64_t retain;
+	uint64_t rest;
 } s;
 
 static int64_t now(void)
@@ -359,16 +362,39 @@ static bool take_signals(void)
 	return true;
 }
 
+/* Hosts and what is due wait while the database takes nothing. */
+static void rest(void)
+{
+	s.rest = now_ns() + REST_MS * UINT64_C(1000000);
+}
+
+static bool rests(void)
+{
+	return now_ns() < s.rest;
+}
+
+static void run_hosts(void)
+{
+	int ret = rests() ? 0 : hosts_run(s.hosts, now());
+
+	if (ret < 0)
+		rest();
+	else if (ret)
+		s.changed = true;
+}
+
 /* Do what is due. */
 static void run_pool(void)
 {
 	int64_t t = now();
 
-	if (!s.changed && t < s.due)
+	if ((!s.changed && t < s.due) || rests())
 		return;
+	if (effects_begin(&s.effects)) {
+		rest();
+		return;
+	}
 	s.changed = false;
-	if (effects_begin(&s.effects))
-		return;
 	s.due = pool_run(s.pool, t);
 	effects_commit(&s.effects);
 	http_changed(s.http);
@@ -396,6 +422,8 @@ static int patience(void)
 	int ms = http_patience(s.http);
 	int64_t due = s.due < t ? 0 : s.due - t < MS_MAX / 1000 ? (s.due - t) * 1000 : MS_MAX;
 
+	if (rests())
+		return ms < REST_MS ? ms : REST_MS;
 	if (s.changed)
 		return 0;
 	/* The clock's seconds begin somewhere within a millisecond's wait. */
@@ -413,7 +441,8 @@ static void serve(void)
 		size_t n = 0, nr = http_fds(s.http, fds);
 
 		p[n++] = (struct pollfd){ .fd = s.signals, .events = POLLIN };
-		p[n++] = (struct pollfd){ .fd = hosts_fd(s.hosts), .events = POLLIN };
+		p[n++] = (struct pollfd){ .fd = rests() ? -1 : hosts_fd(s.hosts),
+					  .events = POLLIN };
 		for (size_t i = 0; i < nr; i++)
 			p[n++] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
 		if (s.agent)
@@ -424,8 +453,7 @@ static void serve(void)
 		}
 		if (!take_signals())
 			return;
-		if (hosts_run(s.hosts, now()))
-			s.changed = true;
+		run_hosts();
 		if (s.agent)
 			agent_handle(s.agent, now());
 		run_pool();

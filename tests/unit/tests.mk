@@ -401,6 +401,11 @@ test_pool_api-cflags := $(pool-core-cflags)
 test_pool_api-pkgs := json-c gnutls sqlite3 libpq inih
 test_pool_api-libs := -Wl,--wrap=store_commit
 
+test_pool_hosts-srcs := $(pool)/hosts.c $(pool-api)
+test_pool_hosts-cflags := $(pool-core-cflags)
+test_pool_hosts-pkgs := json-c gnutls sqlite3 libpq
+test_pool_hosts-libs := -Wl,--wrap=store_begin
+
 # All of mgpu-poold, with points to crash at, and a libvirt that outlives it.
 test_poold-srcs := pool_persist.c $(filter-out %/main.c,$(wildcard $(pool)/*.c)) \
 	../../ctl/agent/wire.c $(place-pure) $(filter-out %/bpf_why.c,$(wildcard ../../ctl/lib/*.c))
