@@ -147,6 +147,7 @@ def begin(**options):
     settings = {"MINUTES": "40", "SECONDS": "6", "PICTURES": "no", "STAY": "no", **options}
     return subprocess.Popen(
         [os.path.join(DEMO, "run")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
         env=dict(os.environ, BUILD=BUILD, DEMO_POOL_OUT=TEMPORARY.name,
                  **{f"DEMO_POOL_{name}": value for name, value in settings.items()}))
 
@@ -198,7 +199,8 @@ def stays_until_interrupted():
         try:
             url = lines_until(demo, r"works on: (http://\S+)").group(1)
             get(url)
-            demo.send_signal(signal.SIGINT)
+            # As a terminal does
+            os.killpg(demo.pid, signal.SIGINT)
             rest = demo.stdout.read()
             assert demo.wait() == 0, rest
             assert "results are in" in rest, rest

@@ -17,6 +17,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.ab
 BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 PROGRAM = os.path.join(BUILD, "ctl", "mgpu-poold")
 LIMIT_S = 120               # to start, and for an answer
+# Ctrl-C is for the program that plays; what it started ends with it, however it ends.
+APART = ("setpriv", "--pdeathsig", "KILL")
 GONE = (OSError, http.client.HTTPException)
 
 
@@ -131,9 +133,9 @@ class Service:
     def start(self, **env):
         """Start it, and wait until all of its hosts are up."""
         with open(self.log_path, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen([PROGRAM, "serve", "--config", self.config],
+            self.process = subprocess.Popen([*APART, PROGRAM, "serve", "--config", self.config],
                                             stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                            env={**os.environ, **env})
+                                            env={**os.environ, **env}, start_new_session=True)
         end = time.monotonic() + LIMIT_S
         while not self.is_up():
             if self.process.poll() is not None:
@@ -195,8 +197,8 @@ class Agents:
         self.refused = {}       # word of the error: number of answers
         # pylint: disable-next=consider-using-with
         self.process = subprocess.Popen(
-            [os.path.join(BUILD, "bench", "bench-pool-agents"), f"127.0.0.1:{port}"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            [*APART, os.path.join(BUILD, "bench", "bench-pool-agents"), f"127.0.0.1:{port}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
         for vm, key in keys.items():
             print("key", vm, key, file=self.process.stdin)
 
