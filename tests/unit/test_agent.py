@@ -486,6 +486,14 @@ def consents():
         wait_until(lambda: uses(w)[-1] > 10**9)
         assert uses(w) == sorted(uses(w))
         # A process of another GPU adds nothing.
+        wait_until(lambda: len(uses(w)) > 2 and uses(w)[-1] == uses(w)[-3])
+        before = uses(w)[-1]
+        for i in range(20):
+            fdinfo(w, 200, i * 10**8, "0000:00:12.0")
+            time.sleep(0.1)
+        nr = len(uses(w))
+        wait_until(lambda: len(uses(w)) > nr + 1)
+        assert uses(w)[-1] == before, uses(w)
         assert w.agent("consent", "no").returncode == 0
         time.sleep(1.5)
         nr = len(uses(w))

@@ -419,8 +419,41 @@ static void by_key(void)
 	finish();
 }
 
+/* Connect to the service by TCP. */
+static int connect_plain(void)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	to.sin_port = htons((uint16_t)atoi(strchr(w.where, ':') + 1));
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	TAP_EQ(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+/* The alert by which the service refuses a VM's key, -1: none. */
+static int alert_of(int vm)
+{
+	gnutls_session_t tls;
+	int fd = connect_plain(), ret;
+
+	gnutls_init(&tls, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL);
+	gnutls_priority_set_direct(tls, WIRE_PRIORITY, NULL);
+	gnutls_credentials_set(tls, GNUTLS_CRD_PSK, w.link[vm].cred);
+	gnutls_transport_set_int(tls, fd);
+	do {
+		ret = gnutls_handshake(tls);
+	} while (ret && !gnutls_error_is_fatal(ret));
+	ret = ret == GNUTLS_E_FATAL_ALERT_RECEIVED ? (int)gnutls_alert_get(tls) : -1;
+	gnutls_deinit(tls);
+	close(fd);
+	return ret;
+}
+
 static void wrong_key(void)
 {
+	int alert;
+
 	begin();
 	memset(w.conf[0].key, 0x77, sizeof(w.conf[0].key));
 	link_free(&w.link[0]);
@@ -430,14 +463,18 @@ static void wrong_key(void)
 	TAP_CHECK(settled(0));
 	TAP_EQ(counts().refused, 1);
 	TAP_EQ(counts().handshakes, 0);
+	alert = alert_of(0);
+	TAP_CHECK(alert >= 0);
 	/* A VM without a key, and no VM at all, fail in the same way. */
 	wire_begin(&w.link[2].out, "list");
 	TAP_EQ(link_ask(&w.link[2], 20), -EACCES);
+	TAP_EQ(alert_of(2), alert);
 	strcpy(w.conf[2].vm, "nobody");
 	link_free(&w.link[2]);
 	TAP_EQ(link_init(&w.link[2], &w.conf[2], -1), 0);
 	wire_begin(&w.link[2].out, "list");
 	TAP_EQ(link_ask(&w.link[2], 20), -EACCES);
+	TAP_EQ(alert_of(2), alert);
 	/* The key of another VM. */
 	strcpy(w.conf[1].vm, "a");
 	link_free(&w.link[1]);
@@ -445,7 +482,7 @@ static void wrong_key(void)
 	wire_begin(&w.link[1].out, "list");
 	TAP_EQ(link_ask(&w.link[1], 20), -EACCES);
 	TAP_CHECK(settled(0));
-	TAP_EQ(counts().refused, 4);
+	TAP_EQ(counts().refused, 7);
 	finish();
 }
 
@@ -961,22 +998,17 @@ static void other_vm_of_the_name(void)
 /* Bytes that are no TLS, and TLS of an older version. */
 static void no_tls(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET };
 	gnutls_session_t tls;
 	char buffer[256];
 	int fd;
 
 	begin();
-	to.sin_port = htons((uint16_t)atoi(strchr(w.where, ':') + 1));
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	TAP_EQ(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	fd = connect_plain();
 	TAP_EQ(write(fd, "GET / HTTP/1.1\r\n\r\n", 18), 18);
 	while (read(fd, buffer, sizeof(buffer)) > 0)
 		;
 	close(fd);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	TAP_EQ(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	fd = connect_plain();
 	gnutls_init(&tls, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL);
 	gnutls_priority_set_direct(tls, "NORMAL:-VERS-ALL:+VERS-TLS1.2:-KX-ALL:+ECDHE-PSK:+PSK",
 				   NULL);
