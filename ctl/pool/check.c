@@ -165,7 +165,7 @@ static const char *transport_help(const char *uri)
 	if (strstr(uri, "+ssh:"))
 		return "see that 'ssh HOST true' works for the service's user without a password";
 	if (strstr(uri, "+tls:") || !strstr(uri, ":///"))
-		return "see that virtproxyd-tls.socket listens there, and that certificates are in /etc/pki";
+		return "see that virtproxyd-tls.socket listens there, and for certificates in /etc/pki";
 	return "start libvirtd, and put the service's user into the group libvirt";
 }
 
@@ -263,7 +263,8 @@ static void check_whole(struct check *check, const struct inventory *inventory,
 		     "%s (%s): %.*s", gpu->addr, gpu->model, (int)strcspn(gpu->why, ";"), gpu->why);
 	else if (check->host->local && node && !is_vfio(node->driver) &&
 		 local_in_use(gpu->addr, why, sizeof(why)))
-		line(check, CHECK_WARNING, "gpu", "end what uses it before a VM asks for it", "%s", why);
+		line(check, CHECK_WARNING, "gpu", "end what uses it before a VM asks for it",
+		     "%s", why);
 	else
 		line(check, CHECK_OK, "gpu", "", "%s (%s), IOMMU group %d: %s", gpu->addr,
 		     gpu->model, gpu->group, functions);

@@ -105,7 +105,8 @@ static const struct {
 	bool final;
 } remedies[] = {
 	{ "No more available PCI slots",
-	  "; add <controller type='pci' model='pcie-root-port'/> to the VM, one for each device", true },
+	  "; add <controller type='pci' model='pcie-root-port'/> to the VM, one for each device, or a pcie-to-pci-bridge for a device without PCIe",
+	  true },
 	{ "does not support hotplugging", "; the VM needs the machine type q35, and free pcie-root-ports",
 	  true },
 	{ "VFIO device assignment is currently not supported",
@@ -450,17 +451,18 @@ static unsigned int count_references(struct host *host)
 static void unregister_events(struct host *host)
 {
 	unsigned int references;
+	int id, ret;
 	size_t i;
-	int ret;
 
 	for (i = 0; i < HOST_CALLBACKS; i++) {
 		if (host->callbacks[i] < 0)
 			continue;
 		references = count_references(host);
+		id = host->callbacks[i];
 		if (i < 4)
-			ret = virConnectDomainEventDeregisterAny(host->conn, host->callbacks[i]);
+			ret = virConnectDomainEventDeregisterAny(host->conn, id);
 		else
-			ret = virConnectNodeDeviceEventDeregisterAny(host->conn, host->callbacks[i]);
+			ret = virConnectNodeDeviceEventDeregisterAny(host->conn, id);
 		/* A connection that is lost takes them along. */
 		if (!ret)
 			wait_for_references(host, references - 1);

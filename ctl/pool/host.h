@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Hosts by libvirt's C API.  Calls block; threads of the host (jobs.c) may call at the same time
- * once host_connect() has returned, for different VMs and GPUs.  Devices are attached live and to the persistent definition
- * (VIR_DOMAIN_AFFECT_LIVE | CONFIG), with aliases ua-mgpu-ID-FUNCTION, so that libvirt's truth
- * says which request a device is of, after a crash at any point.
+ * once host_connect() has returned, for different VMs and GPUs.  Devices are attached to the
+ * running VM and to its definition, with aliases ua-mgpu-ID-FUNCTION, so that libvirt's truth says
+ * which request a device is of, after a crash at any point.
  */
 #ifndef POOL_HOST_H
 #define POOL_HOST_H
@@ -59,8 +59,8 @@ enum host_result host_found(struct host *host, int (*fn)(const struct pool_found
  * by libvirt's node device API with its attributes mgpu/weight, mgpu/fps_floor (thousandths),
  * then attached. Undone whole if one part fails.
  */
-enum host_result host_attach(struct host *host, const struct pool_job *job, char uuid[POOL_UUID_MAX],
-			     double *seconds, char *text);
+enum host_result host_attach(struct host *host, const struct pool_job *job,
+			     char uuid[POOL_UUID_MAX], double *seconds, char *text);
 /* Take it back: waits for DEVICE_DELETED (or its refusal) of each function; removes the mdev. */
 enum host_result host_detach(struct host *host, const struct pool_job *job, double *seconds,
 			     char *text);

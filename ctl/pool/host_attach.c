@@ -216,7 +216,8 @@ static enum host_result unplug(struct host *host, struct guest *guest, struct un
 		if (await(host, u, again < until ? again : until) || is_gone(u->alias, guest))
 			break;
 		if (host_is_stopped(host))
-			return host_says(HOST_RETRY, text, "%s: the service stops", host->config.name);
+			return host_says(HOST_RETRY, text, "%s: the service stops",
+					 host->config.name);
 		if (host_ns() >= until)
 			return host_says(HOST_RETRY, text, "%s: the guest of VM %s does not let %s go%s%.300s; see whether it has booted, its driver for PCI hot-plug, and programs that use the GPU",
 					 host->config.name, name, u->alias, *why ? ": " : "", why);
@@ -430,7 +431,8 @@ struct whole {
 
 /* Look at the GPU's group again: it may have changed since the choice. */
 static enum host_result check_gpu(struct host *host, const struct pool_job *job,
-				  const struct inventory *inventory, struct pool_gpu *gpu, char *text)
+				  const struct inventory *inventory, struct pool_gpu *gpu,
+				  char *text)
 {
 	const char *addr = job->gpu.addr;
 	const struct xml_node *node = inventory_find(inventory, addr);
@@ -515,7 +517,8 @@ static enum host_result attach_functions(struct host *host, struct guest *guest,
 
 		/* The service brings the drivers back that it takes away, all at once. */
 		if (xml_hostdev_pci(d->addr, d->request, f,
-				    d->managed && flag == VIR_DOMAIN_AFFECT_CONFIG, xml, sizeof(xml)))
+				    d->managed && flag == VIR_DOMAIN_AFFECT_CONFIG, xml,
+				    sizeof(xml)))
 			return host_says(HOST_FAILED, text, "%s: %s is no address of a PCI function",
 					 host->config.name, d->addr);
 		result = attach_device(host, guest, xml, d, flag, text);
@@ -554,7 +557,8 @@ static enum host_result attach_vgpu(struct host *host, struct guest *guest,
 	strcpy(d.uuid, job->request.uuid);
 	make_alias(d.request, 0, d.alias);
 	if (xml_hostdev_mdev(d.uuid, d.request, xml, sizeof(xml)))
-		return host_says(HOST_FAILED, text, "%s: '%s' is no UUID", host->config.name, d.uuid);
+		return host_says(HOST_FAILED, text, "%s: '%s' is no UUID", host->config.name,
+				 d.uuid);
 	if (guest->persistent)
 		result = attach_device(host, guest, xml, &d, VIR_DOMAIN_AFFECT_CONFIG, text);
 	if (result == HOST_OK && guest->active)
@@ -582,8 +586,8 @@ static enum host_result undo(struct host *host, struct guest *guest, const struc
 	return result;
 }
 
-enum host_result host_attach(struct host *host, const struct pool_job *job, char uuid[POOL_UUID_MAX],
-			     double *seconds, char *text)
+enum host_result host_attach(struct host *host, const struct pool_job *job,
+			     char uuid[POOL_UUID_MAX], double *seconds, char *text)
 {
 	struct pool_job with_uuid = *job;
 	int64_t begin = host_ns();

@@ -147,7 +147,8 @@ static bool same_slot(const char *a, const char *b)
 /* A name for people and for the history: the brackets' content, where the whole is too long. */
 static void name_model(const struct xml_node *node, char model[POOL_MODEL_MAX])
 {
-	const char *begin = strchr(node->product_name, '['), *end = strrchr(node->product_name, ']');
+	const char *begin = strchr(node->product_name, '[');
+	const char *end = strrchr(node->product_name, ']');
 	size_t len = strlen(node->product_name);
 
 	if (len && len < POOL_MODEL_MAX)

@@ -112,7 +112,8 @@ uint32_t local_capabilities(const char *parent, const char *type)
 	if (!attribute(line, sizeof(line), PARENTS "/%s/mdev_supported_types/%s/description",
 		       parent, type))
 		return 0;
-	return (strstr(line, "OpenGL") ? POOL_3D : 0) | (strstr(line, "compute") ? POOL_COMPUTE : 0);
+	return (strstr(line, "OpenGL") ? POOL_3D : 0) |
+	       (strstr(line, "compute") ? POOL_COMPUTE : 0);
 }
 
 /**

@@ -462,7 +462,8 @@ static enum host_result look_at_all(struct site *site, char *text)
 
 static bool is_after(const struct pool_job *job, const struct pool_job *former)
 {
-	return job->request.id == former->request.id || !strcmp(job->request.vm, former->request.vm) ||
+	return job->request.id == former->request.id ||
+	       !strcmp(job->request.vm, former->request.vm) ||
 	       (job->gpu.target != POOL_VGPU && *job->request.gpu &&
 		!strcmp(job->request.gpu, former->request.gpu));
 }
@@ -796,7 +797,8 @@ static void stay_up(struct site *site)
 		if (news.stop)
 			return;
 		if (news.closed) {
-			snprintf(text, sizeof(text), "%s: libvirt closed the connection", site->name);
+			snprintf(text, sizeof(text), "%s: libvirt closed the connection",
+				 site->name);
 			break;
 		}
 		if (look(site, &news, text) != HOST_OK && !host_alive(site->host))

@@ -37,7 +37,8 @@ static int parse_address(const char *text, struct address *a)
 {
 	int end = 0;
 
-	if (strlen(text) != strlen("DDDD:BB:SS.F") || strspn(text, "0123456789abcdefABCDEF:.") != 12 ||
+	if (strlen(text) != strlen("DDDD:BB:SS.F") ||
+	    strspn(text, "0123456789abcdefABCDEF:.") != 12 ||
 	    sscanf(text, "%4x:%2x:%2x.%1x%n", &a->domain, &a->bus, &a->slot, &a->function,
 		   &end) != 4 || end != 12 || a->slot > 0x1f || a->function > 7)
 		return -EINVAL;

@@ -149,8 +149,12 @@ static void write_seeds(const char *dir)
 {
 	static const char *const seeds[] = {
 		"n<device><name>pci_0000_41_00_0</name><parent>pci_0000_40_01_0</parent><driver><name>nouveau</name></driver><capability type='pci'><class>0x030000</class><domain>0</domain><bus>65</bus><slot>0</slot><function>0</function><product id='0x2684'>AD102</product><vendor id='0x10de'>NVIDIA</vendor><capability type='mdev_types'><type id='a'><availableInstances>4</availableInstances></type></capability><iommuGroup number='12'><address domain='0x0000' bus='0x41' slot='0x00' function='0x0'/></iommuGroup></capability></device>",
-		"n<device><name>mdev_x</name><parent>computer</parent><capability type='mdev'><type id='t'/><uuid>" UUID "</uuid><parent_addr>mgpu_soft.0</parent_addr></capability></device>",
-		"d<domain type='kvm'><name>a</name><devices><hostdev mode='subsystem' type='pci' managed='yes'><source><address domain='0x0000' bus='0x41' slot='0x00' function='0x0'/></source><alias name='ua-mgpu-7-0'/></hostdev><hostdev mode='subsystem' type='mdev'><source><address uuid='" UUID "'/></source></hostdev></devices></domain>",
+		"n<device><name>mdev_x</name><parent>computer</parent><capability type='mdev'><type id='t'/><uuid>"
+		UUID
+		"</uuid><parent_addr>mgpu_soft.0</parent_addr></capability></device>",
+		"d<domain type='kvm'><name>a</name><devices><hostdev mode='subsystem' type='pci' managed='yes'><source><address domain='0x0000' bus='0x41' slot='0x00' function='0x0'/></source><alias name='ua-mgpu-7-0'/></hostdev><hostdev mode='subsystem' type='mdev'><source><address uuid='"
+		UUID
+		"'/></source></hostdev></devices></domain>",
 		"d<domain/>",
 		"mvirtio-pci-medium", "m<&'\">", "aua-mgpu-7-1", "p0000:41:00.1", ("p" UUID),
 	};

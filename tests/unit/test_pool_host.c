@@ -161,7 +161,7 @@ static void partial(void)
 /* A device that is another's, in the VM that asks and in another one. */
 static void foreign(void)
 {
-	const char *xml = "<hostdev mode='subsystem' type='pci' managed='yes'><source>"
+	const char *xml = "<hostdev mode='subsystem' type='pci' managed='yes'><source>\n"
 		"<address domain='0x0000' bus='0x01' slot='0x00' function='0x1'/></source></hostdev>";
 	char uuid[POOL_UUID_MAX];
 	char *old, *changed;
@@ -402,9 +402,11 @@ static void parent(void)
 	nodes[0].types[1].available = 9;
 	TAP_NEED(gpu_at(0));
 	TAP_EQ(gpus[0].target, POOL_VGPU);
-	TAP_STR(gpus[0].types, "virtio-pci-small:1:none virtio-pci-medium:9:none virtio-pci-medium-render:9 virtio-pci-large-render:4");
+	TAP_STR(gpus[0].types,
+		"virtio-pci-small:1:none virtio-pci-medium:9:none virtio-pci-medium-render:9 virtio-pci-large-render:4");
 	pool_type_names(&gpus[0], text);
-	TAP_STR(text, "virtio-pci-small virtio-pci-medium virtio-pci-medium-render virtio-pci-large-render");
+	TAP_STR(text,
+		"virtio-pci-small virtio-pci-medium virtio-pci-medium-render virtio-pci-large-render");
 	TAP_EQ(gpus[0].slots, 9);
 	TAP_EQ(gpus[0].capabilities, POOL_3D);
 	TAP_EQ(gpus[0].group, -1);

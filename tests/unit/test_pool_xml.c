@@ -13,7 +13,8 @@ static void pci(void)
 	char xml[XML_HOSTDEV_MAX];
 
 	TAP_EQ(xml_hostdev_pci("0000:41:00.1", 17, 1, true, xml, sizeof(xml)), 0);
-	TAP_STR(xml, "<hostdev mode=\"subsystem\" type=\"pci\" managed=\"yes\"><source><address domain=\"0x0000\" bus=\"0x41\" slot=\"0x00\" function=\"0x1\"/></source><alias name=\"ua-mgpu-17-1\"/></hostdev>\n");
+	TAP_STR(xml,
+		"<hostdev mode=\"subsystem\" type=\"pci\" managed=\"yes\"><source><address domain=\"0x0000\" bus=\"0x41\" slot=\"0x00\" function=\"0x1\"/></source><alias name=\"ua-mgpu-17-1\"/></hostdev>\n");
 	TAP_EQ(xml_hostdev_pci("00ab:0c:1f.7", UINT64_MAX, 7, false, xml, sizeof(xml)), 0);
 	TAP_CHECK(strstr(xml, "managed=\"no\""));
 	TAP_CHECK(strstr(xml, "domain=\"0x00ab\" bus=\"0x0c\" slot=\"0x1f\" function=\"0x7\""));
@@ -41,13 +42,20 @@ static void pci_bad(void)
 
 static void mdev(void)
 {
+	static const char *const bad[] = {
+		"83b8f4f2-509f-382f-3c1e-e6bfe0fa100g", "83b8f4f2:509f-382f-3c1e-e6bfe0fa1001",
+	};
 	char xml[XML_HOSTDEV_MAX];
+	size_t i;
 
 	TAP_EQ(xml_hostdev_mdev(UUID, 3, xml, sizeof(xml)), 0);
-	TAP_STR(xml, "<hostdev mode=\"subsystem\" type=\"mdev\" managed=\"no\" model=\"vfio-pci\"><source><address uuid=\"" UUID "\"/></source><alias name=\"ua-mgpu-3-0\"/></hostdev>\n");
+	TAP_STR(xml,
+		"<hostdev mode=\"subsystem\" type=\"mdev\" managed=\"no\" model=\"vfio-pci\"><source><address uuid=\""
+		UUID
+		"\"/></source><alias name=\"ua-mgpu-3-0\"/></hostdev>\n");
 	TAP_EQ(xml_hostdev_mdev("'/><x", 3, xml, sizeof(xml)), -EINVAL);
-	TAP_EQ(xml_hostdev_mdev("83b8f4f2-509f-382f-3c1e-e6bfe0fa100g", 3, xml, sizeof(xml)), -EINVAL);
-	TAP_EQ(xml_hostdev_mdev("83b8f4f2:509f-382f-3c1e-e6bfe0fa1001", 3, xml, sizeof(xml)), -EINVAL);
+	for (i = 0; i < 2; i++)
+		TAP_EQ(xml_hostdev_mdev(bad[i], 3, xml, sizeof(xml)), -EINVAL);
 	TAP_EQ(xml_hostdev_mdev(UUID "0", 3, xml, sizeof(xml)), -EINVAL);
 }
 
@@ -58,7 +66,10 @@ static void mdev_node(void)
 	char xml[XML_MDEV_MAX];
 
 	TAP_EQ(xml_mdev(&gpu, "virtio-pci-medium", &r, xml, sizeof(xml)), 0);
-	TAP_STR(xml, "<device><parent>pci_0000_00_10_0</parent><capability type=\"mdev\"><type id=\"virtio-pci-medium\"/><uuid>" UUID "</uuid><attr name=\"mgpu/weight\" value=\"300\"/><attr name=\"mgpu/fps_floor\" value=\"20000\"/></capability></device>\n");
+	TAP_STR(xml,
+		"<device><parent>pci_0000_00_10_0</parent><capability type=\"mdev\"><type id=\"virtio-pci-medium\"/><uuid>"
+		UUID
+		"</uuid><attr name=\"mgpu/weight\" value=\"300\"/><attr name=\"mgpu/fps_floor\" value=\"20000\"/></capability></device>\n");
 	r.weight = r.floor_mhz = 0;
 	TAP_EQ(xml_mdev(&gpu, "a<b&\"c'", &r, xml, sizeof(xml)), 0);
 	TAP_CHECK(strstr(xml, "<type id=\"a&lt;b&amp;&quot;c'\"/>"));
@@ -88,16 +99,16 @@ static void alias(void)
 }
 
 static const char gpu_node[] =
-	"<device><name>pci_0000_41_00_0</name><path>/sys/x</path><parent>pci_0000_40_01_0</parent>"
-	"<driver><name>nouveau</name></driver><capability type='pci'><class>0x030000</class>"
-	"<domain>0</domain><bus>65</bus><slot>0</slot><function>0</function>"
-	"<product id='0x2684'>AD102 [GeForce RTX 4090]</product><vendor id='0x10de'>NVIDIA &amp; Co</vendor>"
-	"<capability type='mdev_types'>"
-	"<type id='a'><name>A</name><deviceAPI>vfio-pci</deviceAPI><availableInstances>4</availableInstances></type>"
-	"<type id='b'><deviceAPI>vfio-pci</deviceAPI><availableInstances>0</availableInstances></type>"
-	"</capability>"
-	"<iommuGroup number='12'><address domain='0x0000' bus='0x41' slot='0x00' function='0x0'/>"
-	"<address domain='0x0000' bus='0x41' slot='0x00' function='0x1'/></iommuGroup>"
+	"<device><name>pci_0000_41_00_0</name><path>/sys/x</path><parent>pci_0000_40_01_0</parent>\n"
+	"<driver><name>nouveau</name></driver><capability type='pci'><class>0x030000</class>\n"
+	"<domain>0</domain><bus>65</bus><slot>0</slot><function>0</function>\n"
+	"<product id='0x2684'>AD102 [GeForce RTX 4090]</product><vendor id='0x10de'>NVIDIA &amp; Co</vendor>\n"
+	"<capability type='mdev_types'>\n"
+	"<type id='a'><name>A</name><deviceAPI>vfio-pci</deviceAPI><availableInstances>4</availableInstances></type>\n"
+	"<type id='b'><deviceAPI>vfio-pci</deviceAPI><availableInstances>0</availableInstances></type>\n"
+	"</capability>\n"
+	"<iommuGroup number='12'><address domain='0x0000' bus='0x41' slot='0x00' function='0x0'/>\n"
+	"<address domain='0x0000' bus='0x41' slot='0x00' function='0x1'/></iommuGroup>\n"
 	"<pci-express/></capability></device>";
 
 static void node(void)
@@ -129,9 +140,9 @@ static void mdev_read(void)
 {
 	struct xml_node n;
 
-	TAP_EQ(xml_node("<device><name>mdev_x</name><parent>pci_0000_00_10_0</parent>"
-			"<driver><name>vfio_mdev</name></driver><capability type='mdev'><type id='t'/>"
-			"<uuid>" UUID "</uuid><parent_addr>0000:00:10.0</parent_addr>"
+	TAP_EQ(xml_node("<device><name>mdev_x</name><parent>pci_0000_00_10_0</parent>\n"
+			"<driver><name>vfio_mdev</name></driver><capability type='mdev'><type id='t'/>\n"
+			"<uuid>" UUID "</uuid><parent_addr>0000:00:10.0</parent_addr>\n"
 			"<iommuGroup number='3'/></capability></device>", &n), 0);
 	TAP_EQ(n.kind, XML_MDEV);
 	TAP_STR(n.uuid, UUID);
@@ -171,7 +182,8 @@ static void node_bad(void)
 	TAP_EQ(xml_node("", &n), -EINVAL);
 	TAP_EQ(xml_node("<device>", &n), -EINVAL);
 	TAP_EQ(xml_node("<domain/>", &n), -EINVAL);
-	TAP_EQ(xml_node("<!DOCTYPE d [<!ENTITY e 'x'>]><device><name>&e;</name></device>", &n), -EINVAL);
+	TAP_EQ(xml_node("<!DOCTYPE d [<!ENTITY e 'x'>]><device><name>&e;</name></device>",
+		&n), -EINVAL);
 	TAP_EQ(xml_node("<device/>", &n), 0);
 	TAP_EQ(n.kind, XML_OTHER);
 	TAP_EQ(node_with("<slot>0<", "<slot>32<", &n), -EINVAL);
@@ -215,7 +227,8 @@ static void bridge(void)
 
 	TAP_EQ(node_with("0x030000", "0x060400", &n), 0);
 	TAP_CHECK(n.bridge);
-	TAP_EQ(node_with("<capability type='mdev_types'>", "<capability type='pci-bridge'/><capability type='mdev_types'>",
+	TAP_EQ(node_with("<capability type='mdev_types'>",
+		"<capability type='pci-bridge'/><capability type='mdev_types'>",
 			 &n), 0);
 	TAP_CHECK(n.bridge);
 	TAP_EQ(node_with("0x030000", "0x060000", &n), 0);
@@ -223,15 +236,17 @@ static void bridge(void)
 }
 
 static const char domain[] =
-	"<domain type='kvm'><name>a</name><devices><disk/>"
-	"<hostdev mode='subsystem' type='pci' managed='yes'><driver name='vfio'/><source>"
-	"<address domain='0x0000' bus='0x41' slot='0x00' function='0x0'/></source>"
-	"<alias name='ua-mgpu-7-0'/><address type='pci' domain='0x0000' bus='0x05' slot='0x00' function='0x0'/></hostdev>"
-	"<hostdev mode='subsystem' type='usb'><source><vendor id='0x1'/></source><alias name='ua-mgpu-7-3'/></hostdev>"
-	"<hostdev mode='subsystem' type='mdev' model='vfio-pci'><source><address uuid='" UUID "'/></source>"
-	"<alias name='hostdev1'/></hostdev>"
-	"<hostdev mode='subsystem' type='mdev' model='vfio-pci'><source><address uuid='x'/></source></hostdev>"
-	"<hostdev mode='subsystem' type='pci'><source/></hostdev>"
+	"<domain type='kvm'><name>a</name><devices><disk/>\n"
+	"<hostdev mode='subsystem' type='pci' managed='yes'><driver name='vfio'/><source>\n"
+	"<address domain='0x0000' bus='0x41' slot='0x00' function='0x0'/></source>\n"
+	"<alias name='ua-mgpu-7-0'/><address type='pci' domain='0x0000' bus='0x05' slot='0x00' function='0x0'/></hostdev>\n"
+	"<hostdev mode='subsystem' type='usb'><source><vendor id='0x1'/></source><alias name='ua-mgpu-7-3'/></hostdev>\n"
+	"<hostdev mode='subsystem' type='mdev' model='vfio-pci'><source><address uuid='"
+	UUID
+	"'/></source>\n"
+	"<alias name='hostdev1'/></hostdev>\n"
+	"<hostdev mode='subsystem' type='mdev' model='vfio-pci'><source><address uuid='x'/></source></hostdev>\n"
+	"<hostdev mode='subsystem' type='pci'><source/></hostdev>\n"
 	"</devices></domain>";
 
 static struct xml_device seen[8];
@@ -260,7 +275,8 @@ static void devices(void)
 	TAP_EQ(xml_devices(domain, see, &stop), -5);
 	TAP_EQ(nr_seen, 1);
 	TAP_EQ(xml_devices("<domain/>", see, NULL), 0);
-	TAP_EQ(xml_devices("<device><devices><hostdev type='pci'/></devices></device>", see, NULL), 0);
+	TAP_EQ(xml_devices("<device><devices><hostdev type='pci'/></devices></device>",
+		see, NULL), 0);
 	TAP_EQ(xml_devices("<domain><devices>", see, NULL), -EINVAL);
 }
 
