@@ -14,9 +14,12 @@
 
 #define WORLD_NOW	1000000
 
+/* Folder of the folders of databases, in memory. */
+static const char *world_home = "/dev/shm";
+
 /**
  * struct world - the parts
- * @folder: folder of the database, in memory
+ * @folder: folder of the database
  * @jobs: jobs that began
  * @job: the last of them
  * @jobs_before: for the caller
@@ -25,7 +28,7 @@
  */
 static struct world {
 	struct store *store;
-	char folder[32];
+	char folder[64];
 	struct pool *pool;
 	struct effects effects;
 	struct api api;
@@ -129,9 +132,9 @@ static void world_copy(const char *path)
 
 static void world_store(void)
 {
-	char path[64];
+	char path[80];
 
-	strcpy(world.folder, "/dev/shm/pool-api-XXXXXX");
+	snprintf(world.folder, sizeof(world.folder), "%s/pool-api-XXXXXX", world_home);
 	if (!mkdtemp(world.folder))
 		abort();
 	snprintf(path, sizeof(path), "%s/db", world.folder);
@@ -178,7 +181,7 @@ static void world_end(void)
 	store_close(world.store);
 	for (size_t i = 0; i < 4; i++) {
 		static const char *const names[] = { "db", "db-wal", "db-shm", "db-lock" };
-		char path[64];
+		char path[80];
 
 		snprintf(path, sizeof(path), "%s/%s", world.folder, names[i]);
 		unlink(path);

@@ -6,6 +6,7 @@
  * With the word routes it prints the table of routes, for test_poold.py.
  */
 #include <errno.h>
+#include <ftw.h>
 #include <json-c/json.h>
 
 #include "auth.h"
@@ -824,6 +825,14 @@ static void bad_configuration(void)
 	config_free(&c);
 }
 
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	(void)st;
+	(void)kind;
+	(void)ftw;
+	return remove(path);
+}
+
 static int print_routes(void)
 {
 	const char *method, *path;
@@ -835,9 +844,15 @@ static int print_routes(void)
 
 int main(int argc, char **argv)
 {
+	char home[] = "/dev/shm/pool-api-XXXXXX";
+	int status;
+
 	answer.fd = -1;
 	if (argc == 2 && !strcmp(argv[1], "routes"))
 		return print_routes();
+	world_home = mkdtemp(home);
+	if (!world_home)
+		return 1;
 	tap_run(asks_once, "a key asks once");
 	tap_run(former_key_of_what_is_over, "the key of a request that is over gives that request");
 	tap_run(own_project_only, "a project sees and reaches only its own");
@@ -863,5 +878,9 @@ int main(int argc, char **argv)
 	tap_run(merges_vms, "another VM of the same name gets nothing of the first");
 	tap_run(good_configuration, "the configuration is read");
 	tap_run(bad_configuration, "a mistake in the configuration has its line and a remedy");
-	return tap_done();
+	status = tap_done();
+	/* A test that fails leaves its folder. */
+	if (nftw(home, remove_entry, 8, FTW_DEPTH | FTW_PHYS))
+		perror(home);
+	return status;
 }
