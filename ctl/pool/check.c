@@ -165,7 +165,7 @@ static const char *transport_help(const char *uri)
 	if (strstr(uri, "+ssh:"))
 		return "see that 'ssh HOST true' works for the service's user without a password";
 	if (strstr(uri, "+tls:") || !strstr(uri, ":///"))
-		return "see that virtproxyd-tls.socket listens there, and for certificates in /etc/pki";
+		return "start virtproxyd-tls.socket there, and look for certificates in /etc/pki";
 	return "start libvirtd, and put the service's user into the group libvirt";
 }
 

@@ -162,7 +162,7 @@ static void partial(void)
 static void foreign(void)
 {
 	const char *xml = "<hostdev mode='subsystem' type='pci' managed='yes'><source>\n"
-		"<address domain='0x0000' bus='0x01' slot='0x00' function='0x1'/></source></hostdev>";
+		"<address domain='0' bus='1' slot='0' function='1'/></source></hostdev>";
 	char uuid[POOL_UUID_MAX];
 	char *old, *changed;
 	struct pool_job job;

@@ -183,7 +183,7 @@ static void node_bad(void)
 	TAP_EQ(xml_node("<device>", &n), -EINVAL);
 	TAP_EQ(xml_node("<domain/>", &n), -EINVAL);
 	TAP_EQ(xml_node("<!DOCTYPE d [<!ENTITY e 'x'>]><device><name>&e;</name></device>",
-		&n), -EINVAL);
+			&n), -EINVAL);
 	TAP_EQ(xml_node("<device/>", &n), 0);
 	TAP_EQ(n.kind, XML_OTHER);
 	TAP_EQ(node_with("<slot>0<", "<slot>32<", &n), -EINVAL);
@@ -228,7 +228,7 @@ static void bridge(void)
 	TAP_EQ(node_with("0x030000", "0x060400", &n), 0);
 	TAP_CHECK(n.bridge);
 	TAP_EQ(node_with("<capability type='mdev_types'>",
-		"<capability type='pci-bridge'/><capability type='mdev_types'>",
+			 "<capability type='pci-bridge'/><capability type='mdev_types'>",
 			 &n), 0);
 	TAP_CHECK(n.bridge);
 	TAP_EQ(node_with("0x030000", "0x060000", &n), 0);
@@ -276,7 +276,7 @@ static void devices(void)
 	TAP_EQ(nr_seen, 1);
 	TAP_EQ(xml_devices("<domain/>", see, NULL), 0);
 	TAP_EQ(xml_devices("<device><devices><hostdev type='pci'/></devices></device>",
-		see, NULL), 0);
+			   see, NULL), 0);
 	TAP_EQ(xml_devices("<domain><devices>", see, NULL), -EINVAL);
 }
 
