@@ -313,11 +313,26 @@ static bool oldest(const struct jobs *jobs, char name[256])
 	return *name;
 }
 
+/* A name with a line end would put lines of a user's choice into the journal. */
+static bool is_printable(const char *name)
+{
+	for (; *name; name++)
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			return false;
+	return true;
+}
+
 bool jobs_next(struct jobs *jobs, struct job *job)
 {
 	char name[256], why[256];
 
 	while (oldest(jobs, name)) {
+		if (!is_printable(name)) {
+			complain("%s: a job's name has control characters; it is deleted",
+				 jobs->path);
+			unlinkat(jobs->folder, name, 0);
+			continue;
+		}
 		if (!read_job(jobs, name, job, why))
 			return true;
 		complain("job %s: %s", name, why);

@@ -625,6 +625,7 @@ def owners():
         write(w.path("secret"), "kind=x\ncommand=true\n", 0o600)
         os.symlink(w.path("secret"), w.path("queue/link"))
         os.link(w.path("secret"), w.path("queue/hard"))
+        write(w.path("queue/a\nmgpu-agent: forged"), "kind=x\ncommand=true\n")
         daemon = w.start("watch")
         wait_until(lambda: os.path.lexists(w.path("queue/failed/hard")) and
                    os.path.lexists(w.path("queue/failed/link")) and
@@ -633,6 +634,8 @@ def owners():
         assert said[0] == "65534" and "0" not in said[1].split(), said
         assert re.fullmatch(r"CapEff:\s*0+", said[2]), said
         assert os.stat(w.path("queue/done/nobody.log")).st_uid == 65534
+        assert not [name for _, _, names in os.walk(w.path("queue")) for name in names
+                    if "forged" in name]
         daemon.terminate()
         assert daemon.wait(30 * SLOW) == 0
 
