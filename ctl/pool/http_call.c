@@ -378,6 +378,9 @@ static ssize_t stream_read(void *arg, uint64_t pos, char *buf, size_t max)
 	if (call->text_sent == call->text_size && more(call) < 0)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (!call->text_size) {
+		/* None of these events was for this client: look at those behind them. */
+		if (call->after < call->http->api->last_event)
+			http_event(call->http);
 		suspend(call);
 		return 0;
 	}

@@ -345,6 +345,21 @@ def streams_of_a_project():
         for _ in range(3):
             event = mine.event()
             assert event["request"] == 2, event
+        # Behind many events of others, and before none.
+        for _ in range(300):
+            p.unix.call("PUT", "/v1/projects/other", {})
+        p.unix.ask("late", vm="vm1", target="whole")
+        p.unix.release(3)
+        p.unix.wait(3, "cancelled", "released")
+        late = Stream(poold.UnixConnection(p.socket), f"/v1/events/stream?after={event['id']}",
+                      Authorization="Bearer " + token)
+        for line in iter(late.response.readline, b""):
+            # A comment comes when there was nothing to send for long.
+            assert not line.startswith(b":"), line
+            if b'"request":3' in line:
+                break
+        else:
+            raise AssertionError("the stream ended")
 
 
 # ---- callers
