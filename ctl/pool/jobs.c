@@ -610,6 +610,23 @@ static void refuse(struct jobs *jobs, const struct pool_job *job, const char *wh
 	push(jobs, &answer);
 }
 
+/*
+ * Whether the last job of a request's device is the same, and waits or runs: its answer is that of
+ * both.  A look beside a job has the pool ask again; a second attachment that fails would undo the
+ * first.  With the lock held.
+ */
+static bool is_under_way(const struct site *site, const struct pool_job *job)
+{
+	const struct item *item, *last = NULL;
+
+	for (item = site->items; item; item = item->next)
+		if (item->job.request.id == job->request.id &&
+		    !strcmp(item->job.request.vm, job->request.vm) &&
+		    !strcmp(item->job.request.gpu, job->request.gpu))
+			last = item;
+	return last && last->job.kind == job->kind;
+}
+
 void jobs_add(struct jobs *jobs, const struct pool_job *job)
 {
 	struct site *site = site_of(jobs, job);
@@ -626,7 +643,7 @@ void jobs_add(struct jobs *jobs, const struct pool_job *job)
 	}
 	item->job = *job;
 	pthread_mutex_lock(&site->lock);
-	if (!site->up) {
+	if (!site->up || is_under_way(site, job)) {
 		free(item);
 	} else {
 		for (at = &site->items; *at; at = &(*at)->next)

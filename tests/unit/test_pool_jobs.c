@@ -225,9 +225,40 @@ static void ends(void)
 	unlink(path);
 }
 
+/* The pool asks again for what is under way: one answer. */
+static void asked_again(void)
+{
+	struct pool_job on, off, last;
+	struct pool_host host;
+	struct jobs *jobs;
+	char path[64];
+	size_t i;
+
+	write_test_host(path, 2, 2);
+	host = host_at("h", path);
+	jobs = jobs_new(&host, 1);
+	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	on = job_of(POOL_JOB_ATTACH, 1, 0, 0);
+	off = job_of(POOL_JOB_DETACH, 1, 0, 0);
+	last = job_of(POOL_JOB_ATTACH, 2, 1, 0);
+	for (i = 0; i < 3; i++)
+		jobs_add(jobs, &on);
+	for (i = 0; i < 3; i++)
+		jobs_add(jobs, &off);
+	/* of the same VM: after all of them */
+	jobs_add(jobs, &last);
+	for (i = 0; next(jobs) && answer.request != 2; )
+		i += answer.kind == JOBS_ATTACHED || answer.kind == JOBS_DETACHED;
+	TAP_EQ(answer.request, 2);
+	TAP_EQ(i, 2);
+	jobs_free(jobs);
+	unlink(path);
+}
+
 int main(void)
 {
 	tap_run(in_order, "jobs of a VM are done in order, and answered");
+	tap_run(asked_again, "a job that is under way is not done twice");
 	tap_run(many, "jobs of many VMs are done at the same time, each once");
 	tap_run(down, "a host that is down comes up, and its jobs are dropped");
 	tap_run(hangs, "a host that hangs holds up itself only");
