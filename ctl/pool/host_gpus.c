@@ -518,13 +518,18 @@ static int see_all(struct look *look, virDomainPtr vm, bool live)
 /* Returns -ENOMEM, -EIO. A VM that is gone by now has nothing. */
 static int look_at(struct look *look, virDomainPtr vm)
 {
-	int ret = 0;
+	int active, persistent, ret = 0;
 
 	look->vm = virDomainGetName(vm);
 	if (!look->vm || strlen(look->vm) >= POOL_NAME_MAX)
 		return 0;
-	look->active = virDomainIsActive(vm) == 1;
-	look->persistent = virDomainIsPersistent(vm) == 1;
+	active = virDomainIsActive(vm);
+	persistent = virDomainIsPersistent(vm);
+	/* An error is no VM that is off and has no definition. */
+	if (active < 0 || persistent < 0)
+		return host_last_error() == VIR_ERR_NO_DOMAIN ? 0 : -EIO;
+	look->active = active;
+	look->persistent = persistent;
 	if (look->active)
 		ret = see_all(look, vm, true);
 	if (!ret && look->persistent)

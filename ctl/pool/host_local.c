@@ -433,6 +433,23 @@ static int use_of_vgpu(struct host *host, const struct pool_request *r, struct p
 	return -ENOENT;
 }
 
+#define FORGET_NS	INT64_C(3600000000000)
+
+/* Requests that are over. */
+static void forget_powered(struct host *host, int64_t now)
+{
+	struct powered **at = &host->powered, *p;
+
+	while ((p = *at)) {
+		if (now - p->seen_ns < FORGET_NS) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		free(p);
+	}
+}
+
 /* Time between looks at which it worked both times counts. */
 static int use_of_whole(struct host *host, const struct pool_request *r, struct pool_use *use)
 {
@@ -449,6 +466,7 @@ static int use_of_whole(struct host *host, const struct pool_request *r, struct 
 		p = calloc(1, sizeof(*p));
 		if (!p)
 			return -ENOMEM;
+		forget_powered(host, now);
 		p->request = r->id;
 		p->next = host->powered;
 		host->powered = p;
@@ -456,6 +474,7 @@ static int use_of_whole(struct host *host, const struct pool_request *r, struct 
 		p->busy_ns += (uint64_t)(now - p->last_ns);
 	}
 	p->last_ns = works ? now : 0;
+	p->seen_ns = now;
 	use->busy_ns = p->busy_ns;
 	use->source = 'p';
 	return 0;

@@ -110,9 +110,13 @@ static enum host_result define(struct host *host, const char *xml, const char *u
 static void remember(struct host *host, const char *uuid)
 {
 	char (*grown)[POOL_UUID_MAX];
+	size_t i;
 
 	pthread_mutex_lock(&host->lock);
-	grown = reallocarray(host->made, host->nr_made + 1, sizeof(*grown));
+	for (i = 0; i < host->nr_made && strcmp(host->made[i], uuid); i++)
+		;
+	grown = i < host->nr_made ? NULL :
+		reallocarray(host->made, host->nr_made + 1, sizeof(*grown));
 	if (grown) {
 		host->made = grown;
 		strcpy(grown[host->nr_made++], uuid);
@@ -192,6 +196,8 @@ enum host_result mdev_remove(struct host *host, const char *uuid, char *text)
 	device = find(host, uuid, &failed);
 	if (failed && is_supported())
 		return host_error(host, text, "no list of mdevs");
+	if (!device)
+		forget(host, uuid);
 	if (!device)
 		return HOST_OK;
 	result = destroy(host, device, uuid, text);

@@ -42,10 +42,11 @@ struct held {
 	struct xml_device device;
 };
 
-/* Time for which a whole GPU was powered, of a request. */
+/* Time for which a whole GPU was powered, of a request; @seen_ns: the last look. */
 struct powered {
 	struct powered *next;
 	uint64_t request;
+	int64_t seen_ns;
 	int64_t last_ns;
 	uint64_t busy_ns;
 };
