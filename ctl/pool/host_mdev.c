@@ -131,7 +131,7 @@ static void forget(struct host *host, const char *uuid)
 	pthread_mutex_lock(&host->lock);
 	for (i = 0; i < host->nr_made; i++)
 		if (!strcmp(host->made[i], uuid)) {
-			strcpy(host->made[i], host->made[--host->nr_made]);
+			memmove(host->made[i], host->made[--host->nr_made], POOL_UUID_MAX);
 			break;
 		}
 	pthread_mutex_unlock(&host->lock);
