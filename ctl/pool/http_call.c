@@ -265,8 +265,8 @@ static bool other_site(struct call *call)
 
 /*
  * Whether the Host of a call at the Unix socket is one that no other site can have. A browser gets
- * to the socket through a forwarded port, and has all rights there. A site whose name's DNS leads to
- * that port (rebinding) is of the same origin for the browser, but its name has a dot.
+ * to the socket through a forwarded port, and has all rights there. A site whose DNS leads to that
+ * port (rebinding) is of the same origin for the browser, but its name has a dot.
  */
 static bool host_is_own(const char *host)
 {
@@ -455,8 +455,8 @@ void *call_begin(void *arg, const char *uri, struct MHD_Connection *c)
 }
 
 /*
- * A call that takes long, such as the use of a week, holds up all others: it counts as so many calls
- * that a caller takes a part of the time only. Admins answer for the service.
+ * A call that takes long, such as the use of a week, holds up all others: it counts as so many
+ * calls that a caller takes a part of the time only. Admins answer for the service.
  */
 static void charge(struct call *call, uint64_t ns)
 {
