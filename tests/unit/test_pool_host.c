@@ -425,8 +425,8 @@ static void type_slots(void)
 	TAP_STR(gpu.types, "small large");
 	TAP_EQ(gpu.slots, 64);
 	/* 40 of them are there */
-	types[0] = (struct host_type){ "small", 24, 10, 0 };
-	types[1] = (struct host_type){ "large", 24, 30, 0 };
+	types[0] = (struct host_type){ "small", 24, 0, 0 };
+	types[1] = (struct host_type){ "large", 24, 40, 0 };
 	gpu = (struct pool_gpu){ 0 };
 	types_fill(&gpu, types, 2);
 	TAP_STR(gpu.types, "small large");
