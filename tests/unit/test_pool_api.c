@@ -567,6 +567,7 @@ static void database_fails(void)
 	commit_fails = false;
 	TAP_EQ(status(&of_p, "POST", "/v1/requests", WISH("l", "a")), 503);
 	TAP_EQ(world.jobs, 0);
+	TAP_EQ(effects_begin(&world.effects), -EIO);
 	world_end();
 }
 
