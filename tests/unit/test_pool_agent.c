@@ -802,7 +802,7 @@ static void place(void)
 	snprintf(version, sizeof(version), "%s", get(1, "version"));
 	wire_begin(&t, "state");
 	wire_add(&t, "id", "3");
-	wire_add(&t, "wait", "20");
+	wire_add(&t, "wait", "300");
 	wire_add(&t, "seen", version);
 	size = wire_end(&t, l->keys.sign, ++l->seq, NULL);
 	send_raw(1, t.frame, size);
