@@ -263,8 +263,10 @@ static void parents(void)
 	snprintf(path, sizeof(path), "/sys/bus/mdev/devices/%s", other);
 	link_to("../../../devices/mgpu_soft.0/83b8f4f2-509f-382f-3c1e-e6bfe0fa1002", path);
 	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "/sys/devices/mgpu_soft.0/%s/mdev_type", i ? other : ours);
-		link_to("../../../class/mdev_bus/mgpu_soft.0/mdev_supported_types/mgpu_soft-small", path);
+		snprintf(path, sizeof(path), "/sys/devices/mgpu_soft.0/%s/mdev_type",
+			 i ? other : ours);
+		link_to("../../../class/mdev_bus/mgpu_soft.0/mdev_supported_types/mgpu_soft-small",
+			path);
 	}
 	held.device.request = 4;
 	strcpy(held.device.uuid, ours);
