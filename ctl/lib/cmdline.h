@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Words and options that a program does not know. gpuctl, mgpud, mgpu-policy, mgpu-trace,
- * mgpu-renderd, mgpu-defer, mgpu-place, mgpu-learn, mgpu-exporter, mgpu-remoted, mgpu-poold
- * and mgpu-agent answer them alike: one line on standard error, with a suggestion, and exit status 2.
+ * mgpu-renderd, mgpu-defer, mgpu-place, mgpu-learn, mgpu-exporter, mgpu-remoted, mgpu-poold and
+ * mgpu-agent answer them alike: one line on standard error, with a suggestion, and exit status 2.
  */
 #ifndef LIBMGPU_CMDLINE_H
 #define LIBMGPU_CMDLINE_H

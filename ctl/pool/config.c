@@ -652,7 +652,7 @@ int config_load(struct config *config, const char *path, bool must, char *why, s
 		ret = -EINVAL;
 	} else {
 		ret = config_parse(config, path, text, (size_t)len, why, size);
-		config->exposed = !ret && st.st_mode & S_IROTH && has_password(config->database);
+		config->exposed = !ret && st.st_mode & 0004 && has_password(config->database);
 	}
 	free(text);
 	close(fd);

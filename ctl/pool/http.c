@@ -264,7 +264,7 @@ static void warn_exposed(const char *key)
 {
 	struct stat st;
 
-	if (!stat(key, &st) && st.st_mode & S_IROTH)
+	if (!stat(key, &st) && st.st_mode & 0004)
 		complain("%s: every user can read the private key: chmod o-r %s", key, key);
 }
 

@@ -247,7 +247,7 @@ static void parents(void)
 	static const char other[] = "83b8f4f2-509f-382f-3c1e-e6bfe0fa1002";
 	static struct held held;
 	struct host host = { .config.name = "h", .local = true, .held = &held, .nr_held = 1 };
-	char parent[POOL_ADDR_MAX], path[128];
+	char parent[POOL_ADDR_MAX], path[128], target[128];
 
 	begin();
 	type("mgpu_soft-large", "3\n", "virtio-gpu 2D, largest mode 1x1, memory 256 MiB, weight 100\n");
@@ -259,9 +259,11 @@ static void parents(void)
 	snprintf(path, sizeof(path), "/sys/devices/mgpu_soft.0/%s", other);
 	put(path, NULL);
 	snprintf(path, sizeof(path), "/sys/bus/mdev/devices/%s", ours);
-	link_to("../../../devices/mgpu_soft.0/83b8f4f2-509f-382f-3c1e-e6bfe0fa1001", path);
+	snprintf(target, sizeof(target), "../../../devices/mgpu_soft.0/%s", ours);
+	link_to(target, path);
 	snprintf(path, sizeof(path), "/sys/bus/mdev/devices/%s", other);
-	link_to("../../../devices/mgpu_soft.0/83b8f4f2-509f-382f-3c1e-e6bfe0fa1002", path);
+	snprintf(target, sizeof(target), "../../../devices/mgpu_soft.0/%s", other);
+	link_to(target, path);
 	for (int i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path), "/sys/devices/mgpu_soft.0/%s/mdev_type",
 			 i ? other : ours);

@@ -6,8 +6,9 @@
  *	bench-pool-hosts hold NAME=URI...
  *
  * attach gives VMs in turn CONCURRENT GPUs of their hosts (vGPUs where there are any), all at once,
- * takes them back, and does so ROUNDS times, by ctl/pool/jobs.c as the service does.  It prints a line for each
- * attachment: milliseconds from the job to its answer, and those of them that libvirt took.
+ * takes them back, and does so ROUNDS times, by ctl/pool/jobs.c as the service does.  It prints a
+ * line for each attachment: milliseconds from the job to its answer, and those of them that libvirt
+ * took.
  *
  * hold connects to all hosts, prints "up", and keeps what they said until its input ends.
  */
