@@ -500,10 +500,9 @@ int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, c
 	}
 	if (!may_extend(pool, q, now)) {
 		explain(text,
-			"request %" PRIu64 " has not used its GPU for %" PRId64 " s, and extensions "
-			"keep an idle GPU for %" PRIu32 " s at most; use it, or ask an "
-			"administrator to pin the VM",
-			id, now - q->idle.used, pool->settings.extend_max);
+			"request %llu has not used its GPU for %lld s, and extensions keep an idle GPU for %u s at most; use it, or ask an administrator to pin the VM",
+			(unsigned long long)id, (long long)(now - q->idle.used),
+			pool->settings.extend_max);
 		return -EPERM;
 	}
 	next = q->r;
