@@ -11,7 +11,7 @@
 
 #include "host_private.h"
 
-/* What libvirt or sysfs says is available, and the most that could be: more than any GPU has. */
+/* Bound of the numbers that libvirt and sysfs give: more than any GPU has. */
 #define INSTANCES_MAX	65536u
 
 static unsigned int room(const struct host_type *type)

@@ -205,7 +205,7 @@ static void log_refused(struct call *call, const char *why)
 	api_refused(call->http->api, "nobody", address, why, call->http->now);
 }
 
-/* What a caller's calls are counted by. */
+/* The address or name that a caller's calls are counted by. */
 static size_t caller(const struct call *call, char name[2 * POOL_NAME_MAX])
 {
 	return (size_t)snprintf(name, 2 * POOL_NAME_MAX, "%u:%s", call->actor.role,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What hosts say about VMs and GPUs, with a database; the hosts' threads are played. */
+/* Reports of hosts about VMs and GPUs, with a database; the hosts' threads are played. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -249,7 +249,7 @@ static void host_removed(void)
 	say_up(0);
 	run();
 	TAP_STR(host_of("v"), "h0");
-	/* What a thread that was left behind says wakes nobody. */
+	/* The answer of a thread that was left behind wakes no loop. */
 	say_up(1);
 	TAP_EQ(poll(&(struct pollfd){ hosts_fd(hosts), POLLIN, 0 }, 1, 0), 0);
 	end();
