@@ -219,7 +219,7 @@ static void add_gpus(void)
 
 static void do_command(char *line)
 {
-	char *word = strtok(line, "\n "), *value = strtok(NULL, " \n"), why[POOL_TEXT_MAX];
+	char *word = strtok(line, "\n "), *value = strtok(NULL, "\n "), why[POOL_TEXT_MAX];
 
 	if (!word)
 		return;
