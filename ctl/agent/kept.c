@@ -296,18 +296,20 @@ void kept_others(const struct kept *kept, char list[KEPT_LIST])
  * struct sought - a key that is sought
  * @conf: settings
  * @key: the key
+ * @but: name of what does not count
  * @found: a request has it
  */
 struct sought {
 	const struct conf *conf;
 	const char *key;
+	const char *but;
 	bool found;
 };
 
 static void seek_key(const char *name, void *arg)
 {
 	struct sought *s = arg;
-	struct kept *k = malloc(sizeof(*k));
+	struct kept *k = strcmp(name, s->but) ? malloc(sizeof(*k)) : NULL;
 
 	if (!k)
 		return;
@@ -317,9 +319,9 @@ static void seek_key(const char *name, void *arg)
 	free(k);
 }
 
-bool kept_has(const struct conf *conf, const char *key)
+bool kept_has(const struct conf *conf, const char *key, const char *but)
 {
-	struct sought s = { .conf = conf, .key = key };
+	struct sought s = { .conf = conf, .key = key, .but = but };
 
 	kept_each(conf, seek_key, &s);
 	return s.found;

@@ -72,8 +72,8 @@ void kept_unlock(int lock);
 /* Write the devices of the other requests, separated by blanks. */
 void kept_others(const struct kept *kept, char list[KEPT_LIST]);
 
-/* Whether the agent keeps a request with this key. */
-bool kept_has(const struct conf *conf, const char *key);
+/* Whether the agent keeps a request with this key, under another name than @but. */
+bool kept_has(const struct conf *conf, const char *key, const char *but);
 
 /* The VM's consent, as the service has taken it. */
 bool kept_consent(const struct conf *conf);

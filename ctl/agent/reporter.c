@@ -18,6 +18,7 @@
 
 #define ANSWER_S	10
 #define HOLDS		16
+#define PREFIX		"reported-"	/* of names of what is kept */
 #define LISTS		5	/* pauses between reports that pass between lists without a GPU */
 
 /**
@@ -80,13 +81,12 @@ static bool ask_state(struct reporter *r, uint64_t id)
 	return !link_ask(r->link, ANSWER_S) && link_ok(r->link);
 }
 
-/* Begin to look at a request. */
-static void hold_new(struct reporter *r, struct hold **slot, uint64_t id, const char *key)
+/* Begin to look at a request, or go on after a restart. */
+static void hold_new(struct reporter *r, struct hold **slot, uint64_t id, const char *name,
+		     const char *key)
 {
 	struct hold *h = calloc(1, sizeof(*h));
-	char name[KEPT_NAME];
 
-	snprintf(name, sizeof(name), "reported-%" PRIu64, id);
 	if (!h || kept_take(&h->kept, r->conf, name)) {
 		free(h);
 		return;
@@ -110,18 +110,34 @@ static void hold_new(struct reporter *r, struct hold **slot, uint64_t id, const 
 /* Take a line "ID STATE KIND KEY" of the list. */
 static void take_line(struct reporter *r, const char *line)
 {
-	char number[24], state[16], kind[64], key[64];
+	char number[24], state[16], kind[64], key[64], name[KEPT_NAME];
 	struct hold **slot = r->holds;
 	uint64_t id;
 
 	if (sscanf(line, "%23s %15s %63s %63s", number, state, kind, key) != 4 ||
-	    strcmp(state, "active") || wire_decimal(number, INT64_MAX, &id) || is_held(r, id) ||
-	    kept_has(r->conf, key))
+	    strcmp(state, "active") || wire_decimal(number, INT64_MAX, &id) || is_held(r, id))
+		return;
+	snprintf(name, sizeof(name), PREFIX "%" PRIu64, id);
+	if (kept_has(r->conf, key, name))
 		return;
 	while (slot < r->holds + HOLDS && *slot)
 		slot++;
 	if (slot < r->holds + HOLDS)
-		hold_new(r, slot, id, key);
+		hold_new(r, slot, id, name, key);
+}
+
+/* Drop what a former process kept, unless a process has it: its device may be another's by now. */
+static void forget(const char *name, void *arg)
+{
+	const struct reporter *r = arg;
+	struct kept *k;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)))
+		return;
+	k = malloc(sizeof(*k));
+	if (k && !kept_take(k, r->conf, name))
+		kept_close(k, true);
+	free(k);
 }
 
 static void list(struct reporter *r)
@@ -144,6 +160,7 @@ static void list(struct reporter *r)
 	}
 	for (size_t i = 0; i < nr; i++)
 		take_line(r, lines[i]);
+	kept_each(r->conf, forget, r);
 }
 
 static void drop(struct hold **slot)

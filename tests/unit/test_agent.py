@@ -671,6 +671,28 @@ def others_reported():
         assert daemon.wait(30 * SLOW) == 0
 
 
+def reporter_restarts():
+    """watch goes on to report after a restart, and forgets what ended meanwhile."""
+    with world() as w:
+        write(f"{w.root}/sys/bus/pci/devices/0000:00:02.0/vendor", "0x1234\n")
+        os.mkdir(w.path("queue"), 0o700)
+        assert w.agent("consent", "yes").returncode == 0
+        assert w.agent("request", "--kind", "x", "--wait").returncode == 0
+        for i in range(2):
+            nr = len(uses(w))
+            daemon = w.start("watch")
+            fdinfo(w, 100, i + 1)
+            wait_until(lambda n=nr: len(uses(w)) > n + 1)
+            daemon.terminate()
+            assert daemon.wait(30 * SLOW) == 0
+        assert w.agent("release", "1").returncode == 0
+        assert "reported-1.request" in os.listdir(w.path("vm-a.state"))
+        daemon = w.start("watch")
+        wait_until(lambda: os.listdir(w.path("vm-a.state")) == ["consent"])
+        daemon.terminate()
+        assert daemon.wait(30 * SLOW) == 0
+
+
 def listening(pid):
     """Return the TCP ports at which a process listens."""
     with open(f"/proc/{pid}/net/tcp", encoding="ascii") as f:
@@ -760,6 +782,7 @@ if __name__ == "__main__":
         (pipe, "watch runs the lines of a pipe"),
         (owners, "jobs run as their owners"),
         (others_reported, "watch reports what was asked for by hand"),
+        (reporter_restarts, "watch reports what was asked for by hand after a restart, too"),
         (real_service, "mgpu-poold knows the agent by the key that it made"),
         (nvml, "NVIDIA's library is read if it is there"),
     ]))
