@@ -445,16 +445,27 @@ int hold_tick(struct hold *h, uint64_t now)
 
 /* ---- the end ---- */
 
+/* Whether the service could not do it now, but can later. */
+static bool is_later(const struct link *link)
+{
+	const char *code = link_code(link);
+
+	return !strcmp(code, "failed") || !strcmp(code, "slower") || !strcmp(code, "replayed");
+}
+
 /* By its key, if the agent ended before the answer with the number came. */
 static int release_once(struct link *link, const struct kept *kept, unsigned int patience)
 {
+	int ret;
+
 	wire_begin(&link->out, "release");
 	if (kept->id)
 		wire_add_number(&link->out, "id", kept->id);
 	else
 		wire_add(&link->out, "key", kept->key);
 	wire_add_number(&link->out, "done", kept->done);
-	return link_ask_long(link, ANSWER_S, patience, true);
+	ret = link_ask_long(link, ANSWER_S, patience, true);
+	return ret ? ret : !link_ok(link) && is_later(link) ? -EAGAIN : 0;
 }
 
 int hold_release(struct hold *h, bool done, unsigned int patience)

@@ -346,6 +346,24 @@ def reconnects():
         assert w.states("vm-b") == {}
 
 
+def released_later():
+    """A release that the service cannot store is made up for at the next start."""
+    with world() as w:
+        agent = w.start(*RUN, "sh", "-c", "echo up; read x", stdin=subprocess.PIPE)
+        assert agent.stdout.readline() == "up\n"
+        with contextlib.closing(sqlite3.connect(w.path("db"), isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            agent.stdin.write("\n")
+            agent.stdin.close()
+            assert agent.wait(60 * SLOW) == 0
+            db.execute("ROLLBACK")
+        assert w.states() == {1: "active"}
+        assert "request 1 is not released yet: the service cannot write" in w.errors(), w.errors()
+        assert w.agent(*RUN, "true").returncode == 0
+        wait_until(lambda: "outcome 1 done=1" in w.said() and w.states() == {})
+        assert os.listdir(w.path("vm-a.state")) == []
+
+
 def taken():
     """A GPU that the service takes back ends the command, with the reason."""
     with world() as w:
@@ -772,6 +790,7 @@ if __name__ == "__main__":
         (two_at_once, "GPUs that come at the same time go to a request each"),
         (disk, "a damaged file of a request is as none"),
         (reconnects, "the agent connects again"),
+        (released_later, "a release that the service cannot store is done later"),
         (taken, "a GPU that is taken back ends the command"),
         (by_hand, "requests can be made and ended by hand"),
         (keys, "keys come from a file or fw_cfg, and bad ones are refused"),
