@@ -159,11 +159,7 @@ static int taken(struct hold *h, int ret)
 {
 	if (ret == -EINTR)
 		return ret;
-	if (ret) {
-		complain("%s", h->link->why);
-		return -EACCES;
-	}
-	if (!link_ok(h->link)) {
+	if (ret || !link_ok(h->link)) {
 		complain("%s", h->link->why);
 		return -EACCES;
 	}
