@@ -341,15 +341,18 @@ bool jobs_next(struct jobs *jobs, struct job *job)
 	return false;
 }
 
-/* The output goes to a file of the owner's in a folder that only the agent writes to. */
+/*
+ * The output goes to a new file of the owner's in a folder that only the agent writes to: the
+ * owner of a former file of the name may have it open.
+ */
 static int open_log(const struct jobs *jobs, const struct job *job)
 {
 	char name[300];
 	int fd;
 
 	snprintf(name, sizeof(name), "%s.log", job->name);
-	fd = openat(jobs->done, name,
-		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	unlinkat(jobs->done, name, 0);
+	fd = openat(jobs->done, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0 && fchown(fd, job->uid, job->gid)) {
 		close(fd);
 		return -1;

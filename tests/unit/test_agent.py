@@ -613,6 +613,21 @@ def pipe():
         assert daemon.wait(30 * SLOW) == 0
 
 
+def logs():
+    """A job's output does not reach those who have a former log of its name open."""
+    with world() as w:
+        write(w.path("queue/done/mine.log"), "former\n")
+        os.chmod(w.path("queue"), 0o700)
+        with open(w.path("queue/done/mine.log"), encoding="utf-8") as former:
+            job(w, "mine", "echo secret")
+            daemon = w.start("watch")
+            wait_until(lambda: os.path.exists(w.path("queue/done/mine")))
+            assert former.read() == "former\n"
+        assert open(w.path("queue/done/mine.log"), encoding="utf-8").read() == "secret\n"
+        daemon.terminate()
+        assert daemon.wait(30 * SLOW) == 0
+
+
 def owners():
     """Jobs run as the owners of their files; a queue that others can change is refused."""
     if os.geteuid():
@@ -799,6 +814,7 @@ if __name__ == "__main__":
         (queue, "watch runs the jobs of a folder"),
         (queue_survives, "a job that was cut off runs again with its request"),
         (pipe, "watch runs the lines of a pipe"),
+        (logs, "a job's output goes to a new file"),
         (owners, "jobs run as their owners"),
         (others_reported, "watch reports what was asked for by hand"),
         (reporter_restarts, "watch reports what was asked for by hand after a restart, too"),
