@@ -223,8 +223,8 @@ behaves 'removal keeps the configuration only' removed
 
 purged()
 {
-	mkdir -p "$root"/var/{lib,log}/mgpu
-	touch "$root"/var/{lib,log}/mgpu/file
+	mkdir -p "$root"/var/{lib,log}/mgpu "$root"/var/lib/mgpu-{pool,agent}
+	touch "$root"/var/{lib,log}/mgpu/file "$root"/var/lib/mgpu-{pool,agent}/file
 	quiet_apt purge '^mgpu-'
 	strays >"$tmp/after"
 	diff "$tmp/before" "$tmp/after" | grep '^[<>]'

@@ -109,6 +109,23 @@ maintainer_scripts()
 }
 behaves 'an upgrade leaves services running, and a removal stops them' maintainer_scripts
 
+# A purge removes the folders that systemd makes for a unit.
+state_goes()
+{
+	local unit package folder nr=0
+
+	for unit in "$top"/ctl/*/*.service; do
+		package=$(grep -lF "/${unit##*/}" "$top"/debian/*.install)
+		for folder in $(sed -n 's,^StateDirectory=,/var/lib/,p; s,^LogsDirectory=,/var/log/,p' "$unit"); do
+			nr=$((nr + 1))
+			grep -qE "^\srm -rf (/.* )?$folder( |$)" "${package%.install}.postrm" ||
+				echo "a purge of $(basename "$package" .install) leaves $folder"
+		done
+	done
+	[ $nr -ge 4 ] || echo "there are $nr folders only"
+}
+behaves 'a purge removes state and logs of each service' state_goes
+
 # ---- tests of the packages
 
 # A test that begins, waits and ends, and has no system.
