@@ -6,6 +6,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -210,10 +211,21 @@ def stays_until_interrupted():
 
 
 def refuses():
-    for name, value in (("SECONDS", "0"), ("MINUTES", "x"), ("STAY", "maybe"), ("PORT", "70000")):
+    for name, value in (("SECONDS", "0"), ("MINUTES", "x"), ("STAY", "maybe"), ("PORT", "70000"),
+                        ("SEED", "-1"), ("PICTURES", "maybe")):
         with begin(**{name: value}) as demo:
             said = demo.stdout.read()
             assert demo.wait() == 1 and f"DEMO_POOL_{name}={value}" in said, said
+            assert said.count("\n") == 1, f"it played before: {said}"
+
+
+def port_is_taken():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with begin(PORT=str(port)) as demo:
+            said = demo.stdout.read()
+            assert demo.wait() == 1 and "Traceback" not in said, said
+            assert f"port {port} of 127.0.0.1: Address already in use; set DEMO_" in said, said
 
 
 def main():
@@ -230,7 +242,8 @@ def main():
         (names, "VMs have names of their own"),
         (plays, "a short demo shows its page, and writes its summary"),
         (stays_until_interrupted, "it stays until it is interrupted"),
-        (refuses, "wrong options are refused"),
+        (refuses, "wrong options are refused, before anything is played"),
+        (port_is_taken, "a port that is taken is refused"),
     ])
 
 

@@ -16,7 +16,6 @@ KINDS = {"training": (840, 0.93, 1), "inference": (300, 0.45, 0), "rendering": (
 PAUSE_S = 200               # mean time between two requests of a VM
 REPORT_S = 60               # between two reports of use
 HOLDING = ("attaching", "active", "releasing")
-OPEN = ("queued", *HOLDING)
 
 
 def vm_names():
