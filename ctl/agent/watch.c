@@ -122,9 +122,14 @@ static void rest(struct watch *w, int ms)
 	jobs_drain(&w->jobs);
 }
 
-/* A signal that ended a wait, or a refusal: the job stays, for another try. */
+/*
+ * A signal that ended a wait, or a refusal: the job stays, for another try. A job whose wishes are
+ * none that a service knows would hold up all others for good.
+ */
 static void not_now(struct watch *w, int error)
 {
+	bool invalid = error == -EACCES && !strcmp(link_code(&w->link), "invalid");
+
 	if (error == -EINTR) {
 		w->stop |= child_stopped(w->signals);
 		if (w->stop)
@@ -132,6 +137,10 @@ static void not_now(struct watch *w, int error)
 	}
 	w->done = false;
 	release(w);
+	if (invalid) {
+		jobs_end(&w->jobs, w->job.name, false);
+		return;
+	}
 	notify("STATUS=No GPU for job %s; trying again", w->job.name);
 	rest(w, PAUSE_MS);
 }

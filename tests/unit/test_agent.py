@@ -560,8 +560,12 @@ def queue():
         job(w, "3", f"echo 3 $MGPU_REQUEST $MGPU_GPU >>{log}; exit 1", kind="render")
         job(w, "4", "true", colour="red")
         write(w.path("queue/.5"), "not a job\n")
+        # The service refuses this for good, and the next job has its turn.
+        job(w, "00", "true", target="all")
+        os.utime(w.path("queue/00"), (0, 0))
         daemon = w.start("watch")
         wait_until(lambda: os.path.exists(w.path("queue/failed/3")))
+        assert os.path.exists(w.path("queue/failed/00"))
         assert open(log, encoding="utf-8").read() == (
             "0 1 0000:00:11.0\n1 1 0000:00:11.0\n2 1 0000:00:11.0\n3 2 0000:00:12.0\n")
         wait_until(lambda: os.path.exists(w.path("queue/failed/4")))
