@@ -239,6 +239,7 @@ static bool take(struct bucket *b, uint64_t now, unsigned int most, unsigned int
 /* A number for who is at the other end: CID, IPv4 address, or network of an IPv6 address. */
 static uint64_t peer_of(const struct sockaddr_storage *from)
 {
+	const struct in6_addr *v6;
 	uint64_t key = 0;
 
 	switch (from->ss_family) {
@@ -247,7 +248,11 @@ static uint64_t peer_of(const struct sockaddr_storage *from)
 	case AF_INET:
 		return UINT64_C(2) << 48 | ((const struct sockaddr_in *)from)->sin_addr.s_addr;
 	case AF_INET6:
-		memcpy(&key, &((const struct sockaddr_in6 *)from)->sin6_addr, sizeof(key));
+		v6 = &((const struct sockaddr_in6 *)from)->sin6_addr;
+		/* IPv4 at a listener for both: the network is the same for all. */
+		if (IN6_IS_ADDR_V4MAPPED(v6))
+			return UINT64_C(2) << 48 | v6->s6_addr32[3];
+		memcpy(&key, v6, sizeof(key));
 		return key ? key : UINT64_C(3) << 48;
 	default:
 		return UINT64_C(4) << 48;

@@ -25,6 +25,7 @@
 
 /**
  * struct world - a service with two VMs of one project, and a whole GPU
+ * @listen: address to listen at
  * @lock: of all but @stop; the service's thread and the test take turns
  * @jobs: jobs that the pool began
  */
@@ -42,10 +43,11 @@ static struct world {
 	struct pool_job job;
 	unsigned int jobs;
 	char events[4096];
+	const char *listen;
 	char where[64];
 	struct conf conf[3];
 	struct link link[3];
-} w = { .lock = PTHREAD_MUTEX_INITIALIZER, .now = T0 };
+} w = { .lock = PTHREAD_MUTEX_INITIALIZER, .now = T0, .listen = "127.0.0.1:0" };
 
 static const char *const names[] = { "a", "b", "c" };
 
@@ -113,7 +115,7 @@ static void start(void)
 	struct sockaddr_in at;
 	socklen_t size = sizeof(at);
 
-	w.setup.listeners[0] = agent_listen("127.0.0.1:0", text);
+	w.setup.listeners[0] = agent_listen(w.listen, text);
 	w.setup.nr_listeners = 1;
 	if (!TAP_CHECK(w.setup.listeners[0] >= 0))
 		tap_diag("%s", text);
@@ -421,15 +423,22 @@ static void by_key(void)
 }
 
 /* Connect to the service by TCP. */
-static int connect_plain(void)
+static int connect_from(uint32_t address)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET };
+	struct sockaddr_in to = { .sin_family = AF_INET }, from = to;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	from.sin_addr.s_addr = htonl(address);
+	TAP_EQ(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
 	to.sin_port = htons((uint16_t)atoi(strchr(w.where, ':') + 1));
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	TAP_EQ(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	return fd;
+}
+
+static int connect_plain(void)
+{
+	return connect_from(INADDR_LOOPBACK);
 }
 
 /* The alert by which the service refuses a VM's key, -1: none. */
@@ -894,9 +903,11 @@ static void changes(void)
 	finish();
 }
 
-static void peers(void)
+/* One peer opens too many, and another one does not suffer from it. */
+static void peers_of(uint32_t other)
 {
 	struct agent_limits l;
+	int fd;
 
 	agent_limits_default(&l);
 	l.opens = 3;
@@ -908,7 +919,30 @@ static void peers(void)
 	wire_begin(&w.link[0].out, "list");
 	TAP_CHECK(link_ask(&w.link[0], 20) != 0);
 	TAP_EQ(counts().refused, 1);
+	TAP_CHECK(settled(0));
+	fd = connect_from(other);
+	TAP_CHECK(settled(1));
+	TAP_EQ(counts().refused, 1);
+	close(fd);
 	finish();
+}
+
+static void peers(void)
+{
+	peers_of(INADDR_LOOPBACK + 1);
+}
+
+/* A listener for both takes IPv4 addresses as those of one IPv6 network: they are peers each. */
+static void mapped_peers(void)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		TAP_SKIP("there is no IPv6");
+	close(fd);
+	w.listen = "[::ffff:127.0.0.1]:0";
+	peers_of(INADDR_LOOPBACK + 1);
+	w.listen = "127.0.0.1:0";
 }
 
 static void slow(void)
@@ -1292,6 +1326,7 @@ int main(void)
 	tap_run(limits, "connections, handshakes, messages and requests have bounds");
 	tap_run(changes, "changes of a VM have a bound");
 	tap_run(peers, "a peer opens so many connections, and no more");
+	tap_run(mapped_peers, "IPv4 addresses at an IPv6 listener are peers each");
 	tap_run(slow, "a message that takes too long ends the connection");
 	tap_run(idle, "an idle connection is closed, and the agent connects again");
 	tap_run(new_key, "a new key ends the connections of the old one");
