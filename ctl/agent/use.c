@@ -28,16 +28,6 @@ void meter_open(struct meter *m, const char *root, const char *addr, const char 
 	snprintf(m->addr, sizeof(m->addr), "%s", addr);
 }
 
-const char *meter_source(const struct meter *m)
-{
-	static const char *const names[] = {
-		[USE_NVML] = "nvml", [USE_DRM] = "drm", [USE_BUSY] = "busy-percent",
-		[USE_POWER] = "runtime-pm", [USE_IRQ] = "interrupts", [USE_NONE] = "none",
-	};
-
-	return names[m->source];
-}
-
 static void attribute(const struct meter *m, const char *name, char path[PATH_SIZE])
 {
 	snprintf(path, PATH_SIZE, "%s/sys/bus/pci/devices/%s/%s", m->root, m->addr, name);

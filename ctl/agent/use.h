@@ -81,6 +81,5 @@ void meter_open(struct meter *m, const char *root, const char *addr, const char 
 		uint64_t busy_ns);
 /* Look; every few seconds, so that short-lived programs count. @now_ns: CLOCK_MONOTONIC. */
 void meter_look(struct meter *m, uint64_t now_ns);
-const char *meter_source(const struct meter *m);
 
 #endif /* AGENT_USE_H */

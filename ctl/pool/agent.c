@@ -79,7 +79,6 @@ enum phase { HANDSHAKE, READ, WAIT, WRITE, CLOSED };
  * @keys: of that VM
  * @uuid: of that VM when the handshake was over
  * @guest: the VM, NULL during the handshake
- * @began_ns: when it was opened
  * @deadline_ns: when it is closed, or its wait is over
  * @place_ns: when a wait last looked at the place in the queue
  * @wait: what it waits for
@@ -103,7 +102,6 @@ struct conn {
 	struct wire_keys keys;
 	char uuid[POOL_UUID_MAX];
 	struct guest *guest;
-	uint64_t began_ns;
 	uint64_t deadline_ns;
 	uint64_t place_ns;
 	struct agent_wait wait;
@@ -439,7 +437,6 @@ static void add_conn(struct agent *a, int fd, uint64_t peer, uint64_t now)
 	c->fd = fd;
 	c->events = EPOLLIN;
 	c->peer = peer;
-	c->began_ns = now;
 	c->deadline_ns = now + a->setup.limits.handshake_ms * MS;
 	gnutls_session_set_ptr(c->tls, c);
 	c->next = a->conns;
