@@ -8,18 +8,11 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "checksum.h"
 #include "child.h"
 #include "complain.h"
 
 #define RELEASE_S	60	/* to try to release before a later start does it */
-
-static uint64_t mix(uint64_t hash, const char *text)
-{
-	do {
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	} while (*text++);
-	return hash;
-}
 
 /*
  * The same command with the same wishes, started again after a crash or a boot, is the one that
@@ -27,18 +20,17 @@ static uint64_t mix(uint64_t hash, const char *text)
  */
 static void name_of(const struct options *o, char name[KEPT_NAME])
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = CHECKSUM_START;
 	struct wire_text *t = malloc(sizeof(*t));
 
 	if (t) {
 		wire_begin(t, "run");
 		wish_write(&o->wish, t);
-		for (size_t i = 0; i < t->length; i++)
-			hash = (hash ^ t->frame[WIRE_HEADER + i]) * UINT64_C(0x100000001b3);
+		hash = checksum_add(hash, t->frame + WIRE_HEADER, t->length);
 		free(t);
 	}
 	for (int i = 0; i < o->nr; i++)
-		hash = mix(hash, o->words[i]);
+		hash = checksum_add(hash, o->words[i], strlen(o->words[i]) + 1);
 	snprintf(name, KEPT_NAME, "run-%016" PRIx64, hash);
 }
 

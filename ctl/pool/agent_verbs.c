@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent_verbs.h"
+#include "checksum.h"
 #include "vm_name.h"
 
 #define WATTS_MAX	10000	/* of a GPU: the history must not learn more */
@@ -105,38 +106,29 @@ void agent_event(const struct agent_setup *setup, const char *vm, const char *wh
 
 /* ---- states ---- */
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
-{
-	const unsigned char *b = bytes;
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ b[i]) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 static uint64_t mix_number(uint64_t hash, uint64_t n)
 {
-	return mix(hash, &n, sizeof(n));
+	return checksum_add(hash, &n, sizeof(n));
 }
 
 /* A hash of what an agent is told of a request, but for its place. */
 static uint64_t quick_hash(const struct pool_request *r)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = CHECKSUM_START;
 
 	hash = mix_number(hash, r->state);
 	hash = mix_number(hash, (uint64_t)r->attached);
 	hash = mix_number(hash, (uint64_t)r->until);
 	hash = mix_number(hash, (uint64_t)r->warned);
-	hash = mix(hash, r->gpu, strlen(r->gpu));
-	return mix(hash, r->why, strlen(r->why));
+	hash = checksum_add(hash, r->gpu, strlen(r->gpu));
+	return checksum_add(hash, r->why, strlen(r->why));
 }
 
 static uint64_t full_hash(const struct pool_request *r, const struct pool_place *place)
 {
 	uint64_t hash = mix_number(quick_hash(r), place->place);
 
-	hash = mix(hash, place->reason, strlen(place->reason));
+	hash = checksum_add(hash, place->reason, strlen(place->reason));
 	/* A number that is neither 0 nor above what a frame's field takes. */
 	return (hash >> 1) | 1;
 }
