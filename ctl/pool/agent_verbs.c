@@ -177,19 +177,17 @@ static void add_time(struct wire_text *t, const char *name, int64_t time)
 }
 
 static void write_state(const struct agent_setup *setup, const struct pool_request *r,
-			struct wire_text *t)
+			const struct pool_place *place, struct wire_text *t)
 {
 	const struct pool_gpu *gpu = *r->gpu ? pool_gpu(setup->pool, r->gpu) : NULL;
-	struct pool_place place;
 
-	where(setup, r, &place);
 	wire_begin(t, "ok");
 	wire_add_number(t, "id", r->id);
 	wire_add(t, "key", r->key);
 	wire_add(t, "kind", r->kind);
 	wire_add(t, "state", pool_state_name(r->state));
-	wire_add_number(t, "place", place.place);
-	add_text(t, "reason", place.reason);
+	wire_add_number(t, "place", place->place);
+	add_text(t, "reason", place->reason);
 	add_text(t, "gpu", r->gpu);
 	wire_add(t, "target", pool_target_name(gpu ? gpu->target : r->target));
 	add_text(t, "model", gpu ? gpu->model : "");
@@ -198,18 +196,21 @@ static void write_state(const struct agent_setup *setup, const struct pool_reque
 	add_time(t, "attached", r->attached);
 	add_time(t, "until", r->until);
 	add_time(t, "warned", r->warned);
-	wire_add_number(t, "version", full_hash(r, &place));
+	wire_add_number(t, "version", full_hash(r, place));
 }
 
 void agent_state(const struct agent_setup *setup, const char *vm, uint64_t id,
 		 struct wire_text *answer)
 {
 	struct pool_request r;
+	struct pool_place place;
 
-	if (find_own(setup, vm, id, &r))
+	if (find_own(setup, vm, id, &r)) {
 		agent_error(answer, "unknown", "the VM has no such request: see mgpu-agent state");
-	else
-		write_state(setup, &r, answer);
+		return;
+	}
+	where(setup, &r, &place);
+	write_state(setup, &r, &place, answer);
 }
 
 bool agent_wait_over(const struct agent_setup *setup, const struct agent_wait *wait, bool place)
@@ -393,7 +394,7 @@ static void do_state(const struct ask *a)
 		return;
 	where(a->setup, &r, &place);
 	if (!wait || pool_over(r.state) || full_hash(&r, &place) != seen) {
-		write_state(a->setup, &r, a->answer);
+		write_state(a->setup, &r, &place, a->answer);
 		return;
 	}
 	*a->wait = (struct agent_wait){
