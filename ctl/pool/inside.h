@@ -166,6 +166,8 @@ struct host *core_find_host(const struct pool *pool, const char *name);
 /* Find or make; NULL: no memory. */
 struct host *core_host_of(struct pool *pool, const char *name);
 struct request *core_find_request(const struct pool *pool, uint64_t id);
+/* Only one with a GPU: jobs with its number, and their answers, are its own. */
+struct request *core_find_holder(const struct pool *pool, uint64_t id);
 
 /* Put a request into the tables; take it out of everything and free it. */
 int core_request_add(struct pool *pool, struct request *q);

@@ -70,6 +70,13 @@ struct request *core_find_request(const struct pool *pool, uint64_t id)
 	return table_find(&pool->requests, &id);
 }
 
+struct request *core_find_holder(const struct pool *pool, uint64_t id)
+{
+	struct request *q = core_find_request(pool, id);
+
+	return q && q->gpu ? q : NULL;
+}
+
 /* ---- life of a pool ---- */
 
 void pool_settings_default(struct pool_settings *settings)

@@ -547,8 +547,8 @@ static struct stray *find_stray(const struct pool *pool, uint64_t id)
 
 int pool_detached(struct pool *pool, uint64_t id, int64_t now)
 {
-	struct request *q = core_find_request(pool, id);
-	struct stray *s = find_stray(pool, id);
+	struct request *q = core_find_holder(pool, id);
+	struct stray *s = q ? NULL : find_stray(pool, id);
 	int ret = 0;
 
 	if (s)
@@ -599,8 +599,8 @@ static int detach_failed(struct pool *pool, struct request *q, int64_t now)
 
 int pool_failed(struct pool *pool, uint64_t id, bool retry, const char *text, int64_t now)
 {
-	struct request *q = core_find_request(pool, id);
-	struct stray *s = find_stray(pool, id);
+	struct request *q = core_find_holder(pool, id);
+	struct stray *s = q ? NULL : find_stray(pool, id);
 
 	if (s) {
 		stray_failed(pool, s, text, now);

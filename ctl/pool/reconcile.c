@@ -68,9 +68,9 @@ static int meet(struct pool *pool, struct request *q, const struct pool_found *d
 /* Whether an open request explains the device. */
 static bool is_known(const struct pool *pool, const struct pool_found *found)
 {
-	const struct request *q = core_find_request(pool, found->request);
+	const struct request *q = core_find_holder(pool, found->request);
 
-	return q && q->gpu && !strcmp(found->vm, q->r.vm) && !strcmp(found->gpu, q->r.gpu);
+	return q && !strcmp(found->vm, q->r.vm) && !strcmp(found->gpu, q->r.gpu);
 }
 
 static int add_stray(struct pool *pool, const char *host, const struct pool_found *found)
@@ -100,7 +100,12 @@ static int add_stray(struct pool *pool, const char *host, const struct pool_foun
 		s->gpu->holders++;
 	}
 	TAILQ_INSERT_TAIL(&pool->strays, s, link);
-	core_stray_job(pool, s);
+	/*
+	 * A copy of a VM has the alias and the vGPU of the request: it is detached once that is
+	 * over, by the next reconciliation.
+	 */
+	if (!core_find_holder(pool, found->request))
+		core_stray_job(pool, s);
 	return 0;
 }
 

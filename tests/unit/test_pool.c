@@ -487,6 +487,32 @@ static void strays(void)
 	pool_free(w.pool);
 }
 
+/* The definition of a VM was copied with the device: it goes from the copy after the request. */
+static void copied_vm(void)
+{
+	small_world();
+	ask_whole("1", "a1");
+	world_run(1);
+	w.devices[w.nr_devices++] = (struct device){ 1, "a2", "h1/whole", false };
+	world_reconcile();
+	TAP_EQ(w.nr_jobs, 0);
+	TAP_EQ(used("h1/whole"), 2);
+	w.detach_failures = 1;
+	give_back(1);
+	world_run(10);
+	TAP_EQ(row(1)->state, POOL_RELEASED);
+	TAP_EQ(used("h1/whole"), 1);
+	ask_whole("2", "b1");
+	TAP_EQ(row(2)->state, POOL_QUEUED);
+	world_reconcile();
+	TAP_EQ(w.nr_jobs, 1);
+	world_run(1);
+	TAP_EQ(row(2)->state, POOL_ACTIVE);
+	TAP_EQ(w.nr_devices, 1);
+	TAP_EQ(w.broken, 0);
+	pool_free(w.pool);
+}
+
 /* A whole GPU that a VM has from others is in use; a vGPU of others is none of the slots. */
 static void foreign_devices(void)
 {
@@ -1291,6 +1317,7 @@ int main(void)
 	tap_run(host_counters, "the host's counters beat the agent");
 	tap_run(hosts_down, "a request waits for its host to come back");
 	tap_run(strays, "a device without a request is detached, that of others stays");
+	tap_run(copied_vm, "the device of a copied VM is detached after the request");
 	tap_run(foreign_devices, "a GPU that others gave to a VM is in use, their vGPUs are no slots");
 	tap_run(parent_without_slots, "a parent without a slot is loaded, and its vGPUs go back");
 	tap_run(stray_of_a_namesake, "a device is detached from the VM of its own host");
