@@ -191,7 +191,7 @@ void place_pass(struct pool *pool, int64_t now);
 /* Free classes of a host. */
 void place_forget(struct host *host);
 /* Whether a GPU of the request's host could ever do it. */
-bool place_possible(const struct pool *pool, const struct vm *vm, const struct pool_request *r);
+bool place_possible(const struct vm *vm, const struct pool_request *r);
 
 /* ---- pool.c ---- */
 

@@ -37,18 +37,12 @@ void place_forget(struct host *host)
 	}
 }
 
-/* Slots of each GPU of the host that the request takes. Return whether any could do it. */
-static bool needs(const struct host *host, const struct pool_request *r, uint32_t *need)
+/* Slots of each GPU of the host that the request takes. */
+static void needs(const struct host *host, const struct pool_request *r, uint32_t *need)
 {
-	bool any = false;
-
-	for (size_t i = 0; i < host->nr; i++) {
-		need[i] = 0;
+	for (size_t i = 0; i < host->nr; i++)
 		if (choice_fit(&host->gpus[i]->g, r, NULL, &need[i]) != CHOICE_FITS)
 			need[i] = 0;
-		any |= need[i];
-	}
-	return any;
 }
 
 static struct class *class_new(struct host *host)
@@ -82,11 +76,10 @@ static struct class *class_of(struct host *host, const struct pool_request *r)
 	return class;
 }
 
-bool place_possible(const struct pool *pool, const struct vm *vm, const struct pool_request *r)
+bool place_possible(const struct vm *vm, const struct pool_request *r)
 {
 	uint32_t slots;
 
-	(void)pool;
 	for (size_t i = 0; i < vm->host->nr; i++)
 		if (choice_fit(&vm->host->gpus[i]->g, r, NULL, &slots) == CHOICE_FITS)
 			return true;

@@ -390,7 +390,7 @@ int pool_ask(struct pool *pool, struct pool_request *r, int64_t now, const char 
 	before = table_find(&pool->keys, &(struct key){ r->project, r->key });
 	if (before)
 		return former(r, &before->r, text);
-	if (!place_possible(pool, vm, r)) {
+	if (!place_possible(vm, r)) {
 		explain(text, "no GPU of host %s can do it, free or not; ask for less",
 			vm->host->name);
 		return refuse(pool, r, -ENOSPC, text);
