@@ -107,12 +107,11 @@ struct request {
 	bool lease_warned;
 };
 
-/* A device that libvirt has and no open request explains: it is detached. */
+/* A device that libvirt has and no open request explains: it is detached. It takes a slot of @gpu. */
 struct stray {
 	TAILQ_ENTRY(stray) link;
 	struct pool_job job;
 	struct gpu *gpu;
-	uint32_t slots;
 	uint32_t tries;
 	int64_t due;
 };

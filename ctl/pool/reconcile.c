@@ -93,10 +93,9 @@ static int add_stray(struct pool *pool, const char *host, const struct pool_foun
 	if (vm && !strcmp(vm->v.host, host))
 		s->job.vm = vm->v;
 	s->gpu = core_find_gpu(pool, found->gpu);
-	s->slots = 1;
 	if (s->gpu) {
 		s->job.gpu = s->gpu->g;
-		s->gpu->g.used += s->slots;
+		s->gpu->g.used++;
 		s->gpu->holders++;
 	}
 	TAILQ_INSERT_TAIL(&pool->strays, s, link);
