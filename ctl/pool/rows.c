@@ -329,11 +329,6 @@ static int get_name(const struct sql_value *value, int (*of)(const char *), int 
 	return *number < 0 ? -1 : 0;
 }
 
-static int capabilities_of(const char *names)
-{
-	return *names ? pool_capabilities_of(names) : 0;
-}
-
 static int get_enumeration(const struct row_field *field, const struct sql_value *value, void *at)
 {
 	int number;
@@ -360,7 +355,7 @@ static int get_enumeration(const struct row_field *field, const struct sql_value
 		*(enum store_role *)at = (enum store_role)number;
 		return 0;
 	default:
-		if (get_name(value, capabilities_of, &number))
+		if (get_name(value, pool_capabilities_of, &number))
 			return -1;
 		*(uint32_t *)at = (uint32_t)number;
 		return 0;
