@@ -51,8 +51,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "inside.h"
 #include "place_trace.h"
 
@@ -490,7 +490,6 @@ static void happen(const struct event *e)
 static void run_pool(const char *policy)
 {
 	last_id = 0;
-	taken_back = taken_from_work = 0;
 	load_pool(policy);
 	push(asks[0].at, ARRIVAL, 1);
 	while (nr_events) {
@@ -603,6 +602,12 @@ static double run_peak(void)
 
 /* ---- results ---- */
 
+/* Of the processor: other processes do not count. */
+static double microseconds(void)
+{
+	return (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e3;
+}
+
 static int by_number(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -628,23 +633,21 @@ static void replay_one(const char *policy, FILE *json, bool last)
 {
 	double *waits = take(nr_asks, sizeof(*waits)), sum = 0, utilisation;
 	double had = (double)nr_gpus;
-	struct timespec from, to;
-	double seconds;
+	double from, seconds;
 	size_t lost = 0;
 
 	for (size_t i = 0; i < nr_asks; i++)
 		asks[i].started = -1;
 	now = BEGIN;
 	taken_back = taken_from_work = 0;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	from = microseconds();
 	if (!strcmp(policy, "static-equal"))
 		had = run_equal();
 	else if (!strcmp(policy, "static-peak"))
 		had = run_peak();
 	else
 		run_pool(policy);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-	seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+	seconds = (microseconds() - from) / 1e6;
 	for (size_t i = 0; i < nr_asks; i++) {
 		lost += asks[i].started < 0;
 		waits[i] = (double)(asks[i].started - asks[i].at);
@@ -714,15 +717,6 @@ static void replay(const char *nodes, const char *tasks, size_t wanted, unsigned
 }
 
 /* ---- cost ---- */
-
-static double microseconds(void)
-{
-	struct timespec t;
-
-	/* Of the processor: other processes do not count. */
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 #define COST_VMS	1000
 #define COST_GPUS	200
