@@ -5,6 +5,7 @@ It is an installed one or that of tools/setup/postgresql, has a folder of its ow
 Unix socket there.  It refuses to run as root: then it runs as nobody.
 """
 
+import contextlib
 import glob
 import os
 import pwd
@@ -118,7 +119,9 @@ class Server:
         """End all of its processes at once, as a crash does."""
         os.killpg(self.process.pid, signal.SIGKILL)
         for child in self.backends():
-            os.kill(child, signal.SIGKILL)
+            # one that saw the end of its parent ends by itself
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
         self.process.wait()
         while self.backends():
             time.sleep(0.01)
