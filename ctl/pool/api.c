@@ -351,7 +351,7 @@ static void set_actor(struct context *c)
 	if (*actor->vm)
 		snprintf(c->actor, sizeof(c->actor), "vm:%s", actor->vm);
 	else
-		snprintf(c->actor, sizeof(c->actor), "%s:%s", auth_role_name(actor->role),
+		snprintf(c->actor, sizeof(c->actor), "%s:%s", store_role_name(actor->role),
 			 actor->name);
 }
 

@@ -213,7 +213,7 @@ static bool read_field(struct context *c, const struct field *f, struct json_obj
 		*(enum pool_precision *)result = (enum pool_precision)word;
 		return true;
 	case FIELD_ROLE:
-		if (!read_word(c, f, value, auth_role_of, "viewer, project or admin", &word))
+		if (!read_word(c, f, value, store_role_of, "viewer, project or admin", &word))
 			return false;
 		*(enum store_role *)result = (enum store_role)word;
 		return true;

@@ -419,7 +419,7 @@ void put_token(struct context *c)
 		fail_store(c);
 		return;
 	}
-	log_change(c, "token", token.name, "role %s, project %s", auth_role_name(token.role),
+	log_change(c, "token", token.name, "role %s, project %s", store_role_name(token.role),
 		   *token.project ? token.project : "all");
 	o = token_json(&token);
 	add_text(o, "token", text);

@@ -328,7 +328,7 @@ struct json_object *token_json(const struct store_token *token)
 	struct json_object *o = json_object_new_object();
 
 	add_text(o, "name", token->name);
-	add_text(o, "role", auth_role_name(token->role));
+	add_text(o, "role", store_role_name(token->role));
 	add_text_or_null(o, "project", token->project);
 	add_time(o, "expires", token->expires);
 	return o;

@@ -29,7 +29,7 @@ static struct json_object *you_json(const struct api_actor *actor)
 	struct json_object *o = json_object_new_object();
 
 	add_text(o, "name", actor->name);
-	add_text(o, "role", auth_role_name(actor->role));
+	add_text(o, "role", store_role_name(actor->role));
 	add_text_or_null(o, "project", actor->project);
 	return o;
 }

@@ -14,23 +14,6 @@
 #define PREFIX	"mgpu-"		/* lets secret scanners find a token */
 #define RANDOM	32
 
-static const char *const role_names[STORE_ROLES] = {
-	[STORE_VIEWER] = "viewer", [STORE_PROJECT] = "project", [STORE_ADMIN] = "admin",
-};
-
-const char *auth_role_name(enum store_role role)
-{
-	return role < STORE_ROLES ? role_names[role] : NULL;
-}
-
-int auth_role_of(const char *name)
-{
-	for (int i = 0; i < STORE_ROLES; i++)
-		if (!strcmp(role_names[i], name))
-			return i;
-	return -1;
-}
-
 /* ---- tokens ---- */
 
 void auth_hex(const unsigned char *bytes, size_t size, char *text)

@@ -35,10 +35,6 @@ struct auth_unix {
 	bool others;
 };
 
-/* Names of roles; -1 for an unknown name. */
-const char *auth_role_name(enum store_role role);
-int auth_role_of(const char *name);
-
 /* Hash of a token, as the database has it; "" when the library fails. */
 void auth_hash(const char *token, char hash[65]);
 

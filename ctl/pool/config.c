@@ -345,7 +345,7 @@ static int begin_named(struct reading *r, const char *word, const char *name)
 static int set_role(struct reading *r, struct auth_client *client, const char *value)
 {
 	static const char *const roles[] = { "viewer", "project", "admin", NULL };
-	int role = auth_role_of(value);
+	int role = store_role_of(value);
 
 	if (role < 0)
 		return unknown(r, "role", value, roles);

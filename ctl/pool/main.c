@@ -234,7 +234,7 @@ static int store_new_token(const struct config *config, struct store_token *toke
 
 static bool fill_token(struct store_token *token)
 {
-	int role = auth_role_of(o.role);
+	int role = store_role_of(o.role);
 
 	if (role < 0) {
 		complain("--role '%s': it must be viewer, project or admin", o.role);

@@ -141,12 +141,12 @@ static const char *const roles[STORE_ROLES] = {
 	[STORE_ADMIN] = "admin",
 };
 
-const char *row_role_name(enum store_role role)
+const char *store_role_name(enum store_role role)
 {
 	return (unsigned int)role < STORE_ROLES ? roles[role] : NULL;
 }
 
-static int role_of(const char *name)
+int store_role_of(const char *name)
 {
 	for (int i = 0; i < STORE_ROLES; i++)
 		if (!strcmp(name, roles[i]))
@@ -270,7 +270,7 @@ static int set_value(const struct row_field *field, const void *object, struct r
 	case ROW_STATE:
 		return set_name(name, pool_state_name(*(const enum pool_state *)at), value, why);
 	case ROW_ROLE:
-		return set_name(name, row_role_name(*(const enum store_role *)at), value, why);
+		return set_name(name, store_role_name(*(const enum store_role *)at), value, why);
 	case ROW_CAPABILITIES:
 		if (*(const uint32_t *)at & ~(uint32_t)(POOL_3D | POOL_COMPUTE))
 			return set_name(name, NULL, value, why);
@@ -350,7 +350,7 @@ static int get_enumeration(const struct row_field *field, const struct sql_value
 		*(enum pool_state *)at = (enum pool_state)number;
 		return 0;
 	case ROW_ROLE:
-		if (get_name(value, role_of, &number))
+		if (get_name(value, store_role_of, &number))
 			return -1;
 		*(enum store_role *)at = (enum store_role)number;
 		return 0;

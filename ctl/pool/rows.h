@@ -89,6 +89,4 @@ char *row_sql_add(const struct row_table *table, const char *conflict);
 char *row_sql_update(const struct row_table *table, size_t from);
 char *row_sql_select(const struct row_table *table, const char *rest);
 
-const char *row_role_name(enum store_role role);
-
 #endif /* POOL_ROWS_H */

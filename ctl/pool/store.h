@@ -102,6 +102,10 @@ int store_outcomes(struct store *store, unsigned int limit,
 
 enum store_role { STORE_VIEWER, STORE_PROJECT, STORE_ADMIN, STORE_ROLES };
 
+/* Names of roles, as the API and the database have them; NULL, -1: no such. */
+const char *store_role_name(enum store_role role);
+int store_role_of(const char *name);
+
 /**
  * struct store_token - a token for the API
  * @hash: SHA-256 of the token, hexadecimal
