@@ -107,7 +107,7 @@ struct request {
 	bool lease_warned;
 };
 
-/* A device that libvirt has and no open request explains: it is detached. It takes a slot of @gpu. */
+/* A device that libvirt has and no open request explains: it takes a slot, and is detached. */
 struct stray {
 	TAILQ_ENTRY(stray) link;
 	struct pool_job job;
