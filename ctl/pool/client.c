@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,7 @@ static char *read_all(int fd)
 	return text;
 }
 
-static char *exchange(int fd, const char *method, const char *path, const char *body)
+static bool ask(int fd, const char *method, const char *path, const char *body)
 {
 	char head[512];
 	int len;
@@ -104,29 +105,50 @@ static char *exchange(int fd, const char *method, const char *path, const char *
 	len = snprintf(head, sizeof(head), "%s %s HTTP/1.0\r\nHost: mgpu-poold\r\n"
 		       "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", method,
 		       path, strlen(body));
-	if (len < 0 || (size_t)len >= sizeof(head) || !send_all(fd, head, (size_t)len) ||
-	    !send_all(fd, body, strlen(body)))
-		return NULL;
-	return read_all(fd);
+	return len > 0 && (size_t)len < sizeof(head) && send_all(fd, head, (size_t)len) &&
+	       send_all(fd, body, strlen(body));
+}
+
+/*
+ * Copy the body of a good answer to standard output, which may be larger than memory. Whether all
+ * of it came: a service that ends closes the connection, too.
+ */
+static bool copy_body(FILE *answer)
+{
+	unsigned long long left = ULLONG_MAX;
+	char block[32768];
+	int status = 0;
+	size_t n;
+
+	while (fgets(block, sizeof(block), answer) && strcmp(block, "\r\n")) {
+		if (sscanf(block, "HTTP/1.%*d %d", &status) == 1)
+			continue;
+		if (!strncasecmp(block, "Content-Length:", 15))
+			left = strtoull(block + 15, NULL, 10);
+	}
+	if (status != 200)
+		return false;
+	do {
+		n = fread(block, 1, left < sizeof(block) ? left : sizeof(block), answer);
+		left -= fwrite(block, 1, n, stdout);
+	} while (n && left);
+	return !left;
 }
 
 int client_export(const char *socket)
 {
-	int fd = reach(socket), status = 0;
-	char *answer = NULL, *text = NULL;
+	int fd = reach(socket);
+	FILE *answer = fd >= 0 ? fdopen(fd, "r") : NULL;
+	bool whole = answer && ask(fd, "GET", "/v1/history.csv", "") && copy_body(answer);
 
-	if (fd >= 0) {
-		answer = exchange(fd, "GET", "/v1/history.csv", "");
+	if (answer)
+		fclose(answer);
+	else if (fd >= 0)
 		close(fd);
-	}
-	if (answer && sscanf(answer, "HTTP/1.%*d %d", &status) == 1 && status == 200)
-		text = strstr(answer, "\r\n\r\n");
-	if (text)
-		fputs(text + 4, stdout);
-	else
-		complain("%s: the service gave no history; see its log", socket);
-	free(answer);
-	return text ? end_output() : STATUS_FAILED;
+	if (whole)
+		return end_output();
+	complain("%s: the service gave no history, or not all of it; see its log", socket);
+	return STATUS_FAILED;
 }
 
 struct json_object *client_call(const char *socket, const char *method, const char *path,
@@ -143,7 +165,8 @@ struct json_object *client_call(const char *socket, const char *method, const ch
 		json_object_put(body);
 		return NULL;
 	}
-	answer = exchange(fd, method, path, body ? json_object_to_json_string(body) : "");
+	if (ask(fd, method, path, body ? json_object_to_json_string(body) : ""))
+		answer = read_all(fd);
 	close(fd);
 	json_object_put(body);
 	if (answer && sscanf(answer, "HTTP/1.%*d %d", status) == 1) {

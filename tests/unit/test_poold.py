@@ -876,6 +876,40 @@ def commands():
         assert poold.Client(p.unix.connect, token.strip()).get("/v1/status")["you"]["name"] == "later"
 
 
+def exported(body, length):
+    """What export prints, and its status, when the answer announces so many bytes."""
+    folder = tempfile.mkdtemp(dir=TMP)
+    p = poold.Poold(folder)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(p.socket)
+        listener.listen()
+        listener.settimeout(poold.PATIENCE)
+
+        def answer():
+            listener.accept()[0].close()    # it sees that there is a service
+            with listener.accept()[0] as s:
+                s.recv(4096)
+                head = f"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\n{length}\r\n"
+                s.sendall(head.encode() + body)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        done = subprocess.run([poold.PROGRAM, "export", "--config", p.config], check=False,
+                              capture_output=True, timeout=poold.PATIENCE)
+        thread.join()
+    return done.stdout, done.returncode, done.stderr.decode()
+
+
+def exports_the_whole():
+    """A service that ends while it sends must not pass for a short history."""
+    large = b"0123456789abcde\n" * (5 << 20)
+    out, status, error = exported(large, f"content-length: {len(large)}\r\n")
+    assert status == 0 and out == large, (status, error, len(out))
+    for length in (f"Content-Length: {len(large)}\r\n", ""):
+        out, status, error = exported(large[:1000], length)
+        assert status == 1 and "not all of it" in error, (length, status, error)
+
+
 @contextlib.contextmanager
 def database_server():
     """A PostgreSQL server."""
@@ -986,6 +1020,7 @@ def main():
         (refuses_a_second, "a second service is refused"),
         (ends_with_clients, "the end answers clients that wait"),
         (commands, "commands ask, list, release, and make tokens"),
+        (exports_the_whole, "an export that breaks off fails"),
         (on_a_server, "on PostgreSQL it gives, takes, and goes on, too"),
         (server_goes_away, "a database server that goes away costs no request"),
         (bad_starts, "a start that fails says why"),
