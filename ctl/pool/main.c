@@ -192,22 +192,21 @@ static int run_export(void)
 	return status;
 }
 
-/* The path of the socket in @path; whether there is one. */
-static bool find_socket(char path[108])
+/* The path of the socket, which may be in @path; NULL for none. */
+static const char *find_socket(char path[108])
 {
 	struct config config;
 
-	if (o.socket) {
-		snprintf(path, 108, "%s", o.socket);
-		return true;
-	}
+	if (o.socket)
+		return o.socket;
 	if (!load(&config))
-		return false;
+		return NULL;
 	strcpy(path, config.socket);
 	config_free(&config);
-	if (!*path)
-		complain("%s has no socket; name one with --socket", o.config);
-	return *path;
+	if (*path)
+		return path;
+	complain("%s has no socket; name one with --socket", o.config);
+	return NULL;
 }
 
 /* Make a token in the database: the service does not run. */
@@ -277,23 +276,26 @@ static int run_token(void)
 static int run_request(void)
 {
 	char path[108];
+	const char *socket = find_socket(path);
 
 	o.wish.vm = o.word;
-	return find_socket(path) ? client_request(path, &o.wish, o.json) : STATUS_CONFIG;
+	return socket ? client_request(socket, &o.wish, o.json) : STATUS_CONFIG;
 }
 
 static int run_list(void)
 {
 	char path[108];
+	const char *socket = find_socket(path);
 
-	return find_socket(path) ? client_list(path, o.all, o.json) : STATUS_CONFIG;
+	return socket ? client_list(socket, o.all, o.json) : STATUS_CONFIG;
 }
 
 static int run_release(void)
 {
 	char path[108];
+	const char *socket = find_socket(path);
 
-	return find_socket(path) ? client_release(path, o.word, o.done, o.json) : STATUS_CONFIG;
+	return socket ? client_release(socket, o.word, o.done, o.json) : STATUS_CONFIG;
 }
 
 static int run_help(void)

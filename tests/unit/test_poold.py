@@ -866,6 +866,8 @@ def commands():
         assert "no VM 'none'" in error, error
         _, error = run("release", "77", status=1)
         assert "no request 77" in error, error
+        _, error = run("list", "--socket", p.socket + "/" + "x" * 108, status=1)
+        assert "File name too long" in error, error
         assert p.stop() == 0
         _, error = run("list", status=1)
         assert "start mgpu-poold" in error, error
