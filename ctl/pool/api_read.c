@@ -18,7 +18,7 @@
 #define DAY		86400
 #define SPANS_MAX	500	/* spans of an answer */
 #define SPANS_SCAN	5000	/* requests that are looked at for them */
-#define SPAN_POINTS	200	/* looks of a span */
+#define SPAN_POINTS	200	/* looks of a span, and up to two more */
 #define EVENTS_SCAN	2000	/* events that are looked at for others' eyes */
 #define HISTORY_SCAN	20000
 
@@ -501,21 +501,51 @@ static int collect_span(const struct pool_request *r, void *arg)
 	return s->nr == SPANS_MAX;
 }
 
+/**
+ * struct course - looks of a span
+ * @json: looks of the best source: the host's counters, else the agent's, else power
+ * @source: that source, 0 for none
+ */
+struct course {
+	struct json_object *json;
+	char source;
+};
+
+static bool better(char source, char than)
+{
+	static const char best_first[] = "hap";
+
+	return !than || strchr(best_first, source) < strchr(best_first, than);
+}
+
+/* Counters of two sources have nothing to do with each other. */
 static int add_point(const struct pool_use *use, void *arg)
 {
-	struct json_object *point = json_object_new_array();
+	struct course *course = arg;
+	struct json_object *point;
 
+	if (use->source != course->source && !better(use->source, course->source))
+		return 0;
+	if (use->source != course->source) {
+		json_object_put(course->json);
+		course->json = json_object_new_array();
+		course->source = use->source;
+	}
+	point = json_object_new_array();
 	json_object_array_add(point, json_object_new_int64(use->time));
 	json_object_array_add(point, json_object_new_uint64(use->busy_ns));
-	json_object_array_add(arg, point);
+	json_object_array_add(course->json, point);
 	return 0;
 }
 
 static struct json_object *span_json(const struct spans *s, const struct pool_request *r, int *ret)
 {
-	struct json_object *o = json_object_new_object(), *points = json_object_new_array();
+	int64_t seconds = s->c->call->now > s->since ? s->c->call->now - s->since : 0;
+	struct json_object *o = json_object_new_object();
+	struct course course = { .json = json_object_new_array() };
 
-	*ret = store_uses(s->c->api->store, r->id, s->since, SPAN_POINTS, add_point, points);
+	*ret = store_course(s->c->api->store, r->id, s->since, seconds / SPAN_POINTS + 1, add_point,
+			    &course);
 	add_text(o, "gpu", r->gpu);
 	add_number(o, "request", r->id);
 	add_text(o, "vm", r->vm);
@@ -524,7 +554,7 @@ static struct json_object *span_json(const struct spans *s, const struct pool_re
 	add_text(o, "state", pool_state_name(r->state));
 	add_number(o, "from", (uint64_t)r->attached);
 	add_number_or_null(o, "to", (uint64_t)r->ended);
-	json_object_object_add(o, "points", points);
+	json_object_object_add(o, "points", course.json);
 	return o;
 }
 

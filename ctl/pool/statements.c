@@ -55,6 +55,7 @@ static void make_texts(char **text)
 	text[ST_EVENTS] = row_sql_select(&row_event, "WHERE id > $1 ORDER BY id LIMIT $2");
 	text[ST_EVENTS_OF] = row_sql_select(&row_event, "WHERE id > $1 AND request = $3 ORDER BY id LIMIT $2");
 	text[ST_USES] = row_sql_select(&row_use, "WHERE request = $1 AND time >= $2 ORDER BY time, source LIMIT $3");
+	text[ST_COURSE] = row_sql_select(&row_use, "WHERE request = $1 AND (source, time) IN (SELECT source, max(time) FROM pool_use WHERE request = $1 AND time >= $2 GROUP BY source, time / $3) ORDER BY time, source");
 	text[ST_OUTCOMES] = row_sql_select(&row_outcome, "ORDER BY ended DESC, request DESC LIMIT $1");
 	text[ST_OUTCOMES_AFTER] = row_sql_select(&row_outcome, "WHERE request > $1 ORDER BY request LIMIT $2");
 	text[ST_FIND_TOKEN] = row_sql_select(&row_token, "WHERE hash = $1");

@@ -553,6 +553,17 @@ int store_uses(struct store *store, uint64_t request, int64_t since, unsigned in
 	return each(ST_USES, args, 3, &e);
 }
 
+int store_course(struct store *store, uint64_t request, int64_t since, int64_t seconds,
+		 int (*fn)(const struct pool_use *, void *), void *arg)
+{
+	struct each e = { .store = store, .table = &row_use, .fn.use = fn, .arg = arg };
+	const struct sql_value args[] = {
+		{ .number = bounded(request) }, { .number = since }, { .number = seconds },
+	};
+
+	return each(ST_COURSE, args, 3, &e);
+}
+
 int store_outcomes(struct store *store, unsigned int limit,
 		   int (*fn)(const struct pool_outcome *, void *), void *arg)
 {

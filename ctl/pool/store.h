@@ -94,6 +94,9 @@ int store_events(struct store *store, uint64_t after, uint64_t request, unsigned
 		 int (*fn)(const struct pool_event *, void *), void *arg);
 int store_uses(struct store *store, uint64_t request, int64_t since, unsigned int limit,
 	       int (*fn)(const struct pool_use *, void *), void *arg);
+/* The last sample of each source in each @seconds since @since, 1 at least; oldest first. */
+int store_course(struct store *store, uint64_t request, int64_t since, int64_t seconds,
+		 int (*fn)(const struct pool_use *, void *), void *arg);
 /* Outcomes, newest first. */
 int store_outcomes(struct store *store, unsigned int limit,
 		   int (*fn)(const struct pool_outcome *, void *), void *arg);

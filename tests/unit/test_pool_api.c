@@ -142,6 +142,55 @@ static void former_key_of_what_is_over(void)
 	world_end();
 }
 
+/* Points of the first span, and the last of them. */
+static size_t points(const char *target, uint64_t *time, uint64_t *busy_ns)
+{
+	struct json_object *o = call(&of_p, "GET", target, NULL), *list = NULL, *last;
+	size_t n;
+
+	*time = *busy_ns = 0;
+	json_object_object_get_ex(o, "spans", &list);
+	json_object_object_get_ex(json_object_array_get_idx(list, 0), "points", &list);
+	n = json_object_array_length(list);
+	if (n) {
+		last = json_object_array_get_idx(list, n - 1);
+		*time = json_object_get_uint64(json_object_array_get_idx(last, 0));
+		*busy_ns = json_object_get_uint64(json_object_array_get_idx(last, 1));
+	}
+	json_object_put(o);
+	return n;
+}
+
+static void use_reaches_the_end(void)
+{
+	struct pool_use use = { .request = 1 };
+	uint64_t time, busy_ns;
+
+	world_begin();
+	TAP_EQ(status(&of_p, "POST", "/v1/requests", WISH("k", "a")), 201);
+	TAP_EQ(pool_attached(world.pool, 1, "", WORLD_NOW - 20000), 0);
+	TAP_EQ(points("/v1/use", &time, &busy_ns), 0);
+	TAP_EQ(store_begin(world.store), 0);
+	for (use.time = WORLD_NOW - 20000; use.time <= WORLD_NOW; use.time += 10)
+		for (const char *source = "pa"; *source; source++) {
+			use.source = *source;
+			use.busy_ns = (uint64_t)(*source == 'a' ? 5 : 7) * (uint64_t)use.time;
+			TAP_EQ(store_add_use(world.store, &use), 0);
+		}
+	TAP_EQ(store_commit(world.store), 0);
+	TAP_EQ(points("/v1/use", &time, &busy_ns), 20000 / (86400 / 200 + 1) + 1);
+	TAP_EQ(time, WORLD_NOW);
+	TAP_EQ(busy_ns, 5ull * WORLD_NOW);
+	TAP_EQ(points("/v1/use?since=999000", &time, &busy_ns), 101);
+	TAP_EQ(time, WORLD_NOW);
+	/* The host's counters are better than an agent's. */
+	use = (struct pool_use){ .request = 1, .time = WORLD_NOW - 5, .source = 'h', .busy_ns = 3 };
+	TAP_EQ(store_add_use(world.store, &use), 0);
+	TAP_EQ(points("/v1/use", &time, &busy_ns), 1);
+	TAP_EQ(busy_ns, 3);
+	world_end();
+}
+
 static void own_project_only(void)
 {
 	world_begin();
@@ -856,6 +905,7 @@ int main(int argc, char **argv)
 		return 1;
 	tap_run(asks_once, "a key asks once");
 	tap_run(former_key_of_what_is_over, "the key of a request that is over gives that request");
+	tap_run(use_reaches_the_end, "the use of a span is one source's, to its end");
 	tap_run(own_project_only, "a project sees and reaches only its own");
 	tap_run(agents_vm_only, "an agent sees and reaches only its VM's");
 	tap_run(waits, "a long poll waits for another version");

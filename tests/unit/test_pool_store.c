@@ -434,6 +434,16 @@ static void uses_return(void)
 	s.nr = 0;
 	TAP_EQ(store_uses(store, 2, 0, 10, see_use, &s), 0);
 	TAP_EQ(s.nr, 0);
+	TAP_EQ(store_course(store, 1, 95, 4, see_use, &s), 0);
+	TAP_EQ(s.nr, 3);
+	TAP_EQ(s.ids[0], 950);
+	TAP_EQ(s.ids[1], 990);
+	TAP_EQ(s.ids[2], 1000);
+	s.nr = 0;
+	TAP_EQ(store_course(store, 1, 49, 1000, see_use, &s), 0);
+	TAP_EQ(s.nr, 2);
+	TAP_EQ(s.ids[0], 8);
+	TAP_EQ(s.ids[1], 1000);
 	use.source = '\xff';
 	TAP_EQ(store_add_use(store, &use), -EILSEQ);
 	store_close(store);
