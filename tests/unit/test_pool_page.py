@@ -820,6 +820,27 @@ def plots():
         assert page.js("return document.querySelectorAll('#view-use .strip rect').length") > 100
 
 
+def a_day_stays():
+    """A shorter time in the view of use takes nothing from the overview."""
+    with Page(token=ADMIN) as page:
+        def lent():
+            page.view("overview")
+            return float(re.search(r"in VMs: .* now, ([\d.]+) on average", page.wait(
+                "return document.querySelector('#view-overview figure > p').textContent",
+                "the numbers")).group(1))
+
+        before = lent()
+        page.view("use")
+        page.js("""performance.clearResourceTimings();
+            const range = document.querySelector("#view-use .tools select");
+            range.value = 3600; range.dispatchEvent(new Event("change"));""")
+        page.wait("return performance.getEntriesByType('resource').some("
+                  "e => e.name.includes('/v1/use?') && e.responseEnd)", "the use is loaded")
+        page.driver.execute_async_script("fetch('/').then(r => r.text()).then(() => "
+                                         "requestAnimationFrame(arguments[0]))")
+        assert before > 1 and abs(lent() - before) < 0.1, (before, lent())
+
+
 def sorts_and_filters():
     with Page(token=ADMIN) as page:
         page.view("gpus")
@@ -888,6 +909,7 @@ TESTS = [
     (skip_link, "a link skips to the content"),
     (dialog_focus, "a dialog keeps the focus, and Escape gives it back"),
     (no_motion, "nothing moves for people who do not want it"),
+    (a_day_stays, "a shorter time of use leaves the overview its day"),
     (plots, "a plot has the same numbers as its sentence and its table"),
     (sorts_and_filters, "tables sort and filter"),
     (large, "1,000 VMs and 200 GPUs are shown in pages"),

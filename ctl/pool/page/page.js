@@ -182,7 +182,7 @@ async function begin() {
     pool.act = makeActions(model, {
         changed,
         range: seconds => {
-            pool.seconds = seconds;
+            pool.seconds = Math.max(DAY, seconds);  // the overview shows a day
             draw();
             use.soon();
         },
