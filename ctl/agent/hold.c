@@ -411,7 +411,7 @@ int hold_tick(struct hold *h, uint64_t now)
 	int ret;
 
 	/* A report is of now: the service compares it with the time since the last one. */
-	if (now >= h->look_ns || now >= h->report_ns) {
+	if (*h->meter.addr && (now >= h->look_ns || now >= h->report_ns)) {
 		/* Without consent nothing is measured, and NVIDIA's library stays closed. */
 		if (kept_consent(h->conf))
 			meter_look(&h->meter, now);

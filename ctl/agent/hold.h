@@ -58,7 +58,7 @@ void wish_write(const struct wish *wish, struct wire_text *t);
  * @until_said: end of the lease that a notice told of
  * @driver: that has the device
  * @node: render node, "": none
- * @meter: use
+ * @meter: use; without an address there is no device to look at
  * @look_ns: time of the next look at use, CLOCK_MONOTONIC
  * @report_ns: time of the next report
  */

@@ -730,6 +730,22 @@ def reporter_restarts():
         assert daemon.wait(30 * SLOW) == 0
 
 
+def reporter_without_device():
+    """Of GPUs of which any may be the one that was asked for, watch measures none."""
+    with world() as w:
+        os.mkdir(w.path("queue"), 0o700)
+        # Without a root and an address the paths are relative, of glibc's text for no string.
+        write(w.path("(null)/sys/bus/pci/devices/gpu_busy_percent"), "50\n")
+        assert w.agent("consent", "yes").returncode == 0
+        assert w.agent("request", "--kind", "x", "--wait").returncode == 0
+        daemon = w.start("watch", cwd=w.dir)
+        wait_until(lambda: "reported-1.request" in os.listdir(w.path("vm-a.state")))
+        time.sleep(3)
+        assert uses(w) == []
+        daemon.terminate()
+        assert daemon.wait(30 * SLOW) == 0
+
+
 def listening(pid):
     """Return the TCP ports at which a process listens."""
     with open(f"/proc/{pid}/net/tcp", encoding="ascii") as f:
@@ -822,6 +838,7 @@ if __name__ == "__main__":
         (owners, "jobs run as their owners"),
         (others_reported, "watch reports what was asked for by hand"),
         (reporter_restarts, "watch reports what was asked for by hand after a restart, too"),
+        (reporter_without_device, "watch measures no GPU that may be another's"),
         (real_service, "mgpu-poold knows the agent by the key that it made"),
         (nvml, "NVIDIA's library is read if it is there"),
     ]))
