@@ -143,15 +143,15 @@ int hold_take(struct hold *h)
 	return 0;
 }
 
-static bool is_over(const struct hold *h)
+static bool is_over(const char *state)
 {
-	return !strcmp(h->state, "released") || !strcmp(h->state, "failed") ||
-	       !strcmp(h->state, "cancelled");
+	return !strcmp(state, "released") || !strcmp(state, "failed") ||
+	       !strcmp(state, "cancelled");
 }
 
 bool hold_lost(const struct hold *h)
 {
-	return is_over(h) || !strcmp(h->state, "releasing");
+	return is_over(h->state) || !strcmp(h->state, "releasing");
 }
 
 /* Take an answer: a state, or an error that is complained. */
@@ -493,17 +493,36 @@ struct finish {
 	bool failed;
 };
 
+/* Whether a request ended after a crash of its process; its device may be another's by now. */
+static bool has_ended(struct finish *f, const struct kept *k)
+{
+	const char *state;
+
+	if (!k->id || !strncmp(k->name, KEPT_REPORTED, strlen(KEPT_REPORTED)))
+		return false;
+	wire_begin(&f->link->out, "state");
+	wire_add_number(&f->link->out, "id", k->id);
+	f->failed = link_ask(f->link, ANSWER_S);
+	state = f->failed ? NULL : wire_get(&f->link->answer, "state");
+	return state && is_over(state);
+}
+
 static void finish(const char *name, void *arg)
 {
 	struct finish *f = arg;
 	struct kept *k = f->failed ? NULL : malloc(sizeof(*k));
+	bool drop;
 
 	if (!k)
 		return;
 	if (!kept_take(k, f->conf, name)) {
-		if (k->over)
+		if (k->over) {
 			f->failed = release_once(f->link, k, FINISH_S);
-		kept_close(k, k->over && !f->failed);
+			drop = !f->failed;
+		} else {
+			drop = has_ended(f, k);
+		}
+		kept_close(k, drop);
 	}
 	free(k);
 }

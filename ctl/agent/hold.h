@@ -114,7 +114,7 @@ int hold_tick(struct hold *h, uint64_t now_ns);
 uint64_t hold_due(const struct hold *h);
 /* Give it back. Return 0, or -errno, and then a later start does it. */
 int hold_release(struct hold *h, bool done, unsigned int patience);
-/* Release what earlier runs could not. */
+/* Release what earlier runs could not, and drop what ended without them. */
 void hold_finish_all(const struct conf *conf, struct link *link);
 /* Whether the request is over, or about to be. */
 bool hold_lost(const struct hold *h);

@@ -13,6 +13,7 @@
 #include "devices.h"
 
 #define KEPT_NAME	96
+#define KEPT_REPORTED	"reported-"	/* begins the names of the reporter's requests */
 #define KEPT_LIST	(DEVICES_MAX * DEVICE_ADDR)
 
 /**

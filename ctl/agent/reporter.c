@@ -18,7 +18,6 @@
 
 #define ANSWER_S	10
 #define HOLDS		16
-#define PREFIX		"reported-"	/* of names of what is kept */
 #define LISTS		5	/* pauses between reports that pass between lists without a GPU */
 
 /**
@@ -117,7 +116,7 @@ static void take_line(struct reporter *r, const char *line)
 	if (sscanf(line, "%23s %15s %63s %63s", number, state, kind, key) != 4 ||
 	    strcmp(state, "active") || wire_decimal(number, INT64_MAX, &id) || is_held(r, id))
 		return;
-	snprintf(name, sizeof(name), PREFIX "%" PRIu64, id);
+	snprintf(name, sizeof(name), KEPT_REPORTED "%" PRIu64, id);
 	if (kept_has(r->conf, key, name))
 		return;
 	while (slot < r->holds + HOLDS && *slot)
@@ -132,7 +131,7 @@ static void forget(const char *name, void *arg)
 	const struct reporter *r = arg;
 	struct kept *k;
 
-	if (strncmp(name, PREFIX, strlen(PREFIX)))
+	if (strncmp(name, KEPT_REPORTED, strlen(KEPT_REPORTED)))
 		return;
 	k = malloc(sizeof(*k));
 	if (k && !kept_take(k, r->conf, name))

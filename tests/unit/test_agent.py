@@ -309,6 +309,18 @@ def two_at_once():
         wait_until(lambda: w.states() == {})
 
 
+def crashed():
+    """A request that ended after a crash does not keep its address from a later one."""
+    with world() as w:
+        assert w.agent(*RUN, "true").returncode == 0
+        wait_until(lambda: w.states() == {})
+        left = w.path("vm-a.state/run-crashed-0.request")
+        write(left, "key=x\nid=1\ndevice=0000:00:12.0\n", 0o600)
+        done = w.agent(*RUN, "sh", "-c", "echo $MGPU_GPU")
+        assert done.stdout == "0000:00:12.0\n", done.stderr
+        assert not os.path.exists(left)
+
+
 def disk():
     """A damaged file of a request is as none."""
     with world() as w:
@@ -823,6 +835,7 @@ if __name__ == "__main__":
         (no_device, "a device that does not come is an error"),
         (restart, "a request survives the agent's restart"),
         (two_at_once, "GPUs that come at the same time go to a request each"),
+        (crashed, "a request that ended after a crash keeps no address"),
         (disk, "a damaged file of a request is as none"),
         (reconnects, "the agent connects again"),
         (released_later, "a release that the service cannot store is done later"),
