@@ -11,7 +11,7 @@ verdict=$top/tools/guest/verdict
 data=$top/tests/unit/data
 # shellcheck source=tests/lib/tap.sh
 . "$top/tests/lib/tap.sh"
-plan 12
+plan 13
 # shellcheck disable=SC2034
 asserts=is
 
@@ -96,6 +96,7 @@ cat >"$fake/tools/vm/run" <<'END'
 # runs the program here; $E2E_STATUS is that of a test host of which it is known
 while [ "$1" != -- ]; do
 	[ "$1" != --out ] || export OUT=$2
+	[ "$1" != --env ] || export "$2"
 	shift
 done
 shift
@@ -174,5 +175,17 @@ says 4 0 'ok,not ok,not ok'
 E2E_STATUS=3 e2e clean clean 'check a true' 'check b true'
 says 3 0 'ok,ok,not ok'
 judge 'neither a wrong result nor a warning is lost when the test host goes wrong as well'
+
+unset LIBVIRT_SUITE
+BUILD=$tmp/build e2e clean clean libvirt=yes 'check a true' 'check b true'
+says 4 0 ''
+grep -qx '1\.\.0 # SKIP no libvirt to test with; run: make libvirt' "$tmp/said" ||
+	bad "says $(cat "$tmp/said")"
+mkdir -p "$tmp/build/libvirt/bookworm"
+touch "$tmp/build/libvirt/bookworm/.complete"
+BUILD=$tmp/build e2e clean clean libvirt=yes "check a [ \"\$LIBVIRT_SUITE\" = bookworm ]" \
+	'check b true'
+says 0 0 ok,ok,ok
+judge 'a program with libvirt is skipped where there is none, and gets its suite'
 
 done_testing
