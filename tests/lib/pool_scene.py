@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import poold
+from libvirt_node import node_xml
 
 TOKENS = {"admin-token": ("anna", "admin", ""), "vision-token": ("victor", "project", "vision"),
           "viewer-token": ("wilma", "viewer", "")}
@@ -50,27 +51,6 @@ def certificate(folder):
                                      serialization.PrivateFormat.PKCS8,
                                      serialization.NoEncryption()))
     return paths
-
-
-def node_xml(gpus, vms):
-    """A host of the test driver: gpus [(bus, model)] of two functions, and VMs that are off."""
-    domains = "".join(
-        "<domain type='test' xmlns:test='http://libvirt.org/schemas/domain/test/1.0'>"
-        f"<name>{vm}</name><uuid>6695eb01-f6a4-8304-79aa-{i + 1:012x}</uuid>"
-        "<memory>8388608</memory><vcpu>2</vcpu><os><type>hvm</type></os>"
-        "<test:runstate>5</test:runstate></domain>" for i, vm in enumerate(vms))
-    devices = "".join(
-        f"<device><name>pci_0000_{bus:02x}_00_{f}</name><parent>computer</parent>"
-        f"<capability type='pci'><class>{kind}</class><domain>0</domain><bus>{bus}</bus>"
-        f"<slot>0</slot><function>{f}</function><product id='0x2684'>{model}</product>"
-        f"<vendor id='0x10de'>NVIDIA</vendor><iommuGroup number='{bus}'>"
-        f"<address domain='0x0000' bus='0x{bus:02x}' slot='0x00' function='0x0'/>"
-        f"<address domain='0x0000' bus='0x{bus:02x}' slot='0x00' function='0x1'/>"
-        "</iommuGroup></capability></device>"
-        for bus, model in gpus for f, kind in ((0, "0x030000"), (1, "0x040300")))
-    return ("<node><device><name>computer</name><capability type='system'><hardware>"
-            "<uuid>11111111-1111-1111-1111-111111111111</uuid></hardware><firmware/>"
-            f"</capability></device>{domains}{devices}</node>")
 
 
 class Pool(poold.Poold):

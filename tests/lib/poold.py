@@ -21,6 +21,8 @@ import xml.etree.ElementTree
 import jsonschema
 import yaml
 
+from libvirt_node import node_xml
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 PROGRAM = os.path.join(BUILD, "unit", "test_poold")
@@ -167,31 +169,6 @@ class Client:
         return r
 
 
-def _function(bus, function, functions, kind):
-    members = "".join(f"<address domain='0x0000' bus='0x{bus:02x}' slot='0x00' function='0x{i}'/>"
-                      for i in range(functions))
-    return (f"<device><name>pci_0000_{bus:02x}_00_{function}</name><parent>computer</parent>"
-            f"<capability type='pci'><class>{kind}</class><domain>0</domain><bus>{bus}</bus>"
-            f"<slot>0</slot><function>{function}</function>"
-            "<product id='0x2684'>AD102</product><vendor id='0x10de'>NVIDIA</vendor>"
-            f"<iommuGroup number='{bus}'>{members}</iommuGroup></capability></device>")
-
-
-def write_node(path, gpus, vms, first=0):
-    """Write a host of libvirt's test driver: GPUs of two functions, and VMs that are off."""
-    domains = "".join(
-        "<domain type='test' xmlns:test='http://libvirt.org/schemas/domain/test/1.0'>"
-        f"<name>vm{i}</name><uuid>6695eb01-f6a4-8304-79aa-{i + 1:012x}</uuid>"
-        "<memory>8388608</memory><vcpu>2</vcpu><os><type>hvm</type></os>"
-        "<test:runstate>5</test:runstate></domain>" for i in range(first, first + vms))
-    devices = "".join(_function(bus, 0, 2, "0x030000") + _function(bus, 1, 2, "0x040300")
-                      for bus in range(1, gpus + 1))
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("<node><device><name>computer</name><capability type='system'><hardware>"
-                   "<uuid>11111111-1111-1111-1111-111111111111</uuid></hardware><firmware/>"
-                   f"</capability></device>{domains}{devices}</node>")
-
-
 def devices_of(folder):
     """What libvirt has: the bus of each GPU function and the VM and request that have it."""
     found = []
@@ -220,7 +197,9 @@ class Poold:
         self.database = database or "sqlite:" + os.path.join(folder, "pool.db")
         self.process = None
         os.makedirs(self.libvirt, exist_ok=True)
-        write_node(os.path.join(folder, "node.xml"), gpus, vms)
+        with open(os.path.join(folder, "node.xml"), "w", encoding="utf-8") as file:
+            file.write(node_xml([(bus, "AD102") for bus in range(1, gpus + 1)],
+                                [f"vm{i}" for i in range(vms)]))
         self.configure(config, listen)
         self.unix = Client(lambda: UnixConnection(self.socket))
 

@@ -13,12 +13,12 @@ from importlib.machinery import SourceFileLoader
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BENCH = os.path.join(TOP, "tools", "bench", "pool")
-sys.path.insert(0, BENCH)
+sys.path[:0] = [BENCH, os.path.join(TOP, "tests", "lib")]
 sys.dont_write_bytecode = True
 
 import pytap  # noqa: E402 pylint: disable=wrong-import-position
 import figures  # noqa: E402 pylint: disable=wrong-import-position
-import played  # noqa: E402 pylint: disable=wrong-import-position
+from libvirt_node import node_xml  # noqa: E402 pylint: disable=wrong-import-position
 
 TEMPORARY = tempfile.TemporaryDirectory()
 
@@ -115,11 +115,11 @@ def merges():
 
 def hosts():
     """A played host is what libvirt's driver reads: VMs that are off, GPUs with their group."""
-    tree = xml.etree.ElementTree.fromstring(played.host_xml(["A & B", "C"], ["one", "two"], 3))
+    tree = xml.etree.ElementTree.fromstring(node_xml([(1, "A & B"), (2, "C")], ["one", "two"], 3))
     names = [d.findtext("name") for d in tree.findall("domain")]
     assert names == ["one", "two"], names
     uuids = {d.findtext("uuid") for d in tree.findall("domain")}
-    other = xml.etree.ElementTree.fromstring(played.host_xml([], ["one", "two"], 4))
+    other = xml.etree.ElementTree.fromstring(node_xml([], ["one", "two"], 4))
     uuids |= {d.findtext("uuid") for d in other.findall("domain")}
     assert len(uuids) == 4 and all(re.fullmatch(r"[0-9a-f-]{36}", u) for u in uuids), uuids
     gpus = [d for d in tree.iter("device") if d.findtext("capability/class") == "0x030000"]

@@ -10,10 +10,14 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
-from xml.sax.saxutils import escape
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path.append(os.path.join(TOP, "tests", "lib"))
+
+from libvirt_node import node_xml  # noqa: E402 pylint: disable=wrong-import-position
+
 BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 PROGRAM = os.path.join(BUILD, "ctl", "mgpu-poold")
 LIMIT_S = 120               # to start, and for an answer
@@ -24,35 +28,6 @@ GONE = (OSError, http.client.HTTPException)
 
 class PlayedError(Exception):
     pass
-
-
-def _function(bus, function, model, kind):
-    members = "".join(f"<address domain='0x0000' bus='0x{bus:02x}' slot='0x00' function='0x{f}'/>"
-                      for f in (0, 1))
-    return (f"<device><name>pci_0000_{bus:02x}_00_{function}</name><parent>computer</parent>"
-            f"<capability type='pci'><class>{kind}</class><domain>0</domain><bus>{bus}</bus>"
-            f"<slot>0</slot><function>{function}</function>"
-            f"<product id='0x2684'>{escape(model)}</product><vendor id='0x10de'/>"
-            f"<iommuGroup number='{bus}'>{members}</iommuGroup></capability></device>")
-
-
-def host_xml(models, vms, number):
-    """A host of the driver: GPUs with an audio function each, and VMs that are off.
-
-    @models: model of each GPU
-    @vms: names of the VMs
-    @number: of the host, 0 to 255: it makes UUIDs unique
-    """
-    domains = "".join(
-        "<domain type='test' xmlns:test='http://libvirt.org/schemas/domain/test/1.0'>"
-        f"<name>{escape(vm)}</name><uuid>6d677075-0000-4000-80{number:02x}-{i:012x}</uuid>"
-        "<memory>8388608</memory><vcpu>2</vcpu><os><type>hvm</type></os>"
-        "<test:runstate>5</test:runstate></domain>" for i, vm in enumerate(vms))
-    devices = "".join(_function(bus, 0, model, "0x030000") + _function(bus, 1, model, "0x040300")
-                      for bus, model in enumerate(models, 1))
-    return ("<node><device><name>computer</name><capability type='system'><hardware>"
-            f"<uuid>6d677075-0000-4000-90{number:02x}-000000000000</uuid></hardware><firmware/>"
-            f"</capability></device>{domains}{devices}</node>")
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -113,7 +88,7 @@ class Service:
         for number, (name, models, vms) in enumerate(hosts):
             path = os.path.join(folder, f"{name}.xml")
             with open(path, "w", encoding="utf-8") as file:
-                file.write(host_xml(models, vms, number))
+                file.write(node_xml(list(enumerate(models, 1)), vms, number))
             self.uris[name] = f"test://{path}"
             lines.append(f"[host {name}]\nuri = test://{path}\n")
         with open(self.config, "w", encoding="utf-8") as file:
