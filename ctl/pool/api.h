@@ -44,6 +44,7 @@ struct api_actor {
  * @body_size: its size, bytes
  * @actor: the caller
  * @now: time, seconds
+ * @no_file: the answer may not be a file, of which many are being sent
  */
 struct api_call {
 	const char *method;
@@ -53,6 +54,7 @@ struct api_call {
 	size_t body_size;
 	struct api_actor actor;
 	int64_t now;
+	bool no_file;
 };
 
 /**

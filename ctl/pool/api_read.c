@@ -461,8 +461,14 @@ static int open_temporary(void)
 
 void get_history_csv(struct context *c)
 {
-	int fd = open_temporary();
+	int fd;
 
+	if (c->call->no_file) {
+		c->answer->retry = 30;
+		fail(c, 503, "busy", "too many histories are being sent; ask again");
+		return;
+	}
+	fd = open_temporary();
 	if (fd < 0 || store_export(c->api->store, fd) < 0) {
 		if (fd >= 0)
 			close(fd);

@@ -486,7 +486,7 @@ static enum MHD_Result run(struct call *call, const char *method)
 	struct api_call c = {
 		.method = method, .path = call->uri, .query = query ? query + 1 : "",
 		.body = call->body, .body_size = call->size, .actor = call->actor,
-		.now = call->http->now,
+		.now = call->http->now, .no_file = many_files(call->http),
 	};
 	struct api_answer answer;
 	bool woken = call->state == CALL_WOKEN;
@@ -498,12 +498,6 @@ static enum MHD_Result run(struct call *call, const char *method)
 	charge(call, now_ns() - begin);
 	if (query)
 		*query = '?';
-	if (answer.fd >= 0 && many_files(call->http)) {
-		close(answer.fd);
-		answer.fd = -1;
-		api_error(&answer, 503, "busy", "too many histories are being sent; ask again");
-		answer.retry = 30;
-	}
 	if (answer.stream)
 		return begin_stream(call, &answer);
 	if (answer.wait && !woken)

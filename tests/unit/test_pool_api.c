@@ -36,13 +36,26 @@ int __wrap_store_commit(struct store *store)
 	return commit_fails ? -EIO : __real_store_commit(store);
 }
 
+static unsigned int exports;
+
+int __real_store_export(struct store *store, int fd);
+int __wrap_store_export(struct store *store, int fd);
+int __wrap_store_export(struct store *store, int fd)
+{
+	exports++;
+	return __real_store_export(store, fd);
+}
+
+static bool no_file;
+
 /* Make a call; its answer is in @answer, and as JSON the result, if it is an object. */
 static struct json_object *call(const struct api_actor *actor, const char *method,
 				const char *target, const char *body)
 {
 	char path[512];
 	char *query;
-	struct api_call c = { .method = method, .actor = *actor, .now = WORLD_NOW };
+	struct api_call c = { .method = method, .actor = *actor, .now = WORLD_NOW,
+			      .no_file = no_file };
 
 	snprintf(path, sizeof(path), "%s", target);
 	query = strchr(path, '?');
@@ -650,12 +663,21 @@ static void csv(void)
 	char text[256] = "";
 
 	world_begin();
+	exports = 0;
 	TAP_EQ(status(&admin, "GET", "/v1/history.csv", NULL), 200);
 	TAP_NEED(answer.fd > 0);
 	TAP_CHECK(pread(answer.fd, text, sizeof(text) - 1, 0) > 0);
 	TAP_CHECK(strstr(text, "kind"));
 	close(answer.fd);
 	answer.fd = -1;
+	TAP_EQ(exports, 1);
+	/* Nothing is written for an answer that may not be sent. */
+	no_file = true;
+	TAP_EQ(status(&admin, "GET", "/v1/history.csv", NULL), 503);
+	TAP_EQ(answer.retry, 30);
+	TAP_EQ(status(&admin, "GET", "/v1/history", NULL), 200);
+	no_file = false;
+	TAP_EQ(exports, 1);
 	world_end();
 }
 

@@ -399,7 +399,7 @@ pool-api := $(addprefix $(pool)/,api.c api_body.c api_change.c api_json.c api_re
 test_pool_api-srcs := $(pool-api) $(addprefix $(pool)/,config.c limit.c)
 test_pool_api-cflags := $(pool-core-cflags)
 test_pool_api-pkgs := json-c gnutls sqlite3 libpq inih
-test_pool_api-libs := -Wl,--wrap=store_commit
+test_pool_api-libs := -Wl,--wrap=store_commit,--wrap=store_export
 
 test_pool_hosts-srcs := $(pool)/hosts.c $(pool-api)
 test_pool_hosts-cflags := $(pool-core-cflags)
