@@ -143,8 +143,7 @@ static void look_at_calls(struct http *http)
 		http->stream_ms = 0;
 	for (struct call *call = http->calls; call; call = next) {
 		next = call->next;
-		if (call->state == CALL_STREAM && call->actor.expires &&
-		    call->actor.expires <= http->now)
+		if (call->actor.expires && call->actor.expires <= http->now)
 			call->over = true;
 		if (!call->suspended)
 			continue;
@@ -171,8 +170,7 @@ void http_event(struct http *http)
 void http_end_streams(struct http *http)
 {
 	for (struct call *call = http->calls; call; call = call->next)
-		if (call->state == CALL_STREAM)
-			call->over = true;
+		call->over = true;
 }
 
 /* ---- libmicrohttpd's servers ---- */

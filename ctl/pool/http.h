@@ -49,7 +49,7 @@ void http_run(struct http *http, int64_t now);
 void http_changed(struct http *http);
 /* There are new events for streams. */
 void http_event(struct http *http);
-/* Rights changed: end the streams, whose clients begin them again. */
+/* Rights changed: end streams and long polls, which their clients begin again. */
 void http_end_streams(struct http *http);
 
 /* The port of TLS, 0 for none. */

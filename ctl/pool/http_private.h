@@ -72,7 +72,7 @@ enum call_state {
  * @seen: long poll: the version that the client has
  * @until_ms: long poll: its end; a stream: its next comment; CLOCK_MONOTONIC
  * @suspended: libmicrohttpd does not look at the connection
- * @over: a stream that ends now
+ * @over: a stream or long poll that ends now
  * @after: a stream: the last event
  * @text: a stream: what is to be sent
  * @text_size: its size, bytes

@@ -262,6 +262,26 @@ def long_polls():
         assert now["state"] in ("released", "releasing"), now
 
 
+def long_poll_of_a_token_that_goes():
+    """Its answer has nothing that came after."""
+    with service() as p:
+        token = p.unix.call("PUT", "/v1/tokens/t", {"role": "viewer"}).json["token"]
+        p.unix.ask("a")
+        r = p.unix.wait(1, "active")
+        with contextlib.closing(poold.UnixConnection(p.socket)) as c:
+            c.request("GET", f"/v1/requests/1?wait=60&seen={r['version']}",
+                      headers={"Authorization": "Bearer " + token})
+            # It waits once later calls were answered.
+            for _ in range(3):
+                p.unix.get("/v1/status")
+            assert p.unix.call("DELETE", "/v1/tokens/t").status == 204
+            p.unix.get("/v1/status")
+            p.unix.release(1)
+            answer = c.getresponse()
+            assert answer.status == 200
+            assert json.load(answer)["version"] == r["version"]
+
+
 # ---- streams
 
 class Stream:
@@ -999,6 +1019,7 @@ def main():
         (one_answer_for_a_key, "many calls with a key are one request"),
         (lasts_over_restarts, "requests and queue outlive the service"),
         (long_polls, "long polls are answered by the change"),
+        (long_poll_of_a_token_that_goes, "a long poll ends with its token"),
         (streams, "a stream has events in order, resumes, and ends with its token"),
         (streams_of_a_token_that_expires, "a stream ends when its token expires"),
         (tokens_of_a_project_that_goes, "the tokens of a project go with it"),
