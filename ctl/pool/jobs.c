@@ -24,6 +24,7 @@
 #define BACKOFF_MAX	60
 #define SETTLE_MS	200		/* events come in swarms */
 #define LOOK_SECONDS	300		/* look at all, whatever events came */
+#define FAILED_SECONDS	5		/* look at all again after a look that failed */
 #define LOOKS		3		/* looks beside jobs, before one without */
 #define ALIVE_SECONDS	15
 #define STOP_SECONDS	5		/* for threads to end; one that hangs is left behind */
@@ -818,8 +819,12 @@ static void stay_up(struct site *site)
 				 site->name);
 			break;
 		}
-		if (look(site, &news, text) != HOST_OK && !host_alive(site->host))
-			break;
+		if (look(site, &news, text) != HOST_OK) {
+			if (!host_alive(site->host))
+				break;
+			/* The news is gone, and what it was about is not seen yet. */
+			site->look_at = now_ms() + FAILED_SECONDS * 1000;
+		}
 		if (now_ms() < site->alive_at)
 			continue;
 		site->alive_at = now_ms() + ALIVE_SECONDS * 1000;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Threads of hosts: order, answers, lost and hanging hosts, the end. */
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+
+#include <libvirt/libvirt.h>
 
 #include "jobs.h"
 #include "tap.h"
@@ -12,6 +15,33 @@ static struct pool_gpu gpus[64];
 static struct pool_vm vms[64];
 static size_t nr_gpus, nr_vms, ups, downs;
 static struct jobs_answer answer;
+
+/* The connection of the last host, and lists of VMs that it does not give. */
+static virConnectPtr connection;
+static atomic_int lists_refused;
+
+virConnectPtr __real_virConnectOpenAuth(const char *name, virConnectAuthPtr auth,
+					unsigned int flags);
+virConnectPtr __wrap_virConnectOpenAuth(const char *name, virConnectAuthPtr auth,
+					unsigned int flags);
+int __real_virConnectListAllDomains(virConnectPtr conn, virDomainPtr **list, unsigned int flags);
+int __wrap_virConnectListAllDomains(virConnectPtr conn, virDomainPtr **list, unsigned int flags);
+
+virConnectPtr __wrap_virConnectOpenAuth(const char *name, virConnectAuthPtr auth,
+					unsigned int flags)
+{
+	connection = __real_virConnectOpenAuth(name, auth, flags);
+	return connection;
+}
+
+int __wrap_virConnectListAllDomains(virConnectPtr conn, virDomainPtr **list, unsigned int flags)
+{
+	if (atomic_load(&lists_refused) > 0) {
+		atomic_fetch_sub(&lists_refused, 1);
+		return -1;
+	}
+	return __real_virConnectListAllDomains(conn, list, flags);
+}
 
 static struct pool_host host_at(const char *name, const char *path)
 {
@@ -255,12 +285,35 @@ static void asked_again(void)
 	unlink(path);
 }
 
+/* Libvirt tells of a VM, and once does not list it: another look finds it. */
+static void looks_again(void)
+{
+	struct pool_host host;
+	struct jobs *jobs;
+	char path[64];
+
+	write_test_host(path, 1, 1);
+	host = host_at("h", path);
+	jobs = jobs_new(&host, 1);
+	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	atomic_store(&lists_refused, 1);
+	virDomainFree(virDomainDefineXML(connection, "<domain type='test'><name>late</name>"
+					 "<memory>8192</memory><os><type>hvm</type></os></domain>"));
+	TAP_NEED(next_of(jobs, JOBS_VM));
+	TAP_STR(answer.vm.name, "late");
+	TAP_EQ(atomic_load(&lists_refused), 0);
+	TAP_EQ(downs, 0);
+	jobs_free(jobs);
+	unlink(path);
+}
+
 int main(void)
 {
 	tap_run(in_order, "jobs of a VM are done in order, and answered");
 	tap_run(asked_again, "a job that is under way is not done twice");
 	tap_run(many, "jobs of many VMs are done at the same time, each once");
 	tap_run(down, "a host that is down comes up, and its jobs are dropped");
+	tap_run(looks_again, "a look that failed is done again");
 	tap_run(hangs, "a host that hangs holds up itself only");
 	tap_run(ends, "all ends while jobs wait");
 	return tap_done();
