@@ -589,16 +589,19 @@ static void complete(const struct host *host, const struct inventory *inventory,
 		     struct sighting *s)
 {
 	struct pool_found *found = &s->found;
-	struct pool_gpu gpu = { .nr_functions = 1 };
-	uint32_t all;
+	struct pool_gpu gpu;
+	uint32_t all = 1;
 
-	if (*found->uuid)
+	if (*found->uuid) {
 		name_parent(host, inventory, found->uuid, found->gpu, sizeof(found->gpu));
-	else if (inventory_gpu_of(host, inventory, s->addr, &gpu))
+	} else if (inventory_gpu_of(host, inventory, s->addr, &gpu)) {
 		strcpy(found->gpu, gpu.name);
-	else	/* the host lost it */
+		all = (UINT32_C(1) << gpu.nr_functions) - 1;
+	} else {
+		/* The host lost it: its functions are those that the VM has. */
 		snprintf(found->gpu, sizeof(found->gpu), "%s/%s", host->config.name, s->addr);
-	all = (UINT32_C(1) << (gpu.nr_functions ? gpu.nr_functions : 1)) - 1;
+		all = s->live | s->config;
+	}
 	found->partial = (s->active && s->live != all) || (s->persistent && s->config != all);
 }
 

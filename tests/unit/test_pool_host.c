@@ -122,22 +122,31 @@ static void attach(void)
 	end();
 }
 
+/* Add a function to the definition of a VM, as the pool does. */
+static void add_to(const char *name, uint64_t request, const char *addr, unsigned int function)
+{
+	virDomainPtr vm = virDomainLookupByName(host->conn, name);
+	char *old = virDomainGetXMLDesc(vm, 0), *changed;
+	char xml[XML_HOSTDEV_MAX];
+
+	TAP_EQ(xml_hostdev_pci(addr, request, function, true, xml, sizeof(xml)), 0);
+	TAP_EQ(xml_domain_add(old, xml, &changed), 0);
+	virDomainFree(virDomainDefineXML(host->conn, changed));
+	virDomainFree(vm);
+	free(old);
+	free(changed);
+}
+
 /* One function of two is there, as after a crash. */
 static void partial(void)
 {
-	char xml[XML_HOSTDEV_MAX], uuid[POOL_UUID_MAX];
-	char *old, *changed;
+	char uuid[POOL_UUID_MAX];
 	struct pool_job job;
-	virDomainPtr vm;
 
 	begin(1, 1);
 	look();
 	job = job_of(9, 0, 0);
-	vm = virDomainLookupByName(host->conn, "vm0");
-	old = virDomainGetXMLDesc(vm, 0);
-	xml_hostdev_pci("0000:01:00.1", 9, 1, true, xml, sizeof(xml));
-	TAP_EQ(xml_domain_add(old, xml, &changed), 0);
-	virDomainFree(virDomainDefineXML(host->conn, changed));
+	add_to("vm0", 9, "0000:01:00.1", 1);
 	look();
 	TAP_EQ(nr_found, 1);
 	TAP_CHECK(found[0].partial);
@@ -152,9 +161,22 @@ static void partial(void)
 	TAP_EQ(host_detach(host, &job, NULL, text), HOST_OK);
 	look();
 	TAP_EQ(nr_found, 0);
-	virDomainFree(vm);
-	free(old);
-	free(changed);
+	end();
+}
+
+/* GPUs that libvirt no longer lists, whatever functions those have that it does. */
+static void lost(void)
+{
+	begin(1, 2);
+	add_to("vm0", 9, "0000:77:00.0", 0);
+	add_to("vm0", 9, "0000:77:00.1", 1);
+	add_to("vm1", 10, "0000:78:00.0", 0);
+	look();
+	TAP_EQ(nr_found, 2);
+	for (size_t i = 0; i < 2; i++) {
+		TAP_STR(found[i].gpu, found[i].request == 9 ? "h/0000:77:00.0" : "h/0000:78:00.0");
+		TAP_CHECK(!found[i].partial);
+	}
 	end();
 }
 
@@ -464,6 +486,7 @@ int main(void)
 	tap_run(lists, "GPUs and VMs are listed");
 	tap_run(attach, "a GPU is attached with all functions, found, and detached");
 	tap_run(partial, "what an attachment left undone is found, completed and taken away");
+	tap_run(lost, "a GPU that the host lost is whole if the VM has what its definition has");
 	tap_run(foreign, "a GPU of which a VM has a function already is refused");
 	tap_run(refused, "no VM, no GPU: the text says so");
 	tap_run(undone, "an attachment that fails leaves nothing");
