@@ -83,7 +83,8 @@ static enum host_result start(struct host *host, virNodeDevicePtr device, const 
 
 	if (virNodeDeviceIsActive(device) == 1)
 		return HOST_OK;
-	if (!virNodeDeviceCreate(device, 0))
+	/* Libvirt before 7.3 starts none, and has only those that run. */
+	if (!virNodeDeviceCreate(device, 0) || !is_supported())
 		return HOST_OK;
 	result = host_error(host, text, "vGPU %s", uuid);
 	virNodeDeviceUndefine(device, 0);

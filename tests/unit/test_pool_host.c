@@ -10,6 +10,21 @@ static char path[64];
 static char text[POOL_TEXT_MAX];
 static struct host *host;
 
+/* A node device that stands for an mdev; "" for none. */
+static const char *created = "";
+
+virNodeDevicePtr __real_virNodeDeviceCreateXML(virConnectPtr conn, const char *xml,
+					       unsigned int flags);
+virNodeDevicePtr __wrap_virNodeDeviceCreateXML(virConnectPtr conn, const char *xml,
+					       unsigned int flags);
+
+virNodeDevicePtr __wrap_virNodeDeviceCreateXML(virConnectPtr conn, const char *xml,
+					       unsigned int flags)
+{
+	return *created ? virNodeDeviceLookupByName(conn, created) :
+			  __real_virNodeDeviceCreateXML(conn, xml, flags);
+}
+
 static struct pool_vm vms[8];
 static struct pool_gpu gpus[8];
 static struct pool_found found[8];
@@ -287,6 +302,28 @@ static void vgpu(void)
 	end();
 }
 
+/* Libvirt before 7.3 makes mdevs, and neither defines nor starts them: as the test driver. */
+static void old_libvirt(void)
+{
+	char uuid[POOL_UUID_MAX];
+	struct pool_job job;
+
+	begin(1, 1);
+	look();
+	job = job_of(6, 0, 0);
+	job.gpu.target = POOL_VGPU;
+	strcpy(job.request.type, "virtio-pci-medium");
+	created = "pci_0000_01_00_0";
+	TAP_EQ(host_attach(host, &job, uuid, NULL, text), HOST_OK);
+	look();
+	TAP_EQ(nr_found, 1);
+	TAP_STR(found[0].uuid, uuid);
+	TAP_EQ(host_detach(host, &job, NULL, text), HOST_OK);
+	look();
+	TAP_EQ(nr_found, 0);
+	end();
+}
+
 /* ---- groups ---- */
 
 static struct xml_node nodes[8];
@@ -491,6 +528,7 @@ int main(void)
 	tap_run(refused, "no VM, no GPU: the text says so");
 	tap_run(undone, "an attachment that fails leaves nothing");
 	tap_run(vgpu, "a vGPU's UUID is the same at each try");
+	tap_run(old_libvirt, "libvirt that starts no vGPU makes one");
 	tap_run(group, "all functions of a group go along, but for its bridges");
 	tap_run(group_in_use, "a group with something that the host uses is refused");
 	tap_run(group_of_two, "two GPUs of a group are one");
