@@ -288,6 +288,7 @@ static int mdevctl(char *said, size_t size, char *const *argv)
 {
 	posix_spawn_file_actions_t actions;
 	int ends[2], status, ret;
+	char rest[256];
 	size_t len = 0;
 	ssize_t n;
 	pid_t pid;
@@ -301,8 +302,11 @@ static int mdevctl(char *said, size_t size, char *const *argv)
 	ret = -posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	close(ends[1]);
-	while (!ret && (n = read(ends[0], said + len, size - 1 - len)) > 0)
+	while (!ret && len < size - 1 && (n = read(ends[0], said + len, size - 1 - len)) > 0)
 		len += (size_t)n;
+	/* The pipe stays open for all of it: mdevctl would end at a write. */
+	while (!ret && read(ends[0], rest, sizeof(rest)) > 0)
+		;
 	close(ends[0]);
 	said[len] = '\0';
 	said[strcspn(said, "\n")] = '\0';
@@ -344,7 +348,7 @@ static bool mdev_is_there(const char *uuid)
 enum host_result local_mdev_make(const char *parent, const char *type,
 				 const struct pool_request *r, char *text)
 {
-	char said[256] = "";
+	char said[256] = "", ignored[256];
 	int ret;
 
 	if (mdev_is_there(r->uuid))
@@ -361,6 +365,8 @@ enum host_result local_mdev_make(const char *parent, const char *type,
 		ret = MDEVCTL(said, WORD("start"), WORD("--uuid"), WORD(r->uuid));
 	if (!ret)
 		return HOST_OK;
+	/* It would come at the next boot, of no request. */
+	MDEVCTL(ignored, WORD("undefine"), WORD("--uuid"), WORD(r->uuid));
 	return host_says(HOST_RETRY, text, "no vGPU of type %s on %s: %s", type, parent,
 			 ret == -ECHILD ? said : ret == -ENOENT ?
 			 "mdevctl is missing; install it" : strerror(-ret));

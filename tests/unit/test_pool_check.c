@@ -290,6 +290,48 @@ static void parents(void)
 	end();
 }
 
+/*
+ * A program that keeps definitions in a folder as mdevctl does, writes more than is read of it,
+ * and starts none.
+ */
+static void put_mdevctl(const char *name)
+{
+	char full[512];
+
+	put(name, "#!/bin/sh\n"
+		  "cd \"${0%/*}/..\" && echo \"$*\" >>calls || exit\n"
+		  "[ $1 != define ] || { seq 9999 && : >defined; } || exit\n"
+		  "[ $1 != modify ] || [ -e defined ] || exit\n"
+		  "[ $1 != undefine ] || exec rm defined\n"
+		  "[ $1 != start ] || { echo 'no room' >&2; exit 1; }\n");
+	snprintf(full, sizeof(full), "%s%s", root, name);
+	chmod(full, 0755);
+}
+
+static bool is_there(const char *path)
+{
+	char full[512];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	return !access(full, F_OK);
+}
+
+/* mdevctl starts no vGPU: its definition, which comes at each boot, goes. */
+static void not_started(void)
+{
+	struct pool_request r = { .uuid = "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001", .weight = 300 };
+	char text[POOL_TEXT_MAX], path[512];
+
+	begin();
+	put_mdevctl("/bin/mdevctl");
+	snprintf(path, sizeof(path), "%s/bin:%s", root, getenv("PATH"));
+	setenv("PATH", path, 1);
+	TAP_EQ(local_mdev_make("mgpu_soft.0", "mgpu_soft-small", &r, text), HOST_RETRY);
+	TAP_STR(text, "no vGPU of type mgpu_soft-small on mgpu_soft.0: no room");
+	TAP_CHECK(is_there("/calls") && !is_there("/defined"));
+	end();
+}
+
 int main(void)
 {
 	tap_run(libvirt, "a host that has all is fine");
@@ -298,6 +340,7 @@ int main(void)
 	tap_run(on, "a machine that has all is fine");
 	tap_run(machine, "boot display, memory and power of a GPU are read");
 	tap_run(in_use, "users of a GPU are named");
+	tap_run(not_started, "a vGPU that does not start leaves no definition");
 	tap_run(parents, "a parent of vGPUs that is not on PCI is read");
 	return tap_done();
 }
