@@ -168,7 +168,7 @@ static void unwatch(struct host *host, struct unplug *u)
 	pthread_mutex_unlock(&host->lock);
 }
 
-/* Wait for the event, its refusal, or a time; a refusal counts once. Return whether it is gone. */
+/* Wait for the event, its refusal, or a time. Return whether it is gone. */
 static bool await(struct host *host, struct unplug *u, int64_t until)
 {
 	bool gone;
@@ -181,13 +181,31 @@ static bool await(struct host *host, struct unplug *u, int64_t until)
 	return gone;
 }
 
+static void set_gone(struct host *host, struct unplug *u)
+{
+	pthread_mutex_lock(&host->lock);
+	u->gone = true;
+	pthread_mutex_unlock(&host->lock);
+}
+
+static bool take_refusal(struct host *host, struct unplug *u)
+{
+	bool refused;
+
+	pthread_mutex_lock(&host->lock);
+	refused = u->refused;
+	u->refused = false;
+	pthread_mutex_unlock(&host->lock);
+	return refused;
+}
+
 /* Ask a running VM's guest to let a device go; libvirt refuses while an earlier request runs. */
 static void ask(struct host *host, struct guest *guest, struct unplug *u, char *text)
 {
 	if (!ask_detach(host, guest, u->alias, VIR_DOMAIN_AFFECT_LIVE))
 		return;
 	if (host_last_error() == VIR_ERR_DEVICE_MISSING || host_last_error() == VIR_ERR_NO_DOMAIN)
-		u->gone = true;
+		set_gone(host, u);
 	else
 		host_error(host, text, "VM %s", virDomainGetName(guest->vm));
 }
@@ -210,23 +228,21 @@ static enum host_result unplug(struct host *host, struct guest *guest, struct un
 	const char *name = virDomainGetName(guest->vm);
 	char why[POOL_TEXT_MAX] = "";
 
-	while (!u->gone) {
+	for (;;) {
 		int64_t again = host_ns() + HOST_AGAIN_SECONDS * INT64_C(1000000000);
 
 		if (await(host, u, again < until ? again : until) || is_gone(u->alias, guest))
-			break;
+			return HOST_OK;
 		if (host_is_stopped(host))
 			return host_says(HOST_RETRY, text, "%s: the service stops",
 					 host->config.name);
 		if (host_ns() >= until)
 			return host_says(HOST_RETRY, text, "%s: the guest of VM %s does not let %s go%s%.300s; see whether it has booted, its driver for PCI hot-plug, and programs that use the GPU",
 					 host->config.name, name, u->alias, *why ? ": " : "", why);
-		if (u->refused)
+		if (take_refusal(host, u))
 			host_sleep(host, 0.5);
-		u->refused = false;
 		ask(host, guest, u, why);
 	}
-	return HOST_OK;
 }
 
 /* ---- detaching ---- */
@@ -266,7 +282,7 @@ static enum host_result unplug_all(struct host *host, struct guest *guest, unsig
 		if (find_alias(&guest->live, aliases[i]))
 			ask(host, guest, &unplugs[i], text);
 		else
-			unplugs[i].gone = true;
+			set_gone(host, &unplugs[i]);
 	}
 	for (i = 0; i < nr; i++) {
 		if (result == HOST_OK)
