@@ -40,25 +40,33 @@ static void guest_close(struct guest *guest)
 	guest->vm = NULL;
 }
 
-/* Find out what it has now. -ENOENT: the VM is gone; -EIO: libvirt's error. */
+/*
+ * Find out what it has now; after an error the last look counts.
+ * -ENOENT: the VM is gone; -EIO: libvirt's error.
+ */
 static int guest_look(struct guest *guest)
 {
+	struct vm_devices live = { NULL, 0 }, config = { NULL, 0 };
 	int active, persistent, ret = 0;
 
-	guest_forget(guest);
 	active = virDomainIsActive(guest->vm);
 	persistent = virDomainIsPersistent(guest->vm);
 	if (active < 0 || persistent < 0)
 		return host_last_error() == VIR_ERR_NO_DOMAIN ? -ENOENT : -EIO;
+	if (active)
+		ret = host_vm_devices(guest->vm, 0, &live);
+	if (!ret && persistent)
+		ret = host_vm_devices(guest->vm, VIR_DOMAIN_XML_INACTIVE, &config);
+	if (ret) {
+		free(live.devices);
+		return ret == -EIO && host_last_error() == VIR_ERR_NO_DOMAIN ? -ENOENT : ret;
+	}
+	guest_forget(guest);
 	guest->active = active;
 	guest->persistent = persistent;
-	if (active)
-		ret = host_vm_devices(guest->vm, 0, &guest->live);
-	if (!ret && persistent)
-		ret = host_vm_devices(guest->vm, VIR_DOMAIN_XML_INACTIVE, &guest->config);
-	if (ret == -EIO && host_last_error() == VIR_ERR_NO_DOMAIN)
-		return -ENOENT;
-	return ret;
+	guest->live = live;
+	guest->config = config;
+	return 0;
 }
 
 /* -ENOENT: no such VM. */

@@ -25,6 +25,33 @@ virNodeDevicePtr __wrap_virNodeDeviceCreateXML(virConnectPtr conn, const char *x
 			  __real_virNodeDeviceCreateXML(conn, xml, flags);
 }
 
+/*
+ * A VM that runs and lets a device go when it is asked again, which is when it stops. Meanwhile
+ * libvirt once has no XML of it.
+ */
+static bool slow;
+static int asked, xmls_refused;
+
+int __real_virDomainDetachDeviceAlias(virDomainPtr vm, const char *alias, unsigned int flags);
+int __wrap_virDomainDetachDeviceAlias(virDomainPtr vm, const char *alias, unsigned int flags);
+char *__real_virDomainGetXMLDesc(virDomainPtr vm, unsigned int flags);
+char *__wrap_virDomainGetXMLDesc(virDomainPtr vm, unsigned int flags);
+
+int __wrap_virDomainDetachDeviceAlias(virDomainPtr vm, const char *alias, unsigned int flags)
+{
+	if (!slow || flags != VIR_DOMAIN_AFFECT_LIVE)
+		return __real_virDomainDetachDeviceAlias(vm, alias, flags);
+	if (asked++)
+		return virDomainDestroy(vm);
+	xmls_refused = 1;
+	return 0;
+}
+
+char *__wrap_virDomainGetXMLDesc(virDomainPtr vm, unsigned int flags)
+{
+	return xmls_refused-- > 0 ? NULL : __real_virDomainGetXMLDesc(vm, flags);
+}
+
 static struct pool_vm vms[8];
 static struct pool_gpu gpus[8];
 static struct pool_found found[8];
@@ -267,6 +294,28 @@ static void undone(void)
 	job = job_of(5, 0, 0);
 	TAP_EQ(host_attach(host, &job, uuid, NULL, text), HOST_FAILED);
 	TAP_CHECK(strstr(text, "shut vm0 down"));
+	look();
+	TAP_EQ(nr_found, 0);
+	virDomainFree(vm);
+	end();
+}
+
+/* The definition lets it go, too, though libvirt had no XML of the VM for a moment. */
+static void let_go(void)
+{
+	struct pool_job job;
+	virDomainPtr vm;
+
+	begin(1, 1);
+	look();
+	job = job_of(5, 0, 0);
+	add_to("vm0", 5, "0000:01:00.0", 0);
+	vm = virDomainLookupByName(host->conn, "vm0");
+	TAP_EQ(virDomainCreate(vm), 0);
+	slow = true;
+	TAP_EQ(host_detach(host, &job, NULL, text), HOST_OK);
+	TAP_EQ(asked, 2);
+	TAP_CHECK(xmls_refused <= 0);
 	look();
 	TAP_EQ(nr_found, 0);
 	virDomainFree(vm);
@@ -527,6 +576,7 @@ int main(void)
 	tap_run(foreign, "a GPU of which a VM has a function already is refused");
 	tap_run(refused, "no VM, no GPU: the text says so");
 	tap_run(undone, "an attachment that fails leaves nothing");
+	tap_run(let_go, "a device that a guest lets go leaves the definition");
 	tap_run(vgpu, "a vGPU's UUID is the same at each try");
 	tap_run(old_libvirt, "libvirt that starts no vGPU makes one");
 	tap_run(group, "all functions of a group go along, but for its bridges");
