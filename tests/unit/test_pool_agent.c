@@ -109,18 +109,25 @@ static void *serve(void *arg)
 	return arg;
 }
 
+/* Have the agents connect to a listener, which is at the loopback address. */
+static void set_where(int listener)
+{
+	struct sockaddr_in at;
+	socklen_t size = sizeof(at);
+
+	getsockname(listener, (struct sockaddr *)&at, &size);
+	snprintf(w.where, sizeof(w.where), "127.0.0.1:%u", ntohs(at.sin_port));
+}
+
 static void start(void)
 {
 	char text[POOL_TEXT_MAX] = "";
-	struct sockaddr_in at;
-	socklen_t size = sizeof(at);
 
 	w.setup.listeners[0] = agent_listen(w.listen, text);
 	w.setup.nr_listeners = 1;
 	if (!TAP_CHECK(w.setup.listeners[0] >= 0))
 		tap_diag("%s", text);
-	getsockname(w.setup.listeners[0], (struct sockaddr *)&at, &size);
-	snprintf(w.where, sizeof(w.where), "127.0.0.1:%u", ntohs(at.sin_port));
+	set_where(w.setup.listeners[0]);
 	w.agent = agent_new(&w.setup, text);
 	if (!TAP_CHECK(w.agent))
 		tap_diag("%s", text);
@@ -271,6 +278,19 @@ static const char *ask(int vm)
 	return ret ? strerror(-ret) : link_code(&w.link[vm]);
 }
 
+/* Ask for the list, and return the link's error. */
+static int list_error(int vm)
+{
+	wire_begin(&w.link[vm].out, "list");
+	return link_ask(&w.link[vm], 20);
+}
+
+static const char *list(int vm)
+{
+	wire_begin(&w.link[vm].out, "list");
+	return ask(vm);
+}
+
 static const char *request(int vm, const char *key)
 {
 	wire_begin(&w.link[vm].out, "request");
@@ -323,8 +343,7 @@ static void later(int64_t seconds)
 static void open_raw(int vm)
 {
 	link_close(&w.link[vm]);
-	wire_begin(&w.link[vm].out, "list");
-	TAP_STR(ask(vm), "");
+	TAP_STR(list(vm), "");
 }
 
 static void send_raw(int vm, const void *bytes, size_t size)
@@ -468,29 +487,25 @@ static void wrong_key(void)
 	memset(w.conf[0].key, 0x77, sizeof(w.conf[0].key));
 	link_free(&w.link[0]);
 	TAP_EQ(link_init(&w.link[0], &w.conf[0], -1), 0);
-	wire_begin(&w.link[0].out, "list");
-	TAP_EQ(link_ask(&w.link[0], 20), -EACCES);
+	TAP_EQ(list_error(0), -EACCES);
 	TAP_CHECK(settled(0));
 	TAP_EQ(counts().refused, 1);
 	TAP_EQ(counts().handshakes, 0);
 	alert = alert_of(0);
 	TAP_CHECK(alert >= 0);
 	/* A VM without a key, and no VM at all, fail in the same way. */
-	wire_begin(&w.link[2].out, "list");
-	TAP_EQ(link_ask(&w.link[2], 20), -EACCES);
+	TAP_EQ(list_error(2), -EACCES);
 	TAP_EQ(alert_of(2), alert);
 	strcpy(w.conf[2].vm, "nobody");
 	link_free(&w.link[2]);
 	TAP_EQ(link_init(&w.link[2], &w.conf[2], -1), 0);
-	wire_begin(&w.link[2].out, "list");
-	TAP_EQ(link_ask(&w.link[2], 20), -EACCES);
+	TAP_EQ(list_error(2), -EACCES);
 	TAP_EQ(alert_of(2), alert);
 	/* The key of another VM. */
 	strcpy(w.conf[1].vm, "a");
 	link_free(&w.link[1]);
 	TAP_EQ(link_init(&w.link[1], &w.conf[1], -1), 0);
-	wire_begin(&w.link[1].out, "list");
-	TAP_EQ(link_ask(&w.link[1], 20), -EACCES);
+	TAP_EQ(list_error(1), -EACCES);
 	TAP_CHECK(settled(0));
 	TAP_EQ(counts().refused, 7);
 	finish();
@@ -548,12 +563,10 @@ static void clock_back(void)
 {
 	begin();
 	w.link[0].seq = UINT64_C(1) << 60;
-	wire_begin(&w.link[0].out, "list");
-	TAP_STR(ask(0), "");
+	TAP_STR(list(0), "");
 	link_close(&w.link[0]);
 	w.link[0].seq = 0;
-	wire_begin(&w.link[0].out, "list");
-	TAP_STR(ask(0), "");
+	TAP_STR(list(0), "");
 	TAP_CHECK(w.link[0].seq > UINT64_C(1) << 60);
 	finish();
 }
@@ -694,11 +707,9 @@ static void others(void)
 	/* The key of a request of a VM of the same project shows nothing of it. */
 	TAP_STR(request(1, "k1"), "exists");
 	TAP_STR(get(1, "id"), "");
-	wire_begin(&w.link[1].out, "list");
-	TAP_STR(ask(1), "");
+	TAP_STR(list(1), "");
 	TAP_STR(get(1, "r0"), "");
-	wire_begin(&w.link[0].out, "list");
-	TAP_STR(ask(0), "");
+	TAP_STR(list(0), "");
 	TAP_STR(get(0, "r0"), "1 active training k1");
 	finish();
 }
@@ -724,8 +735,7 @@ static void consented(void)
 	halt();
 	start();
 	connect_links();
-	wire_begin(&w.link[0].out, "list");
-	TAP_STR(ask(0), "");
+	TAP_STR(list(0), "");
 	TAP_STR(get(0, "consent"), "no");
 	finish();
 }
@@ -816,8 +826,7 @@ static void place(void)
 	size = wire_end(&t, l->keys.sign, ++l->seq, NULL);
 	send_raw(1, t.frame, size);
 	/* The service reads frames in the order in which they come: it waits before the release. */
-	wire_begin(&w.link[0].out, "list");
-	TAP_STR(ask(0), "");
+	TAP_STR(list(0), "");
 	TAP_STR(verb(0, "release", 2), "");
 	TAP_STR(read_raw(1, t.frame), "ok");
 	TAP_STR(get(1, "place"), "1");
@@ -869,8 +878,7 @@ static void limits(void)
 	memset(w.conf[2].key, 0x40, sizeof(w.conf[2].key));
 	link_free(&w.link[2]);
 	TAP_EQ(link_init(&w.link[2], &w.conf[2], -1), 0);
-	wire_begin(&w.link[2].out, "list");
-	TAP_STR(ask(2), "");
+	TAP_STR(list(2), "");
 	TAP_EQ(counts().connections, 1);
 	TAP_STR(verb(0, "state", 1), "slower");
 	/* The other VM has tokens of its own. */
@@ -897,8 +905,7 @@ static void changes(void)
 	TAP_STR(request(0, "more"), "slower");
 	TAP_STR(verb(0, "release", 1), "slower");
 	TAP_STR(verb(0, "state", 1), "");
-	wire_begin(&w.link[0].out, "list");
-	TAP_STR(ask(0), "");
+	TAP_STR(list(0), "");
 	TAP_STR(request(1, "other"), "");
 	finish();
 }
@@ -916,8 +923,7 @@ static void peers_of(uint32_t other)
 	for (int i = 0; i < 3; i++)
 		open_raw(0);
 	link_close(&w.link[0]);
-	wire_begin(&w.link[0].out, "list");
-	TAP_CHECK(link_ask(&w.link[0], 20) != 0);
+	TAP_CHECK(list_error(0) != 0);
 	TAP_EQ(counts().refused, 1);
 	TAP_CHECK(settled(0));
 	fd = connect_from(other);
@@ -970,9 +976,16 @@ static void idle(void)
 	TAP_STR(read_raw(0, w.link[0].out.frame), "closed");
 	TAP_EQ(counts().refused, 0);
 	/* The agent connects again by itself. */
-	wire_begin(&w.link[0].out, "list");
-	TAP_STR(ask(0), "");
+	TAP_STR(list(0), "");
 	finish();
+}
+
+static void change_key(const void *key)
+{
+	pthread_mutex_lock(&w.lock);
+	TAP_EQ(store_put_vm_key(w.store, "a", key), 0);
+	agent_key_changed(w.agent, "a");
+	pthread_mutex_unlock(&w.lock);
 }
 
 static void new_key(void)
@@ -983,13 +996,9 @@ static void new_key(void)
 	open_raw(0);
 	open_raw(1);
 	memset(key, 0x55, sizeof(key));
-	pthread_mutex_lock(&w.lock);
-	TAP_EQ(store_put_vm_key(w.store, "a", key), 0);
-	agent_key_changed(w.agent, "a");
-	pthread_mutex_unlock(&w.lock);
+	change_key(key);
 	TAP_EQ(counts().connections, 1);
-	wire_begin(&w.link[0].out, "list");
-	TAP_EQ(link_ask(&w.link[0], 20), -EACCES);
+	TAP_EQ(list_error(0), -EACCES);
 	finish();
 }
 
@@ -998,19 +1007,14 @@ static void new_sequence(void)
 {
 	begin();
 	w.link[0].seq = WIRE_SEQ_MAX - 1;
-	wire_begin(&w.link[0].out, "list");
-	TAP_STR(ask(0), "");
+	TAP_STR(list(0), "");
 	w.link[0].seq = 0;
 	TAP_STR(ask(0), "replayed");
 	memset(w.conf[0].key, 0x55, sizeof(w.conf[0].key));
-	pthread_mutex_lock(&w.lock);
-	TAP_EQ(store_put_vm_key(w.store, "a", w.conf[0].key), 0);
-	agent_key_changed(w.agent, "a");
-	pthread_mutex_unlock(&w.lock);
+	change_key(w.conf[0].key);
 	link_free(&w.link[0]);
 	TAP_EQ(link_init(&w.link[0], &w.conf[0], -1), 0);
-	wire_begin(&w.link[0].out, "list");
-	TAP_STR(ask(0), "");
+	TAP_STR(list(0), "");
 	w.link[0].seq--;
 	finish();
 }
@@ -1029,10 +1033,8 @@ static void other_vm_of_the_name(void)
 	TAP_EQ(store_put_vm(w.store, &vm), 0);
 	TAP_EQ(pool_put_vm(w.pool, &vm), 0);
 	pthread_mutex_unlock(&w.lock);
-	wire_begin(&w.link[0].out, "list");
-	TAP_EQ(link_ask(&w.link[0], 20), -EACCES);
-	wire_begin(&w.link[1].out, "list");
-	TAP_STR(ask(1), "");
+	TAP_EQ(list_error(0), -EACCES);
+	TAP_STR(list(1), "");
 	finish();
 }
 
@@ -1065,6 +1067,7 @@ static void no_tls(void)
 
 /* ---- a service that lies ---- */
 
+static pthread_t play_thread;
 static int play_listener;
 static int play_kind;
 static struct wire_keys play_keys;
@@ -1154,68 +1157,56 @@ static void *play(void *arg)
 	return arg;
 }
 
-/* An answer that is not to this request, or not of this VM's service, is none. */
-static void lying_service(void)
+/* Play a service that has the keys of a VM. */
+static void begin_play(int vm)
 {
-	struct sockaddr_in at;
-	socklen_t size = sizeof(at);
 	char text[POOL_TEXT_MAX];
-	pthread_t t;
 
 	play_listener = agent_listen("127.0.0.1:0", text);
 	fcntl(play_listener, F_SETFL, 0);
-	getsockname(play_listener, (struct sockaddr *)&at, &size);
-	snprintf(w.where, sizeof(w.where), "127.0.0.1:%u", ntohs(at.sin_port));
+	set_where(play_listener);
 	for (int i = 0; i < 3; i++)
 		w.link[i].fd = -1;
 	connect_links();
-	play_keys = w.link[0].keys;
-	TAP_EQ(pthread_create(&t, NULL, play, NULL), 0);
+	play_keys = w.link[vm].keys;
+	TAP_EQ(pthread_create(&play_thread, NULL, play, NULL), 0);
+}
+
+static void end_play(void)
+{
+	for (int i = 0; i < 3; i++)
+		link_free(&w.link[i]);
+	shutdown(play_listener, SHUT_RDWR);
+	pthread_join(play_thread, NULL);
+	close(play_listener);
+}
+
+/* An answer that is not to this request, or not of this VM's service, is none. */
+static void lying_service(void)
+{
+	begin_play(0);
 	for (play_kind = 0; play_kind < PLAY_KINDS; play_kind++) {
 		int want = play_kind == PLAY_TRUE || play_kind == PLAY_REPLAYED ? 0 :
 			   play_kind == PLAY_CUT ? -ECONNRESET : -EBADMSG, ret;
 
 		link_close(&w.link[0]);
-		wire_begin(&w.link[0].out, "list");
-		ret = link_ask(&w.link[0], 20);
+		ret = list_error(0);
 		/* A cut answer may end in either of two ways. */
 		if (!TAP_CHECK(ret == want || (play_kind == PLAY_CUT && ret == -EPROTO)))
 			tap_diag("kind %d: %d", play_kind, ret);
 		if (play_kind == PLAY_REPLAYED)
 			TAP_CHECK(w.link[0].seq < WIRE_SEQ_MAX / 2);
 	}
-	for (int i = 0; i < 3; i++)
-		link_free(&w.link[i]);
-	shutdown(play_listener, SHUT_RDWR);
-	pthread_join(t, NULL);
-	close(play_listener);
+	end_play();
 }
 
 /* A service that does not know the VM's key proves nothing: the agent sends it no message. */
 static void false_service(void)
 {
-	struct sockaddr_in at;
-	socklen_t size = sizeof(at);
-	char text[POOL_TEXT_MAX];
-	pthread_t t;
-
-	play_listener = agent_listen("127.0.0.1:0", text);
-	fcntl(play_listener, F_SETFL, 0);
-	getsockname(play_listener, (struct sockaddr *)&at, &size);
-	snprintf(w.where, sizeof(w.where), "127.0.0.1:%u", ntohs(at.sin_port));
-	for (int i = 0; i < 3; i++)
-		w.link[i].fd = -1;
-	connect_links();
-	play_keys = w.link[1].keys;
 	play_kind = PLAY_TRUE;
-	TAP_EQ(pthread_create(&t, NULL, play, NULL), 0);
-	wire_begin(&w.link[0].out, "list");
-	TAP_EQ(link_ask(&w.link[0], 20), -EACCES);
-	for (int i = 0; i < 3; i++)
-		link_free(&w.link[i]);
-	shutdown(play_listener, SHUT_RDWR);
-	pthread_join(t, NULL);
-	close(play_listener);
+	begin_play(1);
+	TAP_EQ(list_error(0), -EACCES);
+	end_play();
 }
 
 /* ---- pure ---- */
