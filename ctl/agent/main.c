@@ -121,18 +121,17 @@ static const struct command {
 	{ { "version", 0, 0 }, 0, 0, "", run_version },
 };
 
-static const char *const command_names[] = {
-	"run", "watch", "request", "state", "release", "extend", "consent", "help", "version", NULL
-};
-
 static const struct command *find_command(const char *word)
 {
+	const char *names[sizeof(commands) / sizeof(*commands) + 1] = { NULL };
 	char text[256];
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
 		if (!strcmp(commands[i].o.command, word))
 			return &commands[i];
-	unknown_command(text, sizeof(text), "mgpu-agent", word, command_names);
+		names[i] = commands[i].o.command;
+	}
+	unknown_command(text, sizeof(text), "mgpu-agent", word, names);
 	complain("%s", text);
 	return NULL;
 }
