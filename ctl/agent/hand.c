@@ -116,21 +116,12 @@ static int wait_for(struct hand *h)
 /* A key of the caller's, or a new one that is printed with the request. */
 static int add_key(struct hand *h, const struct options *o)
 {
-	struct kept *kept;
-	int ret;
+	char key[KEPT_KEY];
 
-	if (o->key) {
-		wire_add(&h->link.out, "key", o->key);
-		return 0;
-	}
-	kept = malloc(sizeof(*kept));
-	ret = !kept || kept_open(kept, &h->conf, "request") || kept_renew(kept);
-	if (!ret) {
-		wire_add(&h->link.out, "key", kept->key);
-		kept_close(kept, true);
-	}
-	free(kept);
-	return ret;
+	if (!o->key && kept_new_key(key))
+		return -1;
+	wire_add(&h->link.out, "key", o->key ? o->key : key);
+	return 0;
 }
 
 int run_request(const struct options *o)

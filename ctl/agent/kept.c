@@ -165,18 +165,26 @@ int kept_open(struct kept *kept, const struct conf *conf, const char *name)
 	return ret ? -1 : 0;
 }
 
-int kept_renew(struct kept *kept)
+int kept_new_key(char key[KEPT_KEY])
 {
 	unsigned char random[16];
-	struct devices now;
 
 	if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
 		complain("the kernel gives no random bytes: %s", strerror(errno));
 		return -1;
 	}
-	strcpy(kept->key, "agent-");
+	strcpy(key, "agent-");
 	for (size_t i = 0; i < sizeof(random); i++)
-		sprintf(kept->key + 6 + 2 * i, "%02x", random[i]);
+		sprintf(key + 6 + 2 * i, "%02x", random[i]);
+	return 0;
+}
+
+int kept_renew(struct kept *kept)
+{
+	struct devices now;
+
+	if (kept_new_key(kept->key))
+		return -1;
 	kept->id = 0;
 	kept->busy_ns = 0;
 	*kept->device = '\0';

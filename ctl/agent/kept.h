@@ -13,6 +13,7 @@
 #include "devices.h"
 
 #define KEPT_NAME	96
+#define KEPT_KEY	64
 #define KEPT_REPORTED	"reported-"	/* begins the names of the reporter's requests */
 #define KEPT_LIST	(DEVICES_MAX * DEVICE_ADDR)
 
@@ -33,7 +34,7 @@ struct kept {
 	const struct conf *conf;
 	char name[KEPT_NAME];
 	int lock;
-	char key[64];
+	char key[KEPT_KEY];
 	uint64_t id;
 	char device[DEVICE_ADDR];
 	char before[KEPT_LIST];
@@ -53,6 +54,8 @@ struct kept {
 int kept_open(struct kept *kept, const struct conf *conf, const char *name);
 /* Take a request by the name of its file. Return 0, -EBUSY: a process has it, or -errno. */
 int kept_take(struct kept *kept, const struct conf *conf, const char *name);
+/* Make a new key. Return 0 or -1; complains. */
+int kept_new_key(char key[KEPT_KEY]);
 /* Have a new key, and the devices that are there. Return 0 or -1; complains. */
 int kept_renew(struct kept *kept);
 /* Write it to disk. Return 0 or -1; complains. */
