@@ -636,20 +636,15 @@ int store_find_request(struct store *store, struct pool_request *r)
 static int insert_request(struct store *store, struct pool_request *r,
 			  const struct row_values *values, int64_t *id)
 {
-	const struct sql_value key[] = { { .text = r->project }, { .text = r->key } };
-	struct found_request found = { .found = false };
-	struct each e = { .store = store, .table = &row_request, .fn.request = take_request,
-			  .arg = &found };
 	int rc = insert(store, ST_ADD_REQUEST, &row_request, values, id);
 
 	if (rc || *id)
 		return rc;
-	rc = run(store, ST_FIND_KEY, key, 2, give, &e, NULL);
-	if (!rc && !found.found)
+	rc = store_find_request(store, r);
+	if (rc == -ENOENT)
 		return refuse(store, -EIO, "the database has the request's key, but no request");
 	if (rc)
 		return rc;
-	*r = found.request;
 	return refuse(store, -EEXIST, "project %s used the key \"%s\" for request %llu", r->project,
 		      r->key, (unsigned long long)r->id);
 }
