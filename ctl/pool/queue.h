@@ -42,7 +42,7 @@ struct queue_line;
  * struct queue_item - a request that waits
  * @id: its number, and so its order in the project
  * @place: from 1; queue_number() sets it
- * @tag: virtual time at which it ends if all before it are served
+ * @tag: virtual time at which it begins if all before it are served
  */
 struct queue_item {
 	TAILQ_ENTRY(queue_item) in_flow;
