@@ -153,7 +153,9 @@ struct pool_found {
  * place kept. ACTIVE and not there, or partial: RELEASING ("the VM gave it back" or is gone),
  * with a detach job, which leaves no definition and no mdev behind. RELEASING, there or not:
  * detached again. There, but of no open request: a detach job of a request that only has @id,
- * @vm, @gpu and @uuid. Jobs that the host had before are lost: a second answer changes nothing.
+ * @vm, @gpu and @uuid. There, with the number of a request that holds another device: so, but
+ * not before that is over. Jobs that the host had before are lost: a second answer changes
+ * nothing.
  */
 int pool_reconcile(struct pool *pool, const char *host, const struct pool_found *found, size_t nr,
 		   int64_t now);
