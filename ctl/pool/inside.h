@@ -31,7 +31,6 @@ struct vm {
 /**
  * struct gpu - a GPU
  * @index: its place in @host->gpus
- * @holders: requests and strays that have slots of it
  * @foreign: devices of it that are in VMs, but not of the pool
  * @failed: the last attachment failed for good
  * @grouped: others of its IOMMU group go with it
@@ -42,7 +41,6 @@ struct gpu {
 	struct pool_gpu g;
 	struct host *host;
 	unsigned int index;
-	unsigned int holders;
 	unsigned int foreign;
 	bool failed;
 	bool grouped;

@@ -384,29 +384,6 @@ int pool_drop_vm(struct pool *pool, const char *name)
 	return 0;
 }
 
-int pool_drop_gpu(struct pool *pool, const char *name)
-{
-	struct gpu *g = core_find_gpu(pool, name);
-	struct host *host;
-
-	if (!g)
-		return -ENOENT;
-	if (g->holders)
-		return -EBUSY;
-	host = g->host;
-	if (g->kept)
-		place_unkeep(pool, g->kept);
-	host->nr--;
-	for (size_t i = g->index; i < host->nr; i++) {
-		host->gpus[i] = host->gpus[i + 1];
-		host->gpus[i]->index = (unsigned int)i;
-	}
-	host->stale = true;
-	pool->dirty = true;
-	free(table_remove(&pool->gpus, name));
-	return 0;
-}
-
 /* ---- requests ---- */
 
 int core_request_add(struct pool *pool, struct request *q)
@@ -449,7 +426,6 @@ void core_gpu_take(struct pool *pool, struct request *q, struct gpu *gpu, uint32
 	q->gpu = gpu;
 	q->slots = slots;
 	gpu->g.used += slots;
-	gpu->holders++;
 	q->holding.share = slots < gpu->g.slots ? (double)slots / gpu->g.slots : 1;
 	q->holding.start = since;
 	queue_hold(&pool->queue, &q->project->flow, &q->holding);
@@ -460,7 +436,6 @@ void core_gpu_take(struct pool *pool, struct request *q, struct gpu *gpu, uint32
 void core_gpu_give(struct pool *pool, struct request *q, int64_t now)
 {
 	q->gpu->g.used -= q->slots;
-	q->gpu->holders--;
 	queue_drop(&pool->queue, &q->holding, now);
 	TAILQ_REMOVE(&pool->held, q, in_held);
 	TAILQ_REMOVE(&q->gpu->requests, q, in_gpu);

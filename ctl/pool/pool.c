@@ -194,7 +194,6 @@ void core_stray_free(struct pool *pool, struct stray *s)
 	TAILQ_REMOVE(&pool->strays, s, link);
 	if (s->gpu) {
 		s->gpu->g.used--;
-		s->gpu->holders--;
 		place_room(pool, s->gpu);
 	}
 	free(s);

@@ -94,7 +94,6 @@ int pool_learn(struct pool *pool, const struct pool_outcome *outcome);
 /* -EBUSY: something open refers to it. */
 int pool_drop_project(struct pool *pool, const char *name);
 int pool_drop_vm(struct pool *pool, const char *name);
-int pool_drop_gpu(struct pool *pool, const char *name);
 
 /**
  * pool_ask() - take a request

@@ -96,7 +96,6 @@ static int add_stray(struct pool *pool, const char *host, const struct pool_foun
 	if (s->gpu) {
 		s->job.gpu = s->gpu->g;
 		s->gpu->g.used++;
-		s->gpu->holders++;
 	}
 	TAILQ_INSERT_TAIL(&pool->strays, s, link);
 	/*

@@ -16,7 +16,6 @@ static const char *const fixed[NR_STATEMENTS] = {
 	[ST_FENCE_READ] = "SELECT generation, transactions FROM pool_service",
 	[ST_DROP_PROJECT] = "DELETE FROM pool_project WHERE name = $1",
 	[ST_DROP_VM] = "DELETE FROM pool_vm WHERE name = $1",
-	[ST_DROP_GPU] = "DELETE FROM pool_gpu WHERE name = $1",
 	[ST_DROP_TOKEN] = "DELETE FROM pool_token WHERE name = $1",
 	[ST_DROP_TOKENS] = "DELETE FROM pool_token WHERE project = $1",
 	[ST_PUT_KEY] = "INSERT INTO pool_vm_key (vm, key) SELECT name, $2 FROM pool_vm WHERE name = $1 ON CONFLICT (vm) DO UPDATE SET key = excluded.key",

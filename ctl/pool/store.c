@@ -350,11 +350,6 @@ int store_drop_vm(struct store *store, const char *name)
 	return drop_with(store, ST_DROP_KEY, ST_DROP_VM, name, "VM");
 }
 
-int store_drop_gpu(struct store *store, const char *name)
-{
-	return drop(store, ST_DROP_GPU, name, "GPU");
-}
-
 int store_add_use(struct store *store, const struct pool_use *use)
 {
 	return put(store, ST_PUT_USE, &row_use, use);

@@ -58,7 +58,6 @@ int store_put_gpu(struct store *store, const struct pool_gpu *gpu);
 int store_drop_project(struct store *store, const char *name);
 /* With its key. */
 int store_drop_vm(struct store *store, const char *name);
-int store_drop_gpu(struct store *store, const char *name);
 
 /**
  * store_add_request() - store a new request
