@@ -181,11 +181,6 @@ int pool_set_settings(struct pool *pool, const struct pool_settings *settings)
 	return 0;
 }
 
-const struct pool_settings *pool_settings(const struct pool *pool)
-{
-	return &pool->settings;
-}
-
 /* ---- putting ---- */
 
 struct host *core_host_of(struct pool *pool, const char *name)

@@ -83,7 +83,6 @@ void pool_settings_default(struct pool_settings *settings);
 struct pool *pool_new(const struct pool_settings *settings, const struct pool_hooks *hooks);
 void pool_free(struct pool *pool);
 int pool_set_settings(struct pool *pool, const struct pool_settings *settings);
-const struct pool_settings *pool_settings(const struct pool *pool);
 
 /* Load and change; copies are kept. Loading calls no hook. */
 int pool_put_project(struct pool *pool, const struct pool_project *project);

@@ -1262,7 +1262,7 @@ static void bad_settings(void)
 	TAP_CHECK(!pool_new(&s, &hooks));
 	small_world();
 	TAP_EQ(pool_set_settings(w.pool, &s), -EINVAL);
-	TAP_CHECK(!strcmp(pool_settings(w.pool)->policy, "history"));
+	TAP_CHECK(!strcmp(w.pool->settings.policy, "history"));
 	pool_free(w.pool);
 }
 
