@@ -507,22 +507,30 @@ static bool has_ended(struct finish *f, const struct kept *k)
 	return state && is_over(state);
 }
 
+/* Drop a request that has ended. While the service is asked, a process may take it. */
+static void drop_ended(struct finish *f, struct kept *k, const char *name)
+{
+	uint64_t id = k->id;
+
+	kept_close(k, false);
+	if (has_ended(f, k) && !kept_take(k, f->conf, name))
+		kept_close(k, k->id == id);
+}
+
 static void finish(const char *name, void *arg)
 {
 	struct finish *f = arg;
 	struct kept *k = f->failed ? NULL : malloc(sizeof(*k));
-	bool drop;
 
 	if (!k)
 		return;
 	if (!kept_take(k, f->conf, name)) {
 		if (k->over) {
 			f->failed = release_once(f->link, k, FINISH_S);
-			drop = !f->failed;
+			kept_close(k, !f->failed);
 		} else {
-			drop = has_ended(f, k);
+			drop_ended(f, k, name);
 		}
-		kept_close(k, drop);
 	}
 	free(k);
 }
