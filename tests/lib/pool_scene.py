@@ -59,11 +59,10 @@ class Pool(poold.Poold):
     def __init__(self, folder, host, broken=None):
         """@host: the name of the host; @broken: the name of one that never answers, too."""
         self.host, self.broken = host, broken
-        with open(os.path.join(folder, "node.xml"), encoding="utf-8") as file:
-            node = file.read()
-        super().__init__(folder, gpus=0, vms=0)
-        with open(os.path.join(folder, "node.xml"), "w", encoding="utf-8") as file:
-            file.write(node)
+        super().__init__(folder)
+
+    def describe(self, gpus, vms):
+        """The host is in the folder."""
 
     def configure(self, config="", listen=""):
         with open(self.config, "w", encoding="utf-8") as file:

@@ -197,11 +197,15 @@ class Poold:
         self.database = database or "sqlite:" + os.path.join(folder, "pool.db")
         self.process = None
         os.makedirs(self.libvirt, exist_ok=True)
-        with open(os.path.join(folder, "node.xml"), "w", encoding="utf-8") as file:
-            file.write(node_xml([(bus, "AD102") for bus in range(1, gpus + 1)],
-                                [f"vm{i}" for i in range(vms)]))
+        self.describe(gpus, vms)
         self.configure(config, listen)
         self.unix = Client(lambda: UnixConnection(self.socket))
+
+    def describe(self, gpus, vms):
+        """Write the host that it has."""
+        with open(os.path.join(self.folder, "node.xml"), "w", encoding="utf-8") as file:
+            file.write(node_xml([(bus, "AD102") for bus in range(1, gpus + 1)],
+                                [f"vm{i}" for i in range(vms)]))
 
     def configure(self, config="", listen=""):
         """Write the configuration file."""

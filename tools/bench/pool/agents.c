@@ -72,7 +72,7 @@ static void add(const char *name, const char *hex)
 
 	if (!a || nr_agents == AGENTS)
 		die("too many agents");
-	if (strlen(name) >= sizeof(a->conf.vm) || wire_read_key(hex, none, a->conf.key))
+	if (!hex || strlen(name) >= sizeof(a->conf.vm) || wire_read_key(hex, none, a->conf.key))
 		die("a line 'key' needs a name and 64 hexadecimal digits");
 	strcpy(a->conf.vm, name);
 	snprintf(a->conf.services[0], sizeof(a->conf.services[0]), "%s", service);

@@ -101,6 +101,8 @@ static void make_pairs(size_t wanted)
 {
 	size_t tried = 0;
 
+	if (wanted > PAIRS)
+		die("there are too many attachments at once");
 	for (size_t v = 0; nr_vms && nr_pairs < wanted && tried++ < wanted + nr_vms; v++)
 		for (size_t g = 0; g < nr_gpus; g++) {
 			const struct pool_vm *vm = &vms[v % nr_vms];
