@@ -20,11 +20,11 @@
 #include "clock.h"
 
 #define EVENTS		64	/* of one call */
-#define FRAMES		8	/* of a connection in one call */
 #define ACCEPTS		32	/* of a listener in one call */
 #define PEERS		512	/* that are remembered */
 #define PLACE_MS	1000	/* between two looks at the places of requests that wait */
 #define LOG_MS		60000	/* between two lines of the log about one VM's bad frames */
+#define AHEAD		(600 * UINT64_C(1000000))	/* sequences stored at once: 10 minutes */
 #define MS		UINT64_C(1000000)
 
 /**
@@ -50,7 +50,9 @@ struct peer {
 /**
  * struct guest - a VM whose agent has proven its name
  * @name: the VM
- * @seq: highest sequence that this process took of it, 0: none
+ * @seq: highest sequence that was taken of it, 0: none, or only the database knows
+ * @stored: highest sequence that the database has, 0: unknown; a process that begins anew takes
+ *	only what is above it
  * @connections: that it has
  * @messages: frames that it may send
  * @changes: frames with changes that it may send
@@ -60,6 +62,7 @@ struct guest {
 	struct guest *next;
 	char name[POOL_NAME_MAX];
 	uint64_t seq;
+	uint64_t stored;
 	unsigned int connections;
 	struct bucket messages;
 	struct bucket changes;
@@ -128,6 +131,7 @@ struct conn {
  * @answer: the frame that is written
  * @message: the body that is read
  * @now: time of this call, seconds
+ * @began: a transaction is open
  */
 struct agent {
 	struct agent_setup setup;
@@ -142,6 +146,7 @@ struct agent {
 	struct wire_text answer;
 	struct wire_message message;
 	int64_t now;
+	bool began;
 };
 
 /* ---- listeners ---- */
@@ -498,7 +503,9 @@ static void begin_read(struct conn *c, uint64_t now)
 	c->in = NULL;
 	c->have = 0;
 	c->phase = READ;
-	c->deadline_ns = now + c->agent->setup.limits.idle_ms * MS;
+	/* Bytes that GnuTLS has read already wake no epoll: the timer does. */
+	c->deadline_ns = now + (gnutls_record_check_pending(c->tls) ? 0 :
+				c->agent->setup.limits.idle_ms * MS);
 	watch(c, EPOLLIN);
 }
 
@@ -525,7 +532,7 @@ static void write_some(struct conn *c, uint64_t now)
 	begin_read(c, now);
 }
 
-/* Sign the answer and begin to send it. */
+/* Sign the answer. It is sent when the changes of this call are on disk: see send_answers(). */
 static void answer(struct conn *c, uint64_t now)
 {
 	struct wire_text *t = &c->agent->answer;
@@ -546,7 +553,22 @@ static void answer(struct conn *c, uint64_t now)
 	c->phase = WRITE;
 	c->deadline_ns = now + c->agent->setup.limits.message_ms * MS;
 	c->agent->counts.messages++;
-	write_some(c, now);
+}
+
+/* Begin to change the database, in one transaction for all messages of a call. 0 or -EIO. */
+static int begin_change(struct agent *a)
+{
+	if (!a->began && a->setup.begin(a->setup.arg))
+		return -EIO;
+	a->began = true;
+	return 0;
+}
+
+static void failed_to_store(struct conn *c, uint64_t now)
+{
+	agent_error(&c->agent->answer, "failed",
+		    "the service cannot write its database: ask again later");
+	answer(c, now);
 }
 
 /* Log that a VM sent what its agent does not send, once in a while. */
@@ -560,38 +582,51 @@ static void log_bad(struct conn *c, const char *text, uint64_t now)
 	agent_event(&c->agent->setup, g->name, "agent-refused", 0, text, c->agent->now);
 }
 
-/* Take the sequence of a frame; answers and returns false if it is not above the last one. */
-static bool take_sequence(struct conn *c, uint64_t now)
+/* Take a sequence above the last one; the database has it, or a higher one, before the answer. */
+static int take_sequence(struct agent *a, struct guest *g, uint64_t seq)
 {
-	struct agent *a = c->agent;
-	const struct pool_vm *vm = pool_vm(a->setup.pool, c->guest->name);
-	uint64_t last = c->guest->seq;
-	int ret = c->seq <= last ? -EEXIST : store_take_seq(a->setup.store, c->name, c->seq);
+	uint64_t upto = seq < WIRE_SEQ_MAX - AHEAD ? seq + AHEAD : WIRE_SEQ_MAX;
+	int ret;
 
-	if (!ret) {
-		c->guest->seq = c->seq;
-		return true;
+	if (seq <= g->seq)
+		return -EEXIST;
+	if (seq > g->stored) {
+		ret = begin_change(a);
+		if (!ret)
+			ret = store_take_seq(a->setup.store, g->name, seq, upto, &g->seq);
+		if (ret)
+			return ret;
+		g->stored = upto;
 	}
-	if (ret == -EEXIST) {
-		a->counts.replayed++;
-		agent_error(&a->answer, "replayed", "the sequence is not above the last one");
-		wire_add_number(&a->answer, "last", vm && vm->seq > last ? vm->seq : last);
-	} else {
-		agent_error(&a->answer, "failed",
-			    "the service cannot write its database: ask again later");
-	}
-	answer(c, now);
-	return false;
+	g->seq = seq;
+	return 0;
 }
 
-/* Whether the VM may send this message: each change is a row of the database or more. */
+static void refuse_sequence(struct conn *c, int error, uint64_t now)
+{
+	struct agent *a = c->agent;
+
+	if (error != -EEXIST) {
+		failed_to_store(c, now);
+		return;
+	}
+	a->counts.replayed++;
+	agent_error(&a->answer, "replayed", "the sequence is not above the last one");
+	wire_add_number(&a->answer, "last", c->guest->seq);
+	answer(c, now);
+}
+
+/* Whether the message changes something: a row of the database or more. */
+static bool is_change(const struct wire_message *m)
+{
+	return strcmp(m->verb, "state") && strcmp(m->verb, "list");
+}
+
 static bool may_change(struct conn *c, uint64_t now)
 {
 	const struct agent_limits *l = &c->agent->setup.limits;
-	const char *verb = c->agent->message.verb;
 
-	return !strcmp(verb, "state") || !strcmp(verb, "list") ||
-	       take(&c->guest->changes, now, l->changes, l->changes_min, 60);
+	return take(&c->guest->changes, now, l->changes, l->changes_min, 60);
 }
 
 static void do_message(struct conn *c, const struct wire_header *h, uint64_t now)
@@ -604,13 +639,17 @@ static void do_message(struct conn *c, const struct wire_header *h, uint64_t now
 		answer(c, now);
 		return;
 	}
-	if (!may_change(c, now)) {
+	if (is_change(&a->message) && !may_change(c, now)) {
 		a->counts.refused++;
 		agent_error(&a->answer, "slower", "the VM changes too much: wait a few seconds");
 		answer(c, now);
 		return;
 	}
-	agent_verb(&a->setup, c->guest->name, c->seq, &a->message, a->now, &a->answer, &c->wait);
+	if (is_change(&a->message) && begin_change(a)) {
+		failed_to_store(c, now);
+		return;
+	}
+	agent_verb(&a->setup, c->guest->name, &a->message, a->now, &a->answer, &c->wait);
 	if (!c->wait.id) {
 		answer(c, now);
 		return;
@@ -637,6 +676,7 @@ static bool is_same_vm(const struct conn *c)
 static void do_frame(struct conn *c, const struct wire_header *h, uint64_t now)
 {
 	const struct agent_limits *l = &c->agent->setup.limits;
+	int ret;
 
 	if (!wire_signed(c->in, c->keys.sign, NULL)) {
 		log_bad(c, "its agent sent a message with a wrong signature", now);
@@ -655,7 +695,10 @@ static void do_frame(struct conn *c, const struct wire_header *h, uint64_t now)
 		answer(c, now);
 		return;
 	}
-	if (take_sequence(c, now))
+	ret = take_sequence(c->agent, c->guest, c->seq);
+	if (ret)
+		refuse_sequence(c, ret, now);
+	else
 		do_message(c, h, now);
 }
 
@@ -691,25 +734,19 @@ static int read_to(struct conn *c, size_t want, uint64_t now)
 	return 1;
 }
 
-static void read_frames(struct conn *c, uint64_t now)
+static void read_frame(struct conn *c, uint64_t now)
 {
 	struct wire_header h;
 
-	for (int i = 0; c->phase == READ && i < FRAMES; i++) {
-		if (!read_to(c, WIRE_HEADER, now))
-			return;
-		if (wire_header(c->in, &h)) {
-			log_bad(c, "its agent sent a frame with a wrong header", now);
-			refused(c);
-			return;
-		}
-		if (!read_to(c, WIRE_HEADER + h.length, now))
-			return;
-		do_frame(c, &h, now);
+	if (!read_to(c, WIRE_HEADER, now))
+		return;
+	if (wire_header(c->in, &h)) {
+		log_bad(c, "its agent sent a frame with a wrong header", now);
+		refused(c);
+		return;
 	}
-	/* Bytes that GnuTLS has read already wake no epoll: the next call goes on. */
-	if (c->phase == READ && gnutls_record_check_pending(c->tls))
-		c->deadline_ns = c->deadline_ns > now ? now : c->deadline_ns;
+	if (read_to(c, WIRE_HEADER + h.length, now))
+		do_frame(c, &h, now);
 }
 
 /* The VM has proven its name. */
@@ -761,7 +798,7 @@ static void proceed(struct conn *c, uint32_t events, uint64_t now)
 	if (c->phase == WRITE)
 		write_some(c, now);
 	if (c->phase == READ)
-		read_frames(c, now);
+		read_frame(c, now);
 	if (c->phase == WAIT && events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		end(c);
 }
@@ -776,9 +813,6 @@ static void answer_wait(struct conn *c, uint64_t now)
 	}
 	agent_state(&c->agent->setup, c->guest->name, c->wait.id, &c->agent->answer);
 	answer(c, now);
-	/* The next frame may be in GnuTLS's buffer. */
-	if (c->phase == READ)
-		read_frames(c, now);
 }
 
 static void look_at_wait(struct conn *c, uint64_t now)
@@ -797,7 +831,7 @@ static void look_at_time(struct conn *c, uint64_t now)
 		look_at_wait(c, now);
 	} else if (c->phase == READ && gnutls_record_check_pending(c->tls)) {
 		c->deadline_ns = now + c->agent->setup.limits.message_ms * MS;
-		read_frames(c, now);
+		read_frame(c, now);
 	} else if (c->phase != CLOSED && now >= c->deadline_ns) {
 		if (c->phase == READ && !c->have)
 			end(c);
@@ -831,6 +865,23 @@ static void set_timer(const struct agent *a)
 
 /* ---- the server ---- */
 
+/* End the transaction, and send the answers. None is sent if the changes are not on disk. */
+static void send_answers(struct agent *a, uint64_t now)
+{
+	bool good = !a->began || !a->setup.commit(a->setup.arg);
+
+	a->began = false;
+	for (struct conn *c = a->conns; c; c = c->next) {
+		/* The rest of an answer waits for the socket. */
+		if (c->phase != WRITE || c->events == EPOLLOUT)
+			continue;
+		if (good)
+			write_some(c, now);
+		else
+			end(c);
+	}
+}
+
 static const int *listener_of(const struct agent *a, const void *ptr)
 {
 	for (size_t i = 0; i < a->setup.nr_listeners; i++)
@@ -856,6 +907,7 @@ void agent_handle(struct agent *agent, int64_t now)
 	}
 	for (struct conn *c = agent->conns; c; c = c->next)
 		look_at_time(c, ns);
+	send_answers(agent, ns);
 	sweep(agent);
 	set_timer(agent);
 }
@@ -879,7 +931,7 @@ void agent_key_changed(struct agent *agent, const char *vm)
 	/* Messages that another key signed are refused by that. */
 	for (struct guest *g = agent->guests; g; g = g->next)
 		if (!strcmp(g->name, vm))
-			g->seq = 0;
+			g->seq = g->stored = 0;
 }
 
 static int add_fd(const struct agent *a, int fd, const void *ptr)

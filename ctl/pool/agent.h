@@ -67,7 +67,9 @@ void agent_limits_default(struct agent_limits *limits);
  * @listeners: listening sockets, of agent_listen(); agent_free() closes them
  * @nr_listeners: their number, up to AGENT_LISTENERS
  * @event: a line of the log, as in struct pool_hooks; NULL: none
- * @arg: for @event
+ * @begin: begin a transaction; other than 0: the database takes nothing now
+ * @commit: end it; other than 0: what the pool has is not in the database, and the service must end
+ * @arg: for @event, @begin and @commit
  */
 struct agent_setup {
 	struct pool *pool;
@@ -76,6 +78,8 @@ struct agent_setup {
 	int listeners[AGENT_LISTENERS];
 	size_t nr_listeners;
 	void (*event)(void *arg, const struct pool_event *event);
+	int (*begin)(void *arg);
+	int (*commit)(void *arg);
 	void *arg;
 };
 
@@ -123,7 +127,8 @@ int agent_fd(const struct agent *agent);
  * @now: time, seconds
  *
  * Call it when agent_fd() is readable, and after every change of the pool: it answers the waits
- * for states that changed.
+ * for states that changed. The changes of all messages of a call are one transaction, at whose end
+ * they are answered.
  */
 void agent_handle(struct agent *agent, int64_t now);
 

@@ -16,7 +16,6 @@
  * @setup: pool and store
  * @vm: name of the VM
  * @actor: the same for the log
- * @seq: sequence of the message
  * @m: the message
  * @now: time, seconds
  * @answer: the answer
@@ -26,7 +25,6 @@ struct ask {
 	const struct agent_setup *setup;
 	const char *vm;
 	char actor[2 * POOL_NAME_MAX];
-	uint64_t seq;
 	const struct wire_message *m;
 	int64_t now;
 	struct wire_text *answer;
@@ -533,7 +531,6 @@ static void do_consent(const struct ask *a)
 	}
 	if (yes != !!vm.consent) {
 		vm.consent = yes ? a->now : 0;
-		vm.seq = a->seq;
 		vm.seen = a->now;
 		ret = store_put_vm(a->setup->store, &vm);
 		if (!ret)
@@ -594,12 +591,11 @@ static void run_verb(const struct ask *a, const struct verb *v)
 	v->run(a);
 }
 
-void agent_verb(const struct agent_setup *setup, const char *vm, uint64_t seq,
-		const struct wire_message *m, int64_t now, struct wire_text *answer,
-		struct agent_wait *wait)
+void agent_verb(const struct agent_setup *setup, const char *vm, const struct wire_message *m,
+		int64_t now, struct wire_text *answer, struct agent_wait *wait)
 {
-	struct ask a = { .setup = setup, .vm = vm, .seq = seq, .m = m, .now = now,
-			 .answer = answer, .wait = wait };
+	struct ask a = { .setup = setup, .vm = vm, .m = m, .now = now, .answer = answer,
+			 .wait = wait };
 
 	memset(wait, 0, sizeof(*wait));
 	snprintf(a.actor, sizeof(a.actor), "vm:%s", vm);

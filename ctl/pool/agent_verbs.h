@@ -27,15 +27,13 @@ struct agent_wait {
  * agent_verb() - do what a VM's agent asks
  * @setup: pool and store
  * @vm: name of the VM, proven
- * @seq: sequence of the message, taken already
  * @m: the message
  * @now: time, seconds
  * @answer: the answer, to be signed; unset if @wait has an id
  * @wait: set if the answer is due later: agent_wait_over() says when
  */
-void agent_verb(const struct agent_setup *setup, const char *vm, uint64_t seq,
-		const struct wire_message *m, int64_t now, struct wire_text *answer,
-		struct agent_wait *wait);
+void agent_verb(const struct agent_setup *setup, const char *vm, const struct wire_message *m,
+		int64_t now, struct wire_text *answer, struct agent_wait *wait);
 
 /**
  * agent_wait_over() - see whether what a wait is for has changed

@@ -110,6 +110,18 @@ static void on_agent_event(void *arg, const struct pool_event *event)
 	effects_log(&s.effects, event);
 }
 
+static int on_agent_begin(void *arg)
+{
+	(void)arg;
+	return effects_begin(&s.effects);
+}
+
+static int on_agent_commit(void *arg)
+{
+	(void)arg;
+	return effects_commit(&s.effects);
+}
+
 /* ---- loading ---- */
 
 static int load_project(const struct pool_project *project, void *arg)
@@ -216,6 +228,7 @@ static bool start_agents(void)
 {
 	struct agent_setup setup = {
 		.pool = s.pool, .store = s.store, .event = on_agent_event,
+		.begin = on_agent_begin, .commit = on_agent_commit,
 	};
 	char why[POOL_TEXT_MAX];
 

@@ -21,7 +21,7 @@ static const char *const fixed[NR_STATEMENTS] = {
 	[ST_PUT_KEY] = "INSERT INTO pool_vm_key (vm, key) SELECT name, $2 FROM pool_vm WHERE name = $1 ON CONFLICT (vm) DO UPDATE SET key = excluded.key",
 	[ST_DROP_KEY] = "DELETE FROM pool_vm_key WHERE vm = $1",
 	[ST_GET_KEY] = "SELECT key FROM pool_vm_key WHERE vm = $1",
-	[ST_TAKE_SEQ] = "UPDATE pool_vm SET seq = $2 WHERE name = $1 AND seq < $2",
+	[ST_TAKE_SEQ] = "UPDATE pool_vm SET seq = $3 WHERE name = $1 AND seq < $2",
 	[ST_GET_SEQ] = "SELECT seq FROM pool_vm WHERE name = $1",
 	[ST_CLEAR_SEQ] = "UPDATE pool_vm SET seq = 0 WHERE name = $1",
 	[ST_RETAIN_USES] = "DELETE FROM pool_use WHERE request IN (" OLD_REQUESTS ")",

@@ -814,26 +814,31 @@ int store_get_vm_key(struct store *store, const char *vm, unsigned char key[32])
 	return rc;
 }
 
-int store_take_seq(struct store *store, const char *vm, uint64_t seq)
+int store_take_seq(struct store *store, const char *vm, uint64_t seq, uint64_t upto,
+		   uint64_t *last)
 {
-	const struct sql_value args[] = { { .text = vm }, { .number = (int64_t)seq } };
+	const struct sql_value args[] = { { .text = vm }, { .number = (int64_t)seq },
+					  { .number = (int64_t)upto } };
 	uint64_t changed = 0;
-	int64_t last = -1;
+	int64_t stored = -1;
 	int rc = row_check_text("vm", vm, POOL_NAME_MAX, store->error);
 
-	if (!rc && seq > INT64_MAX)
+	if (!rc && (seq > INT64_MAX || upto > INT64_MAX))
 		rc = refuse(store, -ERANGE, "the sequence number is above %lld",
 			    (long long)INT64_MAX);
 	if (!rc)
 		rc = enter(store);
 	if (rc)
 		return rc;
-	rc = change(store, ST_TAKE_SEQ, args, 2, &changed);
+	rc = change(store, ST_TAKE_SEQ, args, 3, &changed);
 	if (!rc && !changed)
-		rc = run(store, ST_GET_SEQ, args, 1, take_number, &last, NULL);
-	if (!rc && !changed)
-		rc = last < 0 ? refuse(store, -ENOENT, "there is no such VM") :
-		     refuse(store, -EEXIST, "the VM used the sequence number, or a higher one");
+		rc = run(store, ST_GET_SEQ, args, 1, take_number, &stored, NULL);
+	if (!rc && !changed && stored < 0) {
+		rc = refuse(store, -ENOENT, "there is no such VM");
+	} else if (!rc && !changed) {
+		*last = (uint64_t)stored;
+		rc = refuse(store, -EEXIST, "the VM used the sequence number, or a higher one");
+	}
 	return leave(store, rc);
 }
 

@@ -132,8 +132,12 @@ int store_tokens(struct store *store, int (*fn)(const struct store_token *, void
 /* The key that a VM's agent signs with (32 bytes; it must be known whole). -ENOENT: no such VM. */
 int store_put_vm_key(struct store *store, const char *vm, const unsigned char key[32]);
 int store_get_vm_key(struct store *store, const char *vm, unsigned char key[32]);
-/* Take a sequence number that is higher than all before: -EEXIST: replayed. */
-int store_take_seq(struct store *store, const char *vm, uint64_t seq);
+/*
+ * Take all sequence numbers up to @upto, if @seq is higher than all before. -EEXIST: it is not, and
+ * *@last is the highest.
+ */
+int store_take_seq(struct store *store, const char *vm, uint64_t seq, uint64_t upto,
+		   uint64_t *last);
 
 /*
  * Delete requests that ended before @before, with their events and uses; uses of then; and events

@@ -157,7 +157,7 @@ static void play(const struct agent_setup *setup, const uint8_t *body, size_t si
 
 	if (wire_parse(body, size, &m))
 		return;
-	agent_verb(setup, "a", seq, &m, T0 + (int64_t)seq, &answer, &wait);
+	agent_verb(setup, "a", &m, T0 + (int64_t)seq, &answer, &wait);
 	if (wait.id) {
 		FUZZ_ASSERT(wait.id != 1 && wait.seconds <= setup->limits.wait_max);
 		agent_wait_over(setup, &wait, seq & 1);

@@ -93,6 +93,18 @@ static void on_event(void *arg, const struct pool_event *event)
 	       event->text);
 }
 
+static int on_begin(void *arg)
+{
+	(void)arg;
+	return store_begin(p.store);
+}
+
+static int on_commit(void *arg)
+{
+	(void)arg;
+	return store_commit(p.store);
+}
+
 static void on_job(void *arg, const struct pool_job *job)
 {
 	(void)arg;
@@ -285,7 +297,10 @@ int main(int argc, char **argv)
 	add_gpus();
 	for (int i = 3; i < argc; i++)
 		add_vm(argv[i]);
-	p.setup = (struct agent_setup){ .pool = p.pool, .store = p.store, .event = on_event };
+	p.setup = (struct agent_setup){
+		.pool = p.pool, .store = p.store, .event = on_event, .begin = on_begin,
+		.commit = on_commit,
+	};
 	agent_limits_default(&p.setup.limits);
 	p.setup.limits.opens = 10000;
 	p.setup.limits.messages = p.setup.limits.changes = 10000;

@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -39,6 +40,8 @@ static struct world {
 	pthread_t thread;
 	int wake[2];
 	atomic_bool stop;
+	atomic_bool begin_fails;
+	atomic_bool commit_fails;
 	int64_t now;
 	struct pool_job job;
 	unsigned int jobs;
@@ -77,6 +80,20 @@ static void on_event(void *arg, const struct pool_event *event)
 
 	(void)arg;
 	snprintf(w.events + at, sizeof(w.events) - at, "%s %s\n", event->actor, event->what);
+}
+
+static int on_begin(void *arg)
+{
+	(void)arg;
+	return w.begin_fails ? -EIO : store_begin(w.store);
+}
+
+static int on_commit(void *arg)
+{
+	(void)arg;
+	if (w.commit_fails)
+		store_rollback(w.store);
+	return w.commit_fails ? -EIO : store_commit(w.store);
 }
 
 static void on_job(void *arg, const struct pool_job *job)
@@ -208,7 +225,10 @@ static void begin_with(const struct agent_limits *limits)
 	for (int i = 0; i < 3; i++)
 		w.link[i].fd = -1;
 	TAP_EQ(pipe2(w.wake, O_CLOEXEC), 0);
-	w.setup = (struct agent_setup){ .pool = w.pool, .store = w.store, .event = on_event };
+	w.setup = (struct agent_setup){
+		.pool = w.pool, .store = w.store, .event = on_event, .begin = on_begin,
+		.commit = on_commit,
+	};
 	w.setup.limits = *limits;
 	start();
 	connect_links();
@@ -328,6 +348,26 @@ static void attached(uint64_t id)
 	TAP_EQ(pool_attached(w.pool, id, "", w.now), 0);
 	pthread_mutex_unlock(&w.lock);
 	wake_service();
+}
+
+/* Transactions that the database has, each of which is on disk before the next. */
+static int64_t transactions(void)
+{
+	sqlite3_stmt *s = NULL;
+	sqlite3 *db = NULL;
+	char path[80];
+	int64_t nr = -1;
+
+	snprintf(path, sizeof(path), "%s/db", w.dir);
+	pthread_mutex_lock(&w.lock);
+	if (!sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) &&
+	    !sqlite3_prepare_v2(db, "SELECT transactions FROM pool_service", -1, &s, NULL) &&
+	    sqlite3_step(s) == SQLITE_ROW)
+		nr = sqlite3_column_int64(s, 0);
+	pthread_mutex_unlock(&w.lock);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return nr;
 }
 
 static void later(int64_t seconds)
@@ -530,6 +570,7 @@ static void wrong_signature(void)
 static void replay(void)
 {
 	struct wire_text t;
+	uint64_t last = 0;
 	size_t size;
 
 	begin();
@@ -542,7 +583,9 @@ static void replay(void)
 	TAP_STR(read_raw(0, t.frame), "replayed");
 	/* The database has the sequence, for a service that begins anew. */
 	pthread_mutex_lock(&w.lock);
-	TAP_EQ(store_take_seq(w.store, "a", w.link[0].seq), -EEXIST);
+	TAP_EQ(store_take_seq(w.store, "a", w.link[0].seq, INT64_MAX, &last),
+	       -EEXIST);
+	TAP_CHECK(last >= w.link[0].seq);
 	pthread_mutex_unlock(&w.lock);
 	open_raw(0);
 	send_raw(0, t.frame, size);
@@ -568,6 +611,81 @@ static void clock_back(void)
 	w.link[0].seq = 0;
 	TAP_STR(list(0), "");
 	TAP_CHECK(w.link[0].seq > UINT64_C(1) << 60);
+	finish();
+}
+
+/* Messages that change nothing write nothing, but for a sequence in 10 minutes of them. */
+static void reads(void)
+{
+	int64_t before;
+
+	begin();
+	TAP_STR(request(0, "k1"), "");
+	before = transactions();
+	for (int i = 0; i < 100; i++)
+		TAP_STR(i % 2 ? list(0) : verb(0, "state", 1), "");
+	tap_diag("%d transactions for 100 messages", (int)(transactions() - before));
+	TAP_EQ(transactions(), before);
+	/* The agent's clock, ten minutes later. */
+	w.link[0].seq += 11 * 60 * UINT64_C(1000000);
+	TAP_STR(list(0), "");
+	TAP_EQ(transactions(), before + 1);
+	TAP_STR(list(0), "");
+	TAP_EQ(transactions(), before + 1);
+	finish();
+}
+
+/* Messages that arrive together are one transaction, and are answered when it is on disk. */
+static void together(void)
+{
+	struct wire_text t[2];
+	int64_t before;
+
+	begin();
+	TAP_STR(consent(0, "yes"), "");
+	TAP_STR(consent(1, "yes"), "");
+	before = transactions();
+	TAP_STR(request(0, "k1"), "");
+	TAP_EQ(transactions(), before + 1);
+	attached(1);
+	TAP_STR(verb(0, "state", 1), "");
+	later(60);
+	before = transactions();
+	TAP_STR(report(0, 1, 1000000, 10), "");
+	TAP_EQ(transactions(), before + 1);
+	before = transactions();
+	pthread_mutex_lock(&w.lock);
+	for (int i = 0; i < 2; i++) {
+		wire_begin(&t[i], "request");
+		wire_add(&t[i], "key", i ? "k3" : "k2");
+		wire_add(&t[i], "kind", "training");
+		send_raw(i, t[i].frame, wire_end(&t[i], w.link[i].keys.sign, ++w.link[i].seq, NULL));
+	}
+	pthread_mutex_unlock(&w.lock);
+	for (int i = 0; i < 2; i++)
+		TAP_STR(read_raw(i, t[i].frame), "ok");
+	tap_diag("%d transactions for 2 requests", (int)(transactions() - before));
+	TAP_EQ(transactions(), before + 1);
+	finish();
+}
+
+/* Changes are answered when they are on disk. */
+static void database_fails(void)
+{
+	begin();
+	TAP_STR(list(0), "");
+	w.begin_fails = true;
+	TAP_STR(request(0, "k1"), "failed");
+	TAP_CHECK(!pool_request(w.pool, 1));
+	TAP_STR(list(0), "");
+	w.begin_fails = false;
+	w.commit_fails = true;
+	wire_begin(&w.link[0].out, "request");
+	wire_add(&w.link[0].out, "key", "k1");
+	wire_add(&w.link[0].out, "kind", "training");
+	TAP_CHECK(link_ask(&w.link[0], 20) < 0);
+	TAP_CHECK(settled(0));
+	w.commit_fails = false;
 	finish();
 }
 
@@ -1305,6 +1423,9 @@ int main(void)
 	tap_run(wrong_signature, "a message that is signed with another key ends the connection");
 	tap_run(replay, "a replayed message is refused, also by a service that began anew");
 	tap_run(clock_back, "an agent whose clock went back goes on with the service's sequence");
+	tap_run(reads, "messages that change nothing write a sequence in ten minutes");
+	tap_run(together, "messages that arrive together are one transaction");
+	tap_run(database_fails, "a change that is not on disk is not answered as done");
 	tap_run(reordered, "a message behind a later one is refused");
 	tap_run(cut, "a message that is cut has no effect");
 	tap_run(flipped, "a message with a flipped bit has no effect");

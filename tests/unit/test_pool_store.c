@@ -541,24 +541,31 @@ static void seq_grows(void)
 	struct store *store = open_new();
 	struct pool_vm vm = { .name = "vm1", .seq = 5 };
 	struct seen s = { 0 };
+	uint64_t last = 0;
 
 	TAP_NEED(store);
-	TAP_EQ(store_take_seq(store, "vm1", 6), -ENOENT);
+	TAP_EQ(store_take_seq(store, "vm1", 6, 6, &last), -ENOENT);
 	TAP_EQ(store_put_vm(store, &vm), 0);
-	TAP_EQ(store_take_seq(store, "vm1", 5), -EEXIST);
-	TAP_EQ(store_take_seq(store, "vm1", 6), 0);
-	TAP_EQ(store_take_seq(store, "vm1", 6), -EEXIST);
-	TAP_EQ(store_take_seq(store, "vm1", UINT64_MAX), -ERANGE);
+	TAP_EQ(store_take_seq(store, "vm1", 5, 5, &last), -EEXIST);
+	TAP_EQ(store_take_seq(store, "vm1", 6, 6, &last), 0);
+	TAP_EQ(store_take_seq(store, "vm1", 6, 6, &last), -EEXIST);
+	TAP_EQ(store_take_seq(store, "vm1", UINT64_MAX, UINT64_MAX, &last), -ERANGE);
+	TAP_EQ(store_take_seq(store, "vm1", 7, UINT64_MAX, &last), -ERANGE);
+	TAP_EQ(store_take_seq(store, "vm1", 6, 20, &last), -EEXIST);
+	TAP_EQ(store_take_seq(store, "vm1", 7, 10, &last), 0);
+	TAP_EQ(last, 6);
+	TAP_EQ(store_take_seq(store, "vm1", 10, 10, &last), -EEXIST);
+	TAP_EQ(last, 10);
 	vm.pinned = true;
 	TAP_EQ(store_put_vm(store, &vm), 0);
 	TAP_EQ(store_vms(store, see_vm, &s), 0);
-	TAP_EQ(s.last.vm.seq, 6);
+	TAP_EQ(s.last.vm.seq, 10);
 	TAP_CHECK(s.last.vm.pinned);
-	TAP_EQ(store_take_seq(store, "vm1", INT64_MAX), 0);
+	TAP_EQ(store_take_seq(store, "vm1", INT64_MAX, INT64_MAX, &last), 0);
 	store_close(store);
 	store = open_again();
 	TAP_NEED(store);
-	TAP_EQ(store_take_seq(store, "vm1", INT64_MAX), -EEXIST);
+	TAP_EQ(store_take_seq(store, "vm1", INT64_MAX, INT64_MAX, &last), -EEXIST);
 	store_close(store);
 }
 
@@ -723,6 +730,7 @@ static void bad_text_is_refused(void)
 	};
 	struct store *store = open_new();
 	struct pool_request r;
+	uint64_t last;
 
 	TAP_NEED(store);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -731,7 +739,7 @@ static void bad_text_is_refused(void)
 		TAP_CHECK(strstr(store_error(store), "\"key\""));
 		TAP_CHECK(strstr(store_error(store), "UTF-8"));
 		TAP_EQ(store_drop_project(store, bad[i]), -EILSEQ);
-		TAP_EQ(store_take_seq(store, bad[i], 1), -EILSEQ);
+		TAP_EQ(store_take_seq(store, bad[i], 1, 1, &last), -EILSEQ);
 	}
 	r = request("p", "k");
 	memset(r.kind, 'x', sizeof(r.kind));
@@ -904,6 +912,7 @@ static void older_are_migrated(void)
 	struct store_token token;
 	struct seen s = { 0 };
 	unsigned char key[32];
+	uint64_t last;
 
 	for (unsigned int version = 1; version < schema_version(); version++) {
 		snprintf(path, sizeof(path), "%s/%s-%u.sql", DATA, backend_name(), version);
@@ -920,7 +929,7 @@ static void older_are_migrated(void)
 		token.hash[64] = '\0';
 		TAP_EQ(store_find_token(store, token.hash, &token), 0);
 		TAP_EQ(store_get_vm_key(store, "vm1", key), 0);
-		TAP_EQ(store_take_seq(store, "vm1", 41), -EEXIST);
+		TAP_EQ(store_take_seq(store, "vm1", 41, 41, &last), -EEXIST);
 		s.nr = 0;
 		TAP_EQ(store_events(store, 0, 0, 10, see_event, &s), 0);
 		TAP_EQ(s.nr, 2);
