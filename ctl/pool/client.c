@@ -16,6 +16,7 @@
 
 #include "api.h"
 #include "client.h"
+#include "clock.h"
 #include "complain.h"
 #include "json_read.h"
 #include "output.h"
@@ -260,14 +261,14 @@ static bool pending(struct json_object *o)
 
 static struct json_object *wait_for(const char *socket, struct json_object *o, uint64_t seconds)
 {
-	time_t end = time(NULL) + (time_t)seconds, t;
+	uint64_t end = now_ns() / NSEC + seconds, t;
 	char path[128];
 
-	while (o && pending(o) && (t = time(NULL)) < end) {
-		time_t left = end - t < WAIT_STEP ? end - t : WAIT_STEP;
+	while (o && pending(o) && (t = now_ns() / NSEC) < end) {
+		uint64_t left = end - t < WAIT_STEP ? end - t : WAIT_STEP;
 
-		snprintf(path, sizeof(path), "/v1/requests/%" PRIu64 "?wait=%lld&seen=%" PRIu64,
-			 number(o, "id"), (long long)left, number(o, "version"));
+		snprintf(path, sizeof(path), "/v1/requests/%" PRIu64 "?wait=%" PRIu64 "&seen=%" PRIu64,
+			 number(o, "id"), left, number(o, "version"));
 		json_object_put(o);
 		o = client_do(socket, "GET", path, NULL);
 	}

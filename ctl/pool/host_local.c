@@ -492,6 +492,5 @@ int host_use(struct host *host, const struct pool_request *r, struct pool_use *u
 		return -ENOENT;
 	memset(use, 0, sizeof(*use));
 	use->request = r->id;
-	use->time = time(NULL);
 	return *r->uuid ? use_of_vgpu(host, r, use) : use_of_whole(host, r, use);
 }

@@ -426,11 +426,14 @@ static void take_down(struct hosts *hosts, struct api_host *h, const struct jobs
 	pool_host_up(hosts->pool, h->name, false);
 }
 
-static void take_use(struct hosts *hosts, const struct jobs_answer *a)
+static void take_use(struct hosts *hosts, const struct jobs_answer *a, int64_t now)
 {
+	struct pool_use use = a->use;
+
+	use.time = now;
 	/* A sample that does not count, or is of a request that is over, is not kept. */
-	if (!pool_use(hosts->pool, &a->use))
-		broken(hosts, store_add_use(hosts->store, &a->use));
+	if (!pool_use(hosts->pool, &use))
+		broken(hosts, store_add_use(hosts->store, &use));
 }
 
 static void take(struct hosts *hosts, size_t i, const struct jobs_answer *a, int64_t now)
@@ -460,7 +463,7 @@ static void take(struct hosts *hosts, size_t i, const struct jobs_answer *a, int
 		lose_vm(hosts, e, a->vm.name, now);
 		break;
 	case JOBS_USE:
-		take_use(hosts, a);
+		take_use(hosts, a, now);
 		break;
 	case JOBS_ATTACHED:
 		ret = pool_attached(pool, a->request, a->uuid, now);

@@ -4,7 +4,7 @@
  * them.  The database (store.h) has the truth; the service's memory (pool.h) is a copy of what
  * is not over.
  *
- * Times are seconds since 1970 (CLOCK_REALTIME), 0 for none. Texts end with a NUL, and a text
+ * Times are seconds since 1970 (steady.h), 0 for none. Texts end with a NUL, and a text
  * that does not fit is refused where it comes in, never cut.
  */
 #ifndef POOL_MODEL_H

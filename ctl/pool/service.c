@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent.h"
@@ -20,6 +19,7 @@
 #include "http.h"
 #include "notify.h"
 #include "service.h"
+#include "steady.h"
 
 #ifndef MGPU_VERSION
 #define MGPU_VERSION "unknown"
@@ -30,6 +30,7 @@
 #define NR_FDS		(HTTP_FDS + 3)
 #define MS_MAX		60000
 #define REST_MS		500
+#define CLOCK_TELL	60	/* s that a clock may be off without a line in the log */
 
 /**
  * struct service - the service
@@ -44,6 +45,8 @@
  * @http: its server
  * @agent: server of agents, NULL for none
  * @signals: descriptor of signals
+ * @clock: the time of day
+ * @clock_told: the log has a line about a clock that was set
  * @changed: something changed since the last look
  * @due: time of the pool's next work, seconds
  * @retain: time of the next deletion of old rows, seconds
@@ -61,6 +64,8 @@ static struct service {
 	struct http *http;
 	struct agent *agent;
 	int signals;
+	struct steady clock;
+	bool clock_told;
 	bool changed;
 	int64_t due;
 	int64_t retain;
@@ -69,7 +74,8 @@ static struct service {
 
 static int64_t now(void)
 {
-	return (int64_t)time(NULL);
+	return steady_read(&s.clock, (int64_t)clock_ns(CLOCK_REALTIME),
+			   (int64_t)clock_ns(CLOCK_BOOTTIME));
 }
 
 /* ---- callbacks ---- */
@@ -145,11 +151,21 @@ static int load_gpu(const struct pool_gpu *gpu, void *arg)
 	return pool_put_gpu(s.pool, &copy);
 }
 
+/* The clock may have been set back while the service was off. */
+static void go_on_from(const struct pool_request *r)
+{
+	const int64_t times[] = { r->asked, r->chosen, r->attached, r->warned };
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		steady_raise(&s.clock, times[i]);
+}
+
 static int load_request(const struct pool_request *r, void *arg)
 {
 	int ret = pool_load_request(s.pool, r);
 
 	(void)arg;
+	go_on_from(r);
 	if (ret)
 		complain("request %llu does not fit the database: its project, VM or GPU is missing",
 			 (unsigned long long)r->id);
@@ -429,6 +445,18 @@ static void retain(void)
 		complain("old rows stay: %s", store_error(s.store));
 }
 
+static void tell_of_clock(void)
+{
+	int64_t behind = steady_behind(&s.clock, (int64_t)clock_ns(CLOCK_REALTIME));
+	bool far = behind > CLOCK_TELL || behind < -CLOCK_TELL;
+
+	if (far && !s.clock_told)
+		complain("the clock was set %lld s %s: the service's time follows it by a tenth of the time that passes",
+			 (long long)(behind < 0 ? -behind : behind),
+			 behind < 0 ? "back" : "ahead");
+	s.clock_told = far;
+}
+
 static int patience(void)
 {
 	int64_t t = now();
@@ -473,6 +501,7 @@ static void serve(void)
 		http_run(s.http, now());
 		run_pool();
 		retain();
+		tell_of_clock();
 	}
 	/* Clients that wait get an answer before the end. */
 	http_run(s.http, now());
@@ -490,6 +519,8 @@ int service_run(const char *path, int must)
 		return STATUS_CONFIG;
 	}
 	warn_exposed();
+	steady_start(&s.clock, (int64_t)clock_ns(CLOCK_REALTIME),
+		     (int64_t)clock_ns(CLOCK_BOOTTIME));
 	s.retain = now() + DAY / 24;
 	if (start()) {
 		serve();

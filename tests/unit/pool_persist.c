@@ -4,12 +4,15 @@
  * a crash of the service would be one of libvirt, too.  Here each definition that the service
  * makes is written to a file of the folder MGPU_TEST_LIBVIRT, which is the truth, and read again
  * when a connection opens.  All else is the real host.c and the real test driver.
+ *
+ * The time of day is that of the machine and the seconds in the file MGPU_TEST_CLOCK, if any.
  */
 #include <dirent.h>
 #include <libvirt/libvirt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "crash.h"
@@ -20,6 +23,34 @@ virConnectPtr __real_virConnectOpenAuth(const char *name, virConnectAuthPtr auth
 					unsigned int flags);
 virConnectPtr __wrap_virConnectOpenAuth(const char *name, virConnectAuthPtr auth,
 					unsigned int flags);
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+time_t __wrap_time(time_t *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	const char *path = getenv("MGPU_TEST_CLOCK");
+	FILE *f = path && clock == CLOCK_REALTIME ? fopen(path, "r") : NULL;
+	int ret = __real_clock_gettime(clock, now);
+	long long set;
+
+	if (f && fscanf(f, "%lld", &set) == 1)
+		now->tv_sec += set;
+	if (f)
+		fclose(f);
+	return ret;
+}
+
+time_t __wrap_time(time_t *now)
+{
+	struct timespec t;
+
+	__wrap_clock_gettime(CLOCK_REALTIME, &t);
+	if (now)
+		*now = t.tv_sec;
+	return t.tv_sec;
+}
 
 static void keep(const char *name, const char *xml)
 {

@@ -39,8 +39,9 @@ def catches_up():
 
 
 def preloaded(begin, speed):
-    """Seconds since 1970 that a program sees, and monotonic ones."""
-    code = "import time; print(time.time(), time.monotonic())"
+    """Seconds since 1970 that a program sees, monotonic ones, and those since the boot."""
+    code = ("import time; print(time.time(), time.monotonic(), "
+            "time.clock_gettime(time.CLOCK_BOOTTIME))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                           env=dict(os.environ, LD_PRELOAD=CLOCK,
                                    MGPU_DEMO_CLOCK=f"{int(begin * 1e9)} {speed}"))
@@ -50,11 +51,15 @@ def preloaded(begin, speed):
 def preloads():
     import time  # pylint: disable=import-outside-toplevel
     now = time.time()
-    seen, monotonic = preloaded(now - 1e6, 2)
+    seen, monotonic, _ = preloaded(now - 1e6, 2)
     assert now - 1e6 <= seen < now - 1e6 + 2 * (time.time() - now) + 1, (now, seen)
     assert monotonic <= time.monotonic()
+    # The time since the boot goes with it.
+    seen, _, boot = preloaded(now - 1e6, 2)
+    boot += now - time.clock_gettime(time.CLOCK_BOOTTIME)
+    assert abs(boot - seen) < 1, (boot, seen)
     # It never goes beyond the time of day.
-    seen, _ = preloaded(now - 1e-3, 10**9)
+    seen, _, _ = preloaded(now - 1e-3, 10**9)
     assert now <= seen <= time.time(), (now, seen)
 
 

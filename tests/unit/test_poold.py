@@ -244,6 +244,58 @@ def lasts_over_restarts(**options):
         assert {d[2] for d in p.devices()} == {"vm1"}
 
 
+def goes_on_when_the_clock_is_set():
+    folder = tempfile.mkdtemp(dir=TMP)
+    path = os.path.join(folder, "clock")
+    p = poold.Poold(folder, gpus=2)
+    hour = 3600
+
+    def set_clock(seconds):
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            file.write(f"{seconds}")
+        os.rename(path + ".new", path)
+
+    def passed(since):
+        """Seconds of the service and of the machine since a time of both."""
+        now = time.monotonic()
+        return p.unix.get("/v1/status")["now"] - since[0], now - since[1]
+
+    def begin():
+        now = time.monotonic()
+        return p.unix.get("/v1/status")["now"], now
+
+    set_clock(0)
+    p.start(MGPU_TEST_CLOCK=path)
+    try:
+        p.unix.ask("stays", lease_s=10 * hour)
+        kept = p.unix.wait(1, "active")
+        p.unix.ask("ends", vm="vm1", lease_s=5)
+        p.unix.wait(2, "active")
+        since = begin()
+        set_clock(-hour)
+        # The lease is over after its seconds, not an hour later.
+        ended = p.unix.wait(2, "released")
+        assert ended["ended"] - ended["attached"] >= 5, ended
+        own, real = passed(since)
+        assert real * 0.9 - 2 <= own <= real * 1.1 + 2, (own, real)
+        set_clock(400 * 24 * hour)
+        time.sleep(0.1)
+        own, real = passed(since)
+        assert real * 0.9 - 2 <= own <= real * 1.1 + 2, (own, real)
+        assert p.unix.get("/v1/requests/1")["state"] == "active"
+        poold.wait_for(lambda: "the clock" in p.log(), "a line about the clock")
+        set_clock(-24 * hour)
+        assert p.stop() == 0
+        # The next one does not begin before what is stored.
+        p.start(MGPU_TEST_CLOCK=path)
+        own, real = passed(since)
+        assert own >= kept["attached"] - since[0], (own, real)
+        assert p.unix.get("/v1/requests/1")["state"] == "active"
+    finally:
+        if p.process:
+            assert p.stop() == 0, p.log()
+
+
 def long_polls():
     with service() as p:
         p.unix.ask("a")
@@ -1018,6 +1070,7 @@ def main():
         (every_answer_is_described, "every route is called, and its answers are as described"),
         (one_answer_for_a_key, "many calls with a key are one request"),
         (lasts_over_restarts, "requests and queue outlive the service"),
+        (goes_on_when_the_clock_is_set, "a clock that is set neither ends nor holds up a lease"),
         (long_polls, "long polls are answered by the change"),
         (long_poll_of_a_token_that_goes, "a long poll ends with its token"),
         (streams, "a stream has events in order, resumes, and ends with its token"),

@@ -393,6 +393,9 @@ test_pool_queue-cflags := -I$(pool)
 test_pool_choice-srcs := $(addprefix $(pool)/,choice.c model.c table.c) $(place-pure)
 test_pool_choice-cflags := $(pool-core-cflags)
 
+test_pool_steady-srcs := $(pool)/steady.c
+test_pool_steady-cflags := -I$(pool) $(lib-cflags)
+
 test_pool_idle-srcs := $(pool)/idle.c
 test_pool_idle-cflags := -I$(pool)
 
@@ -416,7 +419,8 @@ test_poold-cflags := $(pool-core-cflags) -I../../ctl/agent -DPOOL_CRASH_POINTS \
 	-DMGPU_VERSION='"test"'
 test_poold-pkgs := libvirt libxml-2.0 libmicrohttpd gnutls sqlite3 libpq inih json-c \
 	libnl-genl-3.0
-test_poold-libs := -lpthread -Wl,--wrap=virDomainDefineXML,--wrap=virConnectOpenAuth
+test_poold-libs := -lpthread -Wl,--wrap=virDomainDefineXML,--wrap=virConnectOpenAuth \
+	-Wl,--wrap=clock_gettime,--wrap=time
 # The compiler does not see what the assembler includes.
 $(OUT)/test_poold.o.d/ctl_pool_page.o: $(wildcard $(pool)/page/*)
 

@@ -4,6 +4,7 @@
  *
  * MGPU_DEMO_CLOCK has two numbers, BEGIN and SPEED.  The time of day begins BEGIN ns after 1970
  * when the library is loaded, and goes SPEED times as fast as it should until it is the right time.
+ * CLOCK_BOOTTIME, by which the service knows that the clock was not set, goes with it.
  * CLOCK_MONOTONIC stays as it is: pauses are of the length that they have.
  */
 #include <stdint.h>
@@ -68,10 +69,13 @@ int gettimeofday(struct timeval *restrict result, void *restrict zone)
 int clock_gettime(clockid_t clock, struct timespec *result)
 {
 	int64_t t;
+	int ret = (int)syscall(SYS_clock_gettime, clock, result);
 
-	if (clock != CLOCK_REALTIME)
-		return (int)syscall(SYS_clock_gettime, clock, result);
+	if (ret || (clock != CLOCK_REALTIME && clock != CLOCK_BOOTTIME))
+		return ret;
 	t = played();
+	if (clock == CLOCK_BOOTTIME)
+		t += result->tv_sec * NSEC + result->tv_nsec - real();
 	result->tv_sec = t / NSEC;
 	result->tv_nsec = t % NSEC;
 	return 0;
