@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -175,6 +176,8 @@ int conf_read(struct conf *conf, const char *file, const char *service)
 	char why[256] = "";
 	int ret;
 
+	/* A core would have the key. Programs that the agent runs leave theirs: exec resets this. */
+	prctl(PR_SET_DUMPABLE, 0);
 	defaults(conf);
 	ret = lines_read(path, take_setting, conf, why);
 	if (ret && (file || ret != -ENOENT)) {
@@ -187,4 +190,9 @@ int conf_read(struct conf *conf, const char *file, const char *service)
 		return -1;
 	}
 	return find_key(conf) ? -1 : 0;
+}
+
+void conf_forget(struct conf *conf)
+{
+	gnutls_memset(conf->key, 0, sizeof(conf->key));
 }

@@ -47,7 +47,7 @@ struct conf {
 };
 
 /**
- * conf_read() - read settings and key; complains
+ * conf_read() - read settings and key; complains; from then on the process leaves no core
  * @conf: result
  * @file: file with settings; NULL: CONF_FILE, which need not be there
  * @service: where the service is, instead of the file's; NULL: the file's
@@ -55,5 +55,7 @@ struct conf {
  * Return: 0 or -1.
  */
 int conf_read(struct conf *conf, const char *file, const char *service);
+/* Overwrite the key. */
+void conf_forget(struct conf *conf);
 
 #endif /* AGENT_CONF_H */

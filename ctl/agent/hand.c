@@ -34,6 +34,7 @@ static struct hand *hand_new(const struct options *o)
 	}
 	if (!conf_read(&h->conf, o->config, o->service) && !link_init(&h->link, &h->conf, -1))
 		return h;
+	conf_forget(&h->conf);
 	free(h);
 	return NULL;
 }
@@ -41,6 +42,7 @@ static struct hand *hand_new(const struct options *o)
 static void hand_free(struct hand *h)
 {
 	link_free(&h->link);
+	conf_forget(&h->conf);
 	free(h);
 }
 

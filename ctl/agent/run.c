@@ -120,6 +120,8 @@ int run_run(const struct options *o)
 			status = run_held(h, o, signals);
 		link_free(link);
 	}
+	if (conf)
+		conf_forget(conf);
 	free(h);
 	free(link);
 	free(conf);

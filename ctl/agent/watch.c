@@ -198,6 +198,7 @@ int run_watch(const struct options *o)
 		jobs_close(&w->jobs);
 		link_free(&w->link);
 	}
+	conf_forget(&w->conf);
 	free(w);
 	return status;
 }

@@ -8,6 +8,7 @@ import grp
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -222,6 +223,29 @@ def waits():
         working(first[0]).send_signal(signal.SIGTERM)
         assert first[0].wait(30 * SLOW) == 143
         assert last.wait(30 * SLOW) == 0
+
+
+def leaves_core(start):
+    """Whether a program that aborts leaves a core."""
+    process = start(preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)))
+    process.send_signal(signal.SIGABRT)
+    status = os.waitpid(process.pid, 0)[1]
+    process.poll()
+    assert os.WTERMSIG(status) == signal.SIGABRT, status
+    return os.WCOREDUMP(status)
+
+
+def cores():
+    """The agent's memory has the VM's key: there is no core of it, but there may be one of a job."""
+    with world() as w:
+        if not leaves_core(lambda **more: subprocess.Popen(["sleep", "60"], cwd=w.dir, **more)):
+            raise pytap.Skip("no program leaves a core here")
+        assert not leaves_core(lambda **more: working(w.start(*RUN, "sleep", "60", cwd=w.dir,
+                                                              **more)))
+        done = w.agent(*RUN, "sh", "-c", f"cd {w.dir}; ulimit -c unlimited; kill -ABRT $$")
+        assert done.returncode == 128 + signal.SIGABRT, done
+        assert any(name.startswith("core") for name in os.listdir(w.dir))
 
 
 def signals():
@@ -831,6 +855,7 @@ if __name__ == "__main__":
         (runs, "run has the device's name for the command, and its status"),
         (options, "the request has what the command line says"),
         (waits, "run waits with place and reason, or not at all"),
+        (cores, "there is no core of the agent, which has the key"),
         (signals, "signals are forwarded, or take the request back"),
         (no_device, "a device that does not come is an error"),
         (restart, "a request survives the agent's restart"),
