@@ -35,23 +35,31 @@
 
 /* ---- the hard filter ---- */
 
-const char *choice_reason_text(enum choice_reason reason)
+const char *choice_reason_text(enum choice_reason reason, enum pool_target wanted, unsigned int nr)
 {
-	static const char *const texts[CHOICE_REASONS] = {
-		[CHOICE_FITS] = "free",
-		[CHOICE_TARGET] = "of the other target",
-		[CHOICE_CAPABILITY] = "without the capabilities",
-		[CHOICE_TYPE] = "without the vGPU type",
-		[CHOICE_MEMORY] = "with too little memory",
-		[CHOICE_OFFLINE] = "offline",
-		[CHOICE_ABSENT] = "absent from the host",
-		[CHOICE_FOREIGN] = "attached outside of the pool",
-		[CHOICE_GROUP] = "beside a used GPU of its IOMMU group",
-		[CHOICE_FULL] = "in use",
-		[CHOICE_KEPT] = "kept for a request that waits longer",
+	static const char *const texts[CHOICE_REASONS][2] = {
+		[CHOICE_FITS] = { "is free", "are free" },
+		[CHOICE_TARGET] = { "gives no vGPUs", "give no vGPUs" },
+		[CHOICE_CAPABILITY] = { "lacks a capability", "lack a capability" },
+		[CHOICE_TYPE] = { "lacks the vGPU type", "lack the vGPU type" },
+		[CHOICE_MEMORY] = { "has too little memory", "have too little memory" },
+		[CHOICE_OFFLINE] = { "is offline", "are offline" },
+		[CHOICE_ABSENT] = { "is absent from the host", "are absent from the host" },
+		[CHOICE_FOREIGN] = { "is attached outside of the pool",
+				     "are attached outside of the pool" },
+		[CHOICE_GROUP] = { "shares its IOMMU group with a GPU in use",
+				   "share their IOMMU group with a GPU in use" },
+		[CHOICE_FULL] = { "is in use", "are in use" },
+		[CHOICE_KEPT] = { "is kept for a request that waits longer",
+				  "are kept for requests that wait longer" },
 	};
+	bool many = nr != 1;
 
-	return reason < CHOICE_REASONS ? texts[reason] : "unknown";
+	if (reason >= CHOICE_REASONS)
+		return "unknown";
+	if (reason == CHOICE_TARGET && wanted == POOL_WHOLE)
+		return many ? "give vGPUs only" : "gives vGPUs only";
+	return texts[reason][many];
 }
 
 /* A vGPU type of a list. */

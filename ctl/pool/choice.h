@@ -34,8 +34,8 @@ enum choice_reason {
 	CHOICE_REASONS,
 };
 
-/* The fault of the GPU, such as "in use". */
-const char *choice_reason_text(enum choice_reason reason);
+/* The fault of @nr GPUs in the eyes of a request that wants @wanted, such as "are in use". */
+const char *choice_reason_text(enum choice_reason reason, enum pool_target wanted, unsigned int nr);
 
 /**
  * choice_fit() - check whether a GPU could do a request if all of it were free

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -379,20 +380,25 @@ void place_pass(struct pool *pool, int64_t now)
 
 /* ---- why a request waits ---- */
 
-/* Add "N WHAT" to a list. */
-static int add_count(char *text, int at, unsigned int nr, const char *what)
+/* Write to what is left of a text that has @at bytes. Return its bytes. */
+__attribute__((format(printf, 3, 4)))
+static int add(char *text, int at, const char *fmt, ...)
 {
-	if (!nr || at >= POOL_TEXT_MAX)
+	va_list args;
+
+	if (at >= POOL_TEXT_MAX)
 		return at;
-	return at + snprintf(text + at, POOL_TEXT_MAX - (size_t)at, "%s%u %s",
-			     text[at - 1] == ' ' ? "" : ", ", nr, what);
+	va_start(args, fmt);
+	at += vsnprintf(text + at, POOL_TEXT_MAX - (size_t)at, fmt, args);
+	va_end(args);
+	return at;
 }
 
 static void tell_gpus(const struct request *q, char *text)
 {
 	const struct host *host = q->vm->host;
 	unsigned int counts[CHOICE_REASONS] = { 0 };
-	int at;
+	int at = 0;
 
 	for (size_t i = 0; i < host->nr; i++) {
 		uint32_t slots;
@@ -402,13 +408,21 @@ static void tell_gpus(const struct request *q, char *text)
 			reason = usable(host->gpus[i], q, slots);
 		counts[reason]++;
 	}
-	at = snprintf(text, POOL_TEXT_MAX, "of %zu GPU%s of host %s: ", host->nr,
-		      host->nr == 1 ? "" : "s", host->name);
-	for (unsigned int i = CHOICE_REASONS; i-- > 0;)
-		at = add_count(text, at, counts[i], choice_reason_text(i));
-	if (q->kept && at < POOL_TEXT_MAX)
-		snprintf(text + at, POOL_TEXT_MAX - (size_t)at, "; %s is kept for it",
-			 q->kept->g.name);
+	if (!counts[CHOICE_FITS])
+		at = add(text, at, "no GPU that fits is free: ");
+	if (host->nr == 1)
+		at = add(text, at, "the GPU of %s", host->name);
+	else
+		at = add(text, at, "of the %zu GPUs of %s", host->nr, host->name);
+	for (unsigned int i = CHOICE_REASONS; i-- > 0;) {
+		if (!counts[i])
+			continue;
+		if (host->nr > 1)
+			at = add(text, at, ", %u", counts[i]);
+		at = add(text, at, " %s", choice_reason_text(i, q->r.target, counts[i]));
+	}
+	if (q->kept)
+		add(text, at, "; %s is kept for it", q->kept->g.name);
 }
 
 void pool_where(const struct pool *pool, uint64_t id, struct pool_place *place)

@@ -53,7 +53,8 @@ static void serves_in_order(void)
 	/* Project b holds nothing. */
 	pool_where(w.pool, 3, &place);
 	TAP_EQ(place.place, 1);
-	TAP_CHECK(strstr(place.reason, "1 in use") != NULL);
+	TAP_STR(place.reason,
+		"no GPU that fits is free: of the 2 GPUs of h1, 1 is in use, 1 gives vGPUs only");
 	pool_where(w.pool, 2, &place);
 	TAP_EQ(place.place, 2);
 	TAP_EQ(give_back(1), 0);
@@ -516,6 +517,8 @@ static void copied_vm(void)
 /* A whole GPU that a VM has from others is in use; a vGPU of others is none of the slots. */
 static void foreign_devices(void)
 {
+	struct pool_place place;
+
 	small_world();
 	w.devices[w.nr_devices++] = (struct device){ 0, "a2", "h1/whole", false };
 	w.devices[w.nr_devices++] = (struct device){ 0, "a2", "h1/parent", false };
@@ -524,6 +527,8 @@ static void foreign_devices(void)
 	world_reconcile();
 	ask_whole("1", "a1");
 	TAP_EQ(row(1)->state, POOL_QUEUED);
+	pool_where(w.pool, 1, &place);
+	TAP_CHECK(strstr(place.reason, ", 1 is attached outside of the pool, 1 gives vGPUs only"));
 	ask_for("2", "a1", "x", POOL_VGPU, "small");
 	ask_for("3", "a1", "x", POOL_VGPU, "medium");
 	TAP_EQ(row(2)->state, POOL_ATTACHING);

@@ -125,8 +125,14 @@ static void filter(void)
 	TAP_EQ(choice_type_slots(&v, "medium"), 2);
 	TAP_EQ(choice_type_slots(&v, "medium:2"), 0);
 	TAP_EQ(choice_type_slots(&v, ""), 0);
-	for (int i = 0; i < CHOICE_REASONS; i++)
-		TAP_CHECK(strlen(choice_reason_text((enum choice_reason)i)) > 3);
+	for (int i = 0; i < CHOICE_REASONS; i++) {
+		TAP_CHECK(strlen(choice_reason_text((enum choice_reason)i, POOL_WHOLE, 1)) > 3);
+		TAP_CHECK(strlen(choice_reason_text((enum choice_reason)i, POOL_VGPU, 2)) > 3);
+	}
+	TAP_STR(choice_reason_text(CHOICE_TARGET, POOL_WHOLE, 1), "gives vGPUs only");
+	TAP_STR(choice_reason_text(CHOICE_TARGET, POOL_VGPU, 2), "give no vGPUs");
+	TAP_STR(choice_reason_text(CHOICE_MEMORY, POOL_ANY, 1), "has too little memory");
+	TAP_STR(choice_reason_text(CHOICE_MEMORY, POOL_ANY, 2), "have too little memory");
 }
 
 static void thin_history(void)
