@@ -55,7 +55,7 @@ static const struct route {
 	{ "GET", "/v1/requests/{id}/events", READ, get_request_events, "after limit" },
 	{ "GET", "/v1/events", READ, get_events, "after limit" },
 	{ "GET", "/v1/events/stream", READ, get_stream, "after" },
-	{ "GET", "/v1/history", READ, get_history, "limit" },
+	{ "GET", "/v1/history", READ, get_history, "before limit" },
 	{ "GET", "/v1/history.csv", READ_ALL, get_history_csv, "" },
 	{ "GET", "/v1/use", READ, get_use, "since" },
 	{ "GET", "/v1/tokens", ADMIN, get_tokens, "" },

@@ -435,14 +435,15 @@ static int add_outcome(const struct pool_outcome *outcome, void *arg)
 void get_history(struct context *c)
 {
 	bool all = !*c->call->actor.project;
-	uint64_t limit = 100;
+	uint64_t before = 0, limit = 100;
 	struct list l = { .c = c };
 
-	if (!query_number(c, "limit", 1, API_LIMIT_MAX, &limit))
+	if (!query_number(c, "before", 1, INT64_MAX, &before) ||
+	    !query_number(c, "limit", 1, API_LIMIT_MAX, &limit))
 		return;
 	l.json = json_object_new_array();
 	l.left = limit;
-	if (store_outcomes(c->api->store, all ? (unsigned int)limit : HISTORY_SCAN, add_outcome,
+	if (store_outcomes(c->api->store, before, all ? (unsigned int)limit : HISTORY_SCAN, add_outcome,
 			   &l) >= 0) {
 		answer_list(c, "history", l.json);
 		return;

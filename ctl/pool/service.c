@@ -213,7 +213,7 @@ static int load(void)
 	ret = ret ? ret : store_vms(s.store, load_vm, NULL);
 	ret = ret ? ret : store_gpus(s.store, load_gpu, NULL);
 	ret = ret ? ret : store_open_requests(s.store, load_request, NULL);
-	ret = ret ? ret : store_outcomes(s.store, LEARN_MAX, load_outcome, NULL);
+	ret = ret ? ret : store_outcomes(s.store, 0, LEARN_MAX, load_outcome, NULL);
 	if (ret)
 		complain("the database cannot be loaded: %s", ret == -EIO ? store_error(s.store) :
 			 strerror(-ret));

@@ -559,13 +559,13 @@ int store_course(struct store *store, uint64_t request, int64_t since, int64_t s
 	return each(ST_COURSE, args, 3, &e);
 }
 
-int store_outcomes(struct store *store, unsigned int limit,
+int store_outcomes(struct store *store, uint64_t before, unsigned int limit,
 		   int (*fn)(const struct pool_outcome *, void *), void *arg)
 {
 	struct each e = { .store = store, .table = &row_outcome, .fn.outcome = fn, .arg = arg };
-	const struct sql_value args[] = { { .number = limit } };
+	const struct sql_value args[] = { { .number = limit }, { .number = bounded(before) } };
 
-	return each(ST_OUTCOMES, args, 1, &e);
+	return before ? each(ST_OUTCOMES_BEFORE, args, 2, &e) : each(ST_OUTCOMES, args, 1, &e);
 }
 
 int store_outcomes_after(struct store *store, uint64_t request, unsigned int limit,

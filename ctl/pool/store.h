@@ -96,8 +96,8 @@ int store_uses(struct store *store, uint64_t request, int64_t since, unsigned in
 /* The last sample of each source in each @seconds since @since, 1 at least; oldest first. */
 int store_course(struct store *store, uint64_t request, int64_t since, int64_t seconds,
 		 int (*fn)(const struct pool_use *, void *), void *arg);
-/* Outcomes, newest first. */
-int store_outcomes(struct store *store, unsigned int limit,
+/* Outcomes, newest first; those behind that of the request @before (0: all). */
+int store_outcomes(struct store *store, uint64_t before, unsigned int limit,
 		   int (*fn)(const struct pool_outcome *, void *), void *arg);
 
 /* ---- credentials: only hashes are stored ---- */

@@ -233,6 +233,24 @@ def make_large(folder):
     return pool.host
 
 
+def make_old(folder):
+    """2,500 requests that are over, with as many rows of the history and as many events."""
+    now, count = int(time.time()), 2500
+    pool = make(folder, "node1", [(0x41, "L40S")], ["vision-1", "speech-1"])
+    pool.stop()
+    add_tokens(pool)
+    gpu = "node1/0000:41:00.0"
+    past = [past_of(i, "vision-1", "training", gpu, now - (count - i) * 600, now - (count - i) * 600 + 590)
+            for i in range(1, count + 1)]
+    insert(pool, "pool_request", past)
+    insert(pool, "pool_outcome", [outcome_of(r, "L40S", [], True) for r in past])
+    pool.sql("UPDATE pool_event SET id = id + ?", [(count,)])
+    insert(pool, "pool_event", [
+        {"id": r["id"], "time": r["asked"], "actor": "vm:vision-1", "what": "request",
+         "request": r["id"], "object": "vision-1", "text": f"past {r['id']}"} for r in past])
+    return pool.host
+
+
 def make_long(folder):
     """Names as long as they can be."""
     pool = make(folder, "a" * 50, [(0x41, "M" * 63)], ["v" * 63, "w" * 63])

@@ -884,6 +884,37 @@ def large():
         assert nodes < 10000
 
 
+def older():
+    """Rows beyond the newest 1,000 come by a button, which stays where it is for the keyboard."""
+    with Page(pool_scene.make_old, token=ADMIN) as page:
+        rows = "return [...document.querySelectorAll(`#view-${arguments[0]} .pager [role=status]`)]" \
+               ".pop().textContent"
+        for view, name, size in (("requests", "requests that are over", 20),
+                                 ("history", "history", 25), ("events", "events", 50)):
+            page.view(view)
+            count = page.js(rows, view)
+            assert re.fullmatch(rf"1 to {size} of 1,0\d\d", count), count
+            page.tab_to(f"Load older {name}")
+            for more in ("2,0", "2,5"):
+                page.keys(ENTER)
+                page.wait(f"{rows}.includes(arguments[1])", f"{more}.. {name}", view, f"of {more}")
+            # Nothing is left, and the focus is not lost.
+            assert f"Load older {name}" not in page.text()
+            assert page.active() in ("Next page", "Previous page"), page.active()
+        # What is new comes besides.
+        page.pool.unix.ask("new", "vision-1", "training")
+        page.wait_text("training on any")
+        page.view("requests")
+        assert page.js(rows, "requests") == "1 to 20 of 2,500"
+        assert not page.log()
+    # Some of the newest events are not of the project.
+    with Page(pool_scene.make_old, token=VISION) as page:
+        page.view("events")
+        assert re.fullmatch(r"1 to 50 of 9\d\d", page.js(rows, "events")), page.js(rows, "events")
+        page.click("Load older events")
+        page.wait_text("1 to 50 of 1,9")
+
+
 TESTS = [
     (sources, "the page makes nodes, never markup, of texts, and loads nothing from elsewhere"),
     (wrong_token, "a wrong token shows nothing of the pool and says what to do"),
@@ -912,6 +943,7 @@ TESTS = [
     (a_day_stays, "a shorter time of use leaves the overview its day"),
     (plots, "a plot has the same numbers as its sentence and its table"),
     (sorts_and_filters, "tables sort and filter"),
+    (older, "older requests, rows of the history and events are loaded by buttons"),
     (large, "1,000 VMs and 200 GPUs are shown in pages"),
 ]
 

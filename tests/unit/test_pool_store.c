@@ -197,7 +197,7 @@ static void objects_return(void)
 	TAP_MEM(&s.last.use, &use, sizeof(use));
 	fill(&row_outcome, &outcome);
 	TAP_EQ(store_add_outcome(store, &outcome), 0);
-	TAP_EQ(store_outcomes(store, 10, see_outcome, &s), 0);
+	TAP_EQ(store_outcomes(store, 0, 10, see_outcome, &s), 0);
 	TAP_MEM(&s.last.outcome, &outcome, sizeof(outcome));
 	TAP_EQ(s.nr, 4);
 	store_close(store);
@@ -781,13 +781,28 @@ static void outcome_once(void)
 	o.request = 2;
 	o.ended = 4;
 	TAP_EQ(store_add_outcome(store, &o), 0);
-	TAP_EQ(store_outcomes(store, 10, see_outcome, &s), 0);
+	TAP_EQ(store_outcomes(store, 0, 10, see_outcome, &s), 0);
 	TAP_EQ(s.nr, 2);
 	TAP_EQ(s.ids[0], 1);
 	s.nr = 0;
-	TAP_EQ(store_outcomes(store, 1, see_outcome, &s), 0);
+	TAP_EQ(store_outcomes(store, 0, 1, see_outcome, &s), 0);
 	TAP_EQ(s.nr, 1);
 	TAP_NEAR(s.last.outcome.seconds, 2, 0);
+	/* Behind the newest; of two that ended at once the one with the lower number. */
+	o.request = 3;
+	TAP_EQ(store_add_outcome(store, &o), 0);
+	s.nr = 0;
+	TAP_EQ(store_outcomes(store, 1, 10, see_outcome, &s), 0);
+	TAP_EQ(s.nr, 2);
+	TAP_EQ(s.ids[0], 3);
+	s.nr = 0;
+	TAP_EQ(store_outcomes(store, 3, 10, see_outcome, &s), 0);
+	TAP_EQ(s.nr, 1);
+	TAP_EQ(s.ids[0], 2);
+	s.nr = 0;
+	TAP_EQ(store_outcomes(store, 2, 10, see_outcome, &s), 0);
+	TAP_EQ(store_outcomes(store, 99, 10, see_outcome, &s), 0);
+	TAP_EQ(s.nr, 0);
 	store_close(store);
 }
 

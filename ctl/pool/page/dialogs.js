@@ -496,8 +496,20 @@ async function downloadHistory() {
     }
 }
 
-/** All actions; changed() is called after each that changed something; range(seconds) of use. */
-export function makeActions(model, { changed, range }) {
+async function older(model, list, draw) {
+    try {
+        await model.loadOlder(list);
+        draw();
+    } catch (error) {
+        sheet("Older rows", [el("p", { class: "bad" }, error.message)]);
+    }
+}
+
+/**
+ * All actions; changed() is called after each that changed something, draw() when the model has
+ * more; range(seconds) of use.
+ */
+export function makeActions(model, { changed, draw, range }) {
     return {
         ask: vm => ask(model, changed, vm),
         endRequest: id => endRequest(model, changed, id),
@@ -518,6 +530,7 @@ export function makeActions(model, { changed, range }) {
         removeProject: name => remove(`Remove project ${name}?`,
             "It must have no open requests and no VMs.", "Remove",
             `/v1/projects/${part(name)}`, changed),
+        older: list => ({ more: () => model.hasOlder(list), load: () => older(model, list, draw) }),
         downloadHistory, range,
     };
 }

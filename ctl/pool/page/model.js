@@ -5,7 +5,7 @@ import { get, token } from "./service.js";
 
 const ROWS = 1000;  // of a list, the API's limit
 const EVENTS = 1000;
-const OPEN_CALLS = 20;
+const CALLS = 20;   // for one list
 const names = new Intl.Collator("en", { numeric: true });
 const MIN_REFRESH_MS = 500;
 
@@ -27,6 +27,9 @@ export class Model {
         this.spanOf = new Map();    // request -> span
         this.usedAt = 0;
         this.tokens = [];
+        this.pages = { closed: 1, history: 1, events: 1 };  // that were asked for
+        this.more = { closed: false, history: false };      // older ones, behind these
+        this.eventsFrom = 0;    // events up to this one are not loaded
         this.after = 0;         // last event that was looked at
         this.skew = 0;          // the service's clock against this one's, s
         this.at = 0;            // time of the figures, ms
@@ -59,15 +62,18 @@ export class Model {
     }
 
     async loadClosed() {
-        const { requests } = await get(`/v1/requests?limit=${ROWS}`);
+        const { rows, more } = await pagesOf("/v1/requests", "requests", "id", this.pages.closed);
 
-        this.closed = requests.filter(r => !OPEN_STATES.includes(r.state));
+        this.closed = rows.filter(r => !OPEN_STATES.includes(r.state));
+        this.more.closed = more;
     }
 
     /** Load the newest events that are not known yet. */
     async loadEvents() {
         let after = this.events[0]?.id ?? Math.max(0, (this.status.last_event ?? 0) - ROWS);
 
+        if (!this.events.length)
+            this.eventsFrom = after;
         this.after = after;
         for (let i = 0; i < 20; i++) {
             const { events, next } = await get(`/v1/events?after=${after}&limit=${ROWS}`);
@@ -80,7 +86,43 @@ export class Model {
     }
 
     async loadHistory() {
-        this.history = (await get(`/v1/history?limit=${ROWS}`)).history;
+        const { rows, more } = await pagesOf("/v1/history", "history", "request",
+            this.pages.history);
+
+        this.history = rows;
+        this.more.history = more;
+    }
+
+    /** Load events before the oldest one, if there are any that this user sees. */
+    async loadOlderEvents() {
+        const known = this.events.length;
+
+        for (let i = 0; i < CALLS && this.eventsFrom && this.events.length === known; i++) {
+            const after = Math.max(0, this.eventsFrom - ROWS);
+            const { events } = await get(`/v1/events?after=${after}&limit=${ROWS}`);
+
+            this.addEvents(events.filter(e => e.id <= this.eventsFrom), after);
+        }
+    }
+
+    /** Whether there are rows behind those of a list: closed, history or events. */
+    hasOlder(list) {
+        return this.pages[list] < CALLS &&
+            (list === "events" ? this.eventsFrom > 0 : this.more[list]);
+    }
+
+    /** Load older rows of a list; they stay. */
+    async loadOlder(list) {
+        const load = { closed: () => this.loadClosed(), history: () => this.loadHistory(),
+            events: () => this.loadOlderEvents() };
+
+        this.pages[list]++;
+        try {
+            await load[list]();
+        } catch (error) {
+            this.pages[list]--;
+            throw error;
+        }
     }
 
     async loadTokens() {
@@ -105,13 +147,15 @@ export class Model {
         ]);
     }
 
-    /** Add events; the newest come first, and only so many are kept. */
-    addEvents(events) {
+    /** Add events, of all behind @from; the newest come first, and only so many are kept. */
+    addEvents(events, from = this.eventsFrom) {
         const known = new Set(this.events.map(e => e.id));
+        const most = EVENTS * this.pages.events;
 
         this.events.push(...events.filter(e => !known.has(e.id)));
         this.events.sort((a, b) => b.id - a.id);
-        this.events.length = Math.min(this.events.length, EVENTS);
+        this.eventsFrom = this.events.length > most ? this.events[most].id : from;
+        this.events.length = Math.min(this.events.length, most);
     }
 
     // ---- what follows ----
@@ -198,20 +242,27 @@ export class Model {
     }
 }
 
-// All open requests: the newest first, in calls of as many rows as the API gives.
-async function openRequests() {
-    const all = [];
+/**
+ * Rows of a list, the newest first, in so many calls of as many rows as the API gives; @id: field
+ * that it goes on behind. more: whether there are older ones.
+ */
+async function pagesOf(path, name, id, calls, query = "") {
+    const rows = [];
     let before = "";
 
-    for (let i = 0; i < OPEN_CALLS; i++) {
-        const { requests } = await get(`/v1/requests?open=1&limit=${ROWS}${before}`);
+    for (let i = 0; i < calls; i++) {
+        const page = (await get(`${path}?limit=${ROWS}${query}${before}`))[name];
 
-        all.push(...requests);
-        if (requests.length < ROWS)
-            break;
-        before = `&before=${requests[requests.length - 1].id}`;
+        rows.push(...page);
+        if (page.length < ROWS)
+            return { rows, more: false };
+        before = `&before=${page[page.length - 1][id]}`;
     }
-    return all;
+    return { rows, more: true };
+}
+
+async function openRequests() {
+    return (await pagesOf("/v1/requests", "requests", "id", CALLS, "&open=1")).rows;
 }
 
 /** Part of the time between two looks that a GPU worked, 0 to 1; null: no time. */

@@ -181,6 +181,7 @@ async function begin() {
     pool.model = model;
     pool.act = makeActions(model, {
         changed,
+        draw,
         range: seconds => {
             pool.seconds = Math.max(DAY, seconds);  // the overview shows a day
             draw();

@@ -22,7 +22,8 @@ function compare(a, b) {
 export class Table {
     /**
      * caption, columns, id(row), empty: text without rows; choices: [{label, test(row)}] with
-     * the first for all; sort: {column, down}; rows: of a page; plain: without tools.
+     * the first for all; sort: {column, down}; rows: of a page; plain: without tools; older:
+     * {more(): whether there are rows that are not loaded, load(): a promise to load some}.
      */
     constructor(options) {
         this.o = { rows: ROWS, choices: [], ...options };
@@ -76,8 +77,19 @@ export class Table {
         this.range = el("span", { role: "status" });
         this.back = this.turn("Previous page", -1);
         this.on = this.turn("Next page", 1);
+        this.older = el("button", { type: "button", hidden: true,
+            on: { click: () => this.loadOlder() } }, `Load older ${this.o.caption}`);
         this.pager = el("nav", { class: "pager", "aria-label": `Pages of ${this.o.caption}` },
-            this.range, this.back, this.on);
+            this.range, this.back, this.on, this.older);
+    }
+
+    // The button keeps the focus: it is not disabled meanwhile.
+    async loadOlder() {
+        if (this.loading)
+            return;
+        this.loading = true;
+        await this.o.older.load();
+        this.loading = false;
     }
 
     turn(label, step) {
@@ -167,6 +179,9 @@ export class Table {
         if ((focused === this.back && this.back.disabled) ||
             (focused === this.on && this.on.disabled))
             (this.back.disabled ? this.on : this.back).focus();
+        this.older.hidden = !this.o.older?.more();
+        if (focused === this.older && this.older.hidden)
+            (pages < 2 ? this.heads[0].firstChild : this.on.disabled ? this.back : this.on).focus();
         this.wide.hidden = !count;
         this.none.hidden = count > 0;
         setText(this.none, this.rows.length ? "The filter leaves no rows." : this.o.empty);

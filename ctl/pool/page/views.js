@@ -150,7 +150,7 @@ function closedTable(model, act) {
 
     return new Table({
         caption: "requests that are over", id: r => r.id, rows: 20, empty: "No request is over.",
-        sort: { column: "ended", down: true },
+        sort: { column: "ended", down: true }, older: act.older("closed"),
         columns: [
             c.id, c.state, c.vm, c.project, c.kind,
             { id: "gpu", label: "GPU", kind: "keep", get: r => r.gpu ?? "" },
@@ -595,7 +595,7 @@ class History {
         });
         this.rows = new Table({
             caption: "history", id: r => r.request, rows: 25, empty: "The history is empty.",
-            sort: { column: "ended", down: true },
+            sort: { column: "ended", down: true }, older: act.older("history"),
             columns: [
                 { id: "request", label: "Request", kind: "keep", get: r => r.request },
                 { id: "ended", label: "Ended", kind: "keep", get: r => r.ended,
@@ -635,7 +635,7 @@ class Events {
         this.model = model;
         this.table = new Table({
             caption: "events", id: e => e.id, empty: "Nothing has happened yet.",
-            sort: { column: "id", down: true },
+            sort: { column: "id", down: true }, older: act.older("events"),
             choices: [
                 { label: "all", test: () => true },
                 { label: "by people", test: e => !/^(service$|vm:)/.test(e.actor) },
