@@ -317,59 +317,52 @@ static bool sees_event(const struct api *api, const struct api_actor *actor,
 	       sees_request(actor, &r);
 }
 
-void get_request_events(struct context *c)
+/* Answer with events, and free them; unless @seen, with those that the client's rights show. */
+static void answer_events(struct context *c, struct events *e, uint64_t next, size_t limit,
+			  bool seen)
 {
-	uint64_t after = 0, limit = 100, next;
-	struct json_object *o, *list;
-	struct pool_request r;
-	struct events e;
+	struct json_object *o, *list = json_object_new_array();
 
-	if (!query_number(c, "after", 0, INT64_MAX, &after) ||
-	    !query_number(c, "limit", 1, API_LIMIT_MAX, &limit) || !get_request(c, &r))
-		return;
-	if (read_events(c->api, after, c->id, limit, &e)) {
-		fail_store(c);
-		return;
+	for (size_t i = 0; i < e->nr && json_object_array_length(list) < limit; i++) {
+		if (seen || sees_event(c->api, &c->call->actor, &e->event[i]))
+			json_object_array_add(list, event_json(&e->event[i]));
+		next = e->event[i].id;
 	}
-	list = json_object_new_array();
-	next = after;
-	for (size_t i = 0; i < e.nr; i++) {
-		json_object_array_add(list, event_json(&e.event[i]));
-		next = e.event[i].id;
-	}
-	free(e.event);
+	free(e->event);
 	o = json_object_new_object();
 	json_object_object_add(o, "events", list);
 	add_number(o, "next", next);
 	answer_json(c, 200, o);
 }
 
+void get_request_events(struct context *c)
+{
+	uint64_t after = 0, limit = 100;
+	struct pool_request r;
+	struct events e;
+
+	if (!query_number(c, "after", 0, INT64_MAX, &after) ||
+	    !query_number(c, "limit", 1, API_LIMIT_MAX, &limit) || !get_request(c, &r))
+		return;
+	if (read_events(c->api, after, c->id, limit, &e))
+		fail_store(c);
+	else
+		answer_events(c, &e, after, limit, true);
+}
+
 void get_events(struct context *c)
 {
-	const struct api_actor *actor = &c->call->actor;
-	uint64_t after = 0, limit = 100, next;
-	struct json_object *o, *list;
+	bool all = c->call->actor.role == STORE_ADMIN;
+	uint64_t after = 0, limit = 100;
 	struct events e;
 
 	if (!query_number(c, "after", 0, INT64_MAX, &after) ||
 	    !query_number(c, "limit", 1, API_LIMIT_MAX, &limit))
 		return;
-	if (read_events(c->api, after, 0, actor->role == STORE_ADMIN ? limit : EVENTS_SCAN, &e)) {
+	if (read_events(c->api, after, 0, all ? limit : EVENTS_SCAN, &e))
 		fail_store(c);
-		return;
-	}
-	list = json_object_new_array();
-	next = after;
-	for (size_t i = 0; i < e.nr && json_object_array_length(list) < limit; i++) {
-		if (sees_event(c->api, actor, &e.event[i]))
-			json_object_array_add(list, event_json(&e.event[i]));
-		next = e.event[i].id;
-	}
-	free(e.event);
-	o = json_object_new_object();
-	json_object_object_add(o, "events", list);
-	add_number(o, "next", next);
-	answer_json(c, 200, o);
+	else
+		answer_events(c, &e, after, limit, all);
 }
 
 void get_stream(struct context *c)
