@@ -1,13 +1,21 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Checks of a program's unit of systemd and of its manual page. To be sourced after tap.sh
-# by a script that has set
+# Checks of a program's unit of systemd and of its manual page. To be sourced by a script that has set
 #
-#   unit	path of the unit
-#   program	path of the program
-#   man		path of the manual page
-: "${unit:?}" "${program:?}" "${man:?}" "${tmp:?}"
+#   unit	the unit, in ctl/
+#   program	the program, in $BUILD/ctl/
+#   man		the manual page, in Documentation/man/
+#
+# of which it makes paths; it sources tap.sh.
+top=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${BUILD:-$top/build}
+unit=$top/ctl/${unit:?}
+program=$BUILD/ctl/${program:?}
+man=$top/Documentation/man/${man:?}
+# shellcheck source=tests/lib/tap.sh
+. "$top/tests/lib/tap.sh"
+: "${tmp:?}"
 
 # Have systemd look at the unit under the file name NAME, with a program that there is: the
 # path of the program is that of an installation.

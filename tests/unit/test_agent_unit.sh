@@ -5,15 +5,9 @@
 # has its options and settings.
 set -uo pipefail
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=${BUILD:-$top/build}
-unit=$top/ctl/agent/mgpu-agent.service
-man=$top/Documentation/man/mgpu-agent.1
-program=$BUILD/ctl/mgpu-agent
-# shellcheck source=tests/lib/tap.sh
-. "$top/tests/lib/tap.sh"
+unit=agent/mgpu-agent.service program=mgpu-agent man=mgpu-agent.1
 # shellcheck source=tests/lib/unit.sh
-. "$top/tests/lib/unit.sh"
+. "$(dirname "$0")/../lib/unit.sh"
 must 'mgpu-agent cannot be built' make -s -C "$top/ctl" agent BUILD="$BUILD"
 
 behaves 'systemd takes the unit' takes_unit mgpu-agent.service

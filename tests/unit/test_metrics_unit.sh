@@ -5,15 +5,9 @@
 # page has its options.
 set -uo pipefail
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=${BUILD:-$top/build}
-unit=$top/ctl/metrics/mgpu-exporter.service
-man=$top/Documentation/man/mgpu-exporter.1
-program=$BUILD/ctl/mgpu-exporter
-# shellcheck source=tests/lib/tap.sh
-. "$top/tests/lib/tap.sh"
+unit=metrics/mgpu-exporter.service program=mgpu-exporter man=mgpu-exporter.1
 # shellcheck source=tests/lib/unit.sh
-. "$top/tests/lib/unit.sh"
+. "$(dirname "$0")/../lib/unit.sh"
 needs "$program"
 
 behaves 'systemd takes the unit' takes_unit mgpu-exporter.service

@@ -5,16 +5,9 @@
 # the manual page says of options is what mgpud has.
 set -uo pipefail
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=${BUILD:-$top/build}
-unit=$top/ctl/mgpud/mgpud.service
-man=$top/Documentation/man/mgpud.8
-mgpud=$BUILD/ctl/mgpud
-program=$mgpud
-# shellcheck source=tests/lib/tap.sh
-. "$top/tests/lib/tap.sh"
+unit=mgpud/mgpud.service program=mgpud man=mgpud.8
 # shellcheck source=tests/lib/unit.sh
-. "$top/tests/lib/unit.sh"
+. "$(dirname "$0")/../lib/unit.sh"
 
 behaves 'systemd takes the unit' takes_unit mgpud.service
 behaves 'its exposure is low' exposed mgpud.service 30
@@ -42,11 +35,11 @@ behaves 'the manual page has the options' man_has_options '\(OUTPUT\|CONF\)'
 # Options and keys that were called policy.
 old_name()
 {
-	[ -x "$mgpud" ] || skip 'mgpud is not built'
-	refused "$mgpud" 2 '^mgpud: --policy is called --allocator now: use --allocator fea$' \
+	[ -x "$program" ] || skip 'mgpud is not built'
+	refused "$program" 2 '^mgpud: --policy is called --allocator now: use --allocator fea$' \
 		--policy fea
 	printf '[mgpud]\npolicy = fea\n' >"$tmp/conf"
-	refused "$mgpud" 3 "$tmp/conf:2: policy is called allocator now: use allocator = fea" \
+	refused "$program" 3 "$tmp/conf:2: policy is called allocator now: use allocator = fea" \
 		--config "$tmp/conf" --check
 }
 behaves 'an old name is refused with the new one' old_name
@@ -54,22 +47,22 @@ behaves 'an old name is refused with the new one' old_name
 # Preemption without a module: everything that needs none works.
 preemption()
 {
-	[ -x "$mgpud" ] || skip 'mgpud is not built'
-	"$mgpud" --help | sed -n '/^Preemption policies:/,/^$/p' >"$tmp/out"
+	[ -x "$program" ] || skip 'mgpud is not built'
+	"$program" --help | sed -n '/^Preemption policies:/,/^$/p' >"$tmp/out"
 	for policy in none always drain flush mgpu; do
 		grep -q "^  $policy  *[a-z]" "$tmp/out" || echo "help does not explain $policy"
 	done
-	refused "$mgpud" 2 '^mgpud: --preempt: .* none, always, drain, flush or mgpu, not "exact"$' --preempt exact
+	refused "$program" 2 '^mgpud: --preempt: .* none, always, drain, flush or mgpu, not "exact"$' --preempt exact
 	printf '[preemption]\npolicy = drain\nstarve_ms = 0\n' >"$tmp/conf"
-	refused "$mgpud" 3 "$tmp/conf:3: starve_ms must be .*1 to 3600000 milliseconds" --config "$tmp/conf" --check
+	refused "$program" 3 "$tmp/conf:3: starve_ms must be .*1 to 3600000 milliseconds" --config "$tmp/conf" --check
 	sed -i 's/= 0/= 20/' "$tmp/conf"
-	"$mgpud" --config "$tmp/conf" --preempt flush --check >"$tmp/out" 2>&1 || show "$tmp/out"
+	"$program" --config "$tmp/conf" --preempt flush --check >"$tmp/out" 2>&1 || show "$tmp/out"
 }
 behaves 'preemption is configured by file and command line' preemption
 
 install_to()
 {
-	[ -x "$mgpud" ] || skip 'mgpud is not built'
+	[ -x "$program" ] || skip 'mgpud is not built'
 	for prefix in /usr/local /usr; do
 		rm -rf "$tmp/root"
 		make -s -C "$top/ctl" install BUILD="$BUILD" PREFIX=$prefix \

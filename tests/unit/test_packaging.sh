@@ -5,16 +5,9 @@
 # BTF from a kernel's image where headers lack it.
 set -uo pipefail
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=${BUILD:-$top/build}
-unit=$top/ctl/remote/mgpu-remoted.service
-program=$BUILD/ctl/mgpu-remoted
-# shellcheck disable=SC2034
-man=$top/Documentation/man/mgpu-remoted.8
-# shellcheck source=tests/lib/tap.sh
-. "$top/tests/lib/tap.sh"
+unit=remote/mgpu-remoted.service program=mgpu-remoted man=mgpu-remoted.8
 # shellcheck source=tests/lib/unit.sh
-. "$top/tests/lib/unit.sh"
+. "$(dirname "$0")/../lib/unit.sh"
 needs "$program"
 
 behaves 'systemd takes the unit of mgpu-remoted' takes_unit mgpu-remoted.service

@@ -5,16 +5,10 @@
 # have its options and settings.
 set -uo pipefail
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=${BUILD:-$top/build}
-unit=$top/ctl/pool/mgpu-poold.service
-man=$top/Documentation/man/mgpu-poold.8
-conf=$top/Documentation/man/mgpu-pool.conf.5
-program=$BUILD/ctl/mgpu-poold
-# shellcheck source=tests/lib/tap.sh
-. "$top/tests/lib/tap.sh"
+unit=pool/mgpu-poold.service program=mgpu-poold man=mgpu-poold.8
 # shellcheck source=tests/lib/unit.sh
-. "$top/tests/lib/unit.sh"
+. "$(dirname "$0")/../lib/unit.sh"
+conf=$top/Documentation/man/mgpu-pool.conf.5
 must 'mgpu-poold cannot be built' make -s -C "$top/ctl" pool BUILD="$BUILD"
 
 behaves 'systemd takes the unit' takes_unit mgpu-poold.service

@@ -5,17 +5,10 @@
 # mgpu-renderd refuses GPUs that it does not find.
 set -uo pipefail
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=${BUILD:-$top/build}
-unit=$top/ctl/renderd/mgpu-renderd@.service
-man=$top/Documentation/man/mgpu-renderd.8
-renderd=$BUILD/ctl/mgpu-renderd
-program=$renderd
-# shellcheck source=tests/lib/tap.sh
-. "$top/tests/lib/tap.sh"
+unit=renderd/mgpu-renderd@.service program=mgpu-renderd man=mgpu-renderd.8
 # shellcheck source=tests/lib/unit.sh
-. "$top/tests/lib/unit.sh"
-needs "$renderd"
+. "$(dirname "$0")/../lib/unit.sh"
+needs "$program"
 
 # systemd-analyze looks for no file with a colon; test_service.sh has such an instance.
 behaves 'systemd takes the unit' takes_unit mgpu-renderd@none.service
@@ -55,17 +48,17 @@ behaves 'the manual page has the options' man_has_options REPLAY
 no_gpu()
 {
 	for address in 0000:03:00.8 03:20.0 03:00 ../0000:03:00.0 mgpu_soft.0 ''; do
-		refused "$renderd" 2 "'$address' is no PCI address: give one as in 0000:03:00.0 or 03:00.0, or none .*render node" \
+		refused "$program" 2 "'$address' is no PCI address: give one as in 0000:03:00.0 or 03:00.0, or none .*render node" \
 			--gpu "$address"
 	done
-	refused "$renderd" 1 'there is no PCI device 00aa:fe:1e.6; .*render node' -g 00AA:fe:1E.6
-	refused "$renderd" 1 "cannot find /dev/dri/renderD0: No such file.*'ls /dev/dri' lists" \
+	refused "$program" 1 'there is no PCI device 00aa:fe:1e.6; .*render node' -g 00AA:fe:1E.6
+	refused "$program" 1 "cannot find /dev/dri/renderD0: No such file.*'ls /dev/dri' lists" \
 		--node /dev/dri/renderD0
-	refused "$renderd" 2 'give --gpu or --node, not both' -g none -n /dev/dri/renderD128
-	refused "$renderd" 2 'give --record or --venus, not both' --venus -r /tmp
-	refused "$renderd" 2 'give --record or --remote, not both' --remote -r /tmp
-	refused "$renderd" 2 'did you mean --gpu' --gpuu none
-	refused "$renderd" 2 'wants a value' --gpu
+	refused "$program" 2 'give --gpu or --node, not both' -g none -n /dev/dri/renderD128
+	refused "$program" 2 'give --record or --venus, not both' --venus -r /tmp
+	refused "$program" 2 'give --record or --remote, not both' --remote -r /tmp
+	refused "$program" 2 'did you mean --gpu' --gpuu none
+	refused "$program" 2 'wants a value' --gpu
 }
 behaves 'a GPU that is not there is refused, with those that are' no_gpu
 
