@@ -2,11 +2,13 @@
 /* PCI devices of the guest. */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/netlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "devices.h"
@@ -37,8 +39,10 @@ static void read_driver(const char *dir, char *driver, size_t size)
 static void read_device(const char *root, const char *addr, struct device *d)
 {
 	char dir[640], path[768], line[32];
+	struct stat st;
 
 	snprintf(dir, sizeof(dir), "%s" PCI "/%s", root, addr);
+	d->number = stat(dir, &st) ? 0 : st.st_ino;
 	snprintf(path, sizeof(path), "%s/class", dir);
 	snprintf(d->addr, sizeof(d->addr), "%.15s", addr);
 	d->class = read_line(path, line, sizeof(line)) ? (uint32_t)strtoul(line, NULL, 16) : 0;
@@ -108,11 +112,23 @@ bool devices_listed(const char *list, const char *addr)
 	return false;
 }
 
+/* Whether a list of devices_list() has a device; a word without a number is any at its address. */
+static bool was_there(const char *list, const struct device *d)
+{
+	size_t length = strlen(d->addr);
+
+	for (const char *at = strstr(list, d->addr); at; at = strstr(at + 1, d->addr))
+		if ((at == list || at[-1] == ' ') &&
+		    (at[length] != '/' || strtoull(at + length + 1, NULL, 10) == d->number))
+			return true;
+	return false;
+}
+
 const struct device *devices_new_gpu(const struct devices *now, const char *before,
 				     const char *others)
 {
 	for (size_t i = 0; i < now->nr; i++)
-		if (device_is_gpu(&now->d[i]) && !devices_listed(before, now->d[i].addr) &&
+		if (device_is_gpu(&now->d[i]) && !was_there(before, &now->d[i]) &&
 		    !devices_listed(others, now->d[i].addr))
 			return &now->d[i];
 	return NULL;
@@ -124,11 +140,24 @@ bool devices_list(const struct devices *list, char *text, size_t size)
 
 	*text = '\0';
 	for (size_t i = 0; i < list->nr; i++) {
-		at += (size_t)snprintf(text + at, size - at, "%s%s", i ? " " : "", list->d[i].addr);
+		at += (size_t)snprintf(text + at, size - at, "%s%s/%" PRIu64, i ? " " : "",
+				       list->d[i].addr, list->d[i].number);
 		if (at >= size)
 			return false;
 	}
 	return true;
+}
+
+void devices_forget_numbers(char *list)
+{
+	char *to = list;
+
+	for (const char *from = list; *from;)
+		if (*from == '/')
+			from += strcspn(from, " ");
+		else
+			*to++ = *from++;
+	*to = '\0';
 }
 
 int devices_watch(void)

@@ -9,16 +9,19 @@
 
 #define DEVICES_MAX	256
 #define DEVICE_ADDR	16	/* DDDD:BB:SS.F and its NUL */
+#define DEVICE_WORD	40	/* address, '/', number, and a blank or NUL */
 
 /**
  * struct device - a PCI function
  * @addr: its address
+ * @number: of its folder in sysfs; a device that comes to the address later has another one
  * @class: class, subclass and interface
  * @vendor: number of its vendor
  * @driver: driver that has it, "": none
  */
 struct device {
 	char addr[DEVICE_ADDR];
+	uint64_t number;
 	uint32_t class;
 	uint32_t vendor;
 	char driver[64];
@@ -46,7 +49,7 @@ bool device_is_screen(const struct device *d);
 /**
  * devices_new_gpu() - find a GPU that was not there before
  * @now: functions that are there
- * @before: addresses that were there, separated by blanks
+ * @before: functions that were there, of devices_list()
  * @others: addresses that other requests have, separated by blanks
  *
  * Return: the first one; NULL for none.
@@ -54,8 +57,11 @@ bool device_is_screen(const struct device *d);
 const struct device *devices_new_gpu(const struct devices *now, const char *before,
 				     const char *others);
 
-/* Write addresses, separated by blanks. Return false if they do not fit. */
+/* Write ADDRESS/NUMBER of each, separated by blanks. Return false if they do not fit. */
 bool devices_list(const struct devices *list, char *text, size_t size);
+
+/* Cut the numbers off a list: a boot gives others. */
+void devices_forget_numbers(char *list);
 
 /* Whether @addr is a word of @list. */
 bool devices_listed(const char *list, const char *addr);

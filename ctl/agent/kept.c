@@ -15,6 +15,7 @@
 #include "complain.h"
 #include "kept.h"
 #include "lines.h"
+#include "sysfs.h"
 
 #define PATH_SIZE	(CONF_PATH_MAX + KEPT_NAME + 32)
 #define SLOTS		64	/* requests of one name */
@@ -99,6 +100,8 @@ static int take_line(void *arg, const char *name, const char *value, char *why)
 		strcpy(k->device, value);
 	else if (!strcmp(name, "before") && strlen(value) < sizeof(k->before))
 		strcpy(k->before, value);
+	else if (!strcmp(name, "boot") && strlen(value) < sizeof(k->boot))
+		strcpy(k->boot, value);
 	else if (wire_decimal(value, INT64_MAX, &n))
 		return 0;
 	else if (!strcmp(name, "id"))
@@ -120,13 +123,24 @@ static void clear(struct kept *k, const struct conf *conf, const char *name)
 	snprintf(k->name, sizeof(k->name), "%s", name);
 }
 
+static void read_boot(const struct conf *conf, char boot[KEPT_BOOT])
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), "%s/proc/sys/kernel/random/boot_id", conf->root);
+	read_line(path, boot, KEPT_BOOT);
+}
+
 /* A file that is cut off or damaged is as none: the request gets a new key. */
 static void read_request(struct kept *k)
 {
-	char path[PATH_SIZE], why[256];
+	char path[PATH_SIZE], why[256], boot[KEPT_BOOT];
 
 	path_of(k->conf, k->name, SUFFIX, path);
 	lines_read(path, take_line, k, why);
+	read_boot(k->conf, boot);
+	if (strcmp(boot, k->boot))
+		devices_forget_numbers(k->before);
 }
 
 int kept_take(struct kept *kept, const struct conf *conf, const char *name)
@@ -191,6 +205,7 @@ int kept_renew(struct kept *kept)
 	if (devices_scan(kept->conf->root, &now))
 		now.nr = 0;
 	devices_list(&now, kept->before, sizeof(kept->before));
+	read_boot(kept->conf, kept->boot);
 	return kept_write(kept);
 }
 
@@ -200,9 +215,9 @@ int kept_write(const struct kept *kept)
 
 	snprintf(text, sizeof(text),
 		 "key=%s\nid=%" PRIu64 "\ndevice=%s\nover=%d\ndone=%d\nbusy_ns=%" PRIu64 "\n"
-		 "before=%s\n",
+		 "boot=%s\nbefore=%s\n",
 		 kept->key, kept->id, kept->device, kept->over, kept->done, kept->busy_ns,
-		 kept->before);
+		 kept->boot, kept->before);
 	return write_whole(kept->conf, kept->name, SUFFIX, text);
 }
 

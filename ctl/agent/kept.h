@@ -15,7 +15,8 @@
 #define KEPT_NAME	96
 #define KEPT_KEY	64
 #define KEPT_REPORTED	"reported-"	/* begins the names of the reporter's requests */
-#define KEPT_LIST	(DEVICES_MAX * DEVICE_ADDR)
+#define KEPT_LIST	(DEVICES_MAX * DEVICE_WORD)
+#define KEPT_BOOT	40
 
 /**
  * struct kept - a request
@@ -25,7 +26,8 @@
  * @key: the request's key
  * @id: number that the service gave it, 0: none yet
  * @device: PCI address of its GPU, "": not there yet
- * @before: PCI addresses that were there before
+ * @before: functions that were there before, of devices_list()
+ * @boot: of the guest, when it asked; "": unknown
  * @over: the work has ended; only the release is left
  * @done: with success
  * @busy_ns: use that was reported, so that it grows over restarts
@@ -38,6 +40,7 @@ struct kept {
 	uint64_t id;
 	char device[DEVICE_ADDR];
 	char before[KEPT_LIST];
+	char boot[KEPT_BOOT];
 	bool over;
 	bool done;
 	uint64_t busy_ns;

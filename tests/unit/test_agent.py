@@ -267,6 +267,14 @@ def signals():
         wait_until(lambda: w.states() == {})
 
 
+def plug(w, addr, class_="0x030200", driver="nvidia"):
+    """Have a PCI device in the guest; return its folder."""
+    folder = f"{w.root}/sys/bus/pci/devices/{addr}"
+    write(f"{folder}/class", f"{class_}\n")
+    os.symlink(f"../../../../bus/pci/drivers/{driver}", f"{folder}/driver")
+    return folder
+
+
 def no_device():
     """A GPU that does not come, or has no driver, is an error that says so; it goes back."""
     with world("bind=1\n") as w:
@@ -282,9 +290,7 @@ def no_device():
         w.tell("device no", "driver nvidia", "attach no")
         agent = w.start(*RUN, "true")
         wait_until(lambda: "attaching" in w.states().values())
-        write(f"{w.root}/sys/bus/pci/devices/0000:00:07.0/class", "0x020000\n")
-        os.symlink("../../../../bus/pci/drivers/e1000e",
-                   f"{w.root}/sys/bus/pci/devices/0000:00:07.0/driver")
+        plug(w, "0000:00:07.0", "0x020000", "e1000e")
         w.tell("attach yes")
         assert agent.wait(30 * SLOW) == 125
         assert "no new GPU is in the guest" in w.errors()
@@ -331,6 +337,37 @@ def two_at_once():
             a.terminate()
             assert a.wait(30 * SLOW) == 143
         wait_until(lambda: w.states() == {})
+
+
+def same_address():
+    """A GPU that comes to the address of one that was still leaving is a new one."""
+    with world() as w:
+        w.tell("attach no")
+        leaving = plug(w, "0000:00:11.0")
+        agent = w.start(*RUN, "sh", "-c", "echo $MGPU_GPU")
+        wait_until(lambda: "attaching" in w.states().values())
+        # The folder stays elsewhere, so that no other one gets its number.
+        os.rename(leaving, w.path("gone"))
+        w.tell("attach yes")
+        assert agent.stdout.readline() == "0000:00:11.0\n", w.errors()
+
+
+def boot():
+    """After a boot of the guest, which numbers devices anew, the devices of before are known."""
+    with world() as w:
+        boot_id = f"{w.root}/proc/sys/kernel/random/boot_id"
+        write(boot_id, "a\n")
+        w.tell("attach no")
+        agent = w.start(*RUN, "sh", "-c", "echo $MGPU_GPU")
+        wait_until(lambda: "attaching" in w.states().values())
+        agent.kill()
+        agent.wait()
+        os.rename(f"{w.root}/sys/bus/pci/devices/0000:00:02.0", w.path("gone"))
+        plug(w, "0000:00:02.0", "0x030000", "bochs-drm")
+        write(boot_id, "b\n")
+        w.tell("attach yes")
+        done = w.agent(*RUN, "sh", "-c", "echo $MGPU_GPU")
+        assert done.stdout == "0000:00:11.0\n", done.stderr
 
 
 def crashed():
@@ -860,6 +897,8 @@ if __name__ == "__main__":
         (no_device, "a device that does not come is an error"),
         (restart, "a request survives the agent's restart"),
         (two_at_once, "GPUs that come at the same time go to a request each"),
+        (same_address, "a GPU at the address of one that was leaving is a new one"),
+        (boot, "devices of before a boot of the guest are known"),
         (crashed, "a request that ended after a crash keeps no address"),
         (disk, "a damaged file of a request is as none"),
         (reconnects, "the agent connects again"),
