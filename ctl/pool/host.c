@@ -99,7 +99,7 @@ static bool is_final(int code)
 	return false;
 }
 
-/* Errors of libvirt that name no remedy, and remedies. */
+/* Errors of libvirt that name no remedy, and remedies; the first that fits counts. */
 static const struct {
 	const char *part, *remedy;
 	bool final;
@@ -111,6 +111,23 @@ static const struct {
 	  true },
 	{ "VFIO device assignment is currently not supported",
 	  "; turn on the IOMMU (mgpu-poold check)", true },
+	{ "Permission denied (", "; put the public half of the service's key (keyfile=) into authorized_keys of the account on the host, and see that it needs no passphrase",
+	  false },
+	{ "Host key verification failed", "; connect by ssh once as the service's user, so that its known_hosts has the host's key",
+	  false },
+	{ "Failed to verify peer's certificate",
+	  "; the authority in cacert.pem must have signed the host's servercert.pem, which must have the host's name of the URI",
+	  false },
+	{ "TLS confirmation", "; the host refuses the service's certificate; its cacert.pem must have signed clientcert.pem, and its tls_allowed_dn_list must have the name (see the host's log)",
+	  false },
+	{ "failed validation against", "; cacert.pem must be of the authority that signed clientcert.pem",
+	  false },
+	{ "Cannot read CA certificate", "; put cacert.pem, clientcert.pem and clientkey.pem where the URI's pkipath says, or to /etc/pki (GPU pool, Remote hosts)",
+	  false },
+	{ "unable to connect to server at", "; start the host's libvirtd with TLS (virtproxyd-tls.socket), or mend the URI and the firewall",
+	  false },
+	{ "ssh: connect to host", "; start the host's SSH server, or mend the URI and the firewall",
+	  false },
 	{ "Permission denied", "; the service's user needs the group libvirt", false },
 	{ "Failed to connect socket", "; start libvirtd, or mend the URI", false },
 	{ "Numerical result out of range",
@@ -130,7 +147,7 @@ enum host_result host_error(const struct host *host, char *text, const char *fmt
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	for (i = 0; i < sizeof(remedies) / sizeof(*remedies); i++)
+	for (i = 0; i < sizeof(remedies) / sizeof(*remedies) && !*remedy; i++)
 		if (strstr(message, remedies[i].part)) {
 			remedy = remedies[i].remedy;
 			final |= remedies[i].final;
@@ -192,7 +209,7 @@ struct host *host_new(const struct pool_host *config)
 	return host;
 }
 
-static void put(void *arg)
+void host_put(void *arg)
 {
 	struct host *host = arg;
 	bool last;
@@ -203,6 +220,9 @@ static void put(void *arg)
 	pthread_mutex_unlock(&host->lock);
 	if (!last)
 		return;
+	/* It came too late. */
+	if (host->opened)
+		virConnectClose(host->opened);
 	pthread_cond_destroy(&host->changed);
 	pthread_mutex_destroy(&host->lock);
 	free(host->held);
@@ -210,7 +230,7 @@ static void put(void *arg)
 	free(host);
 }
 
-/* A reference for a callback, which libvirt gives back with put(). */
+/* A reference for a callback, which libvirt gives back with host_put(). */
 static struct host *get(struct host *host)
 {
 	pthread_mutex_lock(&host->lock);
@@ -388,19 +408,20 @@ static void on_close(virConnectPtr conn, int reason, void *arg)
 
 static int vm_event(struct host *host, int event, virConnectDomainEventGenericCallback fn)
 {
-	int id = virConnectDomainEventRegisterAny(host->conn, NULL, event, fn, get(host), put);
+	int id = virConnectDomainEventRegisterAny(host->conn, NULL, event, fn, get(host), host_put);
 
 	if (id < 0)
-		put(host);
+		host_put(host);
 	return id;
 }
 
 static int node_event(struct host *host, int event, virConnectNodeDeviceEventGenericCallback fn)
 {
-	int id = virConnectNodeDeviceEventRegisterAny(host->conn, NULL, event, fn, get(host), put);
+	int id = virConnectNodeDeviceEventRegisterAny(host->conn, NULL, event, fn, get(host),
+						      host_put);
 
 	if (id < 0)
-		put(host);
+		host_put(host);
 	return id;
 }
 
@@ -486,16 +507,13 @@ static void disconnect(struct host *host)
 
 enum host_result host_connect(struct host *host, char *text)
 {
-	/* Without callbacks: the service has nobody to ask for a password. */
-	virConnectAuth auth = { NULL, 0, NULL, NULL };
+	enum host_result result;
 	virConnectPtr conn;
 
 	disconnect(host);
-	conn = virConnectOpenAuth(host->config.uri, &auth, 0);
-	if (!conn) {
-		host_error(host, text, "no connection to libvirt");
-		return HOST_RETRY;
-	}
+	result = host_open(host, &conn, text);
+	if (result != HOST_OK)
+		return result;
 	virConnectSetKeepAlive(conn, KEEPALIVE_SECONDS, KEEPALIVE_COUNT);
 	pthread_mutex_lock(&host->lock);
 	host->conn = conn;
@@ -529,7 +547,7 @@ void host_free(struct host *host)
 		host->powered = p->next;
 		free(p);
 	}
-	put(host);
+	host_put(host);
 }
 
 /* ---- VMs ---- */

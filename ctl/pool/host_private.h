@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by the files of a host: host.c, host_gpus.c, host_types.c, host_attach.c, host_mdev.c,
- * host_local.c.
+ * Shared by the files of a host: host.c, host_open.c, host_gpus.c, host_types.c, host_attach.c,
+ * host_mdev.c, host_local.c.
  */
 #ifndef POOL_HOST_PRIVATE_H
 #define POOL_HOST_PRIVATE_H
@@ -17,6 +17,7 @@
 #define HOST_UNPLUG_SECONDS	60	/* for a guest to let go of a device */
 #define HOST_UNDO_SECONDS	15	/* the same, of one that it just got */
 #define HOST_AGAIN_SECONDS	2	/* between two requests to unplug */
+#define HOST_OPEN_SECONDS	30	/* for libvirt to open a connection */
 #define HOST_CALLBACKS		6
 
 struct mgpu;
@@ -58,6 +59,8 @@ struct powered {
  * @lock: of all that follows
  * @changed: an unplug of @unplugs has news, or @stopped was set
  * @closed: the connection ended by itself
+ * @opening: the thread @opener opens a connection; it has a reference, too
+ * @opened: what it opened, until host_open() takes it; NULL: it did not, for @open_text
  * @held: devices of VMs, of the pool and others'
  * @made: UUIDs of mdevs that were made for the pool since
  * @vgpus: of @mgpu, of the time @vgpus_ns
@@ -75,6 +78,10 @@ struct host {
 	int callbacks[HOST_CALLBACKS];
 	bool closed;
 	bool stopped;
+	bool opening;
+	pid_t opener;
+	virConnectPtr opened;
+	char open_text[POOL_TEXT_MAX];
 	struct unplug *unplugs;
 	struct held *held;
 	size_t nr_held;
@@ -117,6 +124,25 @@ struct vm_devices {
 
 /* @flags: 0 or VIR_DOMAIN_XML_INACTIVE. Returns -EIO for libvirt's error, -EINVAL, -ENOMEM. */
 int host_vm_devices(virDomainPtr vm, unsigned int flags, struct vm_devices *devices);
+
+/* Give a reference to the host back. */
+void host_put(void *host);
+
+/* ---- host_open.c ---- */
+
+/**
+ * host_open() - open a connection to libvirt
+ * @conn: out: the connection, NULL for none
+ * @text: out: why there is none, POOL_TEXT_MAX bytes
+ *
+ * Context: blocks for HOST_OPEN_SECONDS at most, whatever the host does. An attempt that takes
+ * longer is broken; while it does not end, the next call waits for it. host_stop() ends the wait.
+ *
+ * Return: HOST_OK or HOST_RETRY.
+ */
+enum host_result host_open(struct host *host, virConnectPtr *conn, char *text);
+/* The URI with which ssh asks for nothing on a terminal; -1: no room. */
+int host_batch_uri(const char *uri, char *batch, size_t size);
 
 /* ---- host_gpus.c ---- */
 

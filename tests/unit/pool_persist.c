@@ -15,7 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef crash_point
 #include "crash.h"
+#endif
 
 virDomainPtr __real_virDomainDefineXML(virConnectPtr conn, const char *xml);
 virDomainPtr __wrap_virDomainDefineXML(virConnectPtr conn, const char *xml);

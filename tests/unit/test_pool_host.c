@@ -567,8 +567,27 @@ static void type_slots(void)
 	TAP_EQ(gpu.slots, 65536);
 }
 
+/* A password or a question on the service's terminal would hold the host up. */
+static void batch(void)
+{
+	char uri[64];
+
+	TAP_EQ(host_batch_uri("qemu+ssh://u@h/system", uri, sizeof(uri)), 0);
+	TAP_STR(uri, "qemu+ssh://u@h/system?no_tty=1");
+	TAP_EQ(host_batch_uri("qemu+ssh://u@h/system?keyfile=/k", uri, sizeof(uri)), 0);
+	TAP_STR(uri, "qemu+ssh://u@h/system?keyfile=/k&no_tty=1");
+	TAP_EQ(host_batch_uri("qemu+ssh://h/system?no_tty=0", uri, sizeof(uri)), 0);
+	TAP_STR(uri, "qemu+ssh://h/system?no_tty=0");
+	TAP_EQ(host_batch_uri("qemu+tls://h/system", uri, sizeof(uri)), 0);
+	TAP_STR(uri, "qemu+tls://h/system");
+	TAP_EQ(host_batch_uri("an alias", uri, sizeof(uri)), 0);
+	TAP_STR(uri, "an alias");
+	TAP_EQ(host_batch_uri("qemu+ssh://h/system", uri, 24), -1);
+}
+
 int main(void)
 {
+	tap_run(batch, "ssh asks for nothing on a terminal");
 	tap_run(lists, "GPUs and VMs are listed");
 	tap_run(attach, "a GPU is attached with all functions, found, and detached");
 	tap_run(partial, "what an attachment left undone is found, completed and taken away");

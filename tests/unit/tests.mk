@@ -229,7 +229,7 @@ test_pool_sqlite-cflags := $(lib-cflags) -I../../ctl/pool
 test_pool_sqlite-pkgs := sqlite3 libpq
 
 pool-host := $(addprefix ../../ctl/pool/,host.c host_attach.c host_gpus.c host_local.c host_mdev.c \
-	host_types.c model.c xml.c) \
+	host_open.c host_types.c model.c xml.c) \
 	$(addprefix ../../ctl/lib/,complain.c fields.c mgpu.c msg.c pci.c pci_users.c sysfs.c)
 pool-host-pkgs := libvirt libxml-2.0 gnutls libnl-genl-3.0
 
@@ -423,6 +423,12 @@ test_poold-libs := -lpthread -Wl,--wrap=virDomainDefineXML,--wrap=virConnectOpen
 	-Wl,--wrap=clock_gettime,--wrap=time
 # The compiler does not see what the assembler includes.
 $(OUT)/test_poold.o.d/ctl_pool_page.o: $(wildcard $(pool)/page/*)
+
+# libvirtd of test_pool_remote.py is preloaded with it.
+all: $(OUT)/kept_libvirt.so
+$(OUT)/kept_libvirt.so: kept_libvirt.c pool_persist.c Makefile tests.mk
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -g -O1 $(WARN) -D_GNU_SOURCE -fPIC -shared -o $@ $<
 
 # ---- ctl/remote
 
