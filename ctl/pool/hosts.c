@@ -119,14 +119,15 @@ struct hosts *hosts_new(struct pool *pool, struct store *store, struct effects *
 	return NULL;
 }
 
-static void end(struct hosts *hosts, size_t i)
+/* A host takes no job any more; its threads may end later. */
+static void stop(struct hosts *hosts, size_t i)
 {
 	struct entry *e = &hosts->entry[i];
 
 	pool_host_up(hosts->pool, e->config.name, false);
 	/* A thread that hangs is left behind, and has the descriptor open. */
 	epoll_ctl(hosts->epoll, EPOLL_CTL_DEL, jobs_fd(e->jobs), NULL);
-	jobs_free(e->jobs);
+	jobs_stop(e->jobs);
 	claims_free(&e->vms);
 }
 
@@ -134,8 +135,11 @@ void hosts_free(struct hosts *hosts)
 {
 	if (!hosts)
 		return;
+	/* All end at the same time. */
 	for (size_t i = 0; i < hosts->nr; i++)
-		end(hosts, i);
+		stop(hosts, i);
+	for (size_t i = 0; i < hosts->nr; i++)
+		jobs_free(hosts->entry[i].jobs);
 	close(hosts->epoll);
 	free(hosts);
 }
@@ -150,16 +154,18 @@ static struct entry *find(struct hosts *hosts, const char *name, size_t *at)
 	return NULL;
 }
 
-static int add(struct hosts *hosts, const struct pool_host *config)
+/* @former: threads of the host by its former URI, which are taken; NULL for none. */
+static int add(struct hosts *hosts, const struct pool_host *config, struct jobs *former)
 {
 	struct entry *e = &hosts->entry[hosts->nr];
 	struct epoll_event event = { .events = EPOLLIN };
 
-	*e = (struct entry){ .config = *config, .jobs = jobs_new(config, 1) };
+	*e = (struct entry){ .config = *config };
+	e->jobs = former ? jobs_new_after(config, former) : jobs_new(config, 1);
 	if (!e->jobs)
 		return -ENOMEM;
 	if (epoll_ctl(hosts->epoll, EPOLL_CTL_ADD, jobs_fd(e->jobs), &event)) {
-		jobs_free(e->jobs);
+		jobs_leave(e->jobs);
 		return -ENOMEM;
 	}
 	hosts->list[hosts->nr] = (struct api_host){ .why = "the service connects" };
@@ -167,34 +173,76 @@ static int add(struct hosts *hosts, const struct pool_host *config)
 	return 0;
 }
 
-int hosts_set(struct hosts *hosts, const struct config *config)
+static bool is_configured(const struct config *config, const struct pool_host *host)
 {
-	int ret = 0;
-	size_t i;
+	for (size_t n = 0; n < config->nr_hosts; n++)
+		if (!strcmp(config->hosts[n].name, host->name) &&
+		    !strcmp(config->hosts[n].uri, host->uri))
+			return true;
+	return false;
+}
 
-	strcpy(hosts->default_project, config->default_project);
-	for (i = 0; i < hosts->nr; ) {
-		const struct pool_host *own = &hosts->entry[i].config;
-		size_t n = 0;
+/**
+ * struct leaver - a host that is not configured as it was
+ * @name: its name
+ * @jobs: its threads, which are stopped; NULL: taken
+ */
+struct leaver {
+	char name[POOL_NAME_MAX];
+	struct jobs *jobs;
+};
 
-		while (n < config->nr_hosts && (strcmp(config->hosts[n].name, own->name) ||
-						strcmp(config->hosts[n].uri, own->uri)))
-			n++;
-		if (n < config->nr_hosts) {
+/* Stop hosts that are gone or have another URI; @left: room for all. Return their number. */
+static size_t stop_old(struct hosts *hosts, const struct config *config, struct leaver *left)
+{
+	size_t nr = 0, i = 0;
+
+	while (i < hosts->nr) {
+		struct entry *e = &hosts->entry[i];
+
+		if (is_configured(config, &e->config)) {
 			i++;
 			continue;
 		}
-		end(hosts, i);
+		stop(hosts, i);
+		left[nr] = (struct leaver){ .jobs = e->jobs };
+		strcpy(left[nr++].name, e->config.name);
 		hosts->nr--;
-		hosts->entry[i] = hosts->entry[hosts->nr];
+		*e = hosts->entry[hosts->nr];
 		hosts->list[i] = hosts->list[hosts->nr];
 	}
-	for (i = 0; i < config->nr_hosts && !ret; i++) {
-		size_t at;
+	return nr;
+}
 
-		if (!find(hosts, config->hosts[i].name, &at))
-			ret = add(hosts, &config->hosts[i]);
+static struct jobs *take_former(struct leaver *left, size_t nr, const char *name)
+{
+	struct jobs *former = NULL;
+
+	for (size_t i = 0; i < nr && !former; i++)
+		if (!strcmp(left[i].name, name)) {
+			former = left[i].jobs;
+			left[i].jobs = NULL;
+		}
+	return former;
+}
+
+int hosts_set(struct hosts *hosts, const struct config *config)
+{
+	struct leaver left[CONFIG_HOSTS];
+	size_t nr, at;
+	int ret = 0;
+
+	strcpy(hosts->default_project, config->default_project);
+	nr = stop_old(hosts, config, left);
+	for (size_t i = 0; i < config->nr_hosts && !ret; i++) {
+		const struct pool_host *host = &config->hosts[i];
+
+		if (!find(hosts, host->name, &at))
+			ret = add(hosts, host, take_former(left, nr, host->name));
 	}
+	/* The API does not wait for a host that hangs. */
+	for (size_t i = 0; i < nr; i++)
+		jobs_leave(left[i].jobs);
 	return ret;
 }
 

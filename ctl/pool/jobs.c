@@ -83,7 +83,9 @@ struct site {
 /**
  * struct jobs - all hosts
  * @references: of the receiver, and of the sites' threads
+ * @former: jobs of the same host, which end before these begin
  * @lock: of the rest
+ * @until: time until which jobs_free() waits, ms of now_ms(); 0: not stopped
  * @ended: a thread ended
  * @fd: readable while there are replies
  */
@@ -91,7 +93,9 @@ struct jobs {
 	struct site *sites;
 	size_t nr;
 	unsigned int references;
+	struct jobs *former;
 	pthread_mutex_t lock;
+	int64_t until;
 	pthread_cond_t ended;
 	struct reply *first, **last;
 	int fd;
@@ -841,6 +845,9 @@ static void *manager(void *arg)
 	struct site *site = arg;
 	struct jobs *jobs = site->jobs;
 
+	/* It may still change devices of the VMs. */
+	jobs_free(jobs->former);
+	jobs->former = NULL;
 	while (come_up(site))
 		stay_up(site);
 	release(jobs);
@@ -882,6 +889,8 @@ static void release(struct jobs *jobs)
 	for (i = 0; i < jobs->nr; i++)
 		site_free(&jobs->sites[i]);
 	free(jobs->sites);
+	/* Without memory for threads. */
+	jobs_leave(jobs->former);
 	while ((r = jobs->first)) {
 		jobs->first = r->next;
 		free(r->answer.found);
@@ -918,15 +927,18 @@ static int site_init(struct jobs *jobs, struct site *site, const struct pool_hos
 	return 0;
 }
 
-struct jobs *jobs_new(const struct pool_host *hosts, size_t nr)
+static struct jobs *new(const struct pool_host *hosts, size_t nr, struct jobs *former)
 {
 	struct jobs *jobs = calloc(1, sizeof(*jobs));
 	int ret = -ENOMEM;
 	size_t i;
 
-	if (!jobs)
+	if (!jobs) {
+		jobs_leave(former);
 		return NULL;
+	}
 	jobs->references = 1;
+	jobs->former = former;
 	jobs->last = &jobs->first;
 	pthread_mutex_init(&jobs->lock, NULL);
 	init_cond(&jobs->ended);
@@ -944,14 +956,24 @@ struct jobs *jobs_new(const struct pool_host *hosts, size_t nr)
 	return NULL;
 }
 
-void jobs_free(struct jobs *jobs)
+struct jobs *jobs_new(const struct pool_host *hosts, size_t nr)
 {
-	int64_t until = now_ms() + STOP_SECONDS * 1000;
-	struct timespec t = { until / 1000, until % 1000 * 1000000 };
+	return new(hosts, nr, NULL);
+}
+
+struct jobs *jobs_new_after(const struct pool_host *host, struct jobs *former)
+{
+	return new(host, 1, former);
+}
+
+void jobs_stop(struct jobs *jobs)
+{
 	size_t i;
 
-	if (!jobs)
-		return;
+	pthread_mutex_lock(&jobs->lock);
+	if (!jobs->until)
+		jobs->until = now_ms() + STOP_SECONDS * 1000;
+	pthread_mutex_unlock(&jobs->lock);
 	for (i = 0; i < jobs->nr; i++) {
 		struct site *site = &jobs->sites[i];
 
@@ -963,8 +985,26 @@ void jobs_free(struct jobs *jobs)
 		if (site->host)
 			host_stop(site->host);
 	}
+}
+
+void jobs_leave(struct jobs *jobs)
+{
+	if (!jobs)
+		return;
+	jobs_stop(jobs);
+	release(jobs);
+}
+
+void jobs_free(struct jobs *jobs)
+{
+	struct timespec t;
+
+	if (!jobs)
+		return;
+	jobs_stop(jobs);
+	t = (struct timespec){ jobs->until / 1000, jobs->until % 1000 * 1000000 };
 	pthread_mutex_lock(&jobs->lock);
-	while (jobs->references > 1 && now_ms() < until)
+	while (jobs->references > 1 && now_ms() < jobs->until)
 		pthread_cond_timedwait(&jobs->ended, &jobs->lock, &t);
 	pthread_mutex_unlock(&jobs->lock);
 	release(jobs);

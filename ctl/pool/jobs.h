@@ -43,6 +43,16 @@ struct jobs_answer {
 };
 
 struct jobs *jobs_new(const struct pool_host *hosts, size_t nr);
+/*
+ * The same for a host whose URI changed: connects when the threads of @former, which is taken, have
+ * ended, 5 s after jobs_stop() at the latest.
+ */
+struct jobs *jobs_new_after(const struct pool_host *host, struct jobs *former);
+/* Begin no more jobs, and end those that wait for a guest. Does not block. */
+void jobs_stop(struct jobs *jobs);
+/* Stop, and free; a thread that a host holds up frees the rest later. Does not block. */
+void jobs_leave(struct jobs *jobs);
+/* The same; blocks until the threads have ended, for 5 s after jobs_stop() at the most. */
 void jobs_free(struct jobs *jobs);
 /* Readable while there are answers. */
 int jobs_fd(const struct jobs *jobs);

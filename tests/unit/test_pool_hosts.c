@@ -16,17 +16,20 @@
 /**
  * struct jobs - a host's thread
  * @left: freed, with the descriptor open, as by a thread that hangs
+ * @former: played jobs that end before these begin
  */
 struct jobs {
 	struct jobs_answer answers[ANSWERS];
 	size_t first, nr;
 	int fd;
 	bool left;
+	struct jobs *former;
 };
 
 static struct jobs played[4];
 static size_t nr_played;
 static int begin_fails;
+static unsigned int waits;
 
 int host_init(void);
 int host_init(void)
@@ -44,9 +47,29 @@ struct jobs *jobs_new(const struct pool_host *hosts, size_t nr)
 	return jobs;
 }
 
+struct jobs *jobs_new_after(const struct pool_host *host, struct jobs *former)
+{
+	struct jobs *jobs = jobs_new(host, 1);
+
+	jobs->former = former;
+	return jobs;
+}
+
+void jobs_stop(struct jobs *jobs)
+{
+	(void)jobs;
+}
+
+void jobs_leave(struct jobs *jobs)
+{
+	if (jobs)
+		jobs->left = true;
+}
+
 void jobs_free(struct jobs *jobs)
 {
 	jobs->left = true;
+	waits++;
 }
 
 int jobs_fd(const struct jobs *jobs)
@@ -116,6 +139,8 @@ static void say_up(size_t host)
 	say(host, (struct jobs_answer){ .kind = JOBS_UP });
 }
 
+static const char *uri = "qemu:///system";
+
 static void configure(size_t nr)
 {
 	struct pool_host list[2] = { 0 };
@@ -125,7 +150,7 @@ static void configure(size_t nr)
 	config.nr_hosts = nr;
 	for (size_t i = 0; i < nr; i++) {
 		snprintf(list[i].name, sizeof(list[i].name), "h%zu", i);
-		strcpy(list[i].uri, "qemu:///system");
+		strcpy(list[i].uri, uri);
 	}
 	if (hosts_set(hosts, &config))
 		abort();
@@ -136,6 +161,7 @@ static void begin(void)
 	world_begin();
 	nr_played = 0;
 	begin_fails = 0;
+	waits = 0;
 	hosts = hosts_new(world.pool, world.store, &world.effects);
 	if (!hosts)
 		abort();
@@ -255,6 +281,22 @@ static void host_removed(void)
 	end();
 }
 
+/* A reload does not wait for the threads of hosts; those of a changed host begin after them. */
+static void reloaded(void)
+{
+	begin();
+	configure(1);
+	TAP_CHECK(played[1].left && !played[0].left);
+	uri = "qemu+tls://h0/system";
+	configure(1);
+	uri = "qemu:///system";
+	TAP_EQ(nr_played, 3);
+	TAP_CHECK(played[2].former == &played[0]);
+	TAP_EQ(waits, 0);
+	end();
+	TAP_EQ(waits, 1);
+}
+
 static int count_gpus(const struct pool_gpu *gpu, void *arg)
 {
 	*(int *)arg += !strcmp(gpu->host, "h0") && gpu->slots == 0;
@@ -294,6 +336,7 @@ int main(void)
 	tap_run(on_two_hosts, "a VM that two hosts define stays where it came last");
 	tap_run(namesakes, "of two VMs of a name the second comes when the first is gone");
 	tap_run(host_removed, "a host that is taken out leaves its names to others");
+	tap_run(reloaded, "a reload waits for no host's threads");
 	tap_run(database_away, "what hosts say waits for the database");
 	return tap_done();
 }

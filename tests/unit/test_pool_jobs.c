@@ -255,6 +255,35 @@ static void ends(void)
 	unlink(path);
 }
 
+/* A host gets another URI while its libvirt does not answer: the new one begins after it. */
+static void replaced(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct pool_host stuck, host;
+	struct jobs *former, *jobs;
+	char path[64];
+	int fd;
+
+	write_test_host(path, 1, 1);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s.socket", path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	TAP_NEED(!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, 5));
+	host = host_at("h", path);
+	stuck = host;
+	snprintf(stuck.uri, sizeof(stuck.uri), "qemu+unix:///system?socket=%s.socket", path);
+	former = jobs_new(&stuck, 1);
+	TAP_NEED(former);
+	jobs_stop(former);
+	jobs = jobs_new_after(&host, former);
+	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	TAP_EQ(nr_gpus, 1);
+	jobs_leave(jobs);
+	jobs_leave(NULL);
+	close(fd);
+	unlink(address.sun_path);
+	unlink(path);
+}
+
 /* The pool asks again for what is under way: one answer. */
 static void asked_again(void)
 {
@@ -316,6 +345,7 @@ int main(void)
 	tap_run(down, "a host that is down comes up, and its jobs are dropped");
 	tap_run(looks_again, "a look that failed is done again");
 	tap_run(hangs, "a host that hangs holds up itself only");
+	tap_run(replaced, "a host with another URI begins when the former threads have ended");
 	tap_run(ends, "all ends while jobs wait");
 	return tap_done();
 }
