@@ -35,7 +35,7 @@ SUB = +$(MAKE) --no-print-directory $(SUBJOBS) BUILD=$(BUILD) KERNEL=$(KERNEL)
 
 .DEFAULT_GOAL := all
 .PHONY: help deps build-deps deb kernel kmod libbpf bpf ctl guest debian13 libvirt prometheus \
-	postgresql sim all \
+	postgresql sshd sim all \
 	unit fuzz \
 	fuzz-targets kselftest \
 	demo bench-sched bench-isolation bench-unmap bench-alloc bench-control bench-preempt \
@@ -119,6 +119,9 @@ prometheus: deps ## fetch Prometheus, for a test of the metrics
 
 postgresql: deps ## fetch PostgreSQL, for tests of the pool's database
 	@tools/setup/postgresql
+
+sshd: deps ## fetch an SSH server, for tests of the pool's remote hosts
+	@tools/setup/sshd
 
 sim: ctl kernel ## build the simulator
 	$(SUB) -C tools/sim
@@ -217,14 +220,14 @@ htmldocs: kernel ## build the documentation as HTML, in build/htmldocs
 		Documentation $(BUILD)/htmldocs
 	@echo 'htmldocs: $(BUILD)/htmldocs/index.html'
 
-check: all unit fuzz-targets kselftest prometheus postgresql ## run the tests, all but the longest (30 minutes)
+check: all unit fuzz-targets kselftest prometheus postgresql sshd ## run the tests, all but the longest (30 minutes)
 	@tests/run
 
 # Each of the kernels, one after the other; what one finds stops no other.
 check-long: ## run what takes hours: every kernel, soak, an hour of fuzzing a target
 	+@bad=; for kernel in 6.1 6.12 backports debug; do \
 		$(MAKE) --no-print-directory KERNEL=$$kernel all unit fuzz-targets kselftest \
-			debian13 libvirt prometheus postgresql && \
+			debian13 libvirt prometheus postgresql sshd && \
 		KERNEL=$$kernel MGPU_LONG=1 tests/run \
 			$$([ $$kernel = 6.1 ] || echo static/modules.sh kselftest e2e) \
 			$$([ $$kernel != debug ] || echo device) || \
@@ -234,7 +237,7 @@ check-long: ## run what takes hours: every kernel, soak, an hour of fuzzing a ta
 check-static: all ## only the checks that run nothing
 	@tests/run static
 
-check-unit: all unit prometheus postgresql ## only the tests in user space
+check-unit: all unit prometheus postgresql sshd ## only the tests in user space
 	@tests/run unit
 
 check-fuzz: fuzz-targets ## only the short fuzz runs

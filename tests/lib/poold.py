@@ -196,6 +196,7 @@ class Poold:
         self.config = os.path.join(folder, "pool.conf")
         self.database = database or "sqlite:" + os.path.join(folder, "pool.db")
         self.process = None
+        self.env = {"MGPU_TEST_LIBVIRT": self.libvirt}
         os.makedirs(self.libvirt, exist_ok=True)
         self.describe(gpus, vms)
         self.configure(config, listen)
@@ -226,7 +227,7 @@ class Poold:
         with open(self.log_path, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 [PROGRAM, "serve", "--config", self.config], stdout=log, stderr=log,
-                env=dict(os.environ, MGPU_TEST_LIBVIRT=self.libvirt, **env))
+                env=dict(os.environ, **self.env, **env))
 
     def serves(self):
         """Whether it answers; raises when it has ended."""

@@ -9,9 +9,7 @@ definitions get the devices.  test_poold.c says how its libvirt outlives the ser
 
 import concurrent.futures
 import contextlib
-import datetime
 import http.client
-import ipaddress
 import json
 import os
 import re
@@ -29,8 +27,6 @@ import time
 sys.dont_write_bytecode = True
 
 from cryptography import x509  # noqa: E402 pylint: disable=wrong-import-position
-from cryptography.hazmat.primitives import hashes, serialization  # noqa: E402
-from cryptography.hazmat.primitives.asymmetric import ec  # noqa: E402
 
 import pytap  # noqa: E402 pylint: disable=wrong-import-position
 
@@ -38,6 +34,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
 import poold  # noqa: E402 pylint: disable=wrong-import-position
 import postgres  # noqa: E402 pylint: disable=wrong-import-position
+from certificates import Authority, local_names  # noqa: E402 pylint: disable=wrong-import-position
 
 TMP = tempfile.mkdtemp()
 NOBODY = 65534
@@ -53,57 +50,9 @@ def service(**options):
 
 # ---- certificates
 
-NOW = datetime.datetime.utcnow()
-
-
-class Authority:
-    """Makes certificates."""
-
-    def __init__(self, name):
-        self.key = ec.generate_private_key(ec.SECP256R1())
-        self.name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        self.path = os.path.join(TMP, name + ".ca.pem")
-        self.write(self.path, self.sign(self.name, self.key, True, []))
-
-    @staticmethod
-    def write(path, certificate, key=None):
-        """Write PEM files."""
-        with open(path, "wb") as file:
-            file.write(certificate.public_bytes(serialization.Encoding.PEM))
-        if key:
-            with open(path + ".key", "wb") as file:
-                file.write(key.private_bytes(serialization.Encoding.PEM,
-                                             serialization.PrivateFormat.PKCS8,
-                                             serialization.NoEncryption()))
-
-    def sign(self, subject, key, is_ca, names, days=1):
-        """Return a certificate."""
-        builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name)
-                   .public_key(key.public_key()).serial_number(x509.random_serial_number())
-                   .not_valid_before(NOW - datetime.timedelta(days=3))
-                   .not_valid_after(NOW + datetime.timedelta(days=days))
-                   .add_extension(x509.BasicConstraints(is_ca, None), True))
-        if names:
-            builder = builder.add_extension(x509.SubjectAlternativeName(names), False)
-        return builder.sign(self.key, hashes.SHA256())
-
-    def make(self, name, names=(), days=1):
-        """Make a certificate with its key; returns the paths of both."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        path = os.path.join(tempfile.mkdtemp(dir=TMP), "pem")
-        self.write(path, self.sign(subject, key, False, list(names), days), key)
-        return path, path + ".key"
-
-
-def server_names():
-    """Names of the service."""
-    return [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-
-
-CA = Authority("ca")
-OTHER_CA = Authority("other")
-SERVER = CA.make("poold", server_names())
+CA = Authority(TMP, "ca")
+OTHER_CA = Authority(TMP, "other")
+SERVER = CA.make("poold", local_names())
 
 
 def listen(server=SERVER, more=""):
@@ -835,7 +784,7 @@ def reloads():
         poold.wait_for(lambda: "at a restart only" in p.log(), "the socket stays")
         # Another authority, another project, another host.
         p.configure("[project new]\nweight = 7\n[host two]\nuri = test:///default\n",
-                    listen(OTHER_CA.make("poold", server_names())))
+                    listen(OTHER_CA.make("poold", local_names())))
         p.process.send_signal(signal.SIGHUP)
         poold.wait_for(lambda: "new" in json.dumps(p.unix.get("/v1/projects")), "the project")
         poold.wait_for(lambda: all(h["up"] for h in p.unix.get("/v1/hosts")["hosts"]) and
