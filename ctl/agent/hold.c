@@ -493,7 +493,10 @@ struct finish {
 	bool failed;
 };
 
-/* Whether a request ended after a crash of its process; its device may be another's by now. */
+/*
+ * Whether a request ended after a crash of its process; its device may be another's by now. The
+ * service does not know one that its retention deleted.
+ */
 static bool has_ended(struct finish *f, const struct kept *k)
 {
 	const char *state;
@@ -503,8 +506,10 @@ static bool has_ended(struct finish *f, const struct kept *k)
 	wire_begin(&f->link->out, "state");
 	wire_add_number(&f->link->out, "id", k->id);
 	f->failed = link_ask(f->link, ANSWER_S);
-	state = f->failed ? NULL : wire_get(&f->link->answer, "state");
-	return state && is_over(state);
+	if (f->failed)
+		return false;
+	state = wire_get(&f->link->answer, "state");
+	return state ? is_over(state) : !strcmp(link_code(f->link), "unknown");
 }
 
 /* Drop a request that has ended. While the service is asked, a process may take it. */

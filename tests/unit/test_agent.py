@@ -376,10 +376,12 @@ def crashed():
         assert w.agent(*RUN, "true").returncode == 0
         wait_until(lambda: w.states() == {})
         left = w.path("vm-a.state/run-crashed-0.request")
-        write(left, "key=x\nid=1\ndevice=0000:00:12.0\n", 0o600)
-        done = w.agent(*RUN, "sh", "-c", "echo $MGPU_GPU")
-        assert done.stdout == "0000:00:12.0\n", done.stderr
-        assert not os.path.exists(left)
+        # The second is none that the service has: retention deleted it.
+        for number, device in ((1, "0000:00:12.0"), (99, "0000:00:13.0")):
+            write(left, f"key=x\nid={number}\ndevice={device}\n", 0o600)
+            done = w.agent(*RUN, "sh", "-c", "echo $MGPU_GPU")
+            assert done.stdout == device + "\n", done
+            assert not os.path.exists(left)
 
 
 def disk():
