@@ -311,11 +311,16 @@ static const char *list(int vm)
 	return ask(vm);
 }
 
+static void write_request(struct wire_text *t, const char *key)
+{
+	wire_begin(t, "request");
+	wire_add(t, "key", key);
+	wire_add(t, "kind", "training");
+}
+
 static const char *request(int vm, const char *key)
 {
-	wire_begin(&w.link[vm].out, "request");
-	wire_add(&w.link[vm].out, "key", key);
-	wire_add(&w.link[vm].out, "kind", "training");
+	write_request(&w.link[vm].out, key);
 	return ask(vm);
 }
 
@@ -324,6 +329,15 @@ static const char *verb(int vm, const char *name, uint64_t id)
 	wire_begin(&w.link[vm].out, name);
 	wire_add_number(&w.link[vm].out, "id", id);
 	return ask(vm);
+}
+
+/* Write a message that waits until a request is not of the version any more. */
+static void write_wait(struct wire_text *t, uint64_t id, uint64_t seconds, const char *seen)
+{
+	wire_begin(t, "state");
+	wire_add_number(t, "id", id);
+	wire_add_number(t, "wait", seconds);
+	wire_add(t, "seen", seen);
 }
 
 static const char *report(int vm, uint64_t id, uint64_t busy_ns, uint64_t memory_mib)
@@ -656,9 +670,7 @@ static void together(void)
 	before = transactions();
 	pthread_mutex_lock(&w.lock);
 	for (int i = 0; i < 2; i++) {
-		wire_begin(&t[i], "request");
-		wire_add(&t[i], "key", i ? "k3" : "k2");
-		wire_add(&t[i], "kind", "training");
+		write_request(&t[i], i ? "k3" : "k2");
 		send_raw(i, t[i].frame, wire_end(&t[i], w.link[i].keys.sign, ++w.link[i].seq, NULL));
 	}
 	pthread_mutex_unlock(&w.lock);
@@ -680,9 +692,7 @@ static void database_fails(void)
 	TAP_STR(list(0), "");
 	w.begin_fails = false;
 	w.commit_fails = true;
-	wire_begin(&w.link[0].out, "request");
-	wire_add(&w.link[0].out, "key", "k1");
-	wire_add(&w.link[0].out, "kind", "training");
+	write_request(&w.link[0].out, "k1");
 	TAP_CHECK(link_ask(&w.link[0], 20) < 0);
 	TAP_CHECK(settled(0));
 	w.commit_fails = false;
@@ -903,10 +913,7 @@ static void long_poll(void)
 		char version[32];
 
 		snprintf(version, sizeof(version), "%s", get(0, "version"));
-		wire_begin(&w.link[0].out, "state");
-		wire_add(&w.link[0].out, "id", "1");
-		wire_add(&w.link[0].out, "wait", i ? "1" : "300");
-		wire_add(&w.link[0].out, "seen", version);
+		write_wait(&w.link[0].out, 1, i ? 1 : 300, version);
 		from = now_ns();
 		TAP_STR(ask(0), "");
 		TAP_STR(get(0, "state"), "active");
@@ -915,10 +922,7 @@ static void long_poll(void)
 	}
 	pthread_join(t, NULL);
 	/* A change that was not seen is answered at once. */
-	wire_begin(&w.link[0].out, "state");
-	wire_add(&w.link[0].out, "id", "1");
-	wire_add(&w.link[0].out, "wait", "300");
-	wire_add(&w.link[0].out, "seen", "1");
+	write_wait(&w.link[0].out, 1, 300, "1");
 	TAP_STR(ask(0), "");
 	finish();
 }
@@ -937,10 +941,7 @@ static void place(void)
 	TAP_STR(request(1, "k3"), "");
 	TAP_STR(get(1, "place"), "2");
 	snprintf(version, sizeof(version), "%s", get(1, "version"));
-	wire_begin(&t, "state");
-	wire_add(&t, "id", "3");
-	wire_add(&t, "wait", "300");
-	wire_add(&t, "seen", version);
+	write_wait(&t, 3, 300, version);
 	size = wire_end(&t, l->keys.sign, ++l->seq, NULL);
 	send_raw(1, t.frame, size);
 	/* The service reads frames in the order in which they come: it waits before the release. */
@@ -949,10 +950,7 @@ static void place(void)
 	TAP_STR(read_raw(1, t.frame), "ok");
 	TAP_STR(get(1, "place"), "1");
 	snprintf(version, sizeof(version), "%s", get(1, "version"));
-	wire_begin(&l->out, "state");
-	wire_add(&l->out, "id", "3");
-	wire_add(&l->out, "wait", "300");
-	wire_add(&l->out, "seen", version);
+	write_wait(&l->out, 3, 300, version);
 	TAP_EQ(link_ask(l, 1), -ETIMEDOUT);
 	link_close(&w.link[0]);
 	TAP_CHECK(settled(0));
@@ -963,7 +961,6 @@ static void limits(void)
 {
 	struct agent_limits l;
 	int fds[8];
-	struct sockaddr_in to = { .sin_family = AF_INET };
 
 	agent_limits_default(&l);
 	l.opens = 10000;
@@ -975,13 +972,9 @@ static void limits(void)
 	l.handshake_ms = 300;
 	l.idle_ms = 60000;
 	begin_with(&l);
-	to.sin_port = htons((uint16_t)atoi(strchr(w.where, ':') + 1));
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	/* Connections that say nothing make room for others, and go after their time. */
-	for (int i = 0; i < 8; i++) {
-		fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		TAP_EQ(connect(fds[i], (struct sockaddr *)&to, sizeof(to)), 0);
-	}
+	for (int i = 0; i < 8; i++)
+		fds[i] = connect_plain();
 	TAP_STR(request(0, "k1"), "");
 	TAP_CHECK(counts().handshakes <= 4);
 	TAP_CHECK(settled(1));
