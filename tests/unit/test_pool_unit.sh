@@ -26,6 +26,9 @@ told_truly()
 		echo 'another database'
 	grep -q '^u mgpu-pool ' "$top/ctl/pool/sysusers" || echo 'no user mgpu-pool'
 	grep -q '^m mgpu-pool libvirt$' "$top/ctl/pool/sysusers" || echo 'not in the group libvirt'
+	grep -q 'chown(addr->sun_path' "$top/ctl/pool/listen.c" || echo 'no group of the socket'
+	sed -n '/^SystemCallFilter=~@privileged/,$p' "$unit" | grep -qx 'SystemCallFilter=@chown' ||
+		echo 'the socket cannot get its group: @privileged has chown()'
 }
 behaves 'its claims about mgpu-poold are true' told_truly
 
