@@ -126,15 +126,17 @@ static void take_text(const struct wire_message *m, const char *name, char *to, 
 int hold_take(struct hold *h)
 {
 	const struct wire_message *m = &h->link->answer;
-	uint64_t id = 0;
+	uint64_t id = 0, now = clock_ns(CLOCK_REALTIME) / NSEC;
 
 	if (wire_number(m, "id", INT64_MAX, &id) || !id ||
 	    wire_number(m, "place", UINT32_MAX, &h->place) ||
 	    wire_number(m, "version", INT64_MAX, &h->version) ||
 	    wire_number(m, "until", INT64_MAX, &h->until) ||
+	    wire_number(m, "now", INT64_MAX, &now) ||
 	    wire_number(m, "warned", INT64_MAX, &h->warned))
 		return -EBADMSG;
 	h->kept.id = id;
+	h->lease = h->until > now ? h->until - now : 0;
 	take_text(m, "state", h->state, sizeof(h->state));
 	take_text(m, "reason", h->reason, sizeof(h->reason));
 	take_text(m, "why", h->why, sizeof(h->why));
@@ -392,16 +394,15 @@ static void warn_idle(const struct hold *h, uint64_t before)
 
 static void warn_lease(struct hold *h)
 {
-	uint64_t now = clock_ns(CLOCK_REALTIME) / NSEC;
 	char text[640];
 
-	if (!h->until || h->until == h->until_said || now + LEASE_S < h->until)
+	if (!h->until || h->until == h->until_said || h->lease > LEASE_S)
 		return;
 	h->until_said = h->until;
 	snprintf(text, sizeof(text),
 		 "the lease of request %" PRIu64 " is over in %" PRIu64 " s; "
-		 "to keep the GPU: mgpu-agent extend %" PRIu64 " TIME", h->kept.id,
-		 h->until > now ? h->until - now : 0, h->kept.id);
+		 "to keep the GPU: mgpu-agent extend %" PRIu64 " TIME", h->kept.id, h->lease,
+		 h->kept.id);
 	notice(h->conf, "lease", h->kept.id, h->kept.device, text);
 }
 

@@ -54,7 +54,8 @@ void wish_write(const struct wish *wish, struct wire_text *t);
  * @gpu: name of the GPU, on its host
  * @version: of the state
  * @warned: time of the service's warning that the GPU is idle, 0: none
- * @until: end of the lease, 0: none
+ * @until: end of the lease, by the service's clock, seconds since 1970; 0: none
+ * @lease: time to that at the last answer, seconds
  * @until_said: end of the lease that a notice told of
  * @driver: that has the device
  * @node: render node, "": none
@@ -76,6 +77,7 @@ struct hold {
 	uint64_t version;
 	uint64_t warned;
 	uint64_t until;
+	uint64_t lease;
 	uint64_t until_said;
 	char driver[64];
 	char node[64];

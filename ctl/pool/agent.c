@@ -811,7 +811,8 @@ static void answer_wait(struct conn *c, uint64_t now)
 		refused(c);
 		return;
 	}
-	agent_state(&c->agent->setup, c->guest->name, c->wait.id, &c->agent->answer);
+	agent_state(&c->agent->setup, c->guest->name, c->wait.id, c->agent->now,
+		    &c->agent->answer);
 	answer(c, now);
 }
 

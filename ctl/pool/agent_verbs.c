@@ -175,7 +175,7 @@ static void add_time(struct wire_text *t, const char *name, int64_t time)
 }
 
 static void write_state(const struct agent_setup *setup, const struct pool_request *r,
-			const struct pool_place *place, struct wire_text *t)
+			const struct pool_place *place, int64_t now, struct wire_text *t)
 {
 	const struct pool_gpu *gpu = *r->gpu ? pool_gpu(setup->pool, r->gpu) : NULL;
 
@@ -194,10 +194,11 @@ static void write_state(const struct agent_setup *setup, const struct pool_reque
 	add_time(t, "attached", r->attached);
 	add_time(t, "until", r->until);
 	add_time(t, "warned", r->warned);
+	add_time(t, "now", now);
 	wire_add_number(t, "version", full_hash(r, place));
 }
 
-void agent_state(const struct agent_setup *setup, const char *vm, uint64_t id,
+void agent_state(const struct agent_setup *setup, const char *vm, uint64_t id, int64_t now,
 		 struct wire_text *answer)
 {
 	struct pool_request r;
@@ -208,7 +209,7 @@ void agent_state(const struct agent_setup *setup, const char *vm, uint64_t id,
 		return;
 	}
 	where(setup, &r, &place);
-	write_state(setup, &r, &place, answer);
+	write_state(setup, &r, &place, now, answer);
 }
 
 bool agent_wait_over(const struct agent_setup *setup, const struct agent_wait *wait, bool place)
@@ -378,7 +379,7 @@ static void do_request(const struct ask *a)
 		refuse(a, -EEXIST, "another VM of the project has used this key: choose another");
 		return;
 	}
-	agent_state(a->setup, a->vm, r.id, a->answer);
+	agent_state(a->setup, a->vm, r.id, a->now, a->answer);
 }
 
 static void do_state(const struct ask *a)
@@ -392,7 +393,7 @@ static void do_state(const struct ask *a)
 		return;
 	where(a->setup, &r, &place);
 	if (!wait || pool_over(r.state) || full_hash(&r, &place) != seen) {
-		write_state(a->setup, &r, &place, a->answer);
+		write_state(a->setup, &r, &place, a->now, a->answer);
 		return;
 	}
 	*a->wait = (struct agent_wait){
@@ -443,7 +444,7 @@ static void do_release(const struct ask *a)
 			return;
 		}
 	}
-	agent_state(a->setup, a->vm, r.id, a->answer);
+	agent_state(a->setup, a->vm, r.id, a->now, a->answer);
 }
 
 static void do_extend(const struct ask *a)
@@ -463,7 +464,7 @@ static void do_extend(const struct ask *a)
 	if (ret)
 		refuse(a, ret, why);
 	else
-		agent_state(a->setup, a->vm, r.id, a->answer);
+		agent_state(a->setup, a->vm, r.id, a->now, a->answer);
 }
 
 /*
@@ -515,7 +516,7 @@ static void do_use(const struct ask *a)
 	if (ret)
 		refuse(a, ret, "the service cannot take the report: send it again later");
 	else
-		agent_state(a->setup, a->vm, r.id, a->answer);
+		agent_state(a->setup, a->vm, r.id, a->now, a->answer);
 }
 
 static void do_consent(const struct ask *a)

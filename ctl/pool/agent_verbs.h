@@ -44,7 +44,7 @@ void agent_verb(const struct agent_setup *setup, const char *vm, const struct wi
 bool agent_wait_over(const struct agent_setup *setup, const struct agent_wait *wait, bool place);
 
 /* Write the answer to a verb "state" now. */
-void agent_state(const struct agent_setup *setup, const char *vm, uint64_t id,
+void agent_state(const struct agent_setup *setup, const char *vm, uint64_t id, int64_t now,
 		 struct wire_text *answer);
 
 /* Write an error: a word, and a sentence with what to do. */

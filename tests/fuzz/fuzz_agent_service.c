@@ -161,7 +161,7 @@ static void play(const struct agent_setup *setup, const uint8_t *body, size_t si
 	if (wait.id) {
 		FUZZ_ASSERT(wait.id != 1 && wait.seconds <= setup->limits.wait_max);
 		agent_wait_over(setup, &wait, seq & 1);
-		agent_state(setup, "a", wait.id, &answer);
+		agent_state(setup, "a", wait.id, T0, &answer);
 	}
 	check_answer(&answer);
 }

@@ -618,6 +618,21 @@ def warned():
         assert "service takes the GPU of request 1 back" in w.errors()
 
 
+def lease_ends():
+    """The end of a lease is told in time, though the guest's clock is hours behind."""
+    with world() as w:
+        w.tell("later 7200")
+        agent = working(w.start("run", "--kind", "training", "--lease", "1h", "--", "sleep", "600"))
+        wait_until(lambda: w.states() == {1: "active"})
+        time.sleep(1.5)
+        assert "the lease of" not in w.errors()
+        w.tell("later 3400")
+        said = wait_until(lambda: re.search(r"lease of request 1 is over in (\d+) s", w.errors()))
+        assert 0 < int(said[1]) <= 200, said[0]
+        w.tell("later 200")
+        assert agent.wait(30 * SLOW) == 143
+
+
 def job(w, name, command, kind="training", **more):
     """Put a job into the queue."""
     lines = [f"kind={kind}", *(f"{k}={v}" for k, v in more.items()), f"command={command}"]
@@ -910,6 +925,7 @@ if __name__ == "__main__":
         (keys, "keys come from a file or fw_cfg, and bad ones are refused"),
         (consents, "use is reported with consent only"),
         (warned, "a warning is told, and an extension answers it"),
+        (lease_ends, "the end of a lease is told by the service's clock"),
         (queue, "watch runs the jobs of a folder"),
         (queue_survives, "a job that was cut off runs again with its request"),
         (pipe, "watch runs the lines of a pipe"),
