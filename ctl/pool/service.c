@@ -72,10 +72,14 @@ static struct service {
 	uint64_t rest;
 } s;
 
+static int64_t real_ns(void)
+{
+	return (int64_t)clock_ns(CLOCK_REALTIME);
+}
+
 static int64_t now(void)
 {
-	return steady_read(&s.clock, (int64_t)clock_ns(CLOCK_REALTIME),
-			   (int64_t)clock_ns(CLOCK_BOOTTIME));
+	return steady_read(&s.clock, real_ns(), (int64_t)clock_ns(CLOCK_BOOTTIME));
 }
 
 /* ---- callbacks ---- */
@@ -433,23 +437,30 @@ static void run_pool(void)
 
 static void retain(void)
 {
-	int64_t t = now();
+	int64_t t = now(), real = real_ns() / (int64_t)NSEC;
 	uint64_t deleted = 0;
 
 	if (t < s.retain)
 		return;
 	s.retain = t + DAY;
+	/* A clock that was far ahead at the start, and is right now, must not delete what is young. */
+	t = t < real ? t : real;
 	if (!s.config.retention_days)
 		return;
 	if (store_retain(s.store, t - (int64_t)s.config.retention_days * DAY, &deleted))
 		complain("old rows stay: %s", store_error(s.store));
 }
 
-static void tell_of_clock(void)
+/* A clock that was set: without a request there is no lease or idle time that it could end. */
+static void look_at_clock(void)
 {
-	int64_t behind = steady_behind(&s.clock, (int64_t)clock_ns(CLOCK_REALTIME));
+	int64_t behind = steady_behind(&s.clock, real_ns());
 	bool far = behind > CLOCK_TELL || behind < -CLOCK_TELL;
 
+	if (far && behind > 0 && !pool_request_at(s.pool, 0)) {
+		steady_raise(&s.clock, real_ns() / (int64_t)NSEC);
+		return;
+	}
 	if (far && !s.clock_told)
 		complain("the clock was set %lld s %s: the service's time follows it by a tenth of the time that passes",
 			 (long long)(behind < 0 ? -behind : behind),
@@ -501,7 +512,7 @@ static void serve(void)
 		http_run(s.http, now());
 		run_pool();
 		retain();
-		tell_of_clock();
+		look_at_clock();
 	}
 	/* Clients that wait get an answer before the end. */
 	http_run(s.http, now());
@@ -519,8 +530,7 @@ int service_run(const char *path, int must)
 		return STATUS_CONFIG;
 	}
 	warn_exposed();
-	steady_start(&s.clock, (int64_t)clock_ns(CLOCK_REALTIME),
-		     (int64_t)clock_ns(CLOCK_BOOTTIME));
+	steady_start(&s.clock, real_ns(), (int64_t)clock_ns(CLOCK_BOOTTIME));
 	s.retain = now() + DAY / 24;
 	if (start()) {
 		serve();

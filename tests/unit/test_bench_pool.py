@@ -67,11 +67,12 @@ def ratios():
 
 
 def intervals():
-    state = figures.interval({"at": 10.0, "cpu_ns": 10**9, "rss": 0},
-                             {"at": 30.0, "cpu_ns": 2 * 10**9, "rss": 5 * 2**20})
+    state = figures.interval({"at": 10.0, "cpu_ns": 10**9, "rss": 0, "commits": 5},
+                             {"at": 30.0, "cpu_ns": 2 * 10**9, "rss": 5 * 2**20, "commits": 45})
     near(state["cpu"], 0.05)
     near(state["seconds"], 20)
     near(state["rss_mib"], 5)
+    near(state["commits_per_s"], 2)
 
 
 def counts():

@@ -41,10 +41,11 @@ def replay(measured):
 
 
 def interval(before, after):
-    """Figures of a process between two looks (seconds, CPU ns)."""
+    """Figures of a service between two looks (seconds, CPU ns, transactions of its database)."""
     seconds = after["at"] - before["at"]
     return {"seconds": seconds, "cpu": (after["cpu_ns"] - before["cpu_ns"]) / 1e9 / seconds,
-            "rss_mib": after["rss"] / 2**20}
+            "rss_mib": after["rss"] / 2**20,
+            "commits_per_s": (after["commits"] - before["commits"]) / seconds}
 
 
 def perf_counts(text):
