@@ -550,6 +550,19 @@ static enum host_result attach_functions(struct host *host, struct guest *guest,
 	return result;
 }
 
+/*
+ * A VM that was off may have started before its definition changed: then it runs without the
+ * device. One that started after has it.
+ */
+static enum host_result look_whether_started(struct host *host, struct guest *guest, char *text)
+{
+	int ret = 0;
+
+	if (!guest->active && virDomainIsActive(guest->vm) != 0)
+		ret = guest_look(guest);
+	return ret ? host_error(host, text, "no XML of VM %s", virDomainGetName(guest->vm)) : HOST_OK;
+}
+
 static enum host_result attach_whole(struct host *host, struct guest *guest,
 				     const struct pool_job *job, char *text)
 {
@@ -560,6 +573,8 @@ static enum host_result attach_whole(struct host *host, struct guest *guest,
 	result = look_at_whole(host, guest, job, &whole, text);
 	if (result == HOST_OK && guest->persistent)
 		result = attach_functions(host, guest, &whole, VIR_DOMAIN_AFFECT_CONFIG, text);
+	if (result == HOST_OK)
+		result = look_whether_started(host, guest, text);
 	for (f = 0; result == HOST_OK && guest->active && f < whole.nr; f++)
 		if (whole.devices[f].managed && !find_alias(&guest->live, whole.devices[f].alias))
 			result = take_driver(host, guest, whole.devices[f].addr, text);
@@ -585,6 +600,8 @@ static enum host_result attach_vgpu(struct host *host, struct guest *guest,
 				 d.uuid);
 	if (guest->persistent)
 		result = attach_device(host, guest, xml, &d, VIR_DOMAIN_AFFECT_CONFIG, text);
+	if (result == HOST_OK)
+		result = look_whether_started(host, guest, text);
 	if (result == HOST_OK && guest->active)
 		result = attach_device(host, guest, xml, &d, VIR_DOMAIN_AFFECT_LIVE, text);
 	return result;

@@ -52,6 +52,43 @@ char *__wrap_virDomainGetXMLDesc(virDomainPtr vm, unsigned int flags)
 	return xmls_refused-- > 0 ? NULL : __real_virDomainGetXMLDesc(vm, flags);
 }
 
+/*
+ * A host that plugs: a VM that is off starts just before its definition changes. Functions get and
+ * leave the host's drivers.
+ */
+static bool plugs, starts;
+static unsigned int plugged, drivers_taken, drivers_back;
+
+int __real_virDomainAttachDeviceFlags(virDomainPtr vm, const char *xml, unsigned int flags);
+int __wrap_virDomainAttachDeviceFlags(virDomainPtr vm, const char *xml, unsigned int flags);
+int __real_virNodeDeviceDetachFlags(virNodeDevicePtr node, const char *driver, unsigned int flags);
+int __wrap_virNodeDeviceDetachFlags(virNodeDevicePtr node, const char *driver, unsigned int flags);
+int __real_virNodeDeviceReAttach(virNodeDevicePtr node);
+int __wrap_virNodeDeviceReAttach(virNodeDevicePtr node);
+
+int __wrap_virDomainAttachDeviceFlags(virDomainPtr vm, const char *xml, unsigned int flags)
+{
+	if (starts && virDomainIsActive(vm) == 0)
+		TAP_EQ(virDomainCreate(vm), 0);
+	if (plugs && flags == VIR_DOMAIN_AFFECT_LIVE) {
+		plugged++;
+		return 0;
+	}
+	return __real_virDomainAttachDeviceFlags(vm, xml, flags);
+}
+
+int __wrap_virNodeDeviceDetachFlags(virNodeDevicePtr node, const char *driver, unsigned int flags)
+{
+	drivers_taken++;
+	return plugs ? 0 : __real_virNodeDeviceDetachFlags(node, driver, flags);
+}
+
+int __wrap_virNodeDeviceReAttach(virNodeDevicePtr node)
+{
+	drivers_back++;
+	return plugs ? 0 : __real_virNodeDeviceReAttach(node);
+}
+
 static struct pool_vm vms[8];
 static struct pool_gpu gpus[8];
 static struct pool_found found[8];
@@ -585,6 +622,29 @@ static void batch(void)
 	TAP_EQ(host_batch_uri("qemu+ssh://h/system", uri, 24), -1);
 }
 
+/* A VM that starts while its definition gets the GPU has it, too. */
+static void starts_meanwhile(void)
+{
+	char uuid[POOL_UUID_MAX];
+	struct pool_job job;
+
+	begin(1, 2);
+	look();
+	job = job_of(1, 0, 0);
+	plugs = true;
+	plugged = drivers_taken = 0;
+	TAP_EQ(host_attach(host, &job, uuid, NULL, text), HOST_OK);
+	TAP_EQ(plugged, 0);
+	TAP_EQ(drivers_taken, 0);
+	TAP_EQ(host_detach(host, &job, NULL, text), HOST_OK);
+	starts = true;
+	TAP_EQ(host_attach(host, &job, uuid, NULL, text), HOST_OK);
+	TAP_EQ(plugged, 2);
+	TAP_EQ(drivers_taken, 2);
+	plugs = starts = false;
+	end();
+}
+
 int main(void)
 {
 	tap_run(batch, "ssh asks for nothing on a terminal");
@@ -596,6 +656,7 @@ int main(void)
 	tap_run(refused, "no VM, no GPU: the text says so");
 	tap_run(undone, "an attachment that fails leaves nothing");
 	tap_run(let_go, "a device that a guest lets go leaves the definition");
+	tap_run(starts_meanwhile, "a VM that starts while it gets a GPU has it");
 	tap_run(vgpu, "a vGPU's UUID is the same at each try");
 	tap_run(old_libvirt, "libvirt that starts no vGPU makes one");
 	tap_run(group, "all functions of a group go along, but for its bridges");

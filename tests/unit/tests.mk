@@ -241,7 +241,8 @@ test_pool_host-srcs := $(pool-host)
 test_pool_host-cflags := $(lib-cflags) -I../../ctl/pool
 test_pool_host-pkgs := $(pool-host-pkgs)
 test_pool_host-libs := -Wl,--wrap=virNodeDeviceCreateXML,--wrap=virDomainDetachDeviceAlias \
-	-Wl,--wrap=virDomainGetXMLDesc
+	-Wl,--wrap=virDomainGetXMLDesc,--wrap=virDomainAttachDeviceFlags \
+	-Wl,--wrap=virNodeDeviceDetachFlags,--wrap=virNodeDeviceReAttach
 
 test_pool_check-srcs := ../../ctl/pool/check.c ../../ctl/lib/output.c $(pool-host)
 test_pool_check-cflags := $(lib-cflags) -I../../ctl/pool
