@@ -143,13 +143,14 @@ static int find_any(const struct agent_setup *setup, uint64_t id, struct pool_re
 	return store_get_request(setup->store, id, r);
 }
 
-/* Find a request of this VM. Another VM's request is as unknown as none. */
+/* Find a request of this VM. Another VM's, and a former one's of the name, is as unknown as none. */
 static int find_own(const struct agent_setup *setup, const char *vm, uint64_t id,
 		    struct pool_request *r)
 {
-	int ret = id ? find_any(setup, id, r) : -ENOENT;
+	const struct pool_vm *own = pool_vm(setup->pool, vm);
+	int ret = id && own ? find_any(setup, id, r) : -ENOENT;
 
-	return ret ? ret : strcmp(r->vm, vm) ? -ENOENT : 0;
+	return ret ? ret : pool_is_of(r, own) ? 0 : -ENOENT;
 }
 
 static void where(const struct agent_setup *setup, const struct pool_request *r,
@@ -285,12 +286,23 @@ static int word(const struct ask *a, const char *name, int (*of)(const char *), 
 	return -EINVAL;
 }
 
+/* The VM's open request after @r. */
+static const struct pool_request *next_own(const struct ask *a, const struct pool_request *r)
+{
+	const struct pool_vm *own = pool_vm(a->setup->pool, a->vm);
+
+	do
+		r = pool_request_of_vm(a->setup->pool, a->vm, r);
+	while (r && !pool_is_of(r, own));
+	return r;
+}
+
 /* The number of the VM's open request with a key; 0: none. */
 static uint64_t id_of_key(const struct ask *a, const char *key)
 {
 	const struct pool_request *r = NULL;
 
-	while ((r = pool_request_of_vm(a->setup->pool, a->vm, r)))
+	while ((r = next_own(a, r)))
 		if (!strcmp(r->key, key))
 			return r->id;
 	return 0;
@@ -342,7 +354,7 @@ static bool too_many(const struct ask *a, const char *key)
 	const struct pool_request *r = NULL;
 	unsigned int open = 0;
 
-	while ((r = pool_request_of_vm(a->setup->pool, a->vm, r))) {
+	while ((r = next_own(a, r))) {
 		if (!strcmp(r->key, key))
 			return false;
 		open++;
@@ -417,7 +429,7 @@ static void do_list(const struct ask *a)
 	wire_add(a->answer, "project", vm->project);
 	wire_add(a->answer, "consent", vm->consent ? "yes" : "no");
 	wire_add(a->answer, "pinned", vm->pinned ? "yes" : "no");
-	while (nr < 24 && (r = pool_request_of_vm(a->setup->pool, a->vm, r))) {
+	while (nr < 24 && (r = next_own(a, r))) {
 		char name[WIRE_NAME_MAX], line[256];
 
 		snprintf(name, sizeof(name), "r%u", nr++);

@@ -352,6 +352,13 @@ static unsigned int list_managed(const struct guest *guest, uint64_t request,
 	return nr;
 }
 
+static bool has_any(const struct guest *guest, uint64_t request)
+{
+	char aliases[POOL_FUNCTIONS_MAX][POOL_NAME_MAX];
+
+	return list_aliases(guest, request, aliases) > 0;
+}
+
 static enum host_result detach_all(struct host *host, struct guest *guest, uint64_t request,
 				   unsigned int seconds, char *text)
 {
@@ -370,6 +377,19 @@ static enum host_result detach_all(struct host *host, struct guest *guest, uint6
 	if (result == HOST_OK)
 		result = undefine_all(host, guest, nr, aliases, text);
 	return result;
+}
+
+/*
+ * The GPU of a VM whose definition is gone, or lost it by another program: functions that a driver of
+ * the host had before go back to it. Libvirt refuses those that another VM has by now.
+ */
+static void return_drivers(struct host *host, const struct pool_gpu *gpu)
+{
+	unsigned int f;
+
+	for (f = 0; gpu->target == POOL_WHOLE && f < gpu->nr_functions; f++)
+		if (gpu->managed & UINT32_C(1) << f)
+			return_driver(host, gpu->functions[f]);
 }
 
 /* A whole GPU has no mdev, and of a request without an UUID none is stored. */
@@ -393,6 +413,8 @@ enum host_result host_detach(struct host *host, const struct pool_job *job, doub
 
 	ret = guest_open(host, job, &guest);
 	/* Without the VM there is no device; it was undefined, or another host has it. */
+	if (ret == -ENOENT || (!ret && !has_any(&guest, job->request.id)))
+		return_drivers(host, &job->gpu);
 	if (!ret)
 		result = detach_all(host, &guest, job->request.id, HOST_UNPLUG_SECONDS, text);
 	else if (ret != -ENOENT)

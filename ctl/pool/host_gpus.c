@@ -251,6 +251,19 @@ static void look_at_held(const struct host *host, struct pool_gpu *gpu)
 					     host->held[i].vm, gpu->functions[f]);
 }
 
+/* Functions that leave a driver of the host's to go to a VM. */
+static void fill_managed(const struct inventory *inventory, struct pool_gpu *gpu)
+{
+	const struct xml_node *node;
+	unsigned int f;
+
+	for (f = 0; f < gpu->nr_functions; f++) {
+		node = inventory_find(inventory, gpu->functions[f]);
+		if (node && *node->driver && !is_vfio(node->driver))
+			gpu->managed |= UINT32_C(1) << f;
+	}
+}
+
 static void fill_whole(const struct host *host, const struct inventory *inventory,
 		       const struct xml_node *node, struct pool_gpu *gpu)
 {
@@ -262,6 +275,7 @@ static void fill_whole(const struct host *host, const struct inventory *inventor
 	gpu->capabilities = class == 0x1200 ? POOL_COMPUTE :
 			    node->vendor == 0x1af4 ? POOL_3D : POOL_3D | POOL_COMPUTE;
 	add_functions(inventory, node, gpu);
+	fill_managed(inventory, gpu);
 	if (!host->local)
 		return;
 	gpu->memory_mib = local_memory_mib(node->addr);
@@ -370,6 +384,8 @@ bool inventory_gpu(const struct host *host, const struct inventory *inventory,
 	strcpy(gpu->addr, node->addr);
 	snprintf(gpu->name, sizeof(gpu->name), "%s/%s", gpu->host, gpu->addr);
 	name_model(node, gpu->model);
+	snprintf(gpu->device, sizeof(gpu->device), "%04x:%04x", node->vendor & 0xffff,
+		 node->product & 0xffff);
 	gpu->present = true;
 	if (node->nr_types) {
 		fill_parent(host, inventory, node, gpu);

@@ -294,13 +294,18 @@ static void broken(struct hosts *hosts, int ret)
 		complain("what a host said does not fit: %s", strerror(-ret));
 }
 
-static void take_gpu(struct hosts *hosts, const struct jobs_answer *a)
+static void take_gpu(struct hosts *hosts, const struct jobs_answer *a, int64_t now)
 {
 	const struct pool_gpu *old = pool_gpu(hosts->pool, a->gpu.name);
 	struct pool_gpu gpu = a->gpu;
+	char text[POOL_TEXT_MAX];
 	int ret;
 
-	hosts_merge_gpu(&gpu, old);
+	if (hosts_merge_gpu(&gpu, old)) {
+		snprintf(text, sizeof(text), "a %s is in the place of a %s: what was described of that is void",
+			 gpu.model, old->model);
+		tell(hosts, "gpu-other", gpu.name, text, now);
+	}
 	gpu.present = true;
 	ret = store_put_gpu(hosts->store, &gpu);
 	broken(hosts, ret ? ret : pool_put_gpu(hosts->pool, &gpu));
@@ -361,6 +366,24 @@ static bool is_left(struct hosts *hosts, const struct pool_vm *old)
 	return !find(hosts, old->host, &at) && !pool_request_of_vm(hosts->pool, old->name, NULL);
 }
 
+/* Another VM has the name of @vm: what that asked for is not the other one's. */
+static void end_requests(struct hosts *hosts, const struct pool_vm *vm, int64_t now)
+{
+	const struct pool_request *r = pool_request_of_vm(hosts->pool, vm->name, NULL);
+	char why[POOL_TEXT_MAX];
+
+	while (r) {
+		bool ends = r->state != POOL_RELEASING && !r->cancel && !pool_is_of(r, vm);
+
+		if (ends && pool_release(hosts->pool, r->id, false, now, "service", why)) {
+			broken(hosts, -EIO);
+			return;
+		}
+		/* Those that are over are not in the list any more. */
+		r = pool_request_of_vm(hosts->pool, vm->name, ends ? NULL : r);
+	}
+}
+
 /* @fresh: the host was connected when it got the VM. */
 static void take_vm(struct hosts *hosts, const struct entry *e, const struct pool_vm *said,
 		    bool fresh, int64_t now)
@@ -388,6 +411,8 @@ static void take_vm(struct hosts *hosts, const struct entry *e, const struct poo
 	if (!ret && old && old != &stored && !moved(hosts, e, old, fresh))
 		return;
 	if (ret) {
+		/* Jobs of the former VM name its UUID. */
+		end_requests(hosts, &vm, now);
 		forget_vm(hosts, vm.name);
 		tell(hosts, "vm-other", vm.name, "another VM of this name: its key and consent are void",
 		     now);
@@ -498,7 +523,7 @@ static void take(struct hosts *hosts, size_t i, const struct jobs_answer *a, int
 		take_down(hosts, &hosts->list[i], a, now);
 		break;
 	case JOBS_GPU:
-		take_gpu(hosts, a);
+		take_gpu(hosts, a, now);
 		break;
 	case JOBS_GPU_GONE:
 		lose_gpu(hosts, a);

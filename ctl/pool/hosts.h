@@ -44,9 +44,12 @@ void hosts_add(struct hosts *hosts, const struct pool_job *job);
  * @gpu: in: from the host; out: to be stored
  * @old: stored before, NULL for none
  *
- * An administrator's words stay: that it is offline, its model, memory and abilities.
+ * An administrator's words stay: that it is offline, and, of the same kind of card, its model, memory
+ * and abilities. While it is in use, the host's drivers that it had before are remembered.
+ *
+ * Return: whether another kind of card is at the address.
  */
-void hosts_merge_gpu(struct pool_gpu *gpu, const struct pool_gpu *old);
+bool hosts_merge_gpu(struct pool_gpu *gpu, const struct pool_gpu *old);
 
 /**
  * hosts_merge_vm() - what the host says about a VM, and what is known of it

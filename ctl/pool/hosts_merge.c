@@ -11,14 +11,18 @@ static bool by_admin(const struct pool_gpu *gpu)
 	return gpu->offline && !strncmp(gpu->why, API_OFFLINE, strlen(API_OFFLINE));
 }
 
-void hosts_merge_gpu(struct pool_gpu *gpu, const struct pool_gpu *old)
+bool hosts_merge_gpu(struct pool_gpu *gpu, const struct pool_gpu *old)
 {
 	if (!old)
-		return;
+		return false;
 	if (by_admin(old)) {
 		gpu->offline = true;
 		strcpy(gpu->why, old->why);
 	}
+	if (*old->device && *gpu->device && strcmp(old->device, gpu->device))
+		return true;
+	if (old->used)
+		gpu->managed |= old->managed;
 	if (*old->model)
 		strcpy(gpu->model, old->model);
 	if (old->memory_mib)
@@ -27,6 +31,7 @@ void hosts_merge_gpu(struct pool_gpu *gpu, const struct pool_gpu *old)
 		gpu->capabilities = old->capabilities;
 	if (old->precisions)
 		gpu->precisions = old->precisions;
+	return false;
 }
 
 int hosts_merge_vm(struct pool_vm *vm, const struct pool_vm *old, const char *default_project)

@@ -139,3 +139,8 @@ bool pool_name_ok(const char *name)
 
 	return len && !name[len] && len < POOL_NAME_MAX && name[0] != '-' && name[0] != '.';
 }
+
+bool pool_is_of(const struct pool_request *r, const struct pool_vm *vm)
+{
+	return !strcmp(r->vm, vm->name) && (!*r->vm_uuid || !strcmp(r->vm_uuid, vm->uuid));
+}

@@ -20,6 +20,7 @@
 #define POOL_TYPE_MAX		64	/* vGPU type, such as mgpu_virtio-1 */
 #define POOL_ADDR_MAX		16	/* DDDD:BB:SS.F */
 #define POOL_UUID_MAX		37
+#define POOL_DEVICE_MAX		16
 #define POOL_TEXT_MAX		512	/* a reason for people */
 #define POOL_FUNCTIONS_MAX	8	/* functions of a GPU's IOMMU group */
 
@@ -133,6 +134,8 @@ struct pool_vm {
  * @memory_mib: memory, 0: unknown
  * @capabilities: enum pool_capability
  * @precisions: mask of 1 << enum pool_precision that it is fast at, 0: unknown
+ * @device: vendor and product that its address has, such as 10de:2684; "": unknown
+ * @managed: functions, bits, that a driver of the host had when no VM had the GPU
  * @offline: an administrator took it out, or its group holds what is in use; @why says it
  * @present: libvirt lists it; not stored
  * @used: slots in use; not stored
@@ -151,6 +154,8 @@ struct pool_gpu {
 	uint32_t memory_mib;
 	uint32_t capabilities;
 	uint32_t precisions;
+	char device[POOL_DEVICE_MAX];
+	uint32_t managed;
 	bool offline;
 	char why[POOL_TEXT_MAX];
 	bool present;
@@ -161,6 +166,8 @@ struct pool_gpu {
  * struct pool_request - a wish for a GPU, and what became of it
  * @id: the service's number, from 1, never used again
  * @key: id that the client chose; unique within the project: a second request with it is the first
+ * @vm: name of the VM
+ * @vm_uuid: its UUID: another VM may get the name later; "": unknown
  * @kind: kind of work, such as training; [a-z0-9._-]+
  * @target: whole GPU, vGPU, or any
  * @size_mib: amount of data, MiB
@@ -183,6 +190,7 @@ struct pool_request {
 	char key[POOL_KEY_MAX];
 	char project[POOL_NAME_MAX];
 	char vm[POOL_NAME_MAX];
+	char vm_uuid[POOL_UUID_MAX];
 	char kind[POOL_NAME_MAX];
 	enum pool_target target;
 	enum pool_precision precision;
@@ -207,6 +215,9 @@ struct pool_request {
 	uint32_t tries;
 	bool cancel;
 };
+
+/* Whether a request is of a VM, and not of a former one of the name. */
+bool pool_is_of(const struct pool_request *r, const struct pool_vm *vm);
 
 /**
  * struct pool_use - a look at a GPU's use

@@ -241,6 +241,7 @@ static const char *bad_wish(const struct pool_request *r, const struct pool_sett
 static bool same_wishes(const struct pool_request *a, const struct pool_request *before)
 {
 	return !strcmp(a->vm, before->vm) && !strcmp(a->kind, before->kind) &&
+		(!*before->vm_uuid || !strcmp(a->vm_uuid, before->vm_uuid)) &&
 		a->target == before->target && a->precision == before->precision &&
 		a->size_mib == before->size_mib && a->memory_mib == before->memory_mib &&
 		a->capabilities == before->capabilities && a->weight == before->weight &&
@@ -287,6 +288,7 @@ static int find_asker(struct pool *pool, struct pool_request *r, struct vm **vm,
 		explain(text, "no VM %s; see the VMs of the pool for its name", r->vm);
 		return -ENOENT;
 	}
+	memcpy(r->vm_uuid, (*vm)->v.uuid, sizeof(r->vm_uuid));
 	if (!r->project[0])
 		memcpy(r->project, (*vm)->v.project, sizeof(r->project));
 	*project = core_find_project(pool, r->project);

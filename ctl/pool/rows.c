@@ -52,6 +52,8 @@ static const struct row_field gpu_fields[] = {
 	FIELD(pool_gpu, "precisions", precisions, ROW_U32),
 	FIELD(pool_gpu, "offline", offline, ROW_BOOL),
 	FIELD(pool_gpu, "why", why, ROW_TEXT),
+	FIELD(pool_gpu, "device", device, ROW_TEXT),
+	FIELD(pool_gpu, "managed", managed, ROW_U32),
 };
 
 static const struct row_field request_fields[] = {
@@ -81,6 +83,7 @@ static const struct row_field request_fields[] = {
 	FIELD(pool_request, "warned", warned, ROW_TIME),
 	FIELD(pool_request, "tries", tries, ROW_U32),
 	FIELD(pool_request, "cancel", cancel, ROW_BOOL),
+	FIELD(pool_request, "vm_uuid", vm_uuid, ROW_TEXT),
 };
 
 static const struct row_field use_fields[] = {

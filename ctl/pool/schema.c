@@ -128,6 +128,14 @@ enum { ST_EXISTS = SQL_STATEMENTS - 2, ST_VERSION };
 	"CREATE INDEX pool_outcome_ended ON pool_outcome (ended, request);"		\
 	"CREATE INDEX pool_event_time ON pool_event (time);"
 
+/* GPUs and VMs that are replaced under the same name. */
+#define STEP_3(ID, INT, END, CLUSTERED)							\
+	"ALTER TABLE pool_gpu ADD COLUMN device TEXT NOT NULL DEFAULT '';"		\
+	"ALTER TABLE pool_gpu ADD COLUMN managed " INT " NOT NULL DEFAULT 0;"		\
+	"ALTER TABLE pool_request ADD COLUMN vm_uuid TEXT NOT NULL DEFAULT '';"		\
+	"UPDATE pool_request SET vm_uuid = coalesce((SELECT uuid FROM pool_vm "		\
+	"WHERE pool_vm.name = pool_request.vm), '');"
+
 #define SQLITE(STEP) \
 	STEP("INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER", " STRICT", " STRICT, WITHOUT ROWID")
 #define POSTGRES(STEP) \
@@ -136,6 +144,7 @@ enum { ST_EXISTS = SQL_STATEMENTS - 2, ST_VERSION };
 static const char *const steps[][SQL_DIALECTS] = {
 	{ SQLITE(STEP_1), POSTGRES(STEP_1) },
 	{ SQLITE(STEP_2), POSTGRES(STEP_2) },
+	{ SQLITE(STEP_3), POSTGRES(STEP_3) },
 };
 
 #define NR_STEPS	(sizeof(steps) / sizeof(*steps))

@@ -1146,6 +1146,22 @@ static void other_vm_of_the_name(void)
 	pthread_mutex_unlock(&w.lock);
 	TAP_EQ(list_error(0), -EACCES);
 	TAP_STR(list(1), "");
+	/* With a key of its own it reads and ends nothing that the former one asked for. */
+	memset(w.conf[0].key, 0x55, sizeof(w.conf[0].key));
+	change_key(w.conf[0].key);
+	link_free(&w.link[0]);
+	TAP_EQ(link_init(&w.link[0], &w.conf[0], -1), 0);
+	TAP_STR(list(0), "");
+	TAP_STR(get(0, "r0"), "");
+	TAP_STR(verb(0, "state", 1), "unknown");
+	TAP_STR(verb(0, "release", 1), "unknown");
+	wire_begin(&w.link[0].out, "release");
+	wire_add(&w.link[0].out, "key", "k1");
+	TAP_STR(ask(0), "unknown");
+	TAP_STR(request(0, "k1"), "exists");
+	TAP_STR(request(0, "k9"), "");
+	TAP_STR(list(0), "");
+	TAP_STR(get(0, "r0"), "2 queued training k9");
 	finish();
 }
 

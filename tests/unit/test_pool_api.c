@@ -774,8 +774,31 @@ static void merges_gpus(void)
 	gpu = (struct pool_gpu){ .model = "PCI" };
 	hosts_merge_gpu(&gpu, &old);
 	TAP_CHECK(!gpu.offline);
-	hosts_merge_gpu(&gpu, NULL);
+	TAP_CHECK(!hosts_merge_gpu(&gpu, NULL));
 	TAP_STR(gpu.model, "A");
+	/* Of a free GPU the drivers of now count, of one in use those before. */
+	old.managed = 3;
+	gpu = (struct pool_gpu){ .managed = 4 };
+	hosts_merge_gpu(&gpu, &old);
+	TAP_EQ(gpu.managed, 4);
+	old.used = 1;
+	hosts_merge_gpu(&gpu, &old);
+	TAP_EQ(gpu.managed, 7);
+	/* The card is not known of a row of an older service; then it is. */
+	gpu = (struct pool_gpu){ .model = "PCI", .device = "10de:2684" };
+	TAP_CHECK(!hosts_merge_gpu(&gpu, &old));
+	TAP_STR(gpu.model, "A");
+	strcpy(old.device, "10de:2684");
+	TAP_CHECK(!hosts_merge_gpu(&gpu, &old));
+	/* Another card in the slot: what was described is of the former one. */
+	strcpy(old.why, "admin: fan");
+	gpu = (struct pool_gpu){ .model = "New", .device = "1002:744c", .capabilities = 1 };
+	TAP_CHECK(hosts_merge_gpu(&gpu, &old));
+	TAP_STR(gpu.model, "New");
+	TAP_EQ(gpu.memory_mib, 0);
+	TAP_EQ(gpu.capabilities, 1);
+	TAP_EQ(gpu.managed, 0);
+	TAP_CHECK(gpu.offline);
 }
 
 static void merges_vms(void)

@@ -645,6 +645,40 @@ static void starts_meanwhile(void)
 	end();
 }
 
+/* A VM that is undefined while it has a GPU: its functions go back to the host's drivers. */
+static void undefined(void)
+{
+	char uuid[POOL_UUID_MAX];
+	struct pool_job job;
+	virDomainPtr vm;
+
+	begin(1, 2);
+	look();
+	job = job_of(1, 0, 0);
+	TAP_EQ(host_attach(host, &job, uuid, NULL, text), HOST_OK);
+	vm = virDomainLookupByUUIDString(host->conn, job.vm.uuid);
+	TAP_NEED(vm && !virDomainUndefine(vm));
+	virDomainFree(vm);
+	plugs = true;
+	drivers_back = 0;
+	/* Vfio-pci had them before. */
+	TAP_EQ(host_detach(host, &job, NULL, text), HOST_OK);
+	TAP_EQ(drivers_back, 0);
+	job.gpu.managed = 1 << 1;
+	TAP_EQ(host_detach(host, &job, NULL, text), HOST_OK);
+	TAP_EQ(drivers_back, 1);
+	job.gpu.managed = 3;
+	TAP_EQ(host_detach(host, &job, NULL, text), HOST_OK);
+	TAP_EQ(drivers_back, 3);
+	/* Nor has its definition them any more. */
+	job.vm = vms[1];
+	strcpy(job.request.vm, vms[1].name);
+	TAP_EQ(host_detach(host, &job, NULL, text), HOST_OK);
+	TAP_EQ(drivers_back, 5);
+	plugs = false;
+	end();
+}
+
 int main(void)
 {
 	tap_run(batch, "ssh asks for nothing on a terminal");
@@ -657,6 +691,7 @@ int main(void)
 	tap_run(undone, "an attachment that fails leaves nothing");
 	tap_run(let_go, "a device that a guest lets go leaves the definition");
 	tap_run(starts_meanwhile, "a VM that starts while it gets a GPU has it");
+	tap_run(undefined, "the GPU of a VM that is undefined comes back to the host's drivers");
 	tap_run(vgpu, "a vGPU's UUID is the same at each try");
 	tap_run(old_libvirt, "libvirt that starts no vGPU makes one");
 	tap_run(group, "all functions of a group go along, but for its bridges");

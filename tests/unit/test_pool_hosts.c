@@ -297,6 +297,38 @@ static void reloaded(void)
 	TAP_EQ(waits, 1);
 }
 
+/* A VM is undefined, and another gets its name: it gets nothing that the former one asked for. */
+static void namesake_asks_nothing(void)
+{
+	struct pool_request r = { .key = "k", .vm = "v", .kind = "work" };
+	struct jobs_answer gpu = { .kind = JOBS_GPU };
+	char text[POOL_TEXT_MAX];
+
+	begin();
+	strcpy(gpu.gpu.host, "h0");
+	strcpy(gpu.gpu.addr, "0000:41:00.0");
+	strcpy(gpu.gpu.name, "h0/0000:41:00.0");
+	gpu.gpu.slots = gpu.gpu.nr_functions = 1;
+	gpu.gpu.target = POOL_WHOLE;
+	strcpy(gpu.gpu.functions[0], gpu.gpu.addr);
+	/* It is offline: the request waits. */
+	gpu.gpu.offline = true;
+	say(0, gpu);
+	say_vm(0, JOBS_VM, "v", 1);
+	say_up(0);
+	run();
+	TAP_EQ(pool_ask(world.pool, &r, WORLD_NOW, "test", text), 1);
+	TAP_EQ(r.state, POOL_QUEUED);
+	TAP_STR(r.vm_uuid, pool_vm(world.pool, "v")->uuid);
+	say_vm(0, JOBS_VM, "v", 2);
+	run();
+	TAP_CHECK(!pool_request(world.pool, r.id));
+	TAP_EQ(store_get_request(world.store, r.id, &r), 0);
+	TAP_EQ(r.state, POOL_CANCELLED);
+	TAP_CHECK(!pool_is_of(&r, pool_vm(world.pool, "v")));
+	end();
+}
+
 static int count_gpus(const struct pool_gpu *gpu, void *arg)
 {
 	*(int *)arg += !strcmp(gpu->host, "h0") && gpu->slots == 0;
@@ -336,6 +368,7 @@ int main(void)
 	tap_run(on_two_hosts, "a VM that two hosts define stays where it came last");
 	tap_run(namesakes, "of two VMs of a name the second comes when the first is gone");
 	tap_run(host_removed, "a host that is taken out leaves its names to others");
+	tap_run(namesake_asks_nothing, "requests of a former VM of the name end");
 	tap_run(reloaded, "a reload waits for no host's threads");
 	tap_run(database_away, "what hosts say waits for the database");
 	return tap_done();
