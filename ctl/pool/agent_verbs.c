@@ -143,7 +143,7 @@ static int find_any(const struct agent_setup *setup, uint64_t id, struct pool_re
 	return store_get_request(setup->store, id, r);
 }
 
-/* Find a request of this VM. Another VM's, and a former one's of the name, is as unknown as none. */
+/* Find a request of this VM. Another's, and a former one's of the name, is as unknown as none. */
 static int find_own(const struct agent_setup *setup, const char *vm, uint64_t id,
 		    struct pool_request *r)
 {

@@ -44,8 +44,8 @@ void hosts_add(struct hosts *hosts, const struct pool_job *job);
  * @gpu: in: from the host; out: to be stored
  * @old: stored before, NULL for none
  *
- * An administrator's words stay: that it is offline, and, of the same kind of card, its model, memory
- * and abilities. While it is in use, the host's drivers that it had before are remembered.
+ * An administrator's words stay: that it is offline, and, of the same kind of card, its model,
+ * memory and abilities. While it is in use, the host's drivers that it had before are remembered.
  *
  * Return: whether another kind of card is at the address.
  */
