@@ -151,6 +151,24 @@ void getopt_problem(char *text, size_t size, const char *program, int result,
 		unknown_option(text, size, program, letter, names);
 }
 
+int read_options(char *text, size_t size, const struct program_options *p, int argc, char **argv,
+		 uint32_t *given)
+{
+	int c, at = 0;
+
+	while ((c = getopt_long(argc, argv, ":hV", p->options, &at)) != -1) {
+		if (c == 'h' || c == 'V')
+			return c;
+		if (c == '?' || c == ':') {
+			getopt_problem(text, size, p->program, c, argv, p->options, NULL);
+			return '?';
+		}
+		*given |= UINT32_C(1) << (c - p->first);
+		p->take(c, p->options[at].name);
+	}
+	return 0;
+}
+
 bool wrong_options(char *text, size_t size, const char *program, const struct command_options *c,
 		   const struct option *options, int first, uint32_t given)
 {

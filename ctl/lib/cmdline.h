@@ -55,6 +55,34 @@ void getopt_problem(char *text, size_t size, const char *program, int result,
 		    char *const *argv, const struct option *options, const char *const *names);
 
 /**
+ * struct program_options - options of a program that has commands
+ * @program: name of the program
+ * @options: long options, with -h and -V
+ * @first: value of the option that bit 0 of a mask stands for; the others follow it
+ * @take: called for each other one, with its value in optarg
+ */
+struct program_options {
+	const char *program;
+	const struct option *options;
+	int first;
+	void (*take)(int option, const char *name);
+};
+
+/**
+ * read_options() - read all options of a command line, wherever they stand
+ * @text: the sentence for a wrong option, of @size bytes
+ * @size: its size
+ * @p: the options
+ * @argc: number of words
+ * @argv: words; optind is left at the first one that is no option
+ * @given: mask of the options that were given
+ *
+ * Return: 0; 'h' or 'V' for these; '?' for a wrong option.
+ */
+int read_options(char *text, size_t size, const struct program_options *p, int argc, char **argv,
+		 uint32_t *given);
+
+/**
  * struct command_options - options of a command
  * @command: name of the command
  * @takes: mask of its options

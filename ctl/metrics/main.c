@@ -277,8 +277,9 @@ static void read_interval(void)
 	opt.interval = (unsigned int)value;
 }
 
-static void read_option(int option)
+static void read_option(int option, const char *name)
 {
+	(void)name;
 	switch (option) {
 	case OPT_LISTEN:
 		opt.listen = optarg;
@@ -336,32 +337,9 @@ static const char *const command_names[] = {
 	"print", "serve", "textfile", "list", "help", "version", NULL
 };
 
-/* Read all options. Return 0 or an exit status, with @command set if it is given as an option. */
-static int read_options(int argc, char **argv, uint32_t *given, int (**command)(void))
-{
-	char text[256];
-	int c;
-
-	while ((c = getopt_long(argc, argv, ":hV", options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			*command = run_help;
-			return 0;
-		case 'V':
-			*command = run_version;
-			return 0;
-		case '?':
-		case ':':
-			getopt_problem(text, sizeof(text), "mgpu-exporter", c, argv, options, NULL);
-			complain("%s", text);
-			return STATUS_USAGE;
-		default:
-			*given |= BIT(c);
-			read_option(c);
-		}
-	}
-	return 0;
-}
+static const struct program_options program = {
+	"mgpu-exporter", options, OPT_LISTEN, read_option
+};
 
 static int run(const struct command *command, uint32_t given, int nr_words, char **words)
 {
@@ -383,13 +361,16 @@ static int run(const struct command *command, uint32_t given, int nr_words, char
 
 int main(int argc, char **argv)
 {
-	int (*command)(void) = NULL;
 	uint32_t given = 0;
 	char text[256];
-	int ret = read_options(argc, argv, &given, &command);
+	int ret = read_options(text, sizeof(text), &program, argc, argv, &given);
 
-	if (ret || command)
-		return ret ? ret : command();
+	if (ret == 'h' || ret == 'V')
+		return ret == 'h' ? run_help() : run_version();
+	if (ret) {
+		complain("%s", text);
+		return STATUS_USAGE;
+	}
 	if (optind == argc) {
 		complain("no command; the commands are print, serve, textfile and list (see 'mgpu-exporter --help')");
 		return STATUS_USAGE;

@@ -395,33 +395,7 @@ static void read_option(int option, const char *name)
 	}
 }
 
-/* Read all options. Return 0 or an exit status, with @command set if it is given as an option. */
-static int read_options(int argc, char **argv, uint32_t *given, int (**command)(void))
-{
-	char text[256];
-	int c, at = 0;
-
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":hV", options, &at)) != -1) {
-		switch (c) {
-		case 'h':
-			*command = run_help;
-			return 0;
-		case 'V':
-			*command = run_version;
-			return 0;
-		case '?':
-		case ':':
-			getopt_problem(text, sizeof(text), PROGRAM, c, argv, options, NULL);
-			complain("%s", text);
-			return STATUS_USAGE;
-		default:
-			*given |= BIT(c);
-			read_option(c, options[at].name);
-		}
-	}
-	return 0;
-}
+static const struct program_options program = { PROGRAM, options, OPT_CONFIG, read_option };
 
 static int run(const struct command *command, uint32_t given, int nr_words, char **words)
 {
@@ -444,13 +418,16 @@ int main(int argc, char **argv)
 {
 	const char *names[NR_COMMANDS + 1] = { NULL };
 	const char *word;
-	int (*command)(void) = NULL;
 	uint32_t given = 0;
 	char text[256];
-	int ret = read_options(argc, argv, &given, &command);
+	int ret = read_options(text, sizeof(text), &program, argc, argv, &given);
 
-	if (ret || command)
-		return ret ? ret : command();
+	if (ret == 'h' || ret == 'V')
+		return ret == 'h' ? run_help() : run_version();
+	if (ret) {
+		complain("%s", text);
+		return STATUS_USAGE;
+	}
 	word = optind < argc ? argv[optind++] : "serve";
 	for (size_t i = 0; i < NR_COMMANDS; i++) {
 		names[i] = commands[i].o.command;
