@@ -37,6 +37,7 @@ static const struct route {
 } routes[] = {
 	{ "GET", "/v1/status", READ, get_status, "" },
 	{ "GET", "/v1/hosts", READ, get_hosts, "" },
+	{ "DELETE", "/v1/hosts/{name}", ADMIN, delete_host, "" },
 	{ "GET", "/v1/gpus", READ, get_gpus, "" },
 	{ "PUT", "/v1/gpus/{host}/{addr}", ADMIN, put_gpu, "" },
 	{ "GET", "/v1/vms", READ, get_vms, "" },

@@ -317,6 +317,30 @@ void post_vm_key(struct context *c)
 	tell(c, API_VM_KEY, vm.name);
 }
 
+/* ---- hosts ---- */
+
+void delete_host(struct context *c)
+{
+	const char *name = c->part[0];
+	int ret;
+
+	for (size_t i = 0; i < c->api->nr_hosts; i++)
+		if (!strcmp(c->api->hosts[i].name, name)) {
+			fail(c, 409, "conflict", "host '%s' is in the configuration; take it out of the file, and reload mgpu-poold first",
+			     name);
+			return;
+		}
+	ret = pool_forget_host(c->api->pool, name, c->call->now, c->actor);
+	if (ret == -ENOENT) {
+		fail(c, 404, "not_found", "no request is open of a host '%s'; see /v1/hosts", name);
+	} else if (ret) {
+		fail_pool(c, ret, "");
+	} else {
+		c->answer->status = 204;
+		log_change(c, "host-gone", name, "its requests have ended");
+	}
+}
+
 /* ---- GPUs ---- */
 
 #define GIVEN_OFFLINE	1	/* members of put_gpu() */

@@ -156,6 +156,7 @@ void put_project(struct context *c);
 void delete_project(struct context *c);
 void put_vm(struct context *c);
 void delete_vm(struct context *c);
+void delete_host(struct context *c);
 void post_vm_key(struct context *c);
 void put_gpu(struct context *c);
 void put_token(struct context *c);

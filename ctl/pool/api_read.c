@@ -34,29 +34,60 @@ static struct json_object *you_json(const struct api_actor *actor)
 	return o;
 }
 
+static void add_host(struct context *c, struct json_object *list, const char *name, bool up,
+		     const char *why)
+{
+	const struct api_actor *actor = &c->call->actor;
+	struct json_object *o = json_object_new_object();
+	const struct pool_gpu *gpu;
+	const struct pool_vm *vm;
+	uint64_t gpus = 0, vms = 0;
+
+	for (size_t n = 0; (gpu = pool_gpu_at(c->api->pool, n)); n++)
+		gpus += !strcmp(gpu->host, name);
+	for (size_t n = 0; (vm = pool_vm_at(c->api->pool, n)); n++)
+		vms += !strcmp(vm->host, name) && sees_vm(actor, vm);
+	add_text(o, "name", name);
+	add_flag(o, "up", up);
+	add_text(o, "why", actor->role == STORE_ADMIN ? why : "");
+	add_number(o, "gpus", gpus);
+	add_number(o, "vms", vms);
+	json_object_array_add(list, o);
+}
+
+/* A host that left the configuration, and has open requests. */
+static void add_left(struct context *c, struct json_object *list, const char *name)
+{
+	char why[POOL_TEXT_MAX];
+	struct json_object *listed;
+
+	for (size_t i = 0; i < json_object_array_length(list); i++)
+		if (json_object_object_get_ex(json_object_array_get_idx(list, i), "name", &listed) &&
+		    !strcmp(json_object_get_string(listed), name))
+			return;
+	snprintf(why, sizeof(why), "%s: not in the configuration, and its requests wait; add it to the file again, or end them with DELETE /v1/hosts/%s",
+		 name, name);
+	add_host(c, list, name, false, why);
+}
+
 static struct json_object *hosts_json(struct context *c)
 {
 	struct json_object *list = json_object_new_array();
-	const struct api_actor *actor = &c->call->actor;
+	const struct pool *pool = c->api->pool;
+	const struct pool_gpu *gpu;
+	const struct pool_vm *vm;
 
 	for (size_t i = 0; i < c->api->nr_hosts; i++) {
 		const struct api_host *h = &c->api->hosts[i];
-		struct json_object *o = json_object_new_object();
-		const struct pool_gpu *gpu;
-		const struct pool_vm *vm;
-		uint64_t gpus = 0, vms = 0;
 
-		for (size_t n = 0; (gpu = pool_gpu_at(c->api->pool, n)); n++)
-			gpus += !strcmp(gpu->host, h->name);
-		for (size_t n = 0; (vm = pool_vm_at(c->api->pool, n)); n++)
-			vms += !strcmp(vm->host, h->name) && sees_vm(actor, vm);
-		add_text(o, "name", h->name);
-		add_flag(o, "up", h->up);
-		add_text(o, "why", actor->role == STORE_ADMIN ? h->why : "");
-		add_number(o, "gpus", gpus);
-		add_number(o, "vms", vms);
-		json_object_array_add(list, o);
+		add_host(c, list, h->name, h->up, h->why);
 	}
+	for (size_t i = 0; (gpu = pool_gpu_at(pool, i)); i++)
+		if (pool_request_of_gpu(pool, gpu->name, NULL))
+			add_left(c, list, gpu->host);
+	for (size_t i = 0; (vm = pool_vm_at(pool, i)); i++)
+		if (pool_request_of_vm(pool, vm->name, NULL) && sees_vm(&c->call->actor, vm))
+			add_left(c, list, vm->host);
 	return list;
 }
 

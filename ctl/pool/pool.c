@@ -522,6 +522,45 @@ int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, c
 	return 0;
 }
 
+/* ---- a host that is gone for good ---- */
+
+static bool is_on(const struct request *q, const struct host *host)
+{
+	return q->gpu ? q->gpu->host == host : q->vm->host == host;
+}
+
+static int forget(struct pool *pool, struct request *q, const char *actor, int64_t now)
+{
+	char why[POOL_TEXT_MAX];
+
+	explain(why, "%s took host %s out of the pool", actor,
+		q->gpu ? q->gpu->host->name : q->vm->host->name);
+	if (q->r.state == POOL_ACTIVE)
+		learn(pool, q, false, now);
+	return core_finish(pool, q, why, now);
+}
+
+int pool_forget_host(struct pool *pool, const char *name, int64_t now, const char *actor)
+{
+	const struct host *host = core_find_host(pool, name);
+	bool found = false;
+	int ret = 0;
+
+	/* The last one first: those that are over leave the table. */
+	for (size_t i = host ? pool->requests.nr : 0; i-- > 0 && !ret;) {
+		struct request *q = pool->requests.at[i];
+
+		if (!is_on(q, host))
+			continue;
+		found = true;
+		ret = forget(pool, q, actor, now);
+	}
+	if (ret || !found)
+		return ret ? ret : -ENOENT;
+	place_pass(pool, now);
+	return 0;
+}
+
 /* ---- answers to jobs ---- */
 
 int pool_attached(struct pool *pool, uint64_t id, const char *uuid, int64_t now)

@@ -126,6 +126,13 @@ int pool_release(struct pool *pool, uint64_t id, bool done, int64_t now, const c
 int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, const char *actor,
 		char *text);
 
+/*
+ * End the requests of a host that will not be there again, without a job: attached ones are released,
+ * others cancelled or failed. -ENOENT: there is none. If the host does come back, its devices are of
+ * no open request, and are detached.
+ */
+int pool_forget_host(struct pool *pool, const char *name, int64_t now, const char *actor);
+
 /* Answers to jobs. @retry: the fault may pass (busy, unplug right after plug). */
 int pool_attached(struct pool *pool, uint64_t id, const char *uuid, int64_t now);
 int pool_detached(struct pool *pool, uint64_t id, int64_t now);

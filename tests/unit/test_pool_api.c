@@ -440,6 +440,7 @@ static void roles(void)
 		{ "PUT", "/v1/vms/a", "{\"pinned\":true}", "1000" },
 		{ "POST", "/v1/vms/a/key", NULL, "1000" },
 		{ "DELETE", "/v1/vms/none", NULL, "1000" },
+		{ "DELETE", "/v1/hosts/none", NULL, "1000" },
 		{ "PUT", "/v1/gpus/h/0000:41:00.0", "{\"offline\":true}", "1000" },
 		{ "PUT", "/v1/tokens/x", "{\"role\":\"viewer\"}", "1000" },
 		{ "DELETE", "/v1/tokens/x", NULL, "1000" },
@@ -522,6 +523,37 @@ static void projects_and_vms(void)
 	TAP_EQ(status(&admin, "DELETE", "/v1/vms/c", NULL), 404);
 	TAP_EQ(status(&admin, "PUT", "/v1/vms/b", "{\"project\":null}"), 200);
 	TAP_EQ(status(&admin, "DELETE", "/v1/projects/q", NULL), 204);
+	world_end();
+}
+
+/* A host leaves the configuration: its requests are seen, wait, and can be ended. */
+static void host_is_gone(void)
+{
+	struct pool_request r;
+	char why[POOL_TEXT_MAX];
+
+	world_begin();
+	TAP_EQ(status(&admin, "DELETE", "/v1/hosts/h", NULL), 409);
+	TAP_EQ(status(&admin, "POST", "/v1/requests", WISH("k1", "a")), 201);
+	TAP_EQ(pool_attached(world.pool, 1, "", WORLD_NOW), 0);
+	TAP_EQ(status(&admin, "POST", "/v1/requests", WISH("k2", "b")), 201);
+	world.api.nr_hosts = 0;
+	TAP_EQ(rows(&admin, "/v1/hosts", "hosts"), 1);
+	TAP_EQ(status(&admin, "GET", "/v1/status", NULL), 200);
+	TAP_CHECK(strstr(answer.body, "\"name\":\"h\",\"up\":false,\"why\":\"h: not in the configuration, and its requests wait; "));
+	/* Released by hand, it still waits for the host: the VM may have the GPU. */
+	TAP_EQ(pool_release(world.pool, 1, true, WORLD_NOW, "x", why), 0);
+	TAP_EQ(pool_request(world.pool, 1)->state, POOL_RELEASING);
+	TAP_EQ(status(&admin, "DELETE", "/v1/hosts/none", NULL), 404);
+	TAP_EQ(status(&admin, "DELETE", "/v1/hosts/h", NULL), 204);
+	TAP_EQ(store_get_request(world.store, 1, &r), 0);
+	TAP_EQ(r.state, POOL_RELEASED);
+	TAP_STR(r.why, "admin:root took host h out of the pool");
+	TAP_EQ(store_get_request(world.store, 2, &r), 0);
+	TAP_EQ(r.state, POOL_CANCELLED);
+	TAP_EQ(rows(&admin, "/v1/hosts", "hosts"), 0);
+	TAP_EQ(pool_gpu(world.pool, "h/0000:41:00.0")->used, 0);
+	TAP_EQ(status(&admin, "DELETE", "/v1/hosts/h", NULL), 404);
 	world_end();
 }
 
@@ -960,6 +992,7 @@ int main(int argc, char **argv)
 	tap_run(roles, "each role has its rights");
 	tap_run(audit, "changes and refused attempts are logged, in bounded number");
 	tap_run(projects_and_vms, "projects and VMs change, unless they are in use");
+	tap_run(host_is_gone, "requests of a host that left the configuration are seen, and can be ended");
 	tap_run(tokens, "tokens are made, replaced and revoked, and only hashes are stored");
 	tap_run(token_text, "tokens are random, and their hash is SHA-256");
 	tap_run(gpu_changes, "an admin takes a GPU out, and describes it");
