@@ -176,7 +176,7 @@ int conf_read(struct conf *conf, const char *file, const char *service)
 	char why[256] = "";
 	int ret;
 
-	/* A core would have the key. Programs that the agent runs leave theirs: exec resets this. */
+	/* A core would have the key. Programs that the agent runs leave theirs: exec resets it. */
 	prctl(PR_SET_DUMPABLE, 0);
 	defaults(conf);
 	ret = lines_read(path, take_setting, conf, why);

@@ -585,7 +585,7 @@ static void log_bad(struct conn *c, const char *text, uint64_t now)
 /* Take a sequence above the last one; the database has it, or a higher one, before the answer. */
 static int take_sequence(struct agent *a, struct guest *g, uint64_t seq)
 {
-	uint64_t upto = seq < WIRE_SEQ_MAX - AHEAD ? seq + AHEAD : WIRE_SEQ_MAX;
+	uint64_t to = seq < WIRE_SEQ_MAX - AHEAD ? seq + AHEAD : WIRE_SEQ_MAX;
 	int ret;
 
 	if (seq <= g->seq)
@@ -593,10 +593,10 @@ static int take_sequence(struct agent *a, struct guest *g, uint64_t seq)
 	if (seq > g->stored) {
 		ret = begin_change(a);
 		if (!ret)
-			ret = store_take_seq(a->setup.store, g->name, seq, upto, &g->seq);
+			ret = store_take_seq(a->setup.store, g->name, seq, to, &g->seq);
 		if (ret)
 			return ret;
-		g->stored = upto;
+		g->stored = to;
 	}
 	g->seq = seq;
 	return 0;

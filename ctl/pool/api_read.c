@@ -467,8 +467,8 @@ void get_history(struct context *c)
 		return;
 	l.json = json_object_new_array();
 	l.left = limit;
-	if (store_outcomes(c->api->store, before, all ? (unsigned int)limit : HISTORY_SCAN, add_outcome,
-			   &l) >= 0) {
+	if (store_outcomes(c->api->store, before, all ? (unsigned int)limit : HISTORY_SCAN,
+			   add_outcome, &l) >= 0) {
 		answer_list(c, "history", l.json);
 		return;
 	}

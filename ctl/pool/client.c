@@ -265,9 +265,9 @@ static struct json_object *wait_for(const char *socket, struct json_object *o, u
 	char path[128];
 
 	while (o && pending(o) && (t = now_ns() / NSEC) < end) {
-		uint64_t left = end - t < WAIT_STEP ? end - t : WAIT_STEP;
+		unsigned int left = end - t < WAIT_STEP ? (unsigned int)(end - t) : WAIT_STEP;
 
-		snprintf(path, sizeof(path), "/v1/requests/%" PRIu64 "?wait=%" PRIu64 "&seen=%" PRIu64,
+		snprintf(path, sizeof(path), "/v1/requests/%" PRIu64 "?wait=%u&seen=%" PRIu64,
 			 number(o, "id"), left, number(o, "version"));
 		json_object_put(o);
 		o = client_do(socket, "GET", path, NULL);

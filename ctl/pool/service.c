@@ -443,7 +443,7 @@ static void retain(void)
 	if (t < s.retain)
 		return;
 	s.retain = t + DAY;
-	/* A clock that was far ahead at the start, and is right now, must not delete what is young. */
+	/* A clock that was far ahead at the start, and is right now, deletes nothing young. */
 	t = t < real ? t : real;
 	if (!s.config.retention_days)
 		return;
@@ -451,7 +451,7 @@ static void retain(void)
 		complain("old rows stay: %s", store_error(s.store));
 }
 
-/* A clock that was set: without a request there is no lease or idle time that it could end. */
+/* A clock that was set: without a request there is no lease or idle time for it to end. */
 static void look_at_clock(void)
 {
 	int64_t behind = steady_behind(&s.clock, real_ns());

@@ -56,9 +56,7 @@ static void make_texts(char **text)
 	text[ST_USES] = row_sql_select(&row_use, "WHERE request = $1 AND time >= $2 ORDER BY time, source LIMIT $3");
 	text[ST_COURSE] = row_sql_select(&row_use, "WHERE request = $1 AND (source, time) IN (SELECT source, max(time) FROM pool_use WHERE request = $1 AND time >= $2 GROUP BY source, time / $3) ORDER BY time, source");
 	text[ST_OUTCOMES] = row_sql_select(&row_outcome, "ORDER BY ended DESC, request DESC LIMIT $1");
-	text[ST_OUTCOMES_BEFORE] = row_sql_select(&row_outcome,
-		"WHERE (ended, request) < (SELECT ended, request FROM pool_outcome WHERE request = $2) "
-		"ORDER BY ended DESC, request DESC LIMIT $1");
+	text[ST_OUTCOMES_BEFORE] = row_sql_select(&row_outcome, "WHERE (ended, request) < (SELECT ended, request FROM pool_outcome WHERE request = $2) ORDER BY ended DESC, request DESC LIMIT $1");
 	text[ST_OUTCOMES_AFTER] = row_sql_select(&row_outcome, "WHERE request > $1 ORDER BY request LIMIT $2");
 	text[ST_FIND_TOKEN] = row_sql_select(&row_token, "WHERE hash = $1");
 	text[ST_TOKENS] = row_sql_select(&row_token, "ORDER BY name");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The service's time of day. It follows CLOCK_REALTIME, but never goes back, and a second of it is a
- * second of CLOCK_BOOTTIME give or take a tenth. A clock that is set, back or far ahead, neither ends
- * leases and idle times at once nor holds them up. Pure.
+ * The service's time of day. It follows CLOCK_REALTIME, but never goes back, and a second of it is
+ * a second of CLOCK_BOOTTIME give or take a tenth. A clock that is set, back or far ahead, neither
+ * ends leases and idle times at once nor holds them up. Pure.
  */
 #ifndef POOL_STEADY_H
 #define POOL_STEADY_H

@@ -814,16 +814,16 @@ int store_get_vm_key(struct store *store, const char *vm, unsigned char key[32])
 	return rc;
 }
 
-int store_take_seq(struct store *store, const char *vm, uint64_t seq, uint64_t upto,
+int store_take_seq(struct store *store, const char *vm, uint64_t seq, uint64_t to,
 		   uint64_t *last)
 {
 	const struct sql_value args[] = { { .text = vm }, { .number = (int64_t)seq },
-					  { .number = (int64_t)upto } };
+					  { .number = (int64_t)to } };
 	uint64_t changed = 0;
 	int64_t stored = -1;
 	int rc = row_check_text("vm", vm, POOL_NAME_MAX, store->error);
 
-	if (!rc && (seq > INT64_MAX || upto > INT64_MAX))
+	if (!rc && (seq > INT64_MAX || to > INT64_MAX))
 		rc = refuse(store, -ERANGE, "the sequence number is above %lld",
 			    (long long)INT64_MAX);
 	if (!rc)

@@ -133,10 +133,10 @@ int store_tokens(struct store *store, int (*fn)(const struct store_token *, void
 int store_put_vm_key(struct store *store, const char *vm, const unsigned char key[32]);
 int store_get_vm_key(struct store *store, const char *vm, unsigned char key[32]);
 /*
- * Take all sequence numbers up to @upto, if @seq is higher than all before. -EEXIST: it is not, and
+ * Take all sequence numbers up to @to, if @seq is higher than all before. -EEXIST: it is not, and
  * *@last is the highest.
  */
-int store_take_seq(struct store *store, const char *vm, uint64_t seq, uint64_t upto,
+int store_take_seq(struct store *store, const char *vm, uint64_t seq, uint64_t to,
 		   uint64_t *last);
 
 /*

@@ -654,6 +654,7 @@ static void together(void)
 {
 	struct wire_text t[2];
 	int64_t before;
+	size_t size;
 
 	begin();
 	TAP_STR(consent(0, "yes"), "");
@@ -671,7 +672,8 @@ static void together(void)
 	pthread_mutex_lock(&w.lock);
 	for (int i = 0; i < 2; i++) {
 		write_request(&t[i], i ? "k3" : "k2");
-		send_raw(i, t[i].frame, wire_end(&t[i], w.link[i].keys.sign, ++w.link[i].seq, NULL));
+		size = wire_end(&t[i], w.link[i].keys.sign, ++w.link[i].seq, NULL);
+		send_raw(i, t[i].frame, size);
 	}
 	pthread_mutex_unlock(&w.lock);
 	for (int i = 0; i < 2; i++)
