@@ -251,7 +251,7 @@ check-e2e: all debian13 libvirt ## only the tests with real VMs, all of them
 
 # Kernel self-tests cover most of what these show, in less time.
 check-e2e-rest: all ## the tests with real VMs that check leaves out, but for the slowest
-	@tests/run 'e2e/!(smoke|gl|render|remote|debian13|venus|dmabuf|libvirt|pool|pool-vgpu).sh'
+	@tests/run 'e2e/!(smoke|gl|render|remote|debian13|venus|dmabuf|libvirt|pool|pool-vgpu|pool-agent).sh'
 
 # Scripts of the kernel self-tests are about mgpud and gpuctl, and test_render_kills mostly
 # about mgpu-renderd, which 6.1 covers; no decision of the scheduler depends on the kernel;
