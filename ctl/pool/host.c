@@ -597,21 +597,58 @@ static int add_device(const struct xml_device *device, void *arg)
 	return 0;
 }
 
-int host_vm_devices(virDomainPtr vm, unsigned int flags, struct vm_devices *devices)
+/* Returns 1 if the XML is of the running VM, 0 if it is of a definition, or an error. */
+static int vm_devices(virDomainPtr vm, unsigned int flags, struct vm_devices *devices)
 {
 	char *xml = virDomainGetXMLDesc(vm, flags);
 	int ret;
 
-	devices->devices = NULL;
-	devices->nr = 0;
 	if (!xml)
 		return -EIO;
 	ret = xml_devices(xml, add_device, devices);
+	if (!ret)
+		ret = xml_domain_runs(xml);
 	free(xml);
-	if (ret) {
-		free(devices->devices);
-		devices->devices = NULL;
-		devices->nr = 0;
-	}
 	return ret;
+}
+
+void host_vm_forget(struct vm_look *look)
+{
+	free(look->live.devices);
+	free(look->config.devices);
+	look->live = look->config = (struct vm_devices){ NULL, 0 };
+}
+
+static int look_at_vm(virDomainPtr vm, struct vm_look *look)
+{
+	int ret;
+
+	ret = vm_devices(vm, 0, &look->live);
+	if (ret < 0)
+		return ret;
+	look->active = ret;
+	if (!look->active) {
+		/* It is its definition. */
+		look->persistent = true;
+		look->config = look->live;
+		look->live = (struct vm_devices){ NULL, 0 };
+		return 0;
+	}
+	ret = virDomainIsPersistent(vm);
+	if (ret < 0)
+		return -EIO;
+	look->persistent = ret;
+	return ret ? vm_devices(vm, VIR_DOMAIN_XML_INACTIVE, &look->config) : 0;
+}
+
+int host_vm_look(virDomainPtr vm, struct vm_look *look)
+{
+	int ret;
+
+	memset(look, 0, sizeof(*look));
+	ret = look_at_vm(vm, look);
+	if (!ret)
+		return 0;
+	host_vm_forget(look);
+	return ret == -EIO && host_last_error() == VIR_ERR_NO_DOMAIN ? -ENOENT : ret;
 }

@@ -11,30 +11,18 @@
 
 #include "host_private.h"
 
-/**
- * struct guest - a VM and its hostdevs
- * @live: of the running VM
- * @config: of its definition
- */
+/* A VM and its hostdevs. */
 struct guest {
 	virDomainPtr vm;
 	char uuid[VIR_UUID_STRING_BUFLEN];
-	bool active, persistent;
-	struct vm_devices live, config;
+	struct vm_look now;
 };
 
 /* ---- the VM ---- */
 
-static void guest_forget(struct guest *guest)
-{
-	free(guest->live.devices);
-	free(guest->config.devices);
-	guest->live = guest->config = (struct vm_devices){ NULL, 0 };
-}
-
 static void guest_close(struct guest *guest)
 {
-	guest_forget(guest);
+	host_vm_forget(&guest->now);
 	if (guest->vm)
 		virDomainFree(guest->vm);
 	guest->vm = NULL;
@@ -46,26 +34,13 @@ static void guest_close(struct guest *guest)
  */
 static int guest_look(struct guest *guest)
 {
-	struct vm_devices live = { NULL, 0 }, config = { NULL, 0 };
-	int active, persistent, ret = 0;
+	struct vm_look look;
+	int ret = host_vm_look(guest->vm, &look);
 
-	active = virDomainIsActive(guest->vm);
-	persistent = virDomainIsPersistent(guest->vm);
-	if (active < 0 || persistent < 0)
-		return host_last_error() == VIR_ERR_NO_DOMAIN ? -ENOENT : -EIO;
-	if (active)
-		ret = host_vm_devices(guest->vm, 0, &live);
-	if (!ret && persistent)
-		ret = host_vm_devices(guest->vm, VIR_DOMAIN_XML_INACTIVE, &config);
-	if (ret) {
-		free(live.devices);
-		return ret == -EIO && host_last_error() == VIR_ERR_NO_DOMAIN ? -ENOENT : ret;
-	}
-	guest_forget(guest);
-	guest->active = active;
-	guest->persistent = persistent;
-	guest->live = live;
-	guest->config = config;
+	if (ret)
+		return ret;
+	host_vm_forget(&guest->now);
+	guest->now = look;
 	return 0;
 }
 
@@ -223,7 +198,7 @@ static bool is_gone(const char *alias, struct guest *guest)
 {
 	int ret = guest_look(guest);
 
-	return ret == -ENOENT || (!ret && !find_alias(&guest->live, alias));
+	return ret == -ENOENT || (!ret && !find_alias(&guest->now.live, alias));
 }
 
 /*
@@ -259,7 +234,7 @@ static enum host_result unplug(struct host *host, struct guest *guest, struct un
 static unsigned int list_aliases(const struct guest *guest, uint64_t request,
 				 char aliases[POOL_FUNCTIONS_MAX][POOL_NAME_MAX])
 {
-	const struct vm_devices *lists[] = { &guest->live, &guest->config };
+	const struct vm_devices *lists[] = { &guest->now.live, &guest->now.config };
 	unsigned int nr = 0, known;
 	size_t l, i;
 
@@ -287,7 +262,7 @@ static enum host_result unplug_all(struct host *host, struct guest *guest, unsig
 
 	for (i = 0; i < nr; i++) {
 		watch(host, &unplugs[i], guest, aliases[i]);
-		if (find_alias(&guest->live, aliases[i]))
+		if (find_alias(&guest->now.live, aliases[i]))
 			ask(host, guest, &unplugs[i], text);
 		else
 			set_gone(host, &unplugs[i]);
@@ -306,7 +281,7 @@ static enum host_result undefine_all(struct host *host, struct guest *guest, uns
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		if (find_alias(&guest->config, aliases[i]) &&
+		if (find_alias(&guest->now.config, aliases[i]) &&
 		    ask_detach(host, guest, aliases[i], VIR_DOMAIN_AFFECT_CONFIG) &&
 		    host_last_error() != VIR_ERR_DEVICE_MISSING &&
 		    host_last_error() != VIR_ERR_NO_DOMAIN)
@@ -339,14 +314,14 @@ static unsigned int list_managed(const struct guest *guest, uint64_t request,
 				 char addrs[POOL_FUNCTIONS_MAX][POOL_ADDR_MAX])
 {
 	/* Only a definition remembers it; a VM without one gets the host's driver back. */
-	const struct vm_devices *list = guest->persistent ? &guest->config : &guest->live;
+	const struct vm_devices *list = guest->now.persistent ? &guest->now.config : &guest->now.live;
 	unsigned int nr = 0;
 	size_t i;
 
 	for (i = 0; i < list->nr && nr < POOL_FUNCTIONS_MAX; i++) {
 		const struct xml_device *d = &list->devices[i];
 
-		if (d->request == request && *d->addr && (d->managed || !guest->persistent))
+		if (d->request == request && *d->addr && (d->managed || !guest->now.persistent))
 			strcpy(addrs[nr++], d->addr);
 	}
 	return nr;
@@ -369,7 +344,7 @@ static enum host_result detach_all(struct host *host, struct guest *guest, uint6
 	enum host_result result = HOST_OK;
 	unsigned int i;
 
-	if (guest->active)
+	if (guest->now.active)
 		result = unplug_all(host, guest, nr, aliases, seconds, text);
 	/* Before the definition forgets: a crash in between does it once more. */
 	for (i = 0; result == HOST_OK && i < nr_managed; i++)
@@ -380,8 +355,8 @@ static enum host_result detach_all(struct host *host, struct guest *guest, uint6
 }
 
 /*
- * The GPU of a VM whose definition is gone, or lost it by another program: functions that a driver of
- * the host had before go back to it. Libvirt refuses those that another VM has by now.
+ * The GPU of a VM whose definition is gone, or lost it by another program: functions that a driver
+ * of the host had before go back to it. Libvirt refuses those that another VM has by now.
  */
 static void return_drivers(struct host *host, const struct pool_gpu *gpu)
 {
@@ -455,7 +430,7 @@ static enum host_result attach_device(struct host *host, struct guest *guest, co
 	const char *name = virDomainGetName(guest->vm);
 	const struct vm_devices *there;
 
-	there = flag == VIR_DOMAIN_AFFECT_LIVE ? &guest->live : &guest->config;
+	there = flag == VIR_DOMAIN_AFFECT_LIVE ? &guest->now.live : &guest->now.config;
 	if (has_other(there, d))
 		return host_says(HOST_FAILED, text, "%s: VM %s has %s already, and not from the pool; take it from the VM first",
 				 host->config.name, name, *d->addr ? d->addr : d->uuid);
@@ -510,7 +485,7 @@ static void fill_function(const struct guest *guest, const struct inventory *inv
 	d->function = f;
 	strcpy(d->addr, addr);
 	make_alias(request, f, d->alias);
-	before = find_alias(&guest->config, d->alias);
+	before = find_alias(&guest->now.config, d->alias);
 	d->managed = before ? before->managed : !node || !is_vfio(node->driver);
 }
 
@@ -580,7 +555,7 @@ static enum host_result look_whether_started(struct host *host, struct guest *gu
 {
 	int ret = 0;
 
-	if (!guest->active && virDomainIsActive(guest->vm) != 0)
+	if (!guest->now.active && virDomainIsActive(guest->vm) != 0)
 		ret = guest_look(guest);
 	return ret ? host_error(host, text, "no XML of VM %s", virDomainGetName(guest->vm)) : HOST_OK;
 }
@@ -593,16 +568,34 @@ static enum host_result attach_whole(struct host *host, struct guest *guest,
 	unsigned int f;
 
 	result = look_at_whole(host, guest, job, &whole, text);
-	if (result == HOST_OK && guest->persistent)
+	if (result == HOST_OK && guest->now.persistent)
 		result = attach_functions(host, guest, &whole, VIR_DOMAIN_AFFECT_CONFIG, text);
 	if (result == HOST_OK)
 		result = look_whether_started(host, guest, text);
-	for (f = 0; result == HOST_OK && guest->active && f < whole.nr; f++)
-		if (whole.devices[f].managed && !find_alias(&guest->live, whole.devices[f].alias))
+	for (f = 0; result == HOST_OK && guest->now.active && f < whole.nr; f++)
+		if (whole.devices[f].managed && !find_alias(&guest->now.live, whole.devices[f].alias))
 			result = take_driver(host, guest, whole.devices[f].addr, text);
-	if (result == HOST_OK && guest->active)
+	if (result == HOST_OK && guest->now.active)
 		result = attach_functions(host, guest, &whole, VIR_DOMAIN_AFFECT_LIVE, text);
 	return result;
+}
+
+/* Whether a device is in neither of a running VM and its definition, under any name. */
+static bool is_new(const struct guest *guest, const struct xml_device *d)
+{
+	return !find_alias(&guest->now.live, d->alias) && !find_alias(&guest->now.config, d->alias) &&
+	       !has_other(&guest->now.live, d) && !has_other(&guest->now.config, d);
+}
+
+/* To the running VM and its definition in a single call, which does both or nothing. */
+static enum host_result attach_at_once(struct host *host, struct guest *guest, const char *xml,
+				       const struct xml_device *d, char *text)
+{
+	if (!attach(host, guest, xml, VIR_DOMAIN_AFFECT_LIVE | VIR_DOMAIN_AFFECT_CONFIG))
+		return HOST_OK;
+	if (host_last_error() == VIR_ERR_NO_SUPPORT)
+		return no_plugging(host, guest, text);
+	return host_error(host, text, "VM %s: %s", virDomainGetName(guest->vm), d->uuid);
 }
 
 static enum host_result attach_vgpu(struct host *host, struct guest *guest,
@@ -620,11 +613,13 @@ static enum host_result attach_vgpu(struct host *host, struct guest *guest,
 	if (xml_hostdev_mdev(d.uuid, d.request, xml, sizeof(xml)))
 		return host_says(HOST_FAILED, text, "%s: '%s' is no UUID", host->config.name,
 				 d.uuid);
-	if (guest->persistent)
+	if (guest->now.persistent && guest->now.active && is_new(guest, &d))
+		return attach_at_once(host, guest, xml, &d, text);
+	if (guest->now.persistent)
 		result = attach_device(host, guest, xml, &d, VIR_DOMAIN_AFFECT_CONFIG, text);
 	if (result == HOST_OK)
 		result = look_whether_started(host, guest, text);
-	if (result == HOST_OK && guest->active)
+	if (result == HOST_OK && guest->now.active)
 		result = attach_device(host, guest, xml, &d, VIR_DOMAIN_AFFECT_LIVE, text);
 	return result;
 }

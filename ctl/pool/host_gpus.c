@@ -518,41 +518,36 @@ static int see(struct look *look, const struct xml_device *device, bool live)
 	return 0;
 }
 
-static int see_all(struct look *look, virDomainPtr vm, bool live)
+static int see_all(struct look *look, const struct vm_devices *devices, bool live)
 {
-	struct vm_devices devices;
-	int ret;
+	int ret = 0;
 	size_t i;
 
-	ret = host_vm_devices(vm, live ? 0 : VIR_DOMAIN_XML_INACTIVE, &devices);
-	for (i = 0; i < devices.nr && !ret; i++)
-		ret = see(look, &devices.devices[i], live);
-	free(devices.devices);
+	for (i = 0; i < devices->nr && !ret; i++)
+		ret = see(look, &devices->devices[i], live);
 	return ret;
 }
 
 /* Returns -ENOMEM, -EIO. A VM that is gone by now has nothing. */
 static int look_at(struct look *look, virDomainPtr vm)
 {
-	int active, persistent, ret = 0;
+	struct vm_look now;
+	int ret;
 
 	look->vm = virDomainGetName(vm);
 	if (!look->vm || strlen(look->vm) >= POOL_NAME_MAX)
 		return 0;
-	active = virDomainIsActive(vm);
-	persistent = virDomainIsPersistent(vm);
+	ret = host_vm_look(vm, &now);
 	/* An error is no VM that is off and has no definition. */
-	if (active < 0 || persistent < 0)
-		return host_last_error() == VIR_ERR_NO_DOMAIN ? 0 : -EIO;
-	look->active = active;
-	look->persistent = persistent;
-	if (look->active)
-		ret = see_all(look, vm, true);
-	if (!ret && look->persistent)
-		ret = see_all(look, vm, false);
-	if (ret == -EIO && host_last_error() == VIR_ERR_NO_DOMAIN)
-		ret = 0;
-	return ret == -EINVAL ? 0 : ret;
+	if (ret)
+		return ret == -ENOENT || ret == -EINVAL ? 0 : ret;
+	look->active = now.active;
+	look->persistent = now.persistent;
+	ret = see_all(look, &now.live, true);
+	if (!ret)
+		ret = see_all(look, &now.config, false);
+	host_vm_forget(&now);
+	return ret;
 }
 
 static enum host_result look_at_all(struct host *host, struct look *look, char *text)

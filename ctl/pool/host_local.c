@@ -345,6 +345,16 @@ static bool mdev_is_there(const char *uuid)
 	return !access(path, F_OK);
 }
 
+static int define(const char *parent, const char *type, const char *uuid, char said[256])
+{
+	char text[256] = "";
+	int ret = MDEVCTL(text, WORD("define"), WORD("--auto"), WORD("--uuid"), WORD(uuid),
+			  WORD("--parent"), WORD(parent), WORD("--type"), WORD(type));
+
+	strcpy(said, text);
+	return ret;
+}
+
 enum host_result local_mdev_make(const char *parent, const char *type,
 				 const struct pool_request *r, char *text)
 {
@@ -353,10 +363,12 @@ enum host_result local_mdev_make(const char *parent, const char *type,
 
 	if (mdev_is_there(r->uuid))
 		return HOST_OK;
-	/* Remains of an earlier try. */
-	MDEVCTL(said, WORD("undefine"), WORD("--uuid"), WORD(r->uuid));
-	ret = MDEVCTL(said, WORD("define"), WORD("--auto"), WORD("--uuid"), WORD(r->uuid),
-		      WORD("--parent"), WORD(parent), WORD("--type"), WORD(type));
+	ret = define(parent, type, r->uuid, said);
+	if (ret == -ECHILD) {
+		/* Remains of an earlier try. */
+		MDEVCTL(ignored, WORD("undefine"), WORD("--uuid"), WORD(r->uuid));
+		ret = define(parent, type, r->uuid, said);
+	}
 	if (!ret)
 		ret = add_attribute(r->uuid, "mgpu/weight", r->weight, said);
 	if (!ret)

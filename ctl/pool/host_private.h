@@ -122,8 +122,24 @@ struct vm_devices {
 	size_t nr;
 };
 
-/* @flags: 0 or VIR_DOMAIN_XML_INACTIVE. Returns -EIO for libvirt's error, -EINVAL, -ENOMEM. */
-int host_vm_devices(virDomainPtr vm, unsigned int flags, struct vm_devices *devices);
+/**
+ * struct vm_look - what a VM has
+ * @active: it runs
+ * @persistent: it has a definition
+ * @live: of the running VM
+ * @config: of its definition
+ */
+struct vm_look {
+	bool active, persistent;
+	struct vm_devices live, config;
+};
+
+/*
+ * Asks libvirt once for a VM that is off, and three times for one that runs. Returns -ENOENT for a VM
+ * that is gone, -EIO for libvirt's error, -EINVAL for XML that is none, -ENOMEM.
+ */
+int host_vm_look(virDomainPtr vm, struct vm_look *look);
+void host_vm_forget(struct vm_look *look);
 
 /* Give a reference to the host back. */
 void host_put(void *host);

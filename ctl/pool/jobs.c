@@ -23,6 +23,7 @@
 #define BACKOFF_MIN	1		/* seconds between two attempts to connect */
 #define BACKOFF_MAX	60
 #define SETTLE_MS	200		/* events come in swarms */
+#define BUSY_MS		5000		/* node devices change by the jobs' own doing */
 #define LOOK_SECONDS	300		/* look at all, whatever events came */
 #define FAILED_SECONDS	5		/* look at all again after a look that failed */
 #define LOOKS		3		/* looks beside jobs, before one without */
@@ -56,6 +57,7 @@ struct watched {
  * @quiet: no job may begin
  * @running: jobs that run
  * @ended: jobs that ran
+ * @gpus_at: when @news_gpus was set, ms
  * @gpus: as they were told last; the manager's
  * @vms: likewise
  */
@@ -72,6 +74,7 @@ struct site {
 	bool news_gpus, news_vms, news_devices, news_closed;
 	unsigned int running, workers, idle;
 	uint64_t ended;
+	int64_t gpus_at;
 
 	struct pool_gpu *gpus;
 	size_t nr_gpus;
@@ -671,6 +674,8 @@ static void on_news(void *arg, enum host_news news)
 	pthread_mutex_lock(&site->lock);
 	switch (news) {
 	case HOST_NEWS_GPUS:
+		if (!site->news_gpus)
+			site->gpus_at = now_ms();
 		site->news_gpus = true;
 		break;
 	case HOST_NEWS_VMS:
@@ -769,6 +774,20 @@ static int64_t earliest(const struct site *site)
 	return site->alive_at < at ? site->alive_at : at;
 }
 
+/*
+ * A look at GPUs reads all node devices, and each vGPU that is made or removed changes some: while
+ * there are jobs, it waits, so that they need not wait for it. With the lock held.
+ */
+static bool gpus_due(const struct site *site)
+{
+	return site->news_gpus && (!site->items || now_ms() >= site->gpus_at + BUSY_MS);
+}
+
+static bool has_news(const struct site *site)
+{
+	return gpus_due(site) || site->news_vms || site->news_devices;
+}
+
 /* Wait for news, which gets a moment to become complete, or for the time of a look. */
 static void wait_for_news(struct site *site, struct news *news)
 {
@@ -776,16 +795,16 @@ static void wait_for_news(struct site *site, struct news *news)
 
 	pthread_mutex_lock(&site->lock);
 	until = earliest(site);
-	while (!site->stop && !site->news_closed && !site->news_gpus && !site->news_vms &&
-	       !site->news_devices && now_ms() < until)
-		wait_until(site, until);
+	while (!site->stop && !site->news_closed && !has_news(site) && now_ms() < until)
+		wait_until(site, site->news_gpus && site->gpus_at + BUSY_MS < until ?
+			   site->gpus_at + BUSY_MS : until);
 	settled = now_ms() + SETTLE_MS;
-	while (!site->stop && !site->news_closed &&
-	       (site->news_gpus || site->news_vms || site->news_devices) && now_ms() < settled)
+	while (!site->stop && !site->news_closed && has_news(site) && now_ms() < settled)
 		wait_until(site, settled);
-	*news = (struct news){ site->news_gpus, site->news_vms, site->news_devices,
+	*news = (struct news){ gpus_due(site), site->news_vms, site->news_devices,
 			       site->news_closed, site->stop };
-	site->news_gpus = site->news_vms = site->news_devices = false;
+	site->news_gpus &= !news->gpus;
+	site->news_vms = site->news_devices = false;
 	pthread_mutex_unlock(&site->lock);
 }
 

@@ -534,6 +534,18 @@ int xml_devices(const char *xml, int (*fn)(const struct xml_device *, void *), v
 	return ret;
 }
 
+int xml_domain_runs(const char *xml)
+{
+	xmlDocPtr doc = parse(xml);
+	xmlNode *root = doc ? xmlDocGetRootElement(doc) : NULL;
+	int ret = -EINVAL;
+
+	if (root && is(root, "domain"))
+		ret = !!xmlHasProp(root, (const xmlChar *)"id");
+	xmlFreeDoc(doc);
+	return ret;
+}
+
 /* ---- changing ---- */
 
 /* Print a document, and free it. */

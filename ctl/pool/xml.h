@@ -116,6 +116,8 @@ int xml_node(const char *xml, struct xml_node *node);
  * Devices whose texts do not fit are not the pool's, and left out.
  */
 int xml_devices(const char *xml, int (*fn)(const struct xml_device *, void *), void *arg);
+/* Whether it is of a domain that runs: 1, such a one has a number, or 0; -EINVAL for no domain. */
+int xml_domain_runs(const char *xml);
 
 /* A copy of a domain's XML with one more device, or without those of an alias; free() it. */
 int xml_domain_add(const char *xml, const char *device, char **changed);

@@ -300,6 +300,7 @@ static void put_mdevctl(const char *name)
 
 	put(name, "#!/bin/sh\n"
 		  "cd \"${0%/*}/..\" && echo \"$*\" >>calls || exit\n"
+		  "[ $1 != define ] || [ ! -e defined ] || exit\n"
 		  "[ $1 != define ] || { seq 9999 && : >defined; } || exit\n"
 		  "[ $1 != modify ] || [ -e defined ] || exit\n"
 		  "[ $1 != undefine ] || exec rm defined\n"
@@ -316,6 +317,22 @@ static bool is_there(const char *path)
 	return !access(full, F_OK);
 }
 
+static unsigned int count_calls(void)
+{
+	unsigned int nr = 0;
+	char full[512];
+	FILE *f;
+	int c;
+
+	snprintf(full, sizeof(full), "%s/calls", root);
+	f = fopen(full, "r");
+	while (f && (c = getc(f)) != EOF)
+		nr += c == '\n';
+	if (f)
+		fclose(f);
+	return nr;
+}
+
 /* mdevctl starts no vGPU: its definition, which comes at each boot, goes. */
 static void not_started(void)
 {
@@ -329,6 +346,13 @@ static void not_started(void)
 	TAP_EQ(local_mdev_make("mgpu_soft.0", "mgpu_soft-small", &r, text), HOST_RETRY);
 	TAP_STR(text, "no vGPU of type mgpu_soft-small on mgpu_soft.0: no room");
 	TAP_CHECK(is_there("/calls") && !is_there("/defined"));
+	TAP_EQ(count_calls(), 4);
+	/* The definition of an earlier try, which ended in a crash, is in the way. */
+	put("/defined", "");
+	TAP_EQ(local_mdev_make("mgpu_soft.0", "mgpu_soft-small", &r, text), HOST_RETRY);
+	TAP_STR(text, "no vGPU of type mgpu_soft-small on mgpu_soft.0: no room");
+	TAP_CHECK(!is_there("/defined"));
+	TAP_EQ(count_calls(), 4 + 6);
 	end();
 }
 

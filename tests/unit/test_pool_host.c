@@ -57,7 +57,7 @@ char *__wrap_virDomainGetXMLDesc(virDomainPtr vm, unsigned int flags)
  * leave the host's drivers.
  */
 static bool plugs, starts;
-static unsigned int plugged, drivers_taken, drivers_back;
+static unsigned int attaches, plugged, drivers_taken, drivers_back;
 
 int __real_virDomainAttachDeviceFlags(virDomainPtr vm, const char *xml, unsigned int flags);
 int __wrap_virDomainAttachDeviceFlags(virDomainPtr vm, const char *xml, unsigned int flags);
@@ -70,7 +70,8 @@ int __wrap_virDomainAttachDeviceFlags(virDomainPtr vm, const char *xml, unsigned
 {
 	if (starts && virDomainIsActive(vm) == 0)
 		TAP_EQ(virDomainCreate(vm), 0);
-	if (plugs && flags == VIR_DOMAIN_AFFECT_LIVE) {
+	attaches++;
+	if (plugs && flags & VIR_DOMAIN_AFFECT_LIVE) {
 		plugged++;
 		return 0;
 	}
@@ -410,6 +411,33 @@ static void old_libvirt(void)
 	end();
 }
 
+/* A VM that runs gets a vGPU by one call of libvirt, which the guest does not wait for twice. */
+static void at_once(void)
+{
+	char uuid[POOL_UUID_MAX];
+	struct pool_job job;
+	virDomainPtr vm;
+
+	begin(1, 1);
+	look();
+	job = job_of(6, 0, 0);
+	job.gpu.target = POOL_VGPU;
+	strcpy(job.request.type, "virtio-pci-medium");
+	created = "pci_0000_01_00_0";
+	vm = virDomainLookupByUUIDString(host->conn, job.vm.uuid);
+	TAP_NEED(vm && !virDomainCreate(vm));
+	virDomainFree(vm);
+	plugs = true;
+	attaches = plugged = 0;
+	TAP_EQ(host_attach(host, &job, uuid, NULL, text), HOST_OK);
+	TAP_EQ(attaches, 1);
+	TAP_EQ(plugged, 1);
+	plugs = false;
+	TAP_EQ(host_attach(host, &job, uuid, NULL, text), HOST_FAILED);
+	TAP_CHECK(strstr(text, "plugs nothing into a running VM; shut vm0 down"));
+	end();
+}
+
 /* ---- groups ---- */
 
 static struct xml_node nodes[8];
@@ -694,6 +722,7 @@ int main(void)
 	tap_run(undefined, "the GPU of a VM that is undefined comes back to the host's drivers");
 	tap_run(vgpu, "a vGPU's UUID is the same at each try");
 	tap_run(old_libvirt, "libvirt that starts no vGPU makes one");
+	tap_run(at_once, "a running VM gets a vGPU by one call");
 	tap_run(group, "all functions of a group go along, but for its bridges");
 	tap_run(group_in_use, "a group with something that the host uses is refused");
 	tap_run(group_of_two, "two GPUs of a group are one");

@@ -43,6 +43,50 @@ int __wrap_virConnectListAllDomains(virConnectPtr conn, virDomainPtr **list, uns
 	return __real_virConnectListAllDomains(conn, list, flags);
 }
 
+/* Lists of node devices, changes of definitions that take a while, and libvirt's callback. */
+static atomic_int node_lists;
+static atomic_bool slow;
+static virConnectNodeDeviceEventLifecycleCallback on_node;
+static void *on_node_arg;
+
+int __real_virConnectListAllNodeDevices(virConnectPtr conn, virNodeDevicePtr **list,
+					unsigned int flags);
+int __wrap_virConnectListAllNodeDevices(virConnectPtr conn, virNodeDevicePtr **list,
+					unsigned int flags);
+virDomainPtr __real_virDomainDefineXML(virConnectPtr conn, const char *xml);
+virDomainPtr __wrap_virDomainDefineXML(virConnectPtr conn, const char *xml);
+int __real_virConnectNodeDeviceEventRegisterAny(virConnectPtr conn, virNodeDevicePtr device, int id,
+						virConnectNodeDeviceEventGenericCallback fn,
+						void *arg, virFreeCallback freed);
+int __wrap_virConnectNodeDeviceEventRegisterAny(virConnectPtr conn, virNodeDevicePtr device, int id,
+						virConnectNodeDeviceEventGenericCallback fn,
+						void *arg, virFreeCallback freed);
+
+int __wrap_virConnectListAllNodeDevices(virConnectPtr conn, virNodeDevicePtr **list,
+					unsigned int flags)
+{
+	atomic_fetch_add(&node_lists, 1);
+	return __real_virConnectListAllNodeDevices(conn, list, flags);
+}
+
+virDomainPtr __wrap_virDomainDefineXML(virConnectPtr conn, const char *xml)
+{
+	if (atomic_load(&slow))
+		usleep(100000);
+	return __real_virDomainDefineXML(conn, xml);
+}
+
+int __wrap_virConnectNodeDeviceEventRegisterAny(virConnectPtr conn, virNodeDevicePtr device, int id,
+						virConnectNodeDeviceEventGenericCallback fn,
+						void *arg, virFreeCallback freed)
+{
+	if (id == VIR_NODE_DEVICE_EVENT_ID_LIFECYCLE) {
+		memcpy(&on_node, &fn, sizeof(fn));
+		on_node_arg = arg;
+	}
+	return __real_virConnectNodeDeviceEventRegisterAny(conn, device, id, fn, arg, freed);
+}
+
 static struct pool_host host_at(const char *name, const char *path)
 {
 	struct pool_host host = { 0 };
@@ -284,6 +328,39 @@ static void replaced(void)
 	unlink(path);
 }
 
+/* Node devices that jobs change are looked at when the jobs are done. */
+static void looks_later(void)
+{
+	struct pool_host host;
+	struct pool_job job;
+	struct jobs *jobs;
+	char path[64];
+	size_t i;
+
+	write_test_host(path, 20, 20);
+	host = host_at("h", path);
+	jobs = jobs_new(&host, 1);
+	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	atomic_store(&node_lists, 0);
+	atomic_store(&slow, true);
+	for (i = 0; i < 20; i++) {
+		job = job_of(POOL_JOB_ATTACH, i + 1, i, i);
+		jobs_add(jobs, &job);
+	}
+	on_node(connection, NULL, 0, 0, on_node_arg);
+	for (i = 0; i < 20; i++) {
+		TAP_NEED(next_of(jobs, JOBS_ATTACHED));
+		if (i < 15)
+			TAP_EQ(atomic_load(&node_lists), 0);
+	}
+	atomic_store(&slow, false);
+	for (i = 0; i < 3000 && !atomic_load(&node_lists); i++)
+		usleep(10000);
+	TAP_CHECK(atomic_load(&node_lists) > 0);
+	jobs_free(jobs);
+	unlink(path);
+}
+
 /* The pool asks again for what is under way: one answer. */
 static void asked_again(void)
 {
@@ -344,6 +421,7 @@ int main(void)
 	tap_run(many, "jobs of many VMs are done at the same time, each once");
 	tap_run(down, "a host that is down comes up, and its jobs are dropped");
 	tap_run(looks_again, "a look that failed is done again");
+	tap_run(looks_later, "jobs do not wait for a look at the node devices that they change");
 	tap_run(hangs, "a host that hangs holds up itself only");
 	tap_run(replaced, "a host with another URI begins when the former threads have ended");
 	tap_run(ends, "all ends while jobs wait");

@@ -275,6 +275,10 @@ static void devices(void)
 	TAP_EQ(xml_devices(domain, see, &stop), -5);
 	TAP_EQ(nr_seen, 1);
 	TAP_EQ(xml_devices("<domain/>", see, NULL), 0);
+	TAP_EQ(xml_domain_runs("<domain type='kvm' id='3'/>"), 1);
+	TAP_EQ(xml_domain_runs("<domain type='kvm'/>"), 0);
+	TAP_EQ(xml_domain_runs("<device id='3'/>"), -EINVAL);
+	TAP_EQ(xml_domain_runs("<domain id='3'>"), -EINVAL);
 	TAP_EQ(xml_devices("<device><devices><hostdev type='pci'/></devices></device>",
 			   see, NULL), 0);
 	TAP_EQ(xml_devices("<domain><devices>", see, NULL), -EINVAL);

@@ -251,7 +251,9 @@ test_pool_check-pkgs := $(pool-host-pkgs) json-c
 test_pool_jobs-srcs := ../../ctl/pool/jobs.c $(pool-host)
 test_pool_jobs-cflags := $(lib-cflags) -I../../ctl/pool
 test_pool_jobs-pkgs := $(pool-host-pkgs)
-test_pool_jobs-libs := -Wl,--wrap=virConnectOpenAuth,--wrap=virConnectListAllDomains
+test_pool_jobs-libs := -Wl,--wrap=virConnectOpenAuth,--wrap=virConnectListAllDomains \
+	-Wl,--wrap=virConnectListAllNodeDevices,--wrap=virDomainDefineXML \
+	-Wl,--wrap=virConnectNodeDeviceEventRegisterAny
 
 # ---- ctl/gpuctl, ctl/lib
 
