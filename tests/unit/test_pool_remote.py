@@ -50,7 +50,8 @@ class Pool(poold.Poold):
         hosts = "".join(f"[host {name}]\nuri = {uri}\n" for name, uri in self.hosts.items())
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(f"[database]\nurl = {self.database}\n[listen]\nsocket = {self.socket}\n"
-                       f"admin_group = none\n[attach]\nretry_s = 1\n{hosts}{config}\n")
+                       f"admin_group = none\n[attach]\nretry_s = 1\n"
+                       f"[limits]\nrate = 10000\nburst = 10000\n{hosts}{config}\n")
 
     def host(self, name):
         """A host as the API shows it."""
