@@ -273,8 +273,7 @@ check-debug: ## C programs of the kernel self-tests that break things, on a kern
 	@KERNEL=debug tests/run \
 		'kselftest/!(*.sh|test_mgpud_kills|test_render_kills|test_sched|test_pacing|test_clear|test_bpf_policy|test_cgroup|test_sysfs|test_config_space|test_handshake|test_interrupts|test_commands|test_display|test_netlink)'
 
-# kmod: an emulated machine that boots needs the modules in build/tcg.
-check-packaging: kmod ## install, boot, upgrade and purge the packages; SUITES="bookworm trixie boot"
+check-packaging: deps ## install, boot, upgrade and purge the packages; SUITES="bookworm trixie boot boot-trixie"
 	@tests/run $(foreach suite,$(or $(SUITES),*),'packaging/$(suite).sh')
 
 mutations: all unit kselftest ## break the code in each way that tests/mutations lists; the tests must notice
@@ -292,7 +291,7 @@ clean: ## remove what was built; keep kernels and downloads
 		$(BUILD)/unit $(BUILD)/fuzz $(BUILD)/fuzz-device $(BUILD)/kselftest $(BUILD)/check \
 		$(BUILD)/check-* $(BUILD)/ci-* $(BUILD)/bench $(BUILD)/sim \
 		$(BUILD)/vm $(BUILD)/coverage $(BUILD)/mutate $(BUILD)/deb $(BUILD)/htmldocs \
-		$(BUILD)/packaging/debs-* $(BUILD)/packaging/boot-disk
+		$(BUILD)/packaging/debs-* $(BUILD)/packaging/*-disk
 
 distclean: ## remove build/
 	@rm -rf $(BUILD)

@@ -184,11 +184,12 @@ build_older()		# DIR
 }
 
 # Copy the sources to $sources, and set key, which is another for other sources of the packages.
+# Documentation that the packages have besides man pages is no matter for a test.
 copy_sources()
 {
 	"$top/tools/packaging/deb" --source "$sources" >"$tmp/out" 2>&1 || bail "$(cat "$tmp/out")"
 	key=$(cd "$sources/source" && find . -path ./tests -prune -o -path ./tools/vm -prune -o \
-		-type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1)
+		-path './Documentation/*.rst' -o -path './Documentation/*.png' -o -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1)
 }
 
 # Make the packages of both versions in $built, unless they are there from the same sources.
