@@ -138,6 +138,7 @@ def every_answer_is_described():
         p.unix.release(1)
         p.unix.release(2)
         p.unix.wait(1, "released")
+        assert p.unix.call("DELETE", "/v1/hosts/one").status == 409
         assert p.unix.call("DELETE", "/v1/vms/vm0").status == 204
         assert p.unix.call("DELETE", "/v1/projects/p").status == 204
         for path in ("history.csv", "openapi.yaml"):
@@ -805,6 +806,48 @@ def reloads():
         poold.wait_for(lambda: len(p.unix.get("/v1/hosts")["hosts"]) == 1, "the host goes")
 
 
+def host_leaves():
+    with service(gpus=2) as p:
+        with open(p.config, encoding="utf-8") as file:
+            with_host = file.read()
+        without, name = with_host.split("[host one]")[0], "/v1/hosts/one"
+
+        def configure(text):
+            with open(p.config, "w", encoding="utf-8") as file:
+                file.write(text)
+            p.process.send_signal(signal.SIGHUP)
+
+        def is_up():
+            return p.unix.get("/v1/hosts")["hosts"][0]["up"]
+
+        p.unix.ask("k1")
+        p.unix.ask("k2", vm="vm1")
+        p.unix.wait(1, "active")
+        p.unix.wait(2, "active")
+        configure(without)
+        poold.wait_for(lambda: not is_up(), "the host left")
+        assert "its requests wait" in p.unix.get("/v1/hosts")["hosts"][0]["why"]
+        p.unix.release(2)
+        # By mistake: nothing is lost.
+        configure(with_host)
+        poold.wait_for(is_up, "it is back")
+        p.unix.wait(2, "released")
+        assert p.unix.get("/v1/requests/1")["state"] == "active"
+        assert {d[3] for d in p.devices()} == {1}, p.devices()
+        # For good, as it seems; also after a restart.
+        configure(without)
+        poold.wait_for(lambda: not is_up(), "the host left again")
+        assert p.stop() == 0, p.log()
+        p.begin()
+        poold.wait_for(p.serves, "it serves")
+        assert p.unix.get("/v1/requests/1")["state"] == "active" and not is_up()
+        assert p.unix.call("DELETE", name).status == 204
+        assert p.unix.get("/v1/requests/1")["state"] == "released"
+        assert not p.unix.get("/v1/hosts")["hosts"]
+        configure(with_host)
+        poold.wait_for(lambda: not p.devices(), "the device of the request that ended goes")
+
+
 def refuses_a_second():
     with service() as p:
         _, error = p.run("serve", status=1)
@@ -1048,6 +1091,7 @@ def main():
         (exposed_secrets, "files with secrets that every user can read are told of"),
         (no_secrets, "neither log nor database has a secret of the API"),
         (reloads, "SIGHUP brings settings, certificates, projects and hosts"),
+        (host_leaves, "requests of a host that leaves wait, or are ended, and none is lost"),
         (refuses_a_second, "a second service is refused"),
         (ends_with_clients, "the end answers clients that wait"),
         (commands, "commands ask, list, release, and make tokens"),
