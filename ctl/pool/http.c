@@ -82,26 +82,32 @@ static void set_user(struct http *http, struct client *client)
 
 static void add_client(struct http *http, struct MHD_Connection *c, void **state)
 {
-	const union MHD_ConnectionInfo *fd, *addr, *daemon;
 	struct client *client = calloc(1, sizeof(*client));
+	const union MHD_ConnectionInfo *info;
+	const struct sockaddr *addr = NULL;
+	int fd = -1;
 
-	fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-	addr = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	daemon = MHD_get_connection_info(c, MHD_CONNECTION_INFO_DAEMON);
-	if (!client || !fd || !addr || !daemon) {
+	/* An answer is true until the next question: libmicrohttpd 1.0 keeps one for a connection. */
+	info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (info)
+		fd = info->connect_fd;
+	info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	if (info)
+		addr = info->client_addr;
+	if (!client || fd < 0 || !addr) {
 		free(client);
 		return;
 	}
-	client->fd = fd->connect_fd;
+	client->fd = fd;
 	client->since_ms = http->now_ms;
 	client->next = http->clients;
 	client->prev = &http->clients;
 	if (client->next)
 		client->next->prev = &client->next;
 	http->clients = client;
-	client->tls = addr->client_addr->sa_family != AF_UNIX;
+	client->tls = addr->sa_family != AF_UNIX;
 	if (client->tls)
-		set_address(client, addr->client_addr);
+		set_address(client, addr);
 	else
 		set_user(http, client);
 	*state = client;
