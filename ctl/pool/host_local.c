@@ -225,7 +225,9 @@ static bool is_of(const char *uuid, const char *parent, const char *type)
 
 	if (!local_parent(uuid, name, sizeof(name)) || strcmp(name, parent))
 		return false;
-	snprintf(path, sizeof(path), "%s" MDEVS "/%s/mdev_type", local_root, uuid);
+	if ((size_t)snprintf(path, sizeof(path), "%s" MDEVS "/%s/mdev_type", local_root, uuid) >=
+	    sizeof(path))
+		return false;
 	return realpath(path, real) && !strcmp(strrchr(real, '/') + 1, type);
 }
 
