@@ -175,28 +175,80 @@ int devices_watch(void)
 	return ret;
 }
 
-void devices_drain(int fd)
+/* Append the address of a device from "bind@/devices/pci0000:00/ADDR". */
+static void take_bind(const char *message, char *bound, size_t size)
+{
+	const char *addr = strrchr(message, '/');
+	size_t at = strlen(bound);
+
+	if (!strncmp(message, "bind@", 5) && addr && at + strlen(addr) < size)
+		sprintf(bound + at, "%s%s", at ? " " : "", addr + 1);
+}
+
+void devices_drain(int fd, char *bound, size_t size)
 {
 	char buffer[4096];
+	ssize_t n;
 
 	/* A socket that lost messages says so once: a look at sysfs is due anyway. */
-	while (recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
-		;
+	while ((n = recv(fd, buffer, sizeof(buffer) - 1, MSG_DONTWAIT)) > 0 || errno == ENOBUFS) {
+		buffer[n > 0 ? n : 0] = '\0';
+		take_bind(buffer, bound, size);
+	}
+}
+
+/* Find an entry of a folder by how its name begins. */
+static bool find_entry(const char *path, const char *begin, char *name, size_t size)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *e;
+	bool found = false;
+
+	while (dir && !found && (e = readdir(dir))) {
+		found = !strncmp(e->d_name, begin, strlen(begin));
+		if (found)
+			snprintf(name, size, "%s", e->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Find a DRM device of a PCI function, or of the virtio device that it has. */
+static bool find_drm(const char *root, const char *addr, const char *begin, char *name,
+		     size_t size)
+{
+	char dir[640], path[1024], virtio[256];
+
+	snprintf(dir, sizeof(dir), "%s" PCI "/%s", root, addr);
+	snprintf(path, sizeof(path), "%s/drm", dir);
+	if (find_entry(path, begin, name, size))
+		return true;
+	if (!find_entry(dir, "virtio", virtio, sizeof(virtio)))
+		return false;
+	snprintf(path, sizeof(path), "%s/%s/drm", dir, virtio);
+	return find_entry(path, begin, name, size);
 }
 
 void device_node(const char *root, const char *addr, char *node, size_t size)
 {
-	char path[640];
-	const struct dirent *e;
-	DIR *dir;
+	char name[256];
 
 	*node = '\0';
-	snprintf(path, sizeof(path), "%s" PCI "/%s/drm", root, addr);
-	dir = opendir(path);
-	if (!dir)
-		return;
-	while ((e = readdir(dir)))
-		if (!strncmp(e->d_name, "renderD", 7))
-			snprintf(node, size, "/dev/dri/%.32s", e->d_name);
-	closedir(dir);
+	if (find_drm(root, addr, "renderD", name, sizeof(name)))
+		snprintf(node, size, "/dev/dri/%.32s", name);
+}
+
+bool device_is_ready(const char *root, const struct device *d, const char *bound)
+{
+	char path[640], name[256];
+
+	/* DRM's card comes behind its render node. */
+	if (find_drm(root, d->addr, "card", name, sizeof(name)))
+		return true;
+	snprintf(path, sizeof(path), "%s" PCI "/%s/accel", root, d->addr);
+	if (find_entry(path, "accel", name, sizeof(name)))
+		return true;
+	/* virtio-pci is a bus: the driver of its device may come later. */
+	return devices_listed(bound, d->addr) && strcmp(d->driver, "virtio-pci");
 }

@@ -21,6 +21,7 @@
 #define LEASE_S		300	/* before the end of a lease: a notice */
 #define SCAN_MS		1000	/* between two looks at sysfs, should the kernel tell nothing */
 #define FINISH_S	5
+#define PROBE_NS	(10 * NSEC)	/* for the probe of a driver whose end nothing shows */
 
 /* ---- wishes ---- */
 
@@ -282,10 +283,28 @@ static void say_no_device(const struct hold *h, const struct device *d)
 			 h->conf->bind);
 }
 
+/**
+ * struct search - the search for the device of a request
+ * @events: socket of devices_watch()
+ * @bound: of devices_drain()
+ * @driven: device that has a driver
+ * @driven_ns: time since which it has one, CLOCK_MONOTONIC
+ * @end: time of the end of the search
+ * @now: devices of the last look
+ */
+struct search {
+	int events;
+	char bound[512];
+	char driven[DEVICE_WORD];
+	uint64_t driven_ns;
+	uint64_t end;
+	struct devices now;
+};
+
 /* Wait for the kernel to tell of a device, or a while. */
-static int wait_for_kernel(const struct hold *h, int events)
+static int wait_for_kernel(const struct hold *h, struct search *s)
 {
-	struct pollfd p[] = { { .fd = events, .events = POLLIN },
+	struct pollfd p[] = { { .fd = s->events, .events = POLLIN },
 			      { .fd = h->link->wake, .events = POLLIN } };
 
 	if (poll(p, 2, SCAN_MS) < 0 && errno != EINTR)
@@ -293,20 +312,37 @@ static int wait_for_kernel(const struct hold *h, int events)
 	if (p[1].revents)
 		return -EINTR;
 	if (p[0].revents)
-		devices_drain(events);
+		devices_drain(s->events, s->bound, sizeof(s->bound));
 	return 0;
+}
+
+/* Whether the guest's driver has it. One without a DRM device may have bound it unseen. */
+static bool is_usable(const struct hold *h, const struct device *d, struct search *s)
+{
+	char word[DEVICE_WORD];
+	uint64_t now = now_ns();
+
+	if (!*d->driver)
+		return false;
+	snprintf(word, sizeof(word), "%s/%" PRIu64, d->addr, d->number);
+	if (strcmp(s->driven, word)) {
+		strcpy(s->driven, word);
+		s->driven_ns = now;
+	}
+	return device_is_ready(h->conf->root, d, s->bound) || now >= s->driven_ns + PROBE_NS ||
+	       now >= s->end;
 }
 
 /*
  * Find the device and take it. Another request of the guest may look for its own meanwhile.
  * Return 1: taken, 0: not yet, or an error; @d: the device, NULL: none is there.
  */
-static int take_device(struct hold *h, struct devices *now, const struct device **d)
+static int take_device(struct hold *h, struct search *s, const struct device **d)
 {
 	int lock = kept_lock_devices(h->conf), ret = 0;
 
-	*d = find_device(h, now);
-	if (*d && *(*d)->driver) {
+	*d = find_device(h, &s->now);
+	if (*d && is_usable(h, *d, s)) {
 		ret = hold_begin(h, *d);
 		if (!ret)
 			ret = 1;
@@ -317,26 +353,29 @@ static int take_device(struct hold *h, struct devices *now, const struct device 
 
 int hold_device(struct hold *h)
 {
-	uint64_t end = now_ns() + h->conf->bind * NSEC;
-	struct devices *now = malloc(sizeof(*now));
-	int events = devices_watch(), ret = now ? 0 : -ENODEV;
+	struct search *s = calloc(1, sizeof(*s));
+	int ret = 0;
 
+	if (!s)
+		return -ENODEV;
+	s->end = now_ns() + h->conf->bind * NSEC;
+	s->events = devices_watch();
 	while (!ret) {
 		const struct device *d;
 
-		ret = take_device(h, now, &d);
+		ret = take_device(h, s, &d);
 		if (ret)
 			break;
-		if (now_ns() >= end) {
+		if (now_ns() >= s->end) {
 			say_no_device(h, d);
 			ret = -ENODEV;
 			break;
 		}
-		ret = wait_for_kernel(h, events);
+		ret = wait_for_kernel(h, s);
 	}
-	if (events >= 0)
-		close(events);
-	free(now);
+	if (s->events >= 0)
+		close(s->events);
+	free(s);
 	return ret > 0 ? 0 : ret;
 }
 

@@ -10,6 +10,7 @@
  *
  *   attach yes|no		whether devices are attached (yes)
  *   driver NAME|-		driver that binds a device, - for none (nvidia)
+ *   card yes|no		a device that is bound has a DRM card (yes)
  *   device yes|no		whether the guest sees a device that is attached (yes)
  *   later SECONDS		move the clock
  *   release ID			as an administrator does
@@ -45,11 +46,12 @@ static struct played {
 	int64_t shift;
 	bool attach;
 	bool device;
+	bool card;
 	char driver[32];
 	unsigned int port;
 	struct pool_job jobs[JOBS];
 	size_t nr_jobs;
-} p = { .attach = true, .device = true, .driver = "nvidia" };
+} p = { .attach = true, .device = true, .card = true, .driver = "nvidia" };
 
 static int64_t now(void)
 {
@@ -121,6 +123,8 @@ static void device_path(uint64_t id, const char *name, char path[512])
 		 0x10 + (unsigned int)id, name);
 }
 
+static const char *const cards[] = { "/drm", "/drm/card1" };
+
 static void plug(uint64_t id)
 {
 	char path[512], to[64];
@@ -133,6 +137,11 @@ static void plug(uint64_t id)
 		device_path(id, "/driver", path);
 		snprintf(to, sizeof(to), "../../../../bus/pci/drivers/%s", p.driver);
 		if (symlink(to, path))
+			must(errno == EEXIST, path);
+	}
+	for (size_t i = 0; p.card && strcmp(p.driver, "-") && i < 2; i++) {
+		device_path(id, cards[i], path);
+		if (mkdir(path, 0755))
 			must(errno == EEXIST, path);
 	}
 	device_path(id, "/class", path);
@@ -148,6 +157,10 @@ static void unplug(uint64_t id)
 	unlink(path);
 	device_path(id, "/class", path);
 	unlink(path);
+	for (size_t i = 2; i-- > 0;) {
+		device_path(id, cards[i], path);
+		rmdir(path);
+	}
 	device_path(id, "", path);
 	rmdir(path);
 }
@@ -239,6 +252,8 @@ static void do_command(char *line)
 		p.attach = !strcmp(value, "yes");
 	else if (!strcmp(word, "device") && value)
 		p.device = !strcmp(value, "yes");
+	else if (!strcmp(word, "card") && value)
+		p.card = !strcmp(value, "yes");
 	else if (!strcmp(word, "driver") && value)
 		snprintf(p.driver, sizeof(p.driver), "%s", value);
 	else if (!strcmp(word, "later") && value)

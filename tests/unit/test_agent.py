@@ -9,6 +9,7 @@ import json
 import os
 import re
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -337,6 +338,26 @@ def two_at_once():
             a.terminate()
             assert a.wait(30 * SLOW) == 143
         wait_until(lambda: w.states() == {})
+
+
+def probing():
+    """A driver has the device before its DRM device is there: the command waits for that."""
+    for driver, below in ("amdgpu", ""), ("virtio-pci", "/virtio3"):
+        with world() as w:
+            w.tell("card no", f"driver {driver}")
+            agent = w.start(*RUN, "sh", "-c", "echo $MGPU_GPU $MGPU_RENDER_NODE")
+            folder = f"{w.root}/sys/bus/pci/devices/0000:00:11.0"
+            wait_until(lambda f=folder: os.path.exists(f"{f}/class"))
+            os.makedirs(f"{folder}{below}/drm/renderD129")
+            time.sleep(2.5)
+            assert not select.select([agent.stdout], [], [], 0)[0], w.errors()
+            os.mkdir(f"{folder}{below}/drm/card1")
+            assert agent.stdout.readline() == "0000:00:11.0 /dev/dri/renderD129\n", w.errors()
+    # A driver without DRM is believed after a while.
+    with world() as w:
+        w.tell("card no")
+        done = w.agent(*RUN, "sh", "-c", "echo $MGPU_GPU $MGPU_RENDER_NODE")
+        assert done.stdout == "0000:00:11.0\n", done.stderr
 
 
 def same_address():
@@ -912,6 +933,7 @@ if __name__ == "__main__":
         (cores, "there is no core of the agent, which has the key"),
         (signals, "signals are forwarded, or take the request back"),
         (no_device, "a device that does not come is an error"),
+        (probing, "a command waits until the driver's probe has ended"),
         (restart, "a request survives the agent's restart"),
         (two_at_once, "GPUs that come at the same time go to a request each"),
         (same_address, "a GPU at the address of one that was leaving is a new one"),

@@ -490,6 +490,9 @@ test_sim_mgpud-libs := -Wl,--wrap=ctx_view_look,--wrap=ctx_view_snapshot \
 
 agent := ../../ctl/agent
 # Both sides of the channel.
+test_agent_devices-srcs := $(agent)/devices.c ../../ctl/lib/sysfs.c
+test_agent_devices-cflags := -I$(agent) $(lib-cflags)
+
 test_pool_agent-srcs := $(addprefix ../../ctl/pool/,agent.c agent_verbs.c choice.c crash.c idle.c \
 	objects.c placing.c pool.c queue.c reconcile.c table.c) $(pool-store) $(place-pure) \
 	$(agent)/link.c $(agent)/wire.c $(addprefix ../../ctl/lib/,complain.c vm_name.c)
