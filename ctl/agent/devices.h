@@ -69,8 +69,8 @@ bool devices_listed(const char *list, const char *addr);
 /* A socket that is readable when the kernel adds, binds or removes a device; -errno. */
 int devices_watch(void);
 /*
- * Read what the socket has. The addresses of devices of which a driver's probe ended are appended to
- * @bound, separated by blanks, as far as they fit; all else is looked up in sysfs.
+ * Read what the socket has. The addresses of devices of which a driver's probe ended are appended
+ * to @bound, separated by blanks, as far as they fit; all else is looked up in sysfs.
  */
 void devices_drain(int fd, char *bound, size_t size);
 
@@ -78,8 +78,9 @@ void devices_drain(int fd, char *bound, size_t size);
 void device_node(const char *root, const char *addr, char *node, size_t size);
 
 /*
- * Whether its driver offers it to programs: its DRM card or its accelerator is there, or the driver
- * needs none (@bound: of devices_drain()). sysfs names the driver from the beginning of its probe on.
+ * Whether its driver offers it to programs: its DRM card or its accelerator is there, or the
+ * driver needs none (@bound: of devices_drain()). sysfs names the driver from the beginning of its
+ * probe on.
  */
 bool device_is_ready(const char *root, const struct device *d, const char *bound);
 
