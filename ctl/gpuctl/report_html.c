@@ -445,7 +445,7 @@ static void plot_frame_times(struct page *p)
 			put(p, "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.0f\" y2=\"%.0f\"/>",
 			    X_OF(at), X_OF(at), TOP, p->height - BOTTOM);
 			if (n == 1 || n == 2 || n == 5)
-				/* The last one ends at the edge: it may be wider than the margin. */
+				/* The last one ends at the edge: it may exceed the margin. */
 				put(p, "<text x=\"%.1f\" y=\"%.0f\" text-anchor=\"%s\">%.6g</text>\n",
 				    X_OF(at), p->height - BOTTOM + 18,
 				    d == (int)decades ? "end" : "middle", at * 1e3);

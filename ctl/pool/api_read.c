@@ -61,10 +61,13 @@ static void add_left(struct context *c, struct json_object *list, const char *na
 	char why[POOL_TEXT_MAX];
 	struct json_object *listed;
 
-	for (size_t i = 0; i < json_object_array_length(list); i++)
-		if (json_object_object_get_ex(json_object_array_get_idx(list, i), "name", &listed) &&
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *host = json_object_array_get_idx(list, i);
+
+		if (json_object_object_get_ex(host, "name", &listed) &&
 		    !strcmp(json_object_get_string(listed), name))
 			return;
+	}
 	snprintf(why, sizeof(why), "%s: not in the configuration, and its requests wait; add it to the file again, or end them with DELETE /v1/hosts/%s",
 		 name, name);
 	add_host(c, list, name, false, why);

@@ -314,14 +314,15 @@ static unsigned int list_managed(const struct guest *guest, uint64_t request,
 				 char addrs[POOL_FUNCTIONS_MAX][POOL_ADDR_MAX])
 {
 	/* Only a definition remembers it; a VM without one gets the host's driver back. */
-	const struct vm_devices *list = guest->now.persistent ? &guest->now.config : &guest->now.live;
+	const struct vm_look *now = &guest->now;
+	const struct vm_devices *list = now->persistent ? &now->config : &now->live;
 	unsigned int nr = 0;
 	size_t i;
 
 	for (i = 0; i < list->nr && nr < POOL_FUNCTIONS_MAX; i++) {
 		const struct xml_device *d = &list->devices[i];
 
-		if (d->request == request && *d->addr && (d->managed || !guest->now.persistent))
+		if (d->request == request && *d->addr && (d->managed || !now->persistent))
 			strcpy(addrs[nr++], d->addr);
 	}
 	return nr;
@@ -557,7 +558,8 @@ static enum host_result look_whether_started(struct host *host, struct guest *gu
 
 	if (!guest->now.active && virDomainIsActive(guest->vm) != 0)
 		ret = guest_look(guest);
-	return ret ? host_error(host, text, "no XML of VM %s", virDomainGetName(guest->vm)) : HOST_OK;
+	return ret ? host_error(host, text, "no XML of VM %s", virDomainGetName(guest->vm)) :
+		     HOST_OK;
 }
 
 static enum host_result attach_whole(struct host *host, struct guest *guest,
@@ -572,9 +574,12 @@ static enum host_result attach_whole(struct host *host, struct guest *guest,
 		result = attach_functions(host, guest, &whole, VIR_DOMAIN_AFFECT_CONFIG, text);
 	if (result == HOST_OK)
 		result = look_whether_started(host, guest, text);
-	for (f = 0; result == HOST_OK && guest->now.active && f < whole.nr; f++)
-		if (whole.devices[f].managed && !find_alias(&guest->now.live, whole.devices[f].alias))
-			result = take_driver(host, guest, whole.devices[f].addr, text);
+	for (f = 0; result == HOST_OK && guest->now.active && f < whole.nr; f++) {
+		const struct xml_device *d = &whole.devices[f];
+
+		if (d->managed && !find_alias(&guest->now.live, d->alias))
+			result = take_driver(host, guest, d->addr, text);
+	}
 	if (result == HOST_OK && guest->now.active)
 		result = attach_functions(host, guest, &whole, VIR_DOMAIN_AFFECT_LIVE, text);
 	return result;
@@ -583,8 +588,10 @@ static enum host_result attach_whole(struct host *host, struct guest *guest,
 /* Whether a device is in neither of a running VM and its definition, under any name. */
 static bool is_new(const struct guest *guest, const struct xml_device *d)
 {
-	return !find_alias(&guest->now.live, d->alias) && !find_alias(&guest->now.config, d->alias) &&
-	       !has_other(&guest->now.live, d) && !has_other(&guest->now.config, d);
+	const struct vm_look *now = &guest->now;
+
+	return !find_alias(&now->live, d->alias) && !find_alias(&now->config, d->alias) &&
+	       !has_other(&now->live, d) && !has_other(&now->config, d);
 }
 
 /* To the running VM and its definition in a single call, which does both or nothing. */

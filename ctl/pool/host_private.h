@@ -135,8 +135,8 @@ struct vm_look {
 };
 
 /*
- * Asks libvirt once for a VM that is off, and three times for one that runs. Returns -ENOENT for a VM
- * that is gone, -EIO for libvirt's error, -EINVAL for XML that is none, -ENOMEM.
+ * Asks libvirt once for a VM that is off, and three times for one that runs. Returns -ENOENT for a
+ * VM that is gone, -EIO for libvirt's error, -EINVAL for XML that is none, -ENOMEM.
  */
 int host_vm_look(virDomainPtr vm, struct vm_look *look);
 void host_vm_forget(struct vm_look *look);

@@ -87,7 +87,7 @@ static void add_client(struct http *http, struct MHD_Connection *c, void **state
 	const struct sockaddr *addr = NULL;
 	int fd = -1;
 
-	/* An answer is true until the next question: libmicrohttpd 1.0 keeps one for a connection. */
+	/* libmicrohttpd 1.0 keeps one answer for a connection, true until the next question. */
 	info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (info)
 		fd = info->connect_fd;

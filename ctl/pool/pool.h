@@ -127,9 +127,9 @@ int pool_extend(struct pool *pool, uint64_t id, uint32_t seconds, int64_t now, c
 		char *text);
 
 /*
- * End the requests of a host that will not be there again, without a job: attached ones are released,
- * others cancelled or failed. -ENOENT: there is none. If the host does come back, its devices are of
- * no open request, and are detached.
+ * End the requests of a host that will not be there again, without a job: attached ones are
+ * released, others cancelled or failed. -ENOENT: there is none. If the host does come back, its
+ * devices are of no open request, and are detached.
  */
 int pool_forget_host(struct pool *pool, const char *name, int64_t now, const char *actor);
 

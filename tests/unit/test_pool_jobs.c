@@ -394,8 +394,8 @@ static void asked_again(void)
 /* Libvirt tells of a VM, and once does not list it: another look finds it. */
 static void looks_again(void)
 {
-	static const char late[] =
-		"<domain type='test'><name>late</name><memory>8192</memory><os><type>hvm</type></os></domain>";
+	static const char late[] = "<domain type='test'><name>late</name><memory>8192</memory>"
+				   "<os><type>hvm</type></os></domain>";
 	struct pool_host host;
 	struct jobs *jobs;
 	char path[64];
