@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
+# timeout: 600
 """The page of mgpu-poold in a real browser: Chromium without a screen.
 
 The service is the real one, with libvirt's test driver, TLS and SQLite (tests/lib/poold.py).
