@@ -391,11 +391,12 @@ static void asked_again(void)
 	unlink(path);
 }
 
+#define LATE \
+	"<domain type='test'><name>late</name><memory>1</memory><os><type>hvm</type></os></domain>"
+
 /* Libvirt tells of a VM, and once does not list it: another look finds it. */
 static void looks_again(void)
 {
-	static const char late[] = "<domain type='test'><name>late</name><memory>8192</memory>"
-				   "<os><type>hvm</type></os></domain>";
 	struct pool_host host;
 	struct jobs *jobs;
 	char path[64];
@@ -405,7 +406,7 @@ static void looks_again(void)
 	jobs = jobs_new(&host, 1);
 	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
 	atomic_store(&lists_refused, 1);
-	virDomainFree(virDomainDefineXML(connection, late));
+	virDomainFree(virDomainDefineXML(connection, LATE));
 	TAP_NEED(next_of(jobs, JOBS_VM));
 	TAP_STR(answer.vm.name, "late");
 	TAP_EQ(atomic_load(&lists_refused), 0);
