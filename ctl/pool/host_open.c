@@ -18,8 +18,8 @@
 #include <libxml/uri.h>
 
 #include "host_private.h"
+#include "thread.h"
 
-#define STACK	(512 * 1024)
 #define PORT_TLS	16514
 
 /* ---- URIs ---- */
@@ -168,23 +168,17 @@ static void *attempt(void *arg)
 /* With the lock held. */
 static int begin(struct host *host)
 {
-	pthread_attr_t attributes;
-	pthread_t thread;
 	int ret;
 
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, STACK);
 	host->opening = true;
 	host->opener = 0;
 	host->references++;
-	ret = pthread_create(&thread, &attributes, attempt, host);
-	pthread_attr_destroy(&attributes);
+	ret = thread_begin(attempt, host);
 	if (ret) {
 		host->opening = false;
 		host->references--;
 	}
-	return -ret;
+	return ret;
 }
 
 static void break_attempt(struct host *host)

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "jobs.h"
+#include "thread.h"
 
 #define WORKERS		8		/* of a host, at most */
-#define STACK		(512 * 1024)
 #define BACKOFF_MIN	1		/* seconds between two attempts to connect */
 #define BACKOFF_MAX	60
 #define SETTLE_MS	200		/* events come in swarms */
@@ -582,20 +582,14 @@ static void *worker(void *arg)
 
 static int begin_thread(struct site *site, void *(*fn)(void *))
 {
-	pthread_attr_t attributes;
-	pthread_t thread;
 	int ret;
 
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, STACK);
 	pthread_mutex_lock(&site->jobs->lock);
-	ret = pthread_create(&thread, &attributes, fn, site);
+	ret = thread_begin(fn, site);
 	if (!ret)
 		site->jobs->references++;
 	pthread_mutex_unlock(&site->jobs->lock);
-	pthread_attr_destroy(&attributes);
-	return -ret;
+	return ret;
 }
 
 static struct site *site_of(struct jobs *jobs, const struct pool_job *job)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the kernel tells the agent of devices. */
+/* The kernel's events of devices, which the agent reads. */
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ static void binds(void)
 	TAP_CHECK(!device_is_ready(ROOT, &virtio, bound));
 }
 
-/* What does not fit is left out, and nothing is written behind the end. */
+/* Events that do not fit are left out, and nothing is written behind the end. */
 static void many(void)
 {
 	struct { char bound[20], behind[4]; } s = { "", "end" };

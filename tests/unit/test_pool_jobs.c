@@ -132,6 +132,30 @@ static bool next_of(struct jobs *jobs, enum jobs_answer_kind kind)
 	return false;
 }
 
+/* A host of libvirt's test driver that is up; NULL: it is not. Its file is @path. */
+static struct jobs *begin(char path[64], unsigned int nr_pci, unsigned int nr_domains)
+{
+	struct pool_host host;
+	struct jobs *jobs;
+
+	write_test_host(path, nr_pci, nr_domains);
+	host = host_at("h", path);
+	jobs = jobs_new(&host, 1);
+	return jobs && next_of(jobs, JOBS_UP) ? jobs : NULL;
+}
+
+/* A socket at PATH.socket that takes connections and says nothing; -1: there is none. */
+static int listen_mute(const char *path, struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(address->sun_path, sizeof(address->sun_path), "%s.socket", path);
+	if (bind(fd, (struct sockaddr *)address, sizeof(*address)) || listen(fd, 5))
+		return -1;
+	return fd;
+}
+
 static struct pool_job job_of(enum pool_job_kind kind, uint64_t id, size_t gpu, size_t vm)
 {
 	struct pool_job job = { .kind = kind, .request.id = id, .gpu = gpus[gpu], .vm = vms[vm] };
@@ -144,15 +168,11 @@ static struct pool_job job_of(enum pool_job_kind kind, uint64_t id, size_t gpu, 
 static void in_order(void)
 {
 	struct pool_job on, off;
-	struct pool_host host;
 	struct jobs *jobs;
 	char path[64];
 
-	write_test_host(path, 2, 2);
-	host = host_at("h", path);
-	jobs = jobs_new(&host, 1);
+	jobs = begin(path, 2, 2);
 	TAP_NEED(jobs);
-	TAP_NEED(next_of(jobs, JOBS_UP));
 	TAP_STR(answer.host, "h");
 	TAP_EQ(answer.nr_found, 0);
 	TAP_EQ(nr_gpus, 2);
@@ -181,17 +201,14 @@ static void in_order(void)
 /* 50 VMs and GPUs at once: each gets its own. */
 static void many(void)
 {
-	struct pool_host host;
 	bool seen[51] = { false };
 	struct pool_job job;
 	struct jobs *jobs;
 	char path[64];
 	size_t i;
 
-	write_test_host(path, 50, 50);
-	host = host_at("h", path);
-	jobs = jobs_new(&host, 1);
-	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	jobs = begin(path, 50, 50);
+	TAP_NEED(jobs);
 	TAP_EQ(nr_gpus, 50);
 	for (i = 0; i < 50; i++) {
 		job = job_of(POOL_JOB_ATTACH, i + 1, i, i);
@@ -247,7 +264,7 @@ static void down(void)
 /* Libvirt of one host takes the connection and never answers. */
 static void hangs(void)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address;
 	struct pool_host hosts[2];
 	struct pool_job job;
 	struct jobs *jobs;
@@ -255,9 +272,8 @@ static void hangs(void)
 	int fd;
 
 	write_test_host(path, 1, 1);
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s.socket", path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	TAP_NEED(!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, 5));
+	fd = listen_mute(path, &address);
+	TAP_NEED(fd >= 0);
 	hosts[0] = host_at("stuck", path);
 	snprintf(hosts[0].uri, sizeof(hosts[0].uri), "qemu+unix:///system?socket=%s.socket", path);
 	hosts[1] = host_at("h", path);
@@ -276,16 +292,13 @@ static void hangs(void)
 
 static void ends(void)
 {
-	struct pool_host host;
 	struct pool_job job;
 	struct jobs *jobs;
 	char path[64];
 	size_t i;
 
-	write_test_host(path, 20, 20);
-	host = host_at("h", path);
-	jobs = jobs_new(&host, 1);
-	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	jobs = begin(path, 20, 20);
+	TAP_NEED(jobs);
 	for (i = 0; i < 20; i++) {
 		job = job_of(POOL_JOB_ATTACH, i + 1, i, i);
 		jobs_add(jobs, &job);
@@ -302,16 +315,15 @@ static void ends(void)
 /* A host gets another URI while its libvirt does not answer: the new one begins after it. */
 static void replaced(void)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address;
 	struct pool_host stuck, host;
 	struct jobs *former, *jobs;
 	char path[64];
 	int fd;
 
 	write_test_host(path, 1, 1);
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s.socket", path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	TAP_NEED(!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, 5));
+	fd = listen_mute(path, &address);
+	TAP_NEED(fd >= 0);
 	host = host_at("h", path);
 	stuck = host;
 	snprintf(stuck.uri, sizeof(stuck.uri), "qemu+unix:///system?socket=%s.socket", path);
@@ -331,16 +343,13 @@ static void replaced(void)
 /* Node devices that jobs change are looked at when the jobs are done. */
 static void looks_later(void)
 {
-	struct pool_host host;
 	struct pool_job job;
 	struct jobs *jobs;
 	char path[64];
 	size_t i;
 
-	write_test_host(path, 20, 20);
-	host = host_at("h", path);
-	jobs = jobs_new(&host, 1);
-	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	jobs = begin(path, 20, 20);
+	TAP_NEED(jobs);
 	atomic_store(&node_lists, 0);
 	atomic_store(&slow, true);
 	for (i = 0; i < 20; i++) {
@@ -365,15 +374,12 @@ static void looks_later(void)
 static void asked_again(void)
 {
 	struct pool_job on, off, last;
-	struct pool_host host;
 	struct jobs *jobs;
 	char path[64];
 	size_t i;
 
-	write_test_host(path, 2, 2);
-	host = host_at("h", path);
-	jobs = jobs_new(&host, 1);
-	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	jobs = begin(path, 2, 2);
+	TAP_NEED(jobs);
 	on = job_of(POOL_JOB_ATTACH, 1, 0, 0);
 	off = job_of(POOL_JOB_DETACH, 1, 0, 0);
 	last = job_of(POOL_JOB_ATTACH, 2, 1, 0);
@@ -397,14 +403,11 @@ static void asked_again(void)
 /* Libvirt tells of a VM, and once does not list it: another look finds it. */
 static void looks_again(void)
 {
-	struct pool_host host;
 	struct jobs *jobs;
 	char path[64];
 
-	write_test_host(path, 1, 1);
-	host = host_at("h", path);
-	jobs = jobs_new(&host, 1);
-	TAP_NEED(jobs && next_of(jobs, JOBS_UP));
+	jobs = begin(path, 1, 1);
+	TAP_NEED(jobs);
 	atomic_store(&lists_refused, 1);
 	virDomainFree(virDomainDefineXML(connection, LATE));
 	TAP_NEED(next_of(jobs, JOBS_VM));

@@ -902,7 +902,7 @@ def older():
             # Nothing is left, and the focus is not lost.
             assert f"Load older {name}" not in page.text()
             assert page.active() in ("Next page", "Previous page"), page.active()
-        # What is new comes besides.
+        # Newer rows come besides.
         page.pool.unix.ask("new", "vision-1", "training")
         page.wait_text("training on any")
         page.view("requests")
