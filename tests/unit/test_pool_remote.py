@@ -13,8 +13,10 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 
 sys.dont_write_bytecode = True
@@ -34,6 +36,17 @@ CA = Authority(TMP, "site")
 OTHER_CA = Authority(TMP, "other")
 SERVICE = CA.make("mgpu-poold")
 PKI = remote.client_pki(TMP, CA.path, SERVICE)
+
+
+class Made:
+    """An authority that signed one certificate."""
+
+    def __init__(self, path, pair):
+        self.path, self.pair = path, pair
+
+    def make(self, _name, _names):
+        """Return the paths of the certificate and its key."""
+        return self.pair
 
 
 class Pool(poold.Poold):
@@ -245,6 +258,28 @@ def silent():
         assert p.state(held) == "active", p.unix.get(f"/v1/requests/{held}")
 
 
+def documented_certificates():
+    folder = os.path.join(TMP, "doc")
+    os.mkdir(folder)
+    with open(os.path.join(TOP, "Documentation", "pool.rst"), encoding="utf-8") as file:
+        text = re.search(r"(?ms)^      cat >ca\.info .*?^      done$", file.read())[0]
+    # The host's name in the URI is the name in its certificate.
+    commands = textwrap.dedent(text).replace("node7.example.org", "localhost")
+    subprocess.run(["sh", "-ec", commands], cwd=folder, check=True, capture_output=True)
+
+    def pem(name):
+        return os.path.join(folder, name)
+
+    with Scene() as scene:
+        a = scene.libvirtd("a", 1, authority=Made(pem("cacert.pem"), (pem("node7.pem"),
+                                                                      pem("node7.key"))))
+        pki = remote.client_pki(TMP, pem("cacert.pem"), (pem("service.pem"), pem("service.key")))
+        p = scene.serve(a=a.tls(pki), other=a.tls(PKI))
+        p.wait_up("a")
+        p.unix.wait(p.ask("k1", "a0"), "active")
+        p.wait_down("other", "the authority in cacert.pem must have signed")
+
+
 def refused_certificates():
     # Of the client: by a name that the host does not allow, and by an authority that it does not.
     stranger = remote.client_pki(TMP, CA.path, CA.make("somebody"))
@@ -333,6 +368,7 @@ def main():
         (both_by_tls, "two hosts by TLS give GPUs"),
         (lost_and_found, "a libvirtd that ends and starts again changes no request"),
         (silent, "keepalive notices a host that is silent, and no other waits for it"),
+        (documented_certificates, "the documented commands make certificates that are taken"),
         (refused_certificates, "wrong certificates are refused, with what to do"),
         (by_ssh, "two hosts by ssh give GPUs, and a lost connection is repaired"),
         (refused_by_ssh, "a wrong key and an unknown host are refused, with what to do"),
