@@ -78,6 +78,14 @@ counts()
 }
 behaves 'results are counted' counts
 
+# Here is no kernel, and no tests/kselftest.
+needs_no_kernel()
+{
+	run unit/good.sh
+	! grep '^make' "$tmp/out"
+}
+behaves 'programs without a kernel run where there is none' needs_no_kernel
+
 fails()
 {
 	local name
