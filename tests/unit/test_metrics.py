@@ -389,24 +389,33 @@ def alerts():
 
 
 def queries():
-    """Queries of the dashboard, with its variables filled in."""
+    """Queries of the dashboard, with its variables filled in, and their legends."""
     board = json.loads(read("ctl/metrics/mgpu-dashboard.json"))
-    found = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
+    found = [(target["expr"], target["legendFormat"]) for panel in board["panels"]
+             for target in panel.get("targets", [])]
     assert len(found) > 30, len(found)
-    assert all(panel["description"] for panel in board["panels"] if panel["type"] != "row")
-    return [re.sub(r"\$(instance|parent|uuid)\b", ".*", query)
-            .replace("$__rate_interval", "1m") for query in found]
+    return [(re.sub(r"\$(instance|parent|uuid)\b", ".*", query)
+             .replace("$__rate_interval", "1m"), legend) for query, legend in found]
 
 
 def dashboard():
     board = json.loads(read("ctl/metrics/mgpu-dashboard.json"))
     known = samples()
     variables = [v["definition"] for v in board["templating"]["list"] if "definition" in v]
-    for query in queries() + variables:
+    for query in [query for query, _ in queries()] + variables:
         assert names_in(query), query
         assert names_in(query) <= known, names_in(query) - known
     ids = [panel["id"] for panel in board["panels"]]
     assert len(set(ids)) == len(ids)
+    for panel in board["panels"]:
+        assert panel["type"] == "row" or panel["description"], panel
+        # Grafana's own thresholds make every value above 80 red
+        assert panel["type"] != "stat" or panel["fieldConfig"]["defaults"]["thresholds"], panel
+        # a UUID takes a line of the legend, so it stands only for a name that there is not
+        for target in panel.get("targets", []):
+            assert ("{{uuid}}" not in target["legendFormat"] or
+                    target["legendFormat"].endswith("{{name}} {{uuid}}") and
+                    panel["transformations"][0]["id"] == "renameByRegex"), panel
 
 
 def ask(port, path, **words):
@@ -475,9 +484,14 @@ def scraped():
                   if a["state"] == "firing"]
         assert firing == ["MgpuQuarantine"], firing
         # all queries of the dashboard are valid, and most have a result here
-        empty = [query for query in queries() if not ask(port, "query", query=query)["result"]]
+        answers = [(query, legend, ask(port, "query", query=query)["result"])
+                   for query, legend in queries()]
+        empty = [query for query, _, answer in answers if not answer]
         assert all(re.search("controller_preemptions|fairness|model_|renderd|received|sent|busy|"
                              "rate.*calls", query) for query in empty), empty
+        for query, legend, answer in answers:
+            labels = {label for series in answer for label in series["metric"]}
+            assert not answer or set(re.findall(r"{{(\w+)}}", legend)) <= labels, (query, legend)
 
 
 # ---- the documentation
