@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Test the pictures of a terminal's screen that tools/demo/pictures makes."""
+"""Test tools/demo/pictures: a terminal's screen, and what the dashboard's is drawn from."""
 import os
 import shutil
 import sys
@@ -25,6 +25,7 @@ def program():
 
 
 pictures = program()
+dashboard = pictures.dashboard
 
 
 def texts(lines):
@@ -88,7 +89,27 @@ def test_a_demo_without_a_recording_is_refused():
             sys.stderr = stderr
         with open(os.path.join(folder, "err"), encoding="utf-8") as f:
             said = f.read()
-    assert status == 1 and "top.tty is missing; run: make demo DEMO_TRACE=1" in said, said
+    assert status == 1 and "has no recording; run: make demo DEMO_TRACE=1" in said, said
+
+
+def test_samples_get_the_labels_of_the_target_and_a_time():
+    text = ('# TYPE a gauge\na 1\nb_total{name="x } y"} 2.5\n'
+            'c_bucket{uuid="u",le="+Inf"} 3\n# EOF\n')
+    target = 'instance="127.0.0.1:9960",job="mgpu"'
+    assert list(dashboard.samples(text, 1795904136008)) == [
+        f'a{{{target}}} 1 1795904136.008\n',
+        f'b_total{{{target},name="x }} y"}} 2.5 1795904136.008\n',
+        f'c_bucket{{{target},uuid="u",le="+Inf"}} 3 1795904136.008\n']
+
+
+def test_rows_without_an_answer_go_and_those_below_move_up():
+    panels = [{"id": i, "type": kind, "gridPos": {"x": 0, "y": y, "w": 8, "h": h}}
+              for i, (kind, y, h) in enumerate((("row", 0, 1), ("stat", 1, 4), ("row", 5, 1),
+                                                ("stat", 6, 8), ("row", 14, 1), ("stat", 15, 3)))]
+    kept = dashboard.answered(panels, {0: {}, 1: {"A": []}, 2: {}, 3: {"A": [], "B": [{}]}, 4: {},
+                                       5: {"A": [{}]}})
+    assert [(p["id"], p["gridPos"]["y"]) for p in kept] == [(2, 0), (3, 1), (4, 9), (5, 10)], kept
+    assert panels[3]["gridPos"]["y"] == 6
 
 
 if __name__ == "__main__":
