@@ -9,6 +9,8 @@ try:
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
 except ImportError:
     webdriver = None
 
@@ -57,6 +59,21 @@ class Browser:
         self.command("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
             {"name": "prefers-reduced-motion", "value": "reduce"}])
+
+    def press(self, keys):
+        """Press keys one by one, with Shift held if that is the first.
+
+        They go to whatever has the focus when each is pressed: no element is named, since the page
+        may replace one between two commands.
+        """
+        shift = keys.startswith(Keys.SHIFT)
+        chain = ActionChains(self.driver)
+        if shift:
+            chain.key_down(Keys.SHIFT)
+        chain.send_keys(keys[shift:])
+        if shift:
+            chain.key_up(Keys.SHIFT)
+        chain.perform()
 
     def close(self):
         self.driver.quit()

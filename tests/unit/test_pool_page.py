@@ -122,7 +122,7 @@ class Page:
     def keys(self, *keys):
         """Press keys as a person does: they go to whatever has the focus."""
         for key in keys:
-            self.driver.switch_to.active_element.send_keys(key)
+            self.browser.press(key)
 
     def active(self):
         return self.js("const a = document.activeElement; return a.getAttribute('aria-label') || "
