@@ -411,6 +411,9 @@ def dashboard():
         assert panel["type"] == "row" or panel["description"], panel
         # Grafana's own thresholds make every value above 80 red
         assert panel["type"] != "stat" or panel["fieldConfig"]["defaults"]["thresholds"], panel
+        # rates are extrapolated, and a line above the maximum of its axis is not drawn
+        assert ("max" not in panel.get("fieldConfig", {}).get("defaults", {}) or
+                not any("rate(" in t["expr"] for t in panel["targets"])), panel
         # a UUID takes a line of the legend, so it stands only for a name that there is not
         for target in panel.get("targets", []):
             assert ("{{uuid}}" not in target["legendFormat"] or
