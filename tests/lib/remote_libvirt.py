@@ -16,6 +16,7 @@ import tempfile
 
 import poold
 from libvirt_node import node_xml
+from loopback import free_port
 
 UNPACKED = os.path.join(poold.BUILD, "sshd")
 LIBRARIES = os.path.join(UNPACKED, "usr/lib/x86_64-linux-gnu")
@@ -25,13 +26,6 @@ USER = 65534        # nobody: of libvirtd and the SSH server, when root runs the
 
 class Missing(Exception):
     """A program is not there, and the reason."""
-
-
-def free_port():
-    """A port of 127.0.0.1 that nothing listens at."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def answers(port):

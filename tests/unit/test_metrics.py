@@ -21,7 +21,6 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.parse
 
 sys.dont_write_bytecode = True
 
@@ -30,6 +29,7 @@ import pytap  # noqa: E402 pylint: disable=wrong-import-position
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
+import prometheus  # noqa: E402 pylint: disable=wrong-import-position
 from played_service import Service  # noqa: E402 pylint: disable=wrong-import-position
 
 EXPORTER = os.path.join(BUILD, "unit", "test_metrics")
@@ -52,10 +52,10 @@ def read(path):
 
 def program(name):
     """Path of one of Prometheus' programs."""
-    path = shutil.which(name, path=os.path.join(BUILD, "prometheus") + ":" + os.environ["PATH"])
-    if not path:
-        raise pytap.Skip("no Prometheus")
-    return path
+    try:
+        return prometheus.program(name)
+    except prometheus.Missing as why:
+        raise pytap.Skip("no Prometheus") from why
 
 
 ENV = dict(os.environ, MGPUD_SOCKET=os.path.join(TMP, "mgpud"),
@@ -421,73 +421,50 @@ def dashboard():
                     panel["transformations"][0]["id"] == "renameByRegex"), panel
 
 
-def ask(port, path, **words):
-    answer, text = get(port, f"/api/v1/{path}?{urllib.parse.urlencode(words)}")
-    result = json.loads(text)
-    assert answer.status == 200 and result["status"] == "success", text
-    return result["data"]
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 @contextlib.contextmanager
-def prometheus(target):
-    """Run a Prometheus that scrapes the target each second; yields its port."""
-    home, port = os.path.join(TMP, "prometheus"), free_port()
+def scraping(target):
+    """Run a Prometheus that scrapes the target each second; yields it."""
+    home = os.path.join(TMP, "prometheus")
     os.mkdir(home)
-    with open(os.path.join(home, "conf.yml"), "w", encoding="utf-8") as file:
-        json.dump({"global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-                   "rule_files": [os.path.join(TOP, "ctl", "metrics", "mgpu-alerts.yml")],
-                   "scrape_configs": [{"job_name": "mgpu", "static_configs": [
-                       {"targets": [f"127.0.0.1:{target}"]}]}]}, file)
-    with open(os.path.join(home, "log"), "wb") as log, subprocess.Popen(
-            [program("prometheus"), f"--config.file={home}/conf.yml",
-             f"--storage.tsdb.path={home}/data", f"--web.listen-address=127.0.0.1:{port}"],
-            stdout=log, stderr=log) as server:
-        try:
-            yield port
-        finally:
-            server.terminate()
+    with prometheus.Server(home, {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [os.path.join(TOP, "ctl", "metrics", "mgpu-alerts.yml")],
+            "scrape_configs": [{"job_name": "mgpu", "static_configs": [
+                {"targets": [f"127.0.0.1:{target}"]}]}]}) as server:
+        yield server
 
 
-def value_of(port, query):
-    try:
-        result = ask(port, "query", query=query)["result"]
-    except OSError:
-        return None
+def value_of(server, query):
+    result = server.ask("query", query=query)["result"]
     return float(result[0]["value"][1]) if result else None
 
 
 def scraped():
     program("prometheus")
-    with serving("--listen", "127.0.0.1:0") as (_, target), prometheus(target) as port:
+    with serving("--listen", "127.0.0.1:0") as (_, target), scraping(target) as server:
         end = time.monotonic() + 50 * SLOW
-        while value_of(port, "count_over_time(up[1m]) > 2") is None:
-            assert time.monotonic() < end, read(os.path.join(TMP, "prometheus", "log"))
+        while value_of(server, "count_over_time(up[1m]) > 2") is None:
+            assert time.monotonic() < end, server.log()
             time.sleep(0.3)
-        target, = ask(port, "targets")["activeTargets"]
+        target, = server.ask("targets")["activeTargets"]
         assert target["health"] == "up" and not target["lastError"], target
-        assert value_of(port, "up") == 1
-        assert value_of(port, "count(mgpu_vgpu_frames_total)") == 40
+        assert value_of(server, "up") == 1
+        assert value_of(server, "count(mgpu_vgpu_frames_total)") == 40
         # counts of vGPU N are N times 0 1 2 3 4 0 1 ...; the first has no histogram
-        assert value_of(port, f'mgpu_vgpu_latency_seconds_bucket{{uuid="{UUID}",le="+Inf"}}') == 92
-        assert value_of(port, "histogram_quantile(0.5, mgpu_vgpu_latency_seconds_bucket"
+        assert value_of(server, f'mgpu_vgpu_latency_seconds_bucket{{uuid="{UUID}",le="+Inf"}}') == 92
+        assert value_of(server, "histogram_quantile(0.5, mgpu_vgpu_latency_seconds_bucket"
                         f'{{uuid="{UUID}"}})') > 0.001
-        labels = ask(port, "query", query=f'mgpu_vgpu_info{{uuid="{UUID}"}}')["result"][0]["metric"]
+        labels = server.ask("query", query=f'mgpu_vgpu_info{{uuid="{UUID}"}}')["result"][0]["metric"]
         assert labels["name"] == MGPUD["vgpus"][0]["description"] and labels["type"]
-        about = {m["metric"]: m for m in ask(port, "targets/metadata")}
+        about = {m["metric"]: m for m in server.ask("targets/metadata")}
         assert about["mgpu_vgpu_engine_seconds"]["type"] == "counter"
         assert about["mgpu_vgpu_engine_seconds"]["unit"] == "seconds"
         assert about["mgpu_vgpu_latency_seconds"]["type"] == "histogram"
-        firing = [a["labels"]["alertname"] for a in ask(port, "alerts")["alerts"]
+        firing = [a["labels"]["alertname"] for a in server.ask("alerts")["alerts"]
                   if a["state"] == "firing"]
         assert firing == ["MgpuQuarantine"], firing
         # all queries of the dashboard are valid, and most have a result here
-        answers = [(query, legend, ask(port, "query", query=query)["result"])
+        answers = [(query, legend, server.ask("query", query=query)["result"])
                    for query, legend in queries()]
         empty = [query for query, _, answer in answers if not answer]
         assert all(re.search("controller_preemptions|fairness|model_|renderd|received|sent|busy|"

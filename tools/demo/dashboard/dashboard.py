@@ -11,16 +11,13 @@ import json
 import os
 import re
 import shutil
-import socket
 import statistics
 import subprocess
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 
+import prometheus
 from browser import Browser
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -105,14 +102,6 @@ def site():
 
 # ---- the answers
 
-def program(name):
-    own = os.path.join(BUILD, "prometheus", name)
-    found = own if os.path.exists(own) else shutil.which(name)
-    if not found:
-        raise DashboardError(f"{name} is missing; run: tools/setup/prometheus")
-    return found
-
-
 def samples(text, milliseconds):
     """Yield the samples of an answer with the labels of its target, and their time."""
     for line in text.splitlines():
@@ -134,51 +123,9 @@ def import_answers(folder, home):
             with open(os.path.join(folder, str(milliseconds)), encoding="utf-8") as f:
                 out.writelines(samples(f.read(), milliseconds))
         out.write("# EOF\n")
-    run(program("promtool"), "tsdb", "create-blocks-from", "openmetrics", path,
+    run(prometheus.program("promtool"), "tsdb", "create-blocks-from", "openmetrics", path,
         os.path.join(home, "data"))
     return [t / 1000 for t in times]
-
-
-@contextlib.contextmanager
-def prometheus(home, lookback):
-    """Run a Prometheus on the database; yields its address.
-
-    The recording has no marks for series that ended, so what is older than lookback is gone.
-    """
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        at = f"127.0.0.1:{s.getsockname()[1]}"
-    conf = os.path.join(home, "conf.yml")
-    with open(conf, "w", encoding="utf-8") as f:
-        f.write("{}\n")
-    with open(os.path.join(home, "log"), "wb") as log, subprocess.Popen(
-            [program("prometheus"), f"--config.file={conf}", f"--web.listen-address={at}",
-             f"--storage.tsdb.path={home}/data", "--storage.tsdb.retention.time=100y",
-             f"--query.lookback-delta={lookback}s"], stdout=log, stderr=log) as server:
-        try:
-            end = time.monotonic() + LIMIT
-            while True:
-                with contextlib.suppress(OSError):
-                    urllib.request.urlopen(f"http://{at}/-/ready", timeout=5).close()
-                    break
-                if server.poll() is not None or time.monotonic() > end:
-                    with open(log.name, encoding="utf-8", errors="replace") as f:
-                        raise DashboardError(f"Prometheus does not answer; it said:\n{f.read()}")
-                time.sleep(0.2)
-            yield at
-        finally:
-            server.terminate()
-
-
-def ask(at, query, start, end, step):
-    words = urllib.parse.urlencode({"query": query, "start": start, "end": end, "step": step})
-    try:
-        with urllib.request.urlopen(f"http://{at}/api/v1/query_range?{words}",
-                                    timeout=LIMIT) as answer:
-            return json.load(answer)["data"]["result"]
-    except urllib.error.HTTPError as e:
-        raise DashboardError(f"Prometheus refuses the query {query}: "
-                             f"{json.load(e).get('error')}") from e
 
 
 def answered(panels, answers):
@@ -207,11 +154,14 @@ def page_of(board, folder):
         values = {v["name"]: v["allValue"] for v in board["templating"]["list"] if "allValue" in v}
         values["__rate_interval"] = f"{4 * scrape}s"
         answers = {}
-        with prometheus(home, 2 * scrape) as at:
+        # The recording has no marks for series that ended: two scrapes later they are gone.
+        with prometheus.Server(home, {}, "--storage.tsdb.retention.time=100y",
+                               f"--query.lookback-delta={2 * scrape}s") as server:
             for panel in board["panels"]:
                 answers[panel["id"]] = {
-                    target["refId"]: ask(at, re.sub(r"\$(\w+)", lambda m: values[m[1]],
-                                                    target["expr"]), start, end, scrape)
+                    target["refId"]: server.ask(
+                        "query_range", start=start, end=end, step=scrape,
+                        query=re.sub(r"\$(\w+)", lambda m: values[m[1]], target["expr"]))["result"]
                     for target in panel.get("targets", [])}
     panels = answered(board["panels"], answers)
     rows = max(p["gridPos"]["y"] + p["gridPos"]["h"] for p in panels)
