@@ -99,10 +99,13 @@ holds()		# FILTER
 	await 40 state "$1" || bad "not so: $1: $(ctl 2>&1 | cut -c -600)"
 }
 
-# Lines of mgpud in the journal since it was last started.
+# Lines of mgpud in the journal since it was last started. systemd-journald reads the
+# invocation of a line from a file that systemd removes when the unit fails: lines of a
+# process that ended early may have its process id alone.
 journal()
 {
-	host journalctl -q -o cat "_SYSTEMD_INVOCATION_ID=$(property InvocationID)" >"$tmp/journal"
+	host journalctl -q -o cat "_SYSTEMD_INVOCATION_ID=$(property InvocationID)" + \
+		"_PID=$(property ExecMainPID)" >"$tmp/journal"
 }
 
 logged()	# PATTERN
