@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Datagrams to the service manager; the caller works without an answer. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -7,9 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include "notify.h"
+
+/*
+ * The longest wait for room in the service manager's queue, which all services share: what
+ * is lost is not sent again, but for the watchdog's message.
+ */
+static const struct timeval patience = { .tv_sec = 1 };
 
 void notify(const char *fmt, ...)
 {
@@ -33,8 +41,9 @@ void notify(const char *fmt, ...)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
-		   (struct sockaddr *)&addr, len) < 0)
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&addr, len) < 0 &&
+	    errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
 		unsetenv("NOTIFY_SOCKET");	/* no service manager: do not try again */
 	close(fd);
 }
