@@ -709,8 +709,8 @@ static int loop(struct daemon *d)
 		if (d->preempter && (fds[3].revents ||
 				     now_ns() >= preempter_wake_ns(d->preempter)))
 			preempt(d);
-		if (fds[4].revents)
-			keep_ended(d);
+		/* it may have ended since poll() */
+		keep_ended(d);
 		keep_late(d, now_ns());
 		if (fds[2].revents)
 			server_run(d->server);

@@ -4,6 +4,7 @@
  * contexts. Settings last, failures of one loop do not disturb the other one, and the
  * module may come later. tests/kselftest/test_mgpud.sh has the module itself.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -37,6 +38,8 @@
  * @preempters: number of preempter_open() that succeeded
  * @released: number of apply_release()
  * @slow: the disk does not write
+ * @writes: number of writes that began
+ * @busy: a sample takes until this is false, and no thread writes
  * @floor: setting fps-floor of the vGPU, millihertz
  */
 struct world {
@@ -44,7 +47,8 @@ struct world {
 	unsigned int devices;
 	unsigned int fail_open, fail_run, fail_learn;
 	unsigned int observers, samples, preempters, released;
-	bool slow;
+	bool slow, busy;
+	unsigned int writes;
 	unsigned int floor;
 };
 
@@ -134,6 +138,19 @@ uint64_t observer_missed(const struct observer *o)
 	return o ? 0 : 1;
 }
 
+/* mgpud has a second thread while it writes. */
+static unsigned int threads(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	unsigned int n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n - 2;
+}
+
 int observer_sample(struct observer *o, const struct sample **sample,
 		    struct mgpu_error *err)
 {
@@ -160,6 +177,10 @@ int observer_sample(struct observer *o, const struct sample **sample,
 	};
 	*sample = &s;
 	count(&world->samples);
+	if (__atomic_load_n(&world->busy, __ATOMIC_SEQ_CST)) {
+		while (__atomic_load_n(&world->busy, __ATOMIC_SEQ_CST) || threads() > 1)
+			usleep(1000);
+	}
 	return 0;
 }
 
@@ -255,6 +276,7 @@ const struct preempter_stats *preempter_stats(struct preempter *p)
 int fsync(int fd)
 {
 	(void)fd;
+	count(&world->writes);
 	while (__atomic_load_n(&world->slow, __ATOMIC_SEQ_CST))
 		usleep(1000);
 	return 0;
@@ -499,6 +521,11 @@ static void hear(const char *text)
 
 static void begin(const char *more)
 {
+	char heard[1024];
+
+	/* a queue that is full would take nothing of the next mgpud */
+	while (recv(manager, heard, sizeof(heard), MSG_DONTWAIT) >= 0)
+		;
 	memset(world, 0, sizeof(*world));
 	world->module = true;
 	world->devices = 1;
@@ -687,12 +714,38 @@ static void slow_disk(void)
 	kill(mgpud, SIGHUP);
 	await(state_is(NULL, "reloads", "1"));
 	__atomic_store_n(&world->slow, false, __ATOMIC_SEQ_CST);
-	for (unsigned int k = 0; k < 1000 && !contains(moved, "\"iterations\":30"); k++)
-		usleep(5000);
-	TAP_CHECK(contains(moved, "\"iterations\":30"));
+	await(contains(moved, "\"iterations\":30"));
+	TAP_CHECK(true);
 	stop(SIGKILL);
 	unlink(moved);
 	snprintf(state_file, sizeof(state_file), "%s/mgpud.state", folder);
+}
+
+/* A disk that wrote in time is not slow, even if mgpud looks after its patience is over. */
+static void busy_meanwhile(void)
+{
+	unsigned int samples;
+	pid_t disk;
+
+	begin("");
+	start(false);
+	await(get(&world->samples) > 3);
+	__atomic_store_n(&world->slow, true, __ATOMIC_SEQ_CST);
+	disk = fork();
+	if (!disk) {
+		await(get(&world->writes));
+		samples = get(&world->samples);
+		__atomic_store_n(&world->busy, true, __ATOMIC_SEQ_CST);
+		await(get(&world->samples) > samples);
+		__atomic_store_n(&world->slow, false, __ATOMIC_SEQ_CST);
+		sleep(4);
+		__atomic_store_n(&world->busy, false, __ATOMIC_SEQ_CST);
+		_exit(0);
+	}
+	TAP_STR(change(SET("{\"iterations\":30}")), "");
+	TAP_CHECK(contains(state_file, "\"iterations\":30"));
+	TAP_EQ(waitpid(disk, NULL, 0), disk);
+	stop(SIGTERM);
 }
 
 /* SIGUSR1 opens the log again, SIGHUP does not. */
@@ -739,15 +792,16 @@ static void apart(void)
 	__atomic_store_n(&world->fail_open, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&world->fail_run, 1, __ATOMIC_SEQ_CST);
 	eventfd_write(events, 1);
-	await(in_trouble("a context cannot be preempted"));
+	/* trouble that ends by itself is sought in the log, where it stays */
+	await(logged("a context cannot be preempted"));
 	samples = get(&world->samples);
 	await(get(&world->samples) > samples + 3);
-	await(in_trouble("contexts cannot be listed"));
+	await(logged("contexts cannot be listed"));
 	await(get(&world->preempters) == 2);
 	await(in_trouble(NULL));
 	TAP_CHECK(logged("preemption works again"));
 	__atomic_store_n(&world->fail_learn, 1, __ATOMIC_SEQ_CST);
-	await(in_trouble("counters cannot be read"));
+	await(logged("counters cannot be read"));
 	await(get(&world->preempters) == 3);
 	await(in_trouble(NULL));
 	TAP_EQ(get(&world->observers), 1);
@@ -968,6 +1022,7 @@ static void vms_last(void)
 		"[{\"uuid\":\"" A "\",\"description\":\"of the file\",\"source\":\"file\"}]";
 	static const char set[] =
 		"[{\"uuid\":\"" A "\",\"description\":\"a game\",\"source\":\"run-time\"}]";
+	unsigned int samples;
 
 	begin("[vgpu " A "]\ndescription = of the file");
 	start(false);
@@ -976,9 +1031,10 @@ static void vms_last(void)
 	TAP_STR(change(SET("{\"descriptions\":{\"" A "\":\"a game\"}}")), "");
 	await(get(&world->samples) > 3);
 	stop(SIGKILL);
+	samples = get(&world->samples);
 	start(false);
 	TAP_CHECK(state_is(NULL, "descriptions", set));
-	await(get(&world->samples) > 6);
+	await(get(&world->samples) > samples + 3);
 	stop(SIGTERM);
 	TAP_CHECK(contains(state_file, "\"known\":[{\"uuid\":\"" A "\""));
 	start(false);
@@ -1029,6 +1085,7 @@ int main(void)
 	tap_run(refused, "of what was set, values that are refused are dropped, once");
 	tap_run(does_not_last, "a client is told when what it sets does not last");
 	tap_run(slow_disk, "a slow disk delays no control, and loses nothing that moves");
+	tap_run(busy_meanwhile, "a disk that wrote while mgpud was busy is not slow");
 	tap_run(rotated, "SIGUSR1 opens the log again, SIGHUP does not");
 	tap_run(apart, "failures of preemption do not disturb the rate loop");
 	tap_run(waits, "it waits for the module, and says so");
