@@ -77,13 +77,14 @@ static int wait_for(const struct link *link, int fd, short events, uint64_t dead
 		uint64_t now = now_ns();
 		int n;
 
-		if (now >= deadline)
-			return -ETIMEDOUT;
-		n = poll(p, 2, (int)((deadline - now) / MS) + 1);
+		/* what came while this process was not scheduled came in time */
+		n = poll(p, 2, now < deadline ? (int)((deadline - now) / MS) + 1 : 0);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n > 0)
 			return p[1].revents ? -EINTR : 0;
+		if (now >= deadline)
+			return -ETIMEDOUT;
 	}
 }
 

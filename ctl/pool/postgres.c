@@ -125,12 +125,14 @@ static int ready(struct pg *pg, uint64_t end_ns)
 
 	while (PQisBusy(pg->conn)) {
 		uint64_t now = now_ns();
-		int flush = PQflush(pg->conn);
+		int flush = PQflush(pg->conn), n;
 
-		if (now >= end_ns)
-			return lost(pg, "no answer in time", "the server or the network is too slow");
 		fd.events = flush ? POLLIN | POLLOUT : POLLIN;
-		if (poll(&fd, 1, (int)((end_ns - now) / MSEC) + 1) < 0 && errno != EINTR)
+		/* what came while this process was not scheduled came in time */
+		n = poll(&fd, 1, now < end_ns ? (int)((end_ns - now) / MSEC) + 1 : 0);
+		if (n <= 0 && now >= end_ns)
+			return lost(pg, "no answer in time", "the server or the network is too slow");
+		if (n < 0 && errno != EINTR)
 			flush = -1;
 		if (flush < 0 || !PQconsumeInput(pg->conn))
 			return lost(pg, "no answer", PQerrorMessage(pg->conn));

@@ -19,6 +19,7 @@
 
 #include "agent.h"
 #include "clock.h"
+#include "late_poll.h"
 #include "link.h"
 #include "tap.h"
 
@@ -971,7 +972,8 @@ static void limits(void)
 	l.handshakes = 4;
 	l.connections_vm = 1;
 	l.requests_vm = 2;
-	l.handshake_ms = 300;
+	/* longer than a client is not scheduled, and shorter than settled() waits */
+	l.handshake_ms = 3000;
 	l.idle_ms = 60000;
 	begin_with(&l);
 	/* Connections that say nothing make room for others, and go after their time. */
@@ -1083,13 +1085,26 @@ static void idle(void)
 	struct agent_limits l;
 
 	agent_limits_default(&l);
-	l.idle_ms = 100;
+	l.idle_ms = 3000;
 	begin_with(&l);
 	open_raw(0);
 	TAP_STR(read_raw(0, w.link[0].out.frame), "closed");
 	TAP_EQ(counts().refused, 0);
 	/* The agent connects again by itself. */
 	TAP_STR(list(0), "");
+	finish();
+}
+
+/* An agent that is not scheduled takes what came in time. */
+static void late(void)
+{
+	begin();
+	TAP_STR(list(0), "");
+	wire_begin(&w.link[0].out, "list");
+	late_poll = true;
+	TAP_EQ(link_ask(&w.link[0], 1), 0);
+	TAP_CHECK(!late_poll);
+	TAP_STR(link_code(&w.link[0]), "");
 	finish();
 }
 
@@ -1452,6 +1467,7 @@ int main(void)
 	tap_run(mapped_peers, "IPv4 addresses at an IPv6 listener are peers each");
 	tap_run(slow, "a message that takes too long ends the connection");
 	tap_run(idle, "an idle connection is closed, and the agent connects again");
+	tap_run(late, "an answer that is read late came in time");
 	tap_run(new_key, "a new key ends the connections of the old one");
 	tap_run(new_sequence, "a new key begins the sequence anew");
 	tap_run(other_vm_of_the_name, "a connection ends when its name is that of another VM");

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "late_poll.h"
+
 /**
  * enum relay_mode - what the relay does
  * @RELAY_CUT_COMMIT: cut the connection before the server has a COMMIT
@@ -311,6 +313,21 @@ static void silent_server(void)
 	close_relayed(store);
 }
 
+/* A service that is not scheduled for longer than a server may take has its answer. */
+static void answer_read_late(void)
+{
+	struct store *store = open_relayed();
+	struct pool_request r = request("p", "1");
+
+	TAP_NEED(store);
+	late_poll = true;
+	TAP_EQ(store_add_request(store, &r), 0);
+	TAP_CHECK(!late_poll);
+	TAP_EQ(relay->connections, 1);
+	TAP_EQ(count_requests(store), 1);
+	close_relayed(store);
+}
+
 static void attempts_rest(void)
 {
 	struct store *store = open_relayed();
@@ -392,6 +409,7 @@ static void run_postgres(void)
 	tap_run(commit_stays_away, "postgresql: a COMMIT that was not done after -EIO does not");
 	tap_run(former_session_is_ended, "postgresql: a former session of this service is ended");
 	tap_run(silent_server, "postgresql: a silent server counts as lost");
+	tap_run(answer_read_late, "postgresql: an answer that is read late came in time");
 	tap_run(attempts_rest, "postgresql: attempts to connect have a rest between them");
 	tap_run(refused_commit, "postgresql: a COMMIT that the server refuses has failed");
 	tap_run(passwords_stay_secret, "postgresql: no error has a password");

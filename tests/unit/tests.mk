@@ -61,6 +61,9 @@ test_vring-srcs := ../../kmod/vfio/vring.c
 
 # ---- ctl/lib
 
+test_notify-srcs := ../../ctl/lib/notify.c
+test_notify-cflags := $(lib-cflags)
+
 test_files-srcs := $(addprefix ../../ctl/lib/,files.c complain.c)
 test_files-cflags := $(lib-cflags)
 
@@ -223,6 +226,7 @@ test_pool_store-srcs := pool_store_db.c $(pool-store)
 test_pool_store-cflags := $(lib-cflags) -I../../ctl/pool \
 	-DDATA='"$(abspath data/pool-store)"'
 test_pool_store-pkgs := sqlite3 libpq
+test_pool_store-libs := -Wl,--wrap=poll
 
 test_pool_sqlite-srcs := pool_store_db.c $(pool-store)
 test_pool_sqlite-cflags := $(lib-cflags) -I../../ctl/pool
@@ -337,6 +341,7 @@ test_renderd_remote-srcs := $(addprefix ../../ctl/renderd/,processes.c remote.c 
 	$(addprefix ../../ctl/lib/,complain.c drm_usage.c engine_clock.c memory.c process_clock.c)
 test_renderd_remote-cflags := $(lib-cflags) -I../../ctl/lib -I../../ctl/renderd
 test_renderd_remote-pkgs := libseccomp libcap-ng
+test_renderd_remote-libs := -Wl,--wrap=clock_gettime
 
 test_turns-srcs := ../../ctl/lib/turns.c
 test_turns-cflags := -I../../ctl/lib
@@ -453,7 +458,7 @@ test_remote_calls-srcs := $(addprefix $(remote)/,analyse.c client.c group.c ledg
 test_remote_calls-cflags := $(lib-cflags) -I../../ctl/lib -I$(remote) -I$(remote)/opencl \
 	-I$(remote-gen) -I$(remote-tests) -I../../ctl/defer
 test_remote_calls-pkgs := json-c capstone libdrm
-test_remote_calls-libs := -lpthread -ldl
+test_remote_calls-libs := -lpthread -ldl -Wl,--wrap=nanosleep
 
 test_remote_loops-srcs := $(addprefix $(remote)/,analyse.c group.c marks.c predict.c) \
 	../../ctl/defer/cache.c
@@ -498,4 +503,4 @@ test_pool_agent-srcs := $(addprefix ../../ctl/pool/,agent.c agent_verbs.c choice
 	$(agent)/link.c $(agent)/wire.c $(addprefix ../../ctl/lib/,complain.c vm_name.c)
 test_pool_agent-cflags := -I../../ctl/pool -I$(place) -I$(agent) $(lib-cflags) -I../../ctl/lib
 test_pool_agent-pkgs := gnutls sqlite3 libpq
-test_pool_agent-libs := -lpthread
+test_pool_agent-libs := -lpthread -Wl,--wrap=poll
