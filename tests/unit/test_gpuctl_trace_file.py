@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 
@@ -134,10 +135,20 @@ def without_mgpud():
     assert len(notes) == 1, notes
 
 
+def catches(process, number):
+    """Whether a process has a handler of a signal by now."""
+    with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+        caught = re.search(r"^SigCgt:\s*(\w+)$", file.read(), re.M)[1]
+    return int(caught, 16) >> (number - 1) & 1
+
+
 def interrupted():
     """A signal ends a recording, which is whole."""
     with subprocess.Popen([GPUCTL, "trace", "record", "-o", path("whole"), "-m", "1G"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while not catches(process, signal.SIGINT):
+            assert process.poll() is None
+            time.sleep(0.01)
         # time is virtual: it records until the signal comes, as fast as it can
         try:
             process.wait(0.3)

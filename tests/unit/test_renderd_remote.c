@@ -24,6 +24,16 @@ static struct remote *remote;
 static int process, rests, answered;
 static uint32_t last_type;
 
+/* Time stands still: what a test does within a slice takes none of it. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	(void)clock;
+	*ts = (struct timespec){ .tv_sec = 1000 };
+	return 0;
+}
+
 static void *memory_of(void *arg, uint32_t resource, size_t *len)
 {
 	(void)arg;
