@@ -355,12 +355,26 @@ kept()
 		"$tmp/state/mgpud.state"
 }
 
+all_have_limits()
+{
+	[[ $(limits) =~ ^\[[0-9.]+,[0-9.]+\]$ ]]
+}
+
 limited()
 {
-	local limits
+	all_have_limits || bad "limits are gone: $(limits)"
+}
 
-	limits=$(limits)
-	[[ $limits == *,* && $limits != *null* ]] || bad "limits are gone: $limits"
+# mgpud stands still, and has set limits of all: a vGPU that needs none in a period has none.
+stands_limited()
+{
+	kill -STOP "$pid"
+	until [ "$(ps -o state= -p "$pid")" = T ]; do
+		sleep 0.01
+	done
+	all_have_limits && return
+	kill -CONT "$pid"
+	return 1
 }
 
 limited_now()
@@ -379,7 +393,7 @@ holds '[.vgpus[] | select(.state == "active" and .target_fps != null)] | length 
 holds '.restored == 0 and .gap != null and .gap < 1e-6'
 await 40 saved '(.vgpus | length) == 2 and all(.vgpus[]; .cpu > 0 and .frames > 0 and .tgid > 1 and .lead >= 1)
 	and .cpu_capacity > 0' || bad "state: $(cat "$state_file")"
-limited
+await 40 stands_limited || bad 'a vGPU never has a limit'
 stop KILL 137
 limited
 before=$(kept)
