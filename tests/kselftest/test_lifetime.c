@@ -133,7 +133,8 @@ TEST_F_TIMEOUT(lifetime, a_vmm_that_is_killed_with_a_held_frame_leaves_nothing,
 		start = now_ms();
 		kill(pid, SIGKILL);
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
-		trial(&t, now_ms() - start < 800);
+		/* With the kernel's checkers, the end of a process alone may take that long. */
+		trial(&t, now_ms() - start < 800 * (uint64_t)vmm_slow());
 		ASSERT_EQ(0, nl_vgpu_get(&self->nl, vm->uuid, &v));
 		EXPECT_FALSE(v.open);
 		EXPECT_EQ(0, v.pinned);
@@ -418,7 +419,7 @@ TEST_F_TIMEOUT(lifetime, vgpus_that_come_and_go_do_not_disturb_another,
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		/* The fixture's descriptors are the parent's business. */
-		while (now_ms() < end) {
+		while (goes_on(end, rounds)) {
 			if (vm_new_started(&other, "small", 2 << 20))
 				_exit(1);
 			if (gpu_screen_blob(&other, &s, 1, 64, 64))
@@ -432,7 +433,7 @@ TEST_F_TIMEOUT(lifetime, vgpus_that_come_and_go_do_not_disturb_another,
 		}
 		_exit(rounds ? 0 : 4);
 	}
-	while (now_ms() < end) {
+	while (goes_on(end, n)) {
 		ASSERT_EQ(OK, gpu_flush(vm, 1, gpu_rect(0, 0, 64, 64)));
 		n++;
 	}

@@ -173,12 +173,16 @@ TEST_F_TIMEOUT(pacing, the_stricter_of_limit_and_target_is_held, 60)
 
 TEST_F(pacing, a_removed_limit_leaves_the_target_in_force)
 {
+	uint64_t start;
+
 	ASSERT_EQ(0, nl_vgpu_set_target(&self->nl, self->vm.uuid, 1000));
 	ASSERT_EQ(0, limit(&self->nl, &self->vm, 50000));
+	start = now_ms();
 	ASSERT_EQ(OK, gpu_flush(&self->vm, 1, self->all));
 	ASSERT_LE(0, gpu_flush_send(&self->vm, 1, self->all));
 	ASSERT_EQ(0, limit(&self->nl, &self->vm, 0));
-	EXPECT_TRUE(still_held(&self->vm));
+	/* Unless the machine stood still for the second of the frame. */
+	EXPECT_TRUE(still_held(&self->vm) || now_ms() - start >= 990);
 }
 
 TEST_F(pacing, a_lifted_limit_is_forgotten)

@@ -598,13 +598,13 @@ pace()		# SECONDS
 # Until a slot was taken meanwhile: on a slow host mgpud looks only a few times a second.
 before=$(all_taken)
 lost=0
-slow=0
+too_few=0
 for ((window = 0; window < 8 && lost == 0; window++)); do
 	pace 6
 	if [ "$rate" -lt 8000 ]; then
-		slow=$((slow + 1))
+		too_few=$((too_few + 1))
 		echo "# frames at a limit: got $rate mHz, wanted 8000"
-		[ "$slow" -le 1 ] || bad "10 frames/s are $rate mHz"
+		[ "$too_few" -le 1 ] || bad "10 frames/s are $rate mHz"
 	fi
 	lost=$(($(all_taken) - before))
 	echo "# $lost slots taken meanwhile"

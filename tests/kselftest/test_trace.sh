@@ -57,7 +57,14 @@ await 60 grep -q '^ready ' "$tmp/out" || bail "mgpud is not ready: $(cat "$tmp/e
 # The counters between which the recording is.
 "$gpuctl" trace record -o "$tmp/trace" -t 3600 --json >"$tmp/result" 2>"$tmp/err" &
 recorder=$!
-sleep 2
+# It records when all of its programs are attached, and then looks where vGPUs stand.
+attached()
+{
+	[ "$(find "/proc/$recorder/fd" -lname 'anon_inode:bpf_link' | wc -l)" -ge \
+		"$(grep -c '^SEC("tp_btf/' "$top/bpf/jobs.bpf.c")" ]
+}
+await 60 attached || bail "it does not record: $(cat "$tmp/err")"
+sleep 1
 frames_before=$(stat_of "$a" frames)
 preempted_before=$(stat_of "$b" preempted)
 sleep $((4 * slow))
