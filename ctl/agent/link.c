@@ -74,17 +74,14 @@ static int wait_for(const struct link *link, int fd, short events, uint64_t dead
 	for (;;) {
 		struct pollfd p[] = { { .fd = fd, .events = events },
 				      { .fd = link->wake, .events = POLLIN } };
-		uint64_t now = now_ns();
-		int n;
+		int n = poll(p, 2, poll_ms(deadline));
 
-		/* what came while this process was not scheduled came in time */
-		n = poll(p, 2, now < deadline ? (int)((deadline - now) / MS) + 1 : 0);
-		if (n < 0 && errno != EINTR)
-			return -errno;
+		if (!n)
+			return -ETIMEDOUT;
 		if (n > 0)
 			return p[1].revents ? -EINTR : 0;
-		if (now >= deadline)
-			return -ETIMEDOUT;
+		if (errno != EINTR)
+			return -errno;
 	}
 }
 

@@ -14,8 +14,8 @@
 #include "notify.h"
 
 /*
- * The longest wait for room in the service manager's queue, which all services share: what
- * is lost is not sent again, but for the watchdog's message.
+ * The longest wait for room in the service manager's queue, which all services share: a
+ * message that is lost is not sent again, but for the watchdog's.
  */
 static const struct timeval patience = { .tv_sec = 1 };
 

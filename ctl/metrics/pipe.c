@@ -34,9 +34,7 @@ static int receive_all(int fd, void *bytes, size_t len, uint64_t deadline)
 	char *at = bytes;
 
 	while (len) {
-		uint64_t now = deadline ? now_ns() : 0;
-		int ready = deadline && now >= deadline ? 0 :
-			    poll(&p, 1, deadline ? (int)((deadline - now) / MS) + 1 : -1);
+		int ready = poll(&p, 1, deadline ? poll_ms(deadline) : -1);
 		ssize_t n;
 
 		if (ready < 0 && errno == EINTR)

@@ -124,13 +124,11 @@ static int ready(struct pg *pg, uint64_t end_ns)
 	struct pollfd fd = { .fd = PQsocket(pg->conn) };
 
 	while (PQisBusy(pg->conn)) {
-		uint64_t now = now_ns();
 		int flush = PQflush(pg->conn), n;
 
 		fd.events = flush ? POLLIN | POLLOUT : POLLIN;
-		/* what came while this process was not scheduled came in time */
-		n = poll(&fd, 1, now < end_ns ? (int)((end_ns - now) / MSEC) + 1 : 0);
-		if (n <= 0 && now >= end_ns)
+		n = poll(&fd, 1, poll_ms(end_ns));
+		if (!n)
 			return lost(pg, "no answer in time", "the server or the network is too slow");
 		if (n < 0 && errno != EINTR)
 			flush = -1;
