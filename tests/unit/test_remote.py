@@ -464,7 +464,7 @@ def gpuctl_tells_what_programs_do():
         text = remote(server, "remote", "show", str(programs["deferred"].pid)).stdout
         assert re.search(r"^round-trips-saved: +\d{3,}$", text, re.M), text
 
-        # One that waits for its kernels, or for a processor, calls nothing for a while.
+        # A program that waits for its kernels, or for a processor, calls nothing for a while.
         def all_have_rates():
             listed = applications(server, "stats")
             assert all(app["busy_share"] < 65 for app in listed), listed
