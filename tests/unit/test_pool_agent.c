@@ -19,7 +19,6 @@
 
 #include "agent.h"
 #include "clock.h"
-#include "late_poll.h"
 #include "link.h"
 #include "tap.h"
 
@@ -54,6 +53,23 @@ static struct world {
 } w = { .lock = PTHREAD_MUTEX_INITIALIZER, .now = T0, .listen = "127.0.0.1:0" };
 
 static const char *const names[] = { "a", "b", "c" };
+
+/* The next poll() of this thread that waits is interrupted after its time, with an answer there. */
+static _Thread_local bool late_poll;
+
+int __real_poll(struct pollfd *fds, nfds_t nr, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t nr, int timeout_ms);
+
+int __wrap_poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
+{
+	if (!late_poll || timeout_ms <= 0)
+		return __real_poll(fds, nr, timeout_ms);
+	late_poll = false;
+	usleep((useconds_t)timeout_ms * 1000);
+	__real_poll(fds, nr, -1);
+	errno = EINTR;
+	return -1;
+}
 
 /* ---- the service ---- */
 

@@ -226,7 +226,7 @@ test_pool_store-srcs := pool_store_db.c $(pool-store)
 test_pool_store-cflags := $(lib-cflags) -I../../ctl/pool \
 	-DDATA='"$(abspath data/pool-store)"'
 test_pool_store-pkgs := sqlite3 libpq
-test_pool_store-libs := -Wl,--wrap=poll
+test_pool_store-libs := -Wl,--wrap=PQisBusy
 
 test_pool_sqlite-srcs := pool_store_db.c $(pool-store)
 test_pool_sqlite-cflags := $(lib-cflags) -I../../ctl/pool
