@@ -54,7 +54,10 @@ static struct world {
 
 static const char *const names[] = { "a", "b", "c" };
 
-/* The next poll() of this thread that waits is interrupted after its time, with an answer there. */
+/*
+ * This thread holds the lock, so that the service cannot answer.  The next poll() that waits
+ * releases it, and is interrupted after its time, with the answer there.
+ */
 static _Thread_local bool late_poll;
 
 int __real_poll(struct pollfd *fds, nfds_t nr, int timeout_ms);
@@ -65,6 +68,7 @@ int __wrap_poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
 	if (!late_poll || timeout_ms <= 0)
 		return __real_poll(fds, nr, timeout_ms);
 	late_poll = false;
+	pthread_mutex_unlock(&w.lock);
 	usleep((useconds_t)timeout_ms * 1000);
 	__real_poll(fds, nr, -1);
 	errno = EINTR;
@@ -1117,6 +1121,7 @@ static void late(void)
 	begin();
 	TAP_STR(list(0), "");
 	wire_begin(&w.link[0].out, "list");
+	pthread_mutex_lock(&w.lock);
 	late_poll = true;
 	TAP_EQ(link_ask(&w.link[0], 1), 0);
 	TAP_CHECK(!late_poll);
